@@ -1,1 +1,46 @@
-//! To be written.
+//! The wait interface: the one list of wait events and statistics, and the accounting of time.
+//!
+//! Every microsecond that a session spends has a name. It is on a CPU, or it stands in the run
+//! queue, or it waits for something, and what it waits for is a [`WaitEvent`]:
+//!
+//! ```text
+//!   elapsed = CPU outside waits + run queue outside waits + waits (wall) + unaccounted
+//! ```
+//!
+//! This crate keeps the books and never asks what time it is: it is told. So the whole interface
+//! runs on virtual time as well as on a real clock. Crate `os`, which owns every blocking call,
+//! tells it when a wait begins and ends.
+//!
+//! * [`WaitEvent`], [`WaitClass`]: what can be waited for (declared once, in `event.rs`).
+//! * [`Statistic`]: what is counted (declared once, in `statistic.rs`).
+//! * [`Account`], [`Recorder`]: one session's books, and the only hand that writes them.
+//! * [`Totals`]: the sum of many accounts, and the difference of two readings.
+//! * [`TimeAccount`]: the books closed over an interval, with an explicit unaccounted line.
+//! * [`Level`]: off, stats or trace, switchable while running.
+
+#![forbid(unsafe_code)]
+
+mod account;
+mod cell;
+mod event;
+mod histogram;
+mod level;
+mod markdown;
+mod recorder;
+mod sampler;
+mod statistic;
+mod time;
+mod time_account;
+mod totals;
+
+pub use account::{Account, CurrentWait, SessionKind};
+pub use event::{EventInfo, WaitClass, WaitEvent};
+pub use histogram::{HISTOGRAM_BUCKETS, bucket_of, bucket_upper_bound_us};
+pub use level::Level;
+pub use markdown::markdown;
+pub use recorder::{OpenWait, Recorder, WaitRecord, WaitSink};
+pub use sampler::Sampling;
+pub use statistic::{Statistic, StatisticInfo};
+pub use time::{Nanos, Timestamp};
+pub use time_account::{ThreadTimes, TimeAccount, WaitLine};
+pub use totals::{EventTotals, Totals};

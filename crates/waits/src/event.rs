@@ -1,0 +1,284 @@
+//! The one list of wait events.
+//!
+//! Names, classes and parameter names follow the Oracle reference, so that what our users know
+//! stays true. From this list come the enum, the view rows and `docs/WAITS.md`. It reads like a
+//! dictionary: a new event gets a class, names for p1 to p3 (empty where there is none) and one
+//! sentence that says when a session is in it.
+
+use std::fmt;
+
+/// What kind of thing is waited for. An `Idle` wait is no part of response time inside the
+/// instance; every other class is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum WaitClass {
+    /// The work of running a database: rebuilding, backing up, switching archives.
+    Administrative,
+    /// Waits that the application's own design causes, such as row locks.
+    Application,
+    /// Messages and blocks between the nodes of a cluster.
+    Cluster,
+    /// A session waits for its commit to be durable.
+    Commit,
+    /// Sessions meet at a shared structure: latches, buffers.
+    Concurrency,
+    /// A resource is set too small: free buffers, log files, log buffer.
+    Configuration,
+    /// Nothing to do.
+    Idle,
+    /// Handing data to or from the client.
+    Network,
+    /// Everything that fits no other class.
+    Other,
+    /// Waits for a queue between sessions.
+    Queueing,
+    /// Held back by the resource manager.
+    Scheduler,
+    /// I/O of background processes.
+    SystemIo,
+    /// I/O that a session asked for.
+    UserIo,
+}
+
+impl WaitClass {
+    /// The class as views print it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WaitClass::Administrative => "Administrative",
+            WaitClass::Application => "Application",
+            WaitClass::Cluster => "Cluster",
+            WaitClass::Commit => "Commit",
+            WaitClass::Concurrency => "Concurrency",
+            WaitClass::Configuration => "Configuration",
+            WaitClass::Idle => "Idle",
+            WaitClass::Network => "Network",
+            WaitClass::Other => "Other",
+            WaitClass::Queueing => "Queueing",
+            WaitClass::Scheduler => "Scheduler",
+            WaitClass::SystemIo => "System I/O",
+            WaitClass::UserIo => "User I/O",
+        }
+    }
+}
+
+impl fmt::Display for WaitClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What is declared of one event.
+#[derive(Clone, Copy, Debug)]
+pub struct EventInfo {
+    /// The name in views, traces and reports.
+    pub name: &'static str,
+    /// Its class.
+    pub class: WaitClass,
+    /// What p1, p2 and p3 mean; empty where the event has none.
+    pub parameters: [&'static str; 3],
+    /// When a session is in it: one sentence.
+    pub meaning: &'static str,
+}
+
+macro_rules! wait_events {
+    ($($class:ident { $($event:ident $name:literal [$p1:literal, $p2:literal, $p3:literal]
+        $meaning:literal;)* })*) => {
+        /// Something a session can wait for. A blocking call without one doesn't type-check.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u8)]
+        pub enum WaitEvent {
+            $($(#[doc = concat!("`", $name, "`: ", $meaning)] $event,)*)*
+        }
+
+        impl WaitEvent {
+            /// Every event, in the order of the list.
+            pub const ALL: &'static [WaitEvent] = &[$($(WaitEvent::$event,)*)*];
+
+            /// What is declared of this event.
+            pub const fn info(self) -> &'static EventInfo {
+                &INFO[self as usize]
+            }
+        }
+
+        const INFO: &[EventInfo] = &[$($(EventInfo {
+            name: $name,
+            class: WaitClass::$class,
+            parameters: [$p1, $p2, $p3],
+            meaning: $meaning,
+        },)*)*];
+    };
+}
+
+wait_events! {
+    UserIo {
+        DbFileSequentialRead "db file sequential read" ["file#", "block#", "blocks"]
+            "one block is read into the cache (also undo and headers)";
+        DbFileScatteredRead "db file scattered read" ["file#", "block#", "blocks"]
+            "one contiguous multiblock read into scattered buffers";
+        DbFileParallelRead "db file parallel read" ["files", "blocks", "requests"]
+            "many separate blocks are read in one batch; ends when all have come";
+        DirectPathRead "direct path read" ["file number", "first dba", "block cnt"]
+            "asynchronous reads around the cache are reaped; neither their count nor their latency";
+        DirectPathReadTemp "direct path read temp" ["file number", "first dba", "block cnt"]
+            "asynchronous reads of temporary space are reaped";
+        DirectPathWrite "direct path write" ["file number", "first dba", "block cnt"]
+            "asynchronous writes around the cache are reaped";
+        DirectPathWriteTemp "direct path write temp" ["file number", "first dba", "block cnt"]
+            "asynchronous writes of temporary space are reaped";
+        LocalWriteWait "local write wait" ["file#", "block#", ""]
+            "a session waits for the writer to write a block that it changed itself";
+        ReadByOtherSession "read by other session" ["file#", "block#", "class#"]
+            "another session is reading the block in";
+        DiskFileOperations "Disk file operations I/O" ["FileOperation", "fileno", "filetype"]
+            "a file is opened, closed, created, resized, renamed, removed or synced";
+    }
+    SystemIo {
+        DbFileParallelWrite "db file parallel write" ["requests", "interrupt", "timeout"]
+            "a database writer waits for some of its outstanding writes";
+        LogFileParallelWrite "log file parallel write" ["files", "blocks", "requests"]
+            "the redo writer waits until every member of the group is written";
+        LogFileSequentialRead "log file sequential read" ["log#", "block#", "blocks"]
+            "redo is read back, by recovery or by the archiver";
+        LogFileSingleWrite "log file single write" ["log#", "block#", "blocks"]
+            "the header of one log member is written";
+        ControlFileParallelWrite "control file parallel write" ["files", "blocks", "requests"]
+            "every copy of the control file is written";
+        ControlFileSequentialRead "control file sequential read" ["file#", "block#", "blocks"]
+            "a block of the control file is read";
+    }
+    Commit {
+        LogFileSync "log file sync" ["buffer#", "sync scn", ""]
+            "from asking for durability until told; includes scheduling, not only I/O";
+    }
+    Configuration {
+        FreeBufferWaits "free buffer waits" ["file#", "block#", "set-id#"]
+            "no clean buffer within the scan: the database writer is behind";
+        WriteCompleteWaits "write complete waits" ["file#", "block#", ""]
+            "the buffer is being written now and can't be changed";
+        LogBufferSpace "log buffer space" ["", "", ""]
+            "a session outruns the redo writer";
+        LogFileSwitchCheckpointIncomplete "log file switch (checkpoint incomplete)" ["", "", ""]
+            "the next log is still needed for crash recovery";
+        LogFileSwitchArchivingNeeded "log file switch (archiving needed)" ["", "", ""]
+            "the archiver is behind, or its destination is full";
+        LogFileSwitchCompletion "log file switch completion" ["", "", ""]
+            "a switch to the next log is under way";
+        LatchRedoCopy "latch: redo copy" ["latch id", "number", "tries"]
+            "a latch that guards copying into the log buffer is taken";
+        LatchRedoAllocation "latch: redo allocation" ["latch id", "number", "tries"]
+            "the latch under which redo addresses are given out is taken";
+    }
+    Concurrency {
+        BufferBusyWaits "buffer busy waits" ["file#", "block#", "class#"]
+            "another session holds the buffer in a mode that doesn't go with ours";
+        LatchCacheBuffersChains "latch: cache buffers chains" ["latch id", "number", "tries"]
+            "the latch of a hash chain is taken: a hot block";
+    }
+    Application {
+        EnqTxRowLock "enq: TX - row lock contention" ["name|mode", "usn<<16 | slot", "sequence"]
+            "another transaction has locked the row";
+        EnqKoFastObjectCheckpoint "enq: KO - fast object checkpoint" ["name|mode", "2", "0"]
+            "a direct path read waits for the dirty blocks of its segment";
+        EnqRoFastObjectReuse "enq: RO - fast object reuse" ["name|mode", "2", "0"]
+            "a drop or truncate waits for the dirty blocks of its object";
+    }
+    Network {
+        SqlNetMessageToClient "SQL*Net message to client" ["driver id", "#bytes", ""]
+            "a message is handed to the send buffer: not network time";
+        SqlNetMoreDataToClient "SQL*Net more data to client" ["driver id", "#bytes", ""]
+            "further data of one answer is handed to the send buffer";
+    }
+    Idle {
+        SqlNetMessageFromClient "SQL*Net message from client" ["driver id", "#bytes", ""]
+            "the client thinks, or the network carries; part of a session's response time";
+        RdbmsIpcMessage "rdbms ipc message" ["timeout", "", ""]
+            "a background process has nothing to do";
+        IoSlaveWait "i/o slave wait" ["msg ptr", "", ""]
+            "an I/O slave has no request";
+        PlSqlLockTimer "PL/SQL lock timer" ["duration", "", ""]
+            "a session sleeps because it was asked to";
+    }
+    Other {
+        LatchCacheBuffersLruChain "latch: cache buffers lru chain" ["latch id", "number", "tries"]
+            "the latch of a working set is taken";
+        LatchFree "latch free" ["latch id", "number", "tries"]
+            "a latch that has no event of its own is taken";
+        LgwrWaitForRedoCopy "LGWR wait for redo copy" ["copy latch #", "", ""]
+            "the redo writer waits for copies into the log buffer to end";
+        TargetLogWriteSize "target log write size" ["", "", ""]
+            "the redo writer gathers a bigger write";
+        RdbmsIpcReply "rdbms ipc reply" ["from_process", "timeout", ""]
+            "a session waits for the answer of a background process";
+        EnqCrBlockRangeReuse "enq: CR - block range reuse ckpt" ["name|mode", "2", "0"]
+            "blocks are reused: their dirty buffers must be written first";
+        OsThreadCreation "os thread creation" ["", "", ""]
+            "a thread is being created";
+        ThreadBootstrap "oracle thread bootstrap" ["", "", ""]
+            "a new thread sets itself up";
+        ProcessExit "process exit" ["thread", "", ""]
+            "waiting for a thread to end";
+        AsyncIoSubmit "db file async I/O submit" ["requests", "interrupt", "timeout"]
+            "handing requests to the operating system took long enough to block";
+    }
+}
+
+impl WaitEvent {
+    /// How many events there are.
+    pub const COUNT: usize = WaitEvent::ALL.len();
+
+    /// The name in views, traces and reports.
+    pub const fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// The class.
+    pub const fn class(self) -> WaitClass {
+        self.info().class
+    }
+
+    /// Whether a session in this wait has nothing to do.
+    pub fn is_idle(self) -> bool {
+        self.class() == WaitClass::Idle
+    }
+
+    /// The event called `name`, as a trace file or a user writes it.
+    pub fn from_name(name: &str) -> Option<WaitEvent> {
+        WaitEvent::ALL.iter().copied().find(|event| event.name() == name)
+    }
+
+    pub(crate) fn from_index(index: usize) -> Option<WaitEvent> {
+        WaitEvent::ALL.get(index).copied()
+    }
+}
+
+impl fmt::Display for WaitEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+const _: () = assert!(WaitEvent::COUNT < u8::MAX as usize, "an event's number fits one byte");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name names one event, so a trace line can be read back.
+    #[test]
+    fn every_name_leads_back_to_its_event() {
+        for (index, event) in WaitEvent::ALL.iter().enumerate() {
+            assert_eq!(WaitEvent::from_name(event.name()), Some(*event));
+            assert_eq!(WaitEvent::from_index(index), Some(*event));
+            assert_eq!(*event as usize, index);
+        }
+        assert_eq!(WaitEvent::from_name("no such event"), None);
+    }
+
+    /// What a reader meets in a view says something: names, and a sentence each.
+    #[test]
+    fn every_event_says_when_a_session_is_in_it() {
+        for event in WaitEvent::ALL {
+            assert!(event.info().meaning.len() > 15, "{event}");
+            assert!(!event.info().meaning.ends_with('.'), "{event}");
+        }
+    }
+}
