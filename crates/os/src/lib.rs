@@ -1,1 +1,67 @@
-//! To be written.
+//! The one door to the world: time, threads, blocking, randomness and files.
+//!
+//! ```text
+//!      engine crates            every blocking call names a wait event
+//!           │
+//!   ┌───────▼────────────────────────────────────────────────┐
+//!   │ Session  Waiting  WaitWord  Disk  File  Ring  Thread…  │  the neutral side: the account of
+//!   ├────────────────────────────────────────────────────────┤  waits, short I/O, failed files
+//!   │ Port · DiskPort · FilePort · RingPort                  │  what a world must offer
+//!   └───────┬──────────────────────────────┬─────────────────┘
+//!        linux (here)                  sim (crate `sim`)
+//! ```
+//!
+//! Nothing else in the engine may block, read a clock, start a thread, draw a random number or
+//! touch a file. That makes this crate the wait interface's only source, the simulator's seam and
+//! the crash tester's seam, all three. Rules O1 to O9 are in the README.
+//!
+//! * [`Os`]: a world. [`linux::start`] opens the real one; `sim` makes simulated ones.
+//! * [`Session`]: the calling thread's ticket: it holds the account and begins every wait.
+//! * [`Waiting`]: a wait about to happen. Blocking calls take one, so an unnamed wait doesn't
+//!   type-check.
+//! * [`WaitWord`]: a futex-like word, from which `latch` builds every lock.
+//! * [`Disk`], [`File`]: files by declared options; short I/O, interruptions and failed syncs are
+//!   dealt with here, once, for every world.
+//! * [`Ring`]: many I/Os in flight from one thread, by io_uring or by I/O slaves.
+//! * [`probe`]: times the ways to make a write durable, and picks one.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this is the crate that the bans send everybody to"
+)]
+
+mod buffer;
+mod clock;
+mod cost;
+mod disk;
+mod error;
+mod file;
+pub mod linux;
+mod options;
+mod port;
+pub mod probe;
+mod registry;
+mod ring;
+mod session;
+mod slaves;
+mod thread;
+mod word;
+mod world;
+
+pub use buffer::{IO_ALIGNMENT, IoBuf, IoPool};
+pub use clock::{Clock, ClockSource, VirtualClock};
+pub use cost::{Cost, CostInfo};
+pub use disk::Disk;
+pub use error::{Cause, Error};
+pub use file::File;
+pub use options::{Alignment, FileOptions, FilesystemIo, OpenMode};
+pub use port::{
+    DiskPort, FilePort, IoKind, Port, RawCompletion, RawRequest, RingPort, ThreadBody, Woken,
+};
+pub use registry::{RunningSession, SessionTimes};
+pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
+pub use session::{Session, Waiting};
+pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec};
+pub use word::WaitWord;
+pub use world::{NoticeSink, Os};

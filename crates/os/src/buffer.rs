@@ -1,0 +1,222 @@
+//! Buffers for I/O: aligned, owned, and moved into a ring while the kernel has their address.
+//!
+//! A buffer belongs to one owner at a time. While a request is in flight the ring owns it, so
+//! nobody can read or write it, and its memory can't go away (rule O7).
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::{Cause, Error};
+
+/// Every buffer's address is a multiple of this many bytes; no device in use asks for more.
+pub const IO_ALIGNMENT: usize = 4096;
+
+/// A buffer for I/O: zeroed at birth, aligned to [`IO_ALIGNMENT`].
+pub struct IoBuf {
+    start: NonNull<u8>,
+    length: usize,
+    home: Home,
+}
+
+/// Who gets the memory back.
+enum Home {
+    Heap,
+    Pool(Arc<Region>, u32),
+}
+
+// SAFETY: an IoBuf is the only way to its bytes (rule O7), as a Box<[u8]> is.
+unsafe impl Send for IoBuf {}
+// SAFETY: a shared IoBuf hands out shared slices only.
+unsafe impl Sync for IoBuf {}
+
+impl IoBuf {
+    /// A buffer of `length` bytes of its own.
+    pub fn zeroed(length: usize) -> IoBuf {
+        IoBuf { start: allocate(length), length, home: Home::Heap }
+    }
+
+    /// A buffer with these bytes.
+    pub fn copy_of(bytes: &[u8]) -> IoBuf {
+        let mut buffer = IoBuf::zeroed(bytes.len());
+        buffer.copy_from_slice(bytes);
+        buffer
+    }
+
+    /// The pool's number if it comes from one: a ring that has registered the pool saves work.
+    pub(crate) fn pool_id(&self) -> Option<u64> {
+        match &self.home {
+            Home::Heap => None,
+            Home::Pool(region, _) => Some(region.id),
+        }
+    }
+
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+}
+
+fn layout(length: usize) -> Layout {
+    assert!(length > 0, "a buffer without bytes");
+    Layout::from_size_align(length, IO_ALIGNMENT).expect("a buffer's size fits the address space")
+}
+
+fn allocate(length: usize) -> NonNull<u8> {
+    let layout = layout(length);
+    // SAFETY: the layout's size isn't zero (asserted in `layout`).
+    let start = unsafe { alloc_zeroed(layout) };
+    NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+impl Deref for IoBuf {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `start` points to `length` initialised bytes that only this IoBuf reaches (O7).
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl DerefMut for IoBuf {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`, and `&mut self` makes this the only slice.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl Drop for IoBuf {
+    fn drop(&mut self) {
+        match &self.home {
+            // SAFETY: allocated by `allocate` with the same layout, and dropped once.
+            Home::Heap => unsafe { dealloc(self.start.as_ptr(), layout(self.length)) },
+            Home::Pool(region, number) => region.give_back(*number),
+        }
+    }
+}
+
+impl fmt::Debug for IoBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IoBuf({} bytes)", self.length)
+    }
+}
+
+/// The memory of a pool: one piece, so that one registration covers every buffer.
+pub(crate) struct Region {
+    id: u64,
+    start: NonNull<u8>,
+    buffer_bytes: usize,
+    buffers: u32,
+    /// Held for a push or a pop, never across anything that blocks.
+    free: Mutex<Vec<u32>>,
+}
+
+// SAFETY: the region's bytes are reached only through the IoBufs that it lends, each once.
+unsafe impl Send for Region {}
+// SAFETY: as above; the free list is behind a mutex.
+unsafe impl Sync for Region {}
+
+impl Region {
+    fn give_back(&self, number: u32) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(number);
+    }
+
+    fn bytes(&self) -> usize {
+        self.buffer_bytes * self.buffers as usize
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `allocate` with the same size; every IoBuf holds an Arc on the
+        // region, so none is left.
+        unsafe { dealloc(self.start.as_ptr(), layout(self.bytes())) }
+    }
+}
+
+/// A fixed number of equal buffers in one piece of memory.
+#[derive(Clone)]
+pub struct IoPool {
+    region: Arc<Region>,
+}
+
+impl IoPool {
+    /// A pool of `buffers` buffers of `buffer_bytes` each, a multiple of [`IO_ALIGNMENT`].
+    pub fn new(buffers: u32, buffer_bytes: usize) -> Result<IoPool, Error> {
+        if buffers == 0 || buffer_bytes == 0 || !buffer_bytes.is_multiple_of(IO_ALIGNMENT) {
+            let what = format!("make a pool of {buffers} buffers of {buffer_bytes} bytes");
+            let detail = format!("a buffer is a multiple of {IO_ALIGNMENT} bytes");
+            return Err(Error::new(what, Cause::Invalid, detail));
+        }
+        static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        let region = Region {
+            id: NEXT_ID.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+            start: allocate(buffer_bytes * buffers as usize),
+            buffer_bytes,
+            buffers,
+            free: Mutex::new((0..buffers).rev().collect()),
+        };
+        Ok(IoPool { region: Arc::new(region) })
+    }
+
+    /// A free buffer, with whatever bytes it held last; `None` when all are out.
+    pub fn take(&self) -> Option<IoBuf> {
+        let number = self.region.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+        let offset = number as usize * self.region.buffer_bytes;
+        // SAFETY: the buffer with this number lies inside the region.
+        let start = unsafe { self.region.start.add(offset) };
+        let home = Home::Pool(Arc::clone(&self.region), number);
+        Some(IoBuf { start, length: self.region.buffer_bytes, home })
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.region.id
+    }
+
+    /// The whole memory, for registration with the kernel.
+    pub(crate) fn memory(&self) -> (*mut u8, usize) {
+        (self.region.start.as_ptr(), self.region.bytes())
+    }
+}
+
+impl fmt::Debug for IoPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IoPool({} x {} bytes)", self.region.buffers, self.region.buffer_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A buffer is aligned and starts as zeros; a pool lends each of its buffers once.
+    #[test]
+    fn a_pool_lends_each_buffer_once() {
+        let pool = IoPool::new(3, 8192).expect("a good size");
+        let mut lent: Vec<IoBuf> = (0..3).map(|_| pool.take().expect("free")).collect();
+        assert!(pool.take().is_none());
+        for (i, buffer) in lent.iter_mut().enumerate() {
+            assert_eq!(buffer.as_ptr() as usize % IO_ALIGNMENT, 0);
+            assert!(buffer.iter().all(|b| *b == 0));
+            buffer.fill(i as u8 + 1);
+        }
+        assert!(lent.iter().enumerate().all(|(i, b)| b.iter().all(|x| *x == i as u8 + 1)));
+        lent.clear();
+        assert!(pool.take().is_some());
+    }
+
+    /// A buffer outlives the handle of the pool that lent it.
+    #[test]
+    fn a_buffer_outlives_its_pool() {
+        let buffer = IoPool::new(1, 4096).expect("a good size").take().expect("free");
+        assert_eq!(buffer.len(), 4096);
+    }
+
+    /// A size that direct I/O couldn't use is refused by name.
+    #[test]
+    fn an_unaligned_size_is_refused() {
+        let error = IoPool::new(4, 5000).expect_err("not a multiple");
+        assert!(error.to_string().contains("multiple of 4096"), "{error}");
+    }
+}

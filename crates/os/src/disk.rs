@@ -1,0 +1,191 @@
+//! A place where files live. Made by a port, or by something that wraps another disk.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use waits::WaitEvent;
+
+use crate::{
+    Cause, DiskPort, Error, File, FileOptions, IO_ALIGNMENT, IoBuf, OpenMode, Ring, RingConfig,
+    Session,
+};
+
+/// Files are filled with zeros in writes of this many bytes.
+const FILL_BYTES: usize = 1 << 20;
+
+/// A place where files live. Cheap to clone.
+#[derive(Clone)]
+pub struct Disk {
+    port: Arc<dyn DiskPort>,
+}
+
+impl Disk {
+    /// The disk behind `port`.
+    pub fn new(port: Arc<dyn DiskPort>) -> Disk {
+        Disk { port }
+    }
+
+    /// Opens an existing file for reading and writing.
+    pub fn open(
+        &self,
+        path: &Path,
+        options: FileOptions,
+        session: &Session,
+    ) -> Result<File, Error> {
+        self.open_as(path, OpenMode::Existing, options, session)
+    }
+
+    /// Opens an existing file only to read it.
+    pub fn open_read_only(
+        &self,
+        path: &Path,
+        options: FileOptions,
+        session: &Session,
+    ) -> Result<File, Error> {
+        self.open_as(path, OpenMode::ReadOnly, options, session)
+    }
+
+    /// Makes a file of `length` bytes, every one of them written as zero, and makes the file and
+    /// its entry in the directory durable. So no later write has to find space or move the size.
+    /// When it fails, nothing is left.
+    pub fn create(
+        &self,
+        path: &Path,
+        length: u64,
+        options: FileOptions,
+        session: &Session,
+    ) -> Result<File, Error> {
+        let what = format!("create {} of {length} bytes", path.display());
+        let file = self
+            .open_as(path, OpenMode::CreateNew, options, session)
+            .map_err(|error| error.while_doing(&what))?;
+        let made = fill(&file, length, session).and_then(|()| {
+            file.sync(session.waiting(WaitEvent::DiskFileOperations))?;
+            self.sync_dir(parent(path), session)
+        });
+        if let Err(error) = made {
+            drop(file);
+            let removed = self.remove(path, session);
+            let error = error.while_doing(what);
+            return Err(match removed {
+                Ok(()) => error,
+                Err(left) => error.advise(format!("remove it by hand, for I {left}")),
+            });
+        }
+        Ok(file)
+    }
+
+    /// Makes a directory and its own entry durable.
+    pub fn create_dir(&self, path: &Path, session: &Session) -> Result<(), Error> {
+        self.operation("create directory", path, session, |event| {
+            self.port.create_dir(path, event)
+        })?;
+        self.sync_dir(parent(path), session)
+    }
+
+    /// Makes the entries of a directory durable.
+    pub fn sync_dir(&self, path: &Path, session: &Session) -> Result<(), Error> {
+        self.operation("sync directory", path, session, |event| self.port.sync_dir(path, event))
+    }
+
+    /// Gives a file another name in the same directory, replacing what had it, durably.
+    pub fn rename(&self, from: &Path, to: &Path, session: &Session) -> Result<(), Error> {
+        self.operation("rename", from, session, |event| self.port.rename(from, to, event))?;
+        self.sync_dir(parent(to), session)
+    }
+
+    /// Removes a file, durably.
+    pub fn remove(&self, path: &Path, session: &Session) -> Result<(), Error> {
+        self.operation("remove", path, session, |event| self.port.remove(path, event))?;
+        self.sync_dir(parent(path), session)
+    }
+
+    /// The names in a directory, sorted.
+    pub fn list(&self, path: &Path, session: &Session) -> Result<Vec<String>, Error> {
+        self.operation("list", path, session, |event| self.port.list(path, event))
+    }
+
+    /// Bytes that a file made in this directory could still get.
+    pub fn free_bytes(&self, path: &Path) -> Result<u64, Error> {
+        self.port.free_bytes(path).map_err(|error| Error::on("look for space in", path, &error))
+    }
+
+    /// A ring over files of this disk for the calling thread.
+    pub fn ring(&self, config: &RingConfig, session: &Session) -> Result<Ring, Error> {
+        Ring::open(&*self.port, config, session)
+    }
+
+    /// What a wrapping disk calls.
+    pub fn port(&self) -> &Arc<dyn DiskPort> {
+        &self.port
+    }
+
+    fn open_as(
+        &self,
+        path: &Path,
+        mode: OpenMode,
+        options: FileOptions,
+        session: &Session,
+    ) -> Result<File, Error> {
+        let verb = if mode == OpenMode::CreateNew { "create" } else { "open" };
+        let port = self.operation(verb, path, session, |event| {
+            self.port.open(path, mode, options, event)
+        });
+        match port {
+            Ok(port) => Ok(File::new(path, port, options)),
+            Err(error) if error.cause() == Cause::Invalid && options.direct => {
+                let what = format!("{verb} {} for direct I/O", path.display());
+                let detail = "the file system doesn't do direct I/O (O_DIRECT)";
+                Err(Error::new(what, Cause::DirectIoUnsupported, detail))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn operation<T>(
+        &self,
+        verb: &str,
+        path: &Path,
+        session: &Session,
+        call: impl FnOnce(WaitEvent) -> std::io::Result<T>,
+    ) -> Result<T, Error> {
+        session
+            .waiting(WaitEvent::DiskFileOperations)
+            .around(|session, event| {
+                session.charge(crate::Cost::IoSync, 1);
+                (call(event), false)
+            })
+            .map_err(|error| Error::on(verb, path, &error))
+    }
+}
+
+fn fill(file: &File, length: u64, session: &Session) -> Result<(), Error> {
+    if file.options().direct && !length.is_multiple_of(IO_ALIGNMENT as u64) {
+        let what = format!("fill {} with {length} bytes", file.path().display());
+        let detail = format!("a file for direct I/O is a multiple of {IO_ALIGNMENT} bytes");
+        return Err(Error::new(what, Cause::Invalid, detail));
+    }
+    let zeros = IoBuf::zeroed(FILL_BYTES);
+    let mut offset = 0;
+    while offset < length {
+        let bytes = usize::try_from(length - offset).map_or(FILL_BYTES, |n| n.min(FILL_BYTES));
+        file.write_at(offset, &zeros[..bytes], session.waiting(WaitEvent::DiskFileOperations))?;
+        offset += bytes as u64;
+    }
+    Ok(())
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    }
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Disk")
+    }
+}

@@ -1,0 +1,151 @@
+//! What went wrong, on what, and what to do about it, in one line.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// Why something failed, as far as a caller would act on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// A file or directory isn't there.
+    NotFound,
+    /// It exists already.
+    AlreadyExists,
+    /// The process lacks a right or a privilege.
+    PermissionDenied,
+    /// It is on a read-only file system.
+    ReadOnly,
+    /// The file system or the quota is full.
+    NoSpace,
+    /// The file system can't do direct I/O.
+    DirectIoUnsupported,
+    /// The kernel refuses io_uring.
+    IoUringUnavailable,
+    /// The file ended before the data.
+    EndOfFile,
+    /// The device reported an error.
+    Device,
+    /// A sync of this file failed before: what is on disk is unknown, and stays so.
+    FailedForGood,
+    /// The simulated machine lost power.
+    PowerLost,
+    /// The request was wrong: an address or a length that isn't aligned, a value out of range.
+    Invalid,
+    /// Anything else.
+    Other,
+}
+
+impl Cause {
+    fn of(error: &io::Error) -> Cause {
+        match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ENOTDIR) => Cause::NotFound,
+            Some(libc::EEXIST) => Cause::AlreadyExists,
+            Some(libc::EACCES | libc::EPERM) => Cause::PermissionDenied,
+            Some(libc::EROFS) => Cause::ReadOnly,
+            Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Cause::NoSpace,
+            Some(libc::EIO) => Cause::Device,
+            Some(libc::EINVAL) => Cause::Invalid,
+            Some(libc::EHOSTDOWN) => Cause::PowerLost,
+            _ if error.kind() == io::ErrorKind::UnexpectedEof => Cause::EndOfFile,
+            _ => Cause::Other,
+        }
+    }
+
+    /// What a person can do, where something general can be said.
+    fn advice(self) -> &'static str {
+        match self {
+            Cause::NotFound => "check the path",
+            Cause::AlreadyExists => "choose another name or remove it first",
+            Cause::PermissionDenied => "give this user the right, or choose another place",
+            Cause::ReadOnly => "choose a place on a writable file system",
+            Cause::NoSpace => "free space there, or choose another place or a smaller size",
+            Cause::DirectIoUnsupported => {
+                "set filesystemio_options to none or asynch, or use another file system"
+            }
+            Cause::IoUringUnavailable => "I/O slaves do the work instead (disk_asynch_io)",
+            Cause::EndOfFile => "the file is shorter than it should be",
+            Cause::Device => "look at the kernel's log and at the device",
+            Cause::FailedForGood => "stop, check the device, and open again",
+            Cause::PowerLost => "recover from what survived",
+            Cause::Invalid | Cause::Other => "",
+        }
+    }
+}
+
+/// A failed call: verb and object, cause, advice. Prints as one line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error {
+    what: String,
+    cause: Cause,
+    detail: String,
+    advice: String,
+}
+
+impl Error {
+    /// `what` failed, verb first: "create /data/system01.dbf".
+    pub fn new(what: impl Into<String>, cause: Cause, detail: impl Into<String>) -> Error {
+        let advice = cause.advice().to_string();
+        Error { what: what.into(), cause, detail: detail.into(), advice }
+    }
+
+    /// From what the operating system said.
+    pub fn from_io(what: impl Into<String>, error: &io::Error) -> Error {
+        let text = error.to_string();
+        let detail = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
+        Error::new(what, Cause::of(error), detail)
+    }
+
+    pub(crate) fn on(verb: &str, path: &Path, error: &io::Error) -> Error {
+        Error::from_io(format!("{verb} {}", path.display()), error)
+    }
+
+    /// The same with better advice for this place.
+    #[must_use]
+    pub fn advise(mut self, advice: impl Into<String>) -> Error {
+        self.advice = advice.into();
+        self
+    }
+
+    /// The same as part of a larger task: `cannot <what>: <this>`.
+    #[must_use]
+    pub fn while_doing(mut self, what: impl Into<String>) -> Error {
+        self.detail = format!("cannot {}: {}", self.what, self.detail);
+        self.what = what.into();
+        self
+    }
+
+    /// Why, as far as a caller would act on it.
+    pub fn cause(&self) -> Cause {
+        self.cause
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {}: {}", self.what, self.detail)?;
+        if !self.advice.is_empty() {
+            write!(f, "; {}", self.advice)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error is one line that says what failed, on what, why, and what to do.
+    #[test]
+    fn an_error_says_what_failed_why_and_what_to_do() {
+        let io = io::Error::from_raw_os_error(libc::ENOSPC);
+        let error = Error::on("create", Path::new("/data/system01.dbf"), &io);
+        assert_eq!(error.cause(), Cause::NoSpace);
+        assert_eq!(
+            error.to_string(),
+            "cannot create /data/system01.dbf: no space left on device; free space there, or \
+             choose another place or a smaller size"
+        );
+    }
+}

@@ -1,0 +1,222 @@
+//! An open file: everything that can go half right is made whole or an error here.
+//!
+//! * A short read or write is continued, from the last aligned position where I/O is direct.
+//! * An interrupted one is repeated; one refused for a moment (EAGAIN) a limited number of times.
+//! * A sync that failed closes the file for good (rule O8): a kernel marks pages clean after a
+//!   failed write-back, so the next sync would succeed without having written them.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use waits::Statistic;
+
+use crate::{Alignment, Cause, Cost, Error, FileOptions, FilePort, Session, Waiting};
+
+/// How often an I/O is tried again that the kernel refuses "for a moment".
+const TRIES_MAX: u32 = 1_000;
+
+/// An open file. Clones are the same file.
+#[derive(Clone, Debug)]
+pub struct File {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    port: Arc<dyn FilePort>,
+    options: FileOptions,
+    failed: AtomicBool,
+}
+
+impl File {
+    pub(crate) fn new(path: &Path, port: Arc<dyn FilePort>, options: FileOptions) -> File {
+        let failed = AtomicBool::new(false);
+        File { inner: Arc::new(Inner { path: path.to_path_buf(), port, options, failed }) }
+    }
+
+    /// Its name.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// How it was opened.
+    pub fn options(&self) -> FileOptions {
+        self.inner.options
+    }
+
+    /// What its I/O must be aligned to.
+    pub fn alignment(&self) -> Alignment {
+        self.inner.port.alignment()
+    }
+
+    /// Its length in bytes.
+    pub fn len(&self) -> Result<u64, Error> {
+        self.inner.port.len().map_err(|error| Error::on("find the length of", self.path(), &error))
+    }
+
+    /// Fills `buffer` from `offset`. A file that ends before is an error.
+    pub fn read_at(
+        &self,
+        offset: u64,
+        buffer: &mut [u8],
+        waiting: Waiting<'_>,
+    ) -> Result<(), Error> {
+        self.check_usable("read")?;
+        let length = buffer.len() as u64;
+        let result = waiting.around(|session, event| {
+            session.count(Statistic::PhysicalReadRequests, 1);
+            let mut progress = self.progress(buffer.len());
+            let result = loop {
+                session.charge(Cost::IoSync, 1);
+                let at = progress.done;
+                let moved = self.inner.port.read_at(offset + at as u64, &mut buffer[at..], event);
+                if let Some(result) = progress.after(moved, session, io::ErrorKind::UnexpectedEof) {
+                    break result;
+                }
+            };
+            (result, false)
+        });
+        if result.is_ok() {
+            waiting.session().count(Statistic::PhysicalReadBytes, length);
+        }
+        result.map_err(|error| self.io_error("read", length, offset, &error))
+    }
+
+    /// Writes all of `buffer` at `offset`; durable when it returns if the file is write-through,
+    /// else after the next sync.
+    pub fn write_at(&self, offset: u64, buffer: &[u8], waiting: Waiting<'_>) -> Result<(), Error> {
+        self.check_usable("write")?;
+        let result = waiting.around(|session, event| {
+            session.count(Statistic::PhysicalWriteRequests, 1);
+            let mut progress = self.progress(buffer.len());
+            let result = loop {
+                session.charge(Cost::IoSync, 1);
+                let at = progress.done;
+                let moved = self.inner.port.write_at(offset + at as u64, &buffer[at..], event);
+                if let Some(result) = progress.after(moved, session, io::ErrorKind::WriteZero) {
+                    break result;
+                }
+            };
+            (result, false)
+        });
+        match result {
+            Ok(()) => waiting.session().count(Statistic::PhysicalWriteBytes, buffer.len() as u64),
+            Err(error) => return Err(self.write_failed(buffer.len() as u64, offset, &error)),
+        }
+        Ok(())
+    }
+
+    /// Makes everything written so far, and the size it needs, durable. If it fails the file is
+    /// failed for good: every later call says so.
+    pub fn sync(&self, waiting: Waiting<'_>) -> Result<(), Error> {
+        self.check_usable("sync")?;
+        let result = waiting.around(|session, event| {
+            session.count(Statistic::FileSyncRequests, 1);
+            session.charge(Cost::IoSync, 1);
+            (self.inner.port.sync(event), false)
+        });
+        result.map_err(|error| {
+            self.inner.failed.store(true, Ordering::Release);
+            Error::on("sync", self.path(), &error).advise(
+                "what it holds is unknown now: stop, check the device, and recover from what is \
+                 durable",
+            )
+        })
+    }
+
+    /// Cuts or extends the file; an extension reads as zeros and may have no space of its own.
+    pub fn set_len(&self, length: u64, waiting: Waiting<'_>) -> Result<(), Error> {
+        self.check_usable("resize")?;
+        waiting
+            .around(|_, event| (self.inner.port.set_len(length, event), false))
+            .map_err(|error| Error::on("resize", self.path(), &error))
+    }
+
+    /// Whether a sync or a write-through write failed: nothing is read, written or synced any more.
+    pub fn is_failed(&self) -> bool {
+        self.inner.failed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn port(&self) -> &Arc<dyn FilePort> {
+        &self.inner.port
+    }
+
+    pub(crate) fn check_usable(&self, verb: &str) -> Result<(), Error> {
+        if !self.is_failed() {
+            return Ok(());
+        }
+        let what = format!("{verb} {}", self.path().display());
+        let detail = "a write or sync of this file failed before, and what is on disk is unknown";
+        Err(Error::new(what, Cause::FailedForGood, detail))
+    }
+
+    pub(crate) fn progress(&self, length: usize) -> Progress {
+        Progress { length, done: 0, tries: 0, unit: self.alignment().offset as usize }
+    }
+
+    pub(crate) fn io_error(&self, verb: &str, length: u64, offset: u64, error: &io::Error) -> Error {
+        let what = format!("{verb} {length} bytes at {offset} of {}", self.path().display());
+        Error::from_io(what, error)
+    }
+
+    /// A failed write of a write-through file leaves the same doubt as a failed sync, unless it
+    /// failed before it began, for want of space.
+    pub(crate) fn write_failed(&self, length: u64, offset: u64, error: &io::Error) -> Error {
+        let error = self.io_error("write", length, offset, error);
+        if self.inner.options.write_through && error.cause() == Cause::Device {
+            self.inner.failed.store(true, Ordering::Release);
+        }
+        error
+    }
+}
+
+/// How far one I/O has come.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    pub(crate) length: usize,
+    pub(crate) done: usize,
+    tries: u32,
+    /// Direct I/O goes on from a multiple of this.
+    unit: usize,
+}
+
+impl Progress {
+    /// Takes the outcome of one call; `None` to call again, from `done`. `nothing` is what it
+    /// means when no byte was moved.
+    pub(crate) fn after(
+        &mut self,
+        moved: io::Result<usize>,
+        session: &Session,
+        nothing: io::ErrorKind,
+    ) -> Option<io::Result<()>> {
+        match moved {
+            Ok(bytes) if self.done + bytes == self.length => return Some(Ok(())),
+            Ok(0) => return Some(Err(nothing.into())),
+            Ok(bytes) => {
+                session.count(Statistic::ShortIo, 1);
+                let aligned = (self.done + bytes) / self.unit * self.unit;
+                if aligned == self.done {
+                    return self.again(session, nothing.into());
+                }
+                self.done = aligned;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                return self.again(session, error);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                session.relax(self.tries);
+                return self.again(session, error);
+            }
+            Err(error) => return Some(Err(error)),
+        }
+        None
+    }
+
+    fn again(&mut self, _session: &Session, error: io::Error) -> Option<io::Result<()>> {
+        self.tries += 1;
+        if self.tries > TRIES_MAX { Some(Err(error)) } else { None }
+    }
+}

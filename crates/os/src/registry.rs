@@ -1,0 +1,85 @@
+//! The sessions of a world: those that run, and what ended ones left behind.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use waits::{Account, Level, ThreadTimes, Timestamp, Totals};
+
+use crate::ThreadId;
+
+/// A session that runs now.
+#[derive(Clone, Debug)]
+pub struct RunningSession {
+    /// Its books.
+    pub account: Arc<Account>,
+    /// Its thread.
+    pub thread: ThreadId,
+}
+
+/// A running session and its thread's clocks, as a `ps` would show them.
+#[derive(Clone, Debug)]
+pub struct SessionTimes {
+    /// The session.
+    pub session: RunningSession,
+    /// CPU and run-queue time since the thread began.
+    pub times: ThreadTimes,
+    /// When this was read.
+    pub at: Timestamp,
+}
+
+/// Held for a few hundred instructions and never across anything that blocks, so that a plain
+/// mutex does no harm in a simulated world either.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    running: Vec<RunningSession>,
+    ended: Totals,
+    level: Option<Level>,
+}
+
+impl Registry {
+    pub(crate) fn enter(&self, account: &Arc<Account>, thread: ThreadId) {
+        let mut inner = self.lock();
+        if let Some(level) = inner.level {
+            account.set_level(level);
+        }
+        inner.running.push(RunningSession { account: Arc::clone(account), thread });
+    }
+
+    /// Folds the session's totals into those of the ended ones: one step, so that the sum over
+    /// all never shrinks.
+    pub(crate) fn leave(&self, account: &Arc<Account>) {
+        let mut inner = self.lock();
+        inner.running.retain(|session| !Arc::ptr_eq(&session.account, account));
+        inner.ended.add(&account.totals());
+    }
+
+    pub(crate) fn running(&self) -> Vec<RunningSession> {
+        self.lock().running.clone()
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        let inner = self.lock();
+        let mut totals = inner.ended.clone();
+        for session in &inner.running {
+            totals.add(&session.account.totals());
+        }
+        totals
+    }
+
+    pub(crate) fn set_level(&self, level: Level) {
+        let mut inner = self.lock();
+        inner.level = Some(level);
+        for session in &inner.running {
+            session.account.set_level(level);
+        }
+    }
+
+    /// A thread that panicked inside left sums that are still sums.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

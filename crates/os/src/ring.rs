@@ -1,0 +1,268 @@
+//! Many I/Os in flight from one thread.
+//!
+//! ```text
+//!   push ──▶ (slot) ──▶ port ──▶ collect ──▶ whole? ──▶ Completion
+//!                        ▲                     │ short, interrupted
+//!                        └─────────────────────┘ the rest goes again
+//! ```
+//!
+//! What does the work is io_uring, a pool of I/O slaves, or the simulator. A ring belongs to the
+//! thread that made it, and a thread with I/O in flight waits for nothing but that I/O (rule O9).
+
+use std::fmt;
+use std::io;
+
+use waits::{Nanos, Statistic, WaitEvent};
+
+use crate::file::Progress;
+use crate::slaves::SlaveRing;
+use crate::{
+    Cause, Cost, DiskPort, Error, File, IoBuf, IoKind, IoPool, RawCompletion, RawRequest, RingPort,
+    Session, Waiting,
+};
+
+/// What is to do the work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RingBackend {
+    /// The disk's own asynchronous I/O; where it has none, one notice and I/O slaves, as many as
+    /// the ring is deep but at most [`RingConfig::SLAVES_MAX`].
+    Auto,
+    /// The disk's own asynchronous I/O or an error.
+    Native,
+    /// So many I/O slaves, each with one blocking call at a time.
+    Slaves(u32),
+}
+
+/// How a ring is to be made.
+#[derive(Clone, Debug)]
+pub struct RingConfig {
+    /// Requests in flight at most.
+    pub depth: u32,
+    /// What does the work.
+    pub backend: RingBackend,
+    /// Under which event I/O slaves file their blocking calls.
+    pub slave_event: WaitEvent,
+    /// Buffers to make known to the kernel beforehand.
+    pub pool: Option<IoPool>,
+}
+
+impl RingConfig {
+    /// As many slaves as [`RingBackend::Auto`] starts at most.
+    pub const SLAVES_MAX: u32 = 32;
+    /// The deepest ring.
+    pub const DEPTH_MAX: u32 = 4_096;
+
+    /// A ring of this depth over whatever the disk has.
+    pub fn new(depth: u32) -> RingConfig {
+        RingConfig {
+            depth,
+            backend: RingBackend::Auto,
+            slave_event: WaitEvent::DbFileParallelWrite,
+            pool: None,
+        }
+    }
+}
+
+/// One I/O to do.
+#[derive(Debug)]
+pub struct Request {
+    /// On which file.
+    pub file: File,
+    /// Read or write.
+    pub kind: IoKind,
+    /// Where, in bytes.
+    pub offset: u64,
+    /// All of it is read into or written.
+    pub buffer: IoBuf,
+    /// Comes back with the completion.
+    pub tag: u64,
+}
+
+/// One I/O done: the buffer back, and whether it went well.
+#[derive(Debug)]
+pub struct Completion {
+    /// The request's tag.
+    pub tag: u64,
+    /// The buffer.
+    pub buffer: IoBuf,
+    /// Whole, or an error.
+    pub result: Result<(), Error>,
+}
+
+#[derive(Debug)]
+struct InFlight {
+    file: File,
+    kind: IoKind,
+    offset: u64,
+    tag: u64,
+    progress: Progress,
+}
+
+/// One thread's asynchronous I/O. Dropping it waits for what is in flight.
+pub struct Ring {
+    port: Box<dyn RingPort>,
+    slots: Vec<Option<InFlight>>,
+    free: Vec<u32>,
+    collected: Vec<RawCompletion>,
+}
+
+impl Ring {
+    pub(crate) fn open(
+        disk: &dyn DiskPort,
+        config: &RingConfig,
+        session: &Session,
+    ) -> Result<Ring, Error> {
+        if config.depth == 0 || config.depth > RingConfig::DEPTH_MAX {
+            let detail = format!("its depth is 1 to {}, not {}", RingConfig::DEPTH_MAX, config.depth);
+            return Err(Error::new("open a ring", Cause::Invalid, detail));
+        }
+        let mut port = open_port(disk, config, session)?;
+        if let Some(pool) = &config.pool
+            && let Err(error) = port.register(pool)
+        {
+            session.os().notice(&error.to_string());
+        }
+        Ok(Ring {
+            port,
+            slots: (0..config.depth).map(|_| None).collect(),
+            free: (0..config.depth).rev().collect(),
+            collected: Vec::with_capacity(config.depth as usize),
+        })
+    }
+
+    /// What does the work, for reports.
+    pub fn description(&self) -> String {
+        self.port.description()
+    }
+
+    /// How many requests are in flight.
+    pub fn in_flight(&self) -> u32 {
+        (self.slots.len() - self.free.len()) as u32
+    }
+
+    /// Whether another request can be pushed.
+    pub fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// Takes a request. It starts at the next `submit` or `reap`, with the others.
+    ///
+    /// # Panics
+    /// When the ring is full: the caller asks [`has_room`](Ring::has_room) or reaps first.
+    pub fn push(&mut self, request: Request, session: &Session) -> Result<(), Error> {
+        let Request { file, kind, offset, buffer, tag } = request;
+        file.check_usable(if kind == IoKind::Read { "read" } else { "write" })?;
+        let slot = self.free.pop().expect("the caller leaves room in the ring");
+        let (requests, bytes) = match kind {
+            IoKind::Read => (Statistic::PhysicalReadRequests, Statistic::PhysicalReadBytes),
+            IoKind::Write => (Statistic::PhysicalWriteRequests, Statistic::PhysicalWriteBytes),
+        };
+        session.count(requests, 1);
+        session.count(bytes, buffer.len() as u64);
+        session.charge(Cost::IoSubmit, 1);
+        let progress = file.progress(buffer.len());
+        let raw = RawRequest { slot, kind, offset, range: 0..buffer.len(), buffer };
+        self.port.push(file.port(), raw);
+        self.slots[slot as usize] = Some(InFlight { file, kind, offset, tag, progress });
+        Ok(())
+    }
+
+    /// Starts what was pushed, without waiting for it.
+    pub fn submit(&mut self) -> Result<(), Error> {
+        self.port.submit().map_err(|error| Error::from_io("submit I/O", &error))
+    }
+
+    /// Appends to `done` what has completed; waits (as `waiting` says) until there are at least
+    /// `at_least`, no more than are in flight, or until `timeout` has passed. With 0 it never
+    /// waits. A wait is recorded only if the completions weren't there at the first look.
+    pub fn reap(
+        &mut self,
+        at_least: u32,
+        timeout: Option<Nanos>,
+        done: &mut Vec<Completion>,
+        waiting: Waiting<'_>,
+    ) -> Result<(), Error> {
+        let wanted = done.len() + at_least.min(self.in_flight()) as usize;
+        loop {
+            self.port.collect(&mut self.collected);
+            self.finish_collected(done, waiting.session());
+            let Some(missing) = wanted.checked_sub(done.len()).filter(|missing| *missing > 0)
+            else {
+                return Ok(());
+            };
+            let timed_out = waiting.around(|_, event| {
+                let result = self.port.wait(missing as u32, timeout, event);
+                let timed_out = matches!(result, Ok(true));
+                (result, timed_out)
+            });
+            if timed_out.map_err(|error| Error::from_io("wait for I/O", &error))? {
+                self.port.collect(&mut self.collected);
+                self.finish_collected(done, waiting.session());
+                return Ok(());
+            }
+        }
+    }
+
+    /// Turns raw completions into whole ones; the rest of a short one goes again.
+    fn finish_collected(&mut self, done: &mut Vec<Completion>, session: &Session) {
+        let mut collected = std::mem::take(&mut self.collected);
+        for RawCompletion { slot, buffer, result } in collected.drain(..) {
+            session.charge(Cost::IoReap, 1);
+            let flight = self.slots[slot as usize].as_mut().expect("a slot in flight");
+            let nothing = match flight.kind {
+                IoKind::Read => io::ErrorKind::UnexpectedEof,
+                IoKind::Write => io::ErrorKind::WriteZero,
+            };
+            match flight.progress.after(result, session, nothing) {
+                None => {
+                    let from = flight.progress.done;
+                    let offset = flight.offset + from as u64;
+                    let range = from..buffer.len();
+                    let raw = RawRequest { slot, kind: flight.kind, offset, range, buffer };
+                    self.port.push(flight.file.port(), raw);
+                }
+                Some(result) => {
+                    let flight = self.slots[slot as usize].take().expect("a slot in flight");
+                    self.free.push(slot);
+                    let result = result.map_err(|error| flight.failed(buffer.len(), &error));
+                    done.push(Completion { tag: flight.tag, buffer, result });
+                }
+            }
+        }
+        self.collected = collected;
+    }
+}
+
+impl InFlight {
+    fn failed(&self, length: usize, error: &io::Error) -> Error {
+        match self.kind {
+            IoKind::Read => self.file.io_error("read", length as u64, self.offset, error),
+            IoKind::Write => self.file.write_failed(length as u64, self.offset, error),
+        }
+    }
+}
+
+fn open_port(
+    disk: &dyn DiskPort,
+    config: &RingConfig,
+    session: &Session,
+) -> Result<Box<dyn RingPort>, Error> {
+    let slaves = |count| SlaveRing::start(session, count, config.slave_event);
+    Ok(match config.backend {
+        RingBackend::Native => disk.ring(config.depth)?,
+        RingBackend::Slaves(count) => Box::new(slaves(count)?),
+        RingBackend::Auto => match disk.ring(config.depth) {
+            Ok(ring) => ring,
+            Err(error) => {
+                session.os().notice(&error.to_string());
+                Box::new(slaves(config.depth.min(RingConfig::SLAVES_MAX))?)
+            }
+        },
+    })
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ring({}, {} in flight)", self.port.description(), self.in_flight())
+    }
+}

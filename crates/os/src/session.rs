@@ -1,0 +1,231 @@
+//! The calling thread's ticket to the world.
+
+use std::sync::Arc;
+
+use waits::{
+    Account, Nanos, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount, Timestamp, Totals,
+    WaitEvent, WaitSink,
+};
+
+use crate::{
+    Clock, Cost, Error, Os, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread,
+};
+
+/// One thread's session: the books it keeps and the world it runs in. Every call that can block
+/// takes a [`Waiting`] made from it. Belongs to one thread; it can't be shared.
+#[derive(Debug)]
+pub struct Session {
+    recorder: Recorder,
+    clock: Clock,
+    simulated: bool,
+    os: Os,
+    thread: ThreadId,
+    /// The thread's clocks when the session began: the thread may be older than the session.
+    times_at_start: ThreadTimes,
+    /// What two readings of the thread's clocks, back to back, show: taken off every sample.
+    sample_overhead: Nanos,
+    pause: WaitWord,
+}
+
+/// A wait about to happen: who waits, for what, with which parameters. Consumed by the call that
+/// blocks; if it turns out not to block, nothing is recorded.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "a wait is named for a blocking call"]
+pub struct Waiting<'s> {
+    session: &'s Session,
+    event: WaitEvent,
+    p: [u64; 3],
+}
+
+impl Session {
+    pub(crate) fn open(os: &Os, name: &str, kind: SessionKind) -> Session {
+        let port = os.port();
+        let thread = port.current_thread();
+        let started = os.now();
+        let recorder = Recorder::open(name, kind, started, port.sampling());
+        os.registry().enter(recorder.account(), thread);
+        Session {
+            recorder,
+            clock: os.clock().clone(),
+            simulated: os.clock().is_virtual(),
+            thread,
+            times_at_start: port.thread_times(thread),
+            sample_overhead: sample_overhead(port, os),
+            pause: WaitWord::new(os, 0),
+            os: os.clone(),
+        }
+    }
+
+    /// Names the wait for a blocking call.
+    #[inline]
+    pub fn waiting(&self, event: WaitEvent) -> Waiting<'_> {
+        Waiting { session: self, event, p: [0; 3] }
+    }
+
+    /// The world it runs in.
+    #[inline]
+    pub fn os(&self) -> &Os {
+        &self.os
+    }
+
+    /// The present.
+    #[inline]
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Its thread.
+    pub fn thread(&self) -> ThreadId {
+        self.thread
+    }
+
+    /// Its books.
+    pub fn account(&self) -> &Arc<Account> {
+        self.recorder.account()
+    }
+
+    /// Raises a statistic.
+    #[inline]
+    pub fn count(&self, statistic: Statistic, amount: u64) {
+        self.recorder.count(statistic, amount);
+    }
+
+    /// Where ended waits go at level trace.
+    pub fn set_wait_sink(&self, sink: Option<Box<dyn WaitSink>>) {
+        self.recorder.set_sink(sink);
+    }
+
+    /// Charges CPU for `units` of `cost` in a simulated world; on Linux CPU is what it is.
+    #[inline]
+    pub fn charge(&self, cost: Cost, units: u64) {
+        self.clock.charge(cost, units);
+    }
+
+    /// A point at which, in the simulator, another thread may come first: before and after every
+    /// access to shared state that isn't under a latch. One branch on Linux.
+    #[inline]
+    pub fn interleave(&self) {
+        if self.simulated {
+            self.os.port().interleave();
+        }
+    }
+
+    /// One turn of a spin, the `turn`th in a row. Spins call this and nothing else (rule O5).
+    #[inline]
+    pub fn relax(&self, turn: u32) {
+        self.charge(Cost::Relax, 1);
+        self.os.port().relax(turn);
+    }
+
+    /// Does nothing for `length`.
+    pub fn pause(&self, length: Nanos, waiting: Waiting<'_>) {
+        let until = self.now().after(length);
+        let mut left = length;
+        while left > Nanos::ZERO {
+            let _ = self.pause.wait(0, Some(left), waiting);
+            left = until.since(self.now());
+        }
+    }
+
+    /// Starts a thread with a session of its own. The wait for its creation is `os thread
+    /// creation`.
+    pub fn spawn(
+        &self,
+        spec: ThreadSpec,
+        body: impl FnOnce(&Session) + Send + 'static,
+    ) -> Result<ThreadHandle, Error> {
+        thread::spawn(self, spec, Box::new(body))
+    }
+
+    /// The thread's own clocks since the session began.
+    pub fn thread_times(&self) -> ThreadTimes {
+        self.os.port().thread_times(self.thread).since(self.times_at_start)
+    }
+
+    /// A reading from which [`time_account_since`](Session::time_account_since) starts.
+    pub fn reading(&self) -> (Timestamp, ThreadTimes, Totals) {
+        (self.now(), self.thread_times(), self.account().totals())
+    }
+
+    /// Closes the books over the time since `start`. Called at call boundaries, not inside a wait.
+    pub fn time_account_since(&self, start: &(Timestamp, ThreadTimes, Totals)) -> TimeAccount {
+        let (now, times, totals) = self.reading();
+        TimeAccount::close(now.since(start.0), times.since(start.1), &totals.since(&start.2))
+    }
+}
+
+/// The CPU time that lies between two readings with nothing in between: the least of a few.
+fn sample_overhead(port: &dyn crate::Port, os: &Os) -> Nanos {
+    if os.clock().is_virtual() {
+        return Nanos::ZERO;
+    }
+    let between = (0..5).map(|_| {
+        let before = port.times_before_wait();
+        let _ = (os.now(), os.now(), os.now());
+        port.times_after_wait().since(before).cpu
+    });
+    between.min().unwrap_or(Nanos::ZERO)
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.os.registry().leave(self.recorder.account());
+    }
+}
+
+impl<'s> Waiting<'s> {
+    /// The same wait with p1, p2 and p3, in the meanings that its event declares.
+    pub fn p(mut self, p1: u64, p2: u64, p3: u64) -> Waiting<'s> {
+        self.p = [p1, p2, p3];
+        self
+    }
+
+    /// Who waits.
+    pub fn session(&self) -> &'s Session {
+        self.session
+    }
+
+    /// What for.
+    pub fn event(&self) -> WaitEvent {
+        self.event
+    }
+
+    /// Runs `block`, which may block, inside the wait. It returns its result and whether it ended
+    /// by timeout.
+    #[inline]
+    pub(crate) fn around<R>(self, block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool)) -> R {
+        let session = self.session;
+        if session.recorder.sample_due() {
+            return self.around_sampled(block);
+        }
+        let open = session.recorder.begin(self.event, self.p, || session.clock.now());
+        let (result, timed_out) = block(session, self.event);
+        if let Some(open) = open {
+            let _ = session.recorder.end(open, session.clock.now(), timed_out);
+        }
+        result
+    }
+
+    /// The same with the thread's clocks read around the wait. What reading them costs is the
+    /// session's CPU, not part of the wait.
+    #[cold]
+    fn around_sampled<R>(self, block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool)) -> R {
+        let session = self.session;
+        let port = session.os.port();
+        let asked = session.clock.now();
+        let before = port.times_before_wait();
+        let open = session.recorder.begin(self.event, self.p, || session.clock.now());
+        let began = session.clock.now();
+        let (result, timed_out) = block(session, self.event);
+        if let Some(open) = open {
+            let ended = session.clock.now();
+            let elapsed = session.recorder.end(open, ended, timed_out);
+            let mut inside = port.times_after_wait().since(before);
+            inside.cpu.0 = inside.cpu.0.saturating_sub(session.sample_overhead.0);
+            let now = session.clock.now();
+            let cost = Nanos(began.since(asked).0 + now.since(ended).0);
+            session.recorder.sampled(self.event, elapsed, inside, cost, now);
+        }
+        result
+    }
+}

@@ -1,0 +1,119 @@
+//! A world: a port, its clock and the sessions that run in it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use waits::{SessionKind, Timestamp};
+
+use crate::registry::Registry;
+use crate::{Clock, Error, Port, RunningSession, Session, SessionTimes};
+
+/// Takes one-line notices for people: something was degraded, and why.
+pub type NoticeSink = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A handle on a world. Cheap to clone; the port behind it can only be reached from this crate.
+#[derive(Clone)]
+pub struct Os {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    port: Arc<dyn Port>,
+    clock: Clock,
+    registry: Registry,
+    notices: NoticeSink,
+}
+
+impl Os {
+    /// A world over `port`, with notices to `notices`. For `linux` and the simulator.
+    pub fn new(port: Arc<dyn Port>, notices: NoticeSink) -> Os {
+        let clock = port.clock();
+        Os { shared: Arc::new(Shared { port, clock, registry: Registry::default(), notices }) }
+    }
+
+    /// Makes the calling thread, which this world didn't start, a session of it.
+    pub fn adopt(&self, name: &str, kind: SessionKind) -> Session {
+        Session::open(self, name, kind)
+    }
+
+    /// The present.
+    #[inline]
+    pub fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    /// The clock itself.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    /// How many CPUs this world has.
+    pub fn cpu_count(&self) -> u32 {
+        self.port().cpu_count()
+    }
+
+    /// A random number; in the simulator from the seed.
+    pub fn random(&self) -> u64 {
+        self.port().random()
+    }
+
+    /// Tells people one line.
+    pub fn notice(&self, line: &str) {
+        (self.shared.notices)(line);
+    }
+
+    /// The sessions that run now.
+    pub fn running(&self) -> Vec<RunningSession> {
+        self.shared.registry.running()
+    }
+
+    /// Everything waited for and counted in this world so far, ended sessions included.
+    pub fn totals(&self) -> waits::Totals {
+        self.shared.registry.totals()
+    }
+
+    /// Each running session with its thread's CPU and run-queue time.
+    pub fn session_times(&self) -> Vec<SessionTimes> {
+        self.running()
+            .into_iter()
+            .map(|session| SessionTimes {
+                times: self.port().thread_times(session.thread),
+                at: self.now(),
+                session,
+            })
+            .collect()
+    }
+
+    /// Sets the level of every running session, and of those to come.
+    pub fn set_level(&self, level: waits::Level) {
+        self.shared.registry.set_level(level);
+    }
+
+    /// Sets a thread's priority.
+    pub fn set_priority(
+        &self,
+        thread: crate::ThreadId,
+        priority: crate::Priority,
+    ) -> Result<(), Error> {
+        self.port().set_priority(thread, priority)
+    }
+
+    /// Sets the CPUs on which a thread may run.
+    pub fn set_affinity(&self, thread: crate::ThreadId, cpus: crate::CpuSet) -> Result<(), Error> {
+        self.port().set_affinity(thread, cpus)
+    }
+
+    pub(crate) fn port(&self) -> &dyn Port {
+        &*self.shared.port
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.shared.registry
+    }
+}
+
+impl fmt::Debug for Os {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Os").field("clock", &self.shared.clock).finish_non_exhaustive()
+    }
+}
