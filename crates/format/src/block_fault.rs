@@ -175,8 +175,8 @@ mod tests {
             ),
             (
                 BlockFault::UnknownKind { address, found: 99 },
-                "file 3 block 17 has kind 99, and the kinds that this program knows are 1 (scratch); \
-                 open the file with the program that wrote it",
+                "file 3 block 17 has kind 99, and the kinds that this program knows are \
+                 1 (scratch); open the file with the program that wrote it",
             ),
             (
                 BlockFault::WrongAddress { address, found: Dba::new(4, 18) },
