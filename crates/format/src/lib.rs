@@ -1,1 +1,38 @@
-//! To be written.
+//! Every byte on disk: layouts, checksums, versions. No I/O and no `unsafe`.
+//!
+//! A block is written by one program and read by another, perhaps years later, perhaps after the
+//! disk has torn it, rotted it, or handed out a different one. So each block names itself: what
+//! it is, in which version, where it belongs, and a checksum over all of it. [`seal`] completes
+//! that just before the write and [`check`] tests it just after the read; between the two, no
+//! byte is trusted.
+//!
+//! ```text
+//!   BlockHeader::new ─▶ changes, each with a stamp ─▶ seal ─▶ disk ─▶ check ─▶ use
+//!                                                                       │
+//!                                                                       └─▶ BlockFault
+//! ```
+//!
+//! Layouts are declared with one macro (`layout.rs`), from which come the struct, the
+//! compile-time checks of its shape, and the tables of [`markdown`]. The access rules, F1 to F8,
+//! are in this crate's README.md.
+//!
+//! Callers: whoever reads or writes blocks; `cargo xtask` for the document.
+
+#![forbid(unsafe_code)]
+
+mod block;
+mod block_fault;
+mod block_header;
+mod block_kind;
+mod checksum;
+mod document;
+mod layout;
+mod number;
+mod version;
+
+pub use block::{check, seal};
+pub use block_fault::BlockFault;
+pub use block_header::BlockHeader;
+pub use block_kind::BlockKind;
+pub use document::markdown;
+pub use version::{FORMAT, PROMISE};

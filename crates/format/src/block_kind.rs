@@ -1,0 +1,75 @@
+//! What a block can be: the second thing to know of a block, after that it is whole.
+//!
+//! Invariants (F8)
+//!   * kind 0 is not in the list: an unwritten block is not a block
+//!   * a number is never given to another kind, even when its kind is gone
+//!
+//! Callers: `block_header`; the document lists the kinds from here.
+
+use std::fmt;
+
+/// Declares the kinds; the sentences are the doc comments.
+macro_rules! block_kinds {
+    ($($(#[doc = $about:literal])+ $kind:ident = $number:literal, $name:literal;)+) => {
+        /// What a block is, and so who understands its body.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u8)]
+        pub enum BlockKind {
+            $($(#[doc = $about])+ $kind = $number,)+
+        }
+
+        $(const _: () = assert!($number != 0, "kind 0 is never valid");)+
+
+        impl BlockKind {
+            /// All kinds, with the sentence about each.
+            pub(crate) const ALL: &[(BlockKind, &str)] =
+                &[$((BlockKind::$kind, concat!($($about),+))),+];
+
+            /// What users call this kind.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(BlockKind::$kind => $name,)+
+                }
+            }
+        }
+    };
+}
+
+block_kinds! {
+    /// A body without meaning: made to be written and read back, by tests, races and probes of
+    /// disks, and never part of a database.
+    Scratch = 1, "scratch";
+}
+
+impl BlockKind {
+    /// The kind with this number, or none.
+    pub fn new(number: u8) -> Option<BlockKind> {
+        Self::ALL.iter().map(|(kind, _)| *kind).find(|kind| kind.number() == number)
+    }
+
+    /// The number that stands for this kind on disk.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+impl fmt::Display for BlockKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_comes_back_from_its_number_and_0_is_none() {
+        for (kind, _) in BlockKind::ALL {
+            assert_eq!(BlockKind::new(kind.number()), Some(*kind));
+        }
+        assert_eq!(BlockKind::new(0), None);
+        let known = (0..=u8::MAX).filter_map(BlockKind::new).count();
+        assert_eq!(known, BlockKind::ALL.len());
+    }
+}

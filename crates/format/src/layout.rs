@@ -1,0 +1,95 @@
+//! The one way to declare what lies on disk (F5).
+//!
+//! `layout!` takes a struct with its size and with the offset of each field. From it come
+//!   * the struct itself, `#[repr(C)]`, with the zerocopy derives that turn bytes into it and
+//!     back without `unsafe`
+//!   * compile-time asserts of the size and of every offset
+//!   * a [`Layout`], the rows of its table in the document; the sentences are the doc comments
+//!
+//! Invariants
+//!   * every layout has alignment 1 (`Unaligned`) and no padding (`IntoBytes`), so it may lie at
+//!     any place in a buffer and no byte of it is undefined
+//!   * a field whose name starts with `reserved` is zero on disk (F4)
+//!
+//! Callers: the files of this crate that declare a layout, and `document`.
+
+/// The shape of one structure on disk.
+pub(crate) struct Layout {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) bytes: usize,
+    pub(crate) fields: &'static [Field],
+}
+
+/// One row of a layout.
+pub(crate) struct Field {
+    pub(crate) offset: usize,
+    pub(crate) bytes: usize,
+    pub(crate) name: &'static str,
+    pub(crate) stored_as: &'static str,
+    pub(crate) about: &'static str,
+}
+
+/// Declares a structure on disk; see the head of this file.
+macro_rules! layout {
+    (
+        $(#[doc = $about:literal])+
+        $vis:vis struct $name:ident: $bytes:literal {
+            $(
+                $(#[doc = $field_about:literal])+
+                $offset:literal => $field_vis:vis $field:ident: $stored_as:ty,
+            )+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(
+            Clone, Copy, PartialEq, Eq, Debug,
+            zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::KnownLayout,
+            zerocopy::Immutable, zerocopy::Unaligned,
+        )]
+        #[repr(C)]
+        $vis struct $name {
+            $(
+                $(#[doc = $field_about])+
+                $field_vis $field: $stored_as,
+            )+
+        }
+
+        const _: () = assert!(size_of::<$name>() == $bytes);
+        $(const _: () = assert!(std::mem::offset_of!($name, $field) == $offset);)+
+
+        impl $name {
+            /// The shape of this structure, for the document.
+            pub(crate) const LAYOUT: crate::layout::Layout = crate::layout::Layout {
+                name: stringify!($name),
+                about: concat!($($about),+),
+                bytes: $bytes,
+                fields: &[$(crate::layout::Field {
+                    offset: $offset,
+                    bytes: size_of::<$stored_as>(),
+                    name: stringify!($field),
+                    stored_as: stringify!($stored_as),
+                    about: concat!($($field_about),+),
+                }),+],
+            };
+        }
+    };
+}
+pub(crate) use layout;
+
+#[cfg(test)]
+mod tests {
+    use crate::document::LAYOUTS;
+
+    #[test]
+    fn the_fields_of_a_layout_cover_it_without_gap_or_overlap() {
+        for layout in LAYOUTS {
+            let mut end = 0;
+            for field in layout.fields {
+                assert_eq!(field.offset, end, "{}.{}", layout.name, field.name);
+                end += field.bytes;
+            }
+            assert_eq!(end, layout.bytes, "{}", layout.name);
+        }
+    }
+}

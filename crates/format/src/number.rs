@@ -1,0 +1,86 @@
+//! The numbers of crate `ids` as they are stored (F3).
+//!
+//! Invariants
+//!   * reading is total: any bytes are some number, so only `check` decides what is valid
+//!
+//! Callers: the layouts.
+
+use ids::{Dba, Scn};
+use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le, U64 as U64Le};
+
+use crate::layout::layout;
+
+layout! {
+    /// A block address. The eight bytes together are the address's packed form, little-endian.
+    pub(crate) struct DbaLe: 8 {
+        /// Block within the file, counted from 0.
+        0 => block: U32Le,
+        /// File number.
+        4 => file: U16Le,
+        /// Zero.
+        6 => pub(crate) reserved: [u8; 2],
+    }
+}
+
+impl DbaLe {
+    pub(crate) fn new(address: Dba) -> DbaLe {
+        DbaLe {
+            block: U32Le::new(address.block.get()),
+            file: U16Le::new(address.file.get()),
+            reserved: [0; 2],
+        }
+    }
+
+    pub(crate) fn get(self) -> Dba {
+        Dba::new(self.file.get(), self.block.get())
+    }
+}
+
+layout! {
+    /// A system change number.
+    pub(crate) struct ScnLe: 8 {
+        /// The SCN.
+        0 => number: U64Le,
+    }
+}
+
+impl ScnLe {
+    pub(crate) fn new(scn: Scn) -> ScnLe {
+        ScnLe { number: U64Le::new(scn.get()) }
+    }
+
+    pub(crate) fn get(self) -> Scn {
+        Scn::new(self.number.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use zerocopy::IntoBytes;
+
+    proptest! {
+        #![proptest_config(crate::block::tests::config())]
+
+        #[test]
+        fn a_stored_address_is_its_packed_form(file in any::<u16>(), block in any::<u32>()) {
+            let address = Dba::new(file, block);
+            let stored = DbaLe::new(address);
+            let packed = U64Le::new(address.pack());
+            prop_assert_eq!(stored.as_bytes(), packed.as_bytes());
+            prop_assert_eq!(stored.get(), address);
+        }
+
+        #[test]
+        fn a_stored_scn_comes_back(number in any::<u64>()) {
+            prop_assert_eq!(ScnLe::new(Scn::new(number)).get(), Scn::new(number));
+        }
+    }
+
+    #[test]
+    fn the_lowest_byte_of_a_stored_scn_comes_first() {
+        let stored = ScnLe::new(Scn::new(0x0102_0304_0506_0708));
+        assert_eq!(stored.as_bytes(), [8, 7, 6, 5, 4, 3, 2, 1]);
+    }
+}
