@@ -50,9 +50,7 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         Timestamp::from_nanos(match &self.0 {
             Kind::Tsc(tsc) => tsc.now_ns(),
-            Kind::Kernel { origin_ns } => {
-                crate::linux::tsc::kernel_ns().saturating_sub(*origin_ns)
-            }
+            Kind::Kernel { origin_ns } => crate::linux::tsc::kernel_ns().saturating_sub(*origin_ns),
             Kind::Virtual(clock) => clock.now.load(Relaxed),
         })
     }

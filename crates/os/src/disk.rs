@@ -129,9 +129,8 @@ impl Disk {
         session: &Session,
     ) -> Result<File, Error> {
         let verb = if mode == OpenMode::CreateNew { "create" } else { "open" };
-        let port = self.operation(verb, path, session, |event| {
-            self.port.open(path, mode, options, event)
-        });
+        let port =
+            self.operation(verb, path, session, |event| self.port.open(path, mode, options, event));
         match port {
             Ok(port) => Ok(File::new(path, port, options)),
             Err(error) if error.cause() == Cause::Invalid && options.direct => {

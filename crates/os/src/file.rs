@@ -157,7 +157,13 @@ impl File {
         Progress { length, done: 0, tries: 0, unit: self.alignment().offset as usize }
     }
 
-    pub(crate) fn io_error(&self, verb: &str, length: u64, offset: u64, error: &io::Error) -> Error {
+    pub(crate) fn io_error(
+        &self,
+        verb: &str,
+        length: u64,
+        offset: u64,
+        error: &io::Error,
+    ) -> Error {
         let what = format!("{verb} {length} bytes at {offset} of {}", self.path().display());
         Error::from_io(what, error)
     }

@@ -113,7 +113,8 @@ impl Ring {
         session: &Session,
     ) -> Result<Ring, Error> {
         if config.depth == 0 || config.depth > RingConfig::DEPTH_MAX {
-            let detail = format!("its depth is 1 to {}, not {}", RingConfig::DEPTH_MAX, config.depth);
+            let detail =
+                format!("its depth is 1 to {}, not {}", RingConfig::DEPTH_MAX, config.depth);
             return Err(Error::new("open a ring", Cause::Invalid, detail));
         }
         let mut port = open_port(disk, config, session)?;
@@ -183,6 +184,9 @@ impl Ring {
         waiting: Waiting<'_>,
     ) -> Result<(), Error> {
         let wanted = done.len() + at_least.min(self.in_flight()) as usize;
+        if at_least == 0 {
+            self.submit()?;
+        }
         loop {
             self.port.collect(&mut self.collected);
             self.finish_collected(done, waiting.session());

@@ -7,9 +7,7 @@ use waits::{
     WaitEvent, WaitSink,
 };
 
-use crate::{
-    Clock, Cost, Error, Os, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread,
-};
+use crate::{Clock, Cost, Error, Os, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread};
 
 /// One thread's session: the books it keeps and the world it runs in. Every call that can block
 /// takes a [`Waiting`] made from it. Belongs to one thread; it can't be shared.

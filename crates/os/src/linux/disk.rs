@@ -1,0 +1,87 @@
+//! The file systems of this machine.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use waits::WaitEvent;
+
+use super::file::LinuxFile;
+use super::uring::Uring;
+use crate::{DiskPort, Error, FileOptions, FilePort, OpenMode, RingPort};
+
+/// Every path of this machine.
+pub(crate) struct LinuxDisk;
+
+impl DiskPort for LinuxDisk {
+    fn open(
+        &self,
+        path: &Path,
+        mode: OpenMode,
+        options: FileOptions,
+        _event: WaitEvent,
+    ) -> io::Result<Arc<dyn FilePort>> {
+        let mut flags = OFlags::CLOEXEC;
+        flags |= match mode {
+            OpenMode::Existing => OFlags::RDWR,
+            OpenMode::ReadOnly => OFlags::RDONLY,
+            OpenMode::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+        };
+        if options.direct {
+            flags |= OFlags::DIRECT;
+        }
+        if options.write_through {
+            flags |= OFlags::DSYNC;
+        }
+        let owner_and_group = Mode::RUSR | Mode::WUSR | Mode::RGRP;
+        match rustix::fs::open(path, flags, owner_and_group) {
+            Ok(descriptor) => Ok(Arc::new(LinuxFile::new(descriptor, options.direct))),
+            Err(error) => {
+                // Where the file system can't do direct I/O the kernel makes the file before it
+                // finds out.
+                if error == Errno::INVAL && options.direct && mode == OpenMode::CreateNew {
+                    let _ = rustix::fs::unlink(path);
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    fn create_dir(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
+        Ok(rustix::fs::mkdir(path, Mode::RWXU | Mode::RGRP | Mode::XGRP)?)
+    }
+
+    fn sync_dir(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(path, flags, Mode::empty())?;
+        Ok(rustix::fs::fsync(directory)?)
+    }
+
+    fn rename(&self, from: &Path, to: &Path, _event: WaitEvent) -> io::Result<()> {
+        Ok(rustix::fs::rename(from, to)?)
+    }
+
+    fn remove(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
+        Ok(rustix::fs::unlink(path)?)
+    }
+
+    fn list(&self, path: &Path, _event: WaitEvent) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(path)? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn free_bytes(&self, path: &Path) -> io::Result<u64> {
+        let told = rustix::fs::statvfs(path)?;
+        Ok(told.f_bavail * told.f_frsize)
+    }
+
+    fn ring(&self, depth: u32) -> Result<Box<dyn RingPort>, Error> {
+        Ok(Box::new(Uring::open(depth)?))
+    }
+}

@@ -1,0 +1,78 @@
+//! A file of a Linux file system.
+
+use std::any::Any;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, StatxFlags};
+use waits::WaitEvent;
+
+use crate::{Alignment, FilePort};
+
+/// An open file descriptor and what direct I/O demands of it.
+#[derive(Debug)]
+pub(crate) struct LinuxFile {
+    descriptor: OwnedFd,
+    /// Unlike the descriptor never used again, so that a ring can tell files apart.
+    id: u64,
+    alignment: Alignment,
+}
+
+impl LinuxFile {
+    pub(crate) fn new(descriptor: OwnedFd, direct: bool) -> LinuxFile {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        let alignment = if direct { direct_alignment(&descriptor) } else { Alignment::NONE };
+        LinuxFile { descriptor, id: NEXT_ID.fetch_add(1, Ordering::Relaxed), alignment }
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn raw(&self) -> RawFd {
+        self.descriptor.as_raw_fd()
+    }
+}
+
+/// As the kernel says (statx, since Linux 6.1), else what is right everywhere.
+fn direct_alignment(descriptor: &OwnedFd) -> Alignment {
+    let asked = rustix::fs::statx(descriptor, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN);
+    match asked {
+        Ok(told) if told.stx_dio_offset_align > 0 => {
+            Alignment { memory: told.stx_dio_mem_align.max(1), offset: told.stx_dio_offset_align }
+        }
+        _ => Alignment::SAFE,
+    }
+}
+
+impl FilePort for LinuxFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8], _event: WaitEvent) -> io::Result<usize> {
+        Ok(rustix::io::pread(&self.descriptor, buffer, offset)?)
+    }
+
+    fn write_at(&self, offset: u64, buffer: &[u8], _event: WaitEvent) -> io::Result<usize> {
+        Ok(rustix::io::pwrite(&self.descriptor, buffer, offset)?)
+    }
+
+    fn sync(&self, _event: WaitEvent) -> io::Result<()> {
+        // fdatasync also writes the metadata that is needed to find the data: the size.
+        Ok(rustix::fs::fdatasync(&self.descriptor)?)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(rustix::fs::fstat(&self.descriptor)?.st_size as u64)
+    }
+
+    fn set_len(&self, length: u64, _event: WaitEvent) -> io::Result<()> {
+        Ok(rustix::fs::ftruncate(&self.descriptor, length)?)
+    }
+
+    fn alignment(&self) -> Alignment {
+        self.alignment
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

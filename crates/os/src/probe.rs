@@ -1,0 +1,1 @@
+//! Times the ways to make a write durable, and picks one.
