@@ -1,0 +1,670 @@
+//! The simulated machine's scheduler: CPUs, run queue, timers and I/O on virtual time.
+//!
+//! A pure state machine: it starts no thread, passes no baton and performs no I/O. `kernel` calls
+//! it with the lock held and does what it says.
+//!
+//! ```text
+//!            wake, I/O done, time up              a CPU is free, or runs less important work
+//!   Blocked ─────────────────────────▶ Ready ─────────────────────────▶ Running ──▶ Ended
+//!      ▲                                 ▲  time slice over, preempted      │
+//!      │                                 └──────────────────────────────────┤
+//!      └────────────────────────────────────────────────────────────────────┘ waits
+//! ```
+//!
+//! Real code takes no virtual time; it *charges* CPU, and when it next comes to the scheduler the
+//! charge becomes a burst that the thread must sit through on its CPU before its code goes on.
+//!
+//! Invariants
+//!   * every thread that is Running occupies exactly one CPU, every CPU at most one thread
+//!   * a Running thread with no burst left is in `eligible`, and nobody else is
+//!   * a thread is Ready only while no CPU that it may use runs something less important
+//!   * time in each state adds up to the thread's age: nothing is lost between states
+//!   * `now` never goes back
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use os::{CpuSet, Priority, Woken};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use waits::WaitEvent;
+
+use crate::log::EventLog;
+use crate::perturbation::Perturbation;
+
+/// A thread's number.
+pub(crate) type Tid = usize;
+
+/// What a blocked thread sleeps on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum On {
+    /// A wait word.
+    Word(u64),
+    /// One blocking I/O.
+    Io(u64),
+    /// Completions of a ring.
+    Ring(u64),
+    /// Nothing that has a name: planted by a test.
+    Unnamed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    Ready,
+    Running { cpu: usize },
+    Blocked { on: On, event: Option<WaitEvent> },
+    Ended,
+}
+
+/// What has happened at a point in time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Happening {
+    BurstEnd { tid: Tid, generation: u64 },
+    SliceEnd { cpu: usize, generation: u64 },
+    TimeUp { tid: Tid, generation: u64 },
+    IoDone { io: u64 },
+}
+
+/// What the caller does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// This thread's code goes on.
+    Run(Tid),
+    /// An I/O has completed: perform it, then ask again.
+    Complete(u64),
+    /// No thread is left.
+    AllEnded,
+    /// Threads are left, and none can ever go on.
+    Deadlock,
+    /// Virtual time has passed the limit.
+    TimeLimit,
+}
+
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) name: String,
+    pub(crate) state: State,
+    rank: i32,
+    affinity: CpuSet,
+    /// CPU that it must still use before its code goes on.
+    burst_ns: u64,
+    /// When the present state, or the present stretch on a CPU, began.
+    since: u64,
+    /// Raised whenever a pending happening of this thread becomes void.
+    burst_generation: u64,
+    sleep_generation: u64,
+    last_cpu: Option<usize>,
+    /// Its place in the run queue among equals.
+    queued: u64,
+    woken: Woken,
+    pub(crate) cpu_ns: u64,
+    pub(crate) run_queue_ns: u64,
+    pub(crate) blocked_ns: u64,
+    /// How often it was put on a CPU after another thread, and after running elsewhere.
+    pub(crate) switches: u64,
+    pub(crate) migrations: u64,
+}
+
+#[derive(Debug, Default)]
+struct Cpu {
+    running: Option<Tid>,
+    last: Option<Tid>,
+    slice_end: u64,
+    generation: u64,
+    slice_armed: bool,
+}
+
+/// What the scheduler needs to know of the machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    pub(crate) cpus: usize,
+    pub(crate) slice_ns: u64,
+    pub(crate) switch_ns: u64,
+    pub(crate) migration_ns: u64,
+}
+
+pub(crate) struct Scheduler {
+    pub(crate) now: u64,
+    pub(crate) log: EventLog,
+    machine: Machine,
+    limit_ns: u64,
+    perturbation: Perturbation,
+    random: Xoshiro256PlusPlus,
+    threads: Vec<Thread>,
+    cpus: Vec<Cpu>,
+    ready: BTreeMap<(Reverse<i32>, u64), Tid>,
+    /// Running threads with no burst left: their code may go on now.
+    eligible: Vec<Tid>,
+    happenings: BinaryHeap<Reverse<(u64, u64, Happening)>>,
+    sequence: u64,
+    words: BTreeMap<u64, VecDeque<Tid>>,
+    alive: usize,
+}
+
+impl Scheduler {
+    pub(crate) fn new(
+        machine: Machine,
+        limit_ns: u64,
+        perturbation: Perturbation,
+        seed: u64,
+        log: EventLog,
+    ) -> Scheduler {
+        assert!(machine.cpus > 0 && machine.cpus <= CpuSet::CPUS_MAX as usize);
+        assert!(machine.slice_ns > 0);
+        Scheduler {
+            now: 0,
+            log,
+            limit_ns,
+            perturbation,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            threads: Vec::new(),
+            cpus: (0..machine.cpus).map(|_| Cpu::default()).collect(),
+            machine,
+            ready: BTreeMap::new(),
+            eligible: Vec::new(),
+            happenings: BinaryHeap::new(),
+            sequence: 0,
+            words: BTreeMap::new(),
+            alive: 0,
+        }
+    }
+
+    pub(crate) fn thread(&self, tid: Tid) -> &Thread {
+        &self.threads[tid]
+    }
+
+    pub(crate) fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    pub(crate) fn cpu_count(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// A thread comes to be, ready to run. It inherits nothing.
+    pub(crate) fn add_thread(&mut self, name: &str) -> Tid {
+        let tid = self.threads.len();
+        self.threads.push(Thread {
+            name: name.to_string(),
+            state: State::Blocked { on: On::Unnamed, event: None },
+            rank: Priority::NORMAL.rank(),
+            affinity: CpuSet::ALL,
+            burst_ns: 0,
+            since: self.now,
+            burst_generation: 0,
+            sleep_generation: 0,
+            last_cpu: None,
+            queued: 0,
+            woken: Woken::Woken,
+            cpu_ns: 0,
+            run_queue_ns: 0,
+            blocked_ns: 0,
+            switches: 0,
+            migrations: 0,
+        });
+        self.alive += 1;
+        self.log.record(self.now, tid, "spawn", tid as u64, 0);
+        self.make_ready(tid);
+        tid
+    }
+
+    /// Whose code goes on, after everything that happens before. Time moves here and only here.
+    pub(crate) fn next(&mut self) -> Next {
+        loop {
+            if !self.eligible.is_empty() {
+                let index = self.choose(self.eligible.len());
+                return Next::Run(self.eligible[index]);
+            }
+            if self.alive == 0 {
+                return Next::AllEnded;
+            }
+            let Some((at, happening)) = self.pop_valid() else { return Next::Deadlock };
+            if at > self.limit_ns {
+                return Next::TimeLimit;
+            }
+            assert!(at >= self.now, "time went back");
+            self.now = at;
+            match happening {
+                Happening::BurstEnd { tid, .. } => {
+                    self.threads[tid].burst_ns = 0;
+                    self.eligible.push(tid);
+                }
+                Happening::SliceEnd { cpu, .. } => self.end_slice(cpu),
+                Happening::TimeUp { tid, .. } => {
+                    self.leave_word(tid);
+                    self.log.record(self.now, tid, "time-up", 0, 0);
+                    self.unblock(tid, Woken::TimedOut);
+                }
+                Happening::IoDone { io } => return Next::Complete(io),
+            }
+        }
+    }
+
+    /// `tid`, whose code runs, has used `ns` of CPU since it was last here. True if it may simply
+    /// go on: nothing else happens before.
+    pub(crate) fn charge(&mut self, tid: Tid, ns: u64) -> bool {
+        if ns == 0 {
+            return true;
+        }
+        let until = self.now + ns;
+        let alone = self.eligible.len() == 1 && self.eligible[0] == tid;
+        if alone && until <= self.limit_ns && self.first_valid().is_none_or(|at| at > until) {
+            self.now = until;
+            return true;
+        }
+        self.stop_being_eligible(tid);
+        self.start_burst(tid, ns);
+        false
+    }
+
+    /// `tid` sleeps, at most until `until`.
+    pub(crate) fn block(
+        &mut self,
+        tid: Tid,
+        on: On,
+        event: Option<WaitEvent>,
+        until: Option<u64>,
+    ) {
+        let cpu = self.leave_cpu(tid);
+        let thread = &mut self.threads[tid];
+        thread.state = State::Blocked { on, event };
+        thread.sleep_generation += 1;
+        let generation = thread.sleep_generation;
+        if let On::Word(word) = on {
+            self.words.entry(word).or_default().push_back(tid);
+        }
+        if let Some(at) = until {
+            self.happens(at.max(self.now), Happening::TimeUp { tid, generation });
+        }
+        let number = match on {
+            On::Word(id) | On::Io(id) | On::Ring(id) => id,
+            On::Unnamed => 0,
+        };
+        self.log.record(self.now, tid, "block", event.map_or(0, |e| e as u64 + 1), number);
+        self.fill(cpu);
+    }
+
+    /// Why the last sleep of `tid` ended.
+    pub(crate) fn woken(&self, tid: Tid) -> Woken {
+        self.threads[tid].woken
+    }
+
+    /// Wakes up to `count` threads that sleep on `word`; returns how many.
+    pub(crate) fn wake_word(&mut self, word: u64, count: u32) -> u32 {
+        let mut woken = 0;
+        while woken < count {
+            let Some(sleepers) = self.words.get(&word).map(VecDeque::len).filter(|n| *n > 0) else {
+                break;
+            };
+            let index = self.choose(sleepers);
+            let sleepers = self.words.get_mut(&word).expect("looked up above");
+            let tid = sleepers.remove(index).expect("within the length");
+            if sleepers.is_empty() {
+                self.words.remove(&word);
+            }
+            self.log.record(self.now, tid, "woken", word, 0);
+            self.unblock(tid, Woken::Woken);
+            woken += 1;
+        }
+        woken
+    }
+
+    /// Wakes one thread that sleeps on I/O, or for no reason.
+    pub(crate) fn wake_thread(&mut self, tid: Tid) {
+        assert!(matches!(self.threads[tid].state, State::Blocked { .. }), "t{tid} isn't blocked");
+        self.leave_word(tid);
+        self.unblock(tid, Woken::Woken);
+    }
+
+    /// An I/O completes at `at`.
+    pub(crate) fn io_completes(&mut self, io: u64, at: u64) {
+        assert!(at >= self.now, "an I/O completes before it began");
+        self.happens(at, Happening::IoDone { io });
+    }
+
+    /// `tid` gives up its CPU and stands at the end of the run queue.
+    pub(crate) fn yield_cpu(&mut self, tid: Tid) {
+        let cpu = self.leave_cpu(tid);
+        self.log.record(self.now, tid, "yield", cpu as u64, 0);
+        self.enqueue_at_tail(tid);
+        self.fill(cpu);
+    }
+
+    /// `tid`'s code has ended.
+    pub(crate) fn end_thread(&mut self, tid: Tid) {
+        let cpu = self.leave_cpu(tid);
+        self.threads[tid].state = State::Ended;
+        self.alive -= 1;
+        self.log.record(self.now, tid, "exit", 0, 0);
+        self.fill(cpu);
+    }
+
+    pub(crate) fn set_priority(&mut self, tid: Tid, priority: Priority) {
+        self.log.record(self.now, tid, "priority", priority.rank() as u64, 0);
+        self.requeue(tid, |thread| thread.rank = priority.rank());
+    }
+
+    /// False if the machine has none of these CPUs.
+    pub(crate) fn set_affinity(&mut self, tid: Tid, cpus: CpuSet) -> bool {
+        if !(0..self.cpus.len()).any(|cpu| cpus.contains(cpu as u32)) {
+            return false;
+        }
+        self.log.record(self.now, tid, "affinity", 0, 0);
+        self.requeue(tid, |thread| thread.affinity = cpus);
+        true
+    }
+
+    /// CPU and run-queue time of `tid` so far; `ahead` is what it has charged since it was here.
+    pub(crate) fn times(&self, tid: Tid, ahead: u64) -> (u64, u64) {
+        let thread = &self.threads[tid];
+        let here = self.now - thread.since;
+        match thread.state {
+            State::Running { .. } => (thread.cpu_ns + here + ahead, thread.run_queue_ns),
+            State::Ready => (thread.cpu_ns, thread.run_queue_ns + here),
+            State::Blocked { .. } | State::Ended => (thread.cpu_ns, thread.run_queue_ns),
+        }
+    }
+
+    /// One of `count`, by seed where the schedule is perturbed, else the first.
+    pub(crate) fn choose(&mut self, count: usize) -> usize {
+        if count < 2 || !self.perturbation.choices {
+            return 0;
+        }
+        (self.random.next_u64() % count as u64) as usize
+    }
+
+    pub(crate) fn random(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+
+    /// Another thread may come first: true if `tid` isn't eligible any more.
+    pub(crate) fn interleave(&mut self, tid: Tid) -> bool {
+        let draw = self.random.next_u64();
+        let odds = (draw >> 32) as u32 % 1024;
+        if odds < self.perturbation.yields_per_1024 && !self.ready.is_empty() {
+            self.yield_cpu(tid);
+            return true;
+        }
+        if odds < self.perturbation.yields_per_1024 + self.perturbation.delays_per_1024 {
+            let ns = 1 + (draw & 0xFFFF_FFFF) % u64::from(self.perturbation.delay_ns_max.max(1));
+            self.log.record(self.now, tid, "delay", ns, 0);
+            return !self.charge(tid, ns);
+        }
+        false
+    }
+
+    /// Whether a sleep is to end for no reason, as a futex may.
+    pub(crate) fn wakes_for_nothing(&mut self) -> bool {
+        self.perturbation.spurious_per_1024 > 0
+            && (self.random.next_u64() >> 32) as u32 % 1024 < self.perturbation.spurious_per_1024
+    }
+
+    // ── states ──────────────────────────────────────────────────────────────────────────────
+
+    fn unblock(&mut self, tid: Tid, woken: Woken) {
+        self.threads[tid].woken = woken;
+        self.threads[tid].sleep_generation += 1;
+        self.make_ready(tid);
+    }
+
+    /// From Blocked to Ready, and on to a CPU if one is free or runs something less important.
+    fn make_ready(&mut self, tid: Tid) {
+        let now = self.now;
+        let thread = &mut self.threads[tid];
+        assert!(matches!(thread.state, State::Blocked { .. }));
+        thread.blocked_ns += now - thread.since;
+        thread.since = now;
+        thread.state = State::Ready;
+        self.place(tid);
+    }
+
+    /// Finds a CPU for a Ready thread that is in no queue, or queues it at the tail.
+    fn place(&mut self, tid: Tid) {
+        let idle = self.idle_cpu(tid);
+        if let Some(cpu) = idle {
+            return self.dispatch(tid, cpu);
+        }
+        if let Some(cpu) = self.less_important_cpu(tid) {
+            let victim = self.cpus[cpu].running.expect("it runs something");
+            let _ = self.leave_cpu(victim);
+            self.log.record(self.now, victim, "preempted", cpu as u64, tid as u64);
+            self.enqueue_at_head(victim);
+            return self.dispatch(tid, cpu);
+        }
+        self.enqueue_at_tail(tid);
+    }
+
+    fn idle_cpu(&self, tid: Tid) -> Option<usize> {
+        let thread = &self.threads[tid];
+        let usable = |cpu: &usize| {
+            self.cpus[*cpu].running.is_none() && thread.affinity.contains(*cpu as u32)
+        };
+        // Where it ran last its cache is warm.
+        thread.last_cpu.filter(usable).or_else(|| (0..self.cpus.len()).find(usable))
+    }
+
+    fn less_important_cpu(&self, tid: Tid) -> Option<usize> {
+        let thread = &self.threads[tid];
+        let running = |cpu: usize| self.cpus[cpu].running.map(|t| self.threads[t].rank);
+        (0..self.cpus.len())
+            .filter(|cpu| thread.affinity.contains(*cpu as u32))
+            .filter_map(|cpu| running(cpu).map(|rank| (rank, cpu)))
+            .min()
+            .filter(|(rank, _)| *rank < thread.rank)
+            .map(|(_, cpu)| cpu)
+    }
+
+    fn dispatch(&mut self, tid: Tid, cpu: usize) {
+        let now = self.now;
+        let thread = &mut self.threads[tid];
+        assert!(thread.state == State::Ready && self.cpus[cpu].running.is_none());
+        thread.run_queue_ns += now - thread.since;
+        thread.since = now;
+        thread.state = State::Running { cpu };
+        let mut overhead = 0;
+        if self.cpus[cpu].last != Some(tid) {
+            overhead += self.machine.switch_ns;
+            thread.switches += 1;
+        }
+        if thread.last_cpu.is_some_and(|last| last != cpu) {
+            overhead += self.machine.migration_ns;
+            thread.migrations += 1;
+        }
+        thread.last_cpu = Some(cpu);
+        let burst = thread.burst_ns + overhead;
+        self.cpus[cpu].running = Some(tid);
+        self.cpus[cpu].last = Some(tid);
+        self.cpus[cpu].generation += 1;
+        self.cpus[cpu].slice_end = now + self.machine.slice_ns;
+        self.cpus[cpu].slice_armed = false;
+        self.log.record(now, tid, "run", cpu as u64, burst);
+        if !self.ready.is_empty() {
+            self.arm_slice(cpu);
+        }
+        if burst == 0 {
+            self.eligible.push(tid);
+        } else {
+            self.start_burst(tid, burst);
+        }
+    }
+
+    fn start_burst(&mut self, tid: Tid, ns: u64) {
+        let thread = &mut self.threads[tid];
+        assert!(matches!(thread.state, State::Running { .. }));
+        thread.burst_ns = ns;
+        thread.burst_generation += 1;
+        let generation = thread.burst_generation;
+        // The burst starts now, whatever the thread did on this CPU before.
+        thread.cpu_ns += self.now - thread.since;
+        thread.since = self.now;
+        self.happens(self.now + ns, Happening::BurstEnd { tid, generation });
+    }
+
+    /// Takes a Running thread off its CPU, in no state yet; what is left of its burst stays.
+    fn leave_cpu(&mut self, tid: Tid) -> usize {
+        let now = self.now;
+        let thread = &mut self.threads[tid];
+        let State::Running { cpu } = thread.state else { panic!("t{tid} isn't running") };
+        let used = now - thread.since;
+        thread.burst_ns = thread.burst_ns.saturating_sub(used);
+        thread.cpu_ns += used;
+        thread.since = now;
+        thread.burst_generation += 1;
+        thread.state = State::Ready;
+        self.cpus[cpu].running = None;
+        self.cpus[cpu].generation += 1;
+        self.cpus[cpu].slice_armed = false;
+        self.stop_being_eligible(tid);
+        cpu
+    }
+
+    fn stop_being_eligible(&mut self, tid: Tid) {
+        if let Some(index) = self.eligible.iter().position(|t| *t == tid) {
+            self.eligible.remove(index);
+        }
+    }
+
+    /// Gives a free CPU to the first of the run queue that may use it.
+    fn fill(&mut self, cpu: usize) {
+        let usable = |tid: Tid| self.threads[tid].affinity.contains(cpu as u32);
+        let mut candidates = self.ready.iter().filter(|(_, tid)| usable(**tid));
+        let Some((&first, _)) = candidates.next() else { return };
+        let equals: Vec<(Reverse<i32>, u64)> = std::iter::once(first)
+            .chain(candidates.map(|(key, _)| *key).take_while(|key| key.0 == first.0))
+            .collect();
+        let key = equals[self.choose(equals.len())];
+        let tid = self.ready.remove(&key).expect("taken from the queue itself");
+        self.dispatch(tid, cpu);
+    }
+
+    fn enqueue_at_tail(&mut self, tid: Tid) {
+        self.sequence += 1;
+        self.threads[tid].queued = self.sequence;
+        self.enqueue_at_head(tid);
+    }
+
+    /// Back to the place in the queue that it had before it ran.
+    fn enqueue_at_head(&mut self, tid: Tid) {
+        let thread = &mut self.threads[tid];
+        assert_eq!(thread.state, State::Ready);
+        let key = (Reverse(thread.rank), thread.queued);
+        let before = self.ready.insert(key, tid);
+        assert!(before.is_none(), "two threads with one place in the queue");
+        for cpu in 0..self.cpus.len() {
+            self.arm_slice(cpu);
+        }
+    }
+
+    /// Changes what a thread's place depends on, and finds its place again.
+    fn requeue(&mut self, tid: Tid, change: impl FnOnce(&mut Thread)) {
+        match self.threads[tid].state {
+            State::Ready => {
+                let key = (Reverse(self.threads[tid].rank), self.threads[tid].queued);
+                self.ready.remove(&key).expect("a Ready thread is queued");
+                change(&mut self.threads[tid]);
+                self.place(tid);
+            }
+            State::Running { .. } => {
+                change(&mut self.threads[tid]);
+                self.leave_if_another_should_run(tid);
+            }
+            State::Blocked { .. } | State::Ended => change(&mut self.threads[tid]),
+        }
+    }
+
+    fn leave_if_another_should_run(&mut self, tid: Tid) {
+        let State::Running { cpu } = self.threads[tid].state else { return };
+        let thread = &self.threads[tid];
+        let may_stay = thread.affinity.contains(cpu as u32);
+        let outranked = self.ready.iter().any(|(key, other)| {
+            key.0.0 > thread.rank && self.threads[*other].affinity.contains(cpu as u32)
+        });
+        if may_stay && !outranked {
+            return;
+        }
+        let cpu = self.leave_cpu(tid);
+        if outranked {
+            self.enqueue_at_tail(tid);
+            self.fill(cpu);
+        } else {
+            self.fill(cpu);
+            self.place(tid);
+        }
+    }
+
+    /// A slice counts only while somebody stands in the queue.
+    fn arm_slice(&mut self, cpu: usize) {
+        if self.cpus[cpu].running.is_none() || self.cpus[cpu].slice_armed {
+            return;
+        }
+        self.cpus[cpu].slice_armed = true;
+        let generation = self.cpus[cpu].generation;
+        let at = self.cpus[cpu].slice_end.max(self.now);
+        self.happens(at, Happening::SliceEnd { cpu, generation });
+    }
+
+    fn end_slice(&mut self, cpu: usize) {
+        let tid = self.cpus[cpu].running.expect("a valid slice belongs to a running thread");
+        self.cpus[cpu].slice_armed = false;
+        self.cpus[cpu].slice_end = self.now + self.machine.slice_ns;
+        let rank = self.threads[tid].rank;
+        let waits = self.ready.iter().any(|(key, other)| {
+            key.0.0 >= rank && self.threads[*other].affinity.contains(cpu as u32)
+        });
+        if waits {
+            let _ = self.leave_cpu(tid);
+            self.log.record(self.now, tid, "slice", cpu as u64, 0);
+            self.enqueue_at_tail(tid);
+            self.fill(cpu);
+        } else if !self.ready.is_empty() {
+            self.arm_slice(cpu);
+        }
+    }
+
+    // ── what happens when ───────────────────────────────────────────────────────────────────
+
+    fn happens(&mut self, at: u64, happening: Happening) {
+        self.sequence += 1;
+        self.happenings.push(Reverse((at, self.sequence, happening)));
+    }
+
+    fn is_valid(&self, happening: Happening) -> bool {
+        match happening {
+            Happening::BurstEnd { tid, generation } => {
+                self.threads[tid].burst_generation == generation
+            }
+            Happening::SliceEnd { cpu, generation } => {
+                self.cpus[cpu].generation == generation && self.cpus[cpu].slice_armed
+            }
+            Happening::TimeUp { tid, generation } => {
+                self.threads[tid].sleep_generation == generation
+            }
+            Happening::IoDone { .. } => true,
+        }
+    }
+
+    fn first_valid(&mut self) -> Option<u64> {
+        while let Some(Reverse((at, _, happening))) = self.happenings.peek() {
+            if self.is_valid(*happening) {
+                return Some(*at);
+            }
+            self.happenings.pop();
+        }
+        None
+    }
+
+    fn pop_valid(&mut self) -> Option<(u64, Happening)> {
+        self.first_valid()?;
+        let Reverse((at, _, happening)) = self.happenings.pop()?;
+        Some((at, happening))
+    }
+
+    fn leave_word(&mut self, tid: Tid) {
+        let State::Blocked { on: On::Word(word), .. } = self.threads[tid].state else { return };
+        let sleepers = self.words.get_mut(&word).expect("a sleeper is listed");
+        sleepers.retain(|sleeper| *sleeper != tid);
+        if sleepers.is_empty() {
+            self.words.remove(&word);
+        }
+    }
+}
