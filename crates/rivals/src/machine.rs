@@ -45,7 +45,7 @@ fn or_unknown(text: &str) -> &str {
     if text.is_empty() { "unknown" } else { text }
 }
 
-/// The file system that holds `path`: type, device and mount point, such as `ext4 on /dev/vda at /`.
+/// The file system that holds `path`: type, device and mount point, as in `ext4 on /dev/vda at /`.
 pub fn file_system(path: &Path) -> String {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());

@@ -1,9 +1,9 @@
 //! A folder for a race's files, and the certainty that it is gone afterwards.
 //!
-//! A race ends in many ways: done, failed, panicked, Ctrl-C, killed. Destructors see only the first
-//! three. So the folder has a keeper, a small shell process that holds the reading end of a pipe
-//! from us and does nothing until that pipe closes, which the kernel sees to however we end. Then it
-//! kills the rival that it was told of, if one still runs, and removes the folder.
+//! A race ends in many ways: done, failed, panicked, Ctrl-C, killed. Destructors see only the
+//! first three. So the folder has a keeper, a small shell process that holds the reading end of a
+//! pipe from us and does nothing until that pipe closes, which the kernel sees to however we end.
+//! Then it kills the rival that it was told of, if one still runs, and removes the folder.
 //!
 //! ```text
 //!   we ── "run PID" / "end PID" ──▶ keeper (sh, own process group: Ctrl-C doesn't reach it)
