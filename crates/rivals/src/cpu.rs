@@ -2,8 +2,8 @@
 //!
 //! What belongs to a program's I/O (M6) is the time of the threads that submit and reap it *and* of
 //! the kernel's io_uring workers (`iou-wrk-*`, `iou-sqp-*`): threads of the process that do what
-//! could not be done inline, always so for fsync. Interrupts and the kernel's own worker threads are
-//! charged to nobody in particular and left out on both sides.
+//! could not be done inline, always so for fsync. Interrupts and the kernel's own worker threads
+//! are charged to nobody in particular and left out on both sides.
 //!
 //!   * Ours: [`own`] before and after a run. It counts every thread of this process, dead ones and
 //!     io_uring workers included, to the nanosecond.
