@@ -1,1 +1,37 @@
-//! To be written.
+//! Adapters to the programs that we compare ourselves with, and the race that compares.
+//!
+//! ```text
+//!   xtask race NAME ──▶ race      pairs in ABBA order, ratio, interval, verdict, one JSON line
+//!                        │
+//!        ours: a closure │ rival: a closure
+//!        of the caller   ▼
+//!                       fio       finds it, runs a job, reads its figures
+//!                        │
+//!            child, cpu ─┴─ run a program to its end; count the CPU time it really used
+//!            scratch        a folder and a child that are gone after us, however we end
+//!            machine        one line on where all this ran
+//! ```
+//!
+//! Rules
+//!   * No other crate starts, reads or names a rival. It is off by default: the engine never
+//!     depends on this crate, `xtask` does.
+//!   * A figure of a rival goes with its version and its exact settings.
+//!   * A missing rival is a clear message with the package to install, never a skipped race.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this crate measures other programs from outside the engine: it may use processes, \
+              the wall clock, threads and files; allow, not expect, as not every build bans them"
+)]
+
+pub mod child;
+pub mod cpu;
+pub mod error;
+pub mod fio;
+pub mod machine;
+pub mod race;
+pub mod scratch;
+
+pub use error::{Error, Result};
+pub use scratch::Scratch;

@@ -1,1 +1,23 @@
-//! To be written.
+//! Pure statistics: figures in, figures out. No I/O, no clock, no global state.
+//!
+//! Races and experiments measure pairs: ours and the rival's, run next to each other in time. What
+//! they claim follows from three questions that this crate answers:
+//!
+//!   * [`summary`]: what is a typical value of a sample? (mean, median, quantiles)
+//!   * [`ratio`]: by what factor do the two sides of the pairs differ, and how sure is that?
+//!   * [`verdict`]: does that interval reach the goal, miss it, or leave it open?
+//!
+//! Rules
+//!   * The run is the unit: a sample is one figure per run, never one per second or per request.
+//!   * The same input and seed give the same output: nothing here depends on time or on order.
+//!   * Callers hand in finite numbers (ratios: positive ones, too); anything else is a broken
+//!     caller and panics, naming the value. Whoever reads figures from outside checks them first.
+#![forbid(unsafe_code)]
+
+pub mod ratio;
+pub mod summary;
+pub mod verdict;
+
+pub use ratio::{Interval, geometric_mean, interval_95};
+pub use summary::{mean, median, quantile};
+pub use verdict::Verdict;

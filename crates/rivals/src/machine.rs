@@ -1,0 +1,106 @@
+//! Where a race ran: one line on the machine, one on the file system under a folder.
+//!
+//! Read from /proc. What cannot be read is called unknown: a race is not stopped by its header.
+//!
+//! Callers: `race` for its header; whoever races on files, for its settings.
+//! Sources: proc(5), proc_pid_mountinfo(5).
+
+use std::fs;
+use std::path::Path;
+
+/// Kernel, CPU model, cores and memory, in one line.
+pub fn line() -> String {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let kernel = format!(
+        "{} {}",
+        or_unknown(read("/proc/sys/kernel/ostype").trim()),
+        or_unknown(read("/proc/sys/kernel/osrelease").trim()),
+    );
+    let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
+    describe(&kernel, &read("/proc/cpuinfo"), cores, &read("/proc/meminfo"))
+}
+
+fn describe(kernel: &str, cpuinfo: &str, cores: usize, meminfo: &str) -> String {
+    let model = field(cpuinfo, "model name").unwrap_or("unknown CPU");
+    let memory = field(meminfo, "MemTotal")
+        .and_then(|kib| kib.split_whitespace().next()?.parse::<f64>().ok())
+        .map_or("memory unknown".into(), |kib| format!("{:.1} GiB", kib / (1024.0 * 1024.0)));
+    let cores = match cores {
+        0 => "cores unknown".into(),
+        1 => "1 core".into(),
+        more => format!("{more} cores"),
+    };
+    format!("{kernel} {}, {model}, {cores}, {memory}", std::env::consts::ARCH)
+}
+
+/// The value of the first `name : value` line.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim() == name)
+        .map(|(_, value)| value.trim())
+}
+
+fn or_unknown(text: &str) -> &str {
+    if text.is_empty() { "unknown" } else { text }
+}
+
+/// The file system that holds `path`: type, device and mount point, as in `ext4 on /dev/vda at /`.
+pub fn file_system(path: &Path) -> String {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    mount_of(&mounts, &real).unwrap_or_else(|| "file system unknown".into())
+}
+
+/// Of the mount points above `path` the deepest; of those mounted over each other, the last.
+fn mount_of(mountinfo: &str, path: &Path) -> Option<String> {
+    let mut best: Option<(usize, String)> = None;
+    for line in mountinfo.lines() {
+        let Some((place, source)) = line.split_once(" - ") else { continue };
+        let Some(point) = place.split(' ').nth(4) else { continue };
+        let mut source = source.split(' ');
+        let (Some(kind), Some(device)) = (source.next(), source.next()) else { continue };
+        let depth = Path::new(point).components().count();
+        if path.starts_with(point) && best.as_ref().is_none_or(|(deepest, _)| depth >= *deepest) {
+            best = Some((depth, format!("{kind} on {device} at {point}")));
+        }
+    }
+    best.map(|(_, text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_described_in_one_line() {
+        let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 2.80GHz\nflags\t\t: fpu\n";
+        let line =
+            describe("Linux 6.1.0", cpuinfo, 2, "MemTotal:       16302304 kB\nMemFree: 1 kB\n");
+        let arch = std::env::consts::ARCH;
+        assert_eq!(line, format!("Linux 6.1.0 {arch}, Some CPU @ 2.80GHz, 2 cores, 15.5 GiB"));
+    }
+
+    #[test]
+    fn what_proc_does_not_say_is_called_unknown() {
+        let line = describe("Linux 6.1.0", "", 0, "");
+        assert!(line.ends_with("unknown CPU, cores unknown, memory unknown"), "{line}");
+    }
+
+    #[test]
+    fn this_machine_has_a_kernel_and_cores() {
+        let line = line();
+        assert!(line.starts_with("Linux ") && line.contains(" core") && !line.contains('\n'));
+    }
+
+    #[test]
+    fn the_deepest_and_last_mount_above_a_path_is_its_file_system() {
+        let mounts = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
+                      30 22 0:5 / /data rw shared:1 - xfs /dev/vdb rw\n\
+                      31 22 0:6 / /data rw - tmpfs none rw\n\
+                      32 22 0:7 / /database rw - btrfs /dev/vdc rw\n";
+        let of = |path: &str| mount_of(mounts, Path::new(path)).expect("/ holds every path");
+        assert_eq!(of("/data/x"), "tmpfs on none at /data");
+        assert_eq!(of("/home/x"), "ext4 on /dev/vda at /");
+    }
+}

@@ -1,0 +1,32 @@
+//! A race: ours and a rival, run in turn, and what may be claimed of the difference.
+//!
+//! ```text
+//!   Race ── Workload ── pairs ──▶ named metrics of each run
+//!                │                    │ a case picks one metric
+//!                └── Case ────────────▼
+//!                          ratio (> 1: ours is better), 95 % interval, goal, verdict
+//!                                     │
+//!                                     ▼ table for people, one JSON line for programs
+//! ```
+//!
+//!   * [`pairs`]: the order of the runs and their figures
+//!   * [`case`]: from paired figures to a ratio and a verdict
+//!   * [`report`]: the table and the JSON line
+//!   * [`run`]: a whole race from header to last line
+//!
+//! Rules
+//!   * At least ten pairs, in ABBA order, so that a drift of the machine hits both alike (M2).
+//!   * The ratio is above 1 where ours is better, whichever way the metric points.
+//!   * `met` is true where the interval's lower end reaches the goal, false where its upper end is
+//!     below it, and "undecided" between (M2).
+//!   * The last line on standard output is the JSON line; progress goes to standard error.
+
+pub mod case;
+pub mod pairs;
+pub mod report;
+pub mod run;
+
+pub use case::{Case, CaseResult};
+pub use pairs::{Metrics, PAIRS_MIN, Samples, Side, Turn, metric, run_pairs};
+pub use report::Outcome;
+pub use run::{Plan, Race, Workload};

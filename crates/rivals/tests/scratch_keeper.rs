@@ -1,0 +1,82 @@
+//! However a race is ended, its scratch folder and the rival it was running are gone.
+//!
+//! The race is this very test program, started again with only the part that makes a scratch folder
+//! and runs a child in it for a long time.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it starts, kills and watches processes; allow, not expect, as not every build bans it"
+)]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rivals::Scratch;
+use rivals::fio::{Fio, FioJob, Pattern};
+use rustix::process::{Pid, Signal, kill_process};
+
+const SIZE: u64 = 1 << 20;
+
+/// Not a test of its own: what the tests below kill.
+#[test]
+#[ignore = "runs for minutes unless killed; started by the tests below"]
+fn a_long_race() {
+    let scratch = Scratch::create(Path::new(env!("CARGO_TARGET_TMPDIR"))).expect("it is writable");
+    let files = scratch.lay_out(&["data"], SIZE).expect("there is room for 1 MB");
+    let job = FioJob::new(files[0].clone(), SIZE, Pattern::RandRead, 4096);
+    let job = FioJob { runtime: Duration::from_secs(300), ..job };
+    println!("\nscratch {}", scratch.path().display());
+    let fio = Fio::find().unwrap_or_else(|missing| panic!("{missing}"));
+    fio.run(&job, &scratch).expect("it is killed before it can fail");
+}
+
+/// The processes that have `text` in their command line.
+fn processes_with(text: &str) -> usize {
+    let holds = |folder: PathBuf| {
+        std::fs::read(folder.join("cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line).contains(text))
+    };
+    let processes = std::fs::read_dir("/proc").expect("/proc can be read");
+    processes.flatten().filter(|entry| holds(entry.path())).count()
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(30), "waited 30 s until {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn nothing_is_left_after(signal: Signal) {
+    Fio::find().unwrap_or_else(|missing| panic!("{missing}"));
+    let mut race = Command::new(std::env::current_exe().expect("a test knows its program"))
+        .args(["--exact", "a_long_race", "--ignored", "--nocapture"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("this very program can be started");
+    let lines = BufReader::new(race.stdout.take().expect("stdout is piped")).lines();
+    let folder = lines
+        .map_while(std::io::Result::ok)
+        .find_map(|line| line.strip_prefix("scratch ").map(PathBuf::from))
+        .expect("the race prints its folder");
+    let data = format!("--filename={}", folder.join("data").display());
+    wait_until("fio runs", || processes_with(&data) == 1);
+    assert!(folder.join("data").exists());
+
+    kill_process(Pid::from_child(&race), signal).expect("our child can be killed");
+    race.wait().expect("our child can be waited for");
+    wait_until("the folder is gone", || !folder.exists());
+    wait_until("fio is gone", || processes_with(&data) == 0);
+}
+
+#[test]
+fn a_race_that_is_interrupted_leaves_no_file_and_no_rival() {
+    nothing_is_left_after(Signal::INT);
+}
+
+#[test]
+fn a_race_that_is_killed_leaves_no_file_and_no_rival() {
+    nothing_is_left_after(Signal::KILL);
+}
