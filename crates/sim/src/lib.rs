@@ -1,1 +1,2 @@
 //! To be written.
+pub mod model;
