@@ -25,8 +25,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use os::{CpuSet, Priority, Woken};
-use rand::{Rng, SeedableRng};
+
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use waits::WaitEvent;
 
 use crate::log::EventLog;
@@ -103,6 +104,8 @@ pub(crate) struct Thread {
     /// How often it was put on a CPU after another thread, and after running elsewhere.
     pub(crate) switches: u64,
     pub(crate) migrations: u64,
+    /// The real thread behind it is gone.
+    buried: bool,
 }
 
 #[derive(Debug, Default)]
@@ -177,6 +180,25 @@ impl Scheduler {
         &self.threads
     }
 
+    /// Since when `tid` is in its state.
+    pub(crate) fn since(&self, tid: Tid) -> u64 {
+        self.threads[tid].since
+    }
+
+    /// Whether the code of `tid`, which has just been here, may go on at once.
+    pub(crate) fn may_go_on(&self, tid: Tid) -> bool {
+        self.eligible.contains(&tid)
+    }
+
+    /// Notes that the real thread is gone, after the end or while everything stops.
+    pub(crate) fn bury(&mut self, tid: Tid) {
+        self.threads[tid].buried = true;
+    }
+
+    pub(crate) fn is_buried(&self, tid: Tid) -> bool {
+        self.threads[tid].buried
+    }
+
     pub(crate) fn cpu_count(&self) -> usize {
         self.cpus.len()
     }
@@ -201,6 +223,7 @@ impl Scheduler {
             blocked_ns: 0,
             switches: 0,
             migrations: 0,
+            buried: false,
         });
         self.alive += 1;
         self.log.record(self.now, tid, "spawn", tid as u64, 0);

@@ -1,0 +1,248 @@
+//! Simulated disks: what files hold (`fs`), how long a request takes (`model`), what is in flight.
+//!
+//! A request is taken at the present; its model says when it completes; *then* it acts on the file
+//! system. So a write in flight is on the medium neither wholly nor surely not: when the power goes
+//! it counts among the writes that may be kept, dropped or torn. A sync makes durable what had
+//! completed when it began.
+//!
+//! Not modelled: the kernel's page cache. A buffered write costs what a direct one does.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use os::{IoBuf, RawCompletion};
+
+use crate::fs::{FileId, FileSystem, is_power_lost};
+use crate::model::{DiskModel, DiskRequest};
+use crate::scheduler::{Scheduler, Tid};
+
+/// Files are laid out in pieces of this size, in the order in which they are first touched.
+const EXTENT_BYTES: u64 = 64 << 20;
+
+/// One simulated disk.
+pub(crate) struct Device {
+    pub(crate) fs: FileSystem,
+    model: DiskModel,
+    capacity_bytes: u64,
+    extents: BTreeMap<(FileId, u64), u64>,
+}
+
+impl Device {
+    pub(crate) fn new(fs: FileSystem, model: DiskModel, capacity_bytes: u64) -> Device {
+        Device { fs, model, capacity_bytes, extents: BTreeMap::new() }
+    }
+
+    /// Where on the disk a piece of a file lies.
+    fn address(&mut self, file: FileId, offset: u64, length: u64) -> u64 {
+        let next = self.extents.len() as u64;
+        let extent = *self.extents.entry((file, offset / EXTENT_BYTES)).or_insert(next);
+        let last = self.capacity_bytes - length;
+        (extent * EXTENT_BYTES % self.capacity_bytes + offset % EXTENT_BYTES).min(last)
+    }
+}
+
+/// What a request does when it completes.
+pub(crate) enum Action {
+    Read { file: FileId, offset: u64, length: usize },
+    Write { file: FileId, offset: u64, data: Vec<u8>, durable: bool },
+    Sync { file: FileId, mark: u64 },
+    SyncDir { path: PathBuf },
+}
+
+/// Who gets the outcome.
+pub(crate) enum Target {
+    /// A thread that sleeps until then.
+    Thread(Tid),
+    /// A ring; the buffer goes back with it.
+    Ring { ring: u64, slot: u32, buffer: IoBuf, start: usize },
+}
+
+/// What came of a request: bytes moved, and those read.
+pub(crate) struct Outcome {
+    pub(crate) result: io::Result<usize>,
+    pub(crate) data: Vec<u8>,
+}
+
+struct InFlight {
+    device: usize,
+    action: Action,
+    target: Target,
+}
+
+#[derive(Default)]
+struct RingState {
+    completed: Vec<RawCompletion>,
+    in_flight: u32,
+    waiter: Option<(Tid, usize)>,
+    closed: bool,
+}
+
+/// All disks of a machine, and what is in flight on them.
+#[derive(Default)]
+pub(crate) struct Devices {
+    pub(crate) list: Vec<Device>,
+    in_flight: BTreeMap<u64, InFlight>,
+    rings: BTreeMap<u64, RingState>,
+    outcomes: BTreeMap<Tid, Outcome>,
+    next_io: u64,
+    next_ring: u64,
+}
+
+impl Devices {
+    /// Takes a request at the present. Its completion comes back through the scheduler.
+    pub(crate) fn submit(
+        &mut self,
+        scheduler: &mut Scheduler,
+        device: usize,
+        action: Action,
+        target: Target,
+    ) -> u64 {
+        self.next_io += 1;
+        let io = self.next_io;
+        let disk = &mut self.list[device];
+        let request = match &action {
+            Action::Read { file, offset, length } => {
+                let length = (*length as u64).max(1);
+                DiskRequest::read(disk.address(*file, *offset, length), length)
+            }
+            Action::Write { file, offset, data, durable } => {
+                let length = (data.len() as u64).max(1);
+                DiskRequest::write(disk.address(*file, *offset, length), length, *durable)
+            }
+            Action::Sync { .. } | Action::SyncDir { .. } => DiskRequest::flush(),
+        };
+        let at = disk.model.complete_at(&request, scheduler.now);
+        let tid = match &target {
+            Target::Thread(tid) => *tid,
+            Target::Ring { ring, .. } => {
+                self.rings.get_mut(ring).expect("an open ring").in_flight += 1;
+                *ring as usize
+            }
+        };
+        scheduler.log.record(scheduler.now, tid, "submit", io, request.length);
+        scheduler.io_completes(io, at);
+        self.in_flight.insert(io, InFlight { device, action, target });
+        io
+    }
+
+    /// Performs a request whose time has come and hands over its outcome. False if the power went.
+    pub(crate) fn complete(&mut self, io: u64, scheduler: &mut Scheduler) -> bool {
+        let InFlight { device, action, target } =
+            self.in_flight.remove(&io).expect("what completes was in flight");
+        let outcome = perform(&mut self.list[device].fs, &action);
+        let moved = match &outcome.result {
+            Ok(bytes) => *bytes as u64,
+            Err(error) if is_power_lost(error) => {
+                self.cut_power();
+                return false;
+            }
+            Err(error) => error.raw_os_error().map_or(u64::MAX, |code| code as u64 | 1 << 32),
+        };
+        let sum = match &action {
+            Action::Write { data, .. } => crc32c::crc32c(data),
+            _ => crc32c::crc32c(&outcome.data),
+        };
+        scheduler.log.record(scheduler.now, io as usize, "complete", moved, u64::from(sum));
+        match target {
+            Target::Thread(tid) => {
+                self.outcomes.insert(tid, outcome);
+                scheduler.wake_thread(tid);
+            }
+            Target::Ring { ring, slot, mut buffer, start } => {
+                buffer[start..start + outcome.data.len()].copy_from_slice(&outcome.data);
+                let completion = RawCompletion { slot, buffer, result: outcome.result };
+                self.complete_on_ring(ring, completion, scheduler);
+            }
+        }
+        true
+    }
+
+    /// The power goes on every disk: what is in flight may or may not have reached the medium.
+    pub(crate) fn cut_power(&mut self) {
+        for disk in &mut self.list {
+            disk.fs.cut_power();
+        }
+        for request in std::mem::take(&mut self.in_flight).into_values() {
+            if let Action::Write { file, offset, data, .. } = &request.action {
+                self.list[request.device].fs.write_in_flight(*file, *offset, data);
+            }
+        }
+    }
+
+    /// What came of the request for which `tid` slept.
+    pub(crate) fn take_outcome(&mut self, tid: Tid) -> Option<Outcome> {
+        self.outcomes.remove(&tid)
+    }
+
+    pub(crate) fn open_ring(&mut self) -> u64 {
+        self.next_ring += 1;
+        self.rings.insert(self.next_ring, RingState::default());
+        self.next_ring
+    }
+
+    /// What is in flight still runs to its end; nobody gets the outcome.
+    pub(crate) fn close_ring(&mut self, ring: u64) {
+        let state = self.rings.get_mut(&ring).expect("an open ring");
+        state.closed = true;
+        if state.in_flight == 0 {
+            self.rings.remove(&ring);
+        }
+    }
+
+    pub(crate) fn collect(&mut self, ring: u64, completed: &mut Vec<RawCompletion>) {
+        completed.append(&mut self.rings.get_mut(&ring).expect("an open ring").completed);
+    }
+
+    /// True if `at_least` completions are there; else `tid` is noted as waiting for them.
+    pub(crate) fn ring_has(&mut self, ring: u64, at_least: usize, tid: Tid) -> bool {
+        let state = self.rings.get_mut(&ring).expect("an open ring");
+        let there = state.completed.len() >= at_least;
+        state.waiter = (!there).then_some((tid, at_least));
+        there
+    }
+
+    /// Nobody waits at this ring any more.
+    pub(crate) fn forget_waiter(&mut self, ring: u64) {
+        self.rings.get_mut(&ring).expect("an open ring").waiter = None;
+    }
+
+    fn complete_on_ring(
+        &mut self,
+        ring: u64,
+        completion: RawCompletion,
+        scheduler: &mut Scheduler,
+    ) {
+        let state = self.rings.get_mut(&ring).expect("a ring with requests in flight");
+        state.in_flight -= 1;
+        if state.closed {
+            if state.in_flight == 0 {
+                self.rings.remove(&ring);
+            }
+            return;
+        }
+        state.completed.push(completion);
+        if let Some((tid, at_least)) = state.waiter
+            && state.completed.len() >= at_least
+        {
+            state.waiter = None;
+            scheduler.wake_thread(tid);
+        }
+    }
+}
+
+fn perform(fs: &mut FileSystem, action: &Action) -> Outcome {
+    let mut bytes = Vec::new();
+    let result = match action {
+        Action::Read { file, offset, length } => {
+            bytes.resize(*length, 0);
+            let moved = fs.read(*file, *offset, &mut bytes);
+            bytes.truncate(*moved.as_ref().unwrap_or(&0));
+            moved
+        }
+        Action::Write { file, offset, data, durable } => fs.write(*file, *offset, data, *durable),
+        Action::Sync { file, mark } => fs.sync_up_to(*file, *mark).map(|()| 0),
+        Action::SyncDir { path } => fs.sync_dir(path).map(|()| 0),
+    };
+    Outcome { result, data: bytes }
+}

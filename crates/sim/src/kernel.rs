@@ -1,0 +1,423 @@
+//! The simulated kernel: real threads, of which one runs at a time, over the scheduler.
+//!
+//! ```text
+//!   code runs (no virtual time) ──▶ comes to the kernel ──▶ sits through its charge ──▶ acts
+//!        ▲                                                                              │
+//!        └───── takes the baton ◀── … others run … ◀── gives the baton to the next ◀────┘
+//! ```
+//!
+//! Rules
+//!   * whoever holds the baton may lock `state`; nobody gives the baton away while holding it
+//!   * a call settles first: what the thread has charged happens before what it does
+//!   * once the simulation stops, every thread unwinds, one after the other, and a call from a
+//!     thread that unwinds does nothing
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use os::{ThreadBody, VirtualClock, Woken};
+use waits::{Nanos, WaitEvent};
+
+use crate::baton::Baton;
+use crate::device::Devices;
+use crate::failure::{Failure, Waiter, describe};
+use crate::perturbation::Perturbation;
+use crate::scheduler::{Next, On, Scheduler, State as ThreadState, Tid};
+
+/// A thread that unwinds may call the kernel so often; then it is taken to loop in a destructor.
+const CALLS_WHILE_UNWINDING_MAX: u32 = 10_000_000;
+
+/// The payload with which threads unwind when the simulation stops.
+struct Stopped;
+
+thread_local! {
+    static CURRENT: Cell<Option<Tid>> = const { Cell::new(None) };
+}
+
+/// What everything that is simulated shares.
+pub(crate) struct Kernel {
+    pub(crate) clock: Arc<VirtualClock>,
+    pub(crate) perturbation: Perturbation,
+    contain_panics: bool,
+    pin_to: Option<usize>,
+    state: Mutex<State>,
+    stopping: AtomicBool,
+    calls_while_unwinding: AtomicU32,
+    /// Raised at every call: the watchdog sees whether the holder comes back.
+    progress: AtomicU64,
+    holder: AtomicU32,
+    ended: (Mutex<Option<Ended>>, Condvar),
+    next_word: AtomicU64,
+}
+
+/// How it ended: well or not.
+pub(crate) type Ended = Result<(), Failure>;
+
+pub(crate) struct State {
+    pub(crate) scheduler: Scheduler,
+    pub(crate) devices: Devices,
+    pub(crate) hand_offs: u64,
+    batons: Vec<Arc<Baton>>,
+    handles: Vec<JoinHandle<()>>,
+    failure: Option<Failure>,
+}
+
+pub(crate) struct KernelOptions {
+    pub(crate) perturbation: Perturbation,
+    pub(crate) contain_panics: bool,
+    pub(crate) pin_to: Option<usize>,
+}
+
+impl Kernel {
+    pub(crate) fn new(
+        scheduler: Scheduler,
+        devices: Devices,
+        clock: Arc<VirtualClock>,
+        options: KernelOptions,
+    ) -> Kernel {
+        Kernel {
+            clock,
+            perturbation: options.perturbation,
+            contain_panics: options.contain_panics,
+            pin_to: options.pin_to,
+            state: Mutex::new(State {
+                scheduler,
+                devices,
+                hand_offs: 0,
+                batons: Vec::new(),
+                handles: Vec::new(),
+                failure: None,
+            }),
+            stopping: AtomicBool::new(false),
+            calls_while_unwinding: AtomicU32::new(0),
+            progress: AtomicU64::new(0),
+            holder: AtomicU32::new(0),
+            ended: (Mutex::new(None), Condvar::new()),
+            next_word: AtomicU64::new(1),
+        }
+    }
+
+    // ── from outside: start, wait, watch ────────────────────────────────────────────────────
+
+    /// Starts the first thread and gives it the baton.
+    pub(crate) fn start(self: &Arc<Kernel>, name: &str, body: ThreadBody) -> std::io::Result<()> {
+        let mut state = self.lock();
+        let tid = self.add_thread(&mut state, name, body)?;
+        assert_eq!(state.scheduler.next(), Next::Run(tid), "the first thread runs first");
+        state.batons[tid].give();
+        Ok(())
+    }
+
+    /// Sleeps until all threads have ended or one is stuck.
+    pub(crate) fn wait_for_the_end(&self) -> Ended {
+        let (lock, condition) = &self.ended;
+        let mut ended = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(result) = ended.take() {
+                return result;
+            }
+            ended = condition.wait(ended).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits until the real threads are gone. Not for a simulation that is stuck.
+    pub(crate) fn join_threads(&self) {
+        let handles = std::mem::take(&mut self.lock().handles);
+        for handle in handles {
+            let _ = handle.join();
+        }
+    }
+
+    /// How often the holder has come back, for the watchdog.
+    pub(crate) fn progress(&self) -> u64 {
+        self.progress.load(Ordering::Relaxed)
+    }
+
+    /// Ends the simulation because the holder doesn't come back. False if it just did.
+    pub(crate) fn give_up(&self) -> bool {
+        let Ok(mut state) = self.state.try_lock() else { return false };
+        let tid = self.holder.load(Ordering::Relaxed) as Tid;
+        let thread = label(&state, tid);
+        let last = match state.scheduler.thread(tid).state {
+            ThreadState::Running { cpu } => format!("running on CPU {cpu}"),
+            other => format!("{other:?}"),
+        };
+        let failure = Failure::Stuck { thread, last };
+        state.failure = Some(failure.clone());
+        drop(state);
+        self.finish(Err(failure));
+        true
+    }
+
+    fn finish(&self, result: Ended) {
+        let (lock, condition) = &self.ended;
+        *lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        condition.notify_all();
+    }
+
+    /// The state after the end, or to look at while the caller holds the baton.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // ── calls from simulated threads ────────────────────────────────────────────────────────
+
+    /// The calling thread.
+    pub(crate) fn current(&self) -> Tid {
+        CURRENT.with(Cell::get).expect("this thread was started by the simulation")
+    }
+
+    pub(crate) fn new_word_id(&self) -> u64 {
+        self.next_word.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Settles, acts, and lets others run if they should. `None` while the simulation stops.
+    pub(crate) fn call<R>(&self, act: impl FnOnce(&mut State, Tid) -> R) -> Option<R> {
+        if self.is_stopping() {
+            return None;
+        }
+        let me = self.current();
+        let mut state = self.settle(me);
+        let result = act(&mut state, me);
+        drop(self.go_on(state, me));
+        Some(result)
+    }
+
+    /// Sleeps unless `act`, called when everything charged has passed, says not to. `None` while
+    /// the simulation stops.
+    pub(crate) fn sleep(
+        &self,
+        event: Option<WaitEvent>,
+        timeout: Option<Nanos>,
+        act: impl FnOnce(&mut State, Tid) -> Option<On>,
+    ) -> Option<Woken> {
+        if self.is_stopping() {
+            return None;
+        }
+        let me = self.current();
+        let mut state = self.settle(me);
+        let Some(on) = act(&mut state, me) else {
+            drop(self.go_on(state, me));
+            return Some(Woken::Changed);
+        };
+        let until = timeout.map(|length| state.scheduler.now.saturating_add(length.0));
+        state.scheduler.block(me, on, event, until);
+        let state = self.switch(state, me);
+        Some(state.scheduler.woken(me))
+    }
+
+    /// Another thread may come first.
+    pub(crate) fn interleave(&self) {
+        if !self.perturbation.interleaves() || self.is_stopping() {
+            return;
+        }
+        let me = self.current();
+        let mut state = self.settle(me);
+        if state.scheduler.interleave(me) {
+            drop(self.switch(state, me));
+        } else {
+            drop(self.go_on(state, me));
+        }
+    }
+
+    pub(crate) fn spawn(self: &Arc<Kernel>, name: &str, body: ThreadBody) -> std::io::Result<Tid> {
+        self.call(|state, _| self.add_thread(state, name, body))
+            .unwrap_or_else(|| Err(std::io::Error::other("the simulation stops")))
+    }
+
+    /// The simulation ends here, with this.
+    pub(crate) fn stop(&self, state: &mut State, failure: Failure) {
+        if state.failure.is_none() {
+            state.failure = Some(failure);
+        }
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// True if the simulation stops and the caller unwinds already; if it doesn't yet, it does now.
+    fn is_stopping(&self) -> bool {
+        if !self.stopping.load(Ordering::Relaxed) {
+            return false;
+        }
+        if !std::thread::panicking() {
+            resume_unwind(Box::new(Stopped));
+        }
+        let calls = self.calls_while_unwinding.fetch_add(1, Ordering::Relaxed);
+        if calls > CALLS_WHILE_UNWINDING_MAX {
+            eprintln!("a destructor of a simulated thread loops for ever; giving up");
+            std::process::abort();
+        }
+        true
+    }
+
+    fn settle(&self, me: Tid) -> MutexGuard<'_, State> {
+        self.progress.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.lock();
+        let ahead = self.clock.now_ns() - state.scheduler.now;
+        if state.scheduler.charge(me, ahead) { state } else { self.switch(state, me) }
+    }
+
+    /// Keeps the baton if the thread may still run, else passes it.
+    fn go_on<'k>(&'k self, state: MutexGuard<'k, State>, me: Tid) -> MutexGuard<'k, State> {
+        if state.scheduler.may_go_on(me) { state } else { self.switch(state, me) }
+    }
+
+    /// Gives the baton to whoever is next and takes it back when it is this thread's turn.
+    fn switch<'k>(&'k self, mut state: MutexGuard<'k, State>, me: Tid) -> MutexGuard<'k, State> {
+        match self.next(&mut state) {
+            Some(next) if next == me => {
+                self.clock.set_ns(state.scheduler.now);
+                state
+            }
+            Some(next) => {
+                let mine = Arc::clone(&state.batons[me]);
+                self.give(state, next);
+                mine.take();
+                if self.is_stopping() {
+                    return self.lock();
+                }
+                self.lock()
+            }
+            None => {
+                drop(state);
+                let _ = self.is_stopping();
+                self.lock()
+            }
+        }
+    }
+
+    /// Who is next; `None` if nobody is, and the simulation stops.
+    fn next(&self, state: &mut State) -> Option<Tid> {
+        loop {
+            let failure = match state.scheduler.next() {
+                Next::Run(tid) => return Some(tid),
+                Next::Complete(io) => {
+                    let State { scheduler, devices, .. } = state;
+                    if devices.complete(io, scheduler) {
+                        continue;
+                    }
+                    Failure::PowerLost
+                }
+                Next::AllEnded => return None,
+                Next::Deadlock => Failure::Deadlock(waiters(state)),
+                Next::TimeLimit => Failure::TimeLimit(state.scheduler.now),
+            };
+            self.stop(state, failure);
+            return None;
+        }
+    }
+
+    fn give(&self, mut state: MutexGuard<'_, State>, next: Tid) {
+        state.hand_offs += 1;
+        self.clock.set_ns(state.scheduler.now);
+        self.holder.store(next as u32, Ordering::Relaxed);
+        let baton = Arc::clone(&state.batons[next]);
+        drop(state);
+        baton.give();
+    }
+
+    // ── threads come and go ─────────────────────────────────────────────────────────────────
+
+    fn add_thread(
+        self: &Arc<Kernel>,
+        state: &mut State,
+        name: &str,
+        body: ThreadBody,
+    ) -> std::io::Result<Tid> {
+        let tid = state.batons.len();
+        let baton = Arc::new(Baton::default());
+        let (kernel, mine) = (Arc::clone(self), Arc::clone(&baton));
+        let handle = std::thread::Builder::new()
+            .name(name.to_string())
+            .spawn(move || kernel.run_thread(tid, &mine, body))?;
+        baton.belongs_to(handle.thread().clone());
+        state.batons.push(baton);
+        state.handles.push(handle);
+        let added = state.scheduler.add_thread(name);
+        assert_eq!(added, tid, "threads are numbered alike everywhere");
+        Ok(tid)
+    }
+
+    /// The life of a real thread.
+    fn run_thread(self: Arc<Kernel>, tid: Tid, baton: &Baton, body: ThreadBody) {
+        CURRENT.with(|current| current.set(Some(tid)));
+        if tid == 0 {
+            self.pin();
+        }
+        baton.take();
+        if !self.stopping.load(Ordering::Relaxed)
+            && let Err(payload) = catch_unwind(AssertUnwindSafe(body))
+            && !payload.is::<Stopped>()
+            && !self.contain_panics
+        {
+            let mut state = self.lock();
+            let thread = label(&state, tid);
+            let failure = Failure::Panicked { thread, message: message_of(&*payload) };
+            self.stop(&mut state, failure);
+        }
+        if !self.stopping.load(Ordering::Relaxed) {
+            // The last charge still has to pass; it can't fail other than by stopping.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(self.settle(tid))));
+        }
+        self.leave(tid);
+    }
+
+    fn leave(&self, tid: Tid) {
+        let mut state = self.lock();
+        state.scheduler.bury(tid);
+        if !self.stopping.load(Ordering::Relaxed) {
+            state.scheduler.end_thread(tid);
+            if let Some(next) = self.next(&mut state) {
+                return self.give(state, next);
+            }
+        }
+        let left = (0..state.batons.len()).find(|t| !state.scheduler.is_buried(*t));
+        match left {
+            Some(next) if self.stopping.load(Ordering::Relaxed) => self.give(state, next),
+            _ => {
+                let result = state.failure.clone().map_or(Ok(()), Err);
+                drop(state);
+                self.finish(result);
+            }
+        }
+    }
+
+    /// All threads of a simulation share one core: passing the baton is then a switch, not a call
+    /// to another processor. Threads that are started later inherit it.
+    fn pin(&self) {
+        if let Some(core) = self.pin_to {
+            let mut set = rustix::thread::CpuSet::new();
+            set.set(core);
+            // A machine that refuses is slower, not wrong.
+            let _ = rustix::thread::sched_setaffinity(None, &set);
+        }
+    }
+}
+
+fn label(state: &State, tid: Tid) -> String {
+    format!("{} (t{tid})", state.scheduler.thread(tid).name)
+}
+
+fn waiters(state: &State) -> Vec<Waiter> {
+    let threads = state.scheduler.threads().iter().enumerate();
+    threads
+        .filter_map(|(tid, thread)| match thread.state {
+            ThreadState::Blocked { on, event } => Some(Waiter {
+                thread: label(state, tid),
+                event,
+                on: describe(on),
+                since_ns: state.scheduler.since(tid),
+            }),
+            _ => None,
+        })
+        .collect()
+}
+
+fn message_of(payload: &(dyn std::any::Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        return (*text).to_string();
+    }
+    payload.downcast_ref::<String>().cloned().unwrap_or_else(|| "a payload without text".into())
+}

@@ -1,0 +1,373 @@
+//! The simulated world behind `os`'s ports: threads, disks, files and rings.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use os::{
+    Alignment, Cause, Clock, CpuSet, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool,
+    OpenMode, Port, Priority, RawCompletion, RawRequest, RingPort, ThreadBody, ThreadId,
+    ThreadSpec, WaitWord, Woken,
+};
+use waits::{Nanos, Sampling, ThreadTimes, WaitEvent};
+
+use crate::device::{Action, Target};
+use crate::failure::Failure;
+use crate::fs::{FileId, FileSystem, is_power_lost};
+use crate::kernel::Kernel;
+use crate::scheduler::On;
+
+/// What direct I/O is aligned to here: the unit in which a write tears.
+const SECTOR_BYTES: u32 = 512;
+/// A spin turns so often before it lets others have the CPU.
+const TURNS_BEFORE_YIELD: u32 = 64;
+
+pub(crate) struct SimPort(pub(crate) Arc<Kernel>);
+
+impl Port for SimPort {
+    fn clock(&self) -> Clock {
+        Clock::virtual_time(Arc::clone(&self.0.clock))
+    }
+
+    fn sampling(&self) -> Sampling {
+        Sampling::EveryWait
+    }
+
+    fn new_word_id(&self) -> u64 {
+        self.0.new_word_id()
+    }
+
+    fn spawn(&self, spec: &ThreadSpec, body: ThreadBody) -> Result<ThreadId, Error> {
+        let tid = self.0.spawn(&spec.name, body).map_err(|error| {
+            Error::from_io(format!("start simulated thread {}", spec.name), &error)
+        })?;
+        Ok(ThreadId(tid as u32))
+    }
+
+    fn current_thread(&self) -> ThreadId {
+        ThreadId(self.0.current() as u32)
+    }
+
+    fn wait(
+        &self,
+        word: &WaitWord,
+        expected: u32,
+        timeout: Option<Nanos>,
+        event: WaitEvent,
+    ) -> Woken {
+        let slept = self.0.sleep(Some(event), timeout, |state, _| {
+            let holds = word.value().load(std::sync::atomic::Ordering::Acquire) == expected;
+            let sleeps = holds && !state.scheduler.wakes_for_nothing();
+            sleeps.then_some(On::Word(word.id()))
+        });
+        slept.unwrap_or(Woken::TimedOut)
+    }
+
+    fn wake(&self, word: &WaitWord, count: u32) {
+        let _ = self.0.call(|state, _| state.scheduler.wake_word(word.id(), count));
+    }
+
+    fn relax(&self, turn: u32) {
+        // However cheap a turn is, time passes, or two spinning threads would spin for ever.
+        self.0.clock.charge(1);
+        let _ = self.0.call(|state, me| {
+            if turn >= TURNS_BEFORE_YIELD && state.scheduler.may_go_on(me) {
+                state.scheduler.yield_cpu(me);
+            }
+        });
+    }
+
+    fn interleave(&self) {
+        self.0.interleave();
+    }
+
+    fn thread_times(&self, thread: ThreadId) -> ThreadTimes {
+        let me = self.0.current();
+        let state = self.0.lock();
+        let tid = thread.0 as usize;
+        let ahead = if tid == me { self.0.clock.now_ns() - state.scheduler.now } else { 0 };
+        let (cpu, run_queue) = state.scheduler.times(tid, ahead);
+        ThreadTimes { cpu: Nanos(cpu), run_queue: Nanos(run_queue) }
+    }
+
+    fn times_before_wait(&self) -> ThreadTimes {
+        self.thread_times(self.current_thread())
+    }
+
+    fn times_after_wait(&self) -> ThreadTimes {
+        self.thread_times(self.current_thread())
+    }
+
+    fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error> {
+        let _ = self.0.call(|state, _| state.scheduler.set_priority(thread.0 as usize, priority));
+        Ok(())
+    }
+
+    fn set_affinity(&self, thread: ThreadId, cpus: CpuSet) -> Result<(), Error> {
+        let set = self.0.call(|state, _| state.scheduler.set_affinity(thread.0 as usize, cpus));
+        if set == Some(false) {
+            let what = format!("set the CPUs on which {thread} may run");
+            let detail = "the simulated machine has none of them";
+            return Err(Error::new(what, Cause::Invalid, detail));
+        }
+        Ok(())
+    }
+
+    fn cpu_count(&self) -> u32 {
+        self.0.lock().scheduler.cpu_count() as u32
+    }
+
+    fn random(&self) -> u64 {
+        self.0.lock().scheduler.random()
+    }
+}
+
+/// One simulated disk, by its number.
+pub(crate) struct SimDisk {
+    pub(crate) kernel: Arc<Kernel>,
+    pub(crate) number: usize,
+}
+
+impl SimDisk {
+    /// Runs an operation on names, which takes no device time of its own.
+    fn names<T>(&self, act: impl FnOnce(&mut FileSystem) -> io::Result<T>) -> io::Result<T> {
+        let result = self.kernel.call(|state, _| {
+            let result = act(&mut state.devices.list[self.number].fs);
+            if let Err(error) = &result
+                && is_power_lost(error)
+            {
+                state.devices.cut_power();
+                self.kernel.stop(state, Failure::PowerLost);
+            }
+            result
+        });
+        result.unwrap_or_else(|| Err(stopped()))
+    }
+}
+
+/// For callers that unwind already.
+fn stopped() -> io::Error {
+    io::Error::other("the simulation stops")
+}
+
+impl DiskPort for SimDisk {
+    fn open(
+        &self,
+        path: &Path,
+        mode: OpenMode,
+        options: FileOptions,
+        _event: WaitEvent,
+    ) -> io::Result<Arc<dyn FilePort>> {
+        let file = self.names(|fs| match mode {
+            OpenMode::CreateNew => fs.create(path),
+            OpenMode::Existing | OpenMode::ReadOnly => fs.open(path),
+        })?;
+        let kernel = Arc::clone(&self.kernel);
+        Ok(Arc::new(SimFile { kernel, disk: self.number, file, mode, options }))
+    }
+
+    fn create_dir(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
+        self.names(|fs| fs.create_dir(path))
+    }
+
+    fn sync_dir(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
+        let action = Action::SyncDir { path: PathBuf::from(path) };
+        blocking(&self.kernel, self.number, action, event).map(|_| ())
+    }
+
+    fn rename(&self, from: &Path, to: &Path, _event: WaitEvent) -> io::Result<()> {
+        self.names(|fs| fs.rename(from, to))
+    }
+
+    fn remove(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
+        self.names(|fs| fs.remove(path))
+    }
+
+    fn list(&self, path: &Path, _event: WaitEvent) -> io::Result<Vec<String>> {
+        self.names(|fs| fs.list(path))
+    }
+
+    fn free_bytes(&self, _path: &Path) -> io::Result<u64> {
+        let state = self.kernel.lock();
+        let (used, capacity) = state.devices.list[self.number].fs.space();
+        Ok(capacity.saturating_sub(used))
+    }
+
+    fn ring(&self, _depth: u32) -> Result<Box<dyn RingPort>, Error> {
+        let ring = self.kernel.call(|state, _| state.devices.open_ring());
+        let ring = ring.ok_or_else(|| Error::from_io("open a ring", &stopped()))?;
+        let kernel = Arc::clone(&self.kernel);
+        Ok(Box::new(SimRing { kernel, disk: self.number, ring, pushed: Vec::new() }))
+    }
+}
+
+/// Sleeps until a request is done; its outcome is bytes moved and bytes read.
+fn blocking(
+    kernel: &Kernel,
+    disk: usize,
+    action: Action,
+    event: WaitEvent,
+) -> io::Result<(usize, Vec<u8>)> {
+    let me = kernel.current();
+    let slept = kernel.sleep(Some(event), None, |state, me| {
+        let crate::kernel::State { scheduler, devices, .. } = state;
+        Some(On::Io(devices.submit(scheduler, disk, action, Target::Thread(me))))
+    });
+    slept.ok_or_else(stopped)?;
+    let outcome = kernel.lock().devices.take_outcome(me).ok_or_else(stopped)?;
+    outcome.result.map(|moved| (moved, outcome.data))
+}
+
+struct SimFile {
+    kernel: Arc<Kernel>,
+    disk: usize,
+    file: FileId,
+    mode: OpenMode,
+    options: FileOptions,
+}
+
+impl SimFile {
+    fn check(&self, offset: u64, length: usize) -> io::Result<()> {
+        let unit = u64::from(self.alignment().offset);
+        if offset.is_multiple_of(unit) && (length as u64).is_multiple_of(unit) {
+            return Ok(());
+        }
+        Err(io::Error::from_raw_os_error(EINVAL))
+    }
+
+    fn write_action(&self, offset: u64, bytes: &[u8]) -> Action {
+        let durable = self.options.write_through;
+        Action::Write { file: self.file, offset, data: bytes.to_vec(), durable }
+    }
+}
+
+const EINVAL: i32 = 22;
+const EBADF: i32 = 9;
+
+impl FilePort for SimFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8], event: WaitEvent) -> io::Result<usize> {
+        self.check(offset, buffer.len())?;
+        let action = Action::Read { file: self.file, offset, length: buffer.len() };
+        let (moved, bytes) = blocking(&self.kernel, self.disk, action, event)?;
+        buffer[..moved].copy_from_slice(&bytes);
+        Ok(moved)
+    }
+
+    fn write_at(&self, offset: u64, buffer: &[u8], event: WaitEvent) -> io::Result<usize> {
+        if self.mode == OpenMode::ReadOnly {
+            return Err(io::Error::from_raw_os_error(EBADF));
+        }
+        self.check(offset, buffer.len())?;
+        let action = self.write_action(offset, buffer);
+        blocking(&self.kernel, self.disk, action, event).map(|(moved, _)| moved)
+    }
+
+    fn sync(&self, event: WaitEvent) -> io::Result<()> {
+        let disk = self.disk;
+        let mark = self.kernel.call(|state, _| state.devices.list[disk].fs.mark());
+        let action = Action::Sync { file: self.file, mark: mark.ok_or_else(stopped)? };
+        blocking(&self.kernel, disk, action, event).map(|_| ())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.kernel.lock().devices.list[self.disk].fs.len(self.file)
+    }
+
+    fn set_len(&self, length: u64, _event: WaitEvent) -> io::Result<()> {
+        let disk = SimDisk { kernel: Arc::clone(&self.kernel), number: self.disk };
+        disk.names(|fs| fs.set_len(self.file, length))
+    }
+
+    fn alignment(&self) -> Alignment {
+        match self.options.direct {
+            true => Alignment { memory: 1, offset: SECTOR_BYTES },
+            false => Alignment::NONE,
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Drop for SimFile {
+    fn drop(&mut self) {
+        let _ = self.kernel.lock().devices.list[self.disk].fs.close(self.file);
+    }
+}
+
+impl fmt::Debug for SimFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of simulated disk {}", self.file, self.disk)
+    }
+}
+
+struct SimRing {
+    kernel: Arc<Kernel>,
+    disk: usize,
+    ring: u64,
+    pushed: Vec<(Action, Target)>,
+}
+
+impl RingPort for SimRing {
+    fn push(&mut self, file: &Arc<dyn FilePort>, request: RawRequest) {
+        let file = file.as_any().downcast_ref::<SimFile>().expect("a file of this world");
+        let RawRequest { slot, kind, offset, buffer, range } = request;
+        let action = match kind {
+            IoKind::Read => Action::Read { file: file.file, offset, length: range.len() },
+            IoKind::Write => file.write_action(offset, &buffer[range.clone()]),
+        };
+        let target = Target::Ring { ring: self.ring, slot, buffer, start: range.start };
+        self.pushed.push((action, target));
+    }
+
+    fn submit(&mut self) -> io::Result<()> {
+        let (pushed, disk) = (std::mem::take(&mut self.pushed), self.disk);
+        let submitted = self.kernel.call(|state, _| {
+            let crate::kernel::State { scheduler, devices, .. } = state;
+            for (action, target) in pushed {
+                let _ = devices.submit(scheduler, disk, action, target);
+            }
+        });
+        submitted.ok_or_else(stopped)
+    }
+
+    fn collect(&mut self, completed: &mut Vec<RawCompletion>) {
+        let ring = self.ring;
+        let _ = self.kernel.call(|state, _| state.devices.collect(ring, completed));
+    }
+
+    fn wait(
+        &mut self,
+        at_least: u32,
+        timeout: Option<Nanos>,
+        event: WaitEvent,
+    ) -> io::Result<bool> {
+        self.submit()?;
+        let ring = self.ring;
+        let slept = self.kernel.sleep(Some(event), timeout, |state, me| {
+            let there = state.devices.ring_has(ring, at_least as usize, me);
+            (!there).then_some(On::Ring(ring))
+        });
+        if slept == Some(Woken::TimedOut) {
+            let _ = self.kernel.call(|state, _| state.devices.forget_waiter(ring));
+        }
+        slept.map(|woken| woken == Woken::TimedOut).ok_or_else(stopped)
+    }
+
+    fn register(&mut self, _pool: &IoPool) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn description(&self) -> String {
+        "a simulated ring".into()
+    }
+}
+
+impl Drop for SimRing {
+    fn drop(&mut self) {
+        self.kernel.lock().devices.close_ring(self.ring);
+    }
+}

@@ -1,0 +1,275 @@
+//! One simulation: a machine, its disks, a seed, a program; and what came of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use os::{Cost, Disk, Os, Session, VirtualClock};
+use waits::SessionKind;
+
+use crate::device::{Device, Devices};
+use crate::failure::Failure;
+use crate::fs::FileSystem;
+use crate::kernel::{Kernel, KernelOptions};
+use crate::log::{EventLog, LogMode};
+use crate::model::{DiskModel, DiskParameters, MachineParameters};
+use crate::perturbation::Perturbation;
+use crate::port::{SimDisk, SimPort};
+use crate::scheduler::{Machine, Scheduler};
+use crate::watchdog;
+
+/// One disk of the machine.
+#[derive(Clone)]
+pub struct DiskSpec {
+    /// The name under which the program finds it.
+    pub name: String,
+    /// How long its requests take.
+    pub model: DiskParameters,
+    /// What it holds at the start, with the faults and the power cut planned for it.
+    pub content: FileSystem,
+}
+
+impl DiskSpec {
+    /// The bytes of files that a disk without a capacity of its own holds: 1 TiB.
+    const UNBOUNDED_BYTES: u64 = 1 << 40;
+
+    /// An empty disk of this model.
+    pub fn empty(name: &str, model: DiskParameters) -> DiskSpec {
+        let capacity = model.capacity_bytes().min(DiskSpec::UNBOUNDED_BYTES);
+        DiskSpec { name: name.into(), model, content: FileSystem::new(capacity) }
+    }
+}
+
+/// What is to be simulated. Start from [`Simulation::new`] and change fields.
+#[derive(Clone)]
+pub struct Simulation {
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// CPUs and what scheduling costs.
+    pub machine: MachineParameters,
+    /// What each operation costs in ns on the calibrated machine, in the order of [`Cost::ALL`].
+    pub costs: [u32; Cost::COUNT],
+    /// How far the schedule may stray from what the costs give.
+    pub perturbation: Perturbation,
+    /// The disks; the first is the one that [`World::disk`] gives.
+    pub disks: Vec<DiskSpec>,
+    /// How much of the event log is kept.
+    pub log: LogMode,
+    /// The simulation ends when virtual time passes this, in ns.
+    pub time_limit_ns: u64,
+    /// A panic ends its thread only, as in production; else it ends the simulation.
+    pub contain_panics: bool,
+    /// Real time that the baton's holder may take before it is given up.
+    pub stuck_after: Duration,
+}
+
+impl Simulation {
+    /// A machine of two CPUs with the default costs and one disk that answers in 100 us.
+    pub fn new(seed: u64) -> Simulation {
+        let machine = MachineParameters::builtin("two-core").expect("a built-in machine");
+        let model = DiskParameters::builtin("fixed").expect("a built-in disk");
+        Simulation {
+            seed,
+            machine,
+            costs: Cost::defaults(),
+            perturbation: Perturbation::NONE,
+            disks: vec![DiskSpec::empty("disk", model)],
+            log: LogMode::Hash,
+            time_limit_ns: 3_600_000_000_000,
+            contain_panics: false,
+            stuck_after: Duration::from_secs(30),
+        }
+    }
+
+    /// Runs `program` as the machine's first thread, until all threads have ended.
+    pub fn run<R: Send + 'static>(
+        self,
+        program: impl FnOnce(&World, &Session) -> R + Send + 'static,
+    ) -> Report<R> {
+        let names: Vec<String> = self.disks.iter().map(|disk| disk.name.clone()).collect();
+        let kernel = Arc::new(self.kernel());
+        let notices: Arc<Mutex<Vec<String>>> = Arc::default();
+        let noted = Arc::clone(&notices);
+        let sink = move |line: &str| {
+            noted.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_string());
+        };
+        let os = Os::new(Arc::new(SimPort(Arc::clone(&kernel))), Arc::new(sink));
+        let world = World { os, kernel: Arc::clone(&kernel), names: names.clone() };
+        let result: Arc<Mutex<Option<R>>> = Arc::default();
+        let returned = Arc::clone(&result);
+        let body = Box::new(move || {
+            let session = world.os.adopt("main", SessionKind::Foreground);
+            let value = program(&world, &session);
+            *returned.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+        });
+        kernel.start("main", body).expect("the host can start one more thread");
+        watchdog::watch(&kernel, self.stuck_after);
+        let ended = kernel.wait_for_the_end();
+        if !matches!(ended, Err(Failure::Stuck { .. })) {
+            kernel.join_threads();
+        }
+        let value = result.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let notices = std::mem::take(&mut *notices.lock().unwrap_or_else(PoisonError::into_inner));
+        let outcome = ended.map(|()| value.expect("a program that ended has a result"));
+        report(&kernel, outcome, &names, notices)
+    }
+
+    fn kernel(&self) -> Kernel {
+        let scale = |cost: u32| (f64::from(cost) * self.machine.cpu_scale).round() as u32;
+        let clock = Arc::new(VirtualClock::new(self.costs.map(scale)));
+        let machine = Machine {
+            cpus: usize::from(self.machine.cpus),
+            slice_ns: u64::from(self.machine.time_slice_us) * 1_000,
+            switch_ns: u64::from(self.machine.switch_cost_ns),
+            migration_ns: u64::from(self.machine.migration_cost_ns),
+        };
+        let log = EventLog::new(self.log);
+        let scheduler =
+            Scheduler::new(machine, self.time_limit_ns, self.perturbation, self.seed, log);
+        let mut devices = Devices::default();
+        for (number, disk) in self.disks.iter().enumerate() {
+            let capacity = disk.model.capacity_bytes();
+            let model = DiskModel::new(&disk.model, self.seed ^ (number as u64 + 1) << 56);
+            devices.list.push(Device::new(disk.content.clone(), model, capacity));
+        }
+        let options = KernelOptions {
+            perturbation: self.perturbation,
+            contain_panics: self.contain_panics,
+            pin_to: Some(next_core()),
+        };
+        Kernel::new(scheduler, devices, clock, options)
+    }
+}
+
+/// Simulations that run side by side in one process take the cores in turn.
+fn next_core() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    NEXT.fetch_add(1, Ordering::Relaxed) % cores
+}
+
+/// The simulated world as its program sees it.
+pub struct World {
+    os: Os,
+    kernel: Arc<Kernel>,
+    names: Vec<String>,
+}
+
+impl World {
+    /// The port's handle.
+    pub fn os(&self) -> &Os {
+        &self.os
+    }
+
+    /// The first disk.
+    pub fn disk(&self) -> Disk {
+        self.disk_number(0)
+    }
+
+    /// The disk of this name.
+    ///
+    /// # Panics
+    /// If the machine has none: the program and its machine don't go together.
+    pub fn disk_called(&self, name: &str) -> Disk {
+        let number = self.names.iter().position(|known| known == name);
+        self.disk_number(number.unwrap_or_else(|| panic!("the machine has no disk '{name}'")))
+    }
+
+    /// The power goes now: the calling thread and all others unwind.
+    pub fn cut_power(&self) {
+        let _ = self.kernel.call(|state, _| {
+            state.devices.cut_power();
+            self.kernel.stop(state, Failure::PowerLost);
+        });
+        let _ = self.kernel.call(|_, _| ());
+    }
+
+    /// Sleeps without telling anybody: what the engine must never do. For tests of the account.
+    pub fn sleep_without_a_name(&self, length: waits::Nanos) {
+        let _ = self.kernel.sleep(None, Some(length), |_, _| Some(crate::scheduler::On::Unnamed));
+    }
+
+    fn disk_number(&self, number: usize) -> Disk {
+        Disk::new(Arc::new(SimDisk { kernel: Arc::clone(&self.kernel), number }))
+    }
+}
+
+/// What became of one thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ThreadReport {
+    /// Its name.
+    pub name: String,
+    /// Time on a CPU, in ns.
+    pub cpu_ns: u64,
+    /// Time in the run queue.
+    pub run_queue_ns: u64,
+    /// Time asleep.
+    pub blocked_ns: u64,
+    /// How often it came to a CPU that had run another thread before.
+    pub switches: u64,
+    /// How often it came to another CPU than before.
+    pub migrations: u64,
+}
+
+/// What came of a simulation.
+pub struct Report<R> {
+    /// The program's result, or why there is none.
+    pub result: Result<R, Failure>,
+    /// The event log, if it was kept.
+    pub log: Vec<u8>,
+    /// Its hash.
+    pub log_hash: u64,
+    /// The number of its lines.
+    pub log_lines: u64,
+    /// Virtual time at the end, in ns.
+    pub elapsed_ns: u64,
+    /// How often the baton was passed.
+    pub hand_offs: u64,
+    /// Every thread there was, in the order of their numbers.
+    pub threads: Vec<ThreadReport>,
+    /// The disks as they were left, by name. After a power cut their crash states can be had.
+    pub disks: BTreeMap<String, FileSystem>,
+    /// One-line notices for people.
+    pub notices: Vec<String>,
+}
+
+impl<R> fmt::Debug for Report<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report")
+            .field("failure", &self.result.as_ref().err())
+            .field("elapsed_ns", &self.elapsed_ns)
+            .field("hand_offs", &self.hand_offs)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
+fn report<R>(
+    kernel: &Kernel,
+    result: Result<R, Failure>,
+    names: &[String],
+    notices: Vec<String>,
+) -> Report<R> {
+    let mut state = kernel.lock();
+    let threads = state.scheduler.threads().iter().map(|thread| ThreadReport {
+        name: thread.name.clone(),
+        cpu_ns: thread.cpu_ns,
+        run_queue_ns: thread.run_queue_ns,
+        blocked_ns: thread.blocked_ns,
+        switches: thread.switches,
+        migrations: thread.migrations,
+    });
+    Report {
+        threads: threads.collect(),
+        log_hash: state.scheduler.log.hash(),
+        log_lines: state.scheduler.log.lines(),
+        elapsed_ns: state.scheduler.now,
+        hand_offs: state.hand_offs,
+        disks: names.iter().cloned().zip(state.devices.list.iter().map(|d| d.fs.clone())).collect(),
+        log: state.scheduler.log.take_text(),
+        result,
+        notices,
+    }
+}
