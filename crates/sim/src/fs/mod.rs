@@ -49,6 +49,7 @@ mod file;
 mod image;
 mod mix;
 mod names;
+mod survival;
 mod system;
 
 #[cfg(test)]
