@@ -197,7 +197,17 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Renames a file or directory in one step, replacing a file of the new name.
+    /// Closes everything, as when the program is killed and the machine lives: the views stay.
+    pub fn close_all(&mut self) {
+        let opens = std::mem::take(&mut self.opens);
+        for file in opens.keys().filter(|file| self.unlinked.contains(file)) {
+            self.used -= self.files[file].view.len();
+        }
+        self.forget_the_dead();
+    }
+
+    /// Renames a file or directory in one step, replacing a file of the new name. To a fault's
+    /// scope its path is the old one.
     pub fn rename(&mut self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
         let (from, to) = (split(from.as_ref())?, split(to.as_ref())?);
         let step = self.begin_path(Operation::Rename, &from)?;
