@@ -33,9 +33,8 @@ pub(crate) fn bytes(data: &[u8]) -> u64 {
     let (blocks, rest) = data.as_chunks::<32>();
     for block in blocks {
         let (words, _) = block.as_chunks::<8>();
-        for (lane, word) in words.iter().enumerate() {
-            lanes[lane] = absorb(lanes[lane], *word);
-        }
+        let words: &[[u8; 8]; 4] = words.try_into().expect("32 bytes are four words");
+        lanes = std::array::from_fn(|lane| absorb(lanes[lane], words[lane]));
     }
     for (lane, piece) in rest.chunks(8).enumerate() {
         let mut word = [0; 8];

@@ -614,6 +614,18 @@ fn states_are_exactly_counted_and_differ_where_content_does() {
 }
 
 #[test]
+fn what_cannot_differ_is_not_enumerated() {
+    let mut fs = fs();
+    let file = fs.create("/f").expect("new");
+    fs.write(file, 0, &[1; 1024], false).expect("room");
+    // No name, no size: one each. With both, the four subsets of two sectors.
+    assert_eq!(CrashStates::of(&fs).total(), Some(1 + 1 + 4));
+    // Made and renamed: the name is /f, /g or none, where four subsets of two changes lead.
+    fs.rename("/f", "/g").expect("there");
+    assert_eq!(CrashStates::of(&fs).total(), Some(1 + 5 + 5));
+}
+
+#[test]
 fn samples_are_members_of_the_exhaustive_set_and_reach_all_of_a_small_one() {
     let mut fs = fs();
     let file = fs.create("/f").expect("new");
