@@ -13,7 +13,8 @@ use std::path::PathBuf;
 
 use os::{IoBuf, RawCompletion};
 
-use crate::fs::{FileId, FileSystem, is_power_lost};
+use crate::fs::errno::is_power_lost;
+use crate::fs::{FileId, FileSystem};
 use crate::model::{DiskModel, DiskRequest};
 use crate::scheduler::{Scheduler, Tid};
 

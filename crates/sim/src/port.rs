@@ -15,7 +15,8 @@ use waits::{Nanos, Sampling, ThreadTimes, WaitEvent};
 
 use crate::device::{Action, Target};
 use crate::failure::Failure;
-use crate::fs::{FileId, FileSystem, is_power_lost};
+use crate::fs::errno::is_power_lost;
+use crate::fs::{FileId, FileSystem};
 use crate::kernel::Kernel;
 use crate::scheduler::On;
 

@@ -1,0 +1,222 @@
+//! The operations on content: read, write, set_len, sync, and the faults that spoil them.
+
+use std::io;
+
+use super::errno::{EFBIG, ENOSPC, error, power_lost};
+use super::faults::{Fault, FaultPlan, MISDIRECTION_BLOCK_BYTES as BLOCK, Request};
+use super::image::{FILE_BYTES_MAX, to_u64, to_usize};
+use super::names::Entry;
+use super::system::{FileId, FileSystem, Operation, Step, as_error};
+
+impl FileSystem {
+    /// The length of an open file. Not counted, and spared by faults.
+    pub fn len(&self, file: FileId) -> io::Result<u64> {
+        if self.power_lost() {
+            return Err(power_lost());
+        }
+        self.require_open(file)?;
+        Ok(self.node(file).view.len())
+    }
+
+    /// Reads into `buffer` what there is at `offset`; fewer bytes at the end of the file.
+    pub fn read(&mut self, file: FileId, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.require_open(file)?;
+        let room = self.node(file).view.len().saturating_sub(offset);
+        let bytes = room.min(to_u64(buffer.len()));
+        let step = self.begin_file(Operation::Read, file, offset, bytes)?;
+        let view = &self.node(file).view;
+        match step.fault {
+            None => Ok(view.read(offset, buffer)),
+            Some(Fault::Short) => {
+                let shorter = to_usize(self.shortened(bytes));
+                Ok(self.node(file).view.read(offset, &mut buffer[..shorter]))
+            }
+            Some(Fault::Rot) => {
+                let at = offset + self.plan().draw_below(bytes);
+                let mask = 1 << self.plan().draw_below(8);
+                self.plan().explain(format!(" of byte {at}, mask {mask:#04x}"));
+                self.node_mut(file).rot(at, mask);
+                Ok(self.node(file).view.read(offset, buffer))
+            }
+            Some(Fault::MisdirectedRead) => {
+                let from = self.misdirected(file, offset, bytes);
+                Ok(self.node(file).view.read(from, &mut buffer[..to_usize(bytes)]))
+            }
+            Some(fault) => Err(as_error(fault)),
+        }
+    }
+
+    /// Writes `data` at `offset`, extending the file if needed, and says how many bytes.
+    ///
+    /// With `durable` (`O_DSYNC`, FUA) this write and the size that it needs are durable on return;
+    /// earlier writes of the file are not. ENOSPC writes nothing.
+    pub fn write(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        data: &[u8],
+        durable: bool,
+    ) -> io::Result<usize> {
+        self.require_open(file)?;
+        let step = self.begin_file(Operation::Write, file, offset, to_u64(data.len()))?;
+        let result = match step.fault {
+            Some(Fault::Short) => {
+                let shorter = to_usize(self.shortened(to_u64(data.len())));
+                self.store(file, offset, &data[..shorter], durable, &step)
+            }
+            Some(Fault::Eio) => {
+                let sequence = self.next_sequence();
+                self.node_mut(file).write_failed(offset, data, sequence);
+                Err(as_error(Fault::Eio))
+            }
+            Some(Fault::Enospc) => Err(as_error(Fault::Enospc)),
+            _ => self.store(file, offset, data, durable, &step),
+        };
+        step.end(result)
+    }
+
+    /// Cuts a file, or extends it by zeros.
+    pub fn set_len(&mut self, file: FileId, len: u64) -> io::Result<()> {
+        self.require_open(file)?;
+        let step = self.begin_file(Operation::SetLen, file, len, 0)?;
+        let result = match step.fault {
+            Some(fault) => Err(as_error(fault)),
+            None => self.charge(file, len).map(|()| {
+                let sequence = self.next_sequence();
+                self.node_mut(file).set_len(len, sequence);
+            }),
+        };
+        step.end(result)
+    }
+
+    /// A write that was in flight when the power went: it may have reached the medium, wholly or
+    /// in part, or not.
+    ///
+    /// # Panics
+    /// If the power is still on.
+    pub fn write_in_flight(&mut self, file: FileId, offset: u64, data: &[u8]) {
+        assert!(self.power_lost(), "a write in flight is one that the power cut interrupts");
+        if self.require_open(file).is_ok() && !data.is_empty() {
+            let sequence = self.next_sequence();
+            self.node_mut(file).write(offset, data, sequence);
+        }
+    }
+
+    /// Makes content and size of one file durable; not its directory entry.
+    pub fn sync(&mut self, file: FileId) -> io::Result<()> {
+        self.sync_up_to(file, u64::MAX)
+    }
+
+    /// The same for what had been done when `mark` was taken; what came later stays pending.
+    pub fn sync_up_to(&mut self, file: FileId, mark: u64) -> io::Result<()> {
+        self.require_open(file)?;
+        let step = self.begin_file(Operation::Sync, file, 0, 0)?;
+        if let Some(fault) = step.fault {
+            self.node_mut(file).sync_failed();
+            return Err(as_error(fault));
+        }
+        if !step.dying && !self.node(file).pending.is_empty() {
+            self.node_mut(file).sync(mark);
+        }
+        step.end(Ok(()))
+    }
+
+    /// Stores a write as the step has it: pending if the power goes, lost or misdirected by fault.
+    fn store(
+        &mut self,
+        file: FileId,
+        offset: u64,
+        data: &[u8],
+        durable: bool,
+        step: &Step,
+    ) -> io::Result<usize> {
+        if data.is_empty() {
+            return Ok(0);
+        }
+        let end = offset.checked_add(to_u64(data.len())).ok_or_else(|| error(EFBIG))?;
+        self.charge(file, end.max(self.node(file).view.len()))?;
+        let sequence = self.next_sequence();
+        let mut target = offset;
+        if matches!(step.fault, Some(Fault::LostWrite | Fault::MisdirectedWrite)) {
+            self.node_mut(file).grow(end, sequence);
+            if durable {
+                self.node_mut(file).settle_size(end);
+            }
+            if step.fault == Some(Fault::LostWrite) {
+                return Ok(data.len());
+            }
+            target = self.misdirected(file, offset, to_u64(data.len()));
+        }
+        let node = self.node_mut(file);
+        if durable && !step.dying {
+            node.write_durable(target, data, sequence);
+        } else {
+            node.write(target, data, sequence);
+        }
+        Ok(data.len())
+    }
+
+    /// Charges the file for its new length, or refuses.
+    fn charge(&mut self, file: FileId, len: u64) -> io::Result<()> {
+        if len > FILE_BYTES_MAX {
+            return Err(error(EFBIG));
+        }
+        let old = self.node(file).view.len();
+        let used = self.used - old + len;
+        if len > old && used > self.capacity {
+            return Err(error(ENOSPC));
+        }
+        self.used = used;
+        Ok(())
+    }
+
+    fn begin_file(
+        &mut self,
+        operation: Operation,
+        file: FileId,
+        offset: u64,
+        bytes: u64,
+    ) -> io::Result<Step> {
+        self.begin(operation, |fs| {
+            let path = fs.names.view.path_of(Entry::File(file));
+            let path = path.unwrap_or_else(|| format!("/({file}, removed)"));
+            let places = fs.places(file, operation, offset, bytes).1;
+            Request { operation, path, offset, bytes, places }
+        })
+    }
+
+    /// The first place, whole blocks away, where `bytes` fit into the file, and how many there are
+    /// besides `offset` itself. A write is placed in the file as it will be long.
+    fn places(&self, file: FileId, operation: Operation, offset: u64, bytes: u64) -> (u64, u64) {
+        let mut len = self.node(file).view.len();
+        if operation == Operation::Write {
+            len = len.max(offset.saturating_add(bytes).min(FILE_BYTES_MAX));
+        }
+        let first = offset % BLOCK;
+        let all = len.checked_sub(first + bytes).map_or(0, |room| room / BLOCK + 1);
+        (first, all.saturating_sub(1))
+    }
+
+    /// Another place of the file, drawn by the plan.
+    fn misdirected(&mut self, file: FileId, offset: u64, bytes: u64) -> u64 {
+        let (first, others) = self.places(file, Operation::Read, offset, bytes);
+        let own = offset / BLOCK;
+        let mut block = self.plan().draw_below(others);
+        if block >= own {
+            block += 1;
+        }
+        let place = first + block * BLOCK;
+        self.plan().explain(format!(" to offset {place}"));
+        place
+    }
+
+    fn shortened(&mut self, bytes: u64) -> u64 {
+        let shorter = 1 + self.plan().draw_below(bytes - 1);
+        self.plan().explain(format!(", {shorter} of {bytes} bytes"));
+        shorter
+    }
+
+    fn plan(&mut self) -> &mut FaultPlan {
+        self.faults.as_mut().expect("only a plan injects faults")
+    }
+}
