@@ -74,6 +74,13 @@ impl Clock {
             clock.charge(u64::from(clock.costs[cost as usize]) * units);
         }
     }
+
+    #[inline]
+    pub(crate) fn charge_nanos(&self, ns: u64) {
+        if let Kind::Virtual(clock) = &self.0 {
+            clock.charge(ns);
+        }
+    }
 }
 
 /// The time of a simulated machine, as the thread that holds the baton sees it: the scheduler's

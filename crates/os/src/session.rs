@@ -99,6 +99,12 @@ impl Session {
         self.clock.charge(cost, units);
     }
 
+    /// The same for work that has no entry in the list, such as a load generator's own.
+    #[inline]
+    pub fn charge_nanos(&self, length: Nanos) {
+        self.clock.charge_nanos(length.0);
+    }
+
     /// A point at which, in the simulator, another thread may come first: before and after every
     /// access to shared state that isn't under a latch. One branch on Linux.
     #[inline]

@@ -107,7 +107,7 @@ impl Kernel {
         let mut state = self.lock();
         let tid = self.add_thread(&mut state, name, body)?;
         assert_eq!(state.scheduler.next(), Next::Run(tid), "the first thread runs first");
-        state.batons[tid].give();
+        self.give(state, tid);
         Ok(())
     }
 
@@ -219,6 +219,7 @@ impl Kernel {
         if state.scheduler.interleave(me) {
             drop(self.switch(state, me));
         } else {
+            self.clock.set_ns(state.scheduler.now);
             drop(self.go_on(state, me));
         }
     }
