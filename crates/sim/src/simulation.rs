@@ -151,6 +151,7 @@ fn next_core() -> usize {
 }
 
 /// The simulated world as its program sees it.
+#[derive(Clone)]
 pub struct World {
     os: Os,
     kernel: Arc<Kernel>,

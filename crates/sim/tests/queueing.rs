@@ -1,0 +1,181 @@
+//! Disks and rings against queueing theory and against the models' own parameters.
+
+use std::path::Path;
+
+use os::{
+    Completion, Cost, File, FileOptions, IoBuf, IoKind, Request, RingConfig, Session, ThreadSpec,
+};
+use sim::model::DiskParameters;
+use sim::{DiskSpec, Simulation, World};
+use waits::{Nanos, WaitEvent};
+
+const DIRECT: FileOptions = FileOptions { direct: true, write_through: false };
+const BLOCK: usize = 4096;
+const BLOCKS: u64 = 256;
+
+/// A machine that takes no time, with one disk of this model.
+fn machine(model: DiskParameters, seed: u64) -> Simulation {
+    let mut simulation = Simulation::new(seed);
+    simulation.costs = [0; Cost::COUNT];
+    simulation.machine.switch_cost_ns = 0;
+    simulation.machine.migration_cost_ns = 0;
+    simulation.machine.cpus = 64;
+    simulation.time_limit_ns = u64::MAX;
+    simulation.disks = vec![DiskSpec::empty("disk", model)];
+    simulation
+}
+
+fn model(text: &str) -> DiskParameters {
+    DiskParameters::parse(text).expect("a valid model")
+}
+
+fn one_server(service_us: u32) -> DiskParameters {
+    model(&format!(
+        "name = \"one\"\nkind = \"fixed\"\nsource = \"test\"\nservice_us = {service_us}\nservers = 1"
+    ))
+}
+
+fn file(world: &World, session: &Session) -> File {
+    world
+        .disk()
+        .create(Path::new("/file"), BLOCKS * BLOCK as u64, DIRECT, session)
+        .expect("no fault is planned")
+}
+
+/// Mean time from arrival to completion, in us, of `requests` reads that arrive at random, on
+/// average one in `between_us`.
+fn mean_response_us(model: DiskParameters, between_us: f64, requests: u64) -> f64 {
+    let report = machine(model, 42).run(move |world, session| {
+        let file = file(world, session);
+        let mut ring = world.disk().ring(&RingConfig::new(4096), session).expect("simulated");
+        let (mut arrived, mut responded) = (Vec::new(), 0u64);
+        let mut done: Vec<Completion> = Vec::new();
+        let mut next = session.now();
+        while arrived.len() < requests as usize || ring.in_flight() > 0 {
+            let now = session.now();
+            if now >= next && arrived.len() < requests as usize {
+                let tag = arrived.len() as u64;
+                arrived.push(now);
+                let buffer = IoBuf::zeroed(BLOCK);
+                let offset = world.os().random() % BLOCKS * BLOCK as u64;
+                let request =
+                    Request { file: file.clone(), kind: IoKind::Read, offset, buffer, tag };
+                ring.push(request, session).expect("room for everything");
+                ring.submit().expect("no fault");
+                let uniform = (world.os().random() >> 11) as f64 / (1u64 << 53) as f64;
+                let gap = -(1.0 - uniform).ln() * between_us * 1_000.0;
+                next = next.after(Nanos(gap.round() as u64));
+                continue;
+            }
+            let waiting = session.waiting(WaitEvent::DirectPathRead);
+            if ring.in_flight() == 0 {
+                session.pause(next.since(now), session.waiting(WaitEvent::PlSqlLockTimer));
+                continue;
+            }
+            let more = arrived.len() < requests as usize;
+            let timeout = more.then(|| next.since(now));
+            ring.reap(1, timeout, &mut done, waiting).expect("no fault");
+            for completion in done.drain(..) {
+                completion.result.expect("no fault");
+                responded += session.now().since(arrived[completion.tag as usize]).0;
+            }
+        }
+        responded as f64 / requests as f64 / 1_000.0
+    });
+    report.result.expect("no failure")
+}
+
+fn assert_near(measured: f64, expected: f64, tolerance: f64, what: &str) {
+    let error = measured / expected - 1.0;
+    println!("{what}: measured {measured:.2}, expected {expected:.2} ({:+.2} %)", error * 100.0);
+    assert!(error.abs() <= tolerance, "{what}: measured {measured}, expected {expected}");
+}
+
+/// M/M/1: mean time in the system = S / (1 - rho).
+#[test]
+fn an_exponential_server_answers_as_m_m_1_says() {
+    let text = include_str!("../models/exponential.toml");
+    for rho in [0.3, 0.7] {
+        let service = model(text).expected_read_mean_us(BLOCK as u64).expect("known");
+        let measured = mean_response_us(model(text), service / rho, 150_000);
+        assert_near(measured, service / (1.0 - rho), 0.04, &format!("M/M/1 at {rho}"));
+    }
+}
+
+/// M/D/1: mean time in the system = S + rho S / (2 (1 - rho)).
+#[test]
+fn a_constant_server_answers_as_m_d_1_says() {
+    for rho in [0.3, 0.7] {
+        let measured = mean_response_us(one_server(100), 100.0 / rho, 150_000);
+        let expected = 100.0 + rho * 100.0 / (2.0 * (1.0 - rho));
+        assert_near(measured, expected, 0.03, &format!("M/D/1 at {rho}"));
+    }
+}
+
+/// N parallel I/Os on a disk that serves one at a time take N service times, by threads with
+/// blocking reads and by one ring alike.
+#[test]
+fn n_parallel_reads_on_one_server_take_n_service_times() {
+    let by_threads = machine(one_server(100), 1).run(|world, session| {
+        let file = file(world, session);
+        let start = session.now();
+        let readers: Vec<_> = (0..16)
+            .map(|number: u64| {
+                let file = file.clone();
+                session.spawn(ThreadSpec::foreground(format!("r{number}")), move |session| {
+                    let mut block = [0; BLOCK];
+                    let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
+                    file.read_at(number * BLOCK as u64, &mut block, waiting).expect("no fault");
+                })
+            })
+            .collect();
+        for reader in readers {
+            reader.expect("started").join(session).expect("no panic");
+        }
+        session.now().since(start).as_micros()
+    });
+    assert_eq!(by_threads.result, Ok(1_600));
+    let by_ring = machine(one_server(100), 1).run(|world, session| {
+        let file = file(world, session);
+        let start = session.now();
+        let mut ring = world.disk().ring(&RingConfig::new(16), session).expect("simulated");
+        for tag in 0..16 {
+            let buffer = IoBuf::zeroed(BLOCK);
+            let offset = tag * BLOCK as u64;
+            let request = Request { file: file.clone(), kind: IoKind::Read, offset, buffer, tag };
+            ring.push(request, session).expect("room");
+        }
+        let mut done = Vec::new();
+        ring.reap(16, None, &mut done, session.waiting(WaitEvent::DbFileParallelRead))
+            .expect("no fault");
+        (done.len(), session.now().since(start).as_micros())
+    });
+    assert_eq!(by_ring.result, Ok((16, 1_600)));
+}
+
+/// What a session sees of an SSD's reads is what the model's parameters say: mean and p99.
+#[test]
+fn reads_through_the_engines_door_show_the_models_mean_and_p99() {
+    let nvme = DiskParameters::builtin("nvme").expect("built in");
+    let mean = nvme.expected_read_mean_us(BLOCK as u64).expect("known");
+    let p99 = nvme.expected_read_quantile_us(BLOCK as u64, 0.99).expect("known");
+    let report = machine(nvme, 3).run(|world, session| {
+        let file = file(world, session);
+        let mut block = [0; BLOCK];
+        let mut times: Vec<u64> = (0..40_000)
+            .map(|_| {
+                let start = session.now();
+                let offset = world.os().random() % BLOCKS * BLOCK as u64;
+                let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
+                file.read_at(offset, &mut block, waiting).expect("no fault");
+                session.now().since(start).0
+            })
+            .collect();
+        times.sort_unstable();
+        let mean = times.iter().sum::<u64>() as f64 / times.len() as f64 / 1_000.0;
+        (mean, times[times.len() * 99 / 100] as f64 / 1_000.0)
+    });
+    let (mean_seen, p99_seen) = report.result.expect("no failure");
+    assert_near(mean_seen, mean, 0.03, "mean of an NVMe read, us");
+    assert_near(p99_seen, p99, 0.05, "p99 of an NVMe read, us");
+}
