@@ -15,31 +15,24 @@ use os::{IoBuf, RawCompletion};
 
 use crate::fs::errno::is_power_lost;
 use crate::fs::{FileId, FileSystem};
+use crate::layout::Layout;
 use crate::model::{DiskModel, DiskRequest};
 use crate::scheduler::{Scheduler, Tid};
-
-/// Files are laid out in pieces of this size, in the order in which they are first touched.
-const EXTENT_BYTES: u64 = 64 << 20;
 
 /// One simulated disk.
 pub(crate) struct Device {
     pub(crate) fs: FileSystem,
     model: DiskModel,
-    capacity_bytes: u64,
-    extents: BTreeMap<(FileId, u64), u64>,
+    layout: Layout,
 }
 
 impl Device {
     pub(crate) fn new(fs: FileSystem, model: DiskModel, capacity_bytes: u64) -> Device {
-        Device { fs, model, capacity_bytes, extents: BTreeMap::new() }
+        Device { fs, model, layout: Layout::new(capacity_bytes) }
     }
 
-    /// Where on the disk a piece of a file lies.
     fn address(&mut self, file: FileId, offset: u64, length: u64) -> u64 {
-        let next = self.extents.len() as u64;
-        let extent = *self.extents.entry((file, offset / EXTENT_BYTES)).or_insert(next);
-        let last = self.capacity_bytes - length;
-        (extent * EXTENT_BYTES % self.capacity_bytes + offset % EXTENT_BYTES).min(last)
+        self.layout.address(file.number(), offset, length)
     }
 }
 

@@ -281,13 +281,7 @@ impl Scheduler {
     }
 
     /// `tid` sleeps, at most until `until`.
-    pub(crate) fn block(
-        &mut self,
-        tid: Tid,
-        on: On,
-        event: Option<WaitEvent>,
-        until: Option<u64>,
-    ) {
+    pub(crate) fn block(&mut self, tid: Tid, on: On, event: Option<WaitEvent>, until: Option<u64>) {
         let cpu = self.leave_cpu(tid);
         let thread = &mut self.threads[tid];
         thread.state = State::Blocked { on, event };

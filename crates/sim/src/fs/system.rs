@@ -33,6 +33,14 @@ use super::names::{DirId, Entry, NameChange, Names, ROOT, Tree, split};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub(crate) u64);
 
+impl FileId {
+    /// Its number, never given to another file.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 impl fmt::Display for FileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "file {}", self.0)
