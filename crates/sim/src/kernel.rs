@@ -42,6 +42,8 @@ pub(crate) struct Kernel {
     pub(crate) clock: Arc<VirtualClock>,
     pub(crate) perturbation: Perturbation,
     contain_panics: bool,
+    /// The real CPU that all threads share: passing the baton is then a switch, not a call to
+    /// another processor.
     pin_to: Option<usize>,
     state: Mutex<State>,
     stopping: AtomicBool,
@@ -344,8 +346,8 @@ impl Kernel {
     /// The life of a real thread.
     fn run_thread(self: Arc<Kernel>, tid: Tid, baton: &Baton, body: ThreadBody) {
         CURRENT.with(|current| current.set(Some(tid)));
-        if tid == 0 {
-            self.pin();
+        if let (0, Some(cpu)) = (tid, self.pin_to) {
+            os::linux::share_one_cpu(cpu);
         }
         baton.take();
         if !self.stopping.load(Ordering::Relaxed)
@@ -382,17 +384,6 @@ impl Kernel {
                 drop(state);
                 self.finish(result);
             }
-        }
-    }
-
-    /// All threads of a simulation share one core: passing the baton is then a switch, not a call
-    /// to another processor. Threads that are started later inherit it.
-    fn pin(&self) {
-        if let Some(core) = self.pin_to {
-            let mut set = rustix::thread::CpuSet::new();
-            set.set(core);
-            // A machine that refuses is slower, not wrong.
-            let _ = rustix::thread::sched_setaffinity(None, &set);
         }
     }
 }

@@ -60,6 +60,12 @@ pub fn check_clock(length: Duration) -> ClockCheck {
     tsc::check(length)
 }
 
+/// Puts the calling thread and those that it starts on one CPU, where a thread that is woken
+/// doesn't push aside the one that woke it. For the simulator, whose threads run one at a time.
+pub fn share_one_cpu(cpu: usize) {
+    threads::share_one_cpu(cpu);
+}
+
 /// The thread's number in the kernel, for looking it up with other tools.
 pub fn kernel_thread_id(thread: ThreadId) -> Option<i32> {
     threads::kernel_id(thread)
