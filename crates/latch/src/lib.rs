@@ -1,1 +1,45 @@
-//! To be written.
+//! Latches with ranks, and what else sessions coordinate by.
+//!
+//! ```text
+//!      cache, redo, txn …        say what they wait for and in which order
+//!           │
+//!   ┌───────▼───────────────────────────────────────────────┐
+//!   │ Latch  FrameLatch  Condition  Signal  Shared64 …      │  data, ranks, events, costs
+//!   ├───────────────────────────────────────────────────────┤
+//!   │ raw latch, raw condition, raw signal                  │  run on modelled parts in tests
+//!   └───────┬───────────────────────────────────────────────┘
+//!        os::WaitWord                                           the one thing that blocks
+//! ```
+//!
+//! Everything here is one of the seams that the simulator needs: a get is a point at which it may
+//! switch threads, a wait has an event, an id is the same from run to run. And every claim about
+//! the machines (they exclude, they lose no wake-up) is checked by a model checker, loom, over the
+//! same code that ships. Rules L1 to L11 are in the README.
+//!
+//! * [`Latch`]: owns what it guards; many readers or one writer; waits have names.
+//! * [`FrameLatch`]: the same for a frame, whose block, and so rank, changes.
+//! * [`LatchKind`], [`FrameOrder`], [`LatchRank`]: the order of latches, declared once.
+//! * [`Condition`]: wait for a change of what a latch guards.
+//! * [`Signal`]: post a background process; posts aren't forgotten.
+//! * [`Shared64`], [`Shared32`], [`SharedFlag`]: atomics that the simulator can interleave.
+//! * [`assert_none_held`]: for whoever is about to do what no latch may be held across.
+
+mod condition;
+mod get;
+mod held;
+mod latch;
+#[cfg(test)]
+mod loom_tests;
+mod parts;
+mod rank;
+mod raw;
+mod shared;
+mod signal;
+mod state;
+
+pub use condition::Condition;
+pub use held::assert_none_held;
+pub use latch::{ExclusiveGuard, FrameBlock, FrameLatch, Latch, SharedGuard};
+pub use rank::{FrameOrder, LatchInfo, LatchKind, LatchRank};
+pub use shared::{Shared32, Shared64, SharedFlag};
+pub use signal::Signal;

@@ -17,7 +17,7 @@ use crate::fs::errno::is_power_lost;
 use crate::fs::{FileId, FileSystem};
 use crate::layout::Layout;
 use crate::model::{DiskModel, DiskRequest};
-use crate::scheduler::{Scheduler, Tid};
+use crate::scheduler::{On, Scheduler, Tid};
 
 /// One simulated disk.
 pub(crate) struct Device {
@@ -220,7 +220,10 @@ impl Devices {
             && state.completed.len() >= at_least
         {
             state.waiter = None;
-            scheduler.wake_thread(tid);
+            // Its time may be up and the thread in the run queue, about to look for itself.
+            if scheduler.sleeps_on(tid, On::Ring(ring)) {
+                scheduler.wake_thread(tid);
+            }
         }
     }
 }

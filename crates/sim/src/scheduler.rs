@@ -326,6 +326,10 @@ impl Scheduler {
         woken
     }
 
+    pub(crate) fn sleeps_on(&self, tid: Tid, what: On) -> bool {
+        matches!(self.threads[tid].state, State::Blocked { on, .. } if on == what)
+    }
+
     /// Wakes one thread that sleeps on I/O, or for no reason.
     pub(crate) fn wake_thread(&mut self, tid: Tid) {
         assert!(matches!(self.threads[tid].state, State::Blocked { .. }), "t{tid} isn't blocked");

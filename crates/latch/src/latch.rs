@@ -1,0 +1,314 @@
+//! A latch that owns what it guards.
+//!
+//! ```text
+//!   Latch ──shared──▶ SharedGuard     reads, with others
+//!     │
+//!     └──exclusive──▶ ExclusiveGuard  reads and writes, alone
+//! ```
+//!
+//! Uncontended, a get and a letting go are one exchange each and no system call. A get that fails
+//! spins for a moment, then waits under the event of the latch's kind. The machine is in `raw.rs`,
+//! its order in `state.rs`.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::AtomicU64;
+
+use os::{Os, Session, WaitWord};
+
+use crate::get::Get;
+use crate::raw::RawLatch;
+use crate::state::State;
+use crate::{FrameOrder, LatchKind, LatchRank, held};
+
+/// Guards a `T`: many readers or one writer. Frames of the buffer cache have a [`FrameLatch`].
+pub struct Latch<T> {
+    raw: RawLatch<AtomicU64, WaitWord>,
+    kind: LatchKind,
+    /// Protected by `raw`.
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached only through guards: `&T` by many threads at once, which asks for
+// `T: Sync`, or `&mut T` by one thread after the other, which asks for `T: Send` (rule L6).
+unsafe impl<T: Send + Sync> Sync for Latch<T> {}
+
+impl<T> Latch<T> {
+    /// A free latch of this kind around `value`. Not for frames, whose rank changes with what
+    /// they hold.
+    pub fn new(os: &Os, kind: LatchKind, value: T) -> Latch<T> {
+        assert!(kind != LatchKind::Frame, "a frame has a FrameLatch");
+        Latch::of_kind(os, kind, value)
+    }
+
+    fn of_kind(os: &Os, kind: LatchKind, value: T) -> Latch<T> {
+        let state = AtomicU64::new(State::FREE.0);
+        let raw = RawLatch::new(state, WaitWord::new(os, 0), WaitWord::new(os, 0));
+        Latch { raw, kind, value: UnsafeCell::new(value) }
+    }
+
+    /// Its number in its world: the same from run to run (rule L5). p1 of its wait event.
+    pub fn id(&self) -> u64 {
+        self.raw.readers().id()
+    }
+
+    /// What it guards.
+    pub fn kind(&self) -> LatchKind {
+        self.kind
+    }
+
+    /// Gets it together with other readers. Waits while a writer has it or waits for it.
+    #[inline]
+    pub fn shared<'a>(&'a self, session: &'a Session) -> SharedGuard<'a, T> {
+        self.get_shared(self.kind.rank(), self.get(session), session)
+    }
+
+    /// Gets it alone. Waits while anybody has it.
+    #[inline]
+    pub fn exclusive<'a>(&'a self, session: &'a Session) -> ExclusiveGuard<'a, T> {
+        self.get_exclusive(self.kind.rank(), self.get(session), session)
+    }
+
+    /// As `shared`, but gives up rather than waits. Exempt from the order of ranks (rule L3).
+    #[inline]
+    pub fn try_shared<'a>(&'a self, session: &'a Session) -> Option<SharedGuard<'a, T>> {
+        let _ = self.get(session);
+        self.no_wait_shared(self.kind.rank(), session)
+    }
+
+    /// As `exclusive`, but gives up rather than waits. Exempt from the order of ranks (rule L3).
+    #[inline]
+    pub fn try_exclusive<'a>(&'a self, session: &'a Session) -> Option<ExclusiveGuard<'a, T>> {
+        let _ = self.get(session);
+        self.no_wait_exclusive(self.kind.rank(), session)
+    }
+
+    /// The value, when nobody else can have the latch.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+
+    /// The value, at the end of the latch.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+
+    #[inline]
+    fn get<'a>(&self, session: &'a Session) -> Get<'a> {
+        let info = self.kind.info();
+        Get::begin(session, info.event, (self.id(), u64::from(info.number)))
+    }
+
+    #[inline]
+    fn get_shared<'a>(
+        &'a self,
+        rank: LatchRank,
+        get: Get<'a>,
+        session: &'a Session,
+    ) -> SharedGuard<'a, T> {
+        held::check_order(rank, self.id());
+        self.raw.shared(get);
+        held::enter(rank, self.id());
+        SharedGuard { latch: self, session }
+    }
+
+    #[inline]
+    fn get_exclusive<'a>(
+        &'a self,
+        rank: LatchRank,
+        get: Get<'a>,
+        session: &'a Session,
+    ) -> ExclusiveGuard<'a, T> {
+        held::check_order(rank, self.id());
+        self.raw.exclusive(get);
+        held::enter(rank, self.id());
+        ExclusiveGuard { latch: self, session }
+    }
+
+    #[inline]
+    fn no_wait_shared<'a>(
+        &'a self,
+        rank: LatchRank,
+        session: &'a Session,
+    ) -> Option<SharedGuard<'a, T>> {
+        self.raw.try_shared().then(|| {
+            held::enter(rank, self.id());
+            SharedGuard { latch: self, session }
+        })
+    }
+
+    #[inline]
+    fn no_wait_exclusive<'a>(
+        &'a self,
+        rank: LatchRank,
+        session: &'a Session,
+    ) -> Option<ExclusiveGuard<'a, T>> {
+        self.raw.try_exclusive().then(|| {
+            held::enter(rank, self.id());
+            ExclusiveGuard { latch: self, session }
+        })
+    }
+}
+
+/// Says how it stands; not what it guards, which another thread may be changing.
+impl<T> fmt::Debug for Latch<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Latch {} ({}): {:?}", self.id(), self.kind.rank(), self.raw.state())
+    }
+}
+
+/// The latch held together with other readers; lets go when dropped. Stays with its thread.
+#[must_use = "a guard that is dropped at once guards nothing"]
+pub struct SharedGuard<'a, T> {
+    latch: &'a Latch<T>,
+    session: &'a Session,
+}
+
+/// The latch held alone; lets go when dropped. Stays with its thread.
+#[must_use = "a guard that is dropped at once guards nothing"]
+pub struct ExclusiveGuard<'a, T> {
+    latch: &'a Latch<T>,
+    session: &'a Session,
+}
+
+impl<'a, T> ExclusiveGuard<'a, T> {
+    /// Lets go and says by what it could be had again. For `Condition`.
+    pub(crate) fn release(self) -> (&'a Latch<T>, &'a Session) {
+        (self.latch, self.session)
+    }
+}
+
+impl<T> Deref for SharedGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the latch is held shared while this guard lives, so nobody has `&mut T` (L6).
+        unsafe { &*self.latch.value.get() }
+    }
+}
+
+impl<T> Deref for ExclusiveGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the latch is held exclusively while this guard lives, and `&self` keeps
+        // `deref_mut` out, so nobody has `&mut T` (L6).
+        unsafe { &*self.latch.value.get() }
+    }
+}
+
+impl<T> DerefMut for ExclusiveGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the latch is held exclusively while this guard lives, and `&mut self` makes this
+        // the only reference through it (L6).
+        unsafe { &mut *self.latch.value.get() }
+    }
+}
+
+impl<T> Drop for SharedGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        held::leave(self.latch.id());
+        self.latch.raw.release_shared(self.session);
+    }
+}
+
+impl<T> Drop for ExclusiveGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        held::leave(self.latch.id());
+        self.latch.raw.release_exclusive(self.session);
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for SharedGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for ExclusiveGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// The block that a frame holds, as the one who asks for the frame's latch knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameBlock {
+    /// Its place in the order of latches.
+    pub order: FrameOrder,
+    /// p1 of `buffer busy waits`: the file's number.
+    pub file: u64,
+    /// p2: the block's number in its file.
+    pub block: u64,
+    /// p3: the block's class.
+    pub class: u64,
+}
+
+/// The latch of a frame of the buffer cache. It outlives the blocks that come and go in the frame,
+/// so each get names the block; the wait is `buffer busy waits` on that block.
+#[derive(Debug)]
+pub struct FrameLatch<T>(Latch<T>);
+
+impl<T> FrameLatch<T> {
+    /// A free latch around a frame's contents.
+    pub fn new(os: &Os, value: T) -> FrameLatch<T> {
+        FrameLatch(Latch::of_kind(os, LatchKind::Frame, value))
+    }
+
+    /// Its number in its world (rule L5).
+    pub fn id(&self) -> u64 {
+        self.0.id()
+    }
+
+    /// As [`Latch::shared`].
+    #[inline]
+    pub fn shared<'a>(&'a self, block: FrameBlock, session: &'a Session) -> SharedGuard<'a, T> {
+        self.0.get_shared(block.order.rank(), block.get(session), session)
+    }
+
+    /// As [`Latch::exclusive`].
+    #[inline]
+    pub fn exclusive<'a>(
+        &'a self,
+        block: FrameBlock,
+        session: &'a Session,
+    ) -> ExclusiveGuard<'a, T> {
+        self.0.get_exclusive(block.order.rank(), block.get(session), session)
+    }
+
+    /// As [`Latch::try_shared`].
+    #[inline]
+    pub fn try_shared<'a>(
+        &'a self,
+        order: FrameOrder,
+        session: &'a Session,
+    ) -> Option<SharedGuard<'a, T>> {
+        let _ = self.0.get(session);
+        self.0.no_wait_shared(order.rank(), session)
+    }
+
+    /// As [`Latch::try_exclusive`].
+    #[inline]
+    pub fn try_exclusive<'a>(
+        &'a self,
+        order: FrameOrder,
+        session: &'a Session,
+    ) -> Option<ExclusiveGuard<'a, T>> {
+        let _ = self.0.get(session);
+        self.0.no_wait_exclusive(order.rank(), session)
+    }
+}
+
+impl FrameBlock {
+    #[inline]
+    fn get(self, session: &Session) -> Get<'_> {
+        let event = LatchKind::Frame.info().event;
+        Get::begin(session, event, (self.file, self.block)).with_p3(self.class)
+    }
+}

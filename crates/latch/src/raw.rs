@@ -1,0 +1,184 @@
+//! The latch without its data: one number and two words, on real or modelled parts.
+//!
+//! ```text
+//!   state     who has it, how many wait          (state.rs)
+//!   readers   where waiting readers sleep
+//!   writers   where waiting writers sleep
+//! ```
+//!
+//! No wake-up is lost (rule L8), because both sides keep an order. Who lets go changes the state,
+//! then raises the word, then wakes. Who waits enters itself in the state, reads the word, looks at
+//! the state, then sleeps on what it read of the word. A sleeper that missed the change of state
+//! finds another word than the one it read, or is asleep and woken.
+//!
+//! Orders of memory: taking acquires, letting go releases, on `state`. Callers: `latch.rs`.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::parts::{Atom, Sleeper, Waker, Word};
+use crate::state::{READER, State};
+
+#[derive(Debug)]
+pub(crate) struct RawLatch<A, W> {
+    state: A,
+    readers: W,
+    writers: W,
+}
+
+/// How an attempt that must not fail for good ended.
+enum Entered {
+    Taken,
+    Waiting(State),
+}
+
+impl<A: Atom, W: Word> RawLatch<A, W> {
+    /// A free latch: `state` is zero, the words hold anything.
+    pub(crate) fn new(state: A, readers: W, writers: W) -> RawLatch<A, W> {
+        RawLatch { state, readers, writers }
+    }
+
+    /// The word of the readers, whose id is the latch's.
+    pub(crate) fn readers(&self) -> &W {
+        &self.readers
+    }
+
+    /// How it stands, for messages and tests.
+    pub(crate) fn state(&self) -> State {
+        State(self.state.load(Relaxed))
+    }
+
+    #[inline]
+    pub(crate) fn try_shared(&self) -> bool {
+        self.try_take(State::take_shared)
+    }
+
+    #[inline]
+    pub(crate) fn try_exclusive(&self) -> bool {
+        self.try_take(State::take_exclusive)
+    }
+
+    #[inline]
+    pub(crate) fn shared<S: Sleeper<W>>(&self, sleeper: S) {
+        if !self.try_shared() {
+            self.shared_contended(sleeper);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn exclusive<S: Sleeper<W>>(&self, sleeper: S) {
+        if !self.try_exclusive() {
+            self.exclusive_contended(sleeper);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn release_shared(&self, waker: &impl Waker<W>) {
+        let before = State(self.state.subtract(READER, Release));
+        assert!(before.readers() > 0, "a latch is let go that isn't held: {before:?}");
+        if before.readers() == 1 && before.waiting_writers() > 0 {
+            self.wake_writer(waker);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn release_exclusive(&self, waker: &impl Waker<W>) {
+        let mut seen = self.state();
+        loop {
+            match self.state.exchange(seen.0, seen.release_exclusive().0, Release) {
+                Ok(_) => break,
+                Err(now) => seen = State(now),
+            }
+        }
+        if seen.waiting_readers() > 0 {
+            self.wake_readers(waker);
+        } else if seen.waiting_writers() > 0 {
+            self.wake_writer(waker);
+        }
+    }
+
+    /// Takes it as long as its state allows that, whatever else changes meanwhile.
+    #[inline]
+    fn try_take(&self, take: impl Fn(State) -> Option<State>) -> bool {
+        let mut seen = self.state();
+        while let Some(taken) = take(seen) {
+            match self.state.exchange(seen.0, taken.0, Acquire) {
+                Ok(_) => return true,
+                Err(now) => seen = State(now),
+            }
+        }
+        false
+    }
+
+    /// Takes it, or enters the caller among those who wait, in one step.
+    fn take_or(
+        &self,
+        take: impl Fn(State) -> Option<State>,
+        wait: impl Fn(State) -> State,
+    ) -> Entered {
+        let mut seen = self.state();
+        loop {
+            let taken = take(seen);
+            let next = taken.unwrap_or_else(|| wait(seen));
+            match self.state.exchange(seen.0, next.0, Acquire) {
+                Ok(_) if taken.is_some() => return Entered::Taken,
+                Ok(_) => return Entered::Waiting(next),
+                Err(now) => seen = State(now),
+            }
+        }
+    }
+
+    #[cold]
+    fn shared_contended<S: Sleeper<W>>(&self, sleeper: S) {
+        if spin(sleeper, || self.try_shared()) {
+            return;
+        }
+        let phase = match self.take_or(State::take_shared, State::reader_waits) {
+            Entered::Taken => return,
+            Entered::Waiting(state) => state.phase(),
+        };
+        for tries in 1.. {
+            let word = self.readers.load();
+            if State(self.state.load(Acquire)).phase() != phase {
+                return;
+            }
+            let _ = sleeper.sleep(&self.readers, word, None, tries);
+        }
+    }
+
+    #[cold]
+    fn exclusive_contended<S: Sleeper<W>>(&self, sleeper: S) {
+        if spin(sleeper, || self.try_exclusive()) {
+            return;
+        }
+        match self.take_or(State::take_exclusive, State::writer_waits) {
+            Entered::Taken => return,
+            Entered::Waiting(_) => {}
+        }
+        for tries in 1.. {
+            let word = self.writers.load();
+            if self.try_take(State::take_exclusive_waited) {
+                return;
+            }
+            let _ = sleeper.sleep(&self.writers, word, None, tries);
+        }
+    }
+
+    #[cold]
+    fn wake_readers(&self, waker: &impl Waker<W>) {
+        self.readers.raise();
+        waker.wake(&self.readers, u32::MAX);
+    }
+
+    #[cold]
+    fn wake_writer(&self, waker: &impl Waker<W>) {
+        self.writers.raise();
+        waker.wake(&self.writers, 1);
+    }
+}
+
+fn spin<W, S: Sleeper<W>>(sleeper: S, attempt: impl Fn() -> bool) -> bool {
+    (0..S::SPIN_TURNS).any(|turn| {
+        sleeper.relax(turn);
+        attempt()
+    })
+}

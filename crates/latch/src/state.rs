@@ -1,0 +1,178 @@
+//! The state of a latch as a number, and its transitions as pure functions.
+//!
+//! ```text
+//!                 take shared                     take exclusive
+//!      Shared(n) ◀─────────────── Free ───────────────────────────▶ Exclusive
+//!       │    ▲  ▲                  ▲ ▲                                │    │
+//!       │    │  └─ take shared,    │ └──── let go, no reader waits ───┘    │
+//!       │    │     no writer waits │                                       │
+//!       └────┼── the last lets go ─┘                                       │
+//!            └──── let go with n readers waiting: all n have it ───────────┘
+//! ```
+//!
+//! Facts that hold in each state
+//!   * never shared and exclusive at once
+//!   * a reader waits only while the latch is exclusive or a writer waits
+//!   * the phase changes when waiting readers are let in, and only then; a reader that waits has
+//!     it as soon as the phase is another than the one it came in. It can't change twice before
+//!     the reader looks, because the readers let in keep every writer out until they let go.
+//!
+//! Fairness (rule L7): a waiting writer stops new readers; a writer that lets go admits every
+//! waiting reader before another writer. So each side waits for one turn of the other at most.
+//! This is the phase-fair order of Brandenburg and Anderson (2010), with blocking instead of
+//! spinning. Among writers there is no order: one that comes at the right moment may overtake one
+//! that is still waking up, which is what keeps a hot latch from moving at the pace of the
+//! scheduler.
+
+use std::fmt;
+
+/// Holders, waiters and phase in one word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State(pub(crate) u64);
+
+/// Bits for each of the three counts; more threads than a million don't fit a machine.
+const COUNT_BITS: u32 = 20;
+const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
+
+/// One reader that has the latch.
+pub(crate) const READER: u64 = 1;
+const WAITING_READER: u64 = 1 << COUNT_BITS;
+const WAITING_WRITER: u64 = 1 << (2 * COUNT_BITS);
+const EXCLUSIVE: u64 = 1 << (3 * COUNT_BITS);
+const PHASE: u64 = EXCLUSIVE << 1;
+
+const READERS: u64 = COUNT_MAX * READER;
+const WAITING_READERS: u64 = COUNT_MAX * WAITING_READER;
+const WAITING_WRITERS: u64 = COUNT_MAX * WAITING_WRITER;
+
+impl State {
+    pub(crate) const FREE: State = State(0);
+
+    pub(crate) fn readers(self) -> u64 {
+        self.0 & READERS
+    }
+
+    pub(crate) fn is_exclusive(self) -> bool {
+        self.0 & EXCLUSIVE != 0
+    }
+
+    pub(crate) fn waiting_readers(self) -> u64 {
+        (self.0 & WAITING_READERS) / WAITING_READER
+    }
+
+    pub(crate) fn waiting_writers(self) -> u64 {
+        (self.0 & WAITING_WRITERS) / WAITING_WRITER
+    }
+
+    pub(crate) fn phase(self) -> u64 {
+        self.0 & PHASE
+    }
+
+    /// One more reader has it; `None` while a writer has it or waits for it.
+    #[inline]
+    pub(crate) fn take_shared(self) -> Option<State> {
+        (self.0 & (EXCLUSIVE | WAITING_WRITERS) == 0).then_some(State(self.0 + READER))
+    }
+
+    /// A writer has it; `None` while anybody has it.
+    #[inline]
+    pub(crate) fn take_exclusive(self) -> Option<State> {
+        (self.0 & (EXCLUSIVE | READERS) == 0).then_some(State(self.0 + EXCLUSIVE))
+    }
+
+    /// A writer that waits no longer has it.
+    pub(crate) fn take_exclusive_waited(self) -> Option<State> {
+        self.take_exclusive().map(|taken| State(taken.0 - WAITING_WRITER))
+    }
+
+    /// One more reader waits.
+    pub(crate) fn reader_waits(self) -> State {
+        assert!(self.waiting_readers() < COUNT_MAX, "a million readers wait for one latch");
+        State(self.0 + WAITING_READER)
+    }
+
+    /// One more writer waits.
+    pub(crate) fn writer_waits(self) -> State {
+        assert!(self.waiting_writers() < COUNT_MAX, "a million writers wait for one latch");
+        State(self.0 + WAITING_WRITER)
+    }
+
+    /// The writer has let go, to every reader that waits.
+    #[inline]
+    pub(crate) fn release_exclusive(self) -> State {
+        assert!(self.is_exclusive(), "a latch is let go that isn't held: {self:?}");
+        let waiting = self.waiting_readers();
+        if waiting == 0 {
+            return State(self.0 - EXCLUSIVE);
+        }
+        let left = (self.0 - EXCLUSIVE) & !WAITING_READERS;
+        State((left ^ PHASE) + waiting * READER)
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.is_exclusive(), self.readers()) {
+            (true, 0) => write!(f, "exclusive")?,
+            (false, 0) => write!(f, "free")?,
+            (_, readers) => write!(f, "shared by {readers}")?,
+        }
+        let (readers, writers) = (self.waiting_readers(), self.waiting_writers());
+        write!(f, ", {readers} readers and {writers} writers wait")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(readers: u64) -> State {
+        (0..readers).fold(State::FREE, |state, _| state.take_shared().expect("no writer"))
+    }
+
+    /// Many readers or one writer, never both.
+    #[test]
+    fn readers_share_and_a_writer_excludes() {
+        assert_eq!(shared(3).readers(), 3);
+        assert_eq!(shared(1).take_exclusive(), None);
+        let exclusive = State::FREE.take_exclusive().expect("free");
+        assert_eq!((exclusive.take_exclusive(), exclusive.take_shared()), (None, None));
+        assert_eq!(exclusive.release_exclusive(), State::FREE);
+    }
+
+    /// A writer behind a stream of readers: none that comes after it gets in before it.
+    #[test]
+    fn a_waiting_writer_stops_new_readers() {
+        let waits = shared(2).writer_waits();
+        assert_eq!(waits.take_shared(), None);
+        let last_left = State(waits.0 - 2 * READER);
+        assert_eq!(last_left.take_shared(), None, "the writer isn't awake yet, and still first");
+        let taken = last_left.take_exclusive_waited().expect("free for the writer");
+        assert_eq!((taken.is_exclusive(), taken.waiting_writers()), (true, 0));
+    }
+
+    /// Readers behind a stream of writers: all get in when the writer before them lets go.
+    #[test]
+    fn a_writer_lets_every_waiting_reader_in_before_the_next_writer() {
+        let taken = State::FREE.take_exclusive().expect("free");
+        let waiting = taken.writer_waits().reader_waits().reader_waits();
+        let released = waiting.release_exclusive();
+        assert_eq!((released.readers(), released.waiting_readers()), (2, 0));
+        assert_ne!(released.phase(), waiting.phase(), "that is how the readers know");
+        assert_eq!((released.waiting_writers(), released.take_exclusive_waited()), (1, None));
+    }
+
+    /// Without a waiting reader the phase stays: nobody takes it for a permission.
+    #[test]
+    fn the_phase_changes_only_for_waiting_readers() {
+        let waiting = State::FREE.take_exclusive().expect("free").writer_waits();
+        assert_eq!(waiting.release_exclusive().phase(), waiting.phase());
+    }
+
+    /// The counts are full before they run into each other.
+    #[test]
+    #[should_panic(expected = "a million writers wait")]
+    fn a_full_count_is_refused() {
+        let _ = State(WAITING_WRITERS).writer_waits();
+    }
+}
