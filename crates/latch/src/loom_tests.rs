@@ -22,9 +22,16 @@ use crate::parts::{Atom, Sleeper, Waker, Word};
 use crate::raw::RawLatch;
 use crate::signal::RawSignal;
 
-/// Explores a claim with at most `preemptions` switches away from a thread that could go on.
-/// Nearly all bugs of this sort need two at most (Musuvathi and Qadeer, 2007).
-fn explore(preemptions: usize, claim: impl Fn() + Sync + Send + 'static) {
+/// Explores every order of the threads' steps: for two threads with little to do.
+fn explore_fully(claim: impl Fn() + Sync + Send + 'static) {
+    loom::model::Builder::new().check(claim);
+}
+
+/// Explores the orders of the threads' steps with at most `preemptions` switches away from a
+/// thread that could go on. Nearly all bugs of this sort need two at most (Musuvathi and Qadeer,
+/// 2007), but loom's search is not complete under a bound, so what two threads can show is shown
+/// with two, fully.
+fn explore_within(preemptions: usize, claim: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
     model.check(claim);
@@ -178,10 +185,34 @@ fn finish(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
     }
 }
 
+/// Two writers: exclusion and wake-ups in every order there is.
+#[test]
+fn two_writers_exclude_each_other_in_every_order() {
+    explore_fully(|| {
+        let pair = sound_pair();
+        let other = start(&pair, |pair| pair.write());
+        pair.write();
+        finish([other]);
+        assert_eq!(pair.read(), 2);
+    });
+}
+
+/// A reader and a writer: exclusion and wake-ups in every order there is.
+#[test]
+fn a_reader_and_a_writer_exclude_each_other_in_every_order() {
+    explore_fully(|| {
+        let pair = sound_pair();
+        let other = start(&pair, |pair| pair.write());
+        assert!(pair.read() <= 1);
+        finish([other]);
+        assert_eq!(pair.read(), 1);
+    });
+}
+
 /// Three writers: each change is alone and complete, and each writer gets its turn.
 #[test]
 fn writers_exclude_each_other_and_none_is_left_asleep() {
-    explore(2, || {
+    explore_within(2, || {
         let pair = sound_pair();
         let others = [start(&pair, |pair| pair.write()), start(&pair, |pair| pair.write())];
         pair.write();
@@ -193,7 +224,7 @@ fn writers_exclude_each_other_and_none_is_left_asleep() {
 /// Two readers and a writer: nobody sees a change half made, and everybody gets in.
 #[test]
 fn readers_and_a_writer_exclude_each_other_and_none_is_left_asleep() {
-    explore(2, || {
+    explore_within(2, || {
         let pair = sound_pair();
         let reads = |pair: &Pair<_, _>| assert!(pair.read() <= 1);
         let others = [start(&pair, reads), start(&pair, reads)];
@@ -207,7 +238,7 @@ fn readers_and_a_writer_exclude_each_other_and_none_is_left_asleep() {
 /// asleep, nor are they.
 #[test]
 fn a_reader_between_two_writers_gets_in_and_lets_them_in() {
-    explore(2, || {
+    explore_within(2, || {
         let pair = sound_pair();
         let writes = |pair: &Pair<_, _>| pair.write();
         let others = [start(&pair, writes), start(&pair, writes)];
@@ -220,7 +251,7 @@ fn a_reader_between_two_writers_gets_in_and_lets_them_in() {
 /// A reader comes in while another one is inside: else the join would wait for ever.
 #[test]
 fn readers_share() {
-    explore(3, || {
+    explore_fully(|| {
         let pair = sound_pair();
         pair.latch.shared(Actor);
         finish([start(&pair, |pair| assert_eq!(pair.read(), 0))]);
@@ -232,7 +263,7 @@ fn readers_share() {
 /// A get that doesn't wait has it or hasn't, also among gets that wait; what it has is its own.
 #[test]
 fn no_wait_gets_exclude_like_the_others() {
-    explore(2, || {
+    explore_within(2, || {
         let pair = sound_pair();
         let writer = start(&pair, |pair| pair.write());
         let trier = start(&pair, |pair| {
@@ -262,7 +293,7 @@ fn until_waited_for(pair: &Pair<AtomicU64, Futex>) {
 /// first, though the latch was held by a reader when both came.
 #[test]
 fn a_waiting_writer_comes_before_later_readers() {
-    explore(2, || {
+    explore_within(2, || {
         let pair = sound_pair();
         pair.latch.shared(Actor);
         let writer = start(&pair, |pair| pair.write());
@@ -277,7 +308,7 @@ fn a_waiting_writer_comes_before_later_readers() {
 /// sees the first change and not the second.
 #[test]
 fn a_waiting_reader_comes_before_the_next_writer() {
-    explore(3, || {
+    explore_within(3, || {
         let pair = sound_pair();
         pair.latch.exclusive(Actor);
         let reader = start(&pair, |pair| assert_eq!(pair.read(), 1, "a reader was overtaken"));
@@ -319,7 +350,7 @@ impl Queue {
 /// One waits for what the other brings, told after the latch was let go.
 #[test]
 fn a_condition_told_after_letting_go_loses_no_wake_up() {
-    explore(3, || {
+    explore_fully(|| {
         let queue = Queue::new();
         let waiter = start(&queue, |queue| queue.wait_for(1));
         queue.pair.write();
@@ -331,7 +362,7 @@ fn a_condition_told_after_letting_go_loses_no_wake_up() {
 /// The same, told with the latch still held, to two that wait.
 #[test]
 fn a_condition_told_under_the_latch_wakes_all() {
-    explore(1, || {
+    explore_within(1, || {
         let queue = Queue::new();
         let waits = |queue: &Queue| queue.wait_for(1);
         let waiters = [start(&queue, waits), start(&queue, waits)];
@@ -346,7 +377,7 @@ fn a_condition_told_under_the_latch_wakes_all() {
 /// A condition for each of two: the one that is woken isn't the only one that may go on.
 #[test]
 fn one_wake_up_for_each_of_two_waiters_lets_both_go_on() {
-    explore(1, || {
+    explore_within(1, || {
         let queue = Queue::new();
         let waits = |queue: &Queue| queue.wait_for(1);
         let waiters = [start(&queue, waits), start(&queue, waits)];
@@ -361,7 +392,7 @@ fn one_wake_up_for_each_of_two_waiters_lets_both_go_on() {
 /// about to sleep or busy.
 #[test]
 fn a_post_is_sticky_and_shows_the_work_before_it() {
-    explore(3, || {
+    explore_fully(|| {
         let signal = Rc::new((RawSignal { word: Futex::new() }, UnsafeCell::new(0)));
         let poster = start(&signal, |(signal, work)| {
             // SAFETY: before the post this thread alone touches the work; loom checks that.
@@ -378,7 +409,7 @@ fn a_post_is_sticky_and_shows_the_work_before_it() {
 /// Two posters: a post after the one that was taken isn't swallowed with it.
 #[test]
 fn no_post_is_swallowed_with_another() {
-    explore(2, || {
+    explore_within(2, || {
         let shared = Rc::new((RawSignal { word: Futex::new() }, AtomicU64::new(0)));
         let posts = |(signal, work): &(RawSignal<Futex>, AtomicU64)| {
             work.fetch_add(1, Ordering::Relaxed);
@@ -396,7 +427,7 @@ fn no_post_is_swallowed_with_another() {
 /// A wait whose time is up while a post comes: the post ends this wait or the next, never none.
 #[test]
 fn a_post_at_the_end_of_a_timeout_is_kept() {
-    explore(3, || {
+    explore_fully(|| {
         let signal = Rc::new(RawSignal { word: Futex::new() });
         let poster = start(&signal, |signal| signal.post(&Actor));
         if !signal.wait(|_, _| Woken::TimedOut) {
@@ -433,7 +464,7 @@ impl Atom for RelaxedAtom {
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn the_model_finds_a_latch_let_go_without_a_release() {
-    explore(2, || {
+    explore_fully(|| {
         let pair = Pair::new(RelaxedAtom(AtomicU64::new(0)), Futex::new(), Futex::new());
         let other = start(&pair, |pair| pair.write());
         pair.write();
@@ -482,7 +513,7 @@ impl Sleeper<DeafFutex> for Actor {
 #[test]
 #[should_panic(expected = "deadlock")]
 fn the_model_finds_a_wake_up_lost_before_the_sleep() {
-    explore(2, || {
+    explore_fully(|| {
         let state = AtomicU64::new(0);
         let pair = Pair::new(state, DeafFutex(Futex::new()), DeafFutex(Futex::new()));
         let other = start(&pair, |pair| pair.write());
@@ -496,7 +527,7 @@ fn the_model_finds_a_wake_up_lost_before_the_sleep() {
 #[test]
 #[should_panic(expected = "deadlock")]
 fn the_model_finds_a_condition_changed_outside_its_latch() {
-    explore(2, || {
+    explore_fully(|| {
         let shared = Rc::new((Queue::new(), AtomicU64::new(0)));
         let waiter = start(&shared, |(queue, number)| {
             queue.pair.latch.exclusive(Actor);
