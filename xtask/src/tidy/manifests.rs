@@ -1,7 +1,7 @@
 //! Every crate inherits the workspace's lints, and every foreign crate has its reason.
 //!
-//! A foreign crate is declared once, in the root manifest, and `docs/decisions/0002-dependencies.md`
-//! has a table row for it. Members say `name.workspace = true`.
+//! A foreign crate is declared once, in the root manifest, and has a table row in
+//! `docs/decisions/0002-dependencies.md`. Members say `name.workspace = true`.
 
 use toml::{Table, Value};
 
