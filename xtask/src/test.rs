@@ -11,17 +11,21 @@ use std::time::Instant;
 
 use crate::{Outcome, tree};
 
-/// One suite: its name, and the arguments that cargo runs it with.
+/// One suite: its name, and the environment and arguments that cargo runs it with.
 struct Step {
     name: &'static str,
+    env: &'static [(&'static str, &'static str)],
     cargo: &'static [&'static str],
 }
 
-const STEPS: &[Step] = &[Step { name: "everything, debug", cargo: &["test", "--workspace"] }];
+const STEPS: &[Step] =
+    &[Step { name: "everything, debug", env: &[], cargo: &["test", "--workspace"] }];
 
 pub(crate) fn run(root: &Path) -> Outcome {
     run_steps(STEPS, |step| {
-        let status = tree::cargo().args(step.cargo).current_dir(root).status();
+        let mut command = tree::cargo();
+        command.envs(step.env.iter().copied()).args(step.cargo).current_dir(root);
+        let status = command.status();
         Ok(status.map_err(|error| format!("cannot start cargo: {error}"))?.success())
     })
 }
@@ -50,7 +54,8 @@ fn run_steps(steps: &[Step], passes: impl Fn(&Step) -> Result<bool, String>) -> 
 
 /// The command line that repeats a step.
 fn spoken(step: &Step) -> String {
-    format!("cargo {}", step.cargo.join(" "))
+    let env: String = step.env.iter().map(|(name, value)| format!("{name}='{value}' ")).collect();
+    format!("{env}cargo {}", step.cargo.join(" "))
 }
 
 #[cfg(test)]
@@ -59,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_first_failure_stops_and_says_how_to_repeat_it() {
-        let step = |name| Step { name, cargo: &["test", "-p", "os"] };
+        let step = |name| Step { name, env: &[("RUSTFLAGS", "--cfg loom")], cargo: &["test"] };
         let steps = [step("fine"), step("broken"), step("never")];
         let why = run_steps(&steps, |step| match step.name {
             "never" => Err("went on".to_string()),
@@ -67,7 +72,7 @@ mod tests {
         });
         let why = why.expect_err("the second step fails");
         assert!(why.contains("\"broken\" failed"));
-        assert!(why.contains("to repeat it: cargo test -p os"));
+        assert!(why.contains("to repeat it: RUSTFLAGS='--cfg loom' cargo test"));
         assert_eq!(run_steps(&steps, |_| Ok(true)), Ok(()));
     }
 }
