@@ -2,9 +2,10 @@
 //!
 //! A rule is declared where a line of a crate's README, of `docs/ARCHITECTURE.md` or of
 //! `docs/MEDIA.md` begins with its number: one or two capital letters and a number, perhaps behind
-//! a list mark, a table bar or stars. A comment cites a rule in one of two ways:
+//! a list mark, a table bar or stars. A comment cites a rule in one of three ways:
 //!
 //!   the word "rule" or "rules" and then numbers, joined by commas or "and";
+//!   such numbers, and nothing else, in round brackets;
 //!   a comment line that begins with the number and a colon.
 //!
 //! A number is looked up in the README of the comment's own crate, then in the two documents that
@@ -64,6 +65,13 @@ fn cited(file: &SourceFile) -> Vec<(usize, String)> {
         let first = leading_number(body.trim_start_matches(['-', '*', ' ']));
         let colon = |rule: &String| body.contains(&format!("{rule}:"));
         found.extend(first.filter(colon).map(|rule| (i + 1, rule)));
+        for inside in line.split('(').skip(1).filter_map(|rest| rest.split(')').next()) {
+            let items = inside.split([',', ' ']).filter(|item| !item.is_empty() && *item != "and");
+            let list = numbers_in_list(inside);
+            if list.len() == items.count() {
+                found.extend(list.into_iter().map(|rule| (i + 1, rule)));
+            }
+        }
         for word in ["rule", "rules", "Rule", "Rules"] {
             for at in words(line, word) {
                 let list = numbers_in_list(line[at + word.len()..].trim_start());
@@ -133,6 +141,7 @@ mod tests {
     fn a_cited_rule_that_does_not_exist_is_found_on_its_line() {
         assert_eq!(missing("**W1** a", "fn f() {}\n// see rule W7.\n"), [2]);
         assert_eq!(missing("**W1** a", "/// Rules W1 and W9 hold.\n"), [1]);
+        assert_eq!(missing("**W1** a", "/// One writer (W1, W9), says he.\n"), [1]);
         assert_eq!(missing("**W1** a", "// W3: the writer goes first.\n"), [1]);
     }
 
@@ -144,7 +153,7 @@ mod tests {
 
     #[test]
     fn ordinary_words_and_strings_are_not_citations() {
-        let source = "// as a rule SCNs grow; UTF8: text; P1 is a number; UTC-2: a zone\n\
+        let source = "// as a rule SCNs grow; UTF8: text; P1 (a K1 of it); UTC-2: a zone\n\
                       const A: &str = \"rule W9\"; // the rule: M/D/1, CRC32C";
         assert_eq!(missing("", source), Vec::<usize>::new());
     }
