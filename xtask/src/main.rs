@@ -1,2 +1,69 @@
-//! To be written.
-fn main() {}
+//! The house's own tools, run as `cargo xtask VERB`.
+//!
+//! One file per verb; this one only reads the command line. A rule of the house that can be
+//! checked by a machine is checked here, so that it doesn't depend on anybody's memory:
+//!
+//!   tidy      layers, `unsafe`, cited rules, sizes, banned words, generated documents, refusals
+//!   refusals  clippy really refuses what `clippy.toml` says it refuses
+//!   docs      writes the generated documents
+//!   test      the whole test suite, step by step
+//!
+//! Callers: people, and `.ci/run`.
+
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a build tool lives in the real world only: it reads the tree and starts cargo"
+)]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod docs;
+mod house;
+mod refusals;
+mod rust_text;
+mod test;
+mod tidy;
+mod tree;
+
+/// What a verb says in the end: nothing, or why it failed and what to do.
+type Outcome = Result<(), String>;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Forebay's own tools")]
+struct CommandLine {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Hold the tree against the rules of the house; changes nothing
+    Tidy,
+    /// Show that clippy refuses every call and type that clippy.toml forbids
+    Refusals,
+    /// Write the documents that are generated from code
+    Docs,
+    /// Run every test suite in order; stops at the first failure
+    Test,
+}
+
+fn main() -> ExitCode {
+    let root = tree::root();
+    let outcome = match CommandLine::parse().verb {
+        Verb::Tidy => tidy::run(&root),
+        Verb::Refusals => refusals::run(&root),
+        Verb::Docs => docs::run(&root),
+        Verb::Test => test::run(&root),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The one table of rooms: which crate stands how high, and what it may do.
+//!
+//! `tidy` refuses every arrow that this table doesn't allow, and `docs` prints it into
+//! `docs/ARCHITECTURE.md`. A new crate is one line here. Equal ranks don't know each other.
+//!
+//! Callers: `tidy::layers`, `tidy::unsafety`, `tidy::banned`, `docs`.
+
+/// One crate of the workspace.
+pub(crate) struct Room {
+    /// The crate's name, which is its folder's name.
+    pub(crate) name: &'static str,
+    /// A crate may depend only on crates of a lower rank.
+    pub(crate) rank: u32,
+    /// Whether it may contain `unsafe`.
+    pub(crate) holds_unsafe: bool,
+    /// Whether it may call the real world's clock, threads, files and locks directly.
+    pub(crate) opens_world: bool,
+    /// Whether the tests of every crate may use it, also those of crates below it.
+    pub(crate) serves_tests: bool,
+    /// What it is, in one sentence.
+    pub(crate) meaning: &'static str,
+}
+
+const PLAIN: Room = Room {
+    name: "",
+    rank: 0,
+    holds_unsafe: false,
+    opens_world: false,
+    serves_tests: false,
+    meaning: "",
+};
+
+/// All rooms, lowest first.
+pub(crate) const HOUSE: &[Room] = &[
+    Room {
+        name: "ids",
+        rank: 0,
+        meaning: "the numbers that name things (SCN, RBA, DBA, file, block), their order and \
+                  arithmetic",
+        ..PLAIN
+    },
+    Room { name: "stats", rank: 0, meaning: "pure statistics, for races and the lab", ..PLAIN },
+    Room {
+        name: "format",
+        rank: 1,
+        meaning: "every byte on disk: layouts, checksums, versions; no I/O",
+        ..PLAIN
+    },
+    Room {
+        name: "waits",
+        rank: 1,
+        meaning: "the one list of wait events and statistics; the accounting of time",
+        ..PLAIN
+    },
+    Room {
+        name: "os",
+        rank: 2,
+        holds_unsafe: true,
+        opens_world: true,
+        meaning: "the one door to the world: disks, clock, threads, blocking, priorities, CPU \
+                  accounting",
+        ..PLAIN
+    },
+    Room {
+        name: "latch",
+        rank: 3,
+        holds_unsafe: true,
+        meaning: "latches with ranks, and the cells and frames that they protect",
+        ..PLAIN
+    },
+    Room {
+        name: "sim",
+        rank: 3,
+        opens_world: true,
+        serves_tests: true,
+        meaning: "the simulated world behind the same door: scheduler, virtual clock, CPUs, \
+                  disks, faults",
+        ..PLAIN
+    },
+    Room {
+        name: "rivals",
+        rank: 8,
+        opens_world: true,
+        meaning: "adapters to the programs that we race against; the only crate that touches them",
+        ..PLAIN
+    },
+    Room {
+        name: "xtask",
+        rank: 9,
+        opens_world: true,
+        meaning: "the house's own tools: tidy, docs, tests",
+        ..PLAIN
+    },
+];
+
+/// The room of that name, if the table has it.
+pub(crate) fn room(name: &str) -> Option<&'static Room> {
+    HOUSE.iter().find(|room| room.name == name)
+}
+
+/// The table as `docs/ARCHITECTURE.md` shows it, highest room first.
+pub(crate) fn markdown() -> String {
+    let mut text = String::from("| rank | room | what it is | may |\n|---:|---|---|---|\n");
+    let mut rooms: Vec<&Room> = HOUSE.iter().collect();
+    rooms.sort_by_key(|room| (std::cmp::Reverse(room.rank), room.name));
+    for room in rooms {
+        let may = [
+            (room.holds_unsafe, "hold `unsafe`"),
+            (room.opens_world, "touch the real world"),
+            (room.serves_tests, "serve every crate's tests"),
+        ];
+        let may: Vec<&str> = may.iter().filter(|(is, _)| *is).map(|(_, what)| *what).collect();
+        let may = may.join(", ");
+        text += &format!("| {} | `{}` | {} | {may} |\n", room.rank, room.name, room.meaning);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_names_each_room_once_and_only_two_hold_unsafe() {
+        let mut names: Vec<&str> = HOUSE.iter().map(|room| room.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), HOUSE.len());
+        let held: Vec<&str> = HOUSE.iter().filter(|r| r.holds_unsafe).map(|r| r.name).collect();
+        assert_eq!(held, ["os", "latch"]);
+    }
+
+    #[test]
+    fn the_table_in_the_documents_has_every_room_with_its_rank() {
+        let text = markdown();
+        for room in HOUSE {
+            assert!(text.contains(&format!("| {} | `{}` |", room.rank, room.name)));
+        }
+    }
+}

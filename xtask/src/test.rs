@@ -1,0 +1,78 @@
+//! The verb `test`: every test suite, in order, each named and timed.
+//!
+//! The suites are the table [`STEPS`]: first everything in debug, then what only means something
+//! in release or needs its own process. The first failure stops the run and prints the command
+//! that repeats it alone.
+//!
+//! Callers: the README's test command, and through it `.ci/run`.
+
+use std::path::Path;
+use std::time::Instant;
+
+use crate::{Outcome, tree};
+
+/// One suite: its name, and the environment and arguments that cargo runs it with.
+struct Step {
+    name: &'static str,
+    env: &'static [(&'static str, &'static str)],
+    cargo: &'static [&'static str],
+}
+
+const STEPS: &[Step] =
+    &[Step { name: "everything, debug", env: &[], cargo: &["test", "--workspace"] }];
+
+pub(crate) fn run(root: &Path) -> Outcome {
+    run_steps(STEPS, |step| {
+        let mut command = tree::cargo();
+        command.envs(step.env.iter().copied()).args(step.cargo).current_dir(root);
+        let status = command.status();
+        Ok(status.map_err(|error| format!("cannot start cargo: {error}"))?.success())
+    })
+}
+
+/// Runs the steps with `passes`, which says whether one passed, up to the first that doesn't.
+fn run_steps(steps: &[Step], passes: impl Fn(&Step) -> Result<bool, String>) -> Outcome {
+    let started = Instant::now();
+    for (step, number) in steps.iter().zip(1..) {
+        let (name, of) = (step.name, steps.len());
+        println!("test: {number} of {of}: {name}: {}", spoken(step));
+        let began = Instant::now();
+        let passed = passes(step)?;
+        let seconds = began.elapsed().as_secs_f64();
+        if !passed {
+            let command = spoken(step);
+            return Err(format!(
+                "test: \"{name}\" failed after {seconds:.1} s; to repeat it: {command}"
+            ));
+        }
+        println!("test: {number} of {of}: {name}: passed in {seconds:.1} s");
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    println!("test: {} suites passed in {seconds:.1} s", steps.len());
+    Ok(())
+}
+
+/// The command line that repeats a step.
+fn spoken(step: &Step) -> String {
+    let env: String = step.env.iter().map(|(name, value)| format!("{name}='{value}' ")).collect();
+    format!("{env}cargo {}", step.cargo.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_failure_stops_and_says_how_to_repeat_it() {
+        let step = |name| Step { name, env: &[("RUSTFLAGS", "--cfg loom")], cargo: &["test"] };
+        let steps = [step("fine"), step("broken"), step("never")];
+        let why = run_steps(&steps, |step| match step.name {
+            "never" => Err("went on".to_string()),
+            name => Ok(name == "fine"),
+        });
+        let why = why.expect_err("the second step fails");
+        assert!(why.contains("\"broken\" failed"));
+        assert!(why.contains("to repeat it: RUSTFLAGS='--cfg loom' cargo test"));
+        assert_eq!(run_steps(&steps, |_| Ok(true)), Ok(()));
+    }
+}

@@ -1,0 +1,80 @@
+//! The verb `tidy`: holds the tree against the rules of the house, and changes nothing.
+//!
+//! Each check is one file and one function from the tree to [`Finding`]s, so that its tests can
+//! hand it a small tree that is wrong on purpose. A finding says where, what, and what to do.
+//!
+//!   layers      arrows between crates point down; every crate has a room
+//!   manifests   lints are inherited; every foreign crate has its reason written down
+//!   unsafety    `unsafe` has its rooms, and each block its reason
+//!   citations   a rule that a comment cites exists
+//!   sizes       functions, files and lines stay short; exceptions only shrink
+//!   banned      words and marks that mean "not finished" or "don't look"
+//!
+//! Then the generated documents are compared (`docs`) and clippy's refusals shown (`refusals`).
+
+use std::fmt;
+use std::path::Path;
+
+use crate::tree::{self, Tree};
+use crate::{Outcome, docs, refusals};
+
+mod banned;
+mod citations;
+mod layers;
+mod manifests;
+mod sizes;
+mod unsafety;
+
+/// One thing that is not as the house wants it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Finding {
+    pub(crate) path: String,
+    /// Counted from 1; 0 when the finding is about the file as a whole.
+    pub(crate) line: usize,
+    /// What is wrong, and what to do.
+    pub(crate) message: String,
+}
+
+impl Finding {
+    pub(crate) fn new(path: &str, line: usize, message: impl Into<String>) -> Finding {
+        Finding { path: path.to_string(), line, message: message.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.message),
+            line => write!(f, "{}:{line}: {}", self.path, self.message),
+        }
+    }
+}
+
+/// Runs every check and prints what they found.
+pub(crate) fn run(root: &Path) -> Outcome {
+    let tree = Tree::read(root)?;
+    let text = |path: &str| tree::read(&root.join(path));
+    let common = [text("docs/ARCHITECTURE.md")?, text("docs/MEDIA.md")?];
+    let held = sizes::held(&text("xtask/ratchet.toml")?)?;
+    let reasons = text("docs/decisions/0002-dependencies.md")?;
+
+    let mut findings = layers::check(&tree.members);
+    findings.extend(manifests::check(&tree.members, &text("Cargo.toml")?, &reasons)?);
+    findings.extend(citations::check(&tree, &common));
+    findings.extend(sizes::check(&tree.files, &held));
+    for file in &tree.files {
+        findings.extend(unsafety::check(file));
+        findings.extend(banned::check(file));
+    }
+    findings.extend(docs::stale(root));
+    for finding in &findings {
+        println!("{finding}");
+    }
+    let (crates, files) = (tree.members.len(), tree.files.len());
+    println!("tidy: {crates} crates, {files} files, {} findings", findings.len());
+    let refused = refusals::run(root);
+    match findings.len() {
+        0 => refused,
+        n => Err(format!("tidy: {n} findings, listed above")),
+    }
+}

@@ -1,0 +1,198 @@
+//! The workspace as `tidy` reads it: crates, their source files, their manifests.
+//!
+//! Left out: `target`, and everything under a `fixtures` folder, which is wrong on purpose.
+//!
+//! Callers: `tidy`, `docs`; in tests, [`SourceFile::new`] makes a file out of a string.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::rust_text::{self, Halves};
+
+/// One Rust file.
+pub(crate) struct SourceFile {
+    /// The crate it belongs to.
+    pub(crate) krate: String,
+    /// Its path from the workspace root, with `/`.
+    pub(crate) path: String,
+    pub(crate) text: String,
+    pub(crate) halves: Halves,
+}
+
+impl SourceFile {
+    pub(crate) fn new(krate: &str, path: &str, text: &str) -> SourceFile {
+        SourceFile {
+            krate: krate.to_string(),
+            path: path.to_string(),
+            text: text.to_string(),
+            halves: rust_text::split(text),
+        }
+    }
+
+    /// Whether the whole file is test code.
+    pub(crate) fn is_test(&self) -> bool {
+        let in_folder = self.path.split('/').any(|part| matches!(part, "tests" | "benches"));
+        in_folder || self.path.ends_with("/tests.rs")
+    }
+
+    /// Whether the file is the root of a library or a binary.
+    pub(crate) fn is_root(&self) -> bool {
+        self.path.ends_with("/src/lib.rs")
+            || self.path.ends_with("/src/main.rs")
+            || self.path.contains("/src/bin/")
+    }
+
+    /// Its code with the items under `#[cfg(test)]` blanked; nothing if all of it is test code.
+    pub(crate) fn code_outside_tests(&self) -> String {
+        if self.is_test() {
+            return String::new();
+        }
+        rust_text::without_tests(&self.halves.code)
+    }
+}
+
+/// A crate of the workspace, from its manifest.
+pub(crate) struct Member {
+    pub(crate) name: String,
+    /// The folder, from the workspace root, with `/`.
+    pub(crate) folder: String,
+    pub(crate) manifest: String,
+    /// The README's text; empty if there is none.
+    pub(crate) readme: String,
+    pub(crate) arrows: Vec<Arrow>,
+}
+
+/// One dependency of a member on a member.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Arrow {
+    pub(crate) to: String,
+    pub(crate) is_dev: bool,
+}
+
+/// The whole workspace.
+pub(crate) struct Tree {
+    pub(crate) members: Vec<Member>,
+    pub(crate) files: Vec<SourceFile>,
+}
+
+impl Tree {
+    pub(crate) fn read(root: &Path) -> Result<Tree, String> {
+        let mut members = members(&metadata(root)?, root)?;
+        let mut files = Vec::new();
+        for member in &mut members {
+            let folder = root.join(&member.folder);
+            member.manifest = read(&folder.join("Cargo.toml"))?;
+            member.readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+            let mut paths = Vec::new();
+            list_rust(&folder, &mut paths)?;
+            paths.sort();
+            for path in paths {
+                let text = read(&path)?;
+                files.push(SourceFile::new(&member.name, &relative(&path, root), &text));
+            }
+        }
+        Ok(Tree { members, files })
+    }
+}
+
+/// The workspace's root folder.
+pub(crate) fn root() -> PathBuf {
+    let here = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    here.parent().map_or_else(|| here.clone(), Path::to_path_buf)
+}
+
+/// Reads a text file; the error names it.
+pub(crate) fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+/// The name of the cargo that runs us.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+fn relative(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
+}
+
+fn list_rust(folder: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
+    let fail = |error| format!("cannot list {}: {error}", folder.display());
+    for entry in fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !matches!(name.as_str(), "target" | "fixtures") {
+                list_rust(&path, into)?;
+            }
+        } else if name.ends_with(".rs") {
+            into.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn metadata(root: &Path) -> Result<Value, String> {
+    let mut command = cargo();
+    command.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(root);
+    let output = command.output().map_err(|error| format!("cannot start cargo: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|e| format!("cannot read cargo metadata: {e}"))
+}
+
+/// The members in cargo's description of the workspace, manifests and READMEs still unread.
+///
+/// A dependency is on a member when it has a path; renames and target tables are resolved.
+pub(crate) fn members(metadata: &Value, root: &Path) -> Result<Vec<Member>, String> {
+    let text = |value: &Value| value.as_str().map(str::to_string);
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut found = Vec::new();
+    for package in list(&metadata["packages"]) {
+        let name = text(&package["name"]).ok_or("cargo metadata: a package without a name")?;
+        let manifest = text(&package["manifest_path"])
+            .ok_or_else(|| format!("cargo metadata: package {name} has no manifest path"))?;
+        let folder = relative(Path::new(&manifest).parent().unwrap_or(root), root);
+        let arrows = list(&package["dependencies"])
+            .iter()
+            .filter(|dependency| dependency["path"].is_string())
+            .filter_map(|dependency| {
+                let is_dev = dependency["kind"] == "dev";
+                text(&dependency["name"]).map(|to| Arrow { to, is_dev })
+            })
+            .collect();
+        let (manifest, readme) = (String::new(), String::new());
+        found.push(Member { name, folder, manifest, readme, arrows });
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_path_dependencies_are_arrows_and_dev_is_told_apart() {
+        let metadata = serde_json::json!({ "packages": [{
+        "name": "os", "manifest_path": "/r/crates/os/Cargo.toml", "dependencies": [
+            { "name": "waits", "kind": null, "path": "/r/crates/waits" },
+            { "name": "sim", "kind": "dev", "path": "/r/crates/sim" },
+            { "name": "libc", "kind": null, "path": null },
+        ]}]});
+        let members = members(&metadata, Path::new("/r")).expect("sound metadata");
+        assert_eq!(members[0].folder, "crates/os");
+        let arrow = |to: &str, is_dev| Arrow { to: to.to_string(), is_dev };
+        assert_eq!(members[0].arrows, [arrow("waits", false), arrow("sim", true)]);
+    }
+
+    #[test]
+    fn test_files_are_known_by_their_place() {
+        let is_test = |path| SourceFile::new("os", path, "").is_test();
+        assert!(is_test("crates/os/tests/a.rs") && is_test("crates/os/src/disk/tests.rs"));
+        assert!(!is_test("crates/os/src/lib.rs"));
+    }
+}
