@@ -7,6 +7,7 @@
 //!   refusals  clippy really refuses what `clippy.toml` says it refuses
 //!   docs      writes the generated documents
 //!   test      the whole test suite, step by step
+//!   determinism  the same seed gives the same event log, in every process, build and load
 //!
 //! Callers: people, and `.ci/run`.
 
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod determinism;
 mod docs;
 mod house;
 mod refusals;
@@ -49,6 +51,12 @@ enum Verb {
     Docs,
     /// Run every test suite in order; stops at the first failure
     Test,
+    /// Show that a seed gives the same event log in every process, build and load
+    Determinism {
+        /// How many seeds
+        #[arg(long, default_value_t = 64)]
+        seeds: u64,
+    },
 }
 
 fn main() -> ExitCode {
@@ -58,6 +66,7 @@ fn main() -> ExitCode {
         Verb::Refusals => refusals::run(&root),
         Verb::Docs => docs::run(&root),
         Verb::Test => test::run(&root),
+        Verb::Determinism { seeds } => determinism::run(&root, seeds),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

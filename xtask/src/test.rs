@@ -18,8 +18,11 @@ struct Step {
     cargo: &'static [&'static str],
 }
 
-const STEPS: &[Step] =
-    &[Step { name: "everything, debug", env: &[], cargo: &["test", "--workspace"] }];
+const STEPS: &[Step] = &[
+    Step { name: "everything, debug", env: &[], cargo: &["test", "--workspace"] },
+    Step { name: "the simulator, release", env: &[], cargo: &["test", "--release", "-p", "sim"] },
+    Step { name: "determinism", env: &[], cargo: &["xtask", "determinism"] },
+];
 
 pub(crate) fn run(root: &Path) -> Outcome {
     run_steps(STEPS, |step| {

@@ -53,8 +53,11 @@ impl File {
     }
 
     /// Its length in bytes.
-    pub fn len(&self) -> Result<u64, Error> {
-        self.inner.port.len().map_err(|error| Error::on("find the length of", self.path(), &error))
+    pub fn length(&self) -> Result<u64, Error> {
+        self.inner
+            .port
+            .length()
+            .map_err(|error| Error::on("find the length of", self.path(), &error))
     }
 
     /// Fills `buffer` from `offset`. A file that ends before is an error.

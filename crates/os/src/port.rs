@@ -114,7 +114,7 @@ pub trait FilePort: Send + Sync + fmt::Debug {
     /// Makes everything written so far, and the size it needs, durable.
     fn sync(&self, event: WaitEvent) -> io::Result<()>;
     /// The length in bytes.
-    fn len(&self) -> io::Result<u64>;
+    fn length(&self) -> io::Result<u64>;
     /// Cuts or extends the file; an extension reads as zeros and may have no space of its own.
     fn set_len(&self, length: u64, event: WaitEvent) -> io::Result<()>;
     /// What direct I/O demands here.

@@ -18,11 +18,11 @@
 //!   * A figure of a rival goes with its version and its exact settings.
 //!   * A missing rival is a clear message with the package to install, never a skipped race.
 #![forbid(unsafe_code)]
-#![allow(
+#![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
     reason = "this crate measures other programs from outside the engine: it may use processes, \
-              the wall clock, threads and files; allow, not expect, as not every build bans them"
+              the wall clock, threads and files"
 )]
 
 pub mod child;

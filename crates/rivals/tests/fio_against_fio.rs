@@ -1,9 +1,10 @@
 //! The harness and fio for real: fio races itself, in miniature.
 //!
 //! fio must be installed; where it is missing these tests fail with the package to install.
-#![allow(
+#![expect(
     clippy::disallowed_methods,
-    reason = "it reads files and starts fio; allow, not expect, as not every build bans that"
+    clippy::disallowed_types,
+    reason = "it reads files and starts fio"
 )]
 
 use std::path::Path;

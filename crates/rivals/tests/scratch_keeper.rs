@@ -1,10 +1,10 @@
 //! However a race is ended, its scratch folder and the rival it was running are gone.
 //!
-//! The race is this very test program, started again with only the part that makes a scratch folder
-//! and runs a child in it for a long time.
-#![allow(
+//! The race is `examples/long_race.rs`, which makes a scratch folder and runs fio in it.
+#![expect(
     clippy::disallowed_methods,
-    reason = "it starts, kills and watches processes; allow, not expect, as not every build bans it"
+    clippy::disallowed_types,
+    reason = "it starts, kills and watches processes"
 )]
 
 use std::io::{BufRead, BufReader};
@@ -12,24 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rivals::Scratch;
-use rivals::fio::{Fio, FioJob, Pattern};
+use rivals::fio::Fio;
 use rustix::process::{Pid, Signal, kill_process};
-
-const SIZE: u64 = 1 << 20;
-
-/// Not a test of its own: what the tests below kill.
-#[test]
-#[ignore = "runs for minutes unless killed; started by the tests below"]
-fn a_long_race() {
-    let scratch = Scratch::create(Path::new(env!("CARGO_TARGET_TMPDIR"))).expect("it is writable");
-    let files = scratch.lay_out(&["data"], SIZE).expect("there is room for 1 MB");
-    let job = FioJob::new(files[0].clone(), SIZE, Pattern::RandRead, 4096);
-    let job = FioJob { runtime: Duration::from_secs(300), ..job };
-    println!("\nscratch {}", scratch.path().display());
-    let fio = Fio::find().unwrap_or_else(|missing| panic!("{missing}"));
-    fio.run(&job, &scratch).expect("it is killed before it can fail");
-}
 
 /// The processes that have `text` in their command line.
 fn processes_with(text: &str) -> usize {
@@ -49,10 +33,17 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Cargo builds a package's examples with its tests, in a folder beside theirs.
+fn long_race() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its program");
+    let folders = test.parent().and_then(Path::parent).expect("target/debug/deps/test");
+    folders.join("examples/long_race")
+}
+
 fn nothing_is_left_after(signal: Signal) {
     Fio::find().unwrap_or_else(|missing| panic!("{missing}"));
-    let mut race = Command::new(std::env::current_exe().expect("a test knows its program"))
-        .args(["--exact", "a_long_race", "--ignored", "--nocapture"])
+    let mut race = Command::new(long_race())
+        .arg(env!("CARGO_TARGET_TMPDIR"))
         .stdout(Stdio::piped())
         .spawn()
         .expect("this very program can be started");

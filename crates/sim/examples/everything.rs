@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use latch::{Condition, Latch, LatchKind, Shared64, Signal};
 use os::{
-    Completion, CpuSet, FileOptions, IoBuf, IoKind, Os, Priority, Request, RingBackend,
-    RingConfig, Session, ThreadHandle, ThreadSpec,
+    Completion, CpuSet, FileOptions, IoBuf, IoKind, Os, Priority, Request, RingBackend, RingConfig,
+    Session, ThreadHandle, ThreadSpec,
 };
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
@@ -58,9 +58,11 @@ fn simulation(seed: u64) -> Simulation {
     simulation.machine.cpus = 1 + (seed % 4) as u16;
     simulation.machine.time_slice_us = 100;
     let data = Scope::of(&[Operation::Read, Operation::Write]);
-    let faults = FaultPlan::new(seed)
-        .per_million(20_000, Fault::Short, data.clone())
-        .per_million(5_000, Fault::Eio, data);
+    let faults = FaultPlan::new(seed).per_million(20_000, Fault::Short, data.clone()).per_million(
+        5_000,
+        Fault::Eio,
+        data,
+    );
     simulation.disks[0].content.plan_faults(faults);
     simulation
 }
@@ -85,9 +87,8 @@ fn program(world: &World, session: &Session) -> u64 {
     }
     threads.push(start(&shared, session, "spin".into(), spin));
     threads.push(start(&shared, session, "io".into(), blocking_io));
-    threads.push(start(&shared, session, "ring".into(), |s, x| ring_io(s, x, RingBackend::Auto)));
-    threads
-        .push(start(&shared, session, "slaves".into(), |s, x| ring_io(s, x, RingBackend::Slaves(3))));
+    threads.push(start(&shared, session, "ring".into(), ring_io_by_ring));
+    threads.push(start(&shared, session, "slaves".into(), ring_io_by_slaves));
     threads.push(start(&shared, session, "idle".into(), idle));
     steer(os, &threads, session);
     for thread in threads {
@@ -200,6 +201,14 @@ fn blocking_io(shared: &Arc<Shared>, session: &Session) {
             let _ = file.sync(session.waiting(WaitEvent::LogFileParallelWrite));
         }
     }
+}
+
+fn ring_io_by_ring(shared: &Arc<Shared>, session: &Session) {
+    ring_io(shared, session, RingBackend::Auto);
+}
+
+fn ring_io_by_slaves(shared: &Arc<Shared>, session: &Session) {
+    ring_io(shared, session, RingBackend::Slaves(3));
 }
 
 /// Keeps a ring full of reads and writes.

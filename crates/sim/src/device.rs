@@ -17,7 +17,8 @@ use crate::fs::errno::is_power_lost;
 use crate::fs::{FileId, FileSystem};
 use crate::layout::Layout;
 use crate::model::{DiskModel, DiskRequest};
-use crate::scheduler::{On, Scheduler, Tid};
+use crate::scheduler::Scheduler;
+use crate::thread::{On, Tid};
 
 /// One simulated disk.
 pub(crate) struct Device {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use waits::WaitEvent;
 
-use crate::scheduler::On;
+use crate::thread::On;
 
 /// A thread that will never go on, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -25,7 +25,8 @@ use crate::baton::Baton;
 use crate::device::Devices;
 use crate::failure::{Failure, Waiter, describe};
 use crate::perturbation::Perturbation;
-use crate::scheduler::{Next, On, Scheduler, State as ThreadState, Tid};
+use crate::scheduler::{Next, Scheduler};
+use crate::thread::{On, State as ThreadState, Tid};
 
 /// A thread that unwinds may call the kernel so often; then it is taken to loop in a destructor.
 const CALLS_WHILE_UNWINDING_MAX: u32 = 10_000_000;

@@ -1,11 +1,10 @@
 //! The simulated world: the same engine code on machines that we don't have.
 //!
 //! ```text
-//!   program, engine ──▶ os (neutral side) ──▶ port ──▶ kernel ──▶ scheduler   CPUs, run queue, time
-//!                                                        │
-//!                                                        ├──▶ device ──▶ model  how long a request takes
-//!                                                        │          └──▶ fs     what is durable, and faults
-//!                                                        └──▶ baton, log, watchdog
+//!   engine ──▶ os (neutral) ──▶ port ──▶ kernel ──▶ scheduler    CPUs, run queue, time
+//!                                          ├──▶ device ──▶ model  how long a request takes
+//!                                          │          └──▶ fs     what is durable; faults
+//!                                          └──▶ baton, log, watchdog
 //! ```
 //!
 //! Threads are real threads, but only the one that holds the baton runs. Virtual time moves when a
@@ -41,6 +40,7 @@ mod perturbation;
 mod port;
 mod scheduler;
 mod simulation;
+mod thread;
 mod watchdog;
 
 pub use failure::{Failure, Waiter};

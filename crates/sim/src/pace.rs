@@ -227,8 +227,8 @@ impl FilePort for PacedFile {
         Ok(())
     }
 
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
+    fn length(&self) -> io::Result<u64> {
+        self.inner.length()
     }
 
     fn set_len(&self, length: u64, event: WaitEvent) -> io::Result<()> {

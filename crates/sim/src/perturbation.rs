@@ -1,4 +1,8 @@
-//! How far a schedule may stray from the one that the costs alone would give.
+//! How far a schedule may stray from the one that the costs alone would give, and the luck that
+//! decides.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// Seeded disturbances of the schedule, so that a seed is a schedule. All off is the model itself:
 /// for figures. On is for finding races.
@@ -38,5 +42,56 @@ impl Perturbation {
 
     pub(crate) fn interleaves(&self) -> bool {
         self.yields_per_1024 + self.delays_per_1024 > 0
+    }
+}
+
+/// What an interleaving point comes to.
+pub(crate) enum Disturbance {
+    None,
+    Yield,
+    Delay(u64),
+}
+
+/// Everything in a schedule that a seed decides.
+#[derive(Debug)]
+pub(crate) struct Luck {
+    perturbation: Perturbation,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Luck {
+    pub(crate) fn new(perturbation: Perturbation, seed: u64) -> Luck {
+        Luck { perturbation, random: Xoshiro256PlusPlus::seed_from_u64(seed) }
+    }
+
+    pub(crate) fn random(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+
+    /// One of `count`, by seed where the schedule is perturbed, else the first.
+    pub(crate) fn choose(&mut self, count: usize) -> usize {
+        if count < 2 || !self.perturbation.choices {
+            return 0;
+        }
+        (self.random() % count as u64) as usize
+    }
+
+    pub(crate) fn disturbance(&mut self) -> Disturbance {
+        let Perturbation { yields_per_1024, delays_per_1024, delay_ns_max, .. } = self.perturbation;
+        let draw = self.random();
+        let odds = (draw >> 32) as u32 % 1024;
+        if odds < yields_per_1024 {
+            Disturbance::Yield
+        } else if odds < yields_per_1024 + delays_per_1024 {
+            Disturbance::Delay(1 + (draw & 0xFFFF_FFFF) % u64::from(delay_ns_max.max(1)))
+        } else {
+            Disturbance::None
+        }
+    }
+
+    /// Whether a sleep is to end for no reason, as a futex may.
+    pub(crate) fn wakes_for_nothing(&mut self) -> bool {
+        let chance = self.perturbation.spurious_per_1024;
+        chance > 0 && (self.random() >> 32) as u32 % 1024 < chance
     }
 }

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::fs::errno::is_power_lost;
 use crate::fs::{FileId, FileSystem};
 use crate::kernel::Kernel;
-use crate::scheduler::On;
+use crate::thread::On;
 
 /// What direct I/O is aligned to here: the unit in which a write tears.
 const SECTOR_BYTES: u32 = 512;
@@ -60,7 +60,7 @@ impl Port for SimPort {
     ) -> Woken {
         let slept = self.0.sleep(Some(event), timeout, |state, _| {
             let holds = word.value().load(std::sync::atomic::Ordering::Acquire) == expected;
-            let sleeps = holds && !state.scheduler.wakes_for_nothing();
+            let sleeps = holds && !state.scheduler.luck.wakes_for_nothing();
             sleeps.then_some(On::Word(word.id()))
         });
         slept.unwrap_or(Woken::TimedOut)
@@ -121,7 +121,7 @@ impl Port for SimPort {
     }
 
     fn random(&self) -> u64 {
-        self.0.lock().scheduler.random()
+        self.0.lock().scheduler.luck.random()
     }
 }
 
@@ -272,7 +272,7 @@ impl FilePort for SimFile {
         blocking(&self.kernel, disk, action, event).map(|_| ())
     }
 
-    fn len(&self) -> io::Result<u64> {
+    fn length(&self) -> io::Result<u64> {
         self.kernel.lock().devices.list[self.disk].fs.len(self.file)
     }
 

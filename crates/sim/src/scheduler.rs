@@ -26,36 +26,11 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use os::{CpuSet, Priority, Woken};
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use waits::WaitEvent;
 
 use crate::log::EventLog;
-use crate::perturbation::Perturbation;
-
-/// A thread's number.
-pub(crate) type Tid = usize;
-
-/// What a blocked thread sleeps on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum On {
-    /// A wait word.
-    Word(u64),
-    /// One blocking I/O.
-    Io(u64),
-    /// Completions of a ring.
-    Ring(u64),
-    /// Nothing that has a name: planted by a test.
-    Unnamed,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum State {
-    Ready,
-    Running { cpu: usize },
-    Blocked { on: On, event: Option<WaitEvent> },
-    Ended,
-}
+use crate::perturbation::{Disturbance, Luck};
+use crate::thread::{On, State, Thread, Tid};
 
 /// What has happened at a point in time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -81,33 +56,6 @@ pub(crate) enum Next {
     TimeLimit,
 }
 
-#[derive(Debug)]
-pub(crate) struct Thread {
-    pub(crate) name: String,
-    pub(crate) state: State,
-    rank: i32,
-    affinity: CpuSet,
-    /// CPU that it must still use before its code goes on.
-    burst_ns: u64,
-    /// When the present state, or the present stretch on a CPU, began.
-    since: u64,
-    /// Raised whenever a pending happening of this thread becomes void.
-    burst_generation: u64,
-    sleep_generation: u64,
-    last_cpu: Option<usize>,
-    /// Its place in the run queue among equals.
-    queued: u64,
-    woken: Woken,
-    pub(crate) cpu_ns: u64,
-    pub(crate) run_queue_ns: u64,
-    pub(crate) blocked_ns: u64,
-    /// How often it was put on a CPU after another thread, and after running elsewhere.
-    pub(crate) switches: u64,
-    pub(crate) migrations: u64,
-    /// The real thread behind it is gone.
-    buried: bool,
-}
-
 #[derive(Debug, Default)]
 struct Cpu {
     running: Option<Tid>,
@@ -131,8 +79,7 @@ pub(crate) struct Scheduler {
     pub(crate) log: EventLog,
     machine: Machine,
     limit_ns: u64,
-    perturbation: Perturbation,
-    random: Xoshiro256PlusPlus,
+    pub(crate) luck: Luck,
     threads: Vec<Thread>,
     cpus: Vec<Cpu>,
     ready: BTreeMap<(Reverse<i32>, u64), Tid>,
@@ -145,21 +92,14 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    pub(crate) fn new(
-        machine: Machine,
-        limit_ns: u64,
-        perturbation: Perturbation,
-        seed: u64,
-        log: EventLog,
-    ) -> Scheduler {
+    pub(crate) fn new(machine: Machine, limit_ns: u64, luck: Luck, log: EventLog) -> Scheduler {
         assert!(machine.cpus > 0 && machine.cpus <= CpuSet::CPUS_MAX as usize);
         assert!(machine.slice_ns > 0);
         Scheduler {
             now: 0,
             log,
             limit_ns,
-            perturbation,
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            luck,
             threads: Vec::new(),
             cpus: (0..machine.cpus).map(|_| Cpu::default()).collect(),
             machine,
@@ -206,25 +146,7 @@ impl Scheduler {
     /// A thread comes to be, ready to run. It inherits nothing.
     pub(crate) fn add_thread(&mut self, name: &str) -> Tid {
         let tid = self.threads.len();
-        self.threads.push(Thread {
-            name: name.to_string(),
-            state: State::Blocked { on: On::Unnamed, event: None },
-            rank: Priority::NORMAL.rank(),
-            affinity: CpuSet::ALL,
-            burst_ns: 0,
-            since: self.now,
-            burst_generation: 0,
-            sleep_generation: 0,
-            last_cpu: None,
-            queued: 0,
-            woken: Woken::Woken,
-            cpu_ns: 0,
-            run_queue_ns: 0,
-            blocked_ns: 0,
-            switches: 0,
-            migrations: 0,
-            buried: false,
-        });
+        self.threads.push(Thread::new(name, self.now));
         self.alive += 1;
         self.log.record(self.now, tid, "spawn", tid as u64, 0);
         self.make_ready(tid);
@@ -235,7 +157,7 @@ impl Scheduler {
     pub(crate) fn next(&mut self) -> Next {
         loop {
             if !self.eligible.is_empty() {
-                let index = self.choose(self.eligible.len());
+                let index = self.luck.choose(self.eligible.len());
                 return Next::Run(self.eligible[index]);
             }
             if self.alive == 0 {
@@ -313,7 +235,7 @@ impl Scheduler {
             let Some(sleepers) = self.words.get(&word).map(VecDeque::len).filter(|n| *n > 0) else {
                 break;
             };
-            let index = self.choose(sleepers);
+            let index = self.luck.choose(sleepers);
             let sleepers = self.words.get_mut(&word).expect("looked up above");
             let tid = sleepers.remove(index).expect("within the length");
             if sleepers.is_empty() {
@@ -386,38 +308,19 @@ impl Scheduler {
         }
     }
 
-    /// One of `count`, by seed where the schedule is perturbed, else the first.
-    pub(crate) fn choose(&mut self, count: usize) -> usize {
-        if count < 2 || !self.perturbation.choices {
-            return 0;
-        }
-        (self.random.next_u64() % count as u64) as usize
-    }
-
-    pub(crate) fn random(&mut self) -> u64 {
-        self.random.next_u64()
-    }
-
     /// Another thread may come first: true if `tid` isn't eligible any more.
     pub(crate) fn interleave(&mut self, tid: Tid) -> bool {
-        let draw = self.random.next_u64();
-        let odds = (draw >> 32) as u32 % 1024;
-        if odds < self.perturbation.yields_per_1024 && !self.ready.is_empty() {
-            self.yield_cpu(tid);
-            return true;
+        match self.luck.disturbance() {
+            Disturbance::Yield if !self.ready.is_empty() => {
+                self.yield_cpu(tid);
+                true
+            }
+            Disturbance::Delay(ns) => {
+                self.log.record(self.now, tid, "delay", ns, 0);
+                !self.charge(tid, ns)
+            }
+            Disturbance::Yield | Disturbance::None => false,
         }
-        if odds < self.perturbation.yields_per_1024 + self.perturbation.delays_per_1024 {
-            let ns = 1 + (draw & 0xFFFF_FFFF) % u64::from(self.perturbation.delay_ns_max.max(1));
-            self.log.record(self.now, tid, "delay", ns, 0);
-            return !self.charge(tid, ns);
-        }
-        false
-    }
-
-    /// Whether a sleep is to end for no reason, as a futex may.
-    pub(crate) fn wakes_for_nothing(&mut self) -> bool {
-        self.perturbation.spurious_per_1024 > 0
-            && (self.random.next_u64() >> 32) as u32 % 1024 < self.perturbation.spurious_per_1024
     }
 
     // ── states ──────────────────────────────────────────────────────────────────────────────
@@ -553,7 +456,7 @@ impl Scheduler {
         let equals: Vec<(Reverse<i32>, u64)> = std::iter::once(first)
             .chain(candidates.map(|(key, _)| *key).take_while(|key| key.0 == first.0))
             .collect();
-        let key = equals[self.choose(equals.len())];
+        let key = equals[self.luck.choose(equals.len())];
         let tid = self.ready.remove(&key).expect("taken from the queue itself");
         self.dispatch(tid, cpu);
     }

@@ -15,7 +15,7 @@ use crate::fs::FileSystem;
 use crate::kernel::{Kernel, KernelOptions};
 use crate::log::{EventLog, LogMode};
 use crate::model::{DiskModel, DiskParameters, MachineParameters};
-use crate::perturbation::Perturbation;
+use crate::perturbation::{Luck, Perturbation};
 use crate::port::{SimDisk, SimPort};
 use crate::scheduler::{Machine, Scheduler};
 use crate::watchdog;
@@ -126,8 +126,8 @@ impl Simulation {
             migration_ns: u64::from(self.machine.migration_cost_ns),
         };
         let log = EventLog::new(self.log);
-        let scheduler =
-            Scheduler::new(machine, self.time_limit_ns, self.perturbation, self.seed, log);
+        let luck = Luck::new(self.perturbation, self.seed);
+        let scheduler = Scheduler::new(machine, self.time_limit_ns, luck, log);
         let mut devices = Devices::default();
         for (number, disk) in self.disks.iter().enumerate() {
             let capacity = disk.model.capacity_bytes();
@@ -189,7 +189,7 @@ impl World {
 
     /// Sleeps without telling anybody: what the engine must never do. For tests of the account.
     pub fn sleep_without_a_name(&self, length: waits::Nanos) {
-        let _ = self.kernel.sleep(None, Some(length), |_, _| Some(crate::scheduler::On::Unnamed));
+        let _ = self.kernel.sleep(None, Some(length), |_, _| Some(crate::thread::On::Unnamed));
     }
 
     fn disk_number(&self, number: usize) -> Disk {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
+use latch::{Latch, LatchKind};
 use os::{FileOptions, Session, ThreadSpec, WaitWord};
 use sim::{Perturbation, Simulation, World};
 use waits::{Nanos, TimeAccount, WaitEvent};
@@ -29,33 +30,31 @@ fn load(world: &World, word: &WaitWord, number: u64, session: &Session) {
     }
 }
 
+/// The accounts of six sessions, each of which also sleeps for `unnamed` without a name.
 fn accounts(seed: u64, unnamed: Nanos) -> Vec<TimeAccount> {
     let mut simulation = Simulation::new(seed);
     simulation.perturbation = Perturbation::RACES;
     let report = simulation.run(move |world, session| {
         let word = Arc::new(WaitWord::new(world.os(), 0));
-        // Handles on one world, for threads that outlive this closure's borrow.
+        let closed = Arc::new(Latch::new(world.os(), LatchKind::Innermost, Vec::new()));
         let threads: Vec<_> = (0..6)
             .map(|number| {
-                let (word, world) = (Arc::clone(&word), world.clone());
-                let (sender, receiver) = std::sync::mpsc::channel();
+                let (word, world, closed) = (Arc::clone(&word), world.clone(), Arc::clone(&closed));
                 let body = move |session: &Session| {
                     let start = session.reading();
                     load(&world, &word, number, session);
                     world.sleep_without_a_name(unnamed);
-                    sender.send(session.time_account_since(&start)).expect("somebody listens");
+                    let account = session.time_account_since(&start);
+                    closed.exclusive(session).push(account);
                 };
                 let spec = ThreadSpec::foreground(format!("s{number}"));
-                (session.spawn(spec, body).expect("started"), receiver)
+                session.spawn(spec, body).expect("started")
             })
             .collect();
-        threads
-            .into_iter()
-            .map(|(thread, receiver)| {
-                thread.join(session).expect("no panic");
-                receiver.recv().expect("sent before its end")
-            })
-            .collect::<Vec<TimeAccount>>()
+        for thread in threads {
+            thread.join(session).expect("no panic");
+        }
+        std::mem::take(&mut *closed.exclusive(session))
     });
     report.result.expect("no failure")
 }

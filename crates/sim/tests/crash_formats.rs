@@ -589,38 +589,3 @@ fn accepting_torn_records_for_want_of_a_checksum_is_caught() {
         assert!(violation.half_done, "half of a value is taken for the whole");
     }
 }
-
-/// A small file system with enough pending for states without end; `HASHED=1` hashes each.
-#[test]
-#[ignore = "a measurement, not a claim; run it in release under `time`"]
-fn four_million_states() {
-    let mut fs = FileSystem::new(CAPACITY);
-    let log = fs.create("/log").expect("new");
-    let data = fs.create("/data").expect("new");
-    for file in [log, data] {
-        fs.write(file, 0, &[1; 16384], true).expect("room");
-    }
-    fs.sync_dir("/").expect("no faults");
-    for record in 0..4_u8 {
-        let at = u64::from(record);
-        fs.write(log, at * 700, &[record + 2; 700], false).expect("room");
-        fs.write(data, at * 4096, &[record + 2; 1024], false).expect("room");
-    }
-    fs.rename("/data", "/data.old").expect("there");
-    fs.create("/data").expect("new");
-    let hashed = std::env::var_os("HASHED").is_some();
-    let states = CrashStates::of(&fs);
-    let (mut count, mut sum) = (0_u64, 0_u64);
-    'measured: loop {
-        for state in states.exhaustive(u64::MAX).expect("countable") {
-            count += 1;
-            if hashed {
-                sum = sum.wrapping_add(state.fs.image_hash().0);
-            }
-            if count == 4_000_000 {
-                break 'measured;
-            }
-        }
-    }
-    println!("{count} states of {:?}, sum of hashes {sum:x}", states.total());
-}

@@ -30,9 +30,8 @@ fn model(text: &str) -> DiskParameters {
 }
 
 fn one_server(service_us: u32) -> DiskParameters {
-    model(&format!(
-        "name = \"one\"\nkind = \"fixed\"\nsource = \"test\"\nservice_us = {service_us}\nservers = 1"
-    ))
+    let fixed = "name = \"one\"\nkind = \"fixed\"\nsource = \"test\"\nservers = 1\n";
+    model(&format!("{fixed}service_us = {service_us}"))
 }
 
 fn file(world: &World, session: &Session) -> File {

@@ -60,7 +60,7 @@ impl FilePort for LinuxFile {
         Ok(rustix::fs::fdatasync(&self.descriptor)?)
     }
 
-    fn len(&self) -> io::Result<u64> {
+    fn length(&self) -> io::Result<u64> {
         Ok(rustix::fs::fstat(&self.descriptor)?.st_size as u64)
     }
 

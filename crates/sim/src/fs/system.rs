@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   operation ──▶ begin ──┬─ power lost before        ──▶ PowerLost, nothing happens
-//!                         ├─ this is the n-th point   ──▶ change made, all of it pending; PowerLost
+//!                         ├─ this is the n-th point   ──▶ change made but pending; PowerLost
 //!                         ├─ a fault hits             ──▶ as `faults` says
 //!                         └─                          ──▶ change made
 //! ```
