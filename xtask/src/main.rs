@@ -7,6 +7,7 @@
 //!   refusals  clippy really refuses what `clippy.toml` says it refuses
 //!   docs      writes the generated documents
 //!   test      the whole test suite, step by step
+//!   race      our parts against others', in the same run
 //!   determinism  the same seed gives the same event log, in every process, build and load
 //!
 //! Callers: people, and `.ci/run`.
@@ -25,6 +26,7 @@ use clap::{Parser, Subcommand};
 mod determinism;
 mod docs;
 mod house;
+mod race;
 mod refusals;
 mod rust_text;
 mod test;
@@ -51,6 +53,8 @@ enum Verb {
     Docs,
     /// Run every test suite in order; stops at the first failure
     Test,
+    /// Run our parts against others', in turn; without a name, list the races
+    Race(race::RaceArgs),
     /// Show that a seed gives the same event log in every process, build and load
     Determinism {
         /// How many seeds
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Refusals => refusals::run(&root),
         Verb::Docs => docs::run(&root),
         Verb::Test => test::run(&root),
+        Verb::Race(args) => race::run(&root, args),
         Verb::Determinism { seeds } => determinism::run(&root, seeds),
     };
     match outcome {
