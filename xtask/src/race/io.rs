@@ -7,7 +7,7 @@
 
 use rivals::Scratch;
 use rivals::fio::{Batch, Durability, Engine, Fio, FioJob, Pattern};
-use rivals::race::{Case, Outcome, Race, Workload, metric};
+use rivals::race::{Case, Outcome, Race, Side, Turn, Workload, metric};
 
 use os::IoKind;
 
@@ -56,7 +56,7 @@ const fn durable(name: &'static str, durable: Durable) -> Spec {
 pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
     let fio = Fio::find()?;
     let scratch = Scratch::create(&setup.directory)?;
-    let files = scratch.lay_out(&["ours", "rival"], FILE_BYTES)?;
+    let files = scratch.lay_out(&["one", "two"], FILE_BYTES)?;
     let runner = Runner::new();
     let mut workloads = Vec::new();
     for spec in &SPECS {
@@ -71,14 +71,18 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
             length: setup.length,
         };
         let job = job(spec, FioJob::new(files[1].clone(), FILE_BYTES, pattern(spec), 0), setup);
-        let (runner, fio, scratch) = (&runner, &fio, &scratch);
+        let (runner, fio, scratch, files) = (&runner, &fio, &scratch, &files);
         workloads.push(Workload {
             name: spec.name.into(),
             settings: vec![ours_in_words(spec), format!("fio: {}", job.settings())],
             cases: cases(spec),
-            ours: Box::new(move |turn| runner.run(&load, turn.seed)),
+            ours: Box::new(move |turn| {
+                let file = files[which(turn, Side::Ours)].clone();
+                runner.run(&Load { file, ..load.clone() }, turn.seed)
+            }),
             rival: Box::new(move |turn| {
-                let job = FioJob { seed: turn.seed as u32, ..job.clone() };
+                let file = files[which(turn, Side::Rival)].clone();
+                let job = FioJob { file, seed: turn.seed as u32, ..job.clone() };
                 Ok(fio.run(&job, scratch)?.metrics())
             }),
         });
@@ -91,12 +95,20 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
         description: "files through `os` against fio".into(),
         settings: vec![
             format!("fio: {}", fio.version()),
-            format!("two files of {} MiB, equal age, host-warm", FILE_BYTES >> 20),
+            format!(
+                "two files of {} MiB, equal age, host-warm, in turn for both sides",
+                FILE_BYTES >> 20
+            ),
             format!("file system: {}", rivals::machine::file_system(scratch.path())),
         ],
         workloads,
     };
     run_race(race, setup)
+}
+
+/// The two sides change files every second pair: a file that lies better helps both alike.
+fn which(turn: Turn, side: Side) -> usize {
+    ((turn.pair / 2 + u32::from(side == Side::Rival)) % 2) as usize
 }
 
 fn pattern(spec: &Spec) -> Pattern {
