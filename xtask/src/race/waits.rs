@@ -2,7 +2,7 @@
 //!
 //! Budget: at level stats 60 ns, at level off 3 ns. A wait at level stats is two readings of the
 //! clock, the published event, and the cells; measured is all that `os` does around a blocking
-//! call, with nothing blocking inside. The rival is the budget itself, so a run of it is the figure.
+//! call, with nothing blocking inside. The rival is the budget itself: its runs are the figure.
 
 use std::hint::black_box;
 use std::time::Instant;
