@@ -22,6 +22,7 @@ struct Document(&'static str, Part, fn() -> String);
 
 const DOCUMENTS: &[Document] = &[
     Document("docs/ARCHITECTURE.md", Part::Section("the house table"), house::markdown),
+    Document("docs/COSTS.md", Part::Whole, sim::model::costs_markdown),
     Document("docs/FORMAT.md", Part::Whole, format::markdown),
     Document("docs/WAITS.md", Part::Whole, waits::markdown),
 ];

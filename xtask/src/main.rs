@@ -9,6 +9,7 @@
 //!   test      the whole test suite, step by step
 //!   race      our parts against others', in the same run
 //!   determinism  the same seed gives the same event log, in every process, build and load
+//!   calibrate  what operations cost in CPU on this machine, for the simulator
 //!
 //! Callers: people, and `.ci/run`.
 
@@ -23,6 +24,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod calibrate;
 mod determinism;
 mod docs;
 mod house;
@@ -61,6 +63,8 @@ enum Verb {
         #[arg(long, default_value_t = 64)]
         seeds: u64,
     },
+    /// Measure what operations cost in CPU here, for the simulator
+    Calibrate(calibrate::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -72,6 +76,7 @@ fn main() -> ExitCode {
         Verb::Test => test::run(&root),
         Verb::Race(args) => race::run(&root, args),
         Verb::Determinism { seeds } => determinism::run(&root, seeds),
+        Verb::Calibrate(arguments) => calibrate::run(&root, &arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

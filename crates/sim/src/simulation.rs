@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use os::{Cost, Disk, Os, Session, VirtualClock};
+use os::{Disk, Os, Session, VirtualClock};
 use waits::SessionKind;
 
 use crate::device::{Device, Devices};
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::fs::FileSystem;
 use crate::kernel::{Kernel, KernelOptions};
 use crate::log::{EventLog, LogMode};
-use crate::model::{DiskModel, DiskParameters, MachineParameters};
+use crate::model::{CostList, DiskModel, DiskParameters, MachineParameters};
 use crate::perturbation::{Luck, Perturbation};
 use crate::port::{SimDisk, SimPort};
 use crate::scheduler::{Machine, Scheduler};
@@ -49,8 +49,8 @@ pub struct Simulation {
     pub seed: u64,
     /// CPUs and what scheduling costs.
     pub machine: MachineParameters,
-    /// What each operation costs in ns on the calibrated machine, in the order of [`Cost::ALL`].
-    pub costs: [u32; Cost::COUNT],
+    /// What each operation costs, before the machine's `cpu_scale`.
+    pub costs: CostList,
     /// How far the schedule may stray from what the costs give.
     pub perturbation: Perturbation,
     /// The disks; the first is the one that [`World::disk`] gives.
@@ -66,14 +66,14 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// A machine of two CPUs with the default costs and one disk that answers in 100 us.
+    /// A machine of two CPUs with the built-in costs and one disk that answers in 100 us.
     pub fn new(seed: u64) -> Simulation {
         let machine = MachineParameters::builtin("two-core").expect("a built-in machine");
         let model = DiskParameters::builtin("fixed").expect("a built-in disk");
         Simulation {
             seed,
             machine,
-            costs: Cost::defaults(),
+            costs: CostList::builtin("default").expect("a built-in list of costs"),
             perturbation: Perturbation::NONE,
             disks: vec![DiskSpec::empty("disk", model)],
             log: LogMode::Hash,
@@ -118,7 +118,7 @@ impl Simulation {
 
     fn kernel(&self) -> Kernel {
         let scale = |cost: u32| (f64::from(cost) * self.machine.cpu_scale).round() as u32;
-        let clock = Arc::new(VirtualClock::new(self.costs.map(scale)));
+        let clock = Arc::new(VirtualClock::new(self.costs.costs.map(scale)));
         let machine = Machine {
             cpus: usize::from(self.machine.cpus),
             slice_ns: u64::from(self.machine.time_slice_us) * 1_000,

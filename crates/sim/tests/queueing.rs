@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use os::{
-    Completion, Cost, File, FileOptions, IoBuf, IoKind, Request, RingConfig, Session, ThreadSpec,
-};
-use sim::model::DiskParameters;
+use os::{Completion, File, FileOptions, IoBuf, IoKind, Request, RingConfig, Session, ThreadSpec};
+use sim::model::{CostList, DiskParameters};
 use sim::{DiskSpec, Simulation, World};
 use waits::{Nanos, WaitEvent};
 
@@ -16,7 +14,7 @@ const BLOCKS: u64 = 256;
 /// A machine that takes no time, with one disk of this model.
 fn machine(model: DiskParameters, seed: u64) -> Simulation {
     let mut simulation = Simulation::new(seed);
-    simulation.costs = [0; Cost::COUNT];
+    simulation.costs = CostList::free();
     simulation.machine.switch_cost_ns = 0;
     simulation.machine.migration_cost_ns = 0;
     simulation.machine.cpus = 64;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use os::{Cost, CpuSet, Priority, Session, ThreadSpec};
+use os::{CpuSet, Priority, Session, ThreadSpec};
+use sim::model::CostList;
 use sim::{Report, Simulation, World};
 use waits::{Nanos, Timestamp, WaitEvent};
 
@@ -13,7 +14,7 @@ const MS: u64 = 1_000_000;
 /// A machine of `cpus` CPUs on which nothing costs anything but what is charged by hand.
 fn bare(cpus: u16) -> Simulation {
     let mut simulation = Simulation::new(1);
-    simulation.costs = [0; Cost::COUNT];
+    simulation.costs = CostList::free();
     simulation.machine.cpus = cpus;
     simulation.machine.time_slice_us = 3_000;
     simulation.machine.switch_cost_ns = 0;

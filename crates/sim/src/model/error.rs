@@ -12,7 +12,7 @@ use std::fmt;
 pub enum ModelError {
     /// The text is not TOML; the message of the TOML reader has line and column.
     Syntax {
-        /// What was being read: "disk model" or "machine".
+        /// What was being read: "disk model", "machine" or "cost list".
         subject: &'static str,
         /// Where and why the TOML reader stopped.
         reason: String,

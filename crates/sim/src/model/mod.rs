@@ -69,8 +69,10 @@
 //! # What is here
 //! * [`DiskModel`], [`DiskParameters`], [`DiskRequest`], [`RequestKind`]: the disks
 //! * [`MachineParameters`]: the processors
+//! * [`CostList`]: what code costs on them
 //! * [`ModelError`]: what was wrong with a file, in words for its author
 
+mod costs;
 mod disk;
 mod error;
 mod exponential;
@@ -86,6 +88,7 @@ mod servers;
 mod units;
 mod write_cache;
 
+pub use costs::{CostList, costs_markdown};
 pub use disk::{DiskModel, DiskRequest, RequestKind};
 pub use error::ModelError;
 pub use machine::MachineParameters;

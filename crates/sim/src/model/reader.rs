@@ -3,7 +3,7 @@
 //! A parameter's key and range stand once, at the line that takes it. [`Reader::finish`] refuses
 //! whatever nobody took: a misspelt key is never silently a default, and there are no defaults.
 //!
-//! Callers: `parameters`, `machine`, and the `from_reader` of each model.
+//! Callers: `parameters`, `machine`, `costs`, and the `from_reader` of each model.
 
 use std::ops::RangeInclusive;
 
@@ -19,7 +19,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Starts on `text`, which describes a `subject` ("disk model", "machine").
+    /// Starts on `text`, which describes a `subject` ("disk model", "machine", "cost list").
     pub(super) fn new(subject: &'static str, text: &str) -> Result<Reader, ModelError> {
         let table: Table = text
             .parse()
