@@ -60,6 +60,17 @@ pub fn check_clock(length: Duration) -> ClockCheck {
     tsc::check(length)
 }
 
+/// Whether this kernel tells how long a thread stood in the run queue.
+pub fn tells_run_queue_delay() -> bool {
+    schedstat::is_available()
+}
+
+/// How many bytes this process may lock in memory, for registered buffers; `None` for no limit. A
+/// process with CAP_IPC_LOCK isn't held to it.
+pub fn locked_memory_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Memlock).current
+}
+
 /// The thread's number in the kernel, for looking it up with other tools.
 pub fn kernel_thread_id(thread: ThreadId) -> Option<i32> {
     threads::kernel_id(thread)
