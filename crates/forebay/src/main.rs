@@ -74,7 +74,8 @@ fn one_line(error: &clap::Error) -> String {
     let words: Vec<&str> = paragraph.split_whitespace().collect();
     let said = words.join(" ");
     let said = said.strip_prefix("error: ").unwrap_or(&said);
-    let said = if said.is_empty() || said.starts_with("An OLTP") { "a command is missing" } else { said };
+    let said =
+        if said.is_empty() || said.starts_with("An OLTP") { "a command is missing" } else { said };
     format!("{said}; see 'forebay --help'")
 }
 

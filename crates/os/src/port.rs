@@ -132,6 +132,16 @@ pub enum IoKind {
     Write,
 }
 
+impl IoKind {
+    /// As an error names what can't be done.
+    pub(crate) const fn verb(self) -> &'static str {
+        match self {
+            IoKind::Read => "read",
+            IoKind::Write => "write",
+        }
+    }
+}
+
 /// One request to a ring: `range` of `buffer` against the file at `offset`.
 #[derive(Debug)]
 pub struct RawRequest {

@@ -184,16 +184,10 @@ fn a_timed_wait_ends_on_time_and_is_counted(backend: RingBackend, name: &str) {
 
 /// The same for I/O slaves, with a file that takes its time: a thousand reads and one slave busy
 /// with them, of which the owner waits for all but only for a moment.
-fn slow_reads_time_out_too(
-    session: Session,
-    disk: os::Disk,
-    scratch: &Scratch,
-    _: RingBackend,
-) {
+fn slow_reads_time_out_too(session: Session, disk: os::Disk, scratch: &Scratch, _: RingBackend) {
     let length = 4 << 20;
     let file = disk.create(&scratch.join("f"), length, DIRECT, &session).expect("created");
-    let mut ring =
-        disk.ring(&config(1_000, RingBackend::Slaves(1)), &session).expect("opened");
+    let mut ring = disk.ring(&config(1_000, RingBackend::Slaves(1)), &session).expect("opened");
     for tag in 0..1_000 {
         let (kind, buffer) = (IoKind::Read, IoBuf::zeroed(1 << 20));
         let offset = (tag % 4) << 20;
@@ -267,7 +261,10 @@ fn dropping_a_ring_waits_for_what_is_in_flight(backend: RingBackend, name: &str)
         // The last one first: it is the most likely to be late.
         let mut last = IoBuf::zeroed(256 * 1024);
         file.read_at(63 * 256 * 1024, &mut last, session.waiting(EVENT)).expect("read");
-        assert!(last.iter().all(|b| *b == turn), "turn {turn}: a write came after the ring was gone");
+        assert!(
+            last.iter().all(|b| *b == turn),
+            "turn {turn}: a write came after the ring was gone"
+        );
         let bytes = std::fs::read(scratch.join("f")).expect("readable");
         let missing = bytes.chunks(256 * 1024).filter(|c| c.iter().any(|b| *b != turn)).count();
         assert_eq!(missing, 0, "turn {turn}: {missing} of 64 writes came after the ring was gone");
@@ -281,14 +278,18 @@ fn a_ring_is_as_deep_as_it_was_asked(backend: RingBackend, name: &str) {
     let file = disk.create(&scratch.join("f"), 4096, BUFFERED, &session).expect("created");
     for depth in [0, RingConfig::DEPTH_MAX + 1] {
         let error = disk.ring(&config(depth, backend), &session).expect_err("out of range");
-        assert_eq!(error.to_string(), format!("cannot open a ring: its depth is 1 to 4096, not {depth}"));
+        assert_eq!(
+            error.to_string(),
+            format!("cannot open a ring: its depth is 1 to 4096, not {depth}")
+        );
     }
     let mut ring = disk.ring(&config(5, backend), &session).expect("opened");
     for tag in 0..5 {
         assert!(ring.has_room());
         let (kind, buffer) = (IoKind::Write, IoBuf::zeroed(100));
         let file = file.clone();
-        ring.push(Request { file, kind, offset: tag * 100, buffer, tag }, &session).expect("usable");
+        ring.push(Request { file, kind, offset: tag * 100, buffer, tag }, &session)
+            .expect("usable");
     }
     assert!(!ring.has_room() && ring.in_flight() == 5);
     let mut done = Vec::new();
@@ -351,7 +352,9 @@ fn many_files_share_one_ring(backend: RingBackend, name: &str) {
 }
 
 /// A fake file and a ring over it.
-fn fake(session: &Session) -> (std::sync::Arc<FakeDisk>, File, std::sync::Arc<common::FakeFile>, Ring) {
+fn fake(
+    session: &Session,
+) -> (std::sync::Arc<FakeDisk>, File, std::sync::Arc<common::FakeFile>, Ring) {
     let fake_disk = FakeDisk::new(512);
     let (disk, file, fake) = fake_disk.file(DIRECT, 64 * 1024, session);
     let ring = disk.ring(&RingConfig::new(8), session).expect("the fake has one");

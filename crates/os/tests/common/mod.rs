@@ -28,8 +28,8 @@ pub(crate) struct Scratch(PathBuf);
 impl Scratch {
     /// On the file system where the build lives: a real disk with direct I/O.
     pub(crate) fn new(name: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("{name}-{}", std::process::id()));
+        let path =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("the build's directory is writable");
         Scratch(path)
@@ -401,7 +401,7 @@ pub(crate) fn become_nobody_in_this_thread() {
     }
     // SAFETY: plain numbers are passed; only this thread's identity changes.
     unsafe {
-            assert_eq!(libc::syscall(libc::SYS_setresgid, NOBODY, NOBODY, NOBODY), 0);
-            assert_eq!(libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY), 0);
+        assert_eq!(libc::syscall(libc::SYS_setresgid, NOBODY, NOBODY, NOBODY), 0);
+        assert_eq!(libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY), 0);
     }
 }
