@@ -67,6 +67,10 @@ pub trait Port: Send + Sync {
     fn times_before_wait(&self) -> ThreadTimes;
     /// The same just after: the CPU clock is read first.
     fn times_after_wait(&self) -> ThreadTimes;
+    /// The calling thread's run-queue time so far, right after a wait.
+    fn run_queue_after_wait(&self) -> Nanos {
+        self.times_after_wait().run_queue
+    }
     /// Sets a thread's priority.
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error>;
     /// Sets the CPUs on which a thread may run.

@@ -1,9 +1,10 @@
 //! The calling thread's ticket to the world.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use waits::{
-    Account, Nanos, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount, Timestamp, Totals,
+    Account, LONG_WAIT, Nanos, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount, Timestamp, Totals,
     WaitEvent, WaitSink,
 };
 
@@ -22,6 +23,8 @@ pub struct Session {
     times_at_start: ThreadTimes,
     /// What two readings of the thread's clocks, back to back, show: taken off every sample.
     sample_overhead: Nanos,
+    /// When the run-queue clock was read last, and what it showed.
+    run_queue_seen: Cell<(Timestamp, Nanos)>,
     pause: WaitWord,
 }
 
@@ -42,12 +45,14 @@ impl Session {
         let started = os.now();
         let recorder = Recorder::open(name, kind, started, port.sampling());
         os.registry().enter(recorder.account(), thread);
+        let times_at_start = port.thread_times(thread);
         Session {
             recorder,
             clock: os.clock().clone(),
             simulated: os.clock().is_virtual(),
             thread,
-            times_at_start: port.thread_times(thread),
+            times_at_start,
+            run_queue_seen: Cell::new((started, times_at_start.run_queue)),
             sample_overhead: sample_overhead(port, os),
             pause: WaitWord::new(os, 0),
             os: os.clone(),
@@ -145,6 +150,26 @@ impl Session {
         (self.now(), self.thread_times(), self.account().totals())
     }
 
+    /// The present, to begin a wait with. After a long time without a look at the run-queue clock it
+    /// looks, so that what it shows after a long wait is that wait's and not what came before.
+    #[inline]
+    fn now_before_wait(&self) -> Timestamp {
+        let now = self.clock.now();
+        if now.since(self.run_queue_seen.get().0) < LONG_WAIT {
+            return now;
+        }
+        let _ = self.run_queue_since_seen();
+        self.clock.now()
+    }
+
+    /// Run-queue delay since the clock was read last.
+    #[cold]
+    fn run_queue_since_seen(&self) -> Nanos {
+        let now = self.os.port().run_queue_after_wait();
+        let (_, before) = self.run_queue_seen.replace((self.clock.now(), now));
+        Nanos(now.0.saturating_sub(before.0))
+    }
+
     /// Closes the books over the time since `start`. Called at call boundaries, not inside a wait.
     pub fn time_account_since(&self, start: &(Timestamp, ThreadTimes, Totals)) -> TimeAccount {
         let (now, times, totals) = self.reading();
@@ -196,10 +221,14 @@ impl<'s> Waiting<'s> {
         if session.recorder.sample_due() {
             return self.around_sampled(block);
         }
-        let open = session.recorder.begin(self.event, self.p, || session.clock.now());
+        let open = session.recorder.begin(self.event, self.p, || session.now_before_wait());
         let (result, timed_out) = block(session, self.event);
         if let Some(open) = open {
-            let _ = session.recorder.end(open, session.clock.now(), timed_out);
+            let elapsed = session.recorder.end(open, session.clock.now(), timed_out);
+            if elapsed >= LONG_WAIT {
+                let run_queue = session.run_queue_since_seen().min(elapsed);
+                session.recorder.long_wait(self.event, elapsed, run_queue);
+            }
         }
         result
     }
@@ -218,9 +247,11 @@ impl<'s> Waiting<'s> {
         if let Some(open) = open {
             let ended = session.clock.now();
             let elapsed = session.recorder.end(open, ended, timed_out);
-            let mut inside = port.times_after_wait().since(before);
+            let after = port.times_after_wait();
+            let mut inside = after.since(before);
             inside.cpu.0 = inside.cpu.0.saturating_sub(session.sample_overhead.0);
             let now = session.clock.now();
+            session.run_queue_seen.set((now, after.run_queue));
             let cost = Nanos(began.since(asked).0 + now.since(ended).0);
             session.recorder.sampled(self.event, elapsed, inside, cost, now);
         }

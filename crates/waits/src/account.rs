@@ -26,9 +26,13 @@ pub(crate) struct EventCells {
     pub(crate) max_ns: Cell64,
     pub(crate) timeouts: Cell64,
     pub(crate) sampled_count: Cell64,
-    pub(crate) sampled_ns: Cell64,
+    /// This and the two sums of samples below it count each sample as often as its weight.
+    pub(crate) sampled_weight: Cell64,
     pub(crate) sampled_cpu_ns: Cell64,
-    pub(crate) sampled_run_queue_ns: Cell64,
+    pub(crate) sampled_short_ns: Cell64,
+    pub(crate) sampled_short_run_queue_ns: Cell64,
+    pub(crate) long_ns: Cell64,
+    pub(crate) long_run_queue_ns: Cell64,
     pub(crate) histogram: [Cell64; HISTOGRAM_BUCKETS],
 }
 

@@ -39,7 +39,7 @@ pub use histogram::{HISTOGRAM_BUCKETS, bucket_of, bucket_upper_bound_us};
 pub use level::Level;
 pub use markdown::markdown;
 pub use recorder::{OpenWait, Recorder, WaitRecord, WaitSink};
-pub use sampler::Sampling;
+pub use sampler::{LONG_WAIT, Sampling};
 pub use statistic::{Statistic, StatisticInfo};
 pub use time::{Nanos, Timestamp};
 pub use time_account::{ThreadTimes, TimeAccount, WaitLine};

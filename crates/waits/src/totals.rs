@@ -21,25 +21,35 @@ pub struct EventTotals {
     pub histogram: [u64; HISTOGRAM_BUCKETS],
     /// How many were sampled.
     pub sampled_count: u64,
-    /// The sampled ones' time, by the wall.
-    pub sampled: Nanos,
+    /// How many waits the sampled ones stand for. In the three sums below, too, each sample counts
+    /// as often as the waits that it stands for.
+    pub sampled_weight: u64,
     /// CPU inside the sampled ones.
     pub sampled_cpu: Nanos,
-    /// Run-queue delay inside the sampled ones.
-    pub sampled_run_queue: Nanos,
+    /// The time of the sampled ones under [`LONG_WAIT`](crate::LONG_WAIT), by the wall.
+    pub sampled_short: Nanos,
+    /// Run-queue delay inside these.
+    pub sampled_short_run_queue: Nanos,
+    /// The time of all waits of [`LONG_WAIT`](crate::LONG_WAIT) or more, by the wall.
+    pub long: Nanos,
+    /// Run-queue delay inside these.
+    pub long_run_queue: Nanos,
 }
 
 impl EventTotals {
     /// CPU inside all of these waits. A system call's CPU goes with its count, so the sampled sum
     /// is scaled by count; exact when every wait was sampled.
     pub fn cpu(&self) -> Nanos {
-        scaled(self.sampled_cpu.0, self.count, self.sampled_count)
+        scaled(self.sampled_cpu.0, self.count, self.sampled_weight)
     }
 
-    /// Run-queue delay inside all of these waits. Delay goes with length (a long wait is often
-    /// long because of it), so the sampled sum is scaled by time; exact when all were sampled.
+    /// Run-queue delay inside all of these waits. That of the long ones is known. In the short ones
+    /// delay goes with length (a wait is often long because of it), so the sampled sum is scaled by
+    /// time; exact when all were sampled.
     pub fn run_queue(&self) -> Nanos {
-        scaled(self.sampled_run_queue.0, self.total.0, self.sampled.0)
+        let short = self.total.0.saturating_sub(self.long.0);
+        let inside = scaled(self.sampled_short_run_queue.0, short, self.sampled_short.0);
+        Nanos(self.long_run_queue.0 + inside.0)
     }
 
     fn combine(&mut self, other: &EventTotals, op: fn(u64, u64) -> u64) {
@@ -50,9 +60,13 @@ impl EventTotals {
             *mine = op(*mine, theirs);
         }
         self.sampled_count = op(self.sampled_count, other.sampled_count);
-        self.sampled = Nanos(op(self.sampled.0, other.sampled.0));
-        self.sampled_cpu = Nanos(op(self.sampled_cpu.0, other.sampled_cpu.0));
-        self.sampled_run_queue = Nanos(op(self.sampled_run_queue.0, other.sampled_run_queue.0));
+        self.sampled_weight = op(self.sampled_weight, other.sampled_weight);
+        let op = |mine: &mut Nanos, theirs: Nanos| mine.0 = op(mine.0, theirs.0);
+        op(&mut self.sampled_cpu, other.sampled_cpu);
+        op(&mut self.sampled_short, other.sampled_short);
+        op(&mut self.sampled_short_run_queue, other.sampled_short_run_queue);
+        op(&mut self.long, other.long);
+        op(&mut self.long_run_queue, other.long_run_queue);
     }
 }
 
@@ -128,9 +142,12 @@ impl Totals {
                 timeouts: cells.timeouts.get(),
                 histogram: std::array::from_fn(|i| cells.histogram[i].get()),
                 sampled_count: cells.sampled_count.get(),
-                sampled: Nanos(cells.sampled_ns.get()),
+                sampled_weight: cells.sampled_weight.get(),
                 sampled_cpu: Nanos(cells.sampled_cpu_ns.get()),
-                sampled_run_queue: Nanos(cells.sampled_run_queue_ns.get()),
+                sampled_short: Nanos(cells.sampled_short_ns.get()),
+                sampled_short_run_queue: Nanos(cells.sampled_short_run_queue_ns.get()),
+                long: Nanos(cells.long_ns.get()),
+                long_run_queue: Nanos(cells.long_run_queue_ns.get()),
             };
             mine.combine(&read, u64::wrapping_add);
             mine.max = mine.max.max(read.max);
@@ -144,7 +161,7 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Recorder, Sampling, SessionKind, Timestamp};
+    use crate::{Recorder, Sampling, SessionKind, ThreadTimes, Timestamp};
 
     fn account(waits: u64) -> Recorder {
         let r = Recorder::open("s", SessionKind::Background, Timestamp::ZERO, Sampling::EveryWait);
@@ -177,19 +194,45 @@ mod tests {
         assert_eq!(line.histogram[0], 2);
     }
 
-    /// With half of the waits sampled, CPU scales with count and run-queue delay with time.
+    /// With half of the waits sampled, CPU scales with count and the run-queue delay of short waits
+    /// with their time; that of long ones is known and isn't scaled.
     #[test]
     fn samples_are_scaled_to_the_whole() {
         let line = EventTotals {
             count: 10,
-            total: Nanos(4_000),
-            sampled_count: 5,
-            sampled: Nanos(1_000),
+            total: Nanos(4_000_000),
+            sampled_count: 3,
+            sampled_weight: 5,
             sampled_cpu: Nanos(50),
-            sampled_run_queue: Nanos(100),
+            sampled_short: Nanos(100_000),
+            sampled_short_run_queue: Nanos(7),
+            long: Nanos(3_500_000),
+            long_run_queue: Nanos(1_000),
             ..EventTotals::default()
         };
-        assert_eq!((line.cpu(), line.run_queue()), (Nanos(100), Nanos(400)));
+        assert_eq!((line.cpu(), line.run_queue()), (Nanos(100), Nanos(1_035)));
         assert_eq!(EventTotals::default().cpu(), Nanos::ZERO);
+        assert_eq!(EventTotals::default().run_queue(), Nanos::ZERO);
+    }
+
+    /// When every wait is sampled, as in a simulated world, nothing is an estimate, short or long.
+    #[test]
+    fn with_every_wait_sampled_the_figures_are_exact() {
+        let r = Recorder::open("s", SessionKind::Background, Timestamp::ZERO, Sampling::EveryWait);
+        let at = |us: u64| Timestamp::from_nanos(us * 1_000);
+        for (from, to, cpu, run_queue) in [(0, 5, 3, 1), (10, 400, 7, 380), (500, 900, 11, 0)] {
+            assert!(r.sample_due());
+            let open = r.begin(WaitEvent::LogFileSync, [0; 3], || at(from)).expect("on");
+            let waited = r.end(open, at(to), false);
+            let inside = ThreadTimes {
+                cpu: Nanos::from_micros(cpu),
+                run_queue: Nanos::from_micros(run_queue),
+            };
+            r.sampled(WaitEvent::LogFileSync, waited, inside, Nanos::ZERO, at(to));
+        }
+        let totals = r.account().totals();
+        let line = totals.event(WaitEvent::LogFileSync);
+        assert_eq!((line.cpu(), line.run_queue()), (Nanos::from_micros(21), Nanos::from_micros(381)));
+        assert_eq!((line.sampled_count, line.sampled_weight), (3, 3));
     }
 }

@@ -151,6 +151,10 @@ impl Port for LinuxPort {
         ThreadTimes { cpu, run_queue: schedstat::run_queue_of_self() }
     }
 
+    fn run_queue_after_wait(&self) -> Nanos {
+        schedstat::run_queue_of_self()
+    }
+
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error> {
         threads::set_priority(thread, priority)
     }
