@@ -67,8 +67,12 @@ pub trait Port: Send + Sync {
     fn times_before_wait(&self) -> ThreadTimes;
     /// The same just after: the CPU clock is read first.
     fn times_after_wait(&self) -> ThreadTimes;
-    /// The calling thread's run-queue time so far, right after a wait.
-    fn run_queue_after_wait(&self) -> Nanos {
+    /// The calling thread's CPU time so far.
+    fn own_cpu(&self) -> Nanos {
+        self.times_after_wait().cpu
+    }
+    /// The calling thread's run-queue time so far.
+    fn own_run_queue(&self) -> Nanos {
         self.times_after_wait().run_queue
     }
     /// Sets a thread's priority.

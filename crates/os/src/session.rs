@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use waits::{
-    Account, LONG_WAIT, Nanos, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount, Timestamp, Totals,
-    WaitEvent, WaitSink,
+    Account, LONG_WAIT, Nanos, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount,
+    Timestamp, Totals, WaitEvent, WaitSink,
 };
 
 use crate::{Clock, Cost, Error, Os, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread};
@@ -21,8 +21,6 @@ pub struct Session {
     thread: ThreadId,
     /// The thread's clocks when the session began: the thread may be older than the session.
     times_at_start: ThreadTimes,
-    /// What two readings of the thread's clocks, back to back, show: taken off every sample.
-    sample_overhead: Nanos,
     /// When the run-queue clock was read last, and what it showed.
     run_queue_seen: Cell<(Timestamp, Nanos)>,
     pause: WaitWord,
@@ -53,7 +51,6 @@ impl Session {
             thread,
             times_at_start,
             run_queue_seen: Cell::new((started, times_at_start.run_queue)),
-            sample_overhead: sample_overhead(port, os),
             pause: WaitWord::new(os, 0),
             os: os.clone(),
         }
@@ -165,7 +162,7 @@ impl Session {
     /// Run-queue delay since the clock was read last.
     #[cold]
     fn run_queue_since_seen(&self) -> Nanos {
-        let now = self.os.port().run_queue_after_wait();
+        let now = self.os.port().own_run_queue();
         let (_, before) = self.run_queue_seen.replace((self.clock.now(), now));
         Nanos(now.0.saturating_sub(before.0))
     }
@@ -175,19 +172,6 @@ impl Session {
         let (now, times, totals) = self.reading();
         TimeAccount::close(now.since(start.0), times.since(start.1), &totals.since(&start.2))
     }
-}
-
-/// The CPU time that lies between two readings with nothing in between: the least of a few.
-fn sample_overhead(port: &dyn crate::Port, os: &Os) -> Nanos {
-    if os.clock().is_virtual() {
-        return Nanos::ZERO;
-    }
-    let between = (0..5).map(|_| {
-        let before = port.times_before_wait();
-        let _ = (os.now(), os.now(), os.now());
-        port.times_after_wait().since(before).cpu
-    });
-    between.min().unwrap_or(Nanos::ZERO)
 }
 
 impl Drop for Session {
@@ -227,7 +211,7 @@ impl<'s> Waiting<'s> {
             let elapsed = session.recorder.end(open, session.clock.now(), timed_out);
             if elapsed >= LONG_WAIT {
                 let run_queue = session.run_queue_since_seen().min(elapsed);
-                session.recorder.long_wait(self.event, elapsed, run_queue);
+                session.recorder.long_wait(self.event, run_queue);
             }
         }
         result
@@ -238,20 +222,31 @@ impl<'s> Waiting<'s> {
     #[cold]
     fn around_sampled<R>(self, block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool)) -> R {
         let session = self.session;
-        let port = session.os.port();
-        let asked = session.clock.now();
-        let before = port.times_before_wait();
-        let open = session.recorder.begin(self.event, self.p, || session.clock.now());
-        let began = session.clock.now();
+        let (port, now) = (session.os.port(), || session.clock.now());
+        let asked = now();
+        let run_queue = port.own_run_queue();
+        let before_reading = now();
+        let cpu = port.own_cpu();
+        let began = now();
+        let open = session.recorder.begin(self.event, self.p, || began);
         let (result, timed_out) = block(session, self.event);
         if let Some(open) = open {
-            let ended = session.clock.now();
+            let ended = now();
+            let cpu_after = port.own_cpu();
+            let after_reading = now();
             let elapsed = session.recorder.end(open, ended, timed_out);
-            let after = port.times_after_wait();
-            let mut inside = after.since(before);
-            inside.cpu.0 = inside.cpu.0.saturating_sub(session.sample_overhead.0);
-            let now = session.clock.now();
-            session.run_queue_seen.set((now, after.run_queue));
+            let run_queue_after = port.own_run_queue();
+            let now = now();
+            session.run_queue_seen.set((now, run_queue_after));
+            // The CPU clock is looked at in the middle of a reading: of the two readings, half lies
+            // between the looks but outside the wait. After a sleep that is microseconds, for then
+            // the way to the clock isn't in the processor's caches.
+            let readings = began.since(before_reading).0 + after_reading.since(ended).0;
+            let between = cpu_after.0.saturating_sub(cpu.0);
+            let inside = ThreadTimes {
+                cpu: Nanos(between.saturating_sub(readings / 2)),
+                run_queue: Nanos(run_queue_after.0.saturating_sub(run_queue.0)),
+            };
             let cost = Nanos(began.since(asked).0 + now.since(ended).0);
             session.recorder.sampled(self.event, elapsed, inside, cost, now);
         }

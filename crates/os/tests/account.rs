@@ -132,13 +132,24 @@ fn burn(turns: u64) {
     }
 }
 
+/// Time that the hypervisor took from this machine's CPUs, all together, so far.
+fn stolen() -> Nanos {
+    let stat = std::fs::read_to_string("/proc/stat").expect("Linux");
+    let steal = stat.lines().next().and_then(|line| line.split_whitespace().nth(8));
+    let ticks: u64 = steal.expect("the eighth column").parse().expect("a number");
+    Nanos::from_millis(ticks * 10)
+}
+
 /// `step`, over and over, for the length of an account; returns it closed.
 fn accounted(session: &Session, mut step: impl FnMut()) -> TimeAccount {
+    let stolen_before = stolen();
     let reading = session.reading();
     while session.now().since(reading.0) < LENGTH {
         step();
     }
-    session.time_account_since(&reading)
+    let account = session.time_account_since(&reading);
+    println!("stolen {}", Nanos(stolen().0 - stolen_before.0));
+    account
 }
 
 fn show(name: &str, account: &TimeAccount) {

@@ -97,7 +97,7 @@ fn a_wait_of_50_ms_is_one_wait_of_50_ms() {
             assert_eq!(word.wait(0, Some(Nanos::from_millis(50)), waiting), Woken::TimedOut);
             let totals = session.account().totals();
             let line = totals.event(EVENT);
-            assert_eq!((line.count, line.timeouts, line.sampled_count), (1, 1, 1));
+            assert_eq!((line.count, line.timeouts, line.sampled_count()), (1, 1, 1));
             assert!((49..75).contains(&(line.total.as_micros() / 1_000)), "{}", line.total);
             assert_eq!(line.max, line.total);
             assert_eq!(line.histogram[bucket_of(line.total.0)], 1);

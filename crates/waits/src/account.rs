@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::cell::Cell64;
-use crate::histogram::HISTOGRAM_BUCKETS;
+use crate::histogram::{HISTOGRAM_BUCKETS, STRATA};
 use crate::{Level, Nanos, Statistic, Timestamp, Totals, WaitEvent};
 
 /// Who a session works for.
@@ -25,15 +25,17 @@ pub(crate) struct EventCells {
     pub(crate) total_ns: Cell64,
     pub(crate) max_ns: Cell64,
     pub(crate) timeouts: Cell64,
-    pub(crate) sampled_count: Cell64,
-    /// This and the two sums of samples below it count each sample as often as its weight.
-    pub(crate) sampled_weight: Cell64,
-    pub(crate) sampled_cpu_ns: Cell64,
-    pub(crate) sampled_short_ns: Cell64,
-    pub(crate) sampled_short_run_queue_ns: Cell64,
-    pub(crate) long_ns: Cell64,
     pub(crate) long_run_queue_ns: Cell64,
+    pub(crate) strata: [StratumCells; STRATA],
     pub(crate) histogram: [Cell64; HISTOGRAM_BUCKETS],
+}
+
+/// The samples of one event and one stratum of lengths.
+#[derive(Debug, Default)]
+pub(crate) struct StratumCells {
+    pub(crate) sampled_count: Cell64,
+    pub(crate) sampled_cpu_ns: Cell64,
+    pub(crate) sampled_run_queue_ns: Cell64,
 }
 
 /// One session's books. Shared between the session that writes and the views that read.

@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::histogram::bucket_of;
+use crate::histogram::{bucket_of, stratum_of};
 use crate::sampler::{LONG_WAIT, Sampler};
 use crate::{
     Account, Level, Nanos, Sampling, SessionKind, Statistic, ThreadTimes, Timestamp, WaitEvent,
@@ -148,25 +148,20 @@ impl Recorder {
         now: Timestamp,
     ) {
         let cells = &self.account.events[event as usize];
-        let weight = u64::from(self.sampler.weight());
-        cells.sampled_count.add(1);
-        cells.sampled_weight.add(weight);
-        cells.sampled_cpu_ns.add(inside.cpu.0 * weight);
+        let stratum = &cells.strata[stratum_of(bucket_of(elapsed.0))];
+        stratum.sampled_count.add(1);
+        stratum.sampled_cpu_ns.add(inside.cpu.0);
+        stratum.sampled_run_queue_ns.add(inside.run_queue.0);
         if elapsed >= LONG_WAIT {
-            self.long_wait(event, elapsed, inside.run_queue);
-        } else {
-            cells.sampled_short_ns.add(elapsed.0 * weight);
-            cells.sampled_short_run_queue_ns.add(inside.run_queue.0 * weight);
+            self.long_wait(event, inside.run_queue);
         }
         self.sampler.sampled(now, cost);
     }
 
     /// Files the run-queue delay of a wait of [`LONG_WAIT`] or more that was not sampled. Told of
     /// every one of them.
-    pub fn long_wait(&self, event: WaitEvent, elapsed: Nanos, run_queue: Nanos) {
-        let cells = &self.account.events[event as usize];
-        cells.long_ns.add(elapsed.0);
-        cells.long_run_queue_ns.add(run_queue.0);
+    pub fn long_wait(&self, event: WaitEvent, run_queue: Nanos) {
+        self.account.events[event as usize].long_run_queue_ns.add(run_queue.0);
     }
 
     /// Raises a statistic.

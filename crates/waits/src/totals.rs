@@ -3,7 +3,7 @@
 //! A system total is the sum over the live sessions plus what ended sessions left behind. A report
 //! over an interval is the difference of two readings.
 
-use crate::histogram::HISTOGRAM_BUCKETS;
+use crate::histogram::{HISTOGRAM_BUCKETS, SHORT_STRATA, STRATA, stratum_of};
 use crate::{Account, Nanos, Statistic, WaitEvent};
 
 /// What was waited for one event.
@@ -19,37 +19,57 @@ pub struct EventTotals {
     pub timeouts: u64,
     /// Waits by length; bounds by [`bucket_upper_bound_us`](crate::bucket_upper_bound_us).
     pub histogram: [u64; HISTOGRAM_BUCKETS],
+    /// Run-queue delay inside all waits of [`LONG_WAIT`](crate::LONG_WAIT) or more.
+    pub long_run_queue: Nanos,
+    /// The sampled waits, by length.
+    pub strata: [Stratum; STRATA],
+}
+
+/// The sampled waits of one stratum of lengths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stratum {
     /// How many were sampled.
     pub sampled_count: u64,
-    /// How many waits the sampled ones stand for. In the three sums below, too, each sample counts
-    /// as often as the waits that it stands for.
-    pub sampled_weight: u64,
-    /// CPU inside the sampled ones.
+    /// CPU inside them.
     pub sampled_cpu: Nanos,
-    /// The time of the sampled ones under [`LONG_WAIT`](crate::LONG_WAIT), by the wall.
-    pub sampled_short: Nanos,
-    /// Run-queue delay inside these.
-    pub sampled_short_run_queue: Nanos,
-    /// The time of all waits of [`LONG_WAIT`](crate::LONG_WAIT) or more, by the wall.
-    pub long: Nanos,
-    /// Run-queue delay inside these.
-    pub long_run_queue: Nanos,
+    /// Run-queue delay inside them.
+    pub sampled_run_queue: Nanos,
 }
 
 impl EventTotals {
-    /// CPU inside all of these waits. A system call's CPU goes with its count, so the sampled sum
-    /// is scaled by count; exact when every wait was sampled.
+    /// CPU inside all of these waits, estimated: the samples of each stratum stand for its waits.
+    /// Exact when every wait was sampled.
     pub fn cpu(&self) -> Nanos {
-        scaled(self.sampled_cpu.0, self.count, self.sampled_weight)
+        self.estimated(STRATA, |stratum| stratum.sampled_cpu)
     }
 
-    /// Run-queue delay inside all of these waits. That of the long ones is known. In the short ones
-    /// delay goes with length (a wait is often long because of it), so the sampled sum is scaled by
-    /// time; exact when all were sampled.
+    /// Run-queue delay inside all of these waits. That of the long ones is known, that of the short
+    /// ones estimated as CPU is.
     pub fn run_queue(&self) -> Nanos {
-        let short = self.total.0.saturating_sub(self.long.0);
-        let inside = scaled(self.sampled_short_run_queue.0, short, self.sampled_short.0);
-        Nanos(self.long_run_queue.0 + inside.0)
+        let short = self.estimated(SHORT_STRATA, |stratum| stratum.sampled_run_queue);
+        Nanos(self.long_run_queue.0 + short.0)
+    }
+
+    /// How many were sampled.
+    pub fn sampled_count(&self) -> u64 {
+        self.strata.iter().map(|stratum| stratum.sampled_count).sum()
+    }
+
+    /// The sum over the first strata. For one without a sample the others stand in.
+    fn estimated(&self, strata: usize, part: fn(&Stratum) -> Nanos) -> Nanos {
+        let mut counts = [0; STRATA];
+        for (bucket, count) in self.histogram.iter().enumerate() {
+            counts[stratum_of(bucket)] += count;
+        }
+        let all = self.strata[..strata].iter();
+        let (sum, samples) = all.fold((0, 0), |(sum, n), s| (sum + part(s).0, n + s.sampled_count));
+        let estimates = self.strata[..strata].iter().zip(counts).map(|(stratum, count)| {
+            match stratum.sampled_count {
+                0 => scaled(sum, count, samples),
+                n => scaled(part(stratum).0, count, n),
+            }
+        });
+        Nanos(estimates.sum())
     }
 
     fn combine(&mut self, other: &EventTotals, op: fn(u64, u64) -> u64) {
@@ -59,23 +79,21 @@ impl EventTotals {
         for (mine, theirs) in self.histogram.iter_mut().zip(other.histogram) {
             *mine = op(*mine, theirs);
         }
-        self.sampled_count = op(self.sampled_count, other.sampled_count);
-        self.sampled_weight = op(self.sampled_weight, other.sampled_weight);
-        let op = |mine: &mut Nanos, theirs: Nanos| mine.0 = op(mine.0, theirs.0);
-        op(&mut self.sampled_cpu, other.sampled_cpu);
-        op(&mut self.sampled_short, other.sampled_short);
-        op(&mut self.sampled_short_run_queue, other.sampled_short_run_queue);
-        op(&mut self.long, other.long);
-        op(&mut self.long_run_queue, other.long_run_queue);
+        self.long_run_queue.0 = op(self.long_run_queue.0, other.long_run_queue.0);
+        for (mine, theirs) in self.strata.iter_mut().zip(other.strata) {
+            mine.sampled_count = op(mine.sampled_count, theirs.sampled_count);
+            mine.sampled_cpu.0 = op(mine.sampled_cpu.0, theirs.sampled_cpu.0);
+            mine.sampled_run_queue.0 = op(mine.sampled_run_queue.0, theirs.sampled_run_queue.0);
+        }
     }
 }
 
-fn scaled(sampled: u64, whole: u64, part: u64) -> Nanos {
+fn scaled(sampled: u64, whole: u64, part: u64) -> u64 {
     if part == 0 {
-        return Nanos::ZERO;
+        return 0;
     }
     let scaled = u128::from(sampled) * u128::from(whole) / u128::from(part);
-    Nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
+    u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 /// Everything waited for and counted, by one session or by many.
@@ -141,13 +159,12 @@ impl Totals {
                 max: Nanos(cells.max_ns.get()),
                 timeouts: cells.timeouts.get(),
                 histogram: std::array::from_fn(|i| cells.histogram[i].get()),
-                sampled_count: cells.sampled_count.get(),
-                sampled_weight: cells.sampled_weight.get(),
-                sampled_cpu: Nanos(cells.sampled_cpu_ns.get()),
-                sampled_short: Nanos(cells.sampled_short_ns.get()),
-                sampled_short_run_queue: Nanos(cells.sampled_short_run_queue_ns.get()),
-                long: Nanos(cells.long_ns.get()),
                 long_run_queue: Nanos(cells.long_run_queue_ns.get()),
+                strata: std::array::from_fn(|i| Stratum {
+                    sampled_count: cells.strata[i].sampled_count.get(),
+                    sampled_cpu: Nanos(cells.strata[i].sampled_cpu_ns.get()),
+                    sampled_run_queue: Nanos(cells.strata[i].sampled_run_queue_ns.get()),
+                }),
             };
             mine.combine(&read, u64::wrapping_add);
             mine.max = mine.max.max(read.max);
@@ -194,23 +211,26 @@ mod tests {
         assert_eq!(line.histogram[0], 2);
     }
 
-    /// With half of the waits sampled, CPU scales with count and the run-queue delay of short waits
-    /// with their time; that of long ones is known and isn't scaled.
+    /// Short waits cost little CPU and long ones much: the samples of each stand for their own kind,
+    /// in whatever proportion they were drawn. The run-queue delay of long ones is known.
     #[test]
-    fn samples_are_scaled_to_the_whole() {
-        let line = EventTotals {
-            count: 10,
-            total: Nanos(4_000_000),
-            sampled_count: 3,
-            sampled_weight: 5,
-            sampled_cpu: Nanos(50),
-            sampled_short: Nanos(100_000),
-            sampled_short_run_queue: Nanos(7),
-            long: Nanos(3_500_000),
-            long_run_queue: Nanos(1_000),
-            ..EventTotals::default()
+    fn samples_stand_for_waits_of_their_own_length() {
+        let mut line = EventTotals { count: 1_010, ..EventTotals::default() };
+        // A thousand waits under 2 us, of which two sampled; ten of 600 us, of which five.
+        (line.histogram[1], line.histogram[10]) = (1_000, 10);
+        let sample = |sampled_count, cpu, run_queue| Stratum {
+            sampled_count,
+            sampled_cpu: Nanos(cpu),
+            sampled_run_queue: Nanos(run_queue),
         };
-        assert_eq!((line.cpu(), line.run_queue()), (Nanos(100), Nanos(1_035)));
+        (line.strata[0], line.strata[5]) = (sample(2, 3_000, 10), sample(5, 100_000, 7_777));
+        line.long_run_queue = Nanos(1_000);
+        assert_eq!(line.cpu(), Nanos(1_000 * 1_500 + 10 * 20_000));
+        assert_eq!(line.run_queue(), Nanos(1_000 + 1_000 * 5));
+        assert_eq!(line.sampled_count(), 7);
+        // Three waits of a length that no sample had: the mean of all samples stands in.
+        line.histogram[4] = 3;
+        assert_eq!(line.cpu(), Nanos(1_000 * 1_500 + 10 * 20_000 + 3 * 103_000 / 7));
         assert_eq!(EventTotals::default().cpu(), Nanos::ZERO);
         assert_eq!(EventTotals::default().run_queue(), Nanos::ZERO);
     }
@@ -232,7 +252,10 @@ mod tests {
         }
         let totals = r.account().totals();
         let line = totals.event(WaitEvent::LogFileSync);
-        assert_eq!((line.cpu(), line.run_queue()), (Nanos::from_micros(21), Nanos::from_micros(381)));
-        assert_eq!((line.sampled_count, line.sampled_weight), (3, 3));
+        assert_eq!(
+            (line.cpu(), line.run_queue()),
+            (Nanos::from_micros(21), Nanos::from_micros(381))
+        );
+        assert_eq!(line.sampled_count(), 3);
     }
 }

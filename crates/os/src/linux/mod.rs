@@ -151,7 +151,11 @@ impl Port for LinuxPort {
         ThreadTimes { cpu, run_queue: schedstat::run_queue_of_self() }
     }
 
-    fn run_queue_after_wait(&self) -> Nanos {
+    fn own_cpu(&self) -> Nanos {
+        schedstat::cpu_of_self()
+    }
+
+    fn own_run_queue(&self) -> Nanos {
         schedstat::run_queue_of_self()
     }
 
