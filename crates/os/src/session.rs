@@ -238,18 +238,29 @@ impl<'s> Waiting<'s> {
             let run_queue_after = port.own_run_queue();
             let now = now();
             session.run_queue_seen.set((now, run_queue_after));
-            // The CPU clock is looked at in the middle of a reading: of the two readings, half lies
-            // between the looks but outside the wait. After a sleep that is microseconds, for then
-            // the way to the clock isn't in the processor's caches.
-            let readings = began.since(before_reading).0 + after_reading.since(ended).0;
-            let between = cpu_after.0.saturating_sub(cpu.0);
+            let readings = (began.since(before_reading), after_reading.since(ended));
             let inside = ThreadTimes {
-                cpu: Nanos(between.saturating_sub(readings / 2)),
+                cpu: Nanos(cpu_after.0.saturating_sub(cpu.0)),
                 run_queue: Nanos(run_queue_after.0.saturating_sub(run_queue.0)),
             };
+            let inside = if session.simulated { inside } else { within(elapsed, inside, readings) };
             let cost = Nanos(began.since(asked).0 + now.since(ended).0);
             session.recorder.sampled(self.event, elapsed, inside, cost, now);
         }
         result
     }
+}
+
+/// What two looks at the thread's clocks say of the wait between them, without what lies between the
+/// looks but outside the wait: the end of the first reading and the beginning of the second. A
+/// reading takes 0.3 us, and several after a sleep or when the way to the clock isn't in the
+/// processor's caches. Where in it the look is was measured, on sleeps and on direct reads: the
+/// first is late, for its way there is the cold part; the second is in the middle.
+fn within(elapsed: Nanos, inside: ThreadTimes, readings: (Nanos, Nanos)) -> ThreadTimes {
+    /// Beyond that something else came between.
+    const READING_MAX: Nanos = Nanos::from_micros(4);
+    let outside = readings.0.min(READING_MAX).0 / 4 + readings.1.min(READING_MAX).0 / 2;
+    let run_queue = inside.run_queue.min(elapsed);
+    let cpu = Nanos(inside.cpu.0.saturating_sub(outside).min(elapsed.0 - run_queue.0));
+    ThreadTimes { cpu, run_queue }
 }

@@ -22,7 +22,6 @@ pub enum SessionKind {
 #[derive(Debug, Default)]
 pub(crate) struct EventCells {
     pub(crate) count: Cell64,
-    pub(crate) total_ns: Cell64,
     pub(crate) max_ns: Cell64,
     pub(crate) timeouts: Cell64,
     pub(crate) long_run_queue_ns: Cell64,
@@ -30,10 +29,12 @@ pub(crate) struct EventCells {
     pub(crate) histogram: [Cell64; HISTOGRAM_BUCKETS],
 }
 
-/// The samples of one event and one stratum of lengths.
+/// The waits of one event and one stratum of lengths.
 #[derive(Debug, Default)]
 pub(crate) struct StratumCells {
+    pub(crate) total_ns: Cell64,
     pub(crate) sampled_count: Cell64,
+    pub(crate) sampled_ns: Cell64,
     pub(crate) sampled_cpu_ns: Cell64,
     pub(crate) sampled_run_queue_ns: Cell64,
 }
@@ -136,6 +137,7 @@ impl Account {
 
     /// Time spent in waits so far, by the wall.
     pub fn waited(&self) -> Nanos {
-        Nanos(self.events.iter().map(|cells| cells.total_ns.get()).sum())
+        let strata = self.events.iter().flat_map(|cells| &cells.strata);
+        Nanos(strata.map(|stratum| stratum.total_ns.get()).sum())
     }
 }

@@ -117,9 +117,10 @@ impl Recorder {
         let elapsed = now.since(open.started);
         let cells = &self.account.events[open.event as usize];
         cells.count.add(1);
-        cells.total_ns.add(elapsed.0);
         cells.max_ns.raise_to(elapsed.0);
-        cells.histogram[bucket_of(elapsed.0)].add(1);
+        let bucket = bucket_of(elapsed.0);
+        cells.histogram[bucket].add(1);
+        cells.strata[stratum_of(bucket)].total_ns.add(elapsed.0);
         if timed_out {
             cells.timeouts.add(1);
         }
@@ -150,6 +151,7 @@ impl Recorder {
         let cells = &self.account.events[event as usize];
         let stratum = &cells.strata[stratum_of(bucket_of(elapsed.0))];
         stratum.sampled_count.add(1);
+        stratum.sampled_ns.add(elapsed.0);
         stratum.sampled_cpu_ns.add(inside.cpu.0);
         stratum.sampled_run_queue_ns.add(inside.run_queue.0);
         if elapsed >= LONG_WAIT {

@@ -21,23 +21,28 @@ pub struct EventTotals {
     pub histogram: [u64; HISTOGRAM_BUCKETS],
     /// Run-queue delay inside all waits of [`LONG_WAIT`](crate::LONG_WAIT) or more.
     pub long_run_queue: Nanos,
-    /// The sampled waits, by length.
+    /// The waits by length, coarser than the histogram, and the samples that stand for them.
     pub strata: [Stratum; STRATA],
 }
 
-/// The sampled waits of one stratum of lengths.
+/// The waits of one event and one stratum of lengths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stratum {
+    /// Their time, by the wall.
+    pub total: Nanos,
     /// How many were sampled.
     pub sampled_count: u64,
-    /// CPU inside them.
+    /// The sampled ones' time, by the wall.
+    pub sampled: Nanos,
+    /// CPU inside the sampled ones.
     pub sampled_cpu: Nanos,
-    /// Run-queue delay inside them.
+    /// Run-queue delay inside the sampled ones.
     pub sampled_run_queue: Nanos,
 }
 
 impl EventTotals {
-    /// CPU inside all of these waits, estimated: the samples of each stratum stand for its waits.
+    /// CPU inside all of these waits, estimated: the samples of each stratum stand for its waits, in
+    /// proportion to time, for a sampled wait that is all CPU is also a little longer than others.
     /// Exact when every wait was sampled.
     pub fn cpu(&self) -> Nanos {
         self.estimated(STRATA, |stratum| stratum.sampled_cpu)
@@ -55,18 +60,20 @@ impl EventTotals {
         self.strata.iter().map(|stratum| stratum.sampled_count).sum()
     }
 
-    /// The sum over the first strata. For one without a sample the others stand in.
+    /// The sum over the first strata. For one without a sample the mean of all samples stands in.
     fn estimated(&self, strata: usize, part: fn(&Stratum) -> Nanos) -> Nanos {
         let mut counts = [0; STRATA];
         for (bucket, count) in self.histogram.iter().enumerate() {
             counts[stratum_of(bucket)] += count;
         }
-        let all = self.strata[..strata].iter();
-        let (sum, samples) = all.fold((0, 0), |(sum, n), s| (sum + part(s).0, n + s.sampled_count));
-        let estimates = self.strata[..strata].iter().zip(counts).map(|(stratum, count)| {
-            match stratum.sampled_count {
-                0 => scaled(sum, count, samples),
-                n => scaled(part(stratum).0, count, n),
+        let strata = &self.strata[..strata];
+        let sum = strata.iter().map(|stratum| part(stratum).0).sum();
+        let samples = strata.iter().map(|stratum| stratum.sampled_count).sum();
+        let estimates = strata.iter().zip(counts).map(|(stratum, count)| {
+            if stratum.sampled_count == 0 {
+                scaled(sum, count, samples)
+            } else {
+                scaled(part(stratum).0, stratum.total.0, stratum.sampled.0)
             }
         });
         Nanos(estimates.sum())
@@ -81,7 +88,9 @@ impl EventTotals {
         }
         self.long_run_queue.0 = op(self.long_run_queue.0, other.long_run_queue.0);
         for (mine, theirs) in self.strata.iter_mut().zip(other.strata) {
+            mine.total.0 = op(mine.total.0, theirs.total.0);
             mine.sampled_count = op(mine.sampled_count, theirs.sampled_count);
+            mine.sampled.0 = op(mine.sampled.0, theirs.sampled.0);
             mine.sampled_cpu.0 = op(mine.sampled_cpu.0, theirs.sampled_cpu.0);
             mine.sampled_run_queue.0 = op(mine.sampled_run_queue.0, theirs.sampled_run_queue.0);
         }
@@ -155,13 +164,15 @@ impl Totals {
         for (mine, cells) in self.events.iter_mut().zip(&account.events) {
             let read = EventTotals {
                 count: cells.count.get(),
-                total: Nanos(cells.total_ns.get()),
+                total: Nanos(cells.strata.iter().map(|stratum| stratum.total_ns.get()).sum()),
                 max: Nanos(cells.max_ns.get()),
                 timeouts: cells.timeouts.get(),
                 histogram: std::array::from_fn(|i| cells.histogram[i].get()),
                 long_run_queue: Nanos(cells.long_run_queue_ns.get()),
                 strata: std::array::from_fn(|i| Stratum {
+                    total: Nanos(cells.strata[i].total_ns.get()),
                     sampled_count: cells.strata[i].sampled_count.get(),
+                    sampled: Nanos(cells.strata[i].sampled_ns.get()),
                     sampled_cpu: Nanos(cells.strata[i].sampled_cpu_ns.get()),
                     sampled_run_queue: Nanos(cells.strata[i].sampled_run_queue_ns.get()),
                 }),
@@ -211,26 +222,35 @@ mod tests {
         assert_eq!(line.histogram[0], 2);
     }
 
-    /// Short waits cost little CPU and long ones much: the samples of each stand for their own kind,
-    /// in whatever proportion they were drawn. The run-queue delay of long ones is known.
+    /// Short waits are all CPU and long ones little of it: the samples of each stand for their own
+    /// kind, in whatever proportion they were drawn. The run-queue delay of long ones is known.
     #[test]
     fn samples_stand_for_waits_of_their_own_length() {
         let mut line = EventTotals { count: 1_010, ..EventTotals::default() };
-        // A thousand waits under 2 us, of which two sampled; ten of 600 us, of which five.
+        // A thousand waits of 1.5 us, of which two sampled; ten of 600 us, of which five.
         (line.histogram[1], line.histogram[10]) = (1_000, 10);
-        let sample = |sampled_count, cpu, run_queue| Stratum {
-            sampled_count,
-            sampled_cpu: Nanos(cpu),
-            sampled_run_queue: Nanos(run_queue),
+        line.strata[0] = Stratum {
+            total: Nanos(1_500_000),
+            sampled_count: 2,
+            sampled: Nanos(3_200),
+            sampled_cpu: Nanos(3_200),
+            sampled_run_queue: Nanos(32),
         };
-        (line.strata[0], line.strata[5]) = (sample(2, 3_000, 10), sample(5, 100_000, 7_777));
+        line.strata[5] = Stratum {
+            total: Nanos(6_000_000),
+            sampled_count: 5,
+            sampled: Nanos(3_000_000),
+            sampled_cpu: Nanos(100_000),
+            sampled_run_queue: Nanos(777),
+        };
         line.long_run_queue = Nanos(1_000);
-        assert_eq!(line.cpu(), Nanos(1_000 * 1_500 + 10 * 20_000));
-        assert_eq!(line.run_queue(), Nanos(1_000 + 1_000 * 5));
+        assert_eq!(line.cpu(), Nanos(1_500_000 + 200_000));
+        assert_eq!(line.run_queue(), Nanos(1_000 + 15_000));
         assert_eq!(line.sampled_count(), 7);
         // Three waits of a length that no sample had: the mean of all samples stands in.
         line.histogram[4] = 3;
-        assert_eq!(line.cpu(), Nanos(1_000 * 1_500 + 10 * 20_000 + 3 * 103_000 / 7));
+        line.strata[2].total = Nanos(40_000);
+        assert_eq!(line.cpu(), Nanos(1_700_000 + 3 * 103_200 / 7));
         assert_eq!(EventTotals::default().cpu(), Nanos::ZERO);
         assert_eq!(EventTotals::default().run_queue(), Nanos::ZERO);
     }
