@@ -259,7 +259,7 @@ impl<'s> Waiting<'s> {
 fn within(elapsed: Nanos, inside: ThreadTimes, readings: (Nanos, Nanos)) -> ThreadTimes {
     /// Beyond that something else came between.
     const READING_MAX: Nanos = Nanos::from_micros(4);
-    let outside = readings.0.min(READING_MAX).0 / 4 + readings.1.min(READING_MAX).0 / 2;
+    let outside = readings.0.min(READING_MAX).0 / 3 + readings.1.min(READING_MAX).0 / 2;
     let run_queue = inside.run_queue.min(elapsed);
     let cpu = Nanos(inside.cpu.0.saturating_sub(outside).min(elapsed.0 - run_queue.0));
     ThreadTimes { cpu, run_queue }
