@@ -156,15 +156,15 @@ impl Session {
             return now;
         }
         let _ = self.run_queue_since_seen();
-        self.clock.now()
+        self.run_queue_seen.get().0
     }
 
     /// Run-queue delay since the clock was read last.
     #[cold]
     fn run_queue_since_seen(&self) -> Nanos {
-        let now = self.os.port().own_run_queue();
-        let (_, before) = self.run_queue_seen.replace((self.clock.now(), now));
-        Nanos(now.0.saturating_sub(before.0))
+        let run_queue = self.os.port().own_run_queue();
+        let (_, before) = self.run_queue_seen.replace((self.clock.now(), run_queue));
+        Nanos(run_queue.0.saturating_sub(before.0))
     }
 
     /// Closes the books over the time since `start`. Called at call boundaries, not inside a wait.

@@ -17,10 +17,11 @@ use common::{BUFFERED, DIRECT, Scratch, session, world};
 use os::{File, IoBuf, Session, ThreadHandle, ThreadSpec, WaitWord};
 use waits::{Nanos, TimeAccount, WaitEvent};
 
-/// The interval that is accounted for.
-const LENGTH: Nanos = Nanos::from_millis(3_000);
-/// The rule (elapsed has a name but for this much).
+/// Everything but this much has a name.
 const UNACCOUNTED_MAX: f64 = 0.01;
+/// That is asked of ten seconds, for what lies inside waits is estimated from samples; but mostly
+/// it is so after three, and then the test is over.
+const LENGTHS: [Nanos; 3] = [Nanos::from_secs(3), Nanos::from_secs(6), Nanos::from_secs(10)];
 
 /// One account at a time: two tests side by side would be each other's competition.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -140,22 +141,34 @@ fn stolen() -> Nanos {
     Nanos::from_millis(ticks * 10)
 }
 
-/// `step`, over and over, for the length of an account; returns it closed.
-fn accounted(session: &Session, mut step: impl FnMut()) -> TimeAccount {
+/// `step`, over and over, until the account closes with a share of the time unaccounted that is
+/// `expected`, give or take what is allowed. What a hypervisor takes is neither CPU nor run queue
+/// to the kernel, and has no name here: it is allowed for.
+fn closes(name: &str, expected: f64, session: &Session, mut step: impl FnMut()) -> TimeAccount {
     let stolen_before = stolen();
     let reading = session.reading();
-    while session.now().since(reading.0) < LENGTH {
-        step();
+    let mut last = None;
+    for length in LENGTHS {
+        while session.now().since(reading.0) < length {
+            step();
+        }
+        let account = session.time_account_since(&reading);
+        let stolen = Nanos(stolen().0 - stolen_before.0);
+        show(name, &account, stolen);
+        let allowed = UNACCOUNTED_MAX + stolen.0 as f64 / account.elapsed.0 as f64;
+        let share = account.unaccounted_ns as f64 / account.elapsed.0 as f64;
+        if (share - expected).abs() < allowed {
+            return account;
+        }
+        last = Some((share, account));
     }
-    let account = session.time_account_since(&reading);
-    println!("stolen {}", Nanos(stolen().0 - stolen_before.0));
-    account
+    panic!("{name}: doesn't close: {last:?}");
 }
 
-fn show(name: &str, account: &TimeAccount) {
+fn show(name: &str, account: &TimeAccount, stolen: Nanos) {
     let share = |ns: i64| ns as f64 / account.elapsed.0 as f64 * 100.0;
     println!(
-        "{name}: elapsed {}, CPU {:.2} %, run queue {:.2} %, unaccounted {:+.3} %",
+        "{name}: elapsed {}, CPU {:.2} %, run queue {:.2} %, unaccounted {:+.3} %, stolen {stolen}",
         account.elapsed,
         share(account.cpu_ns),
         share(account.run_queue_ns),
@@ -181,10 +194,8 @@ fn the_account_of_a_session_closes() {
     let (os, _) = world();
     let session = session(&os);
     let mut work = Work::new(&scratch, &session);
-    let account = accounted(&session, || work.step(&session));
+    let _ = closes("alone", 0.0, &session, || work.step(&session));
     work.end(&session);
-    show("alone", &account);
-    assert!(account.unaccounted_share() < UNACCOUNTED_MAX, "{account:?}");
 }
 
 /// Three threads want two CPUs beside it: the wait for a CPU is a large part, and has its name.
@@ -206,17 +217,15 @@ fn the_account_closes_on_a_crowded_machine() {
         })
         .collect();
     let mut work = Work::new(&scratch, &session);
-    let account = accounted(&session, || work.step(&session));
+    let account = closes("crowded", 0.0, &session, || work.step(&session));
     work.end(&session);
     stop.store(true, Ordering::Relaxed);
     for one in busy {
         one.join().expect("no panic");
     }
-    show("crowded", &account);
     let in_waits: u64 = account.waits.iter().map(|line| line.of_which_run_queue.0).sum();
     let run_queue = account.run_queue_ns + in_waits as i64;
-    assert!(run_queue as f64 > account.elapsed.0 as f64 * 0.2, "not crowded: {account:?}");
-    assert!(account.unaccounted_share() < UNACCOUNTED_MAX, "{account:?}");
+    assert!(run_queue as f64 > account.elapsed.0 as f64 * 0.05, "not crowded: {account:?}");
 }
 
 /// A sleep that nobody named, 5 % of the time, is 5 % unaccounted.
@@ -228,7 +237,7 @@ fn an_unnamed_sleep_shows_as_unaccounted() {
     let session = session(&os);
     let mut work = Work::new(&scratch, &session);
     let (started, mut slept) = (session.now(), 0);
-    let account = accounted(&session, || {
+    let _ = closes("planted 5 %", 0.05, &session, || {
         work.step(&session);
         if slept * 20 < session.now().since(started).0 {
             let before = session.now();
@@ -237,9 +246,6 @@ fn an_unnamed_sleep_shows_as_unaccounted() {
         }
     });
     work.end(&session);
-    show("planted 5 %", &account);
-    let share = account.unaccounted_ns as f64 / account.elapsed.0 as f64;
-    assert!((0.04..=0.06).contains(&share), "{share}: {account:?}");
 }
 
 /// Nothing but CPU, nothing but waits: both extremes close too.
@@ -248,18 +254,12 @@ fn pure_cpu_and_pure_waiting_close() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let (os, _) = world();
     let session = session(&os);
-    let reading = session.reading();
-    while session.now().since(reading.0) < Nanos::from_millis(500) {
-        burn(1_000);
-    }
-    let account = session.time_account_since(&reading);
-    show("CPU only", &account);
-    assert!(account.unaccounted_share() < UNACCOUNTED_MAX, "{account:?}");
-    let reading = session.reading();
-    while session.now().since(reading.0) < Nanos::from_millis(500) {
-        session.pause(Nanos::from_micros(20), session.waiting(WaitEvent::PlSqlLockTimer));
-    }
-    let account = session.time_account_since(&reading);
-    show("waits only", &account);
-    assert!(account.unaccounted_share() < UNACCOUNTED_MAX, "{account:?}");
+    let account = closes("CPU only", 0.0, &session, || burn(1_000));
+    assert!(account.waits.is_empty());
+    let pause = Nanos::from_micros(20);
+    let account = closes("waits only", 0.0, &session, || {
+        session.pause(pause, session.waiting(WaitEvent::PlSqlLockTimer));
+    });
+    let waited: u64 = account.waits.iter().map(|line| line.total.0).sum();
+    assert!(waited as f64 > 0.9 * account.elapsed.0 as f64);
 }

@@ -26,16 +26,16 @@ pub const STRATA: usize = 8;
 pub(crate) const SHORT_STRATA: usize = 5;
 
 /// The stratum of the waits in `bucket`: whole buckets, so that the histogram tells how many waits
-/// a stratum has. Bounds at 2, 8, 32, 128, 256 us, 1 and 8 ms.
+/// a stratum has. Bounds at 2, 8, 32, 128, 512 us, 2 and 8 ms.
 pub(crate) const fn stratum_of(bucket: usize) -> usize {
     match bucket {
         0..=1 => 0,
         2..=3 => 1,
         4..=5 => 2,
         6..=7 => 3,
-        8 => 4,
-        9..=10 => 5,
-        11..=13 => 6,
+        8..=9 => 4,
+        10..=11 => 5,
+        12..=13 => 6,
         _ => 7,
     }
 }
