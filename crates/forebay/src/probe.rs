@@ -68,7 +68,9 @@ pub(crate) fn run(directory: &Path) -> Result<Found, Error> {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
     let disk = os::linux::disk();
-    let free_bytes = disk.free_bytes(directory)?;
+    let free_bytes = disk
+        .free_bytes(directory)
+        .map_err(|error| error.while_doing(format!("probe {}", directory.display())))?;
     let report = durable_writes(&disk, directory, &session, &ProbeConfig::default())?;
     let pool = IoPool::new(BUFFERS, BUFFER_BYTES)?;
     let config = RingConfig { pool: Some(pool), ..RingConfig::new(RING_DEPTH) };
@@ -149,8 +151,8 @@ impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let clock = &self.clock;
         let drift = match clock.drift_ppm {
-            Some(ppm) => format!("{ppm:.1} ppm off the kernel's"),
-            None => "nothing to compare it with".into(),
+            Some(ppm) => format!("drift {ppm:.1} ppm"),
+            None => "not compared".into(),
         };
         writeln!(
             f,
