@@ -60,6 +60,11 @@ pub fn check_clock(length: Duration) -> ClockCheck {
     tsc::check(length)
 }
 
+/// The thread's number in the kernel, for looking it up with other tools.
+pub fn kernel_thread_id(thread: ThreadId) -> Option<i32> {
+    threads::kernel_id(thread)
+}
+
 /// Whether this kernel tells how long a thread stood in the run queue.
 pub fn tells_run_queue_delay() -> bool {
     schedstat::is_available()
@@ -69,11 +74,6 @@ pub fn tells_run_queue_delay() -> bool {
 /// process with CAP_IPC_LOCK isn't held to it.
 pub fn locked_memory_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Memlock).current
-}
-
-/// The thread's number in the kernel, for looking it up with other tools.
-pub fn kernel_thread_id(thread: ThreadId) -> Option<i32> {
-    threads::kernel_id(thread)
 }
 
 struct LinuxPort {
