@@ -1,5 +1,5 @@
-//! What a user can do wrong, and what a machine can refuse, to the real program: one clear line that
-//! says what failed and what to do, the right exit status, and nothing left behind.
+//! What a user can do wrong, and what a machine can refuse, to the real program: one clear line
+//! that says what failed and what to do, the right exit status, and nothing left behind.
 
 #![allow(
     clippy::disallowed_methods,

@@ -147,8 +147,9 @@ impl Session {
         (self.now(), self.thread_times(), self.account().totals())
     }
 
-    /// The present, to begin a wait with. After a long time without a look at the run-queue clock it
-    /// looks, so that what it shows after a long wait is that wait's and not what came before.
+    /// The present, to begin a wait with. After a long time without a look at the run-queue clock
+    /// it looks, so that what the clock shows after a long wait is that wait's and not what came
+    /// before.
     #[inline]
     fn now_before_wait(&self) -> Timestamp {
         let now = self.clock.now();
@@ -251,8 +252,8 @@ impl<'s> Waiting<'s> {
     }
 }
 
-/// What two looks at the thread's clocks say of the wait between them, without what lies between the
-/// looks but outside the wait: the end of the first reading and the beginning of the second. A
+/// What two looks at the thread's clocks say of the wait between them, without what lies between
+/// the looks but outside the wait: the end of the first reading and the beginning of the second. A
 /// reading takes 0.3 us, and several after a sleep or when the way to the clock isn't in the
 /// processor's caches. Where in it the look is was measured, on sleeps and on direct reads: the
 /// first is late, for its way there is the cold part; the second is in the middle.

@@ -153,7 +153,7 @@ fn levels_are_switched_while_running() {
 }
 
 /// While sessions come and go, no reader ever sees a total shrink, and in the end nothing of any
-/// session is missing (rule W5).
+/// session is missing.
 #[test]
 fn totals_never_shrink_while_sessions_come_and_go() {
     const THREADS: u64 = 200;

@@ -1,18 +1,18 @@
 //! Which waits have the thread's CPU and run-queue clocks read around them.
 //!
-//! Samples alone would be too few. CPU differs a hundredfold between waits of one event, but little
-//! between those of one length; so the samples of each event stand for the waits of their own
-//! stratum of lengths, and how many those are is known. Run-queue delay comes in few and large
-//! pieces: one wait in a thousand stands a time slice in the queue, and whether the samples catch
-//! it moves the account by per cents; so every wait of [`LONG_WAIT`] or more has the run-queue clock
-//! read after it, and samples stand only for the short ones, whose delay is bounded.
-//!
 //! A wait's wall time already holds the CPU that the system call burnt and the time the thread
 //! stood in the run queue after waking, so both must be taken out of the thread's own totals, or
 //! they'd be counted twice. Reading the two clocks takes 2-4 us, too much for every wait. So one
 //! wait in N is sampled, at random distances so as not to fall in step with the load, and N moves
 //! so that sampling costs at most 0.2 % of the session's time. A session with few waits has N = 1
 //! and its account is exact; in the simulator, where reading is free, N is always 1.
+//!
+//! Samples alone would be too few. CPU differs a hundredfold between waits of one event, but little
+//! between those of one length; so the samples of each event stand for the waits of their own
+//! stratum of lengths, and how much time those took is known. Run-queue delay comes in few and
+//! large pieces: one wait in a thousand stands a time slice in the queue, and whether the samples
+//! catch it moves the account by per cents; so every wait of [`LONG_WAIT`] or more has the
+//! run-queue clock read after it, and samples stand only for the short ones, whose delay is bounded.
 
 use std::cell::Cell;
 
@@ -28,9 +28,9 @@ pub enum Sampling {
     Adaptive,
 }
 
-/// A wait this long has the run-queue clock read after it, always; and whatever lies that long
-/// between two readings has one before the next wait. A reading takes 0.5 us, after a sleep 1 us, so
-/// that is at most 0.2 % of the time, and as a rule far less.
+/// A wait this long has the run-queue clock read after it, always; and after so long without a
+/// reading there is one before the next wait. A reading takes 0.5 us, after a sleep 1 us, so that is
+/// at most 0.2 % of the time, and as a rule far less.
 pub const LONG_WAIT: Nanos = Nanos::from_micros(512);
 const _: () = assert!(stratum_of(bucket_of(LONG_WAIT.0 - 1)) == SHORT_STRATA - 1);
 const _: () = assert!(stratum_of(bucket_of(LONG_WAIT.0)) == SHORT_STRATA);

@@ -41,9 +41,9 @@ pub struct Stratum {
 }
 
 impl EventTotals {
-    /// CPU inside all of these waits, estimated: the samples of each stratum stand for its waits, in
-    /// proportion to time, for a sampled wait that is all CPU is also a little longer than others.
-    /// Exact when every wait was sampled.
+    /// CPU inside all of these waits, estimated: the samples of each stratum stand for its waits,
+    /// in proportion to time, for a sampled wait that is all CPU is also a little longer than
+    /// others. Exact when every wait was sampled.
     pub fn cpu(&self) -> Nanos {
         self.estimated(STRATA, |stratum| stratum.sampled_cpu)
     }

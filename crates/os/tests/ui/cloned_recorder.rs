@@ -1,4 +1,4 @@
-//! W1: an account has one writer.
+//! An account has one writer.
 use waits::Recorder;
 
 fn second_hand(recorder: &Recorder) -> Recorder {
