@@ -257,6 +257,11 @@ mod tests {
 
     /// At level trace each ended wait reaches the sink once, with its parameters and end.
     #[test]
+    #[allow(
+        clippy::disallowed_methods,
+        clippy::disallowed_types,
+        reason = "a test of one thread; nothing waits on the channel"
+    )]
     fn level_trace_hands_over_every_wait() {
         struct Sink(std::sync::mpsc::Sender<WaitRecord>);
         impl WaitSink for Sink {

@@ -12,7 +12,8 @@
 //! stratum of lengths, and how much time those took is known. Run-queue delay comes in few and
 //! large pieces: one wait in a thousand stands a time slice in the queue, and whether the samples
 //! catch it moves the account by per cents; so every wait of [`LONG_WAIT`] or more has the
-//! run-queue clock read after it, and samples stand only for the short ones, whose delay is bounded.
+//! run-queue clock read after it, and samples stand only for the short ones, whose delay is
+//! bounded.
 
 use std::cell::Cell;
 
@@ -29,8 +30,8 @@ pub enum Sampling {
 }
 
 /// A wait this long has the run-queue clock read after it, always; and after so long without a
-/// reading there is one before the next wait. A reading takes 0.5 us, after a sleep 1 us, so that is
-/// at most 0.2 % of the time, and as a rule far less.
+/// reading there is one before the next wait. A reading takes 0.5 us, after a sleep 1 us, so that
+/// is at most 0.2 % of the time, and as a rule far less.
 pub const LONG_WAIT: Nanos = Nanos::from_micros(512);
 const _: () = assert!(stratum_of(bucket_of(LONG_WAIT.0 - 1)) == SHORT_STRATA - 1);
 const _: () = assert!(stratum_of(bucket_of(LONG_WAIT.0)) == SHORT_STRATA);
