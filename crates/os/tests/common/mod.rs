@@ -129,7 +129,7 @@ impl FakeFile {
     /// How many bytes of `length` this call moves.
     fn next(&self, kind: IoKind, offset: u64, length: usize) -> io::Result<usize> {
         self.calls.lock().expect("not poisoned").push((kind, offset, length));
-        if offset % self.unit as u64 != 0 || !length.is_multiple_of(self.unit) {
+        if !offset.is_multiple_of(self.unit as u64) || !length.is_multiple_of(self.unit) {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
         match self.script.lock().expect("not poisoned").pop_front().unwrap_or(Outcome::Whole) {
