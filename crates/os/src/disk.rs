@@ -76,6 +76,22 @@ impl Disk {
         Ok(file)
     }
 
+    /// Makes an empty file, opens it in each of these ways, and takes its name away again, so that
+    /// it is gone with its last handle whatever happens to this process. The name exists only
+    /// while these few calls run. One result for each way.
+    pub(crate) fn open_nameless(
+        &self,
+        path: &Path,
+        ways: &[FileOptions],
+        session: &Session,
+    ) -> Result<Vec<Result<File, Error>>, Error> {
+        let plain = FileOptions { direct: false, write_through: false };
+        let _made = self.open_as(path, OpenMode::CreateNew, plain, session)?;
+        let files = ways.iter().map(|options| self.open(path, *options, session)).collect();
+        self.operation("remove", path, session, |event| self.port.remove(path, event))?;
+        Ok(files)
+    }
+
     /// Makes a directory and its own entry durable.
     pub fn create_dir(&self, path: &Path, session: &Session) -> Result<(), Error> {
         self.operation("create directory", path, session, |event| {
@@ -159,7 +175,7 @@ impl Disk {
     }
 }
 
-fn fill(file: &File, length: u64, session: &Session) -> Result<(), Error> {
+pub(crate) fn fill(file: &File, length: u64, session: &Session) -> Result<(), Error> {
     if file.options().direct && !length.is_multiple_of(IO_ALIGNMENT as u64) {
         let what = format!("fill {} with {length} bytes", file.path().display());
         let detail = format!("a file for direct I/O is a multiple of {IO_ALIGNMENT} bytes");

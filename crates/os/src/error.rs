@@ -62,7 +62,7 @@ impl Cause {
             Cause::DirectIoUnsupported => {
                 "set filesystemio_options to none or asynch, or use another file system"
             }
-            Cause::IoUringUnavailable => "I/O slaves do the work instead (disk_asynch_io)",
+            Cause::IoUringUnavailable => "allow io_uring, or use I/O slaves",
             Cause::EndOfFile => "the file is shorter than it should be",
             Cause::Device => "look at the kernel's log and at the device",
             Cause::FailedForGood => "stop, check the device, and open again",

@@ -17,6 +17,10 @@ use crate::{Alignment, Cause, Cost, Error, FileOptions, FilePort, Session, Waiti
 /// How often an I/O is tried again that the kernel refuses "for a moment".
 const TRIES_MAX: u32 = 1_000;
 
+/// How often in a row a direct I/O may stop within the same unit: at the end of a ragged file it
+/// would do so for ever.
+const STUCK_MAX: u32 = 3;
+
 /// An open file. Clones are the same file.
 #[derive(Clone, Debug)]
 pub struct File {
@@ -68,6 +72,7 @@ impl File {
         waiting: Waiting<'_>,
     ) -> Result<(), Error> {
         self.check_usable("read")?;
+        self.check_aligned("read", offset, buffer)?;
         let length = buffer.len() as u64;
         let result = waiting.around(|session, event| {
             session.count(Statistic::PhysicalReadRequests, 1);
@@ -92,6 +97,7 @@ impl File {
     /// else after the next sync.
     pub fn write_at(&self, offset: u64, buffer: &[u8], waiting: Waiting<'_>) -> Result<(), Error> {
         self.check_usable("write")?;
+        self.check_aligned("write", offset, buffer)?;
         let result = waiting.around(|session, event| {
             session.count(Statistic::PhysicalWriteRequests, 1);
             let mut progress = self.progress(buffer.len());
@@ -156,8 +162,32 @@ impl File {
         Err(Error::new(what, Cause::FailedForGood, detail))
     }
 
+    /// Some kernels refuse a misaligned direct I/O with two words, and some file systems send it
+    /// through the page cache without any: here it is refused with the numbers, everywhere.
+    pub(crate) fn check_aligned(
+        &self,
+        verb: &str,
+        offset: u64,
+        buffer: &[u8],
+    ) -> Result<(), Error> {
+        let Alignment { memory, offset: unit } = self.alignment();
+        let aligned = offset.is_multiple_of(unit.into())
+            && buffer.len().is_multiple_of(unit as usize)
+            && buffer.as_ptr().addr().is_multiple_of(memory as usize);
+        if aligned {
+            return Ok(());
+        }
+        let length = buffer.len();
+        let what = format!("{verb} {length} bytes at {offset} of {}", self.path().display());
+        let detail = format!(
+            "direct I/O here wants offset and length in multiples of {unit} bytes, and memory at a \
+             multiple of {memory}"
+        );
+        Err(Error::new(what, Cause::Invalid, detail))
+    }
+
     pub(crate) fn progress(&self, length: usize) -> Progress {
-        Progress { length, done: 0, tries: 0, unit: self.alignment().offset as usize }
+        Progress { length, done: 0, tries: 0, stuck: 0, unit: self.alignment().offset as usize }
     }
 
     pub(crate) fn io_error(
@@ -188,6 +218,7 @@ pub(crate) struct Progress {
     pub(crate) length: usize,
     pub(crate) done: usize,
     tries: u32,
+    stuck: u32,
     /// Direct I/O goes on from a multiple of this.
     unit: usize,
 }
@@ -207,24 +238,23 @@ impl Progress {
             Ok(bytes) => {
                 session.count(Statistic::ShortIo, 1);
                 let aligned = (self.done + bytes) / self.unit * self.unit;
-                if aligned == self.done {
-                    return self.again(session, nothing.into());
+                self.stuck = if aligned == self.done { self.stuck + 1 } else { 0 };
+                if self.stuck > STUCK_MAX {
+                    return Some(Err(nothing.into()));
                 }
                 self.done = aligned;
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                return self.again(session, error);
-            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return self.again(error),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 session.relax(self.tries);
-                return self.again(session, error);
+                return self.again(error);
             }
             Err(error) => return Some(Err(error)),
         }
         None
     }
 
-    fn again(&mut self, _session: &Session, error: io::Error) -> Option<io::Result<()>> {
+    fn again(&mut self, error: io::Error) -> Option<io::Result<()>> {
         self.tries += 1;
         if self.tries > TRIES_MAX { Some(Err(error)) } else { None }
     }

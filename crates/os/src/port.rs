@@ -67,6 +67,14 @@ pub trait Port: Send + Sync {
     fn times_before_wait(&self) -> ThreadTimes;
     /// The same just after: the CPU clock is read first.
     fn times_after_wait(&self) -> ThreadTimes;
+    /// The calling thread's CPU time so far.
+    fn own_cpu(&self) -> Nanos {
+        self.times_after_wait().cpu
+    }
+    /// The calling thread's run-queue time so far.
+    fn own_run_queue(&self) -> Nanos {
+        self.times_after_wait().run_queue
+    }
     /// Sets a thread's priority.
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error>;
     /// Sets the CPUs on which a thread may run.
@@ -130,6 +138,16 @@ pub enum IoKind {
     Read,
     /// From the buffer into the file.
     Write,
+}
+
+impl IoKind {
+    /// As an error names what can't be done.
+    pub(crate) const fn verb(self) -> &'static str {
+        match self {
+            IoKind::Read => "read",
+            IoKind::Write => "write",
+        }
+    }
 }
 
 /// One request to a ring: `range` of `buffer` against the file at `offset`.

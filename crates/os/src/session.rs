@@ -1,10 +1,11 @@
 //! The calling thread's ticket to the world.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use waits::{
-    Account, Nanos, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount, Timestamp, Totals,
-    WaitEvent, WaitSink,
+    Account, LONG_WAIT, Nanos, Recorder, SessionKind, Statistic, ThreadTimes, TimeAccount,
+    Timestamp, Totals, WaitEvent, WaitSink,
 };
 
 use crate::{Clock, Cost, Error, Os, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread};
@@ -20,8 +21,8 @@ pub struct Session {
     thread: ThreadId,
     /// The thread's clocks when the session began: the thread may be older than the session.
     times_at_start: ThreadTimes,
-    /// What two readings of the thread's clocks, back to back, show: taken off every sample.
-    sample_overhead: Nanos,
+    /// When the run-queue clock was read last, and what it showed.
+    run_queue_seen: Cell<(Timestamp, Nanos)>,
     pause: WaitWord,
 }
 
@@ -42,13 +43,14 @@ impl Session {
         let started = os.now();
         let recorder = Recorder::open(name, kind, started, port.sampling());
         os.registry().enter(recorder.account(), thread);
+        let times_at_start = port.thread_times(thread);
         Session {
             recorder,
             clock: os.clock().clone(),
             simulated: os.clock().is_virtual(),
             thread,
-            times_at_start: port.thread_times(thread),
-            sample_overhead: sample_overhead(port, os),
+            times_at_start,
+            run_queue_seen: Cell::new((started, times_at_start.run_queue)),
             pause: WaitWord::new(os, 0),
             os: os.clone(),
         }
@@ -151,24 +153,32 @@ impl Session {
         (self.now(), self.thread_times(), self.account().totals())
     }
 
+    /// The present, to begin a wait with. After a long time without a look at the run-queue clock
+    /// it looks, so that what the clock shows after a long wait is that wait's and not what came
+    /// before.
+    #[inline]
+    fn now_before_wait(&self) -> Timestamp {
+        let now = self.clock.now();
+        if now.since(self.run_queue_seen.get().0) < LONG_WAIT {
+            return now;
+        }
+        let _ = self.run_queue_since_seen();
+        self.run_queue_seen.get().0
+    }
+
+    /// Run-queue delay since the clock was read last.
+    #[cold]
+    fn run_queue_since_seen(&self) -> Nanos {
+        let run_queue = self.os.port().own_run_queue();
+        let (_, before) = self.run_queue_seen.replace((self.clock.now(), run_queue));
+        Nanos(run_queue.0.saturating_sub(before.0))
+    }
+
     /// Closes the books over the time since `start`. Called at call boundaries, not inside a wait.
     pub fn time_account_since(&self, start: &(Timestamp, ThreadTimes, Totals)) -> TimeAccount {
         let (now, times, totals) = self.reading();
         TimeAccount::close(now.since(start.0), times.since(start.1), &totals.since(&start.2))
     }
-}
-
-/// The CPU time that lies between two readings with nothing in between: the least of a few.
-fn sample_overhead(port: &dyn crate::Port, os: &Os) -> Nanos {
-    if os.clock().is_virtual() {
-        return Nanos::ZERO;
-    }
-    let between = (0..5).map(|_| {
-        let before = port.times_before_wait();
-        let _ = (os.now(), os.now(), os.now());
-        port.times_after_wait().since(before).cpu
-    });
-    between.min().unwrap_or(Nanos::ZERO)
 }
 
 impl Drop for Session {
@@ -202,10 +212,14 @@ impl<'s> Waiting<'s> {
         if session.recorder.sample_due() {
             return self.around_sampled(block);
         }
-        let open = session.recorder.begin(self.event, self.p, || session.clock.now());
+        let open = session.recorder.begin(self.event, self.p, || session.now_before_wait());
         let (result, timed_out) = block(session, self.event);
         if let Some(open) = open {
-            let _ = session.recorder.end(open, session.clock.now(), timed_out);
+            let elapsed = session.recorder.end(open, session.clock.now(), timed_out);
+            if elapsed >= LONG_WAIT {
+                let run_queue = session.run_queue_since_seen().min(elapsed);
+                session.recorder.long_wait(self.event, run_queue);
+            }
         }
         result
     }
@@ -215,21 +229,45 @@ impl<'s> Waiting<'s> {
     #[cold]
     fn around_sampled<R>(self, block: impl FnOnce(&'s Session, WaitEvent) -> (R, bool)) -> R {
         let session = self.session;
-        let port = session.os.port();
-        let asked = session.clock.now();
-        let before = port.times_before_wait();
-        let open = session.recorder.begin(self.event, self.p, || session.clock.now());
-        let began = session.clock.now();
+        let (port, now) = (session.os.port(), || session.clock.now());
+        let asked = now();
+        let run_queue = port.own_run_queue();
+        let before_reading = now();
+        let cpu = port.own_cpu();
+        let began = now();
+        let open = session.recorder.begin(self.event, self.p, || began);
         let (result, timed_out) = block(session, self.event);
         if let Some(open) = open {
-            let ended = session.clock.now();
+            let ended = now();
+            let cpu_after = port.own_cpu();
+            let after_reading = now();
             let elapsed = session.recorder.end(open, ended, timed_out);
-            let mut inside = port.times_after_wait().since(before);
-            inside.cpu.0 = inside.cpu.0.saturating_sub(session.sample_overhead.0);
-            let now = session.clock.now();
+            let run_queue_after = port.own_run_queue();
+            let now = now();
+            session.run_queue_seen.set((now, run_queue_after));
+            let readings = (began.since(before_reading), after_reading.since(ended));
+            let inside = ThreadTimes {
+                cpu: Nanos(cpu_after.0.saturating_sub(cpu.0)),
+                run_queue: Nanos(run_queue_after.0.saturating_sub(run_queue.0)),
+            };
+            let inside = if session.simulated { inside } else { within(elapsed, inside, readings) };
             let cost = Nanos(began.since(asked).0 + now.since(ended).0);
             session.recorder.sampled(self.event, elapsed, inside, cost, now);
         }
         result
     }
+}
+
+/// What two looks at the thread's clocks say of the wait between them, without what lies between
+/// the looks but outside the wait: the end of the first reading and the beginning of the second. A
+/// reading takes 0.3 us, and several after a sleep or when the way to the clock isn't in the
+/// processor's caches. Where in it the look is was measured, on sleeps and on direct reads: the
+/// first is late, for its way there is the cold part; the second is in the middle.
+fn within(elapsed: Nanos, inside: ThreadTimes, readings: (Nanos, Nanos)) -> ThreadTimes {
+    /// Beyond that something else came between.
+    const READING_MAX: Nanos = Nanos::from_micros(4);
+    let outside = readings.0.min(READING_MAX).0 / 3 + readings.1.min(READING_MAX).0 / 2;
+    let run_queue = inside.run_queue.min(elapsed);
+    let cpu = Nanos(inside.cpu.0.saturating_sub(outside).min(elapsed.0 - run_queue.0));
+    ThreadTimes { cpu, run_queue }
 }

@@ -41,6 +41,10 @@ pub(crate) struct SlaveRing {
     shared: Arc<Shared>,
     slaves: Vec<ThreadHandle>,
     owner: Owner,
+    /// Under which event the slaves file their calls, and the owner's last wait is known.
+    event: WaitEvent,
+    /// Pushed and not collected.
+    in_flight: usize,
 }
 
 /// What the owner's side needs to wake and to wait through the port.
@@ -64,7 +68,8 @@ impl SlaveRing {
             requests: WaitWord::new(&os, 0),
             completions: WaitWord::new(&os, 0),
         });
-        let mut ring = SlaveRing { shared, slaves: Vec::new(), owner: Owner { os } };
+        let mut ring =
+            SlaveRing { shared, slaves: Vec::new(), owner: Owner { os }, event, in_flight: 0 };
         for number in 0..count {
             let shared = Arc::clone(&ring.shared);
             let spec = ThreadSpec::background(format!("fb_i{number:03}"));
@@ -118,6 +123,7 @@ impl Shared {
 
 impl RingPort for SlaveRing {
     fn push(&mut self, file: &Arc<dyn FilePort>, request: RawRequest) {
+        self.in_flight += 1;
         self.shared.lock().requested.push_back((Arc::clone(file), request));
         let _ = self.shared.requests.value().fetch_add(1, AcqRel);
         self.owner.os.port().wake(&self.shared.requests, 1);
@@ -128,7 +134,9 @@ impl RingPort for SlaveRing {
     }
 
     fn collect(&mut self, completed: &mut Vec<RawCompletion>) {
+        let before = completed.len();
         completed.append(&mut self.shared.lock().completed);
+        self.in_flight -= completed.len() - before;
     }
 
     fn wait(
@@ -164,9 +172,14 @@ impl RingPort for SlaveRing {
 }
 
 impl Drop for SlaveRing {
-    /// Ends the slaves. They finish what is queued first, and hold all they need themselves, so
-    /// nobody has to wait for them.
+    /// Waits for what is in flight, then ends the slaves, who hold all they need themselves. An
+    /// owner that is unwinding waits for nothing: the world may be coming down with it.
     fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let all = u32::try_from(self.in_flight).expect("within the ring's depth");
+            // The slaves' words can't fail, and without a timeout there is none.
+            let _ = self.wait(all, None, self.event);
+        }
         self.shared.lock().closed = true;
         let _ = self.shared.requests.value().fetch_add(1, AcqRel);
         self.owner.os.port().wake(&self.shared.requests, u32::MAX);

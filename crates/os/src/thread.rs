@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use waits::{SessionKind, WaitEvent};
 
-use crate::{Error, Session, ThreadBody, WaitWord};
+use crate::{Cost, Error, Os, Session, ThreadBody, WaitWord};
 
 /// A thread's number in its world: 0 is the first. Not the kernel's id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -155,17 +155,19 @@ impl ThreadHandle {
     }
 }
 
-/// Marks the thread as ended when it leaves, also by a panic.
-struct Leaving<'s> {
-    session: &'s Session,
+/// Marks the thread as ended when it leaves, also by a panic; after its session has ended, so that
+/// whoever joins finds all its figures among those of the ended ones.
+struct Leaving {
+    os: Os,
     state: Arc<WaitWord>,
 }
 
-impl Drop for Leaving<'_> {
+impl Drop for Leaving {
     fn drop(&mut self) {
         let state = if std::thread::panicking() { PANICKED } else { ENDED };
         self.state.value().store(state, Ordering::Release);
-        self.state.wake(u32::MAX, self.session);
+        self.os.clock().charge(Cost::Wake, 1);
+        self.os.port().wake(&self.state, u32::MAX);
     }
 }
 
@@ -178,9 +180,9 @@ pub(crate) fn spawn(
     let state = Arc::new(WaitWord::new(&os, RUNNING));
     let (name, kind, state_inside) = (spec.name.clone(), spec.kind, Arc::clone(&state));
     let run: ThreadBody = Box::new(move || {
-        let session = Session::open(&os, &name, kind);
-        let leaving = Leaving { session: &session, state: state_inside };
-        body(leaving.session);
+        let leaving = Leaving { os, state: state_inside };
+        let session = Session::open(&leaving.os, &name, kind);
+        body(&session);
     });
     let waiting = session.waiting(WaitEvent::OsThreadCreation);
     let id = waiting.around(|session, _| {

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::cell::Cell64;
-use crate::histogram::HISTOGRAM_BUCKETS;
+use crate::histogram::{HISTOGRAM_BUCKETS, STRATA};
 use crate::{Level, Nanos, Statistic, Timestamp, Totals, WaitEvent};
 
 /// Who a session works for.
@@ -22,14 +22,21 @@ pub enum SessionKind {
 #[derive(Debug, Default)]
 pub(crate) struct EventCells {
     pub(crate) count: Cell64,
-    pub(crate) total_ns: Cell64,
     pub(crate) max_ns: Cell64,
     pub(crate) timeouts: Cell64,
+    pub(crate) long_run_queue_ns: Cell64,
+    pub(crate) strata: [StratumCells; STRATA],
+    pub(crate) histogram: [Cell64; HISTOGRAM_BUCKETS],
+}
+
+/// The waits of one event and one stratum of lengths.
+#[derive(Debug, Default)]
+pub(crate) struct StratumCells {
+    pub(crate) total_ns: Cell64,
     pub(crate) sampled_count: Cell64,
     pub(crate) sampled_ns: Cell64,
     pub(crate) sampled_cpu_ns: Cell64,
     pub(crate) sampled_run_queue_ns: Cell64,
-    pub(crate) histogram: [Cell64; HISTOGRAM_BUCKETS],
 }
 
 /// One session's books. Shared between the session that writes and the views that read.
@@ -130,6 +137,7 @@ impl Account {
 
     /// Time spent in waits so far, by the wall.
     pub fn waited(&self) -> Nanos {
-        Nanos(self.events.iter().map(|cells| cells.total_ns.get()).sum())
+        let strata = self.events.iter().flat_map(|cells| &cells.strata);
+        Nanos(strata.map(|stratum| stratum.total_ns.get()).sum())
     }
 }

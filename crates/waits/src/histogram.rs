@@ -19,6 +19,27 @@ pub const fn bucket_upper_bound_us(bucket: usize) -> Option<u64> {
     if bucket + 1 < HISTOGRAM_BUCKETS { Some(1 << bucket) } else { None }
 }
 
+/// Samples are kept apart by the length of their waits, in so many strata.
+pub const STRATA: usize = 8;
+
+/// The strata below a long wait: the first so many.
+pub(crate) const SHORT_STRATA: usize = 5;
+
+/// The stratum of the waits in `bucket`: whole buckets, so that the histogram tells how many waits
+/// a stratum has. Bounds at 2, 8, 32, 128, 512 us, 2 and 8 ms.
+pub(crate) const fn stratum_of(bucket: usize) -> usize {
+    match bucket {
+        0..=1 => 0,
+        2..=3 => 1,
+        4..=5 => 2,
+        6..=7 => 3,
+        8..=9 => 4,
+        10..=11 => 5,
+        12..=13 => 6,
+        _ => 7,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

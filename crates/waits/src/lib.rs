@@ -35,12 +35,12 @@ mod totals;
 
 pub use account::{Account, CurrentWait, SessionKind};
 pub use event::{EventInfo, WaitClass, WaitEvent};
-pub use histogram::{HISTOGRAM_BUCKETS, bucket_of, bucket_upper_bound_us};
+pub use histogram::{HISTOGRAM_BUCKETS, STRATA, bucket_of, bucket_upper_bound_us};
 pub use level::Level;
 pub use markdown::markdown;
 pub use recorder::{OpenWait, Recorder, WaitRecord, WaitSink};
-pub use sampler::Sampling;
+pub use sampler::{LONG_WAIT, Sampling};
 pub use statistic::{Statistic, StatisticInfo};
 pub use time::{Nanos, Timestamp};
 pub use time_account::{ThreadTimes, TimeAccount, WaitLine};
-pub use totals::{EventTotals, Totals};
+pub use totals::{EventTotals, Stratum, Totals};

@@ -15,8 +15,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::histogram::bucket_of;
-use crate::sampler::Sampler;
+use crate::histogram::{bucket_of, stratum_of};
+use crate::sampler::{LONG_WAIT, Sampler};
 use crate::{
     Account, Level, Nanos, Sampling, SessionKind, Statistic, ThreadTimes, Timestamp, WaitEvent,
 };
@@ -117,9 +117,10 @@ impl Recorder {
         let elapsed = now.since(open.started);
         let cells = &self.account.events[open.event as usize];
         cells.count.add(1);
-        cells.total_ns.add(elapsed.0);
         cells.max_ns.raise_to(elapsed.0);
-        cells.histogram[bucket_of(elapsed.0)].add(1);
+        let bucket = bucket_of(elapsed.0);
+        cells.histogram[bucket].add(1);
+        cells.strata[stratum_of(bucket)].total_ns.add(elapsed.0);
         if timed_out {
             cells.timeouts.add(1);
         }
@@ -148,11 +149,21 @@ impl Recorder {
         now: Timestamp,
     ) {
         let cells = &self.account.events[event as usize];
-        cells.sampled_count.add(1);
-        cells.sampled_ns.add(elapsed.0);
-        cells.sampled_cpu_ns.add(inside.cpu.0);
-        cells.sampled_run_queue_ns.add(inside.run_queue.0);
+        let stratum = &cells.strata[stratum_of(bucket_of(elapsed.0))];
+        stratum.sampled_count.add(1);
+        stratum.sampled_ns.add(elapsed.0);
+        stratum.sampled_cpu_ns.add(inside.cpu.0);
+        stratum.sampled_run_queue_ns.add(inside.run_queue.0);
+        if elapsed >= LONG_WAIT {
+            self.long_wait(event, inside.run_queue);
+        }
         self.sampler.sampled(now, cost);
+    }
+
+    /// Files the run-queue delay of a wait of [`LONG_WAIT`] or more that was not sampled. Told of
+    /// every one of them.
+    pub fn long_wait(&self, event: WaitEvent, run_queue: Nanos) {
+        self.account.events[event as usize].long_run_queue_ns.add(run_queue.0);
     }
 
     /// Raises a statistic.
@@ -246,6 +257,11 @@ mod tests {
 
     /// At level trace each ended wait reaches the sink once, with its parameters and end.
     #[test]
+    #[allow(
+        clippy::disallowed_methods,
+        clippy::disallowed_types,
+        reason = "a test of one thread; nothing waits on the channel"
+    )]
     fn level_trace_hands_over_every_wait() {
         struct Sink(std::sync::mpsc::Sender<WaitRecord>);
         impl WaitSink for Sink {

@@ -3,7 +3,7 @@
 //! A system total is the sum over the live sessions plus what ended sessions left behind. A report
 //! over an interval is the difference of two readings.
 
-use crate::histogram::HISTOGRAM_BUCKETS;
+use crate::histogram::{HISTOGRAM_BUCKETS, SHORT_STRATA, STRATA, stratum_of};
 use crate::{Account, Nanos, Statistic, WaitEvent};
 
 /// What was waited for one event.
@@ -19,6 +19,17 @@ pub struct EventTotals {
     pub timeouts: u64,
     /// Waits by length; bounds by [`bucket_upper_bound_us`](crate::bucket_upper_bound_us).
     pub histogram: [u64; HISTOGRAM_BUCKETS],
+    /// Run-queue delay inside all waits of [`LONG_WAIT`](crate::LONG_WAIT) or more.
+    pub long_run_queue: Nanos,
+    /// The waits by length, coarser than the histogram, and the samples that stand for them.
+    pub strata: [Stratum; STRATA],
+}
+
+/// The waits of one event and one stratum of lengths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stratum {
+    /// Their time, by the wall.
+    pub total: Nanos,
     /// How many were sampled.
     pub sampled_count: u64,
     /// The sampled ones' time, by the wall.
@@ -30,16 +41,42 @@ pub struct EventTotals {
 }
 
 impl EventTotals {
-    /// CPU inside all of these waits. A system call's CPU goes with its count, so the sampled sum
-    /// is scaled by count; exact when every wait was sampled.
+    /// CPU inside all of these waits, estimated: the samples of each stratum stand for its waits,
+    /// in proportion to time, for a sampled wait that is all CPU is also a little longer than
+    /// others. Exact when every wait was sampled.
     pub fn cpu(&self) -> Nanos {
-        scaled(self.sampled_cpu.0, self.count, self.sampled_count)
+        self.estimated(STRATA, |stratum| stratum.sampled_cpu)
     }
 
-    /// Run-queue delay inside all of these waits. Delay goes with length (a long wait is often
-    /// long because of it), so the sampled sum is scaled by time; exact when all were sampled.
+    /// Run-queue delay inside all of these waits. That of the long ones is known, that of the short
+    /// ones estimated as CPU is.
     pub fn run_queue(&self) -> Nanos {
-        scaled(self.sampled_run_queue.0, self.total.0, self.sampled.0)
+        let short = self.estimated(SHORT_STRATA, |stratum| stratum.sampled_run_queue);
+        Nanos(self.long_run_queue.0 + short.0)
+    }
+
+    /// How many were sampled.
+    pub fn sampled_count(&self) -> u64 {
+        self.strata.iter().map(|stratum| stratum.sampled_count).sum()
+    }
+
+    /// The sum over the first strata. For one without a sample the mean of all samples stands in.
+    fn estimated(&self, strata: usize, part: fn(&Stratum) -> Nanos) -> Nanos {
+        let mut counts = [0; STRATA];
+        for (bucket, count) in self.histogram.iter().enumerate() {
+            counts[stratum_of(bucket)] += count;
+        }
+        let strata = &self.strata[..strata];
+        let sum = strata.iter().map(|stratum| part(stratum).0).sum();
+        let samples = strata.iter().map(|stratum| stratum.sampled_count).sum();
+        let estimates = strata.iter().zip(counts).map(|(stratum, count)| {
+            if stratum.sampled_count == 0 {
+                scaled(sum, count, samples)
+            } else {
+                scaled(part(stratum).0, stratum.total.0, stratum.sampled.0)
+            }
+        });
+        Nanos(estimates.sum())
     }
 
     fn combine(&mut self, other: &EventTotals, op: fn(u64, u64) -> u64) {
@@ -49,19 +86,23 @@ impl EventTotals {
         for (mine, theirs) in self.histogram.iter_mut().zip(other.histogram) {
             *mine = op(*mine, theirs);
         }
-        self.sampled_count = op(self.sampled_count, other.sampled_count);
-        self.sampled = Nanos(op(self.sampled.0, other.sampled.0));
-        self.sampled_cpu = Nanos(op(self.sampled_cpu.0, other.sampled_cpu.0));
-        self.sampled_run_queue = Nanos(op(self.sampled_run_queue.0, other.sampled_run_queue.0));
+        self.long_run_queue.0 = op(self.long_run_queue.0, other.long_run_queue.0);
+        for (mine, theirs) in self.strata.iter_mut().zip(other.strata) {
+            mine.total.0 = op(mine.total.0, theirs.total.0);
+            mine.sampled_count = op(mine.sampled_count, theirs.sampled_count);
+            mine.sampled.0 = op(mine.sampled.0, theirs.sampled.0);
+            mine.sampled_cpu.0 = op(mine.sampled_cpu.0, theirs.sampled_cpu.0);
+            mine.sampled_run_queue.0 = op(mine.sampled_run_queue.0, theirs.sampled_run_queue.0);
+        }
     }
 }
 
-fn scaled(sampled: u64, whole: u64, part: u64) -> Nanos {
+fn scaled(sampled: u64, whole: u64, part: u64) -> u64 {
     if part == 0 {
-        return Nanos::ZERO;
+        return 0;
     }
     let scaled = u128::from(sampled) * u128::from(whole) / u128::from(part);
-    Nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
+    u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 /// Everything waited for and counted, by one session or by many.
@@ -123,14 +164,18 @@ impl Totals {
         for (mine, cells) in self.events.iter_mut().zip(&account.events) {
             let read = EventTotals {
                 count: cells.count.get(),
-                total: Nanos(cells.total_ns.get()),
+                total: Nanos(cells.strata.iter().map(|stratum| stratum.total_ns.get()).sum()),
                 max: Nanos(cells.max_ns.get()),
                 timeouts: cells.timeouts.get(),
                 histogram: std::array::from_fn(|i| cells.histogram[i].get()),
-                sampled_count: cells.sampled_count.get(),
-                sampled: Nanos(cells.sampled_ns.get()),
-                sampled_cpu: Nanos(cells.sampled_cpu_ns.get()),
-                sampled_run_queue: Nanos(cells.sampled_run_queue_ns.get()),
+                long_run_queue: Nanos(cells.long_run_queue_ns.get()),
+                strata: std::array::from_fn(|i| Stratum {
+                    total: Nanos(cells.strata[i].total_ns.get()),
+                    sampled_count: cells.strata[i].sampled_count.get(),
+                    sampled: Nanos(cells.strata[i].sampled_ns.get()),
+                    sampled_cpu: Nanos(cells.strata[i].sampled_cpu_ns.get()),
+                    sampled_run_queue: Nanos(cells.strata[i].sampled_run_queue_ns.get()),
+                }),
             };
             mine.combine(&read, u64::wrapping_add);
             mine.max = mine.max.max(read.max);
@@ -144,7 +189,7 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Recorder, Sampling, SessionKind, Timestamp};
+    use crate::{Recorder, Sampling, SessionKind, ThreadTimes, Timestamp};
 
     fn account(waits: u64) -> Recorder {
         let r = Recorder::open("s", SessionKind::Background, Timestamp::ZERO, Sampling::EveryWait);
@@ -177,19 +222,60 @@ mod tests {
         assert_eq!(line.histogram[0], 2);
     }
 
-    /// With half of the waits sampled, CPU scales with count and run-queue delay with time.
+    /// Short waits are all CPU and long ones little of it: the samples of each stand for their own
+    /// kind, in whatever proportion they were drawn. The run-queue delay of long ones is known.
     #[test]
-    fn samples_are_scaled_to_the_whole() {
-        let line = EventTotals {
-            count: 10,
-            total: Nanos(4_000),
-            sampled_count: 5,
-            sampled: Nanos(1_000),
-            sampled_cpu: Nanos(50),
-            sampled_run_queue: Nanos(100),
-            ..EventTotals::default()
+    fn samples_stand_for_waits_of_their_own_length() {
+        let mut line = EventTotals { count: 1_010, ..EventTotals::default() };
+        // A thousand waits of 1.5 us, of which two sampled; ten of 600 us, of which five.
+        (line.histogram[1], line.histogram[10]) = (1_000, 10);
+        line.strata[0] = Stratum {
+            total: Nanos(1_500_000),
+            sampled_count: 2,
+            sampled: Nanos(3_200),
+            sampled_cpu: Nanos(3_200),
+            sampled_run_queue: Nanos(32),
         };
-        assert_eq!((line.cpu(), line.run_queue()), (Nanos(100), Nanos(400)));
+        line.strata[5] = Stratum {
+            total: Nanos(6_000_000),
+            sampled_count: 5,
+            sampled: Nanos(3_000_000),
+            sampled_cpu: Nanos(100_000),
+            sampled_run_queue: Nanos(777),
+        };
+        line.long_run_queue = Nanos(1_000);
+        assert_eq!(line.cpu(), Nanos(1_500_000 + 200_000));
+        assert_eq!(line.run_queue(), Nanos(1_000 + 15_000));
+        assert_eq!(line.sampled_count(), 7);
+        // Three waits of a length that no sample had: the mean of all samples stands in.
+        line.histogram[4] = 3;
+        line.strata[2].total = Nanos(40_000);
+        assert_eq!(line.cpu(), Nanos(1_700_000 + 3 * 103_200 / 7));
         assert_eq!(EventTotals::default().cpu(), Nanos::ZERO);
+        assert_eq!(EventTotals::default().run_queue(), Nanos::ZERO);
+    }
+
+    /// When every wait is sampled, as in a simulated world, nothing is an estimate, short or long.
+    #[test]
+    fn with_every_wait_sampled_the_figures_are_exact() {
+        let r = Recorder::open("s", SessionKind::Background, Timestamp::ZERO, Sampling::EveryWait);
+        let at = |us: u64| Timestamp::from_nanos(us * 1_000);
+        for (from, to, cpu, run_queue) in [(0, 5, 3, 1), (10, 400, 7, 380), (500, 900, 11, 0)] {
+            assert!(r.sample_due());
+            let open = r.begin(WaitEvent::LogFileSync, [0; 3], || at(from)).expect("on");
+            let waited = r.end(open, at(to), false);
+            let inside = ThreadTimes {
+                cpu: Nanos::from_micros(cpu),
+                run_queue: Nanos::from_micros(run_queue),
+            };
+            r.sampled(WaitEvent::LogFileSync, waited, inside, Nanos::ZERO, at(to));
+        }
+        let totals = r.account().totals();
+        let line = totals.event(WaitEvent::LogFileSync);
+        assert_eq!(
+            (line.cpu(), line.run_queue()),
+            (Nanos::from_micros(21), Nanos::from_micros(381))
+        );
+        assert_eq!(line.sampled_count(), 3);
     }
 }

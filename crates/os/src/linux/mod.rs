@@ -71,6 +71,17 @@ pub fn kernel_thread_id(thread: ThreadId) -> Option<i32> {
     threads::kernel_id(thread)
 }
 
+/// Whether this kernel tells how long a thread stood in the run queue.
+pub fn tells_run_queue_delay() -> bool {
+    schedstat::is_available()
+}
+
+/// How many bytes this process may lock in memory, for registered buffers; `None` for no limit. A
+/// process with CAP_IPC_LOCK isn't held to it.
+pub fn locked_memory_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Memlock).current
+}
+
 struct LinuxPort {
     clock: Clock,
     next_word: AtomicU64,
@@ -144,6 +155,14 @@ impl Port for LinuxPort {
     fn times_after_wait(&self) -> ThreadTimes {
         let cpu = schedstat::cpu_of_self();
         ThreadTimes { cpu, run_queue: schedstat::run_queue_of_self() }
+    }
+
+    fn own_cpu(&self) -> Nanos {
+        schedstat::cpu_of_self()
+    }
+
+    fn own_run_queue(&self) -> Nanos {
+        schedstat::run_queue_of_self()
     }
 
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error> {

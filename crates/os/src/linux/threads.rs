@@ -21,7 +21,25 @@ enum Known {
 static THREADS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 thread_local! {
-    static CURRENT: Cell<Option<ThreadId>> = const { Cell::new(None) };
+    static CURRENT: Numbered = const { Numbered(Cell::new(None)) };
+}
+
+/// The calling thread's number, if it has one. When the thread ends, also by a panic, its last
+/// times are kept: its number in the kernel may be somebody else's at any moment from then on.
+struct Numbered(Cell<Option<ThreadId>>);
+
+impl Drop for Numbered {
+    fn drop(&mut self) {
+        let Some(id) = self.0.get() else { return };
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        let times = schedstat::of_kernel_thread(tid).unwrap_or_default();
+        threads()[id.0 as usize] = Known::Ended(times);
+    }
+}
+
+/// `None` also while the thread's last destructors run.
+fn current_if_known() -> Option<ThreadId> {
+    CURRENT.try_with(|current| current.0.get()).ok().flatten()
 }
 
 fn threads() -> MutexGuard<'static, Vec<Known>> {
@@ -31,12 +49,12 @@ fn threads() -> MutexGuard<'static, Vec<Known>> {
 /// The calling thread's number; given now if it had none.
 pub(crate) fn current() -> ThreadId {
     CURRENT.with(|current| {
-        current.get().unwrap_or_else(|| {
+        current.0.get().unwrap_or_else(|| {
             let tid = rustix::thread::gettid().as_raw_nonzero().get();
             let mut threads = threads();
             let id = ThreadId(u32::try_from(threads.len()).expect("under four billion threads"));
             threads.push(Known::Running { tid });
-            current.set(Some(id));
+            current.0.set(Some(id));
             id
         })
     })
@@ -50,15 +68,14 @@ pub(crate) fn kernel_id(thread: ThreadId) -> Option<i32> {
 }
 
 pub(crate) fn spawn(spec: &ThreadSpec, body: ThreadBody) -> Result<ThreadId, Error> {
-    if spec.name.len() > NAME_BYTES_MAX {
-        let detail = format!("a thread's name has at most {NAME_BYTES_MAX} bytes");
-        return Err(Error::new(format!("start thread {}", spec.name), Cause::Invalid, detail));
+    if spec.name.len() > NAME_BYTES_MAX || spec.name.contains('\0') {
+        let what = format!("start thread {}", spec.name.escape_default());
+        let detail = format!("a thread's name has at most {NAME_BYTES_MAX} bytes, none of them 0");
+        return Err(Error::new(what, Cause::Invalid, detail));
     }
     let (sender, receiver) = mpsc::channel();
     let run = move || {
-        let id = current();
-        sender.send(id).expect("the starting thread waits for this");
-        let _ended = Ended(id);
+        sender.send(current()).expect("the starting thread waits for this");
         body();
     };
     std::thread::Builder::new().name(spec.name.clone()).spawn(run).map_err(|error| {
@@ -68,39 +85,42 @@ pub(crate) fn spawn(spec: &ThreadSpec, body: ThreadBody) -> Result<ThreadId, Err
     Ok(receiver.recv().expect("a thread that started tells its number"))
 }
 
-/// Keeps a thread's last times when it ends, also by a panic.
-struct Ended(ThreadId);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let times = of_self();
-        threads()[self.0.0 as usize] = Known::Ended(times);
-    }
-}
-
 fn of_self() -> ThreadTimes {
     ThreadTimes { cpu: schedstat::cpu_of_self(), run_queue: schedstat::run_queue_of_self() }
 }
 
 pub(crate) fn times(thread: ThreadId) -> ThreadTimes {
-    if CURRENT.with(Cell::get) == Some(thread) {
+    if current_if_known() == Some(thread) {
         return of_self();
     }
-    match threads().get(thread.0 as usize).copied() {
-        Some(Known::Running { tid }) => schedstat::of_kernel_thread(tid).unwrap_or_default(),
+    let known = || threads().get(thread.0 as usize).copied();
+    if let Some(Known::Running { tid }) = known()
+        && let Some(times) = schedstat::of_kernel_thread(tid)
+    {
+        return times;
+    }
+    // It may have ended between the two looks, and left its last times.
+    match known() {
         Some(Known::Ended(times)) => times,
-        None => ThreadTimes::default(),
+        _ => ThreadTimes::default(),
     }
 }
 
 fn running(thread: ThreadId, what: &str) -> Result<i32, Error> {
-    kernel_id(thread)
-        .ok_or_else(|| Error::new(format!("{what} of {thread}"), Cause::NotFound, "it has ended"))
+    kernel_id(thread).ok_or_else(|| {
+        let what = format!("{what} of {thread}");
+        Error::new(what, Cause::NotFound, "it has ended").advise("")
+    })
 }
 
 pub(crate) fn set_priority(thread: ThreadId, priority: Priority) -> Result<(), Error> {
     let what = format!("set the priority of {thread} to {priority}");
     let tid = running(thread, "set the priority")?;
+    // The kernel would bend a nice value beyond its ends to the nearest that there is.
+    if !matches!(priority, Priority::Nice(-20..=19) | Priority::RealTime(1..=99)) {
+        let detail = "nice is -20 to 19, real time 1 to 99";
+        return Err(Error::new(what, Cause::Invalid, detail));
+    }
     let (policy, level) = match priority {
         Priority::Nice(_) => (libc::SCHED_OTHER, 0),
         Priority::RealTime(level) => (libc::SCHED_RR, i32::from(level)),

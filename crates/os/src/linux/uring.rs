@@ -218,7 +218,10 @@ impl RingPort for Uring {
     }
 
     fn description(&self) -> String {
-        "io_uring".into()
+        match self.pool {
+            Some(_) => "io_uring with registered buffers".into(),
+            None => "io_uring".into(),
+        }
     }
 }
 
@@ -232,13 +235,11 @@ fn unavailable(error: &io::Error) -> Error {
     let detail = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
     let advice = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
-            "I/O slaves do the work instead; allow it (sysctl kernel.io_uring_disabled=0, and no \
-             seccomp filter against it, as containers have)"
+            "allow it (sysctl kernel.io_uring_disabled=0, and no seccomp filter against it, as \
+             containers have)"
         }
-        Some(libc::ENOMEM) => {
-            "I/O slaves do the work instead; raise the limit on locked memory (ulimit -l)"
-        }
-        _ => "I/O slaves do the work instead; io_uring needs Linux 5.6 or later",
+        Some(libc::ENOMEM) => "raise the limit on locked memory (ulimit -l)",
+        _ => "it needs Linux 5.6 or later",
     };
     Error::new("use io_uring", Cause::IoUringUnavailable, detail).advise(advice)
 }

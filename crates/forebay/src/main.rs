@@ -1,0 +1,92 @@
+//! The lean binary: for now, a look at the machine.
+//!
+//! `forebay probe DIR` says what this machine and the file system at DIR offer to a database: the
+//! clock, asynchronous and direct I/O, and the fastest way to make a write durable. It writes 4 MiB
+//! there, into a file that has no name and is gone when the program ends, however it ends.
+//!
+//! Exit status: 0 when it is done, 1 when it failed, 2 when the command line is wrong. A failure is
+//! one line on standard error that says what failed, why, and what to do.
+
+#![forbid(unsafe_code)]
+
+mod probe;
+
+use std::fmt::Display;
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+
+/// An OLTP database in which every microsecond has a name.
+#[derive(Parser)]
+#[command(name = "forebay", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Says what this machine and the file system at DIR offer to a database.
+    Probe {
+        /// A directory on the file system where redo is to live.
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// Prints JSON, for programs.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() => {
+            return fail(USAGE, format!("cannot read the command line: {}", one_line(&error)));
+        }
+        // Help or the version was asked for.
+        Err(error) => return print(&error.to_string()),
+    };
+    let Command::Probe { directory, json } = arguments.command;
+    match probe::run(&directory) {
+        Ok(found) if json => {
+            let text = serde_json::to_string_pretty(&found).expect("plain numbers and texts");
+            print(&format!("{text}\n"))
+        }
+        Ok(found) => print(&format!("{found}\n")),
+        Err(error) => fail(FAILED, error),
+    }
+}
+
+fn fail(status: u8, error: impl Display) -> ExitCode {
+    eprintln!("forebay: {error}");
+    ExitCode::from(status)
+}
+
+/// What was wrong with the command line, without clap's further paragraphs.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = paragraph.split_whitespace().collect();
+    let said = words.join(" ");
+    let said = said.strip_prefix("error: ").unwrap_or(&said);
+    let said =
+        if said.is_empty() || said.starts_with("An OLTP") { "a command is missing" } else { said };
+    format!("{said}; see 'forebay --help'")
+}
+
+/// To standard output; a reader that has gone away wants no more, and that is no failure.
+fn print(text: &str) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let error = os::Error::from_io("write to standard output", &error);
+            fail(FAILED, error)
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}

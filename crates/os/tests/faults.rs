@@ -1,0 +1,248 @@
+//! A file port that does half of what it is asked, or fails, behind a [`File`] that makes it whole
+//! or an error.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the fake world of this test is shared between threads as std shares"
+)]
+
+mod common;
+
+use common::{BUFFERED, DIRECT, FakeDisk, FakeFile, Outcome, WRITE_THROUGH, session, world};
+use os::{Cause, Error, File, FileOptions, IoBuf, IoKind, Request, Ring, RingConfig, Session};
+use waits::{Statistic, WaitEvent};
+
+const READ: WaitEvent = WaitEvent::DbFileSequentialRead;
+const WRITE: WaitEvent = WaitEvent::DbFileParallelWrite;
+
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|i| (i * 7 + i / 251) as u8).collect()
+}
+
+/// Writes the pattern under one script and reads it back under the same.
+fn survives(options: FileOptions, length: usize, outcomes: &[Outcome]) -> (Session, Vec<u64>) {
+    let (os, _) = world();
+    let session = session(&os);
+    let (_, file, fake) = FakeDisk::new(512).file(options, length, &session);
+    let written = IoBuf::copy_of(&pattern(length));
+    fake.will(outcomes.iter().copied());
+    file.write_at(0, &written, session.waiting(WRITE)).expect("made whole");
+    assert_eq!(*fake.bytes.lock().expect("not poisoned"), pattern(length));
+    fake.will(outcomes.iter().copied());
+    let mut read = IoBuf::zeroed(length);
+    file.read_at(0, &mut read, session.waiting(READ)).expect("made whole");
+    assert_eq!(read[..], pattern(length)[..]);
+    let offsets = fake.calls().iter().map(|(_, offset, _)| *offset).collect();
+    drop(file);
+    (session, offsets)
+}
+
+/// Short, interrupted and momentarily refused I/O is finished, whatever the mixture.
+#[test]
+fn partial_io_is_made_whole() {
+    use Outcome::{AtMost, Fail, Half, Whole};
+    let again = [Fail(libc::EINTR), Fail(libc::EAGAIN), Half, Fail(libc::EINTR), AtMost(512)];
+    for options in [BUFFERED, DIRECT, WRITE_THROUGH] {
+        for script in [
+            &[AtMost(512)][..],
+            &[Half, Half, Half],
+            &[Fail(libc::EINTR)],
+            &[Fail(libc::EAGAIN), Whole],
+            &again,
+            &[AtMost(1), AtMost(1), AtMost(513), Half],
+        ] {
+            let _ = survives(options, 16 * 1024, script);
+        }
+    }
+}
+
+/// Buffered I/O goes on where it stopped, byte by byte if need be.
+#[test]
+fn buffered_io_goes_on_from_the_next_byte() {
+    let (session, offsets) = survives(BUFFERED, 64, &[Outcome::AtMost(1); 63]);
+    assert_eq!(offsets[..64], (0..64).collect::<Vec<u64>>()[..]);
+    assert_eq!(session.account().statistic(Statistic::ShortIo), 2 * 63);
+    assert_eq!(session.account().totals().event(WRITE).count, 1, "one call is one wait");
+}
+
+/// Direct I/O goes on from the last whole unit: the fake refuses anything else, as a kernel does.
+#[test]
+fn direct_io_goes_on_from_an_aligned_place() {
+    let script = [Outcome::AtMost(1), Outcome::AtMost(700), Outcome::AtMost(1536)];
+    let (_, offsets) = survives(DIRECT, 4096, &script);
+    assert_eq!(offsets[..4], [0, 0, 512, 2048]);
+}
+
+/// A storm of EAGAIN or EINTR ends, one way or the other.
+#[test]
+fn a_storm_of_refusals_ends() {
+    for (number, many, survived) in
+        [(libc::EAGAIN, 900, true), (libc::EINTR, 900, true), (libc::EAGAIN, 100_000, false)]
+    {
+        let (os, _) = world();
+        let session = session(&os);
+        let (_, file, fake) = FakeDisk::new(512).file(BUFFERED, 4096, &session);
+        fake.will(vec![Outcome::Fail(number); many]);
+        let result = file.write_at(0, &IoBuf::zeroed(4096), session.waiting(WRITE));
+        assert_eq!(result.is_ok(), survived, "{number} x {many}: {result:?}");
+        assert!(fake.calls().len() <= many + 1);
+    }
+}
+
+/// A write that moves nothing without an error is an error, not an endless loop.
+#[test]
+fn a_write_of_nothing_is_an_error() {
+    let (os, _) = world();
+    let session = session(&os);
+    let (_, file, fake) = FakeDisk::new(512).file(DIRECT, 4096, &session);
+    fake.will([Outcome::AtMost(512), Outcome::AtMost(0)]);
+    let error = file
+        .write_at(0, &IoBuf::zeroed(4096), session.waiting(WRITE))
+        .expect_err("nothing was moved");
+    assert!(error.to_string().starts_with("cannot write 4096 bytes at 0 of /fake/file: "));
+    assert_eq!(fake.calls().len(), 2);
+}
+
+/// No space is an error of the statement: the file goes on working.
+#[test]
+fn no_space_is_not_the_end_of_a_file() {
+    let (os, _) = world();
+    let session = session(&os);
+    let (_, file, fake) = FakeDisk::new(512).file(WRITE_THROUGH, 4096, &session);
+    fake.will([Outcome::Half, Outcome::Fail(libc::ENOSPC)]);
+    let block = IoBuf::zeroed(4096);
+    let error = file.write_at(0, &block, session.waiting(WRITE)).expect_err("full");
+    assert_eq!(error.cause(), Cause::NoSpace);
+    file.write_at(0, &block, session.waiting(WRITE)).expect("space was freed");
+}
+
+/// Every call on `file` returns `FailedForGood`, none of them reaches the port.
+fn is_failed_for_good(file: &File, fake: &FakeFile, ring: &mut Ring, session: &Session) {
+    let (calls, syncs) = (fake.calls().len(), *fake.sync_calls.lock().expect("not poisoned"));
+    let mut buffer = IoBuf::zeroed(4096);
+    let failed = |result: Result<(), Error>, what: &str| {
+        let error = result.expect_err(what);
+        assert_eq!(error.cause(), Cause::FailedForGood, "{what}: {error}");
+        assert!(error.to_string().ends_with("stop, check the device, and open again"), "{error}");
+    };
+    for _ in 0..2 {
+        failed(file.read_at(0, &mut buffer, session.waiting(READ)), "read");
+        failed(file.write_at(0, &buffer, session.waiting(WRITE)), "write");
+        failed(file.sync(session.waiting(WRITE)), "sync");
+        failed(file.clone().set_len(0, session.waiting(WRITE)), "resize");
+        for kind in [IoKind::Read, IoKind::Write] {
+            let buffer = IoBuf::zeroed(4096);
+            let request = Request { file: file.clone(), kind, offset: 0, buffer, tag: 1 };
+            failed(ring.push(request, session), "push");
+        }
+    }
+    assert!(file.is_failed() && ring.in_flight() == 0);
+    assert_eq!(fake.calls().len(), calls, "the port was asked");
+    assert_eq!(*fake.sync_calls.lock().expect("not poisoned"), syncs, "the port was asked");
+}
+
+/// A sync that failed once fails the file for good: the next one would "succeed" (rule O8).
+#[test]
+fn a_failed_sync_fails_the_file_for_good() {
+    for number in [libc::EIO, libc::ENOSPC, libc::EINTR] {
+        let (os, _) = world();
+        let session = session(&os);
+        let (disk, file, fake) = FakeDisk::new(512).file(DIRECT, 8192, &session);
+        let mut ring = disk.ring(&RingConfig::new(4), &session).expect("the fake has one");
+        fake.sync_will(Outcome::Fail(number));
+        let error = file.sync(session.waiting(WRITE)).expect_err("it failed");
+        assert!(error.to_string().contains("recover from what is durable"), "{error}");
+        is_failed_for_good(&file, &fake, &mut ring, &session);
+    }
+}
+
+/// A device error on a write-through write leaves the same doubt, from a call or from a ring.
+#[test]
+fn a_failed_write_through_write_fails_the_file_for_good() {
+    for by_ring in [false, true] {
+        let (os, _) = world();
+        let session = session(&os);
+        let (disk, file, fake) = FakeDisk::new(512).file(WRITE_THROUGH, 8192, &session);
+        let mut ring = disk.ring(&RingConfig::new(4), &session).expect("the fake has one");
+        fake.will([Outcome::Half, Outcome::Fail(libc::EIO)]);
+        let buffer = IoBuf::zeroed(4096);
+        let error = if by_ring {
+            let kind = IoKind::Write;
+            let request = Request { file: file.clone(), kind, offset: 0, buffer, tag: 1 };
+            ring.push(request, &session).expect("usable");
+            let mut done = Vec::new();
+            ring.reap(1, None, &mut done, session.waiting(WRITE)).expect("reaped");
+            done.remove(0).result.expect_err("it failed")
+        } else {
+            file.write_at(0, &buffer, session.waiting(WRITE)).expect_err("it failed")
+        };
+        assert_eq!(error.cause(), Cause::Device, "{error}");
+        is_failed_for_good(&file, &fake, &mut ring, &session);
+    }
+}
+
+/// A device error on a read, or on a write that isn't durable yet, is reported and no more.
+#[test]
+fn a_failed_read_is_not_the_end_of_a_file() {
+    let (os, _) = world();
+    let session = session(&os);
+    let (_, file, fake) = FakeDisk::new(512).file(DIRECT, 4096, &session);
+    fake.will([Outcome::Fail(libc::EIO)]);
+    let mut buffer = IoBuf::zeroed(4096);
+    let error = file.read_at(0, &mut buffer, session.waiting(READ)).expect_err("EIO");
+    assert_eq!(error.cause(), Cause::Device, "{error}");
+    file.read_at(0, &mut buffer, session.waiting(READ)).expect("the next one is well");
+}
+
+/// A file that can't be filled or synced at birth is an error and is gone; one that was there
+/// before is left alone.
+#[test]
+fn a_file_that_fails_at_birth_is_removed() {
+    let (os, _) = world();
+    let session = session(&os);
+    let fake = FakeDisk::new(512);
+    let (disk, file, first) = fake.file(DIRECT, 4096, &session);
+    drop((file, first));
+    let there = std::path::Path::new("/fake/file");
+    let error = disk.create(there, 4096, DIRECT, &session).expect_err("it is there");
+    assert_eq!(error.cause(), Cause::AlreadyExists);
+    let fail = |number| vec![Outcome::Fail(number)];
+    let fails = [
+        ((fail(libc::ENOSPC), vec![]), Cause::NoSpace, "cannot write 4096 bytes at 0 of /fake/new"),
+        ((fail(libc::EIO), vec![]), Cause::Device, "cannot write 4096 bytes at 0 of /fake/new"),
+        ((vec![], fail(libc::EIO)), Cause::Device, "cannot sync /fake/new"),
+    ];
+    for (newborn, cause, what) in fails {
+        *fake.newborn.lock().expect("not poisoned") = newborn;
+        let new = std::path::Path::new("/fake/new");
+        let error = disk.create(new, 4096, DIRECT, &session).expect_err("it fails");
+        assert_eq!(error.cause(), cause, "{error}");
+        let begins = format!("cannot create /fake/new of 4096 bytes: {what}: ");
+        assert!(error.to_string().starts_with(&begins), "{error}");
+        let files = fake.files.lock().expect("not poisoned");
+        assert_eq!(files.keys().collect::<Vec<_>>(), [there], "not just the old one");
+    }
+}
+
+/// When a file fails for good while a short write of it is in flight, the rest isn't written: the
+/// completion says why (rule O8).
+#[test]
+fn the_rest_of_a_short_write_is_not_written_to_a_failed_file() {
+    let (os, _) = world();
+    let session = session(&os);
+    let (disk, file, fake) = FakeDisk::new(512).file(DIRECT, 8192, &session);
+    let mut ring = disk.ring(&RingConfig::new(4), &session).expect("the fake has one");
+    let buffer = IoBuf::copy_of(&[9; 8192]);
+    let request = Request { file: file.clone(), kind: IoKind::Write, offset: 0, buffer, tag: 1 };
+    ring.push(request, &session).expect("usable");
+    ring.submit().expect("started");
+    fake.sync_will(Outcome::Fail(libc::EIO));
+    let _ = file.sync(session.waiting(WRITE)).expect_err("it fails now");
+    fake.will([Outcome::Half]);
+    let mut done = Vec::new();
+    ring.reap(1, None, &mut done, session.waiting(WRITE)).expect("reaped");
+    let error = done.remove(0).result.expect_err("half was written, then the file had failed");
+    assert_eq!(error.cause(), Cause::FailedForGood, "{error}");
+    assert_eq!(fake.calls().len(), 1, "the rest was written");
+}

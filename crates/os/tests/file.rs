@@ -1,0 +1,235 @@
+//! Files of the real world: what is written is read, and what can't be done says so in one line.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test looks at the real file system from outside"
+)]
+
+mod common;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use common::{BUFFERED, DIRECT, Scratch, WRITE_THROUGH, session, world};
+use os::{Cause, FileOptions, FilesystemIo, IoBuf};
+use waits::{Statistic, WaitEvent};
+
+const READ: WaitEvent = WaitEvent::DbFileSequentialRead;
+const WRITE: WaitEvent = WaitEvent::DbFileParallelWrite;
+
+/// What is written is read back, in every way to open a file, and what was not written is zero.
+#[test]
+fn what_is_written_is_read_back_under_every_filesystemio_option() {
+    let scratch = Scratch::new("whole");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    for value in FilesystemIo::ALL {
+        let options = value.file_options();
+        let path = scratch.join(value.name());
+        let file = disk.create(&path, 64 * 1024, options, &session).expect("created");
+        let written = IoBuf::copy_of(&[0xA5; 8192]);
+        file.write_at(8192, &written, session.waiting(WRITE)).expect("written");
+        file.sync(session.waiting(WRITE)).expect("synced");
+        let mut read = IoBuf::copy_of(&[0xFF; 24576]);
+        file.read_at(0, &mut read, session.waiting(READ)).expect("read");
+        assert!(read[..8192].iter().all(|b| *b == 0), "{value}");
+        assert!(read[8192..16384].iter().all(|b| *b == 0xA5), "{value}");
+        assert!(read[16384..].iter().all(|b| *b == 0), "{value}");
+        assert_eq!(file.length().expect("known"), 64 * 1024);
+        let opened = disk.open_read_only(&path, options, &session).expect("exists");
+        opened.read_at(8192, &mut read[..8192], session.waiting(READ)).expect("read");
+        assert!(read[..8192].iter().all(|b| *b == 0xA5), "{value}");
+        let refused = opened.write_at(0, &written, session.waiting(WRITE)).expect_err("read only");
+        assert!(!refused.to_string().contains('\n'), "{refused}");
+    }
+    let totals = session.account().totals();
+    assert_eq!(totals.event(READ).count, 8);
+    assert_eq!(totals.statistic(Statistic::PhysicalReadBytes), 4 * (24576 + 8192));
+}
+
+/// A read that goes past the end isn't half a success.
+#[test]
+fn a_read_past_the_end_is_end_of_file() {
+    let scratch = Scratch::new("past-end");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    for options in [BUFFERED, DIRECT] {
+        let path = scratch.join(if options.direct { "direct" } else { "buffered" });
+        let file = disk.create(&path, 8192, options, &session).expect("created");
+        let mut buffer = IoBuf::zeroed(8192);
+        for offset in [4096, 8192, 1 << 30] {
+            let error = file.read_at(offset, &mut buffer, session.waiting(READ)).expect_err("past");
+            assert_eq!(error.cause(), Cause::EndOfFile, "{error}");
+            let names = error.to_string().contains(&format!("8192 bytes at {offset} of "));
+            assert!(names && error.to_string().ends_with("shorter than it should be"), "{error}");
+        }
+    }
+}
+
+/// A file whose length isn't a multiple of the block ends in the middle of a direct read: that is
+/// seen after a few looks, not after a thousand.
+#[test]
+fn a_direct_read_over_a_ragged_end_gives_up_at_once() {
+    let scratch = Scratch::new("ragged");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    std::fs::write(scratch.join("ragged"), [7; 5000]).expect("written");
+    let file = disk.open(&scratch.join("ragged"), DIRECT, &session).expect("opened");
+    let mut buffer = IoBuf::zeroed(8192);
+    let error = file.read_at(0, &mut buffer, session.waiting(READ)).expect_err("too short");
+    assert_eq!(error.cause(), Cause::EndOfFile, "{error}");
+    let short = session.account().statistic(Statistic::ShortIo);
+    assert!(short < 10, "{short} short reads of the same bytes");
+}
+
+/// Direct I/O that isn't aligned is refused with the numbers that it should be multiples of, also
+/// where a file system would quietly have gone through the page cache.
+#[test]
+fn misaligned_direct_io_is_a_clear_error() {
+    let scratch = Scratch::new("misaligned");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    let file = disk.create(&scratch.join("f"), 8192, DIRECT, &session).expect("created");
+    let unit = file.alignment().offset;
+    assert!(unit.is_power_of_two() && (512..=4096).contains(&unit), "{unit}");
+    let mut buffer = IoBuf::zeroed(8192);
+    let claims = |error: os::Error| {
+        assert_eq!(error.cause(), Cause::Invalid, "{error}");
+        assert!(error.to_string().contains(&format!("multiples of {unit} bytes")), "{error}");
+    };
+    claims(file.read_at(5, &mut buffer[..4096], session.waiting(READ)).expect_err("offset"));
+    claims(file.read_at(0, &mut buffer[..100], session.waiting(READ)).expect_err("length"));
+    claims(file.write_at(5, &buffer[..4096], session.waiting(WRITE)).expect_err("offset"));
+    claims(file.write_at(0, &buffer[..100], session.waiting(WRITE)).expect_err("length"));
+    if file.alignment().memory > 1 {
+        claims(file.write_at(0, &buffer[1..4097], session.waiting(WRITE)).expect_err("memory"));
+    }
+    assert_eq!(session.account().totals().event(READ).count, 0, "a refused call is no wait");
+}
+
+/// A new file has its full size on disk, every byte of it zero and allocated.
+#[test]
+fn a_created_file_has_all_its_space() {
+    use std::os::unix::fs::MetadataExt;
+    let scratch = Scratch::new("space");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    for (name, options) in [("d", DIRECT), ("b", BUFFERED), ("w", WRITE_THROUGH)] {
+        let length = (2 << 20) + 4096;
+        drop(disk.create(&scratch.join(name), length, options, &session).expect("created"));
+        let told = std::fs::metadata(scratch.join(name)).expect("exists");
+        assert_eq!(told.len(), length);
+        assert!(told.blocks() * 512 >= length, "{name}: {} blocks", told.blocks());
+        assert!(std::fs::read(scratch.join(name)).expect("readable").iter().all(|b| *b == 0));
+    }
+}
+
+/// Each way in which a file can't be made is one line that names it, and leaves nothing.
+#[test]
+fn a_file_that_cannot_be_made_leaves_nothing() {
+    let scratch = Scratch::new("cannot");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    std::fs::write(scratch.join("there"), b"mine").expect("written");
+    let cannot = |path: &Path, length: u64, options: FileOptions, cause: Cause| {
+        let error = disk.create(path, length, options, &session).expect_err("refused");
+        assert_eq!(error.cause(), cause, "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with("cannot create ") && !text.contains('\n'), "{text}");
+        assert!(text.contains("; "), "no advice: {text}");
+    };
+    cannot(&scratch.join("there"), 4096, DIRECT, Cause::AlreadyExists);
+    cannot(&scratch.join("no/such/f"), 4096, DIRECT, Cause::NotFound);
+    cannot(&scratch.join("there/f"), 4096, DIRECT, Cause::NotFound);
+    assert_eq!(std::fs::read(scratch.join("there")).expect("still there"), b"mine");
+    // A length that direct I/O can't write.
+    let error = disk.create(&scratch.join("odd"), 5000, DIRECT, &session).expect_err("odd");
+    assert!(error.to_string().contains("multiple of 4096 bytes"), "{error}");
+    assert_eq!(scratch.names(), ["there"]);
+}
+
+/// Makes a file of 4 MiB in the place that the parent mounted, in vain, and looks what is left.
+fn refused_in_the_place(place: &str, options: FileOptions, cause: Cause) {
+    let (os, _) = world();
+    let made =
+        os::linux::disk().create(&Path::new(place).join("f"), 4 << 20, options, &session(&os));
+    let error = made.expect_err("refused");
+    assert_eq!(error.cause(), cause, "{error}");
+    assert_eq!(std::fs::read_dir(place).expect("mounted").count(), 0, "{error}");
+}
+
+/// On a full file system nothing is left of a file that found no room.
+#[test]
+fn no_space_leaves_nothing() {
+    match common::child() {
+        Some(place) => refused_in_the_place(&place, BUFFERED, Cause::NoSpace),
+        None => common::in_a_child_with_mount(
+            "no_space_leaves_nothing",
+            "mount -t tmpfs -o size=1m none",
+            Scratch::new("no-space").path(),
+        ),
+    }
+}
+
+/// A read-only file system is named as such.
+#[test]
+fn a_read_only_file_system_is_refused() {
+    match common::child() {
+        Some(place) => refused_in_the_place(&place, DIRECT, Cause::ReadOnly),
+        None => common::in_a_child_with_mount(
+            "a_read_only_file_system_is_refused",
+            "mount -t tmpfs -o ro none",
+            Scratch::new("read-only").path(),
+        ),
+    }
+}
+
+/// The kernel makes the file before it finds that it can't do direct I/O on it: it is gone again.
+#[test]
+fn no_direct_io_leaves_nothing() {
+    match common::child() {
+        Some(place) => refused_in_the_place(&place, DIRECT, Cause::DirectIoUnsupported),
+        None => common::in_a_child_with_mount(
+            "no_direct_io_leaves_nothing",
+            "mount -t ramfs none",
+            Scratch::new("no-direct").path(),
+        ),
+    }
+}
+
+/// Without the right to write, a directory is left alone and the message says so.
+#[test]
+fn a_directory_without_the_right_is_permission_denied() {
+    let scratch = Scratch::new("right");
+    std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o555)).expect("mine");
+    let path = scratch.join("f");
+    let outcome = std::thread::spawn(move || {
+        common::become_nobody_in_this_thread();
+        let (os, _) = world();
+        let session = session(&os);
+        os::linux::disk().create(&path, 4096, DIRECT, &session).map(drop)
+    });
+    let error = outcome.join().expect("no panic").expect_err("refused");
+    assert_eq!(error.cause(), Cause::PermissionDenied, "{error}");
+    std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755)).expect("mine");
+}
+
+/// Rename, remove and list do what they say, and a missing file is named.
+#[test]
+fn names_come_and_go() {
+    let scratch = Scratch::new("names");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    disk.create_dir(&scratch.join("d"), &session).expect("made");
+    let (a, b) = (scratch.join("d/a"), scratch.join("d/b"));
+    drop(disk.create(&a, 0, BUFFERED, &session).expect("created"));
+    disk.rename(&a, &b, &session).expect("renamed");
+    assert_eq!(disk.list(&scratch.join("d"), &session).expect("listed"), ["b"]);
+    let missing = disk.open(&a, BUFFERED, &session).expect_err("renamed away");
+    assert_eq!(missing.cause(), Cause::NotFound);
+    assert!(missing.to_string().contains(&a.display().to_string()), "{missing}");
+    disk.remove(&b, &session).expect("removed");
+    assert!(disk.list(&scratch.join("d"), &session).expect("listed").is_empty());
+    assert!(disk.free_bytes(scratch.path()).expect("known") > 0);
+}

@@ -1,0 +1,99 @@
+//! The probe of durable writes: what it finds, and that it leaves nothing.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test looks at the real file system from outside"
+)]
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{FakeDisk, Outcome, Scratch, session, world};
+use os::probe::{DurableWrite, ProbeConfig, durable_writes};
+use os::{Cause, Disk, DiskPort};
+use waits::Nanos;
+
+const SHORT: ProbeConfig = ProbeConfig { rounds_min: 16, length: Nanos::from_millis(20) };
+
+/// On a file system with direct I/O all four ways are timed equally often, and one of the fastest
+/// is picked; the directory is as it was.
+#[test]
+fn every_way_is_timed_equally_often() {
+    let scratch = Scratch::new("probe");
+    std::fs::write(scratch.join("other"), b"mine").expect("written");
+    let (os, _) = world();
+    let session = session(&os);
+    let found = durable_writes(&os::linux::disk(), scratch.path(), &session, &SHORT).expect("fine");
+    let ways: Vec<DurableWrite> = found.timings.iter().map(|timing| timing.way).collect();
+    assert_eq!(ways, DurableWrite::ALL);
+    let writes = found.timings[0].writes;
+    assert!(writes >= 16 && found.timings.iter().all(|timing| timing.writes == writes));
+    let sane = |t: &os::probe::WayTiming| t.median > Nanos::ZERO && t.median <= t.p99;
+    assert!(found.timings.iter().all(sane), "{found}");
+    let least = found.timings.iter().map(|timing| timing.median.0).min().expect("four of them");
+    let picked = found.timings.iter().find(|timing| timing.way == found.pick).expect("timed");
+    assert!(picked.median.0 as f64 <= least as f64 * 1.05, "{found}");
+    assert!(found.reason.starts_with(found.pick.name()), "{found}");
+    assert!(found.direct.expect("ext4 and its like have it").offset >= 512);
+    assert_eq!(scratch.names(), ["other"]);
+}
+
+/// Where there is no direct I/O the other ways are timed, and it is said.
+#[test]
+fn without_direct_io_only_the_buffered_ways_are_timed() {
+    const TEST: &str = "without_direct_io_only_the_buffered_ways_are_timed";
+    let Some(place) = common::child() else {
+        let scratch = Scratch::new("probe-ramfs");
+        return common::in_a_child_with_mount(TEST, "mount -t ramfs none", scratch.path());
+    };
+    let (os, _) = world();
+    let session = session(&os);
+    let found =
+        durable_writes(&os::linux::disk(), Path::new(&place), &session, &SHORT).expect("fine");
+    let ways: Vec<DurableWrite> = found.timings.iter().map(|timing| timing.way).collect();
+    assert_eq!(ways, [DurableWrite::BufferedWriteThrough, DurableWrite::BufferedThenSync]);
+    let refused = found.direct.expect_err("ramfs has none");
+    assert_eq!(refused.cause(), Cause::DirectIoUnsupported);
+    assert_eq!(std::fs::read_dir(&place).expect("mounted").count(), 0);
+}
+
+/// Whatever fails on the way, the scratch file is gone and the error says what was tried.
+#[test]
+fn a_probe_that_fails_leaves_nothing() {
+    let (os, _) = world();
+    let session = session(&os);
+    let fails = |fill: &[Outcome], syncs: &[Outcome], cause: Cause| {
+        let fake = FakeDisk::new(512);
+        *fake.newborn.lock().expect("not poisoned") = (fill.to_vec(), syncs.to_vec());
+        let disk = Disk::new(Arc::clone(&fake) as Arc<dyn DiskPort>);
+        let error = durable_writes(&disk, Path::new("/fake"), &session, &SHORT).expect_err("fails");
+        assert_eq!(error.cause(), cause, "{error}");
+        assert!(error.to_string().starts_with("cannot probe /fake: cannot "), "{error}");
+        assert!(fake.files.lock().expect("not poisoned").is_empty(), "{error}");
+    };
+    use Outcome::{Fail, Whole};
+    fails(&[Fail(libc::ENOSPC)], &[], Cause::NoSpace);
+    fails(&[Whole, Whole, Fail(libc::EIO)], &[], Cause::Device);
+    fails(&[], &[Fail(libc::EIO)], Cause::Device);
+    fails(&[], &[Whole, Whole, Whole, Fail(libc::EIO)], Cause::Device);
+    fails(&[Whole; 30], &[Fail(libc::ENOSPC)], Cause::NoSpace);
+}
+
+/// A place that isn't there, or isn't a directory, is named.
+#[test]
+fn a_place_that_is_no_directory_is_named() {
+    let scratch = Scratch::new("probe-nowhere");
+    std::fs::write(scratch.join("file"), b"mine").expect("written");
+    let (os, _) = world();
+    let session = session(&os);
+    for name in ["missing", "file"] {
+        let place = scratch.join(name);
+        let error = durable_writes(&os::linux::disk(), &place, &session, &SHORT).expect_err(name);
+        assert_eq!(error.cause(), Cause::NotFound, "{error}");
+        assert!(error.to_string().contains(&place.display().to_string()), "{error}");
+    }
+    assert_eq!(scratch.names(), ["file"]);
+}

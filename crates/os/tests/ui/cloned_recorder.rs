@@ -1,0 +1,8 @@
+//! An account has one writer.
+use waits::Recorder;
+
+fn second_hand(recorder: &Recorder) -> Recorder {
+    recorder.clone()
+}
+
+fn main() {}
