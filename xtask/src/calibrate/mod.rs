@@ -96,8 +96,9 @@ struct Parent {
 impl Parent {
     fn at(dir: &Path) -> Result<Parent, String> {
         let made = !dir.exists();
-        fs::create_dir_all(dir)
-            .map_err(|error| format!("cannot make the folder {}: {error}", dir.display()))?;
+        fs::create_dir_all(dir).map_err(|error| {
+            format!("cannot make the folder {}: {error}; name another by --dir", dir.display())
+        })?;
         Ok(Parent { made: made.then(|| dir.to_path_buf()) })
     }
 }
