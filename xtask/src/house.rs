@@ -85,6 +85,12 @@ pub(crate) const HOUSE: &[Room] = &[
         ..PLAIN
     },
     Room {
+        name: "forebay",
+        rank: 9,
+        meaning: "the lean binary: for now, what a machine and a disk offer (`forebay probe`)",
+        ..PLAIN
+    },
+    Room {
         name: "xtask",
         rank: 9,
         opens_world: true,

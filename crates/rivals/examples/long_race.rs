@@ -3,8 +3,6 @@
 //!
 //! `cargo run -p rivals --example long_race FOLDER`
 
-#![expect(clippy::disallowed_methods, reason = "it is a program of its own")]
-
 use std::path::Path;
 use std::time::Duration;
 

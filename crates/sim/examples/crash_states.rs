@@ -3,6 +3,12 @@
 //!
 //! `cargo run --release -p sim --example crash_states`
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "it measures real time, from outside the simulation"
+)]
+
 use std::time::Instant;
 
 use sim::fs::FileSystem;

@@ -7,6 +7,7 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use latch::{Condition, Latch, LatchKind, Shared64, Signal};
@@ -34,7 +35,7 @@ struct Shared {
     signal: Signal,
 }
 
-fn main() {
+fn main() -> ExitCode {
     let seed = std::env::args().nth(1).and_then(|text| text.parse().ok());
     let seed = seed.expect("usage: everything SEED");
     let report = simulation(seed).run(program);
@@ -46,9 +47,7 @@ fn main() {
         report.elapsed_ns, report.hand_offs, report.log_hash, report.result
     )
     .expect("standard output takes it");
-    if report.result.is_err() {
-        std::process::exit(1);
-    }
+    if report.result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn simulation(seed: u64) -> Simulation {

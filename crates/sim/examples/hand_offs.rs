@@ -2,6 +2,12 @@
 //!
 //! `cargo run --release -p sim --example hand_offs`
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "it measures real time, from outside the simulation"
+)]
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::time::Instant;

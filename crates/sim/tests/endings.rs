@@ -84,10 +84,10 @@ fn the_watchdog_names_a_holder_that_does_not_return() {
     let mut simulation = Simulation::new(1);
     simulation.stuck_after = Duration::from_millis(200);
     let report = simulation.run(|_, session| {
-        let stuck = session.spawn(ThreadSpec::background("fb_lgwr"), |_| {
-            // A real sleep, and far longer than the test: foreign to the simulator.
-            std::thread::sleep(Duration::from_secs(600));
-        });
+        #[expect(clippy::disallowed_methods, reason = "foreign to the simulator: that's the point")]
+        let sleep_for_real = || std::thread::sleep(Duration::from_secs(600));
+        let spec = ThreadSpec::background("fb_lgwr");
+        let stuck = session.spawn(spec, move |_| sleep_for_real());
         stuck.expect("started").join(session).expect("no panic");
     });
     let Err(Failure::Stuck { thread, last }) = report.result else { panic!("{report:?}") };

@@ -1,5 +1,7 @@
 //! A paced real file takes the time that its model says, and holds what was written.
 
+#![expect(clippy::disallowed_methods, reason = "it makes a real scratch directory")]
+
 use std::path::PathBuf;
 
 use os::{Completion, FileOptions, IoBuf, IoKind, Request, RingConfig};
