@@ -198,7 +198,7 @@ fn the_account_of_a_session_closes() {
     work.end(&session);
 }
 
-/// Three threads want two CPUs beside it: the wait for a CPU is a large part, and has its name.
+/// Three threads for each CPU want to run beside it: the wait for a CPU has its name too.
 #[test]
 fn the_account_closes_on_a_crowded_machine() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -206,7 +206,7 @@ fn the_account_closes_on_a_crowded_machine() {
     let (os, _) = world();
     let session = session(&os);
     let stop = Arc::new(AtomicBool::new(false));
-    let busy: Vec<_> = (0..os.cpu_count() + 1)
+    let busy: Vec<_> = (0..os.cpu_count() * 3)
         .map(|_| {
             let stop = Arc::clone(&stop);
             std::thread::spawn(move || {
@@ -225,7 +225,7 @@ fn the_account_closes_on_a_crowded_machine() {
     }
     let in_waits: u64 = account.waits.iter().map(|line| line.of_which_run_queue.0).sum();
     let run_queue = account.run_queue_ns + in_waits as i64;
-    assert!(run_queue as f64 > account.elapsed.0 as f64 * 0.05, "not crowded: {account:?}");
+    assert!(run_queue as f64 > account.elapsed.0 as f64 * 0.02, "not crowded: {account:?}");
 }
 
 /// A sleep that nobody named, 5 % of the time, is 5 % unaccounted.
