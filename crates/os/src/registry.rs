@@ -52,19 +52,24 @@ impl Registry {
     /// Folds the session's totals into those of the ended ones: one step, so that the sum over
     /// all never shrinks.
     pub(crate) fn leave(&self, account: &Arc<Account>) {
+        let totals = account.totals();
         let mut inner = self.lock();
         inner.running.retain(|session| !Arc::ptr_eq(&session.account, account));
-        inner.ended.add(&account.totals());
+        inner.ended.add(&totals);
     }
 
     pub(crate) fn running(&self) -> Vec<RunningSession> {
         self.lock().running.clone()
     }
 
+    /// Who runs and what the ended ones left is taken in one step; the sum is made outside the
+    /// lock, for it takes microseconds a session. An account that ends meanwhile keeps its figures.
     pub(crate) fn totals(&self) -> Totals {
-        let inner = self.lock();
-        let mut totals = inner.ended.clone();
-        for session in &inner.running {
+        let (mut totals, running) = {
+            let inner = self.lock();
+            (inner.ended.clone(), inner.running.clone())
+        };
+        for session in running {
             totals.add(&session.account.totals());
         }
         totals

@@ -164,7 +164,7 @@ fn a_timed_wait_ends_on_time_and_is_counted(backend: RingBackend, name: &str) {
     if !done.is_empty() {
         // I/O slaves use pread, which a FIFO refuses at once.
         assert!(done[0].result.is_err() && backend != RingBackend::Native);
-        return slow_reads_time_out_too(session, disk, &scratch, backend);
+        return slow_reads_time_out_too(&session);
     }
     let totals = session.account().totals();
     assert_eq!(ring.in_flight(), 1);
@@ -182,31 +182,27 @@ fn a_timed_wait_ends_on_time_and_is_counted(backend: RingBackend, name: &str) {
     assert_eq!((line.count, line.timeouts), (1, 1), "one wait, which timed out");
 }
 
-/// The same for I/O slaves, with a file that takes its time: a thousand reads and one slave busy
-/// with them, of which the owner waits for all but only for a moment.
-fn slow_reads_time_out_too(session: Session, disk: os::Disk, scratch: &Scratch, _: RingBackend) {
-    let length = 4 << 20;
-    let file = disk.create(&scratch.join("f"), length, DIRECT, &session).expect("created");
-    let mut ring = disk.ring(&config(1_000, RingBackend::Slaves(1)), &session).expect("opened");
-    for tag in 0..1_000 {
-        let (kind, buffer) = (IoKind::Read, IoBuf::zeroed(1 << 20));
-        let offset = (tag % 4) << 20;
-        ring.push(Request { file: file.clone(), kind, offset, buffer, tag }, &session)
-            .expect("usable");
+/// The same for I/O slaves, with a file that takes its time.
+fn slow_reads_time_out_too(session: &Session) {
+    let (disk, file, fake) = FakeDisk::new(512).file(DIRECT, 64 * 1024, session);
+    let mut ring = disk.ring(&config(8, RingBackend::Slaves(1)), session).expect("opened");
+    fake.will([Outcome::Slow, Outcome::Slow]);
+    for tag in 0..2 {
+        ring.push(write(&file, tag), session).expect("usable");
     }
     let mut done = Vec::new();
     let before = session.account().totals();
     let started = session.now();
     let timeout = Nanos::from_millis(10);
-    ring.reap(1_000, Some(timeout), &mut done, session.waiting(EVENT)).expect("no error");
+    ring.reap(2, Some(timeout), &mut done, session.waiting(EVENT)).expect("no error");
     let took = session.now().since(started);
-    assert!(took >= timeout && took < Nanos::from_millis(60), "{took}");
+    assert!(took >= timeout && took < Nanos::from_millis(90), "{took}");
     let totals = session.account().totals().since(&before);
     let line = totals.event(EVENT);
     assert_eq!((line.count, line.timeouts), (1, 1));
-    assert!(done.len() < 1_000 && ring.in_flight() == 1_000 - done.len() as u32);
+    assert!(ring.in_flight() >= 1, "both had come");
     ring.reap(u32::MAX, None, &mut done, session.waiting(EVENT)).expect("no error");
-    assert_eq!(done.len(), 1_000);
+    assert_eq!(done.len(), 2);
 }
 
 fn a_read_past_the_end_is_an_error_of_its_own_completion(backend: RingBackend, name: &str) {
@@ -432,10 +428,10 @@ fn a_timeout_is_not_stretched_by_idle_wakes() {
     *fake_disk.ring.empty_waits.lock().expect("not poisoned") = 300;
     ring.push(write(&file, 0), &session).expect("usable");
     let mut done = Vec::new();
-    let (started, timeout) = (session.now(), Nanos::from_millis(5));
+    let (started, timeout) = (session.now(), Nanos::from_millis(50));
     ring.reap(1, Some(timeout), &mut done, session.waiting(EVENT)).expect("no error");
     let took = session.now().since(started);
-    assert!(took >= timeout && took < Nanos::from_millis(200), "{took}");
+    assert!(took >= timeout && took < Nanos::from_millis(280), "{took}");
     let waits = fake_disk.ring.waits.lock().expect("not poisoned").clone();
     assert!(waits.len() >= 2 && waits.is_sorted_by(|a, b| a >= b), "{waits:?}");
     assert_eq!(session.account().totals().event(EVENT).timeouts, 1);

@@ -95,6 +95,8 @@ pub(crate) enum Outcome {
     AtMost(usize),
     /// Half of it.
     Half,
+    /// What it is asked to, after 50 ms.
+    Slow,
     /// Nothing; the error with this number.
     Fail(i32),
 }
@@ -132,10 +134,15 @@ impl FakeFile {
         if !offset.is_multiple_of(self.unit as u64) || !length.is_multiple_of(self.unit) {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
-        match self.script.lock().expect("not poisoned").pop_front().unwrap_or(Outcome::Whole) {
+        let next = self.script.lock().expect("not poisoned").pop_front();
+        match next.unwrap_or(Outcome::Whole) {
             Outcome::Whole => Ok(length),
             Outcome::AtMost(bytes) => Ok(length.min(bytes)),
             Outcome::Half => Ok(length / 2),
+            Outcome::Slow => {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                Ok(length)
+            }
             Outcome::Fail(number) => Err(io::Error::from_raw_os_error(number)),
         }
     }
