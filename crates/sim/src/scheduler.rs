@@ -269,8 +269,7 @@ impl Scheduler {
     pub(crate) fn yield_cpu(&mut self, tid: Tid) {
         let cpu = self.leave_cpu(tid);
         self.log.record(self.now, tid, "yield", cpu as u64, 0);
-        self.enqueue_at_tail(tid);
-        self.fill(cpu);
+        self.give_way(tid, cpu);
     }
 
     /// `tid`'s code has ended.
@@ -282,9 +281,13 @@ impl Scheduler {
         self.fill(cpu);
     }
 
+    /// Who has this priority already keeps its place in the queue.
     pub(crate) fn set_priority(&mut self, tid: Tid, priority: Priority) {
-        self.log.record(self.now, tid, "priority", priority.rank() as u64, 0);
-        self.requeue(tid, |thread| thread.rank = priority.rank());
+        let rank = priority.rank();
+        self.log.record(self.now, tid, "priority", rank as u64, 0);
+        if self.threads[tid].rank != rank {
+            self.requeue(tid, |thread| thread.rank = rank);
+        }
     }
 
     /// False if the machine has none of these CPUs.
@@ -293,7 +296,9 @@ impl Scheduler {
             return false;
         }
         self.log.record(self.now, tid, "affinity", 0, 0);
-        self.requeue(tid, |thread| thread.affinity = cpus);
+        if self.threads[tid].affinity != cpus {
+            self.requeue(tid, |thread| thread.affinity = cpus);
+        }
         true
     }
 
@@ -342,20 +347,37 @@ impl Scheduler {
         self.place(tid);
     }
 
-    /// Finds a CPU for a Ready thread that is in no queue, or queues it at the tail.
+    /// Finds a CPU for a Ready thread that is in no queue, or queues it at the tail. Whom it pushes
+    /// off a CPU looks for another in turn: each is less important than the one before.
     fn place(&mut self, tid: Tid) {
-        let idle = self.idle_cpu(tid);
-        if let Some(cpu) = idle {
-            return self.dispatch(tid, cpu);
-        }
-        if let Some(cpu) = self.less_important_cpu(tid) {
+        self.to_the_tail(tid);
+        let mut homeless = tid;
+        loop {
+            if let Some(cpu) = self.idle_cpu(homeless) {
+                return self.dispatch(homeless, cpu);
+            }
+            let Some(cpu) = self.less_important_cpu(homeless) else {
+                return self.enqueue(homeless);
+            };
             let victim = self.cpus[cpu].running.expect("it runs something");
             let _ = self.leave_cpu(victim);
-            self.log.record(self.now, victim, "preempted", cpu as u64, tid as u64);
-            self.enqueue_at_head(victim);
-            return self.dispatch(tid, cpu);
+            self.log.record(self.now, victim, "preempted", cpu as u64, homeless as u64);
+            self.dispatch(homeless, cpu);
+            homeless = victim;
         }
-        self.enqueue_at_tail(tid);
+    }
+
+    /// `tid`, which has just left `cpu`, stands at the end of the queue. If another thread then has
+    /// the CPU, there may be room elsewhere.
+    fn give_way(&mut self, tid: Tid, cpu: usize) {
+        self.to_the_tail(tid);
+        self.enqueue(tid);
+        self.fill(cpu);
+        let waits = self.threads[tid].state == State::Ready;
+        if waits && (self.idle_cpu(tid).is_some() || self.less_important_cpu(tid).is_some()) {
+            self.unqueue(tid);
+            self.place(tid);
+        }
     }
 
     fn idle_cpu(&self, tid: Tid) -> Option<usize> {
@@ -461,14 +483,14 @@ impl Scheduler {
         self.dispatch(tid, cpu);
     }
 
-    fn enqueue_at_tail(&mut self, tid: Tid) {
+    /// Its place in the queue is the last, also if it comes to stand there only later, preempted.
+    fn to_the_tail(&mut self, tid: Tid) {
         self.sequence += 1;
         self.threads[tid].queued = self.sequence;
-        self.enqueue_at_head(tid);
     }
 
-    /// Back to the place in the queue that it had before it ran.
-    fn enqueue_at_head(&mut self, tid: Tid) {
+    /// Into the queue, at its place.
+    fn enqueue(&mut self, tid: Tid) {
         let thread = &mut self.threads[tid];
         assert_eq!(thread.state, State::Ready);
         let key = (Reverse(thread.rank), thread.queued);
@@ -479,12 +501,16 @@ impl Scheduler {
         }
     }
 
+    fn unqueue(&mut self, tid: Tid) {
+        let key = (Reverse(self.threads[tid].rank), self.threads[tid].queued);
+        self.ready.remove(&key).expect("a Ready thread is queued");
+    }
+
     /// Changes what a thread's place depends on, and finds its place again.
     fn requeue(&mut self, tid: Tid, change: impl FnOnce(&mut Thread)) {
         match self.threads[tid].state {
             State::Ready => {
-                let key = (Reverse(self.threads[tid].rank), self.threads[tid].queued);
-                self.ready.remove(&key).expect("a Ready thread is queued");
+                self.unqueue(tid);
                 change(&mut self.threads[tid]);
                 self.place(tid);
             }
@@ -507,9 +533,8 @@ impl Scheduler {
             return;
         }
         let cpu = self.leave_cpu(tid);
-        if outranked {
-            self.enqueue_at_tail(tid);
-            self.fill(cpu);
+        if may_stay {
+            self.give_way(tid, cpu);
         } else {
             self.fill(cpu);
             self.place(tid);
@@ -538,8 +563,7 @@ impl Scheduler {
         if waits {
             let _ = self.leave_cpu(tid);
             self.log.record(self.now, tid, "slice", cpu as u64, 0);
-            self.enqueue_at_tail(tid);
-            self.fill(cpu);
+            self.give_way(tid, cpu);
         } else if !self.ready.is_empty() {
             self.arm_slice(cpu);
         }
