@@ -70,7 +70,6 @@ struct RingState {
     completed: Vec<RawCompletion>,
     in_flight: u32,
     waiter: Option<(Tid, usize)>,
-    closed: bool,
 }
 
 /// All disks of a machine, and what is in flight on them.
@@ -176,13 +175,20 @@ impl Devices {
         self.next_ring
     }
 
-    /// What is in flight still runs to its end; nobody gets the outcome.
+    /// The ring is gone. It has waited for what was in flight, unless everything stops.
     pub(crate) fn close_ring(&mut self, ring: u64) {
-        let state = self.rings.get_mut(&ring).expect("an open ring");
-        state.closed = true;
-        if state.in_flight == 0 {
-            self.rings.remove(&ring);
-        }
+        self.rings.remove(&ring).expect("an open ring");
+    }
+
+    /// A request that never gets to a disk comes back at once.
+    pub(crate) fn refuse(&mut self, target: Target, error: io::Error, scheduler: &mut Scheduler) {
+        let Target::Ring { ring, slot, buffer, .. } = target else {
+            panic!("a blocking call is refused before it is made");
+        };
+        let code = error.raw_os_error().map_or(u64::MAX, |code| code as u64 | 1 << 32);
+        scheduler.log.record(scheduler.now, ring as usize, "refuse", u64::from(slot), code);
+        let completion = RawCompletion { slot, buffer, result: Err(error) };
+        self.rings.get_mut(&ring).expect("an open ring").completed.push(completion);
     }
 
     pub(crate) fn collect(&mut self, ring: u64, completed: &mut Vec<RawCompletion>) {
@@ -197,6 +203,13 @@ impl Devices {
         there
     }
 
+    /// True if nothing is in flight on this ring; else `tid` is noted as waiting for that.
+    pub(crate) fn ring_is_idle(&mut self, ring: u64, tid: Tid) -> bool {
+        let state = &self.rings[&ring];
+        let all = state.completed.len() + state.in_flight as usize;
+        self.ring_has(ring, all, tid)
+    }
+
     /// Nobody waits at this ring any more.
     pub(crate) fn forget_waiter(&mut self, ring: u64) {
         self.rings.get_mut(&ring).expect("an open ring").waiter = None;
@@ -208,14 +221,8 @@ impl Devices {
         completion: RawCompletion,
         scheduler: &mut Scheduler,
     ) {
-        let state = self.rings.get_mut(&ring).expect("a ring with requests in flight");
+        let state = self.rings.get_mut(&ring).expect("a ring waits for what is in flight");
         state.in_flight -= 1;
-        if state.closed {
-            if state.in_flight == 0 {
-                self.rings.remove(&ring);
-            }
-            return;
-        }
         state.completed.push(completion);
         if let Some((tid, at_least)) = state.waiter
             && state.completed.len() >= at_least

@@ -200,7 +200,7 @@ impl DiskPort for SimDisk {
         let ring = self.kernel.call(|state, _| state.devices.open_ring());
         let ring = ring.ok_or_else(|| Error::from_io("open a ring", &stopped()))?;
         let kernel = Arc::clone(&self.kernel);
-        Ok(Box::new(SimRing { kernel, disk: self.number, ring, pushed: Vec::new() }))
+        Ok(Box::new(SimRing { kernel, ring, pushed: Vec::new() }))
     }
 }
 
@@ -230,7 +230,11 @@ struct SimFile {
 }
 
 impl SimFile {
-    fn check(&self, offset: u64, length: usize) -> io::Result<()> {
+    /// Refuses what a kernel refuses before it asks the disk.
+    fn check(&self, kind: IoKind, offset: u64, length: usize) -> io::Result<()> {
+        if kind == IoKind::Write && self.mode == OpenMode::ReadOnly {
+            return Err(io::Error::from_raw_os_error(EBADF));
+        }
         let unit = u64::from(self.alignment().offset);
         if offset.is_multiple_of(unit) && (length as u64).is_multiple_of(unit) {
             return Ok(());
@@ -249,7 +253,7 @@ const EBADF: i32 = 9;
 
 impl FilePort for SimFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8], event: WaitEvent) -> io::Result<usize> {
-        self.check(offset, buffer.len())?;
+        self.check(IoKind::Read, offset, buffer.len())?;
         let action = Action::Read { file: self.file, offset, length: buffer.len() };
         let (moved, bytes) = blocking(&self.kernel, self.disk, action, event)?;
         buffer[..moved].copy_from_slice(&bytes);
@@ -257,10 +261,7 @@ impl FilePort for SimFile {
     }
 
     fn write_at(&self, offset: u64, buffer: &[u8], event: WaitEvent) -> io::Result<usize> {
-        if self.mode == OpenMode::ReadOnly {
-            return Err(io::Error::from_raw_os_error(EBADF));
-        }
-        self.check(offset, buffer.len())?;
+        self.check(IoKind::Write, offset, buffer.len())?;
         let action = self.write_action(offset, buffer);
         blocking(&self.kernel, self.disk, action, event).map(|(moved, _)| moved)
     }
@@ -307,29 +308,38 @@ impl fmt::Debug for SimFile {
 
 struct SimRing {
     kernel: Arc<Kernel>,
-    disk: usize,
     ring: u64,
-    pushed: Vec<(Action, Target)>,
+    pushed: Vec<Pushed>,
+}
+
+/// A request to a disk that isn't submitted yet, or why it will fail.
+struct Pushed {
+    disk: usize,
+    action: io::Result<Action>,
+    target: Target,
 }
 
 impl RingPort for SimRing {
     fn push(&mut self, file: &Arc<dyn FilePort>, request: RawRequest) {
         let file = file.as_any().downcast_ref::<SimFile>().expect("a file of this world");
         let RawRequest { slot, kind, offset, buffer, range } = request;
-        let action = match kind {
+        let action = file.check(kind, offset, range.len()).map(|()| match kind {
             IoKind::Read => Action::Read { file: file.file, offset, length: range.len() },
             IoKind::Write => file.write_action(offset, &buffer[range.clone()]),
-        };
+        });
         let target = Target::Ring { ring: self.ring, slot, buffer, start: range.start };
-        self.pushed.push((action, target));
+        self.pushed.push(Pushed { disk: file.disk, action, target });
     }
 
     fn submit(&mut self) -> io::Result<()> {
-        let (pushed, disk) = (std::mem::take(&mut self.pushed), self.disk);
+        let pushed = std::mem::take(&mut self.pushed);
         let submitted = self.kernel.call(|state, _| {
             let crate::kernel::State { scheduler, devices, .. } = state;
-            for (action, target) in pushed {
-                let _ = devices.submit(scheduler, disk, action, target);
+            for Pushed { disk, action, target } in pushed {
+                match action {
+                    Ok(action) => _ = devices.submit(scheduler, disk, action, target),
+                    Err(error) => devices.refuse(target, error, scheduler),
+                }
             }
         });
         submitted.ok_or_else(stopped)
@@ -368,7 +378,13 @@ impl RingPort for SimRing {
 }
 
 impl Drop for SimRing {
+    /// Waits for what is in flight, as the real world must, where a kernel has the buffers.
     fn drop(&mut self) {
-        self.kernel.lock().devices.close_ring(self.ring);
+        let ring = self.ring;
+        let _ = self.kernel.sleep(None, None, |state, me| {
+            let idle = state.devices.ring_is_idle(ring, me);
+            (!idle).then_some(On::Ring(ring))
+        });
+        self.kernel.lock().devices.close_ring(ring);
     }
 }
