@@ -9,13 +9,14 @@
 //! Rules
 //!   * whoever holds the baton may lock `state`; nobody gives the baton away while holding it
 //!   * a call settles first: what the thread has charged happens before what it does
-//!   * once the simulation stops, every thread unwinds, one after the other, and a call from a
-//!     thread that unwinds does nothing
+//!   * once the simulation stops, every thread unwinds, and a call from a thread that unwinds does
+//!     nothing; one that would sleep or spin lets the others unwind first, for what it waits for
+//!     may be their end
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 use os::{ThreadBody, VirtualClock, Woken};
@@ -28,8 +29,10 @@ use crate::perturbation::Perturbation;
 use crate::scheduler::{Next, Scheduler};
 use crate::thread::{On, State as ThreadState, Tid};
 
-/// A thread that unwinds may call the kernel so often; then it is taken to loop in a destructor.
+/// Threads that unwind may call the kernel so often; then one is taken to loop in a destructor.
 const CALLS_WHILE_UNWINDING_MAX: u32 = 10_000_000;
+/// A sleep, which passes the baton, counts as so many calls.
+const CALLS_OF_A_SLEEP: u32 = 10;
 
 /// The payload with which threads unwind when the simulation stops.
 struct Stopped;
@@ -64,8 +67,12 @@ pub(crate) struct State {
     pub(crate) devices: Devices,
     pub(crate) hand_offs: u64,
     batons: Vec<Arc<Baton>>,
-    handles: Vec<JoinHandle<()>>,
+    /// `None` for a thread that was left behind.
+    handles: Vec<Option<JoinHandle<()>>>,
     failure: Option<Failure>,
+    /// The thread that came here panicking before any other did: what it does to the others while
+    /// it unwinds is a consequence.
+    panics_first: Option<Tid>,
 }
 
 pub(crate) struct KernelOptions {
@@ -93,6 +100,7 @@ impl Kernel {
                 batons: Vec::new(),
                 handles: Vec::new(),
                 failure: None,
+                panics_first: None,
             }),
             stopping: AtomicBool::new(false),
             calls_while_unwinding: AtomicU32::new(0),
@@ -129,7 +137,7 @@ impl Kernel {
     /// Waits until the real threads are gone. Not for a simulation that is stuck.
     pub(crate) fn join_threads(&self) {
         let handles = std::mem::take(&mut self.lock().handles);
-        for handle in handles {
+        for handle in handles.into_iter().flatten() {
             let _ = handle.join();
         }
     }
@@ -139,17 +147,30 @@ impl Kernel {
         self.progress.load(Ordering::Relaxed)
     }
 
-    /// Ends the simulation because the holder doesn't come back. False if it just did.
-    pub(crate) fn give_up(&self) -> bool {
-        let Ok(mut state) = self.state.try_lock() else { return false };
+    /// Ends the simulation because the holder hasn't come back since `seen`. False if it just did.
+    pub(crate) fn give_up(&self, seen: u64) -> bool {
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        if self.progress() != seen {
+            return false;
+        }
+        if first_unburied(&state, 0).is_none() {
+            return true;
+        }
         let tid = self.holder.load(Ordering::Relaxed) as Tid;
         let thread = label(&state, tid);
-        let last = match state.scheduler.thread(tid).state {
-            ThreadState::Running { cpu } => format!("running on CPU {cpu}"),
-            other => format!("{other:?}"),
+        let last = match (&state.failure, state.scheduler.thread(tid).state) {
+            (Some(first), _) => format!("unwinding, after this: {first}"),
+            (None, ThreadState::Running { cpu }) => format!("running on CPU {cpu}"),
+            (None, other) => format!("{other:?}"),
         };
         let failure = Failure::Stuck { thread, last };
         state.failure = Some(failure.clone());
+        // If it comes back after all it unwinds, and the others after it.
+        self.stopping.store(true, Ordering::Relaxed);
         drop(state);
         self.finish(Err(failure));
         true
@@ -186,7 +207,8 @@ impl Kernel {
         let mut state = self.settle(me);
         let result = act(&mut state, me);
         drop(self.go_on(state, me));
-        Some(result)
+        // It may have been this call that stopped it: no code goes on after that.
+        (!self.is_stopping()).then_some(result)
     }
 
     /// Sleeps unless `act`, called when everything charged has passed, says not to. `None` while
@@ -198,6 +220,7 @@ impl Kernel {
         act: impl FnOnce(&mut State, Tid) -> Option<On>,
     ) -> Option<Woken> {
         if self.is_stopping() {
+            self.let_others_unwind(timeout);
             return None;
         }
         let me = self.current();
@@ -232,11 +255,27 @@ impl Kernel {
             .unwrap_or_else(|| Err(std::io::Error::other("the simulation stops")))
     }
 
-    /// The simulation ends here, with this.
+    /// One turn of a spin: others run if they should, and after `turns_before_yield` even if they
+    /// needn't.
+    pub(crate) fn spin(&self, turn: u32, turns_before_yield: u32) {
+        // However cheap a turn is, time passes, or two spinning threads would spin for ever.
+        self.clock.charge(1);
+        if self.is_stopping() {
+            return self.let_others_unwind(None);
+        }
+        let _ = self.call(|state, me| {
+            if turn >= turns_before_yield && state.scheduler.may_go_on(me) {
+                state.scheduler.yield_cpu(me);
+            }
+        });
+    }
+
+    /// The simulation ends here, with this. The clock stands still from now on.
     pub(crate) fn stop(&self, state: &mut State, failure: Failure) {
         if state.failure.is_none() {
             state.failure = Some(failure);
         }
+        self.clock.set_ns(state.scheduler.now);
         self.stopping.store(true, Ordering::Relaxed);
     }
 
@@ -248,17 +287,54 @@ impl Kernel {
         if !std::thread::panicking() {
             resume_unwind(Box::new(Stopped));
         }
-        let calls = self.calls_while_unwinding.fetch_add(1, Ordering::Relaxed);
-        if calls > CALLS_WHILE_UNWINDING_MAX {
-            eprintln!("a destructor of a simulated thread loops for ever; giving up");
-            std::process::abort();
-        }
+        self.count_calls_while_unwinding(1);
         true
+    }
+
+    /// Instead of a sleep or a turn of a spin in a destructor while everything stops.
+    fn let_others_unwind(&self, timeout: Option<Nanos>) {
+        self.count_calls_while_unwinding(CALLS_OF_A_SLEEP);
+        if let Some(length) = timeout {
+            self.clock.set_ns(self.clock.now_ns().saturating_add(length.0));
+        }
+        let me = self.current();
+        let state = self.lock();
+        let next = first_unburied(&state, me + 1).or_else(|| first_unburied(&state, 0));
+        if let Some(next) = next.filter(|next| *next != me) {
+            let mine = Arc::clone(&state.batons[me]);
+            self.give(state, next);
+            mine.take();
+        }
+    }
+
+    /// A thread whose destructor waits for what can't come any more is left behind, as one that
+    /// is stuck would be; the others unwind.
+    fn count_calls_while_unwinding(&self, calls: u32) {
+        let before = self.calls_while_unwinding.fetch_add(calls, Ordering::Relaxed);
+        if before < CALLS_WHILE_UNWINDING_MAX {
+            return;
+        }
+        self.calls_while_unwinding.store(0, Ordering::Relaxed);
+        let me = self.current();
+        let mut state = self.lock();
+        let name = label(&state, me);
+        eprintln!("{name} waits in a destructor for what can't come any more: it is left behind");
+        state.handles[me] = None;
+        drop(state);
+        self.leave(me);
+        loop {
+            std::thread::park();
+        }
     }
 
     fn settle(&self, me: Tid) -> MutexGuard<'_, State> {
         self.progress.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock();
+        match state.panics_first {
+            None if std::thread::panicking() => state.panics_first = Some(me),
+            Some(first) if first == me && !std::thread::panicking() => state.panics_first = None,
+            _ => {}
+        }
         let ahead = self.clock.now_ns() - state.scheduler.now;
         if state.scheduler.charge(me, ahead) { state } else { self.switch(state, me) }
     }
@@ -279,9 +355,7 @@ impl Kernel {
                 let mine = Arc::clone(&state.batons[me]);
                 self.give(state, next);
                 mine.take();
-                if self.is_stopping() {
-                    return self.lock();
-                }
+                let _ = self.is_stopping();
                 self.lock()
             }
             None => {
@@ -315,7 +389,10 @@ impl Kernel {
 
     fn give(&self, mut state: MutexGuard<'_, State>, next: Tid) {
         state.hand_offs += 1;
-        self.clock.set_ns(state.scheduler.now);
+        self.progress.fetch_add(1, Ordering::Relaxed);
+        if !self.stopping.load(Ordering::Relaxed) {
+            self.clock.set_ns(state.scheduler.now);
+        }
         self.holder.store(next as u32, Ordering::Relaxed);
         let baton = Arc::clone(&state.batons[next]);
         drop(state);
@@ -338,7 +415,7 @@ impl Kernel {
             .spawn(move || kernel.run_thread(tid, &mine, body))?;
         baton.belongs_to(handle.thread().clone());
         state.batons.push(baton);
-        state.handles.push(handle);
+        state.handles.push(Some(handle));
         let added = state.scheduler.add_thread(name);
         assert_eq!(added, tid, "threads are numbered alike everywhere");
         Ok(tid)
@@ -351,14 +428,18 @@ impl Kernel {
             os::linux::share_one_cpu(cpu);
         }
         baton.take();
-        if !self.stopping.load(Ordering::Relaxed)
-            && let Err(payload) = catch_unwind(AssertUnwindSafe(body))
+        // A body that never runs is dropped before the baton goes on, with all that it holds.
+        let run = || if self.stopping.load(Ordering::Relaxed) { drop(body) } else { body() };
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(run))
             && !payload.is::<Stopped>()
-            && !self.contain_panics
+            && (tid == 0 || !self.contain_panics)
         {
             let mut state = self.lock();
             let thread = label(&state, tid);
             let failure = Failure::Panicked { thread, message: message_of(&*payload) };
+            if state.panics_first == Some(tid) {
+                state.failure = None;
+            }
             self.stop(&mut state, failure);
         }
         if !self.stopping.load(Ordering::Relaxed) {
@@ -377,8 +458,7 @@ impl Kernel {
                 return self.give(state, next);
             }
         }
-        let left = (0..state.batons.len()).find(|t| !state.scheduler.is_buried(*t));
-        match left {
+        match first_unburied(&state, 0) {
             Some(next) if self.stopping.load(Ordering::Relaxed) => self.give(state, next),
             _ => {
                 let result = state.failure.clone().map_or(Ok(()), Err);
@@ -387,6 +467,11 @@ impl Kernel {
             }
         }
     }
+}
+
+/// The first thread from number `from` on that is still there.
+fn first_unburied(state: &State, from: Tid) -> Option<Tid> {
+    (from..state.batons.len()).find(|tid| !state.scheduler.is_buried(*tid))
 }
 
 fn label(state: &State, tid: Tid) -> String {

@@ -71,13 +71,7 @@ impl Port for SimPort {
     }
 
     fn relax(&self, turn: u32) {
-        // However cheap a turn is, time passes, or two spinning threads would spin for ever.
-        self.0.clock.charge(1);
-        let _ = self.0.call(|state, me| {
-            if turn >= TURNS_BEFORE_YIELD && state.scheduler.may_go_on(me) {
-                state.scheduler.yield_cpu(me);
-            }
-        });
+        self.0.spin(turn, TURNS_BEFORE_YIELD);
     }
 
     fn interleave(&self) {
@@ -88,7 +82,8 @@ impl Port for SimPort {
         let me = self.0.current();
         let state = self.0.lock();
         let tid = thread.0 as usize;
-        let ahead = if tid == me { self.0.clock.now_ns() - state.scheduler.now } else { 0 };
+        let ahead = self.0.clock.now_ns().saturating_sub(state.scheduler.now);
+        let ahead = if tid == me { ahead } else { 0 };
         let (cpu, run_queue) = state.scheduler.times(tid, ahead);
         ThreadTimes { cpu: Nanos(cpu), run_queue: Nanos(run_queue) }
     }

@@ -184,7 +184,6 @@ impl World {
             state.devices.cut_power();
             self.kernel.stop(state, Failure::PowerLost);
         });
-        let _ = self.kernel.call(|_, _| ());
     }
 
     /// Sleeps without telling anybody: what the engine must never do. For tests of the account.

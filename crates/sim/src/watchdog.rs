@@ -54,5 +54,5 @@ fn still_fine(watched: &mut Watched) -> bool {
         watched.since = Instant::now();
         return true;
     }
-    watched.since.elapsed() < watched.limit || !kernel.give_up()
+    watched.since.elapsed() < watched.limit || !kernel.give_up(progress)
 }
