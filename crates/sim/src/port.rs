@@ -84,6 +84,9 @@ impl Port for SimPort {
         let tid = thread.0 as usize;
         let ahead = self.0.clock.now_ns().saturating_sub(state.scheduler.now);
         let ahead = if tid == me { ahead } else { 0 };
+        if tid >= state.scheduler.threads().len() {
+            return ThreadTimes::default();
+        }
         let (cpu, run_queue) = state.scheduler.times(tid, ahead);
         ThreadTimes { cpu: Nanos(cpu), run_queue: Nanos(run_queue) }
     }
@@ -97,18 +100,35 @@ impl Port for SimPort {
     }
 
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error> {
-        let _ = self.0.call(|state, _| state.scheduler.set_priority(thread.0 as usize, priority));
+        let tid = thread.0 as usize;
+        let set = self.0.call(|state, _| {
+            let lives = state.scheduler.lives(tid);
+            if lives {
+                state.scheduler.set_priority(tid, priority);
+            }
+            lives
+        });
+        if set == Some(false) {
+            return Err(ended(&format!("set the priority of {thread}")));
+        }
         Ok(())
     }
 
     fn set_affinity(&self, thread: ThreadId, cpus: CpuSet) -> Result<(), Error> {
-        let set = self.0.call(|state, _| state.scheduler.set_affinity(thread.0 as usize, cpus));
-        if set == Some(false) {
-            let what = format!("set the CPUs on which {thread} may run");
-            let detail = "the simulated machine has none of them";
-            return Err(Error::new(what, Cause::Invalid, detail));
+        let tid = thread.0 as usize;
+        let what = format!("set the CPUs on which {thread} may run");
+        let set = self.0.call(|state, _| {
+            let lives = state.scheduler.lives(tid);
+            (lives, lives && state.scheduler.set_affinity(tid, cpus))
+        });
+        match set {
+            Some((false, _)) => Err(ended(&what)),
+            Some((true, false)) => {
+                let detail = "the simulated machine has none of them";
+                Err(Error::new(what, Cause::Invalid, detail))
+            }
+            Some((true, true)) | None => Ok(()),
         }
-        Ok(())
     }
 
     fn cpu_count(&self) -> u32 {
@@ -118,6 +138,10 @@ impl Port for SimPort {
     fn random(&self) -> u64 {
         self.0.lock().scheduler.luck.random()
     }
+}
+
+fn ended(what: &str) -> Error {
+    Error::new(what, Cause::NotFound, "it has ended")
 }
 
 /// One simulated disk, by its number.

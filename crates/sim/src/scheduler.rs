@@ -17,7 +17,7 @@
 //! Invariants
 //!   * every thread that is Running occupies exactly one CPU, every CPU at most one thread
 //!   * a Running thread with no burst left is in `eligible`, and nobody else is
-//!   * a thread is Ready only while no CPU that it may use runs something less important
+//!   * a thread is Ready only while no CPU that it may use idles or runs something less important
 //!   * time in each state adds up to the thread's age: nothing is lost between states
 //!   * `now` never goes back
 
@@ -120,6 +120,11 @@ impl Scheduler {
         &self.threads
     }
 
+    /// Whether there is such a thread and it hasn't ended.
+    pub(crate) fn lives(&self, tid: Tid) -> bool {
+        self.threads.get(tid).is_some_and(|thread| thread.state != State::Ended)
+    }
+
     /// Since when `tid` is in its state.
     pub(crate) fn since(&self, tid: Tid) -> u64 {
         self.threads[tid].since
@@ -157,6 +162,8 @@ impl Scheduler {
     pub(crate) fn next(&mut self) -> Next {
         loop {
             if !self.eligible.is_empty() {
+                #[cfg(debug_assertions)]
+                self.assert_consistent();
                 let index = self.luck.choose(self.eligible.len());
                 return Next::Run(self.eligible[index]);
             }
@@ -313,6 +320,21 @@ impl Scheduler {
         }
     }
 
+    /// What became of `tid` so far: on a CPU, in the run queue, asleep; and its age, their sum.
+    pub(crate) fn life(&self, tid: Tid) -> [u64; 4] {
+        let thread = &self.threads[tid];
+        let here = self.now - thread.since;
+        let (cpu, run_queue) = self.times(tid, 0);
+        let (blocked, end) = match thread.state {
+            State::Blocked { .. } => (thread.blocked_ns + here, self.now),
+            State::Ended => (thread.blocked_ns, thread.since),
+            State::Ready | State::Running { .. } => (thread.blocked_ns, self.now),
+        };
+        let age = end - thread.born;
+        assert_eq!(cpu + run_queue + blocked, age, "time of {} is lost (S4)", thread.name);
+        [cpu, run_queue, blocked, age]
+    }
+
     /// Another thread may come first: true if `tid` isn't eligible any more.
     pub(crate) fn interleave(&mut self, tid: Tid) -> bool {
         match self.luck.disturbance() {
@@ -421,7 +443,9 @@ impl Scheduler {
         self.cpus[cpu].running = Some(tid);
         self.cpus[cpu].last = Some(tid);
         self.cpus[cpu].generation += 1;
-        self.cpus[cpu].slice_end = now + self.machine.slice_ns;
+        // The slice begins after the switch: else, on a machine where it is the shorter of the two,
+        // threads would do nothing but switch.
+        self.cpus[cpu].slice_end = now + overhead + self.machine.slice_ns;
         self.cpus[cpu].slice_armed = false;
         self.log.record(now, tid, "run", cpu as u64, burst);
         if !self.ready.is_empty() {
@@ -567,6 +591,33 @@ impl Scheduler {
         } else if !self.ready.is_empty() {
             self.arm_slice(cpu);
         }
+    }
+
+    /// The invariants above, one by one.
+    #[cfg(debug_assertions)]
+    fn assert_consistent(&self) {
+        for (tid, thread) in self.threads.iter().enumerate() {
+            let eligible = self.eligible.contains(&tid);
+            match thread.state {
+                State::Running { cpu } => {
+                    assert_eq!(self.cpus[cpu].running, Some(tid));
+                    assert!(thread.affinity.contains(cpu as u32));
+                    assert_eq!(eligible, thread.burst_ns == 0);
+                }
+                State::Ready => {
+                    let key = (Reverse(thread.rank), thread.queued);
+                    assert_eq!(self.ready.get(&key), Some(&tid));
+                    assert!(!eligible);
+                    assert_eq!(self.idle_cpu(tid), None, "t{tid} waits for nothing");
+                    assert_eq!(self.less_important_cpu(tid), None, "t{tid} waits for less");
+                }
+                State::Blocked { .. } | State::Ended => assert!(!eligible),
+            }
+        }
+        let count = |state: fn(&Thread) -> bool| self.threads.iter().filter(|t| state(t)).count();
+        let running = self.cpus.iter().filter(|cpu| cpu.running.is_some()).count();
+        assert_eq!(running, count(|t| matches!(t.state, State::Running { .. })));
+        assert_eq!(self.ready.len(), count(|t| t.state == State::Ready));
     }
 
     // ── what happens when ───────────────────────────────────────────────────────────────────

@@ -207,6 +207,8 @@ pub struct ThreadReport {
     pub run_queue_ns: u64,
     /// Time asleep.
     pub blocked_ns: u64,
+    /// From its start to its end, or to the end of the simulation: the sum of the three.
+    pub age_ns: u64,
     /// How often it came to a CPU that had run another thread before.
     pub switches: u64,
     /// How often it came to another CPU than before.
@@ -253,13 +255,11 @@ fn report<R>(
     notices: Vec<String>,
 ) -> Report<R> {
     let mut state = kernel.lock();
-    let threads = state.scheduler.threads().iter().map(|thread| ThreadReport {
-        name: thread.name.clone(),
-        cpu_ns: thread.cpu_ns,
-        run_queue_ns: thread.run_queue_ns,
-        blocked_ns: thread.blocked_ns,
-        switches: thread.switches,
-        migrations: thread.migrations,
+    let threads = state.scheduler.threads().iter().enumerate().map(|(tid, thread)| {
+        let [cpu_ns, run_queue_ns, blocked_ns, age_ns] = state.scheduler.life(tid);
+        let (switches, migrations) = (thread.switches, thread.migrations);
+        let name = thread.name.clone();
+        ThreadReport { name, cpu_ns, run_queue_ns, blocked_ns, age_ns, switches, migrations }
     });
     Report {
         threads: threads.collect(),

@@ -35,6 +35,7 @@ pub(crate) struct Thread {
     pub(crate) affinity: CpuSet,
     /// CPU that it must still use before its code goes on.
     pub(crate) burst_ns: u64,
+    pub(crate) born: u64,
     /// When the present state, or the present stretch on a CPU, began.
     pub(crate) since: u64,
     /// Raised whenever a pending happening of this thread becomes void.
@@ -63,6 +64,7 @@ impl Thread {
             rank: Priority::NORMAL.rank(),
             affinity: CpuSet::ALL,
             burst_ns: 0,
+            born: now,
             since: now,
             burst_generation: 0,
             sleep_generation: 0,

@@ -212,6 +212,19 @@ fn switches_and_migrations_cost_what_the_machine_says() {
     assert_eq!(main.cpu_ns, 10 * MS + 100 + 9 * 5_000);
 }
 
+/// However short the slice, threads that share a CPU go on, and not only switch.
+#[test]
+fn a_slice_shorter_than_a_switch_still_lets_threads_go_on() {
+    let mut simulation = bare(1);
+    simulation.machine.time_slice_us = 1;
+    simulation.machine.switch_cost_ns = 3_000;
+    simulation.time_limit_ns = 1_000 * MS;
+    let report = run_burners(simulation, &["a", "b"], 10);
+    report.result.as_ref().expect("they end");
+    // Of 4 us a thread has one for itself.
+    assert_eq!(report.elapsed_ns / MS, 80);
+}
+
 /// A sleep ends when it should, with nobody else there.
 #[test]
 fn an_undisturbed_sleep_takes_exactly_its_length() {
