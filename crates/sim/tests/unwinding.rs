@@ -21,6 +21,12 @@ impl<F: FnMut()> Drop for AtEnd<F> {
     }
 }
 
+/// Takes real time, of which the simulator knows nothing.
+#[expect(clippy::disallowed_methods, reason = "foreign to the simulator on purpose")]
+fn really_sleep(length: Duration) {
+    std::thread::sleep(length);
+}
+
 fn pause(session: &Session, ms: u64) {
     session.pause(Nanos::from_millis(ms), session.waiting(WaitEvent::PlSqlLockTimer));
 }
@@ -168,7 +174,7 @@ fn threads_that_never_ran_are_dropped_one_at_a_time() {
             let (now, seen) = (Arc::clone(&now), Arc::clone(&seen));
             let held = AtEnd(move || {
                 seen.fetch_max(now.fetch_add(1, Relaxed) + 1, Relaxed);
-                std::thread::sleep(Duration::from_millis(30));
+                really_sleep(Duration::from_millis(30));
                 now.fetch_sub(1, Relaxed);
             });
             let body = move |_: &Session| drop(held);
@@ -240,16 +246,16 @@ fn a_stuck_holder_that_comes_back_unwinds() {
     simulation.stuck_after = Duration::from_millis(100);
     let report = simulation.run(move |_, session| {
         let _tells = AtEnd(|| told.store(true, Relaxed));
-        std::thread::sleep(Duration::from_millis(400));
+        really_sleep(Duration::from_millis(400));
         loop {
             count.fetch_add(1, Relaxed);
             pause(session, 1);
-            std::thread::sleep(Duration::from_millis(1));
+            really_sleep(Duration::from_millis(1));
         }
     });
     let result: Result<(), Failure> = report.result;
     assert!(matches!(result, Err(Failure::Stuck { .. })), "{result:?}");
-    std::thread::sleep(Duration::from_millis(1_000));
+    really_sleep(Duration::from_millis(1_000));
     assert!(unwound.load(Relaxed), "it still runs, {} turns later", turns.load(Relaxed));
 }
 
@@ -259,7 +265,7 @@ fn a_destructor_that_blocks_on_something_foreign_is_reported_with_the_first_fail
     let mut simulation = Simulation::new(1);
     simulation.stuck_after = Duration::from_millis(200);
     let report = simulation.run(move |world, _| {
-        let _blocks = AtEnd(|| std::thread::sleep(Duration::from_secs(600)));
+        let _blocks = AtEnd(|| really_sleep(Duration::from_secs(600)));
         world.cut_power();
     });
     let result: Result<(), Failure> = report.result;
