@@ -25,15 +25,19 @@ pub(crate) struct Device {
     pub(crate) fs: FileSystem,
     model: DiskModel,
     layout: Layout,
+    capacity_bytes: u64,
 }
 
 impl Device {
     pub(crate) fn new(fs: FileSystem, model: DiskModel, capacity_bytes: u64) -> Device {
-        Device { fs, model, layout: Layout::new(capacity_bytes) }
+        Device { fs, model, layout: Layout::new(capacity_bytes), capacity_bytes }
     }
 
-    fn address(&mut self, file: FileId, offset: u64, length: u64) -> u64 {
-        self.layout.address(file.number(), offset, length)
+    /// The place of a request on the disk, and its length there: at least a byte, as the model
+    /// wants it, and at most the whole disk, whatever the file system will then say.
+    fn place(&mut self, file: FileId, offset: u64, length: usize) -> (u64, u64) {
+        let length = (length as u64).clamp(1, self.capacity_bytes);
+        (self.layout.address(file.number(), offset, length), length)
     }
 }
 
@@ -97,12 +101,12 @@ impl Devices {
         let disk = &mut self.list[device];
         let request = match &action {
             Action::Read { file, offset, length } => {
-                let length = (*length as u64).max(1);
-                DiskRequest::read(disk.address(*file, *offset, length), length)
+                let (address, length) = disk.place(*file, *offset, *length);
+                DiskRequest::read(address, length)
             }
             Action::Write { file, offset, data, durable } => {
-                let length = (data.len() as u64).max(1);
-                DiskRequest::write(disk.address(*file, *offset, length), length, *durable)
+                let (address, length) = disk.place(*file, *offset, data.len());
+                DiskRequest::write(address, length, *durable)
             }
             Action::Sync { .. } | Action::SyncDir { .. } => DiskRequest::flush(),
         };

@@ -51,6 +51,14 @@ pub enum Failure {
     PowerLost,
     /// Virtual time passed the limit, in ns.
     TimeLimit(u64),
+    /// A thread came to the scheduler again and again without using any CPU: a loop that polls in
+    /// no time, so that what it waits for never happens.
+    NoProgress {
+        /// Its name.
+        thread: String,
+        /// Where time stands still, in ns.
+        at_ns: u64,
+    },
     /// The holder of the baton didn't come back to the scheduler: it blocks on something foreign,
     /// or computes for ever. Its thread is still there.
     Stuck {
@@ -71,6 +79,11 @@ impl fmt::Display for Failure {
             Failure::Panicked { thread, message } => write!(f, "{thread} panicked: {message}"),
             Failure::PowerLost => f.write_str("the simulated machine lost power"),
             Failure::TimeLimit(ns) => write!(f, "virtual time passed its limit of {ns} ns"),
+            Failure::NoProgress { thread, at_ns } => write!(
+                f,
+                "{thread} polls without using CPU, so time stands still at {at_ns} ns: a spin \
+                 calls Session::relax on every turn"
+            ),
             Failure::Stuck { thread, last } => write!(
                 f,
                 "{thread} holds the baton and doesn't come back: it blocks on something outside \

@@ -34,6 +34,9 @@ const CALLS_WHILE_UNWINDING_MAX: u32 = 10_000_000;
 /// A sleep, which passes the baton, counts as so many calls.
 const CALLS_OF_A_SLEEP: u32 = 10;
 
+/// So many calls may be made at one point in time before a thread is taken to poll for ever.
+const CALLS_AT_ONE_TIME_MAX: u32 = 10_000_000;
+
 /// The payload with which threads unwind when the simulation stops.
 struct Stopped;
 
@@ -73,6 +76,8 @@ pub(crate) struct State {
     /// The thread that came here panicking before any other did: what it does to the others while
     /// it unwinds is a consequence.
     panics_first: Option<Tid>,
+    /// Calls since virtual time moved last, and where that was.
+    calls_at: (u64, u32),
 }
 
 pub(crate) struct KernelOptions {
@@ -101,6 +106,7 @@ impl Kernel {
                 handles: Vec::new(),
                 failure: None,
                 panics_first: None,
+                calls_at: (0, 0),
             }),
             stopping: AtomicBool::new(false),
             calls_while_unwinding: AtomicU32::new(0),
@@ -117,7 +123,9 @@ impl Kernel {
     pub(crate) fn start(self: &Arc<Kernel>, name: &str, body: ThreadBody) -> std::io::Result<()> {
         let mut state = self.lock();
         let tid = self.add_thread(&mut state, name, body)?;
-        assert_eq!(state.scheduler.next(), Next::Run(tid), "the first thread runs first");
+        // `None`: not even the first switch fits into the time limit. Then it has to leave again.
+        let next = self.next(&mut state).unwrap_or(tid);
+        assert_eq!(next, tid, "the first thread runs first");
         self.give(state, tid);
         Ok(())
     }
@@ -229,7 +237,8 @@ impl Kernel {
             drop(self.go_on(state, me));
             return Some(Woken::Changed);
         };
-        let until = timeout.map(|length| state.scheduler.now.saturating_add(length.0));
+        // Beyond the end of time is never.
+        let until = timeout.and_then(|length| state.scheduler.now.checked_add(length.0));
         state.scheduler.block(me, on, event, until);
         let state = self.switch(state, me);
         Some(state.scheduler.woken(me))
@@ -336,7 +345,19 @@ impl Kernel {
             _ => {}
         }
         let ahead = self.clock.now_ns() - state.scheduler.now;
-        if state.scheduler.charge(me, ahead) { state } else { self.switch(state, me) }
+        let goes_on = state.scheduler.charge(me, ahead);
+        if state.calls_at.0 != state.scheduler.now {
+            state.calls_at = (state.scheduler.now, 0);
+        }
+        state.calls_at.1 += 1;
+        if state.calls_at.1 > CALLS_AT_ONE_TIME_MAX {
+            let (thread, at_ns) = (label(&state, me), state.scheduler.now);
+            self.stop(&mut state, Failure::NoProgress { thread, at_ns });
+            drop(state);
+            let _ = self.is_stopping();
+            return self.lock();
+        }
+        if goes_on { state } else { self.switch(state, me) }
     }
 
     /// Keeps the baton if the thread may still run, else passes it.

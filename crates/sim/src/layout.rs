@@ -18,11 +18,12 @@ impl Layout {
     }
 
     /// The disk address of `length` bytes at `offset` of `file`. A request that reaches into the
-    /// next piece is taken as contiguous; beyond the disk's end it starts over.
+    /// next piece is taken as contiguous; beyond the disk's end it starts over. A request larger
+    /// than the disk begins at its start.
     pub(crate) fn address(&mut self, file: u64, offset: u64, length: u64) -> u64 {
         let next = self.extents.len() as u64;
         let extent = *self.extents.entry((file, offset / EXTENT_BYTES)).or_insert(next);
-        let last = self.capacity_bytes - length;
+        let last = self.capacity_bytes.saturating_sub(length);
         (extent * EXTENT_BYTES % self.capacity_bytes + offset % EXTENT_BYTES).min(last)
     }
 }

@@ -58,12 +58,18 @@ impl Port for SimPort {
         timeout: Option<Nanos>,
         event: WaitEvent,
     ) -> Woken {
+        let mut holds = false;
         let slept = self.0.sleep(Some(event), timeout, |state, _| {
-            let holds = word.value().load(std::sync::atomic::Ordering::Acquire) == expected;
+            holds = word.value().load(std::sync::atomic::Ordering::Acquire) == expected;
             let sleeps = holds && !state.scheduler.luck.wakes_for_nothing();
             sleeps.then_some(On::Word(word.id()))
         });
-        slept.unwrap_or(Woken::TimedOut)
+        match slept {
+            // It did hold: this sleep ended for no reason.
+            Some(Woken::Changed) if holds => Woken::Woken,
+            Some(woken) => woken,
+            None => Woken::TimedOut,
+        }
     }
 
     fn wake(&self, word: &WaitWord, count: u32) {

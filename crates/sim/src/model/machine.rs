@@ -49,7 +49,8 @@ impl MachineParameters {
         let machine = MachineParameters {
             name: reader.text("name")?,
             source: reader.text("source")?,
-            cpus: u16::try_from(reader.whole("cpus", 1..=1_024)?).expect(FITS),
+            cpus: u16::try_from(reader.whole("cpus", 1..=u64::from(os::CpuSet::CPUS_MAX))?)
+                .expect(FITS),
             time_slice_us: u32_of(&mut reader, "time_slice_us", 1, 1_000_000)?,
             switch_cost_ns: u32_of(&mut reader, "switch_cost_ns", 0, 1_000_000)?,
             migration_cost_ns: u32_of(&mut reader, "migration_cost_ns", 0, 100_000_000)?,
@@ -96,7 +97,7 @@ mod tests {
         let text = include_str!("../../models/machine-two-core.toml");
         let error = MachineParameters::parse(&text.replace("cpus = 2", "cpus = 0"));
         let message = error.expect_err("no CPUs").to_string();
-        assert_eq!(message, "machine \"two-core\": `cpus` = 0 must lie between 1 and 1024");
+        assert_eq!(message, "machine \"two-core\": `cpus` = 0 must lie between 1 and 128");
         let error = MachineParameters::parse(&format!("{text}\ncpu_turbo = 1\n"));
         let message = error.expect_err("a key that doesn't exist").to_string();
         assert!(message.contains("unknown key `cpu_turbo`; its keys are: name, source, cpus"));
