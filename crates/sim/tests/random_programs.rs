@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use os::{
-    Cost, CpuSet, File, FileOptions, IoBuf, IoKind, Os, Priority, Request, RingBackend, RingConfig,
+    CpuSet, File, FileOptions, IoBuf, IoKind, Os, Priority, Request, RingBackend, RingConfig,
     Session, ThreadHandle, ThreadId, ThreadSpec, WaitWord,
 };
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
-use sim::model::DiskParameters;
+use sim::model::{CostList, DiskParameters};
 use sim::{DiskSpec, Failure, Perturbation, Report, Simulation, World};
 use waits::{Nanos, WaitEvent};
 
@@ -57,7 +57,7 @@ fn random_simulation(seed: u64, dice: &mut Dice) -> Simulation {
     simulation.machine.switch_cost_ns = dice.one_of(&[0, 0, 2_000]);
     simulation.machine.migration_cost_ns = dice.one_of(&[0, 5_000]);
     if dice.below(3) == 0 {
-        simulation.costs = [0; Cost::COUNT];
+        simulation.costs = CostList::free();
     }
     simulation.perturbation = match dice.below(3) {
         0 => Perturbation::NONE,

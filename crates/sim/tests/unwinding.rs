@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::Duration;
 
-use os::{Cost, FileOptions, Priority, Session, ThreadHandle, ThreadSpec, WaitWord};
+use os::{FileOptions, Priority, Session, ThreadHandle, ThreadSpec, WaitWord};
+use sim::model::CostList;
 use sim::{Failure, Simulation};
 use waits::{Nanos, WaitEvent};
 
@@ -93,7 +94,7 @@ fn a_destructor_may_spin_until_another_thread_has_unwound() {
 #[test]
 fn a_destructor_may_pause_while_everything_stops() {
     let mut simulation = Simulation::new(1);
-    simulation.costs = [0; Cost::COUNT];
+    simulation.costs = CostList::free();
     let report = simulation.run(move |world, session| {
         let _pauses = AtEnd(|| pause(session, 250));
         world.cut_power();

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use os::{Cost, CpuSet, Os, Priority, Session, ThreadHandle, ThreadSpec};
+use os::{CpuSet, Os, Priority, Session, ThreadHandle, ThreadSpec};
+use sim::model::CostList;
 use sim::{Report, Simulation};
 use waits::{Nanos, WaitEvent};
 
@@ -16,7 +17,7 @@ const MS: u64 = 1_000_000;
 /// A machine of two CPUs on which nothing costs anything but what is charged by hand.
 fn bare() -> Simulation {
     let mut simulation = Simulation::new(1);
-    simulation.costs = [0; Cost::COUNT];
+    simulation.costs = CostList::free();
     simulation.machine.cpus = 2;
     simulation.machine.time_slice_us = 3_000;
     simulation.machine.switch_cost_ns = 0;
