@@ -107,6 +107,11 @@ impl Port for SimPort {
 
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error> {
         let tid = thread.0 as usize;
+        if !matches!(priority, Priority::Nice(-20..=19) | Priority::RealTime(1..=99)) {
+            let what = format!("set the priority of {thread} to {priority}");
+            let detail = "nice is -20 to 19, real time 1 to 99";
+            return Err(Error::new(what, Cause::Invalid, detail));
+        }
         let set = self.0.call(|state, _| {
             let lives = state.scheduler.lives(tid);
             if lives {
@@ -147,7 +152,7 @@ impl Port for SimPort {
 }
 
 fn ended(what: &str) -> Error {
-    Error::new(what, Cause::NotFound, "it has ended")
+    Error::new(what, Cause::NotFound, "it has ended").advise("")
 }
 
 /// One simulated disk, by its number.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use os::{FileOptions, RingConfig, WaitWord, Woken};
+use os::{Cause, CpuSet, FileOptions, Priority, RingConfig, ThreadId, ThreadSpec, WaitWord, Woken};
 use sim::model::{DiskParameters, MachineParameters};
 use sim::{DiskSpec, Failure, Perturbation, Simulation};
 use waits::{Nanos, WaitEvent};
@@ -117,4 +117,32 @@ fn a_request_larger_than_the_disk_is_answered() {
         Ok::<_, os::Error>(refused.cause())
     });
     assert_eq!(report.result.expect("no failure").expect("no fault"), os::Cause::NoSpace);
+}
+
+/// What Linux refuses to set is refused here: a level that doesn't exist, a thread that has ended
+/// or never was.
+#[test]
+fn priorities_that_do_not_exist_and_threads_that_are_gone_are_refused() {
+    let report = Simulation::new(1).run(|world, session| {
+        let os = world.os();
+        for priority in [
+            Priority::Nice(20),
+            Priority::Nice(-21),
+            Priority::RealTime(0),
+            Priority::RealTime(100),
+        ] {
+            let error = os.set_priority(session.thread(), priority).expect_err("out of range");
+            assert_eq!(error.cause(), Cause::Invalid, "{error}");
+        }
+        let gone = session.spawn(ThreadSpec::background("gone"), |_| ()).expect("started");
+        gone.join(session).expect("no panic");
+        session.pause(Nanos::from_millis(1), session.waiting(WaitEvent::PlSqlLockTimer));
+        for thread in [gone.id(), ThreadId(99)] {
+            let error = os.set_priority(thread, Priority::NORMAL).expect_err("nobody there");
+            assert_eq!(error.cause(), Cause::NotFound, "{error}");
+            let error = os.set_affinity(thread, CpuSet::ALL).expect_err("nobody there");
+            assert_eq!(error.cause(), Cause::NotFound, "{error}");
+        }
+    });
+    assert_eq!(report.result, Ok(()));
 }
