@@ -3,7 +3,9 @@
 //! Both sides work on files of equal age, laid out together and read through once beforehand
 //! (the host below a virtual machine caches; a file just written reads faster than a cold one).
 //! Pairs run in ABBA order with the same seed for both sides and another for each pair. fio gets
-//! its best settings: batches as deep as the ring, registered buffers and files.
+//! its best settings: batches as deep as the ring, registered buffers and files. Both sides reap a
+//! quarter of the depth at a time: each doorbell of a virtual disk leaves the machine, and with
+//! fewer of them either side reached 60,000 reads a second at depth 32 instead of 52,000.
 
 use rivals::Scratch;
 use rivals::fio::{Batch, Durability, Engine, Fio, FioJob, Pattern};
@@ -127,7 +129,7 @@ fn job(spec: &Spec, job: FioJob, setup: &Setup) -> FioJob {
     FioJob {
         block_bytes: spec.block_bytes,
         depth: spec.depth,
-        batch: if spec.depth == 1 { Batch::ONE_BY_ONE } else { Batch::up_to(spec.depth) },
+        batch: Batch { reap_min: spec.depth.div_ceil(4), ..Batch::up_to(spec.depth) },
         runtime: setup.length,
         engine: if is_log { Engine::Psync } else { Engine::IoUring },
         durability: match spec.durable {

@@ -167,7 +167,7 @@ impl Runner {
                 ring.push(request, session)?;
             }
             let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
-            ring.reap(1, None, &mut done, waiting)?;
+            ring.reap(load.depth.div_ceil(4), None, &mut done, waiting)?;
             for completion in done.drain(..) {
                 completion.result?;
                 ios += 1;
