@@ -71,7 +71,7 @@ impl Clock {
     #[inline]
     pub(crate) fn charge(&self, cost: Cost, units: u64) {
         if let Kind::Virtual(clock) = &self.0 {
-            clock.charge(u64::from(clock.costs[cost as usize]) * units);
+            clock.charge(u64::from(clock.costs[cost as usize]).saturating_mul(units));
         }
     }
 
@@ -110,7 +110,7 @@ impl VirtualClock {
     /// Moves the present on by `ns` of CPU that the running thread uses.
     #[inline]
     pub fn charge(&self, ns: u64) {
-        self.now.store(self.now.load(Relaxed) + ns, Relaxed);
+        self.now.store(self.now.load(Relaxed).saturating_add(ns), Relaxed);
     }
 }
 

@@ -10,9 +10,10 @@
 //! says, nothing can be taken away: [`PacedDisk::lateness`] says how often and by how much.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -53,8 +54,8 @@ impl PacedDisk {
                 model: DiskModel::new(model, seed),
                 layout: Layout::new(model.capacity_bytes()),
                 latest: 0,
+                files: BTreeMap::new(),
             }),
-            next_file: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             late: AtomicU64::new(0),
             late_ns: AtomicU64::new(0),
@@ -81,7 +82,6 @@ struct Pacer {
     clock: Clock,
     /// Held for one call of the model.
     state: Mutex<State>,
-    next_file: AtomicU64,
     requests: AtomicU64,
     late: AtomicU64,
     late_ns: AtomicU64,
@@ -92,6 +92,8 @@ struct State {
     layout: Layout,
     /// The model's arrivals don't go back; two CPUs' clocks may.
     latest: u64,
+    /// A file keeps its place on the modelled disk, however often it is opened.
+    files: BTreeMap<PathBuf, u64>,
 }
 
 /// When a request is due, and when it was made.
@@ -102,6 +104,12 @@ struct Due {
 }
 
 impl Pacer {
+    fn number(&self, path: &Path) -> u64 {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = state.files.len() as u64;
+        *state.files.entry(path.to_path_buf()).or_insert(next)
+    }
+
     fn request(&self, place: impl FnOnce(&mut Layout) -> DiskRequest) -> Due {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let made = self.clock.now();
@@ -158,7 +166,7 @@ impl DiskPort for PacedDisk {
         Ok(Arc::new(PacedFile {
             inner: self.inner.open(path, mode, options, event)?,
             pacer: Arc::clone(&self.pacer),
-            number: self.pacer.next_file.fetch_add(1, Relaxed),
+            number: self.pacer.number(path),
             durable: options.write_through,
         }))
     }

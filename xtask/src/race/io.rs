@@ -60,6 +60,7 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
     let scratch = Scratch::create(&setup.directory)?;
     let files = scratch.lay_out(&["one", "two"], FILE_BYTES)?;
     let runner = Runner::new();
+    let cpus = runner.cpu_count();
     let mut workloads = Vec::new();
     for spec in &SPECS {
         let load = Load {
@@ -80,11 +81,12 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
             cases: cases(spec),
             ours: Box::new(move |turn| {
                 let file = files[which(turn, Side::Ours)].clone();
-                runner.run(&Load { file, ..load.clone() }, turn.seed)
+                runner.run(&Load { file, ..load.clone() }, turn.pair % cpus, turn.seed)
             }),
             rival: Box::new(move |turn| {
                 let file = files[which(turn, Side::Rival)].clone();
-                let job = FioJob { file, seed: turn.seed as u32, ..job.clone() };
+                let cpu = Some(turn.pair % cpus);
+                let job = FioJob { file, cpu, seed: turn.seed as u32, ..job.clone() };
                 Ok(fio.run(&job, scratch)?.metrics())
             }),
         });
@@ -101,6 +103,7 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
                 "two files of {} MiB, equal age, host-warm, in turn for both sides",
                 FILE_BYTES >> 20
             ),
+            "each pair on one CPU, the same for both sides, another for the next pair".into(),
             format!("file system: {}", rivals::machine::file_system(scratch.path())),
         ],
         workloads,
@@ -181,5 +184,5 @@ fn read_through(runner: &Runner, file: &std::path::Path) -> rivals::Result<()> {
         durable: Durable::Never,
         length: std::time::Duration::from_secs(2),
     };
-    runner.run(&load, 1).map(|_| ())
+    runner.run(&load, 0, 1).map(|_| ())
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use os::{
-    Completion, Disk, File, FileOptions, IoBuf, IoKind, IoPool, Os, Request, Ring, RingConfig,
-    Session,
+    Completion, CpuSet, Disk, File, FileOptions, IoBuf, IoKind, IoPool, Os, Request, Ring,
+    RingConfig, Session,
 };
 use rivals::race::{Metrics, metric};
 use waits::{Nanos, Timestamp, WaitEvent};
@@ -75,9 +75,14 @@ impl Runner {
         Runner { disk: os::linux::disk(), session, os }
     }
 
-    /// Runs the load once and says what it reached.
-    pub(crate) fn run(&self, load: &Load, seed: u64) -> rivals::Result<Metrics> {
-        self.measure(load, seed).map_err(|error| error.to_string().into())
+    /// Runs the load once, on one CPU, and says what it reached.
+    pub(crate) fn run(&self, load: &Load, cpu: u32, seed: u64) -> rivals::Result<Metrics> {
+        let pinned = self.os.set_affinity(self.session.thread(), CpuSet::one(cpu));
+        pinned.and_then(|()| self.measure(load, seed)).map_err(|error| error.to_string().into())
+    }
+
+    pub(crate) fn cpu_count(&self) -> u32 {
+        self.os.cpu_count()
     }
 
     fn measure(&self, load: &Load, seed: u64) -> Result<Metrics, os::Error> {

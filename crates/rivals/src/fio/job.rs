@@ -120,6 +120,8 @@ pub struct FioJob {
     pub registered_files: bool,
     /// Where the random offsets start; give each run another one.
     pub seed: u32,
+    /// The only CPU it may use; any without.
+    pub cpu: Option<u32>,
 }
 
 impl FioJob {
@@ -140,6 +142,7 @@ impl FioJob {
             fixed_buffers: false,
             registered_files: false,
             seed: 1,
+            cpu: None,
         }
     }
 
@@ -177,6 +180,9 @@ impl FioJob {
         }
         if self.registered_files {
             arguments.push("--registerfiles".into());
+        }
+        if let Some(cpu) = self.cpu {
+            arguments.push(format!("--cpus_allowed={cpu}"));
         }
         arguments.push("--randrepeat=0".into());
         arguments.push(format!("--randseed={}", self.seed));
