@@ -1,8 +1,9 @@
 //! Race `waits`: what the bookkeeping of one timed wait costs, against its budget.
 //!
 //! Budget: at level stats 60 ns, at level off 3 ns. A wait at level stats is two readings of the
-//! clock, the published event, and the cells; measured is all that `os` does around a blocking
-//! call, with nothing blocking inside. The rival is the budget itself: its runs are the figure.
+//! clock, the published event, and the cells; measured is what the recorder and the clock do for
+//! it, with nothing blocking inside. Not in it: `os::Session` compares that clock reading with the
+//! last look at the run queue. The rival is the budget itself: its runs are the figure.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -49,7 +50,7 @@ fn workload<'a>(name: &str, level: Level, budget_ns: f64, clock: &'a os::Clock) 
     }
 }
 
-/// What `os` does around a blocking call that isn't sampled, without the call.
+/// The books of a wait that isn't sampled, without the wait.
 fn ns_per_wait(recorder: &Recorder, clock: &os::Clock) -> f64 {
     let start = Instant::now();
     for number in 0..WAITS_A_RUN {
