@@ -78,21 +78,56 @@ pub(crate) const HOUSE: &[Room] = &[
         ..PLAIN
     },
     Room {
+        name: "stop",
+        rank: 4,
+        meaning: "the three failures: refusal, halt, crash; the latch that halts an instance",
+        ..PLAIN
+    },
+    Room {
+        name: "redo",
+        rank: 5,
+        meaning: "log buffer, log writer, group commit, online log groups, reading back",
+        ..PLAIN
+    },
+    Room {
+        name: "cache",
+        rank: 5,
+        meaning: "buffer cache: chains, working sets, checkpoint queue, database writers",
+        ..PLAIN
+    },
+    Room {
+        name: "change",
+        rank: 6,
+        meaning: "atomic groups: the only writer of block bytes, forward and in recovery",
+        ..PLAIN
+    },
+    Room { name: "space", rank: 7, meaning: "control file, data file, extents, segments", ..PLAIN },
+    Room { name: "undo", rank: 8, meaning: "undo segments, transaction tables", ..PLAIN },
+    Room { name: "txn", rank: 9, meaning: "begin, commit, roll back; row locks", ..PLAIN },
+    Room { name: "access", rank: 10, meaning: "tables: heap blocks and their rows", ..PLAIN },
+    Room { name: "recovery", rank: 11, meaning: "torn blocks, roll forward, roll back", ..PLAIN },
+    Room {
+        name: "instance",
+        rank: 12,
+        meaning: "create, open, shut; the background threads; parameters",
+        ..PLAIN
+    },
+    Room {
         name: "rivals",
-        rank: 8,
+        rank: 18,
         opens_world: true,
         meaning: "adapters to the programs that we race against; the only crate that touches them",
         ..PLAIN
     },
     Room {
         name: "forebay",
-        rank: 9,
+        rank: 20,
         meaning: "the lean binary: for now, what a machine and a disk offer (`forebay probe`)",
         ..PLAIN
     },
     Room {
         name: "xtask",
-        rank: 9,
+        rank: 20,
         opens_world: true,
         meaning: "the house's own tools: tidy, docs, tests",
         ..PLAIN

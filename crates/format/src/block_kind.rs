@@ -39,6 +39,26 @@ block_kinds! {
     /// A body without meaning: made to be written and read back, by tests, races and probes of
     /// disks, and never part of a database.
     Scratch = 1, "scratch";
+    /// One copy of the control file: what the database is, and where recovery begins.
+    Control = 2, "control file";
+    /// The first block of an online redo log: which log it is.
+    LogHeader = 3, "log header";
+    /// A block of redo records.
+    Redo = 4, "redo";
+    /// The first block of a data file: which file it is.
+    FileHeader = 5, "file header";
+    /// Which extents of a data file are in use.
+    ExtentMap = 6, "extent map";
+    /// The names of the segments.
+    Directory = 7, "segment directory";
+    /// The first block of a segment: its extents, and what it holds.
+    SegmentHeader = 8, "segment header";
+    /// The transaction table of an undo segment.
+    TransactionTable = 9, "transaction table";
+    /// Undo records of one transaction.
+    Undo = 10, "undo";
+    /// Rows of a table.
+    Heap = 11, "heap";
 }
 
 impl BlockKind {

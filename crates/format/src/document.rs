@@ -7,11 +7,36 @@ use std::fmt::Write;
 use ids::BlockSize;
 
 use crate::layout::Layout;
-use crate::number::{DbaLe, ScnLe};
-use crate::{BlockHeader, BlockKind, FORMAT, PROMISE};
+use crate::{
+    BlockHeader, BlockKind, ChangeVector, Control, DbaLe, Directory, DirectoryEntry, Extent,
+    ExtentMap, FORMAT, FileHeader, HeapBlock, LogHeader, PROMISE, RedoBlock, RedoRecord, Row,
+    ScnLe, SegmentHeader, TransactionSlot, TransactionTable, TxnIdLe, UndoBlock, UndoRecord,
+};
 
 /// Every layout, in the order of the document.
-pub(crate) const LAYOUTS: &[Layout] = &[BlockHeader::LAYOUT, DbaLe::LAYOUT, ScnLe::LAYOUT];
+pub(crate) const LAYOUTS: &[Layout] = &[
+    BlockHeader::LAYOUT,
+    DbaLe::LAYOUT,
+    ScnLe::LAYOUT,
+    TxnIdLe::LAYOUT,
+    Control::LAYOUT,
+    LogHeader::LAYOUT,
+    RedoBlock::LAYOUT,
+    RedoRecord::LAYOUT,
+    ChangeVector::LAYOUT,
+    FileHeader::LAYOUT,
+    ExtentMap::LAYOUT,
+    Directory::LAYOUT,
+    DirectoryEntry::LAYOUT,
+    SegmentHeader::LAYOUT,
+    Extent::LAYOUT,
+    TransactionTable::LAYOUT,
+    TransactionSlot::LAYOUT,
+    UndoBlock::LAYOUT,
+    UndoRecord::LAYOUT,
+    HeapBlock::LAYOUT,
+    Row::LAYOUT,
+];
 
 /// The whole of `docs/FORMAT.md`.
 pub fn markdown() -> String {

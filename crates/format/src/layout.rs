@@ -59,6 +59,32 @@ macro_rules! layout {
         $(const _: () = assert!(std::mem::offset_of!($name, $field) == $offset);)+
 
         impl $name {
+            /// The structure at this offset.
+            ///
+            /// # Panics
+            /// When the bytes end before the structure does.
+            pub fn at(bytes: &[u8], offset: usize) -> &$name {
+                let (found, _) = <$name as zerocopy::FromBytes>::ref_from_prefix(&bytes[offset..])
+                    .expect("a structure lies inside its block");
+                found
+            }
+
+            /// The same, to be changed.
+            ///
+            /// # Panics
+            /// When the bytes end before the structure does.
+            pub fn at_mut(bytes: &mut [u8], offset: usize) -> &mut $name {
+                let (found, _) =
+                    <$name as zerocopy::FromBytes>::mut_from_prefix(&mut bytes[offset..])
+                        .expect("a structure lies inside its block");
+                found
+            }
+
+            /// Its bytes as they are stored.
+            pub fn bytes(&self) -> &[u8] {
+                zerocopy::IntoBytes::as_bytes(self)
+            }
+
             /// The shape of this structure, for the document.
             pub(crate) const LAYOUT: crate::layout::Layout = crate::layout::Layout {
                 name: stringify!($name),

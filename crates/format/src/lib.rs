@@ -26,8 +26,11 @@ mod block_header;
 mod block_kind;
 mod checksum;
 mod document;
+mod file;
 mod layout;
 mod number;
+mod redo;
+mod rows;
 mod version;
 
 pub use block::{check, seal};
@@ -35,4 +38,11 @@ pub use block_fault::BlockFault;
 pub use block_header::BlockHeader;
 pub use block_kind::BlockKind;
 pub use document::markdown;
+pub use file::{
+    CONTROL_BLOCK, Control, Directory, DirectoryEntry, Extent, ExtentMap, FileHeader, SegmentHeader,
+};
+pub use number::{DbaLe, ScnLe, TxnIdLe};
+pub use redo::{ChangeVector, LogHeader, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};
+pub use rows::{HeapBlock, Row, TransactionSlot, TransactionTable, UndoBlock, UndoRecord};
 pub use version::{FORMAT, PROMISE};
+pub use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le, U64 as U64Le};

@@ -5,14 +5,14 @@
 //!
 //! Callers: the layouts.
 
-use ids::{Dba, Scn};
+use ids::{Dba, Scn, TxnId};
 use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le, U64 as U64Le};
 
 use crate::layout::layout;
 
 layout! {
     /// A block address. The eight bytes together are the address's packed form, little-endian.
-    pub(crate) struct DbaLe: 8 {
+    pub struct DbaLe: 8 {
         /// Block within the file, counted from 0.
         0 => block: U32Le,
         /// File number.
@@ -23,7 +23,11 @@ layout! {
 }
 
 impl DbaLe {
-    pub(crate) fn new(address: Dba) -> DbaLe {
+    /// File 0 block 0: no database has a file 0, so it stands for no address.
+    pub const NONE: DbaLe = DbaLe { block: U32Le::ZERO, file: U16Le::ZERO, reserved: [0; 2] };
+
+    /// As it is stored.
+    pub fn new(address: Dba) -> DbaLe {
         DbaLe {
             block: U32Le::new(address.block.get()),
             file: U16Le::new(address.file.get()),
@@ -31,26 +35,66 @@ impl DbaLe {
         }
     }
 
-    pub(crate) fn get(self) -> Dba {
+    /// The address.
+    pub fn get(self) -> Dba {
         Dba::new(self.file.get(), self.block.get())
     }
 }
 
 layout! {
     /// A system change number.
-    pub(crate) struct ScnLe: 8 {
+    pub struct ScnLe: 8 {
         /// The SCN.
         0 => number: U64Le,
     }
 }
 
 impl ScnLe {
-    pub(crate) fn new(scn: Scn) -> ScnLe {
+    /// As it is stored.
+    pub fn new(scn: Scn) -> ScnLe {
         ScnLe { number: U64Le::new(scn.get()) }
     }
 
-    pub(crate) fn get(self) -> Scn {
+    /// The SCN.
+    pub fn get(self) -> Scn {
         Scn::new(self.number.get())
+    }
+}
+
+layout! {
+    /// A transaction. All zero is no transaction: sequences start at 1.
+    pub struct TxnIdLe: 8 {
+        /// Undo segment number.
+        0 => segment: U16Le,
+        /// Slot in the segment's transaction table.
+        2 => slot: U16Le,
+        /// How often the slot has been used.
+        4 => sequence: U32Le,
+    }
+}
+
+impl TxnIdLe {
+    /// No transaction.
+    pub const NONE: TxnIdLe =
+        TxnIdLe { segment: U16Le::ZERO, slot: U16Le::ZERO, sequence: U32Le::ZERO };
+
+    /// As it is stored.
+    pub fn new(id: TxnId) -> TxnIdLe {
+        TxnIdLe {
+            segment: U16Le::new(id.segment),
+            slot: U16Le::new(id.slot),
+            sequence: U32Le::new(id.sequence),
+        }
+    }
+
+    /// The transaction, or none.
+    pub fn get(self) -> Option<TxnId> {
+        let id = TxnId {
+            segment: self.segment.get(),
+            slot: self.slot.get(),
+            sequence: self.sequence.get(),
+        };
+        (id.sequence != 0).then_some(id)
     }
 }
 

@@ -27,6 +27,23 @@ pub struct Rba {
     pub offset: u16,
 }
 
+impl Rba {
+    /// The beginning of this redo block.
+    pub const fn block(sequence: u32, block: u32) -> Rba {
+        Rba { sequence, block, offset: 0 }
+    }
+
+    /// Sequence and block in one word, in the same order as addresses; the byte is left out.
+    pub const fn pack_block(self) -> u64 {
+        (self.sequence as u64) << 32 | self.block as u64
+    }
+
+    /// The beginning of the redo block with this packed address.
+    pub const fn unpack_block(packed: u64) -> Rba {
+        Rba::block((packed >> 32) as u32, packed as u32)
+    }
+}
+
 impl fmt::Display for Rba {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x{:06x}.{:08x}.{:04x}", self.sequence, self.block, self.offset)

@@ -81,11 +81,17 @@ pub enum FrameOrder {
     Undo = 4,
     /// The block with the transaction table of an undo segment.
     TransactionTable = 5,
+    /// The segment directory.
+    Directory = 6,
+    /// The header of a segment.
+    SegmentHeader = 7,
+    /// The map of a file's extents.
+    ExtentMap = 8,
 }
 
 /// Ranks leave room for this many places inside one kind.
-const PLACES_PER_KIND: u16 = 8;
-const _: () = assert!((FrameOrder::TransactionTable as u16) < PLACES_PER_KIND);
+const PLACES_PER_KIND: u16 = 16;
+const _: () = assert!((FrameOrder::ExtentMap as u16) < PLACES_PER_KIND);
 
 impl LatchKind {
     /// The name in views and messages.
@@ -112,15 +118,21 @@ impl FrameOrder {
             FrameOrder::Heap => "heap",
             FrameOrder::Undo => "undo",
             FrameOrder::TransactionTable => "transaction table",
+            FrameOrder::Directory => "segment directory",
+            FrameOrder::SegmentHeader => "segment header",
+            FrameOrder::ExtentMap => "extent map",
         }
     }
 
-    const ALL: [FrameOrder; 5] = [
+    const ALL: [FrameOrder; 8] = [
         FrameOrder::Branch,
         FrameOrder::Leaf,
         FrameOrder::Heap,
         FrameOrder::Undo,
         FrameOrder::TransactionTable,
+        FrameOrder::Directory,
+        FrameOrder::SegmentHeader,
+        FrameOrder::ExtentMap,
     ];
 }
 

@@ -55,6 +55,50 @@ statistics! {
         "a file or a directory is asked to be durable";
     ShortIo "short I/O continued" ("requests")
         "an I/O did part of what it was asked, and the rest was asked again";
+    CurrentGets "db block gets" ("blocks")
+        "a block is had as it is now, from the cache or from disk";
+    PhysicalReads "physical reads" ("blocks")
+        "a block is read from disk into the cache";
+    PhysicalWrites "physical writes" ("blocks")
+        "a block is written to its place in a data file";
+    PhysicalWritesNonCheckpoint "physical writes non checkpoint" ("blocks")
+        "of these, those written to make buffers free and not for a checkpoint";
+    DoublewriteBlocks "doublewrite blocks" ("blocks")
+        "a copy of a block is written to the doublewrite file before the block itself";
+    BlockChanges "db block changes" ("changes")
+        "a change is applied to a block";
+    FreeBufferRequested "free buffer requested" ("buffers")
+        "a buffer is needed for a block that isn't in the cache";
+    DirtyBuffersInspected "dirty buffers inspected" ("buffers")
+        "a search for a free buffer passes a dirty one";
+    FreeBufferInspected "free buffer inspected" ("buffers")
+        "a search for a free buffer passes one that is dirty, pinned or warm";
+    DbwrMakeFreeRequests "DBWR make free requests" ("requests")
+        "a session or a writer asks for clean buffers";
+    DbwrCheckpoints "DBWR checkpoints" ("checkpoints")
+        "the writers are asked to write everything below a redo address";
+    RedoEntries "redo entries" ("records")
+        "a record is put into the log buffer";
+    RedoSize "redo size" ("bytes")
+        "bytes of records put into the log buffer";
+    RedoWrites "redo writes" ("writes")
+        "redo is written to the log, by whichever thread";
+    RedoBlocksWritten "redo blocks written" ("blocks")
+        "redo blocks of these writes";
+    RedoWastage "redo wastage" ("bytes")
+        "bytes left empty in redo blocks that were written before they were full";
+    RedoWriteTime "redo write time (us)" ("us")
+        "time that these writes took, by whichever thread";
+    RedoSynchWrites "redo synch writes" ("requests")
+        "a session asks for its redo to be durable";
+    RedoLogSwitches "redo log switches" ("switches")
+        "the next log becomes the current one";
+    UserCommits "user commits" ("transactions")
+        "a transaction ends by commit";
+    UserRollbacks "user rollbacks" ("transactions")
+        "a transaction ends by rollback";
+    UndoRecordsApplied "rollback changes - undo records applied" ("records")
+        "a rollback takes back one change";
 }
 
 impl Statistic {

@@ -1,0 +1,124 @@
+//! What an online redo log consists of.
+//!
+//! ```text
+//!   block 0        block 1                     block 2
+//!  ┌────────────┐ ┌──────────────────────────┐ ┌──────────────────────────┐
+//!  │ LogHeader  │ │ RedoBlock │ record │ rec…│ │ RedoBlock │ …ord │       │ …
+//!  └────────────┘ └──────────────────────────┘ └──────────────────────────┘
+//!                  record = RedoRecord, then for each vector: ChangeVector, payload
+//! ```
+//!
+//! Blocks have 4 KiB whatever the database's block size. Each is written once per life of its log,
+//! so none that was acknowledged is ever written over; a block of an earlier life is told by its
+//! log sequence number. A record may cross blocks and never crosses logs.
+//!
+//! Callers: `redo`, which writes and reads logs.
+//! Sources: Oracle's redo log (groups, sequence numbers, change vectors); PostgreSQL's
+//! 039_end_of_wal, for what a stale or forged tail can look like.
+
+use ids::BlockSize;
+use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le, U64 as U64Le};
+
+use crate::BlockHeader;
+use crate::layout::layout;
+use crate::number::{DbaLe, ScnLe};
+
+/// The size of a block of an online redo log.
+pub const REDO_BLOCK: BlockSize = BlockSize::KIB_4;
+
+/// How many bytes of records a redo block holds.
+pub const REDO_PAYLOAD_BYTES: usize = REDO_BLOCK.bytes() - RedoBlock::START - RedoBlock::BYTES;
+
+layout! {
+    /// Body of the first block of an online redo log: which log it is.
+    pub struct LogHeader: 40 {
+        /// Identity of the database.
+        0 => pub database: U64Le,
+        /// Log sequence number: one more than that of the log before it.
+        8 => pub log_sequence: U32Le,
+        /// Blocks of this file, this one included.
+        12 => pub blocks: U32Le,
+        /// SCN of the first record that will be in it.
+        16 => pub first_scn: ScnLe,
+        /// Where the log before it ended: its first block without redo. 0 if nobody knows.
+        24 => pub previous_end: U32Le,
+        /// Number of the group that the file belongs to, from 1.
+        28 => pub group: U16Le,
+        /// Zero.
+        30 => pub reserved: [u8; 10],
+    }
+}
+
+impl LogHeader {
+    /// Where it lies in its block.
+    pub const START: usize = BlockHeader::BYTES;
+}
+
+layout! {
+    /// Follows the block header in every block of redo.
+    pub struct RedoBlock: 16 {
+        /// Identity of the database: a block of another one is none of ours.
+        0 => pub database: U64Le,
+        /// Log sequence number of the log that the block was written for.
+        8 => pub log_sequence: U32Le,
+        /// Bytes of records in this block, from the first after this header.
+        12 => pub used: U16Le,
+        /// Offset among them of the first record that begins here; equal to `used` if none does.
+        14 => pub first_record: U16Le,
+    }
+}
+
+impl RedoBlock {
+    /// Where it lies in its block.
+    pub const START: usize = BlockHeader::BYTES;
+    /// How many bytes it has.
+    pub const BYTES: usize = size_of::<RedoBlock>();
+}
+
+layout! {
+    /// Head of a redo record: changes that happen together or not at all.
+    pub struct RedoRecord: 16 {
+        /// Bytes of the whole record, this head included.
+        0 => pub length: U32Le,
+        /// How many change vectors follow.
+        4 => pub vectors: U16Le,
+        /// Zero.
+        6 => pub reserved: [u8; 2],
+        /// SCN of the changes: one more than that of the record before.
+        8 => pub scn: ScnLe,
+    }
+}
+
+impl RedoRecord {
+    /// How many bytes it has.
+    pub const BYTES: usize = size_of::<RedoRecord>();
+}
+
+layout! {
+    /// Head of a change vector: one change of one block. The payload follows.
+    pub struct ChangeVector: 32 {
+        /// The block.
+        0 => pub address: DbaLe,
+        /// SCN of the block before the change.
+        8 => pub before_scn: ScnLe,
+        /// With it, the version of the block before the change.
+        16 => pub before_sequence: U32Le,
+        /// CRC32C of the block's body after the change, where `redo_consistency` is on, else 0.
+        20 => pub image: U32Le,
+        /// Whose change it is.
+        24 => pub layer: u8,
+        /// Which change, in the layer's own numbers.
+        25 => pub opcode: u8,
+        /// Bytes of the payload.
+        26 => pub length: U16Le,
+        /// Size of the block in units of 2 KiB.
+        28 => pub block_units: u8,
+        /// Zero.
+        29 => pub reserved: [u8; 3],
+    }
+}
+
+impl ChangeVector {
+    /// How many bytes it has.
+    pub const BYTES: usize = size_of::<ChangeVector>();
+}

@@ -1,0 +1,60 @@
+//! How work ends that can't go on: refused, or halted. (The third way, a broken invariant, panics.)
+//!
+//! * [`Refusal`]: this statement can't be done; nothing was changed; here is what to do.
+//! * [`Halt`]: the instance stops in good order: what is on disk is right, and no more is promised.
+//! * [`Stop`]: either, as calls return it.
+//!
+//! Rules K1 to K4 are in the README. Callers: every crate of the engine.
+
+#![forbid(unsafe_code)]
+
+mod halt;
+mod refusal;
+
+pub use halt::{Halt, HaltCause, HaltGuard};
+pub use refusal::{Refusal, RefusalKind};
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a call could not do its work.
+#[derive(Clone, Debug)]
+pub enum Stop {
+    /// Nothing was changed; the instance goes on.
+    Refused(Refusal),
+    /// The instance has stopped, and why.
+    Halted(Arc<HaltCause>),
+}
+
+impl Stop {
+    /// A refusal of this kind: what failed, on what, what to do.
+    pub fn refuse(kind: RefusalKind, message: impl Into<String>) -> Stop {
+        Stop::Refused(Refusal::new(kind, message))
+    }
+
+    /// The kind of refusal, if it is one.
+    pub fn refusal(&self) -> Option<RefusalKind> {
+        match self {
+            Stop::Refused(refusal) => Some(refusal.kind()),
+            Stop::Halted(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stop::Refused(refusal) => refusal.fmt(f),
+            Stop::Halted(cause) => write!(f, "the instance has halted: {cause}"),
+        }
+    }
+}
+
+impl std::error::Error for Stop {}
+
+/// An I/O that failed before anything was changed refuses; where it must halt, the caller raises.
+impl From<os::Error> for Stop {
+    fn from(error: os::Error) -> Stop {
+        Stop::Refused(Refusal::from(error))
+    }
+}

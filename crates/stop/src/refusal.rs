@@ -1,0 +1,66 @@
+//! A statement that can't be done, said to the one who asked (rule K1).
+
+use std::fmt;
+
+use os::{Cause, Error};
+
+/// Why something was refused, as far as a caller would act on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RefusalKind {
+    /// The tablespace, the directory or the disk is full.
+    NoSpace,
+    /// Waiting for the lock would never end: two transactions wait for each other.
+    Deadlock,
+    /// The row, the segment or the file isn't there.
+    NotFound,
+    /// It exists already.
+    AlreadyExists,
+    /// A value or a parameter that doesn't fit.
+    Invalid,
+    /// What is on disk isn't what was written there.
+    Corrupt,
+    /// The database is in a state in which this can't be done.
+    WrongState,
+    /// The device or the operating system refused.
+    Io,
+}
+
+/// What failed, on what, what to do: one line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    kind: RefusalKind,
+    message: String,
+}
+
+impl Refusal {
+    /// A refusal of this kind.
+    pub fn new(kind: RefusalKind, message: impl Into<String>) -> Refusal {
+        Refusal { kind, message: message.into() }
+    }
+
+    /// Why, as far as a caller would act on it.
+    pub fn kind(&self) -> RefusalKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        let kind = match error.cause() {
+            Cause::NotFound => RefusalKind::NotFound,
+            Cause::AlreadyExists => RefusalKind::AlreadyExists,
+            Cause::NoSpace => RefusalKind::NoSpace,
+            Cause::Invalid => RefusalKind::Invalid,
+            _ => RefusalKind::Io,
+        };
+        Refusal::new(kind, error.to_string())
+    }
+}
