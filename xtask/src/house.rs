@@ -113,6 +113,18 @@ pub(crate) const HOUSE: &[Room] = &[
         ..PLAIN
     },
     Room {
+        name: "workload",
+        rank: 13,
+        meaning: "load generators: debit-credit with mass updates, and its audit",
+        ..PLAIN
+    },
+    Room {
+        name: "proof",
+        rank: 13,
+        meaning: "what the engine is held against: journal, oracle, crash sweep; only for tests",
+        ..PLAIN
+    },
+    Room {
         name: "rivals",
         rank: 18,
         opens_world: true,

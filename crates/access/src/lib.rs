@@ -1,1 +1,26 @@
-//! To come.
+//! Tables: heap blocks and their rows.
+//!
+//! ```text
+//!   block: header │ HeapBlock │ Row columns │ Row columns │ …        rows of one length
+//!                               ▲ names the transaction that changed it last
+//! ```
+//!
+//! Thin as yet: columns have fixed widths, and a row is found by its address. Rules AC1 to AC4 are in
+//! the README.
+//!
+//! * [`Table`]: insert, update, fetch, scan.
+//! * [`Inserter`]: where one session's inserts go.
+//! * [`RowShape`], [`RowMut`]: columns in a row's bytes.
+//! * [`LAYER`]: how heap blocks change.
+//!
+//! Callers: `instance`'s users.
+
+#![forbid(unsafe_code)]
+
+mod apply;
+mod row;
+mod table;
+
+pub use apply::LAYER;
+pub use row::{RowAddress, RowMut, RowShape, RowView};
+pub use table::{Inserter, Loaded, Table};

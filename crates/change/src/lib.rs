@@ -1,1 +1,24 @@
-//! To come.
+//! Atomic groups: blocks that change together, with one redo record. The only writer of block bytes.
+//!
+//! ```text
+//!   forward:   pins ─▶ credits ─▶ latches ─▶ Group::change … ─▶ commit ─┬▶ redo record
+//!                                                                       └▶ apply, stamp
+//!   recovery:  redo record ─▶ replay: version equal? ─▶ apply, stamp
+//! ```
+//!
+//! A *layer* owns some kinds of blocks and has one `apply`: a function of block, opcode, payload and
+//! SCN, without memory of its own. Rules CH1 to CH6 are in the README.
+//!
+//! Callers: `space`, `undo`, `txn` and `access` build groups; `recovery` replays.
+//! Sources: Oracle's redo records of change vectors; PostgreSQL's access/transam/README, "Writing a
+//! REDO routine".
+
+#![forbid(unsafe_code)]
+
+mod group;
+mod layer;
+mod replay;
+
+pub use group::{Changes, Group, credits_for};
+pub use layer::{BlockMut, Layer};
+pub use replay::{Replayed, Sabotage, replay};

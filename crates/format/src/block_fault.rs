@@ -114,14 +114,10 @@ impl fmt::Display for BlockFault {
                  open the file with the program that wrote it, or a later one"
             ),
             BlockFault::UnknownKind { found, .. } => {
-                let known = BlockKind::ALL.iter().map(|(kind, _)| {
-                    let number = kind.number();
-                    format!("{number} ({kind})")
-                });
-                let known = known.collect::<Vec<_>>().join(", ");
+                let known = BlockKind::ALL.len();
                 write!(
                     f,
-                    "has kind {found}, and the kinds that this program knows are {known}; \
+                    "has kind {found}, and this program knows kinds 1 to {known}; \
                      open the file with the program that wrote it"
                 )
             }
@@ -175,8 +171,8 @@ mod tests {
             ),
             (
                 BlockFault::UnknownKind { address, found: 99 },
-                "file 3 block 17 has kind 99, and the kinds that this program knows are \
-                 1 (scratch); open the file with the program that wrote it",
+                "file 3 block 17 has kind 99, and this program knows kinds 1 to 11; \
+                 open the file with the program that wrote it",
             ),
             (
                 BlockFault::WrongAddress { address, found: Dba::new(4, 18) },

@@ -79,20 +79,20 @@ impl UndoBlock {
 }
 
 layout! {
-    /// Head of an undo record: how to take back one change of one row. The payload follows.
+    /// Head of an undo record: the change that takes back one change. Its payload follows.
     pub struct UndoRecord: 16 {
-        /// The row's block.
+        /// The block that was changed, and that this changes back.
         0 => pub address: DbaLe,
-        /// The row's slot in it.
-        8 => pub slot: U16Le,
         /// Offset in the undo block of the record before this one; 0 if there is none.
-        10 => pub previous: U16Le,
+        8 => pub previous: U16Le,
         /// Bytes of the payload.
-        12 => pub length: U16Le,
-        /// How: in the numbers of the layer that changed the row.
-        14 => pub opcode: u8,
+        10 => pub length: U16Le,
+        /// Whose change it is.
+        12 => pub layer: u8,
+        /// Which change, in the layer's own numbers.
+        13 => pub opcode: u8,
         /// Zero.
-        15 => pub reserved: [u8; 1],
+        14 => pub reserved: [u8; 2],
     }
 }
 

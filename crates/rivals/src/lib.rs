@@ -29,7 +29,7 @@ pub mod child;
 pub mod cpu;
 pub mod error;
 pub mod fio;
-pub mod machine;
+pub use os::linux::machine;
 pub mod race;
 pub mod scratch;
 

@@ -16,11 +16,14 @@ use crate::{
 
 mod disk;
 mod file;
+mod interrupt;
+pub mod machine;
 mod schedstat;
 mod threads;
 pub(crate) mod tsc;
 mod uring;
 
+pub use interrupt::{interrupted, listen};
 pub use tsc::ClockCheck;
 
 /// Opens the real world; notices go to standard error.

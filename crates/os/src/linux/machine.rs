@@ -1,8 +1,8 @@
-//! Where a race ran: one line on the machine, one on the file system under a folder.
+//! Where a figure comes from: one line on the machine, one on the file system under a folder.
 //!
-//! Read from /proc. What cannot be read is called unknown: a race is not stopped by its header.
+//! Read from /proc. What cannot be read is called unknown: no measurement is stopped by its header.
 //!
-//! Callers: `race` for its header; whoever races on files, for its settings.
+//! Callers: races, for their header and settings; the lab, for its rows.
 //! Sources: proc(5), proc_pid_mountinfo(5).
 
 use std::fs;

@@ -1,0 +1,199 @@
+//! Building and committing an atomic group.
+//!
+//! In which order a commit does things, and why:
+//!   1. every block enters the checkpoint queue (CH4)
+//!   2. the record gets its SCN, under the redo allocation latch
+//!   3. the record is copied to the log buffer, the changes are applied, each block gets its version
+//!
+//! With consistency checking the changes are applied before the copy, still under the latch, for the
+//! record says what came of them; else after it, so that the latch is held for the copy only.
+
+use std::sync::Arc;
+
+use cache::{ExclusiveBlock, Cache};
+use format::{BlockHeader, ChangeVector, DbaLe, RedoRecord, ScnLe, U16Le, U32Le};
+use ids::{BlockSize, Scn};
+use os::Session;
+use redo::{Credits, Placed, Redo};
+use stop::{Halt, Stop};
+use waits::Statistic;
+
+use crate::{BlockMut, Layer};
+
+/// Bytes of the smallest block: the unit of a vector's block size.
+const BLOCK_UNIT: usize = BlockSize::KIB_2.bytes();
+
+/// What groups are made from: the cache whose blocks change and the redo that says so.
+#[derive(Clone)]
+pub struct Changes {
+    cache: Arc<Cache>,
+    redo: Arc<Redo>,
+    halt: Halt,
+    consistency: bool,
+}
+
+/// Credits, in bytes of redo, for changes with payloads of these lengths.
+pub fn credits_for(payloads: &[usize]) -> usize {
+    let vectors = payloads.iter().map(|payload| ChangeVector::BYTES + payload).sum::<usize>();
+    RedoRecord::BYTES + vectors
+}
+
+impl Changes {
+    /// Over this cache and this redo; `consistency` is `redo_consistency` (CH6).
+    pub fn new(cache: Arc<Cache>, redo: Arc<Redo>, halt: Halt, consistency: bool) -> Changes {
+        Changes { cache, redo, halt, consistency }
+    }
+
+    /// The cache.
+    pub fn cache(&self) -> &Arc<Cache> {
+        &self.cache
+    }
+
+    /// The redo.
+    pub fn redo(&self) -> &Arc<Redo> {
+        &self.redo
+    }
+
+    /// The instance's halt.
+    pub fn halt(&self) -> &Halt {
+        &self.halt
+    }
+
+    /// Begins a group whose record has at most `bytes`: takes the credits, for which it may wait.
+    /// Called with pins and without latches (CH2). See [`credits_for`].
+    pub fn begin<'a>(&'a self, bytes: usize, session: &'a Session) -> Result<Group<'a>, Stop> {
+        let credits = self.redo.reserve(bytes, session)?;
+        let mut record = Vec::with_capacity(bytes);
+        record.resize(RedoRecord::BYTES, 0);
+        Ok(Group { changes: self, credits, blocks: Vec::with_capacity(4), record, limit: bytes })
+    }
+}
+
+struct Changed<'a> {
+    block: ExclusiveBlock<'a>,
+    layer: &'static Layer,
+    opcode: u8,
+    /// Where the vector's head begins in the record.
+    vector: usize,
+    payload: usize,
+}
+
+/// Changes that will happen together. Dropped without commit, nothing has happened.
+#[must_use = "a group that isn't committed changes nothing"]
+pub struct Group<'a> {
+    changes: &'a Changes,
+    credits: Credits<'a>,
+    blocks: Vec<Changed<'a>>,
+    record: Vec<u8>,
+    limit: usize,
+}
+
+impl<'a> Group<'a> {
+    /// Adds a change of this block. The payload is the parts one after the other.
+    ///
+    /// # Panics
+    /// When the group has used up its credits, or changes the block already (CH3).
+    pub fn change(
+        &mut self,
+        block: ExclusiveBlock<'a>,
+        layer: &'static Layer,
+        opcode: u8,
+        payload: &[&[u8]],
+    ) {
+        let address = block.address();
+        assert!(
+            self.blocks.iter().all(|other| other.block.address() != address),
+            "a group changes block {address} twice (rule CH3)"
+        );
+        let before = BlockHeader::at(&block, 0);
+        let length: usize = payload.iter().map(|part| part.len()).sum();
+        let head = ChangeVector {
+            address: DbaLe::new(address),
+            before_scn: ScnLe::new(before.changed()),
+            before_sequence: U32Le::new(before.sequence()),
+            image: U32Le::ZERO,
+            layer: layer.number,
+            opcode,
+            length: U16Le::new(u16::try_from(length).expect("a payload is shorter than a block")),
+            block_units: u8::try_from(block.len() / BLOCK_UNIT).expect("blocks have 2 to 32 KiB"),
+            reserved: [0; 3],
+        };
+        let vector = self.record.len();
+        self.record.extend_from_slice(head.bytes());
+        let start = self.record.len();
+        payload.iter().for_each(|part| self.record.extend_from_slice(part));
+        assert!(
+            self.record.len() <= self.limit,
+            "a group of {} bytes has credits for {} (rule CH2)",
+            self.record.len(),
+            self.limit
+        );
+        self.blocks.push(Changed { block, layer, opcode, vector, payload: start });
+    }
+
+    /// Makes the changes; nothing in here can fail or wait for more than a latch (CH2). The blocks'
+    /// latches are let go.
+    pub fn commit(self, session: &Session) -> Placed {
+        let Group { changes, credits, mut blocks, mut record, .. } = self;
+        assert!(!blocks.is_empty(), "a group without changes is committed");
+        let critical = changes.halt.guard("a change was not finished after it had begun", session);
+        let head = RedoRecord {
+            length: U32Le::new(u32::try_from(record.len()).expect("credits limit a record")),
+            vectors: U16Le::new(u16::try_from(blocks.len()).expect("a group has few blocks")),
+            reserved: [0; 2],
+            scn: ScnLe::new(Scn::ZERO),
+        };
+        *RedoRecord::at_mut(&mut record, 0) = head;
+        // CH4: before the address is given out.
+        blocks.iter_mut().for_each(|changed| changed.block.will_change());
+        let consistency = changes.consistency;
+        let fill = |scn, record: &mut [u8]| {
+            if consistency {
+                apply_all(&mut blocks, record, scn);
+                note_images(&blocks, record);
+            }
+        };
+        let placed = changes.redo.append_with(credits, &mut record, fill, session);
+        if !consistency {
+            apply_all(&mut blocks, &record, placed.scn);
+        }
+        session.count(Statistic::BlockChanges, blocks.len() as u64);
+        drop(blocks);
+        critical.disarm();
+        placed
+    }
+}
+
+fn apply_all(blocks: &mut [Changed<'_>], record: &[u8], scn: Scn) {
+    for (number, changed) in (0..).zip(blocks) {
+        let length = ChangeVector::at(record, changed.vector).length.get();
+        let payload = &record[changed.payload..changed.payload + usize::from(length)];
+        let address = changed.block.address();
+        let bytes = changed.block.bytes_for_apply();
+        apply(changed.layer, BlockMut { address, scn, bytes }, changed.opcode, payload, number);
+    }
+}
+
+/// One change of one block, and its new version: forward and in recovery (CH1, CH3).
+pub(crate) fn apply(
+    layer: &Layer,
+    block: BlockMut<'_>,
+    opcode: u8,
+    payload: &[u8],
+    number: u32,
+) {
+    let BlockMut { address, scn, bytes } = block;
+    (layer.apply)(BlockMut { address, scn, bytes: &mut *bytes }, opcode, payload);
+    BlockHeader::of_mut(bytes).stamp(scn, number);
+}
+
+fn note_images(blocks: &[Changed<'_>], record: &mut [u8]) {
+    for changed in blocks {
+        ChangeVector::at_mut(record, changed.vector).image = U32Le::new(image_of(&changed.block));
+    }
+}
+
+/// The checksum of a block's body (CH6); never 0, which stands for "not taken".
+pub(crate) fn image_of(block: &[u8]) -> u32 {
+    crc32c::crc32c(&block[BlockHeader::BYTES..]).max(1)
+}

@@ -1,0 +1,36 @@
+//! Whose blocks, and how they change.
+
+use ids::{Dba, Scn};
+use latch::FrameOrder;
+
+/// A block about to be changed, as an `apply` sees it.
+pub struct BlockMut<'a> {
+    /// Where it belongs.
+    pub address: Dba,
+    /// The SCN of the change.
+    pub scn: Scn,
+    /// All its bytes. The header's version is stamped afterwards, by the group.
+    pub bytes: &'a mut [u8],
+}
+
+/// An owner of blocks.
+pub struct Layer {
+    /// Its number in change vectors: never given to another.
+    pub number: u8,
+    /// Its name in messages.
+    pub name: &'static str,
+    /// Where its rows' blocks stand among latches: for who changes a block by a logged change only.
+    pub order: FrameOrder,
+    /// Changes a block by one of its changes (rule CH1).
+    ///
+    /// # Panics
+    /// When opcode, payload and block don't go together: what was logged can always be applied, so
+    /// something is broken.
+    pub apply: fn(block: BlockMut<'_>, opcode: u8, payload: &[u8]),
+}
+
+impl std::fmt::Debug for Layer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Layer {} ({})", self.number, self.name)
+    }
+}

@@ -1,0 +1,128 @@
+//! The checkpoint process: asks the writers for checkpoints, and moves the one in the control file.
+//!
+//! At a log switch everything that changed before it is wanted on disk, so that the logs before can be
+//! written over; the writers are asked for that, and while they work their progress is looked at
+//! every few milliseconds. Else the process looks up every three seconds.
+//!
+//! Callers: `open`, which starts and ends the process; the redo asks for checkpoints through `wanted`.
+
+use std::sync::Arc;
+
+use cache::Cache;
+use ids::Rba;
+use latch::{Latch, LatchKind, SharedFlag, Signal};
+use os::{Os, Session};
+use redo::Redo;
+use space::ControlFile;
+use stop::Halt;
+use waits::{Nanos, Statistic, WaitEvent};
+
+/// The heartbeat: so often the control file follows, if there is something to follow.
+const HEARTBEAT: Nanos = Nanos::from_secs(3);
+/// While a checkpoint is under way its progress is looked at so often.
+const LOOK: Nanos = Nanos::from_millis(5);
+
+/// How others ask for a checkpoint. Made before redo and cache are.
+pub(crate) struct Wanted {
+    signal: Signal,
+    stop: SharedFlag,
+}
+
+impl Wanted {
+    pub(crate) fn new(os: &Os) -> Arc<Wanted> {
+        Arc::new(Wanted { signal: Signal::new(os), stop: SharedFlag::new(false) })
+    }
+
+    /// Logs are running out.
+    pub(crate) fn post(&self, session: &Session) {
+        self.signal.post(session);
+    }
+
+    pub(crate) fn stop(&self, session: &Session) {
+        self.stop.raise(session);
+        self.signal.post(session);
+    }
+}
+
+pub(crate) struct Checkpointer {
+    pub(crate) wanted: Arc<Wanted>,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) redo: Arc<Redo>,
+    pub(crate) halt: Halt,
+    /// Here while the process doesn't run (rule SP1 of space).
+    control: Latch<Option<ControlFile>>,
+}
+
+impl Checkpointer {
+    pub(crate) fn new(
+        os: &Os,
+        wanted: Arc<Wanted>,
+        (cache, redo): (Arc<Cache>, Arc<Redo>),
+        halt: Halt,
+        control: ControlFile,
+    ) -> Checkpointer {
+        let control = Latch::new(os, LatchKind::Innermost, Some(control));
+        Checkpointer { wanted, cache, redo, halt, control }
+    }
+
+    pub(crate) fn take_control(&self, session: &Session) -> ControlFile {
+        self.control.exclusive(session).take().expect("one thread has the control file (SP1)")
+    }
+
+    /// The process's body.
+    pub(crate) fn run(&self, session: &Session) {
+        let mut control = self.take_control(session);
+        let mut heartbeat = session.now();
+        let mut requested = control.content().checkpoint;
+        while !self.wanted.stop.is_raised(session) && !self.halt.is_raised(session) {
+            let under_way = control.content().checkpoint < requested;
+            let pause = if under_way { LOOK } else { HEARTBEAT };
+            let waiting = session.waiting(WaitEvent::RdbmsIpcMessage).p(pause.0 / 10_000_000, 0, 0);
+            self.wanted.signal.wait(waiting, Some(pause));
+            let switched = Rba::block(self.redo.position(session).sequence, 0);
+            if switched > requested {
+                requested = switched;
+                session.count(Statistic::DbwrCheckpoints, 1);
+                self.cache.request_checkpoint(requested, session);
+            }
+            let due = session.now().since(heartbeat) >= HEARTBEAT;
+            if !self.follow(&mut control, due, session) {
+                break;
+            }
+            if due {
+                heartbeat = session.now();
+            }
+        }
+        *self.control.exclusive(session) = Some(control);
+    }
+
+    /// Moves the control file's checkpoint if that frees a log, or if it is time; and then gives the
+    /// redo below free (IN3). False if the instance has halted.
+    fn follow(&self, control: &mut ControlFile, due: bool, session: &Session) -> bool {
+        let position = self.cache.checkpoint_position(session);
+        let recorded = control.content().checkpoint;
+        let frees = position.sequence > recorded.sequence;
+        if position <= recorded || !(frees || due) {
+            return true;
+        }
+        // Read after the position, so not below what lies before it.
+        let scn = self.redo.last_scn(session);
+        let moved = control.update(
+            |content| {
+                content.checkpoint = position;
+                content.checkpoint_scn = scn;
+            },
+            session,
+        );
+        match moved {
+            Ok(()) => {
+                self.redo.checkpoint_advanced(position, session);
+                true
+            }
+            Err(error) => {
+                self.halt.raise(format!("the control file can't be written: {error}"), session);
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Opening, working, shutting (IN2 to IN5).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cache::Cache;
+use change::{Changes, Layer};
+use access::Table;
+use ids::Rba;
+use os::probe::{DurableWrite, ProbeConfig, durable_writes};
+use os::{Disk, Session, ThreadHandle, ThreadSpec};
+use recovery::{Layout, Recovered, recover};
+use redo::{LogStart, Redo, RedoConfig};
+use space::{Column, ControlFile, ControlState, Space, open_data_file};
+use stop::{Halt, RefusalKind, Stop};
+use txn::{Active, Transaction, Transactions};
+use undo::Undo;
+use waits::{Nanos, WaitEvent};
+
+use crate::Parameters;
+use crate::checkpointer::{Checkpointer, Wanted};
+use crate::create::{doublewrite_path, file_options, redo_config};
+use crate::gate::Gate;
+
+/// Who owns which blocks.
+static LAYERS: [&Layer; 3] = [&space::LAYER, &undo::LAYER, &access::LAYER];
+
+/// Long enough to tell ways of a durable write apart that differ much.
+const PROBE: ProbeConfig = ProbeConfig { rounds_min: 16, length: Nanos::from_millis(20) };
+
+/// What opening found to do.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// What recovery did.
+    pub recovered: Recovered,
+    /// Transactions that were active at the crash and have been rolled back.
+    pub rolled_back: u64,
+    /// How redo is made durable.
+    pub redo_write: DurableWrite,
+}
+
+/// An open database.
+pub struct Instance {
+    halt: Halt,
+    space: Space,
+    transactions: Transactions,
+    checkpointer: Arc<Checkpointer>,
+    log_writer: Option<ThreadHandle>,
+    writers: Vec<ThreadHandle>,
+    checkpoint_process: Option<ThreadHandle>,
+    opened: Opened,
+}
+
+impl Instance {
+    /// Opens the database in this directory: recovers it, starts the background processes, and rolls
+    /// back what was active.
+    pub fn open(
+        disk: &Disk,
+        directory: &Path,
+        parameters: &Parameters,
+        session: &Session,
+    ) -> Result<Instance, Stop> {
+        Instance::open_in(disk, directory, parameters, ControlState::Open, session)
+    }
+
+    /// `state` is what the control file says meanwhile: a database that is being created stays so.
+    pub(crate) fn open_in(
+        disk: &Disk,
+        directory: &Path,
+        parameters: &Parameters,
+        state: ControlState,
+        session: &Session,
+    ) -> Result<Instance, Stop> {
+        let options = file_options(parameters);
+        let mut control = ControlFile::open(disk, directory, options.direct, session)?;
+        let content = *control.content();
+        if content.state == ControlState::Creating && state != ControlState::Creating {
+            let message = format!(
+                "cannot open {}: its creation didn't come to its end; remove it and create it again",
+                directory.display()
+            );
+            return Err(Stop::refuse(RefusalKind::WrongState, message));
+        }
+        parameters.check(content.block_size, content.doublewrite_slots)?;
+        let redo_write = match parameters.redo_write {
+            Some(way) => way,
+            None => durable_writes(disk, directory, session, &PROBE)?.pick,
+        };
+        let config = redo_config(directory, &content, parameters, redo_write);
+        let shape = (content.database, content.block_size, content.data_blocks);
+        let data_file = open_data_file(disk, directory, options, shape, session)?;
+        let doublewrite = disk.open(&doublewrite_path(directory), options, session)?;
+        let layout = Layout {
+            disk,
+            directory,
+            data_file: data_file.clone(),
+            doublewrite: doublewrite.clone(),
+            redo: &config,
+            cache: parameters.cache_config(content.block_size),
+            layers: &LAYERS,
+            sabotage: parameters.sabotage.replay,
+        };
+        let recovered = recover(layout, &mut control, session)?;
+        control.update(|content| content.state = state, session).map_err(Stop::from)?;
+        let files = vec![(space::DATA_FILE, data_file)];
+        let parts = (files, doublewrite, control);
+        start(disk, parameters, (config, recovered), parts, session)
+    }
+
+    /// Makes a table.
+    pub fn create_table(
+        &self,
+        name: &str,
+        columns: &[Column],
+        session: &Session,
+    ) -> Result<Table, Stop> {
+        self.halt.check(session)?;
+        Table::create(name, columns, &self.space, &self.transactions, session)
+    }
+
+    /// The table of that name.
+    pub fn table(&self, name: &str, session: &Session) -> Result<Table, Stop> {
+        Table::open(name, &self.space, &self.transactions, session)
+    }
+
+    /// Ends a transaction: its changes stay, and are durable when this returns.
+    pub fn commit(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
+        self.transactions.commit(transaction, session)
+    }
+
+    /// Ends a transaction: its changes are taken back.
+    pub fn rollback(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
+        self.transactions.rollback(transaction, session)
+    }
+
+    /// A full checkpoint: returns when every change made before is on disk.
+    pub fn checkpoint(&self, session: &Session) -> Result<(), Stop> {
+        // A flush closes the present redo block: the position behind it is above every change so far.
+        let last = self.redo().last_scn(session);
+        self.redo().make_durable(last, session, WaitEvent::RdbmsIpcReply)?;
+        let target = self.redo().position(session);
+        self.cache().checkpoint(target, session)
+    }
+
+    /// What opening found to do.
+    pub fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    /// Segments and extents.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// Transactions and undo.
+    pub fn transactions(&self) -> &Transactions {
+        &self.transactions
+    }
+
+    /// The buffer cache.
+    pub fn cache(&self) -> &Arc<Cache> {
+        &self.checkpointer.cache
+    }
+
+    /// The redo.
+    pub fn redo(&self) -> &Arc<Redo> {
+        &self.checkpointer.redo
+    }
+
+    /// Whether, and why, the instance has halted.
+    pub fn halt(&self) -> &Halt {
+        &self.halt
+    }
+
+    /// Shuts in good order (IN5). Refused while transactions are active.
+    pub fn shutdown(mut self, session: &Session) -> Result<(), Stop> {
+        self.halt.check(session)?;
+        let active = self.transactions.active().count(session);
+        if active > 0 {
+            let stop = Stop::refuse(
+                RefusalKind::WrongState,
+                format!(
+                    "cannot shut down in good order: {active} transactions are active; they are \
+                     rolled back at the next opening"
+                ),
+            );
+            self.abort(session);
+            return Err(stop);
+        }
+        let written = self.shut(session);
+        if written.is_err() {
+            self.halt.raise("the shutdown failed", session);
+        }
+        self.join(session);
+        written
+    }
+
+    fn shut(&mut self, session: &Session) -> Result<(), Stop> {
+        self.checkpoint(session)?;
+        self.cache().stop(session);
+        join_all(self.writers.drain(..), session);
+        self.checkpointer.wanted.stop(session);
+        join_all(self.checkpoint_process.take(), session);
+        self.redo().stop(session);
+        join_all(self.log_writer.take(), session);
+        self.halt.check(session)?;
+        let (at, scn) = (self.redo().position(session), self.redo().last_scn(session));
+        let mut control = self.checkpointer.take_control(session);
+        let shut = control.update(
+            |content| {
+                content.checkpoint = at;
+                content.checkpoint_scn = scn;
+                content.state = ControlState::Shut;
+            },
+            session,
+        );
+        shut.map_err(Stop::from)
+    }
+
+    /// Stops at once, as if the process were killed: what isn't committed is lost.
+    pub fn abort(mut self, session: &Session) {
+        self.halt.raise("it was aborted", session);
+        self.join(session);
+    }
+
+    fn join(&mut self, session: &Session) {
+        let threads = self.writers.drain(..).chain(self.checkpoint_process.take());
+        join_all(threads.chain(self.log_writer.take()), session);
+    }
+}
+
+fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session: &Session) {
+    for thread in threads {
+        // A panic has halted the instance already (IN4).
+        let _ = thread.join(session);
+    }
+}
+
+type Parts = (Vec<(ids::FileNo, os::File)>, os::File, ControlFile);
+
+/// Begins the next log, starts the processes, and rolls back the dead.
+fn start(
+    disk: &Disk,
+    parameters: &Parameters,
+    (config, recovered): (RedoConfig, Recovered),
+    (files, doublewrite, control): Parts,
+    session: &Session,
+) -> Result<Instance, Stop> {
+    let os = session.os().clone();
+    let halt = Halt::new(&os);
+    let wanted = Wanted::new(&os);
+    let content = *control.content();
+    let sequence = recovered.end.next_sequence();
+    let begin = LogStart {
+        sequence,
+        next_scn: content.checkpoint_scn.next(),
+        checkpoint: Rba::block(sequence, 1),
+        previous_end: recovered.end.previous_end(),
+    };
+    let hook = Arc::clone(&wanted);
+    let hook = Box::new(move |session: &Session| hook.post(session));
+    let redo_write = config.durable_write;
+    let redo = Arc::new(Redo::open(disk, &config, begin, &halt, hook, session)?);
+    let cache = Cache::open(
+        &os,
+        disk.clone(),
+        files,
+        doublewrite,
+        parameters.cache_config(content.block_size),
+        Arc::new(Gate(Arc::clone(&redo))),
+        halt.clone(),
+        session,
+    )?;
+    let pair = (Arc::clone(&cache), Arc::clone(&redo));
+    let checkpointer = Arc::new(Checkpointer::new(&os, wanted, pair, halt.clone(), control));
+    let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
+    let processes = Processes::start(&checkpointer, parameters, session)?;
+    let opened = (|| {
+        let space = Space::open(changes.clone(), session)?;
+        let undo = Undo::open(&space, session)?;
+        let active = Active::new(&os, undo.segments(), undo.slots(), halt.clone());
+        let active = Arc::new(active);
+        let weak = Arc::downgrade(&active);
+        halt.on_raise(session, move |session| {
+            if let Some(active) = weak.upgrade() {
+                active.wake_all(session);
+            }
+        });
+        let transactions = Transactions::new(undo, changes, active, &LAYERS);
+        let rolled_back = transactions.roll_back_dead(session)?;
+        Ok((space, transactions, rolled_back))
+    })();
+    let (space, transactions, rolled_back) = match opened {
+        Ok(opened) => opened,
+        Err(stop) => {
+            halt.raise("the database could not be opened", session);
+            processes.join(session);
+            return Err(stop);
+        }
+    };
+    let Processes { log_writer, writers, checkpoint_process } = processes;
+    Ok(Instance {
+        halt,
+        space,
+        transactions,
+        checkpointer,
+        log_writer,
+        writers,
+        checkpoint_process,
+        opened: Opened { recovered, rolled_back, redo_write },
+    })
+}
+
+struct Processes {
+    log_writer: Option<ThreadHandle>,
+    writers: Vec<ThreadHandle>,
+    checkpoint_process: Option<ThreadHandle>,
+}
+
+impl Processes {
+    fn start(
+        checkpointer: &Arc<Checkpointer>,
+        parameters: &Parameters,
+        session: &Session,
+    ) -> Result<Processes, Stop> {
+        let mut processes =
+            Processes { log_writer: None, writers: Vec::new(), checkpoint_process: None };
+        let started = processes.start_all(checkpointer, parameters, session);
+        if let Err(stop) = started {
+            checkpointer.halt.raise("a background process could not be started", session);
+            processes.join(session);
+            return Err(stop);
+        }
+        Ok(processes)
+    }
+
+    fn start_all(
+        &mut self,
+        checkpointer: &Arc<Checkpointer>,
+        parameters: &Parameters,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let redo = Arc::clone(&checkpointer.redo);
+        let halt = &checkpointer.halt;
+        let body = move |session: &Session| {
+            // Its only error is the halt, of which everybody knows.
+            let _ = redo.run_lgwr(session);
+        };
+        self.log_writer = Some(process("fb_lgwr", halt, body, session)?);
+        for number in 0..parameters.db_writer_processes {
+            let cache = Arc::clone(&checkpointer.cache);
+            let body = move |session: &Session| cache.run_writer(number, session);
+            self.writers.push(process(&format!("fb_dbw{number}"), halt, body, session)?);
+        }
+        let inside = Arc::clone(checkpointer);
+        let body = move |session: &Session| inside.run(session);
+        self.checkpoint_process = Some(process("fb_ckpt", halt, body, session)?);
+        Ok(())
+    }
+
+    fn join(self, session: &Session) {
+        let threads = self.writers.into_iter().chain(self.checkpoint_process);
+        join_all(threads.chain(self.log_writer), session);
+    }
+}
+
+/// A background process under its guard (IN4).
+fn process(
+    name: &str,
+    halt: &Halt,
+    body: impl FnOnce(&Session) + Send + 'static,
+    session: &Session,
+) -> Result<ThreadHandle, Stop> {
+    let (halt, what) = (halt.clone(), format!("{name} panicked"));
+    let started = session.spawn(ThreadSpec::background(name), move |session| {
+        let guard = halt.guard(what, session);
+        body(session);
+        guard.disarm();
+    });
+    started.map_err(Stop::from)
+}

@@ -1,0 +1,43 @@
+//! Each way of breaking the engine on purpose is caught by the crash sweep: the sweep can fail.
+#![forbid(unsafe_code)]
+
+use instance::Sabotage;
+use proof::{Sweep, Violation, create};
+
+/// Sweeps of this many seeds are to find it.
+const SEEDS: u64 = 40;
+
+fn caught(name: &str, sabotage: Sabotage) -> Violation {
+    let base = create(&Sweep::small(0).shape);
+    for seed in 0..SEEDS {
+        for mut sweep in [Sweep::small(seed), Sweep::large(seed)] {
+            sweep.shape.parameters.sabotage = sabotage;
+            if let Err(violation) = sweep.run(&base) {
+                println!("{name}: seed {seed}: {violation}");
+                return violation;
+            }
+        }
+    }
+    panic!("{name} was not caught in {SEEDS} seeds");
+}
+
+macro_rules! caught {
+    ($($name:ident: $part:ident = $switch:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                caught(stringify!($name), Sabotage { $part: $switch, ..Sabotage::NONE });
+            }
+        )*
+    };
+}
+
+caught! {
+    redo_acknowledged_before_durable_is_caught: redo = redo::Sabotage::AcknowledgeBeforeDurable;
+    redo_without_sync_is_caught: redo = redo::Sabotage::SkipSync;
+    data_file_without_sync_is_caught: cache = cache::Sabotage::SkipDataSync;
+    doublewrite_left_out_is_caught: cache = cache::Sabotage::SkipDoublewriteWrite;
+    doublewrite_without_sync_is_caught: cache = cache::Sabotage::SkipDoublewriteSync;
+    blocks_before_redo_is_caught: cache = cache::Sabotage::IgnoreGate;
+    changes_applied_twice_is_caught: replay = change::Sabotage::ApplyTwice;
+}

@@ -1,0 +1,209 @@
+//! The steps of recovery (RC1).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cache::{Cache, CacheConfig};
+use change::{Layer, Sabotage, replay};
+use ids::{Rba, Scn};
+use os::{Disk, File, Session, ThreadHandle, ThreadSpec};
+use redo::{LogEnd, Reader, RedoConfig};
+use space::{ControlFile, DATA_FILE};
+use stop::{Halt, RefusalKind, Stop};
+use waits::Nanos;
+
+use crate::gate::ReplayGate;
+
+/// Where the parts of the database are, and how to work on them.
+pub struct Layout<'a> {
+    /// The disk.
+    pub disk: &'a Disk,
+    /// The database's directory.
+    pub directory: &'a Path,
+    /// The data file.
+    pub data_file: File,
+    /// The doublewrite file.
+    pub doublewrite: File,
+    /// How logs are read.
+    pub redo: &'a RedoConfig,
+    /// The cache to replay in.
+    pub cache: CacheConfig,
+    /// Owners of blocks.
+    pub layers: &'a [&'static Layer],
+    /// What a test breaks on purpose.
+    pub sabotage: Sabotage,
+}
+
+/// What recovery did.
+#[derive(Clone, Debug)]
+pub struct Recovered {
+    /// Where it began.
+    pub from: Rba,
+    /// Where the redo ended, and why.
+    pub end: LogEnd,
+    /// Redo records that were read.
+    pub records: u64,
+    /// Changes that blocks hadn't got.
+    pub applied: u64,
+    /// Changes that they had.
+    pub skipped: u64,
+    /// Torn blocks that were repaired from the doublewrite file.
+    pub repaired: u64,
+    /// How long it took.
+    pub elapsed: Nanos,
+}
+
+/// Brings the data file to the end of the redo, and moves the control file's checkpoint to the start
+/// of the log after it: there the next log is to be begun.
+pub fn recover(
+    layout: Layout<'_>,
+    control: &mut ControlFile,
+    session: &Session,
+) -> Result<Recovered, Stop> {
+    let started = session.now();
+    let from = control.content().checkpoint;
+    // The control file may know of SCNs whose redo was never durable; none is given out again.
+    let known = control.content().checkpoint_scn;
+    let found = survey(&layout, (from, known.next()), session)?;
+    let mut recovered = Recovered {
+        from,
+        end: found.end,
+        records: found.records,
+        applied: 0,
+        skipped: 0,
+        repaired: 0,
+        elapsed: Nanos::ZERO,
+    };
+    let last_scn = recovered.end.last_scn.max(known);
+    if let Some(first_scn) = found.first_scn {
+        let files = [(DATA_FILE, layout.data_file.clone())];
+        let before_first = Scn::new(first_scn.get() - 1);
+        let restored = cache::doublewrite::restore(
+            &files,
+            &layout.doublewrite,
+            layout.cache.block_size,
+            before_first,
+            recovered.end.last_scn,
+            session,
+        )?;
+        recovered.repaired = restored.restored.len() as u64;
+        roll_forward(&layout, (from, first_scn), &mut recovered, session)?;
+    }
+    let next = Rba::block(recovered.end.next_sequence(), 1);
+    let moved = control.update(
+        |content| {
+            content.checkpoint = next;
+            content.checkpoint_scn = last_scn;
+        },
+        session,
+    );
+    moved.map_err(Stop::from)?;
+    recovered.elapsed = session.now().since(started);
+    Ok(recovered)
+}
+
+struct Survey {
+    first_scn: Option<Scn>,
+    records: u64,
+    end: LogEnd,
+}
+
+/// Reads the redo once, only to know where it begins and ends: torn blocks are repaired within these
+/// limits before anything is done again.
+fn survey(
+    layout: &Layout<'_>,
+    (from, first_scn): (Rba, Scn),
+    session: &Session,
+) -> Result<Survey, Stop> {
+    let mut reader = Reader::open(layout.disk, layout.redo, from, first_scn, session)?;
+    let (mut first_scn, mut records) = (None, 0);
+    while let Some(record) = reader.next(session)? {
+        first_scn.get_or_insert(record.scn);
+        records += 1;
+    }
+    let end = reader.end().expect("a reader without a next record knows its end");
+    Ok(Survey { first_scn, records, end })
+}
+
+fn roll_forward(
+    layout: &Layout<'_>,
+    from: (Rba, Scn),
+    recovered: &mut Recovered,
+    session: &Session,
+) -> Result<(), Stop> {
+    let halt = Halt::new(session.os());
+    let gate = Arc::new(ReplayGate::new(from.0));
+    let files = vec![(DATA_FILE, layout.data_file.clone())];
+    let as_gate: Arc<dyn cache::RedoGate> = gate.clone();
+    let cache = Cache::open(
+        session.os(),
+        layout.disk.clone(),
+        files,
+        layout.doublewrite.clone(),
+        layout.cache.clone(),
+        as_gate,
+        halt.clone(),
+        session,
+    )?;
+    let writers = start_writers(&cache, &layout.cache, &halt, session)?;
+    let done = replay_all(layout, from, &gate, &cache, recovered, session).and_then(|()| {
+        // Everything below the end is to be on disk, and nothing lies beyond it.
+        let end = Rba::block(recovered.end.next_sequence(), 1);
+        gate.move_to(end, session);
+        cache.checkpoint(end, session)
+    });
+    cache.stop(session);
+    for writer in writers {
+        if writer.join(session).is_err() {
+            halt.raise(format!("{} panicked", writer.name()), session);
+        }
+    }
+    done.and_then(|()| halt.check(session))
+}
+
+fn replay_all(
+    layout: &Layout<'_>,
+    (from, first_scn): (Rba, Scn),
+    gate: &ReplayGate,
+    cache: &Cache,
+    recovered: &mut Recovered,
+    session: &Session,
+) -> Result<(), Stop> {
+    let mut reader = Reader::open(layout.disk, layout.redo, from, first_scn, session)?;
+    let mut records = 0;
+    while let Some(record) = reader.next(session)? {
+        gate.move_to(record.rba, session);
+        let replayed = replay(&record, layout.layers, cache, layout.sabotage, session)?;
+        recovered.applied += replayed.applied;
+        recovered.skipped += replayed.skipped;
+        records += 1;
+    }
+    if records != recovered.records {
+        let message = format!(
+            "cannot recover: the redo had {} records when it was read first, and {records} now; \
+             check the device",
+            recovered.records
+        );
+        return Err(Stop::refuse(RefusalKind::Corrupt, message));
+    }
+    Ok(())
+}
+
+fn start_writers(
+    cache: &Arc<Cache>,
+    config: &CacheConfig,
+    halt: &Halt,
+    session: &Session,
+) -> Result<Vec<ThreadHandle>, Stop> {
+    let start = |number| {
+        let (cache, halt) = (Arc::clone(cache), halt.clone());
+        let name = format!("fb_dbw{number}");
+        let spec = ThreadSpec::background(name.clone());
+        session.spawn(spec, move |session| {
+            let guard = halt.guard(format!("{name} panicked"), session);
+            cache.run_writer(number, session);
+            guard.disarm();
+        })
+    };
+    (0..config.writers).map(start).collect::<Result<_, _>>().map_err(Stop::from)
+}

@@ -1,0 +1,109 @@
+//! What a segment header says, as values; pure functions on its bytes.
+//!
+//! Callers: `space`, and layers that hand out a block in a group of their own.
+
+use format::{Extent, SegmentHeader};
+use ids::{BlockNo, Dba};
+
+/// What a segment is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holds {
+    /// Rows of a table.
+    Table,
+    /// A transaction table and undo.
+    Undo,
+}
+
+impl Holds {
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Holds::Table => 1,
+            Holds::Undo => 2,
+        }
+    }
+
+    pub(crate) fn from_number(number: u8) -> Holds {
+        match number {
+            1 => Holds::Table,
+            2 => Holds::Undo,
+            other => panic!("a segment header says that it holds {other}"),
+        }
+    }
+}
+
+/// A column of fixed width.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Column {
+    /// A signed whole number of 64 bits.
+    Number,
+    /// Bytes, exactly so many.
+    Bytes(u16),
+}
+
+/// Set in a stored column for a number.
+const NUMBER: u16 = 0x8000;
+
+impl Column {
+    /// The widest column, in bytes.
+    pub const WIDTH_MAX: u16 = 0x7FFF;
+
+    /// Bytes that it takes in a row.
+    pub const fn width(self) -> usize {
+        match self {
+            Column::Number => 8,
+            Column::Bytes(width) => width as usize,
+        }
+    }
+
+    pub(crate) fn stored(self) -> u16 {
+        match self {
+            Column::Number => NUMBER | 8,
+            Column::Bytes(width) => width,
+        }
+    }
+
+    pub(crate) fn from_stored(stored: u16) -> Column {
+        if stored & NUMBER != 0 { Column::Number } else { Column::Bytes(stored) }
+    }
+}
+
+/// A segment as its header and the directory describe it; its shape never changes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Its name.
+    pub name: String,
+    /// Its header.
+    pub header: Dba,
+    /// What it is for.
+    pub holds: Holds,
+    /// The columns of its rows; empty if it is no table.
+    pub columns: Vec<Column>,
+}
+
+/// The extents of a segment header.
+pub(crate) fn extents(header: &[u8]) -> impl Iterator<Item = (u32, u32)> {
+    let count = usize::from(SegmentHeader::at(header, SegmentHeader::START).extents.get());
+    (0..count).map(|number| {
+        let extent = Extent::at(header, SegmentHeader::EXTENTS + number * Extent::BYTES);
+        (extent.first.get(), extent.blocks.get())
+    })
+}
+
+/// How many extents a segment header of this many bytes has room for.
+pub(crate) fn extents_max(block_bytes: usize) -> usize {
+    (block_bytes - SegmentHeader::EXTENTS) / Extent::BYTES
+}
+
+/// The blocks that come next in a segment: the first, and how many of `wanted` follow each other.
+/// None if the segment needs another extent first.
+pub(crate) fn next_blocks(header: &[u8], address: Dba, wanted: u32) -> Option<(Dba, u32)> {
+    let mut passed = SegmentHeader::at(header, SegmentHeader::START).high_water.get();
+    for (first, blocks) in extents(header) {
+        if passed < blocks {
+            let block = BlockNo::new(first + passed);
+            return Some((Dba { file: address.file, block }, wanted.min(blocks - passed)));
+        }
+        passed -= blocks;
+    }
+    None
+}

@@ -1,0 +1,171 @@
+//! Who is active, and who waits for whom (rules TX1, TX3).
+//!
+//! Asked for every row that is touched, so the answer costs one load. Waiting is rare and goes through
+//! one latch.
+
+use latch::{Condition, Latch, LatchKind, Shared32, Shared64, assert_none_held};
+use os::{Os, Session};
+use stop::{Halt, RefusalKind, Stop};
+use waits::{Nanos, WaitEvent};
+
+use ids::TxnId;
+
+/// "TX" and the exclusive mode, as p1 of the wait shows them.
+const TX_EXCLUSIVE: u64 = 0x5458_0006;
+
+/// A sleeper looks up so often, should it ever be forgotten.
+const LOOK_UP: Nanos = Nanos::from_secs(3);
+
+/// The slots of all undo segments in memory.
+pub struct Active {
+    slots_per_segment: u16,
+    /// For each slot the sequence of its active transaction, or 0.
+    sequences: Vec<Shared64>,
+    /// Transactions that wait for each slot's to end.
+    waiters: Vec<Shared32>,
+    ended: Vec<Condition>,
+    state: Latch<State>,
+    halt: Halt,
+}
+
+struct State {
+    /// Slots that nobody has, taken from the end. Segments take turns.
+    free: Vec<u32>,
+    /// For each slot, the slot of the transaction that its own waits for.
+    waits_for: Vec<Option<u32>>,
+}
+
+impl Active {
+    /// Nobody is active.
+    pub fn new(os: &Os, segments: u16, slots: u16, halt: Halt) -> Active {
+        let count = u32::from(segments) * u32::from(slots);
+        let mut free: Vec<u32> = (0..count).collect();
+        // Neighbours are of different segments: the first to come don't meet in one table's block.
+        free.sort_by_key(|number| std::cmp::Reverse((number % u32::from(slots), *number)));
+        let state = State { free, waits_for: (0..count).map(|_| None).collect() };
+        Active {
+            slots_per_segment: slots,
+            sequences: (0..count).map(|_| Shared64::new(0)).collect(),
+            waiters: (0..count).map(|_| Shared32::new(0)).collect(),
+            ended: (0..count).map(|_| Condition::new(os)).collect(),
+            state: Latch::new(os, LatchKind::Innermost, state),
+            halt,
+        }
+    }
+
+    /// Whether this transaction is active.
+    #[inline]
+    pub fn is_active(&self, id: TxnId, session: &Session) -> bool {
+        self.sequences[self.number(id) as usize].load(session) == u64::from(id.sequence)
+    }
+
+    /// A slot that nobody has: segment and slot.
+    pub(crate) fn take_slot(&self, session: &Session) -> Result<(u16, u16), Stop> {
+        let Some(number) = self.state.exclusive(session).free.pop() else {
+            let message = format!(
+                "cannot begin a transaction: all {} slots of the undo segments are in use; end \
+                 transactions, or create the database with more undo segments",
+                self.sequences.len()
+            );
+            return Err(Stop::refuse(RefusalKind::NoSpace, message));
+        };
+        let slots = u32::from(self.slots_per_segment);
+        Ok(((number / slots) as u16, (number % slots) as u16))
+    }
+
+    /// The slot was not used after all.
+    pub(crate) fn give_back(&self, segment: u16, slot: u16, session: &Session) {
+        let number = u32::from(segment) * u32::from(self.slots_per_segment) + u32::from(slot);
+        self.state.exclusive(session).free.push(number);
+    }
+
+    /// The transaction has begun.
+    pub(crate) fn enter(&self, id: TxnId, session: &Session) {
+        self.sequences[self.number(id) as usize].store(u64::from(id.sequence), session);
+    }
+
+    /// The transaction has ended: whoever waits for it goes on.
+    pub(crate) fn leave(&self, id: TxnId, session: &Session) {
+        let number = self.number(id);
+        self.sequences[number as usize].store(0, session);
+        let mut state = self.state.exclusive(session);
+        state.free.push(number);
+        if self.waiters[number as usize].load(session) > 0 {
+            self.ended[number as usize].notify_all(session);
+        }
+    }
+
+    /// Waits (`enq: TX - row lock contention`) until `holder` isn't active any more. `waiter` is who
+    /// waits, if it has locks itself; refused if `holder` waits for it (TX3).
+    pub fn wait_for(
+        &self,
+        holder: TxnId,
+        waiter: Option<TxnId>,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        assert_none_held("a wait for a row lock");
+        let number = self.number(holder);
+        let own = waiter.map(|id| self.number(id));
+        let mut state = self.state.exclusive(session);
+        if let Some(own) = own {
+            if state.closes_circle(own, number) {
+                let message = format!(
+                    "cannot lock the row: transaction {holder} has it and waits, directly or \
+                     through others, for this one: a deadlock; roll back and try again"
+                );
+                return Err(Stop::refuse(RefusalKind::Deadlock, message));
+            }
+            state.waits_for[own as usize] = Some(number);
+        }
+        self.waiters[number as usize].fetch_add(1, session);
+        let result = loop {
+            if let Err(halted) = self.halt.check(session) {
+                break Err(halted);
+            }
+            if !self.is_active(holder, session) {
+                break Ok(());
+            }
+            let place = u64::from(holder.segment) << 16 | u64::from(holder.slot);
+            let waiting = session.waiting(WaitEvent::EnqTxRowLock);
+            let waiting = waiting.p(TX_EXCLUSIVE, place, u64::from(holder.sequence));
+            state = self.ended[number as usize].wait(state, waiting, Some(LOOK_UP)).0;
+        };
+        self.waiters[number as usize].fetch_sub(1, session);
+        if let Some(own) = own {
+            state.waits_for[own as usize] = None;
+        }
+        result
+    }
+
+    /// Wakes everybody: the instance halts.
+    pub fn wake_all(&self, session: &Session) {
+        let _state = self.state.exclusive(session);
+        self.ended.iter().for_each(|ended| ended.notify_all(session));
+    }
+
+    /// How many transactions are active.
+    pub fn count(&self, session: &Session) -> usize {
+        self.sequences.len() - self.state.exclusive(session).free.len()
+    }
+
+    fn number(&self, id: TxnId) -> u32 {
+        u32::from(id.segment) * u32::from(self.slots_per_segment) + u32::from(id.slot)
+    }
+}
+
+impl State {
+    /// Whether `from`, by waiting for `to`, would wait for itself. Each waits for one at most, so
+    /// this is a walk, and it ends: a circle was never closed before.
+    fn closes_circle(&self, from: u32, to: u32) -> bool {
+        let mut at = to;
+        loop {
+            if at == from {
+                return true;
+            }
+            match self.waits_for[at as usize] {
+                Some(next) => at = next,
+                None => return false,
+            }
+        }
+    }
+}

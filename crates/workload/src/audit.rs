@@ -1,0 +1,90 @@
+//! What must hold in the tables after a crash, whatever ran.
+//!
+//! Callers: the lab after each run, the kill loop.
+
+use std::collections::BTreeMap;
+
+use access::RowAddress;
+use instance::Instance;
+use os::Session;
+use stop::Stop;
+
+use crate::Tables;
+
+/// What the audit found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Audit {
+    /// Commits that were acknowledged.
+    pub acknowledged: u64,
+    /// Of these, not there.
+    pub lost: u64,
+    /// There, though not acknowledged: one a session at most.
+    pub unacknowledged: u64,
+    /// Where the books don't balance: one line each.
+    pub unbalanced: Vec<String>,
+}
+
+impl Audit {
+    /// Whether all is as it must be.
+    pub fn is_clean(&self) -> bool {
+        self.lost == 0 && self.unbalanced.is_empty()
+    }
+}
+
+/// Compares the tables with the commits that sessions 0, 1, ... were told of, by number from 1. With
+/// `accounts` the balances of all accounts are added up too, which reads the whole table.
+pub fn audit(
+    instance: &Instance,
+    acknowledged: &[u64],
+    accounts: bool,
+    session: &Session,
+) -> Result<Audit, Stop> {
+    let tables = Tables::open(instance, session)?;
+    let mut found: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    let mut sums: BTreeMap<(&str, i64), i64> = BTreeMap::new();
+    let mut total = 0;
+    tables.history.scan(
+        |_: RowAddress, row| {
+            found.entry(row.number(0)).or_default().push(row.number(1));
+            let amount = row.number(5);
+            total += amount;
+            if amount != 0 {
+                *sums.entry(("teller", row.number(3))).or_default() += amount;
+                *sums.entry(("branch", row.number(4))).or_default() += amount;
+            }
+        },
+        session,
+    )?;
+    let mut audit = Audit { acknowledged: acknowledged.iter().sum(), ..Audit::default() };
+    for (number, told) in (0..).zip(acknowledged) {
+        let mut numbers = found.remove(&number).unwrap_or_default();
+        numbers.sort_unstable();
+        let there = numbers.iter().filter(|number| **number <= *told as i64).count() as u64;
+        audit.lost += told.saturating_sub(there);
+        audit.unacknowledged += numbers.len() as u64 - there;
+        if !numbers.iter().copied().eq(1..=numbers.len() as i64) {
+            audit.unbalanced.push(format!("session {number}: its numbers have gaps or repeat"));
+        }
+        if numbers.len() as u64 > told + 1 {
+            audit.unbalanced.push(format!("session {number}: {} more than told", numbers.len()));
+        }
+    }
+    for (name, table) in [("teller", &tables.teller), ("branch", &tables.branch)] {
+        for row in 0..table.count() {
+            let balance = table.table.fetch(None, table.address(row), |r| r.number(1), session)?;
+            let expected = sums.get(&(name, row as i64)).copied().unwrap_or(0);
+            if balance != Some(expected) {
+                let line = format!("{name} {row}: balance {balance:?}, by history {expected}");
+                audit.unbalanced.push(line);
+            }
+        }
+    }
+    if accounts {
+        let mut sum = 0;
+        tables.account.table.scan(|_, row| sum += row.number(1), session)?;
+        if sum != total {
+            audit.unbalanced.push(format!("accounts: {sum} in all, by history {total}"));
+        }
+    }
+    Ok(audit)
+}
