@@ -235,6 +235,7 @@ mod tests {
         batch.fill(&[8; 5]);
         batch.close_block();
         assert!(batch.buffer[BLOCK_HEAD + 5..].iter().all(|byte| *byte == 0));
-        assert_eq!(batch.parts().map(|(part, bytes)| (part.blocks, bytes.len())).count(), 1);
+        let parts: Vec<_> = batch.parts().map(|(part, bytes)| (part.blocks, bytes.len())).collect();
+        assert_eq!(parts, [(1, REDO_BLOCK.bytes())]);
     }
 }

@@ -168,13 +168,30 @@ impl Reader {
             return Ok(());
         }
         let offset = usize::from(from.offset) - BLOCK_HEAD;
-        let entered = self.enter_block(session)?;
-        let place = &mut self.place;
-        if entered.is_err() || offset < place.first_record || offset >= place.used {
+        if self.enter_block(session)?.is_err() {
+            // It was never written: the end, as any other.
+            return Ok(());
+        }
+        if !self.begins_at(offset) {
             return Err(corrupt(format!("there is no redo record at {from}")));
         }
+        let place = &mut self.place;
         (place.offset, place.seeking) = (offset, false);
         Ok(())
+    }
+
+    /// Whether a record begins at this byte of the present block.
+    fn begins_at(&self, offset: usize) -> bool {
+        let Place { block, used, first_record, .. } = self.place;
+        let start = self.start_in_buffer(block) + BLOCK_HEAD;
+        let mut at = first_record;
+        while at < offset && at + RedoRecord::BYTES <= used {
+            match record::length(RedoRecord::at(&self.buffer, start + at)) {
+                Ok(length) => at += length,
+                Err(_) => return false,
+            }
+        }
+        at == offset && at < used
     }
 
     /// Puts the next record together; or says why there is none.
