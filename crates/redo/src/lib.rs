@@ -1,1 +1,54 @@
-//! To come.
+//! Redo: the log buffer, the log writer, group commit, the online log groups, reading back.
+//!
+//! ```text
+//!   reserve ─▶ Credits ─▶ (block latches) ─▶ append ─▶ Placed      before a change, and with it
+//!                                              │
+//!                     ┌────────────────────────▼─────┐
+//!                     │ log buffer: active │ spare   │   two halves: one fills, one is written
+//!                     └────────────────────────┬─────┘
+//!   make_durable ─▶ a session, or run_lgwr ────▼─────┐
+//!                     │ log 1 │ log 2 │ log 3 │ log 1 … one file each, written in turn
+//!                     └──────────────────────────────┘
+//!   checkpoint_advanced ─▶ logs become free               Reader ─▶ Record ─▶ Vector … LogEnd
+//! ```
+//!
+//! Each record has an SCN of its own, one more than that of the record before. So the order of SCNs
+//! is the order of redo, "durable through SCN x" is all there is to say about durability, and a
+//! reader sees a hole by its number. The rules, RD1 to RD9, and the proofs are in README.md.
+//!
+//! * [`create`], [`Redo::open`], [`RedoConfig`], [`LogStart`]: from nothing to open.
+//! * [`Redo`]: reserve, append, make durable, switch, advance, stop.
+//! * [`Credits`], [`Placed`]: room promised, and where a record went.
+//! * [`CommitLeader`]: who writes what a session waits for.
+//! * [`Reader`], [`Record`], [`Vector`]: reading back.
+//! * [`LogEnd`], [`EndReason`]: where redo ends, and exactly why.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod commit;
+mod config;
+mod credits;
+mod end;
+mod landing;
+mod lgwr;
+mod log_file;
+mod queue;
+mod reader;
+mod record;
+mod redo;
+mod state;
+mod tail;
+mod writer;
+
+pub use config::{
+    CommitLeader, GROUPS_MAX, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, LogStart, RECORD_BLOCKS_MAX,
+    RECORD_BYTES_MAX, RedoConfig, Sabotage,
+};
+pub use credits::Credits;
+pub use end::{EndReason, LogEnd};
+pub use log_file::{create, log_path};
+pub use reader::Reader;
+pub use record::{Record, RecordFault, Vector, Vectors};
+pub use redo::{CheckpointWanted, Redo};
+pub use state::Placed;

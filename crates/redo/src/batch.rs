@@ -1,0 +1,241 @@
+//! One half of the log buffer: records laid out as redo blocks, ready to be written as they lie.
+//!
+//! ```text
+//!   buffer   │ block │ block │ block │ block (open) │ not begun …
+//!   parts    └─ log 7, from 62 ──┘└─ log 8, from 1 ─┘
+//! ```
+//!
+//! Invariants
+//!   * every block but the open one is complete: head set, tail zeroed; `seal` is all it lacks
+//!   * parts are in the order of logs, and lie side by side in the buffer
+//!   * a batch that is written is closed first, so the next record begins a new block (RD2)
+//!
+//! Callers: `state`, under the redo allocation latch; `writer`, which owns a batch while it writes.
+
+use format::{BlockHeader, BlockKind, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock};
+use format::{U16Le, U32Le, U64Le};
+use ids::{Dba, Scn};
+use os::{Cost, IoBuf, Session};
+
+use crate::log_file::{BLOCK_KIB, Beginning, LogFiles};
+
+/// Bytes of a redo block before its records.
+pub(crate) const BLOCK_HEAD: usize = RedoBlock::START + RedoBlock::BYTES;
+
+/// The blocks of one log within a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) sequence: u32,
+    /// Set if the log begins with this batch.
+    pub(crate) beginning: Option<Beginning>,
+    pub(crate) first_block: u32,
+    pub(crate) blocks: u32,
+}
+
+/// The block that is being filled: always the last that was begun.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    filled: usize,
+    /// Where the first record begins that begins here.
+    first_record: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Batch {
+    buffer: IoBuf,
+    parts: Vec<Part>,
+    blocks: u32,
+    open: Option<Open>,
+    wasted: u64,
+}
+
+impl Batch {
+    /// An empty one. It never holds more than one part for each group, and one for the log that
+    /// goes on, so no part is ever allocated later.
+    pub(crate) fn new(blocks: u32, groups: u16) -> Batch {
+        Batch {
+            buffer: IoBuf::zeroed(blocks as usize * REDO_BLOCK.bytes()),
+            parts: Vec::with_capacity(usize::from(groups) + 1),
+            blocks: 0,
+            open: None,
+            wasted: 0,
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.parts.clear();
+        (self.blocks, self.open, self.wasted) = (0, None, 0);
+    }
+
+    /// Whether there is nothing to write, not even the header of a log.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Blocks begun.
+    pub(crate) fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    /// Bytes left empty in its blocks, once it is closed.
+    pub(crate) fn wasted(&self) -> u64 {
+        self.wasted
+    }
+
+    /// Bytes that still fit into the open block; none if no block is open.
+    pub(crate) fn room(&self) -> usize {
+        self.open.map_or(0, |open| REDO_PAYLOAD_BYTES - open.filled)
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Where in its block the next byte comes to lie.
+    pub(crate) fn offset(&self) -> u16 {
+        let filled = self.open.map_or(0, |open| open.filled);
+        u16::try_from(BLOCK_HEAD + filled).expect("a redo block has 4 KiB")
+    }
+
+    /// The next byte begins a record.
+    pub(crate) fn begin_record(&mut self) {
+        let open = self.open.as_mut().expect("a record begins in an open block");
+        open.first_record.get_or_insert(open.filled);
+    }
+
+    /// Opens the next block, the one with this address.
+    pub(crate) fn begin_block(&mut self, sequence: u32, address: Dba, database: u64) {
+        assert!(self.open.is_none(), "the block before was not closed");
+        let block_no = address.block.get();
+        match self.parts.last_mut() {
+            Some(part) if part.sequence == sequence => part.blocks += 1,
+            _ => {
+                let first_block = block_no;
+                self.parts.push(Part { sequence, beginning: None, first_block, blocks: 1 });
+            }
+        }
+        self.blocks += 1;
+        self.open = Some(Open { filled: 0, first_record: None });
+        let block = self.last_block();
+        *BlockHeader::of_mut(block) = BlockHeader::new(BlockKind::Redo, address);
+        *RedoBlock::at_mut(block, RedoBlock::START) = RedoBlock {
+            database: U64Le::new(database),
+            log_sequence: U32Le::new(sequence),
+            used: U16Le::ZERO,
+            first_record: U16Le::ZERO,
+        };
+    }
+
+    /// From here on, blocks belong to a log that begins.
+    pub(crate) fn begin_log(&mut self, sequence: u32, beginning: Beginning) {
+        assert!(self.open.is_none(), "the last block of the log before was not closed");
+        let beginning = Some(beginning);
+        self.parts.push(Part { sequence, beginning, first_block: 1, blocks: 0 });
+    }
+
+    /// Takes as many of the bytes as the open block has room for; says how many.
+    pub(crate) fn fill(&mut self, bytes: &[u8]) -> usize {
+        let taken = bytes.len().min(self.room());
+        let start = usize::from(self.offset());
+        self.last_block()[start..start + taken].copy_from_slice(&bytes[..taken]);
+        self.open.as_mut().expect("only an open block has room").filled += taken;
+        taken
+    }
+
+    /// Completes the open block, if there is one.
+    pub(crate) fn close_block(&mut self) {
+        let Some(Open { filled, first_record }) = self.open.take() else { return };
+        let number = |bytes| U16Le::new(u16::try_from(bytes).expect("a redo block has 4 KiB"));
+        let block = self.last_block();
+        block[BLOCK_HEAD + filled..].fill(0);
+        let head = RedoBlock::at_mut(block, RedoBlock::START);
+        head.used = number(filled);
+        head.first_record = number(first_record.unwrap_or(filled));
+        self.wasted += (REDO_PAYLOAD_BYTES - filled) as u64;
+    }
+
+    /// Seals every block. Their stamp says what was durable before they were written (RD8).
+    pub(crate) fn seal(&mut self, durable: Scn, logs: &LogFiles, session: &Session) {
+        assert!(self.open.is_none(), "an open block was about to be written");
+        let mut blocks = self.buffer.chunks_exact_mut(REDO_BLOCK.bytes());
+        for part in &self.parts {
+            for number in part.first_block..part.first_block + part.blocks {
+                let block = blocks.next().expect("every part's blocks lie in the buffer");
+                BlockHeader::of_mut(block).stamp(durable, 0);
+                format::seal(block, logs.address(part.sequence, number));
+            }
+        }
+        session.charge(Cost::ChecksumKib, u64::from(self.blocks) * BLOCK_KIB);
+    }
+
+    /// Each part with its bytes, in order.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Part, &[u8])> {
+        let mut rest: &[u8] = &self.buffer;
+        self.parts.iter().map(move |part| {
+            let (bytes, after) = rest.split_at(part.blocks as usize * REDO_BLOCK.bytes());
+            rest = after;
+            (*part, bytes)
+        })
+    }
+
+    /// The block begun last.
+    fn last_block(&mut self) -> &mut [u8] {
+        let start = (self.blocks as usize - 1) * REDO_BLOCK.bytes();
+        &mut self.buffer[start..start + REDO_BLOCK.bytes()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(block: u32) -> Dba {
+        Dba::new(ids::FileNo::redo(1).get(), block)
+    }
+
+    fn head(batch: &Batch, block: usize) -> (u16, u16) {
+        let start = block * REDO_BLOCK.bytes() + RedoBlock::START;
+        let head = RedoBlock::at(&batch.buffer, start);
+        (head.used.get(), head.first_record.get())
+    }
+
+    /// A block in which no record begins says so by `first_record` equal to `used`.
+    #[test]
+    fn a_block_says_where_its_first_record_begins() {
+        let mut batch = Batch::new(4, 2);
+        batch.begin_block(1, address(1), 9);
+        batch.begin_record();
+        assert_eq!(batch.fill(&[1; 9_000]), REDO_PAYLOAD_BYTES);
+        batch.close_block();
+        batch.begin_block(1, address(2), 9);
+        assert_eq!(batch.fill(&[2; 100]), 100);
+        batch.close_block();
+        batch.begin_block(1, address(3), 9);
+        assert_eq!(batch.fill(&[3; 10]), 10);
+        batch.begin_record();
+        assert_eq!(batch.fill(&[4; 20]), 20);
+        batch.begin_record();
+        assert_eq!(batch.fill(&[5; 20]), 20);
+        batch.close_block();
+        assert_eq!(head(&batch, 0), (REDO_PAYLOAD_BYTES as u16, 0));
+        assert_eq!(head(&batch, 1), (100, 100));
+        assert_eq!(head(&batch, 2), (50, 10));
+        assert_eq!(batch.wasted(), 2 * REDO_PAYLOAD_BYTES as u64 - 150);
+    }
+
+    /// What a buffer held before doesn't show behind the records of its next use.
+    #[test]
+    fn the_tail_of_a_used_buffer_is_cleared() {
+        let mut batch = Batch::new(1, 2);
+        batch.begin_block(1, address(1), 9);
+        batch.fill(&[7; REDO_PAYLOAD_BYTES]);
+        batch.close_block();
+        batch.clear();
+        batch.begin_block(1, address(2), 9);
+        batch.fill(&[8; 5]);
+        batch.close_block();
+        assert!(batch.buffer[BLOCK_HEAD + 5..].iter().all(|byte| *byte == 0));
+        let parts: Vec<_> = batch.parts().map(|(part, bytes)| (part.blocks, bytes.len())).collect();
+        assert_eq!(parts, [(1, REDO_BLOCK.bytes())]);
+    }
+}

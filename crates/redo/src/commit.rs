@@ -1,0 +1,106 @@
+//! Group commit: waiting until redo is durable, or making it so for oneself and others.
+//!
+//! ```text
+//!   make_durable ─▶ durable already? ──────────────────────────────────────────▶ done
+//!                   under the latch:
+//!                     nobody writes, sessions lead ─▶ take the batch, write it ─▶ done
+//!                     else ─▶ sleep until one's batch lands ────────────────────▶ done
+//!                                  └─▶ or until chosen to write the next ─▶ look again
+//! ```
+//!
+//! Invariants
+//!   * who writes has its own record in the batch, so it writes once and is done: never trapped
+//!   * the baton isn't lost: nobody *has* it. When a batch lands, one waiter for the next is woken;
+//!     until it comes, any other session that commits, and the log writer, finds nobody writing
+//!     and writes (R5)
+//!   * in the session's books all of it is the caller's event, whoever writes (T3)
+//!
+//! Callers: `txn`, the cache's gate.
+
+use ids::Scn;
+use os::{Session, Waiting};
+use stop::Stop;
+use waits::{Statistic, WaitEvent};
+
+use crate::Redo;
+use crate::landing::Seen;
+use crate::redo::Shared;
+use crate::state::{Flight, parity};
+use crate::writer::Books;
+
+enum Turn {
+    Durable,
+    /// To write this batch, which has the record.
+    Write(Flight),
+    /// To sleep until this batch has landed, after posting the log writer where that is to write.
+    Wait {
+        number: u64,
+        seen: Seen,
+        posts: bool,
+    },
+}
+
+impl Redo {
+    /// Returns when redo is durable through `scn`, the SCN of a record that was appended. The time
+    /// is accounted as `event`: `log file sync` for a commit.
+    pub fn make_durable(&self, scn: Scn, session: &Session, event: WaitEvent) -> Result<(), Stop> {
+        let shared = &self.shared;
+        if event == WaitEvent::LogFileSync {
+            session.count(Statistic::RedoSynchWrites, 1);
+        }
+        let mut counted = None;
+        while Scn::new(shared.durable.load(session)) < scn {
+            latch::assert_none_held("a wait for redo to be durable");
+            shared.halt.check(session)?;
+            let (turn, block) = shared.take_turn(scn, &mut counted, session);
+            let waiting = session.waiting(event).p(block, scn.get(), 0);
+            match turn {
+                Turn::Durable => break,
+                Turn::Write(flight) => {
+                    assert!(flight.through >= scn, "a leader's own record is in its batch");
+                    return shared.write(flight, Books::Caller(waiting), session);
+                }
+                Turn::Wait { number, seen, posts } => {
+                    if posts {
+                        shared.lgwr.post(session);
+                    }
+                    shared.sleep(number, seen, waiting);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// What to do now, and the block of the log buffer that is being filled. `counted` is the
+    /// batch among whose waiters the session was counted.
+    fn take_turn(&self, scn: Scn, counted: &mut Option<u64>, session: &Session) -> (Turn, u64) {
+        let mut state = self.state.exclusive(session);
+        assert!(scn < state.next_scn, "SCN {scn} was never given to a record");
+        let block = u64::from(state.active.blocks());
+        if Scn::new(self.durable.load(session)) >= scn {
+            return (Turn::Durable, block);
+        }
+        let number = state.number_of(scn);
+        if state.is_writing() || !state.sessions_lead() {
+            if *counted != Some(number) {
+                *counted = Some(number);
+                state.waiters[parity(number)] += 1;
+            }
+            let posts = !state.is_writing();
+            return (Turn::Wait { number, seen: self.landings.see(parity(number)), posts }, block);
+        }
+        if *counted == Some(number) {
+            state.waiters[parity(number)] -= 1;
+        }
+        (Turn::Write(self.take(&mut state, session)), block)
+    }
+
+    fn sleep(&self, number: u64, seen: Seen, waiting: Waiting<'_>) {
+        // A halt that comes after this look raises the word.
+        if !self.halt.is_raised(waiting.session()) {
+            self.landings.wait(parity(number), seen, waiting);
+        }
+    }
+}

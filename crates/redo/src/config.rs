@@ -1,0 +1,148 @@
+//! What is decided before redo is opened: sizes, places, ways; and what is refused.
+//!
+//! Invariants (of a configuration that was checked)
+//!   * the largest record fits into one half of the log buffer (RD3)
+//!   * a log holds the largest record twice, so that one free log admits any record (RD4)
+//!
+//! Callers: `Redo::open`, `Reader::open`, `create`.
+
+use std::path::PathBuf;
+
+use format::{REDO_BLOCK, REDO_PAYLOAD_BYTES};
+use ids::{Rba, Scn};
+use os::probe::DurableWrite;
+use stop::{RefusalKind, Stop};
+
+/// The largest record, its head included: three blocks of the largest size.
+pub const RECORD_BYTES_MAX: usize = 96 << 10;
+
+/// How many redo blocks the largest record can need.
+pub const RECORD_BLOCKS_MAX: u32 = blocks_of(RECORD_BYTES_MAX);
+
+/// The least blocks that a log can have, its header included.
+pub const LOG_BLOCKS_MIN: u32 = 2 * RECORD_BLOCKS_MAX + 1;
+
+/// The smallest log buffer.
+pub const LOG_BUFFER_BYTES_MIN: usize = 2 * RECORD_BLOCKS_MAX as usize * REDO_BLOCK.bytes();
+
+/// The most log groups.
+pub const GROUPS_MAX: u16 = 255;
+
+/// The redo blocks that a record of so many bytes needs if it begins in a new one.
+pub(crate) const fn blocks_of(record_bytes: usize) -> u32 {
+    record_bytes.div_ceil(REDO_PAYLOAD_BYTES) as u32
+}
+
+/// Who writes redo that a session waits for. The parameter `commit_leader`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommitLeader {
+    /// A session that finds nobody writing writes for itself and all before it.
+    Session,
+    /// The log writer alone.
+    Lgwr,
+}
+
+/// A way to break the promise on purpose. Beyond `None` only under feature `sabotage`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sabotage {
+    /// As it should be.
+    None,
+    /// Sessions are told before the write has begun.
+    #[cfg(feature = "sabotage")]
+    AcknowledgeBeforeDurable,
+    /// Nothing is synced, and no write goes through.
+    #[cfg(feature = "sabotage")]
+    SkipSync,
+}
+
+/// How redo is kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RedoConfig {
+    /// Where the logs are.
+    pub directory: PathBuf,
+    /// Identity of the database: redo of another one is none of ours.
+    pub database: u64,
+    /// How many log groups there are, from 2 to [`GROUPS_MAX`].
+    pub groups: u16,
+    /// Redo blocks of each log, its header included; at least [`LOG_BLOCKS_MIN`].
+    pub log_blocks: u32,
+    /// The parameter `log_buffer`, in bytes; at least [`LOG_BUFFER_BYTES_MIN`].
+    pub log_buffer_bytes: usize,
+    /// How a write is made durable.
+    pub durable_write: DurableWrite,
+    /// Who writes at first.
+    pub commit_leader: CommitLeader,
+    /// What is broken on purpose.
+    pub sabotage: Sabotage,
+}
+
+impl RedoConfig {
+    /// Refuses what can't work, naming the value and its limit.
+    pub(crate) fn check(&self) -> Result<(), Stop> {
+        check_groups(self.groups)?;
+        check_blocks(self.log_blocks)?;
+        let (found, least) = (self.log_buffer_bytes, LOG_BUFFER_BYTES_MIN);
+        if found < least {
+            let message = format!(
+                "log_buffer is {found} bytes, and must be at least {least}: each half holds the \
+                 largest record"
+            );
+            return Err(Stop::refuse(RefusalKind::Invalid, message));
+        }
+        Ok(())
+    }
+
+    /// Redo blocks of one half of the log buffer.
+    pub(crate) fn half_blocks(&self) -> u32 {
+        u32::try_from(self.log_buffer_bytes / 2 / REDO_BLOCK.bytes()).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn skips_sync(&self) -> bool {
+        match self.sabotage {
+            Sabotage::None => false,
+            #[cfg(feature = "sabotage")]
+            sabotage => sabotage == Sabotage::SkipSync,
+        }
+    }
+
+    pub(crate) fn acknowledges_early(&self) -> bool {
+        match self.sabotage {
+            Sabotage::None => false,
+            #[cfg(feature = "sabotage")]
+            sabotage => sabotage == Sabotage::AcknowledgeBeforeDurable,
+        }
+    }
+}
+
+pub(crate) fn check_groups(groups: u16) -> Result<(), Stop> {
+    if (2..=GROUPS_MAX).contains(&groups) {
+        return Ok(());
+    }
+    let message = format!("there are 2 to {GROUPS_MAX} redo log groups, not {groups}");
+    Err(Stop::refuse(RefusalKind::Invalid, message))
+}
+
+pub(crate) fn check_blocks(blocks: u32) -> Result<(), Stop> {
+    if blocks >= LOG_BLOCKS_MIN {
+        return Ok(());
+    }
+    let message = format!(
+        "a redo log of {blocks} blocks is too small: it has at least {LOG_BLOCKS_MIN}, to hold the \
+         largest record twice"
+    );
+    Err(Stop::refuse(RefusalKind::Invalid, message))
+}
+
+/// Where redo goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogStart {
+    /// The log to begin: one that wasn't begun before. The first is 1.
+    pub sequence: u32,
+    /// SCN of the next record.
+    pub next_scn: Scn,
+    /// Every change below is on disk, and the control file says so. Logs from this one on are
+    /// needed and not written over.
+    pub checkpoint: Rba,
+    /// Where the log before ended: its first block without redo; 0 if nobody knows.
+    pub previous_end: u32,
+}

@@ -1,0 +1,184 @@
+//! Where redo ends, and why: as exactly as it can be said, for people who must believe it.
+//!
+//! Callers: the reader; `recovery`, which goes on from there.
+
+use std::fmt;
+
+use format::{BlockFault, BlockKind};
+use ids::{Dba, Rba, Scn};
+
+use crate::record::RecordFault;
+
+/// Where redo ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogEnd {
+    /// The last log.
+    pub sequence: u32,
+    /// Its first block without redo.
+    pub block: u32,
+    /// SCN of the last record; before the first, the SCN before the one expected.
+    pub last_scn: Scn,
+    /// Why it ends there.
+    pub reason: EndReason,
+}
+
+impl LogEnd {
+    /// The log to begin next.
+    pub fn next_sequence(&self) -> u32 {
+        match self.reason {
+            EndReason::NotBegun => self.sequence,
+            _ => self.sequence.checked_add(1).expect("4 billion logs were written"),
+        }
+    }
+
+    /// What the next log says about the end of this one; 0 if nobody knows.
+    pub fn previous_end(&self) -> u32 {
+        match self.reason {
+            EndReason::NotBegun => 0,
+            _ => self.block,
+        }
+    }
+}
+
+impl fmt::Display for LogEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LogEnd { sequence, block, last_scn, reason } = self;
+        write!(f, "redo ends at log {sequence} block {block}, after SCN {last_scn}: {reason}")
+    }
+}
+
+/// Why redo ends where it ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndReason {
+    /// The log is full, and the next was not begun.
+    EndOfLastLog,
+    /// The log where redo was to begin was not begun; the one before is the newest.
+    NotBegun,
+    /// The block is all zeros, as it was made.
+    NeverWritten {
+        /// The block.
+        address: Dba,
+    },
+    /// The block was written for an earlier log of this group.
+    EarlierLife {
+        /// The block.
+        address: Dba,
+        /// The log for which it was written.
+        found: u32,
+    },
+    /// The block was written for a log that isn't there yet.
+    LaterLife {
+        /// The block.
+        address: Dba,
+        /// The log for which it was written.
+        found: u32,
+    },
+    /// The block isn't what was sealed: torn, rotted, or never a block.
+    Damaged {
+        /// What is wrong with it.
+        fault: BlockFault,
+    },
+    /// Another block lies there.
+    WrongAddress {
+        /// The block.
+        address: Dba,
+        /// The one that lies there.
+        found: Dba,
+    },
+    /// The block isn't a block of redo, or no header where a header is expected.
+    OtherKind {
+        /// The block.
+        address: Dba,
+        /// What it is.
+        found: BlockKind,
+    },
+    /// The block belongs to another database.
+    OtherDatabase {
+        /// The block.
+        address: Dba,
+        /// The database that it belongs to.
+        found: u64,
+    },
+    /// The block's own account of its records can't be true.
+    BadBlock {
+        /// The block.
+        address: Dba,
+        /// Bytes of records that it says it has.
+        used: u16,
+        /// Where it says that its first record begins.
+        first_record: u16,
+    },
+    /// A record goes on in this block, which says otherwise.
+    BrokenRecord {
+        /// Where the record begins.
+        rba: Rba,
+        /// The block in which it goes on.
+        block: u32,
+    },
+    /// A record's SCN isn't the one after that of the record before.
+    WrongScn {
+        /// Where the record begins.
+        rba: Rba,
+        /// What it should be.
+        expected: Scn,
+        /// What it is.
+        found: Scn,
+    },
+    /// A record can't be one.
+    BadRecord {
+        /// Where it begins.
+        rba: Rba,
+        /// What is wrong with it.
+        fault: RecordFault,
+    },
+    /// A record begins and doesn't end: the block in which it goes on isn't there.
+    CutOff {
+        /// Where it begins.
+        rba: Rba,
+        /// The block that isn't there.
+        block: u32,
+    },
+}
+
+impl fmt::Display for EndReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EndReason::EndOfLastLog => write!(f, "the log is full and the next was not begun"),
+            EndReason::NotBegun => write!(f, "this log was not begun"),
+            EndReason::NeverWritten { address } => write!(f, "block {address} was never written"),
+            EndReason::EarlierLife { address, found } => {
+                write!(f, "block {address} is left from log {found}")
+            }
+            EndReason::LaterLife { address, found } => {
+                write!(f, "block {address} belongs to log {found}, which has not begun")
+            }
+            EndReason::Damaged { fault } => write!(f, "{fault}"),
+            EndReason::WrongAddress { address, found } => {
+                write!(f, "block {found} lies where {address} belongs")
+            }
+            EndReason::OtherKind { address, found } => {
+                write!(f, "block {address} has another kind than it should: {found}")
+            }
+            EndReason::OtherDatabase { address, found } => {
+                write!(f, "block {address} belongs to database {found:016x}")
+            }
+            EndReason::BadBlock { address, used, first_record } => write!(
+                f,
+                "block {address} says that it has {used} bytes of records, the first from \
+                 {first_record}"
+            ),
+            EndReason::BrokenRecord { rba, block } => {
+                write!(f, "the record at {rba} goes on in block {block}, which says otherwise")
+            }
+            EndReason::WrongScn { rba, expected, found } => {
+                write!(f, "the record at {rba} has SCN {found} instead of {expected}")
+            }
+            EndReason::BadRecord { rba, fault } => {
+                write!(f, "the record at {rba} can't be one: {fault}")
+            }
+            EndReason::CutOff { rba, block } => {
+                write!(f, "the record at {rba} goes on in block {block}, which isn't there")
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The log writer: it writes what no session writes for itself.
+//!
+//! That is a batch that has become large, room for those who wait for it, everything when it stops,
+//! and, every 3 seconds, whatever is there. With `commit_leader = lgwr` also every commit.
+//!
+//! Callers: the instance's thread `fb_lgwr`.
+
+use os::Session;
+use stop::Stop;
+use waits::{Nanos, WaitEvent};
+
+use crate::Redo;
+use crate::redo::Shared;
+use crate::state::Flight;
+use crate::writer::Books;
+
+/// Redo is written after this time even if nobody asks.
+const TICK: Nanos = Nanos::from_secs(3);
+
+enum Turn {
+    Write(Flight),
+    Sleep,
+    Leave,
+}
+
+impl Redo {
+    /// The body of the log writer. Returns after [`stop`](Redo::stop), with all redo durable, or
+    /// when the instance has halted.
+    pub fn run_lgwr(&self, session: &Session) -> Result<(), Stop> {
+        let shared = &self.shared;
+        shared.state.exclusive(session).lgwr.runs = true;
+        let mut ticks = false;
+        loop {
+            shared.halt.check(session)?;
+            match shared.lgwr_turn(ticks, session) {
+                Turn::Write(flight) => shared.write(flight, Books::Lgwr, session)?,
+                Turn::Leave => return Ok(()),
+                Turn::Sleep => {
+                    let centiseconds = TICK.0 / 10_000_000;
+                    let waiting = session.waiting(WaitEvent::RdbmsIpcMessage);
+                    ticks = !shared.lgwr.wait(waiting.p(centiseconds, 0, 0), Some(TICK));
+                    continue;
+                }
+            }
+            ticks = false;
+        }
+    }
+
+    /// Makes the log writer flush everything and leave. For the end, when nobody changes anything
+    /// any more.
+    pub fn stop(&self, session: &Session) {
+        self.shared.state.exclusive(session).lgwr.stops = true;
+        self.shared.lgwr.post(session);
+    }
+}
+
+impl Shared {
+    fn lgwr_turn(&self, ticks: bool, session: &Session) -> Turn {
+        let mut state = self.state.exclusive(session);
+        let due = state.lgwr_is_due() || (ticks && !state.active.is_empty());
+        let (writing, stops) = (state.is_writing(), state.lgwr.stops);
+        state.lgwr.wants = writing && (due || stops);
+        if writing {
+            return Turn::Sleep;
+        }
+        if due {
+            return Turn::Write(self.take(&mut state, session));
+        }
+        if stops {
+            state.lgwr.runs = false;
+            return Turn::Leave;
+        }
+        Turn::Sleep
+    }
+}

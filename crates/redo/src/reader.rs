@@ -1,0 +1,390 @@
+//! Reading redo back: every record from a checkpoint's address to the end, and why it ends.
+//!
+//! ```text
+//!   enter log ─▶ block ─▶ block ─▶ … ─▶ a block that isn't redo, or the log is full
+//!      ▲                                           │
+//!      └── the next log says that it goes on ──────┴──▶ end, or damage   (tail.rs)
+//! ```
+//!
+//! Invariants
+//!   * what is handed out is durable: a log is synced before it is read (RD9)
+//!   * every length from disk is bounded before it is used: any bytes give an end or an error
+//!   * records come without a hole: each SCN is one more than the one before
+//!
+//! Callers: `recovery`; checkers of logs.
+
+use format::{BlockKind, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};
+use ids::{BlockNo, Dba, Rba, Scn};
+use os::{Cost, Disk, IoBuf, Session};
+use stop::Stop;
+use waits::WaitEvent;
+
+use crate::batch::BLOCK_HEAD;
+use crate::log_file::{BLOCK_KIB, LogFiles, corrupt};
+use crate::record;
+use crate::{EndReason, LogEnd, RECORD_BYTES_MAX, Record, RedoConfig};
+
+/// Redo blocks of one read: 256 KiB.
+pub(crate) const CHUNK_BLOCKS: u32 = 64;
+
+/// The SCN that the next record must have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Expected {
+    /// The first: at most this one, for reading may begin at an earlier record of a block.
+    AtMost(Scn),
+    Exactly(Scn),
+}
+
+impl Expected {
+    pub(crate) fn allows(self, found: Scn) -> bool {
+        match self {
+            Expected::AtMost(scn) => found <= scn,
+            Expected::Exactly(scn) => found == scn,
+        }
+    }
+
+    pub(crate) fn scn(self) -> Scn {
+        match self {
+            Expected::AtMost(scn) | Expected::Exactly(scn) => scn,
+        }
+    }
+}
+
+/// Where reading is in a log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) sequence: u32,
+    /// The present block; before the first, the one before it.
+    pub(crate) block: u32,
+    /// The next byte of records in it.
+    offset: usize,
+    used: usize,
+    first_record: usize,
+    /// The present block was entered in the middle of a record that hasn't ended yet.
+    within: bool,
+    /// No record has begun yet: those that began before the start are passed over.
+    seeking: bool,
+}
+
+/// Reads redo in order.
+#[derive(Debug)]
+pub struct Reader {
+    pub(crate) logs: LogFiles,
+    /// How many blocks a write may have had.
+    pub(crate) flight_blocks: u32,
+    buffer: IoBuf,
+    /// Log, first block and number of the blocks in the buffer.
+    chunk: (u32, u32, u32),
+    pub(crate) place: Place,
+    pub(crate) expected: Expected,
+    record: Vec<u8>,
+    end: Option<LogEnd>,
+}
+
+impl Reader {
+    /// Begins at `from`: in the middle of a block at that record, else at the first record that
+    /// begins there or later. `first_scn` is above the SCN of every record below `from`.
+    pub fn open(
+        disk: &Disk,
+        config: &RedoConfig,
+        from: Rba,
+        first_scn: Scn,
+        session: &Session,
+    ) -> Result<Reader, Stop> {
+        config.check()?;
+        if from.sequence == 0 || from.block > config.log_blocks || first_scn == Scn::ZERO {
+            return Err(corrupt(format!(
+                "redo can't be read from {from} and SCN {first_scn}: logs, their blocks of redo \
+                 and SCNs count from 1, and a log has {} blocks",
+                config.log_blocks
+            )));
+        }
+        let logs = LogFiles::open(disk, config, session)?;
+        let mut reader = Reader {
+            logs,
+            flight_blocks: config.half_blocks(),
+            buffer: IoBuf::zeroed(CHUNK_BLOCKS as usize * REDO_BLOCK.bytes()),
+            chunk: (0, 0, 0),
+            place: Place::before(from.sequence, from.block.max(1)),
+            expected: Expected::AtMost(first_scn),
+            record: Vec::with_capacity(RECORD_BYTES_MAX),
+            end: None,
+        };
+        if reader.first_log_is_there(from, session)? {
+            reader.enter_log(from.sequence, from.block.max(1), session)?;
+            reader.go_to(from, session)?;
+        } else {
+            reader.set_end(from.sequence, 1, EndReason::NotBegun);
+        }
+        Ok(reader)
+    }
+
+    /// The next record; none at the end.
+    pub fn next(&mut self, session: &Session) -> Result<Option<Record<'_>>, Stop> {
+        let (scn, rba) = loop {
+            if self.end.is_some() {
+                return Ok(None);
+            }
+            match self.gather(session)? {
+                Ok(found) => break found,
+                Err(reason) => self.leave_log(reason, session)?,
+            }
+        };
+        Ok(Some(Record::new(scn, rba, &self.record)))
+    }
+
+    /// Where redo ends; known when there is no next record.
+    pub fn end(&self) -> Option<LogEnd> {
+        self.end
+    }
+
+    pub(crate) fn set_end(&mut self, sequence: u32, block: u32, reason: EndReason) {
+        self.end = Some(LogEnd { sequence, block, last_scn: self.last_scn(), reason });
+    }
+
+    /// SCN of the last record, or the one before the first that is expected.
+    pub(crate) fn last_scn(&self) -> Scn {
+        Scn::new(self.expected.scn().get() - 1)
+    }
+
+    /// Goes on in this log, with this block as the next. What is read is durable (RD9).
+    pub(crate) fn enter_log(
+        &mut self,
+        sequence: u32,
+        block: u32,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let seeking = self.place.seeking;
+        self.place = Place { seeking, ..Place::before(sequence, block) };
+        let group = self.logs.group_of(sequence);
+        let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
+        self.logs.of_group(group).sync(waiting.p(group.into(), 0, 0))?;
+        Ok(())
+    }
+
+    /// To the record that begins in the middle of a block, if the address says so.
+    fn go_to(&mut self, from: Rba, session: &Session) -> Result<(), Stop> {
+        if usize::from(from.offset) <= BLOCK_HEAD {
+            return Ok(());
+        }
+        let offset = usize::from(from.offset) - BLOCK_HEAD;
+        if self.enter_block(session)?.is_err() {
+            // It was never written: the end, as any other.
+            return Ok(());
+        }
+        if !self.begins_at(offset) {
+            return Err(corrupt(format!("there is no redo record at {from}")));
+        }
+        let place = &mut self.place;
+        (place.offset, place.seeking) = (offset, false);
+        Ok(())
+    }
+
+    /// Whether a record begins at this byte of the present block.
+    fn begins_at(&self, offset: usize) -> bool {
+        let Place { block, used, first_record, .. } = self.place;
+        let start = self.start_in_buffer(block) + BLOCK_HEAD;
+        let mut at = first_record;
+        while at < offset && at + RedoRecord::BYTES <= used {
+            match record::length(RedoRecord::at(&self.buffer, start + at)) {
+                Ok(length) => at += length,
+                Err(_) => return false,
+            }
+        }
+        at == offset && at < used
+    }
+
+    /// Puts the next record together; or says why there is none.
+    fn gather(&mut self, session: &Session) -> Result<Result<(Scn, Rba), EndReason>, Stop> {
+        self.record.clear();
+        while self.place.offset == self.place.used {
+            if let Err(reason) = self.enter_block(session)? {
+                return Ok(Err(reason));
+            }
+        }
+        let rba = self.rba();
+        if let Err(reason) = self.collect(RedoRecord::BYTES, rba, session)? {
+            return Ok(Err(reason));
+        }
+        let head = *RedoRecord::at(&self.record, 0);
+        let length = match record::length(&head) {
+            Ok(length) => length,
+            Err(fault) => return Ok(Err(EndReason::BadRecord { rba, fault })),
+        };
+        if let Err(reason) = self.collect(length, rba, session)? {
+            return Ok(Err(reason));
+        }
+        Ok(self.accept(&head, rba))
+    }
+
+    /// The record is complete: is it the next?
+    fn accept(&mut self, head: &RedoRecord, rba: Rba) -> Result<(Scn, Rba), EndReason> {
+        let Place { block, offset, first_record, within, .. } = self.place;
+        if within && first_record != offset {
+            return Err(EndReason::BrokenRecord { rba, block });
+        }
+        if let Err(fault) = record::check(&self.record) {
+            return Err(EndReason::BadRecord { rba, fault });
+        }
+        let (found, expected) = (head.scn.get(), self.expected);
+        // The last SCN has none after it, so it was never given to a record.
+        if !expected.allows(found) || found.get() == u64::MAX {
+            return Err(EndReason::WrongScn { rba, expected: expected.scn(), found });
+        }
+        self.place.within = false;
+        self.expected = Expected::Exactly(found.next());
+        Ok((found, rba))
+    }
+
+    /// Collects bytes until the record that begins at `rba` has `total` of them.
+    fn collect(
+        &mut self,
+        total: usize,
+        rba: Rba,
+        session: &Session,
+    ) -> Result<Result<(), EndReason>, Stop> {
+        while self.record.len() < total {
+            let Place { offset, used, block, within, first_record, .. } = self.place;
+            if offset == used {
+                if within && first_record != used {
+                    return Ok(Err(EndReason::BrokenRecord { rba, block }));
+                }
+                if self.enter_block(session)?.is_err() {
+                    return Ok(Err(EndReason::CutOff { rba, block: block + 1 }));
+                }
+                continue;
+            }
+            let taken = (total - self.record.len()).min(used - offset);
+            let start = self.start_in_buffer(block) + BLOCK_HEAD + offset;
+            self.record.extend_from_slice(&self.buffer[start..start + taken]);
+            self.place.offset += taken;
+        }
+        Ok(Ok(()))
+    }
+
+    /// Goes to the next block of the log, if that is redo.
+    fn enter_block(&mut self, session: &Session) -> Result<Result<(), EndReason>, Stop> {
+        let number = self.place.block + 1;
+        if number >= self.logs.log_blocks {
+            return Ok(Err(EndReason::EndOfLastLog));
+        }
+        let (_, head) = match self.block(self.place.sequence, number, session)? {
+            Ok(found) => found,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let (used, first_record) = (head.used.get().into(), head.first_record.get().into());
+        let (within, seeking) = (!self.record.is_empty(), self.place.seeking);
+        let whole = used > 0 && used <= REDO_PAYLOAD_BYTES && first_record <= used;
+        if !whole || (!within && !seeking && first_record != 0) {
+            return Ok(Err(EndReason::BadBlock {
+                address: self.logs.address(self.place.sequence, number),
+                used: head.used.get(),
+                first_record: head.first_record.get(),
+            }));
+        }
+        let offset = if seeking { first_record } else { 0 };
+        let seeking = seeking && first_record == used;
+        let (sequence, block) = (self.place.sequence, number);
+        self.place = Place { sequence, block, offset, used, first_record, within, seeking };
+        Ok(Ok(()))
+    }
+
+    /// A block of this log with the SCN in its stamp, if it is redo of this log.
+    pub(crate) fn block(
+        &mut self,
+        sequence: u32,
+        number: u32,
+        session: &Session,
+    ) -> Result<Result<(Scn, RedoBlock), EndReason>, Stop> {
+        self.load(sequence, number, session)?;
+        let start = self.start_in_buffer(number);
+        let block = &self.buffer[start..start + REDO_BLOCK.bytes()];
+        session.charge(Cost::ChecksumKib, BLOCK_KIB);
+        let address = self.logs.address(sequence, number);
+        let (kind, stamp) = match format::check(block, address) {
+            Ok(header) => (header.kind(), header.changed()),
+            Err(fault) => return Ok(Err(EndReason::from(fault))),
+        };
+        let head = *RedoBlock::at(block, RedoBlock::START);
+        Ok(self.belongs(kind, &head, sequence, address).map_or(Ok((stamp, head)), Err))
+    }
+
+    /// Why this block isn't redo of this log, if it isn't.
+    fn belongs(
+        &self,
+        kind: BlockKind,
+        head: &RedoBlock,
+        sequence: u32,
+        address: Dba,
+    ) -> Option<EndReason> {
+        if kind != BlockKind::Redo {
+            return Some(EndReason::OtherKind { address, found: kind });
+        }
+        if head.database.get() != self.logs.database {
+            return Some(EndReason::OtherDatabase { address, found: head.database.get() });
+        }
+        let found = head.log_sequence.get();
+        match found.cmp(&sequence) {
+            std::cmp::Ordering::Less => Some(EndReason::EarlierLife { address, found }),
+            std::cmp::Ordering::Greater => Some(EndReason::LaterLife { address, found }),
+            std::cmp::Ordering::Equal => None,
+        }
+    }
+
+    /// Brings a block into the buffer, with those that follow it.
+    fn load(&mut self, sequence: u32, number: u32, session: &Session) -> Result<(), Stop> {
+        let (log, first, blocks) = self.chunk;
+        if log == sequence && (first..first + blocks).contains(&number) {
+            return Ok(());
+        }
+        let blocks = CHUNK_BLOCKS.min(self.logs.log_blocks - number);
+        let group = self.logs.group_of(sequence);
+        let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
+        let waiting = waiting.p(group.into(), number.into(), blocks.into());
+        let bytes = &mut self.buffer[..blocks as usize * REDO_BLOCK.bytes()];
+        // Until it is there, nothing is.
+        self.chunk = (0, 0, 0);
+        let offset = BlockNo::new(number).byte_offset(REDO_BLOCK);
+        self.logs.of_group(group).read_at(offset, bytes, waiting)?;
+        self.chunk = (sequence, number, blocks);
+        Ok(())
+    }
+
+    fn start_in_buffer(&self, block: u32) -> usize {
+        (block - self.chunk.1) as usize * REDO_BLOCK.bytes()
+    }
+
+    fn rba(&self) -> Rba {
+        let Place { sequence, block, offset, .. } = self.place;
+        let offset = u16::try_from(BLOCK_HEAD + offset).expect("a redo block has 4 KiB");
+        Rba { sequence, block, offset }
+    }
+
+    /// The first block that has no redo, if redo ends for this reason.
+    pub(crate) fn first_without_redo(&self, reason: EndReason) -> u32 {
+        match reason {
+            EndReason::WrongScn { rba, .. }
+            | EndReason::BadRecord { rba, .. }
+            | EndReason::BrokenRecord { rba, .. }
+            | EndReason::CutOff { rba, .. } => {
+                rba.block + u32::from(usize::from(rba.offset) > BLOCK_HEAD)
+            }
+            _ => self.place.block + 1,
+        }
+    }
+}
+
+impl Place {
+    /// Before this block.
+    fn before(sequence: u32, block: u32) -> Place {
+        Place {
+            sequence,
+            block: block - 1,
+            offset: 0,
+            used: 0,
+            first_record: 0,
+            within: false,
+            seeking: true,
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A redo record as recovery sees it: changes that happen together or not at all.
+//!
+//! Invariants
+//!   * what `check` passes, `Vectors` walks without a surprise: heads and payloads fill the record
+//!     exactly
+//!
+//! Callers: the reader checks what it read, `append` what it is given, so that nothing is written
+//! that could not be read back.
+
+use std::fmt;
+
+use format::{ChangeVector, RedoRecord};
+use ids::{BlockSize, Dba, Rba, Scn};
+
+use crate::RECORD_BYTES_MAX;
+
+/// Sizes of blocks are told in units of this many bytes.
+const BLOCK_UNIT: usize = 2 << 10;
+
+/// Changes that happen together or not at all.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// SCN of the changes.
+    pub scn: Scn,
+    /// Where the record begins.
+    pub rba: Rba,
+    bytes: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// `bytes` has been checked.
+    pub(crate) fn new(scn: Scn, rba: Rba, bytes: &'a [u8]) -> Record<'a> {
+        Record { scn, rba, bytes }
+    }
+
+    /// The whole record, its head included.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Its changes, in order.
+    pub fn vectors(&self) -> Vectors<'a> {
+        Vectors { rest: &self.bytes[RedoRecord::BYTES..] }
+    }
+}
+
+/// One change of one block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Vector<'a> {
+    /// The block.
+    pub address: Dba,
+    /// SCN of the block before the change.
+    pub before_scn: Scn,
+    /// With it, the version of the block before the change.
+    pub before_sequence: u32,
+    /// Checksum of the block's body after the change; 0 if none was kept.
+    pub image: u32,
+    /// Whose change it is.
+    pub layer: u8,
+    /// Which change, in the layer's own numbers.
+    pub opcode: u8,
+    /// How long the block is.
+    pub block_size: BlockSize,
+    /// What the layer needs to make the change.
+    pub payload: &'a [u8],
+}
+
+/// The changes of a record, in order.
+#[derive(Clone, Debug)]
+pub struct Vectors<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Vectors<'a> {
+    type Item = Vector<'a>;
+
+    fn next(&mut self) -> Option<Vector<'a>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let (vector, rest) = split(self.rest).expect("the record was checked");
+        self.rest = rest;
+        Some(vector)
+    }
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RecordFault {
+    /// Shorter than a head, longer than any record is, or not as long as it says.
+    Length {
+        /// What the head says.
+        found: u32,
+    },
+    /// This vector, from 0, reaches beyond the record.
+    VectorBeyondRecord(u16),
+    /// This vector's block has a size that no block has.
+    BlockSize(u16),
+    /// Bytes follow the last vector.
+    BytesLeft(usize),
+}
+
+impl fmt::Display for RecordFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordFault::Length { found } => {
+                write!(f, "its length, {found} bytes, is impossible")
+            }
+            RecordFault::VectorBeyondRecord(number) => {
+                write!(f, "its vector {number} reaches beyond its end")
+            }
+            RecordFault::BlockSize(number) => {
+                write!(f, "its vector {number} has an impossible block size")
+            }
+            RecordFault::BytesLeft(bytes) => write!(f, "{bytes} bytes follow its last vector"),
+        }
+    }
+}
+
+/// The length that this head says, if a record can be so long.
+pub(crate) fn length(head: &RedoRecord) -> Result<usize, RecordFault> {
+    let found = head.length.get();
+    match usize::try_from(found) {
+        Ok(length) if (RedoRecord::BYTES..=RECORD_BYTES_MAX).contains(&length) => Ok(length),
+        _ => Err(RecordFault::Length { found }),
+    }
+}
+
+/// Whether these bytes are one record.
+pub(crate) fn check(bytes: &[u8]) -> Result<(), RecordFault> {
+    if bytes.len() < RedoRecord::BYTES {
+        return Err(RecordFault::Length { found: bytes.len() as u32 });
+    }
+    let head = RedoRecord::at(bytes, 0);
+    if length(head)? != bytes.len() {
+        return Err(RecordFault::Length { found: head.length.get() });
+    }
+    let mut rest = &bytes[RedoRecord::BYTES..];
+    for number in 0..head.vectors.get() {
+        rest = match split(rest) {
+            Ok((_, rest)) => rest,
+            Err(Unsplit::Short) => return Err(RecordFault::VectorBeyondRecord(number)),
+            Err(Unsplit::BlockSize) => return Err(RecordFault::BlockSize(number)),
+        };
+    }
+    match rest.len() {
+        0 => Ok(()),
+        left => Err(RecordFault::BytesLeft(left)),
+    }
+}
+
+#[derive(Debug)]
+enum Unsplit {
+    Short,
+    BlockSize,
+}
+
+/// The first vector, and what follows it.
+fn split(bytes: &[u8]) -> Result<(Vector<'_>, &[u8]), Unsplit> {
+    if bytes.len() < ChangeVector::BYTES {
+        return Err(Unsplit::Short);
+    }
+    let head = ChangeVector::at(bytes, 0);
+    let end = ChangeVector::BYTES + usize::from(head.length.get());
+    let payload = bytes.get(ChangeVector::BYTES..end).ok_or(Unsplit::Short)?;
+    let block_bytes = usize::from(head.block_units) * BLOCK_UNIT;
+    let vector = Vector {
+        address: head.address.get(),
+        before_scn: head.before_scn.get(),
+        before_sequence: head.before_sequence.get(),
+        image: head.image.get(),
+        layer: head.layer,
+        opcode: head.opcode,
+        block_size: BlockSize::new(block_bytes).ok_or(Unsplit::BlockSize)?,
+        payload,
+    };
+    Ok((vector, &bytes[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use format::{DbaLe, ScnLe, U16Le, U32Le};
+
+    fn record(vectors: u16, payloads: &[&[u8]]) -> Vec<u8> {
+        let mut bytes = vec![0; RedoRecord::BYTES];
+        for payload in payloads {
+            let head = ChangeVector {
+                address: DbaLe::new(Dba::new(1, 2)),
+                before_scn: ScnLe::new(Scn::new(3)),
+                before_sequence: U32Le::new(4),
+                image: U32Le::new(5),
+                layer: 6,
+                opcode: 7,
+                length: U16Le::new(payload.len() as u16),
+                block_units: 4,
+                reserved: [0; 3],
+            };
+            bytes.extend(head.bytes());
+            bytes.extend(*payload);
+        }
+        let length = bytes.len() as u32;
+        let head = RedoRecord::at_mut(&mut bytes, 0);
+        head.length = U32Le::new(length);
+        head.vectors = U16Le::new(vectors);
+        bytes
+    }
+
+    /// Everything that was put into a record comes out of it.
+    #[test]
+    fn vectors_come_back_as_they_were_laid_down() {
+        let bytes = record(2, &[b"one", b""]);
+        assert_eq!(check(&bytes), Ok(()));
+        let rba = Rba::block(1, 1);
+        let vectors: Vec<_> = Record::new(Scn::new(9), rba, &bytes).vectors().collect();
+        assert_eq!((vectors[0].payload, vectors[1].payload), (&b"one"[..], &b""[..]));
+        let Vector { address, before_scn, before_sequence, image, layer, opcode, .. } = vectors[0];
+        assert_eq!((address, before_scn), (Dba::new(1, 2), Scn::new(3)));
+        assert_eq!((before_sequence, image, layer, opcode), (4, 5, 6, 7));
+        assert_eq!(vectors[0].block_size, BlockSize::KIB_8);
+    }
+
+    /// Each way in which a record can be wrong has its name.
+    #[test]
+    fn a_record_that_is_not_one_is_told_apart() {
+        assert_eq!(check(&[0; 3]), Err(RecordFault::Length { found: 3 }));
+        assert_eq!(check(&record(3, &[b"one"])), Err(RecordFault::VectorBeyondRecord(1)));
+        assert_eq!(check(&record(0, &[b"one"])), Err(RecordFault::BytesLeft(35)));
+        let mut long = record(1, &[b"one"]);
+        RedoRecord::at_mut(&mut long, 0).length = U32Le::new(u32::MAX);
+        assert_eq!(check(&long), Err(RecordFault::Length { found: u32::MAX }));
+        let mut payload = record(1, &[b"one"]);
+        ChangeVector::at_mut(&mut payload, RedoRecord::BYTES).length = U16Le::new(4);
+        assert_eq!(check(&payload), Err(RecordFault::VectorBeyondRecord(0)));
+        let mut size = record(1, &[b"one"]);
+        ChangeVector::at_mut(&mut size, RedoRecord::BYTES).block_units = 3;
+        assert_eq!(check(&size), Err(RecordFault::BlockSize(0)));
+    }
+}

@@ -1,0 +1,188 @@
+//! Redo of an open database: how it is opened, and what can be asked of it.
+//!
+//! Callers: `instance` opens it; `change` reserves and appends; `txn` and the cache's gate make
+//! durable; the checkpoint process advances.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ids::{Rba, Scn};
+use latch::{Condition, Latch, LatchKind, Shared64, Signal};
+use os::{Disk, Session};
+use stop::{Halt, RefusalKind, Stop};
+use waits::{Statistic, WaitEvent};
+
+use crate::landing::Landings;
+use crate::log_file::{Beginning, LogFiles};
+use crate::queue::LANES;
+use crate::state::State;
+use crate::{CommitLeader, LogStart, RedoConfig};
+
+/// Asks for a checkpoint; called without a latch.
+pub type CheckpointWanted = Box<dyn Fn(&Session) + Send + Sync>;
+
+/// The redo of an open database. Clones are the same.
+#[derive(Clone)]
+pub struct Redo {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) logs: LogFiles,
+    pub(crate) state: Latch<State>,
+    /// SCN through which redo is durable. Goes up only.
+    pub(crate) durable: Shared64,
+    /// SCN of the last record. Written under the latch, before `position`.
+    pub(crate) last: Shared64,
+    /// A packed block address: no later record begins below. Written under the latch.
+    pub(crate) position: Shared64,
+    pub(crate) landings: Landings,
+    /// Where sessions sleep until there is room; what they wait for changes under `state`.
+    pub(crate) room: [Condition; LANES],
+    /// Posts the log writer.
+    pub(crate) lgwr: Signal,
+    pub(crate) halt: Halt,
+    pub(crate) checkpoint_wanted: CheckpointWanted,
+    pub(crate) acknowledges_early: bool,
+}
+
+impl Redo {
+    /// Opens the logs and begins the log `start.sequence` by writing its header durably.
+    /// `checkpoint_wanted` is called when sessions wait until a log is free.
+    pub fn open(
+        disk: &Disk,
+        config: &RedoConfig,
+        start: LogStart,
+        halt: &Halt,
+        checkpoint_wanted: CheckpointWanted,
+        session: &Session,
+    ) -> Result<Redo, Stop> {
+        config.check()?;
+        check_start(config, &start)?;
+        let logs = LogFiles::open(disk, config, session)?;
+        let beginning = Beginning { first_scn: start.next_scn, previous_end: start.previous_end };
+        let waiting = session.waiting(WaitEvent::LogFileSingleWrite);
+        let group = u64::from(logs.group_of(start.sequence));
+        logs.write_header(start.sequence, beginning, waiting.p(group, 0, 1))?;
+        let (os, last) = (session.os(), start.next_scn.get() - 1);
+        let shared = Arc::new(Shared {
+            logs,
+            state: Latch::new(os, LatchKind::RedoAllocation, State::new(config, &start)),
+            durable: Shared64::new(last),
+            last: Shared64::new(last),
+            position: Shared64::new(Rba::block(start.sequence, 1).pack_block()),
+            landings: Landings::new(os),
+            room: std::array::from_fn(|_| Condition::new(os)),
+            lgwr: Signal::new(os),
+            halt: halt.clone(),
+            checkpoint_wanted,
+            acknowledges_early: config.acknowledges_early(),
+        });
+        let weak = Arc::downgrade(&shared);
+        halt.on_raise(session, move |session| {
+            if let Some(shared) = weak.upgrade() {
+                shared.wake_everybody(session);
+            }
+        });
+        Ok(Redo { shared })
+    }
+
+    /// No record that is appended after this call begins below this block. Goes up only.
+    pub fn position(&self, session: &Session) -> Rba {
+        Rba::unpack_block(self.shared.position.load(session))
+    }
+
+    /// SCN of the last record. Read after [`position`](Redo::position), it is at least that of
+    /// every record below the position.
+    pub fn last_scn(&self, session: &Session) -> Scn {
+        Scn::new(self.shared.last.load(session))
+    }
+
+    /// Redo is durable through this SCN, without a hole.
+    pub fn durable_scn(&self, session: &Session) -> Scn {
+        Scn::new(self.shared.durable.load(session))
+    }
+
+    /// Who writes redo that a session waits for.
+    pub fn commit_leader(&self, session: &Session) -> CommitLeader {
+        self.shared.state.exclusive(session).leader
+    }
+
+    /// Changes that, for all who come from now on.
+    pub fn set_commit_leader(&self, leader: CommitLeader, session: &Session) {
+        self.shared.state.exclusive(session).leader = leader;
+        self.shared.lgwr.post(session);
+    }
+
+    /// Every change below `rba` is on disk, and the control file says so durably: logs that end
+    /// below it are free (RD5).
+    pub fn checkpoint_advanced(&self, rba: Rba, session: &Session) {
+        let first = {
+            let mut state = self.shared.state.exclusive(session);
+            state.advance_checkpoint(rba);
+            state.queue.first_lane()
+        };
+        self.shared.wake_first(first, session);
+    }
+}
+
+impl Shared {
+    /// Wakes the first of those who wait for room, if somebody does.
+    pub(crate) fn wake_first(&self, lane: Option<usize>, session: &Session) {
+        if let Some(lane) = lane {
+            self.room[lane].notify_all(session);
+        }
+    }
+
+    /// Writes down for everybody to see what changed under the latch: last, then position.
+    pub(crate) fn publish(&self, state: &State, session: &Session) {
+        self.last.store(state.next_scn.get() - 1, session);
+        self.position.store(state.position().pack_block(), session);
+    }
+
+    /// The instance has halted.
+    fn wake_everybody(&self, session: &Session) {
+        for parity in 0..2 {
+            self.landings.wake(parity, u32::MAX, session);
+        }
+        {
+            let _state = self.state.exclusive(session);
+            self.room.iter().for_each(|room| room.notify_all(session));
+        }
+        self.lgwr.post(session);
+    }
+
+    pub(crate) fn count_switch(&self, session: &Session) {
+        session.count(Statistic::RedoLogSwitches, 1);
+    }
+}
+
+fn check_start(config: &RedoConfig, start: &LogStart) -> Result<(), Stop> {
+    let LogStart { sequence, next_scn, checkpoint, .. } = *start;
+    let needed = sequence.checked_sub(checkpoint.sequence);
+    if sequence == 0 || next_scn == Scn::ZERO || checkpoint.sequence == 0 || needed.is_none() {
+        let message = format!(
+            "redo can't begin with log {sequence}, SCN {next_scn} and checkpoint {checkpoint}: \
+             logs and SCNs count from 1, and the checkpoint isn't in a later log"
+        );
+        return Err(Stop::refuse(RefusalKind::Invalid, message));
+    }
+    if needed >= Some(u32::from(config.groups)) {
+        let message = format!(
+            "log {sequence} would overwrite redo that recovery needs: the checkpoint is at \
+             {checkpoint} and there are {} groups; make a checkpoint first",
+            config.groups
+        );
+        return Err(Stop::refuse(RefusalKind::WrongState, message));
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Redo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redo")
+            .field("durable", &self.shared.durable)
+            .field("last", &self.shared.last)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,351 @@
+//! What the redo allocation latch guards: where the next record goes, what was promised, who waits.
+//!
+//! ```text
+//!            append            take              land
+//!   active ─────────▶ active ────────▶ in flight ──────▶ spare ──(at the next take)──▶ active
+//! ```
+//!
+//! Invariants, with C the redo blocks of credits that are out, R those of the largest record, B
+//! those of a log, L those left in the current log, F the number of free groups
+//!   * blocks begun in the active batch + C <= blocks of a batch (RD3)
+//!   * C <= L + F * (B - R) (RD4)
+//!   * the active batch has number `number`; all before it have landed, but for one in flight if
+//!     there is no spare
+//!
+//! That appending and flushing keep both bounds is shown in the README. Everything here is plain
+//! data: no I/O, no waiting. Callers: `credits`, `commit`, `writer`, `lgwr`.
+
+use format::{RedoRecord, ScnLe};
+use ids::{BlockNo, Dba, FileNo, Rba, Scn};
+
+use crate::batch::Batch;
+use crate::config::{RECORD_BLOCKS_MAX, RedoConfig, blocks_of};
+use crate::log_file::{Beginning, group_of};
+use crate::queue::Queue;
+use crate::{CommitLeader, LogStart};
+
+/// Where a record went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Placed {
+    /// Its SCN: the SCN of its changes.
+    pub scn: Scn,
+    /// Where it begins.
+    pub rba: Rba,
+}
+
+/// What can't be admitted now, and why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Blocked {
+    /// The log buffer has no room: a flush will help.
+    Buffer,
+    /// The logs have no room: a checkpoint will help.
+    Logs,
+}
+
+/// What one waits for in the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wish {
+    /// Credits for so many redo blocks.
+    Blocks(u32),
+    /// To begin the next log.
+    Switch,
+}
+
+/// A batch on its way to disk.
+pub(crate) struct Flight {
+    pub(crate) batch: Batch,
+    pub(crate) number: u64,
+    /// SCN of its last record: durable when it lands.
+    pub(crate) through: Scn,
+    /// SCN of the last record before it: durable now.
+    pub(crate) durable: Scn,
+    /// Where the first sleeps who waits for room: there is some now.
+    pub(crate) first_in_line: Option<usize>,
+}
+
+/// Who is to be told that a batch has landed, beside those who waited for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    Nobody,
+    /// One of those who wait for the active batch writes it.
+    Waiter,
+    /// The log writer has something to write.
+    Lgwr,
+}
+
+pub(crate) struct State {
+    database: u64,
+    groups: u16,
+    log_blocks: u32,
+    batch_blocks: u32,
+    /// From so many blocks on the log writer is posted.
+    post_blocks: u32,
+
+    pub(crate) active: Batch,
+    spare: Option<Batch>,
+    /// Number of the active batch.
+    pub(crate) number: u64,
+    /// SCN of the last record of the batches before the active one.
+    taken_through: Scn,
+    pub(crate) next_scn: Scn,
+
+    /// The current log, and the next block to begin in it.
+    sequence: u32,
+    next_block: u32,
+    /// Logs from this one on are needed.
+    checkpoint: u32,
+
+    /// Redo blocks of credits that are out.
+    credits: u64,
+    pub(crate) queue: Queue,
+
+    /// How many wait for the batch with an even number, and with an odd one.
+    pub(crate) waiters: [u32; 2],
+    pub(crate) leader: CommitLeader,
+    pub(crate) lgwr: Lgwr,
+}
+
+/// What is to be known of the log writer.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Lgwr {
+    /// It runs: it can be posted.
+    pub(crate) runs: bool,
+    /// It is to flush everything and leave.
+    pub(crate) stops: bool,
+    /// It found another one writing and is to be posted when that ends.
+    pub(crate) wants: bool,
+    /// It was posted because the active batch is large.
+    posted: bool,
+}
+
+/// A batch of this size is written at the latest.
+const POST_BYTES_MAX: usize = 1 << 20;
+
+impl State {
+    /// `start` was checked against the configuration.
+    pub(crate) fn new(config: &RedoConfig, start: &LogStart) -> State {
+        let batch_blocks = config.half_blocks();
+        let post_bytes = (config.log_buffer_bytes / 3).min(POST_BYTES_MAX);
+        let last = Scn::new(start.next_scn.get() - 1);
+        State {
+            database: config.database,
+            groups: config.groups,
+            log_blocks: config.log_blocks,
+            batch_blocks,
+            post_blocks: u32::try_from(post_bytes / format::REDO_BLOCK.bytes())
+                .expect("at most 256 blocks")
+                .max(1),
+            active: Batch::new(batch_blocks, config.groups),
+            spare: Some(Batch::new(batch_blocks, config.groups)),
+            number: 1,
+            taken_through: last,
+            next_scn: start.next_scn,
+            sequence: start.sequence,
+            next_block: 1,
+            checkpoint: start.checkpoint.sequence,
+            credits: 0,
+            queue: Queue::default(),
+            waiters: [0; 2],
+            leader: config.commit_leader,
+            lgwr: Lgwr::default(),
+        }
+    }
+
+    // Room
+
+    /// Whether the wish can be granted now, whoever else waits.
+    pub(crate) fn check(&self, wish: Wish) -> Result<(), Blocked> {
+        let (rest, others) = (u64::from(RECORD_BLOCKS_MAX), u64::from(self.free_groups()));
+        let log = u64::from(self.log_blocks);
+        match wish {
+            Wish::Blocks(blocks) => {
+                let credits = self.credits + u64::from(blocks);
+                if u64::from(self.active.blocks()) + credits > u64::from(self.batch_blocks) {
+                    return Err(Blocked::Buffer);
+                }
+                let left = u64::from(self.log_blocks - self.next_block) + others * (log - rest);
+                if credits <= left { Ok(()) } else { Err(Blocked::Logs) }
+            }
+            Wish::Switch if others == 0 => Err(Blocked::Logs),
+            Wish::Switch => {
+                let left = log - 1 + (others - 1) * (log - rest);
+                if self.credits <= left { Ok(()) } else { Err(Blocked::Logs) }
+            }
+        }
+    }
+
+    /// Grants what `check` allowed.
+    pub(crate) fn grant(&mut self, wish: Wish) {
+        match wish {
+            Wish::Blocks(blocks) => self.credits += u64::from(blocks),
+            Wish::Switch if self.next_block == 1 => {}
+            Wish::Switch => self.switch(),
+        }
+    }
+
+    /// Credits are used or given back.
+    pub(crate) fn return_credits(&mut self, blocks: u32) {
+        let left = self.credits.checked_sub(u64::from(blocks));
+        self.credits = left.expect("no more credits come back than went out");
+    }
+
+    /// Logs below this one are free.
+    pub(crate) fn advance_checkpoint(&mut self, rba: Rba) {
+        assert!(
+            rba.sequence <= self.sequence,
+            "the checkpoint {rba} lies beyond the current log, {}",
+            self.sequence
+        );
+        self.checkpoint = self.checkpoint.max(rba.sequence);
+    }
+
+    fn free_groups(&self) -> u32 {
+        u32::from(self.groups) - 1 - (self.sequence - self.checkpoint)
+    }
+
+    // Appending
+
+    /// Lays down a record; its SCN is set on the way. Says where it went, and whether a log was
+    /// begun for it.
+    pub(crate) fn append(&mut self, record: &[u8]) -> (Placed, bool) {
+        let scn = self.next_scn;
+        let begins_log = self.blocks_to_begin(record.len()) > self.log_blocks - self.next_block;
+        if begins_log {
+            self.switch();
+        }
+        if self.active.room() == 0 {
+            self.begin_block();
+        }
+        let rba = Rba {
+            sequence: self.sequence,
+            block: self.next_block - 1,
+            offset: self.active.offset(),
+        };
+        self.active.begin_record();
+        let mut head = *RedoRecord::at(record, 0);
+        head.scn = ScnLe::new(scn);
+        self.put(head.bytes());
+        self.put(&record[RedoRecord::BYTES..]);
+        self.next_scn = scn.next();
+        (Placed { scn, rba }, begins_log)
+    }
+
+    /// The block in which, or after which, the next record will begin.
+    pub(crate) fn position(&self) -> Rba {
+        let open = u32::from(self.active.is_open());
+        Rba::block(self.sequence, self.next_block - open)
+    }
+
+    /// How many blocks a record of this length will begin if it stays in the current log.
+    fn blocks_to_begin(&self, bytes: usize) -> u32 {
+        blocks_of(bytes.saturating_sub(self.active.room()))
+    }
+
+    fn put(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.active.room() == 0 {
+                self.begin_block();
+            }
+            let taken = self.active.fill(bytes);
+            bytes = &bytes[taken..];
+        }
+    }
+
+    fn begin_block(&mut self) {
+        assert!(self.active.blocks() < self.batch_blocks, "the log buffer is full (rule RD3)");
+        assert!(self.next_block < self.log_blocks, "the log is full (rule RD4)");
+        self.active.close_block();
+        let file = FileNo::redo(group_of(self.sequence, self.groups));
+        let address = Dba { file, block: BlockNo::new(self.next_block) };
+        self.active.begin_block(self.sequence, address, self.database);
+        self.next_block += 1;
+    }
+
+    /// Closes the current log and begins the next.
+    fn switch(&mut self) {
+        assert!(self.free_groups() > 0, "no redo log is free (rule RD4)");
+        self.active.close_block();
+        let beginning = Beginning { first_scn: self.next_scn, previous_end: self.next_block };
+        self.sequence = self.sequence.checked_add(1).expect("4 billion logs were written");
+        self.next_block = 1;
+        self.active.begin_log(self.sequence, beginning);
+    }
+
+    // Writing
+
+    /// Whether a batch is in flight.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.spare.is_none()
+    }
+
+    /// The number of the batch that has the record with this SCN, if it has not landed.
+    pub(crate) fn number_of(&self, scn: Scn) -> u64 {
+        if scn > self.taken_through { self.number } else { self.number - 1 }
+    }
+
+    /// Takes the active batch to be written; the spare takes its place.
+    pub(crate) fn take(&mut self) -> Flight {
+        let mut batch = self.spare.take().expect("one batch is in flight at a time");
+        batch.clear();
+        std::mem::swap(&mut self.active, &mut batch);
+        batch.close_block();
+        let (number, durable) = (self.number, self.taken_through);
+        self.number += 1;
+        self.taken_through = Scn::new(self.next_scn.get() - 1);
+        self.lgwr.posted = false;
+        let (through, first_in_line) = (self.taken_through, self.queue.first_lane());
+        Flight { batch, number, through, durable, first_in_line }
+    }
+
+    /// The batch with this number is on disk. Says how many waited for it.
+    pub(crate) fn land(&mut self, batch: Batch, number: u64) -> u32 {
+        assert_eq!(number + 1, self.number, "batches land in order");
+        assert!(self.spare.is_none(), "one batch is in flight at a time");
+        self.spare = Some(batch);
+        std::mem::take(&mut self.waiters[parity(number)])
+    }
+
+    /// Who is to write the active batch, after one has landed.
+    pub(crate) fn next_writer(&self) -> Next {
+        if self.waiting_for_active() > 0 && self.sessions_lead() {
+            Next::Waiter
+        } else if self.lgwr.runs && (self.lgwr.wants || self.lgwr_is_due()) {
+            Next::Lgwr
+        } else {
+            Next::Nobody
+        }
+    }
+
+    /// How many wait for the active batch.
+    pub(crate) fn waiting_for_active(&self) -> u32 {
+        self.waiters[parity(self.number)]
+    }
+
+    /// Whether the log writer should write the active batch without being told by its clock.
+    pub(crate) fn lgwr_is_due(&self) -> bool {
+        let large = self.active.blocks() >= self.post_blocks;
+        let asked = self.waiting_for_active() > 0 || !self.queue.is_empty() || self.lgwr.stops;
+        !self.active.is_empty() && (large || asked)
+    }
+
+    /// Whether to post the log writer after a record: once for a large batch, and for each record
+    /// while anybody waits for room.
+    pub(crate) fn posts_after_append(&mut self) -> bool {
+        if !self.queue.is_empty() {
+            return true;
+        }
+        let large = self.active.blocks() >= self.post_blocks;
+        large && !std::mem::replace(&mut self.lgwr.posted, true)
+    }
+
+    /// Whether a session that finds nobody writing is to write.
+    pub(crate) fn sessions_lead(&self) -> bool {
+        self.leader == CommitLeader::Session || !self.lgwr.runs
+    }
+}
+
+/// Where the waiters for a batch are counted, and sleep. Only the active batch and the one in
+/// flight can have any, and their numbers differ by one.
+pub(crate) fn parity(number: u64) -> usize {
+    usize::from(number & 1 == 1)
+}

@@ -1,0 +1,134 @@
+//! The end of a log: is it the end of redo, does the next log go on, or is something missing?
+//!
+//! A crash can leave any part of the last write, and nothing else. So what was written *after* a
+//! write was durable proves that there was more:
+//!
+//! | found                                                      | then                        |
+//! |------------------------------------------------------------|-----------------------------|
+//! | no later log has begun                                     | the end                     |
+//! | the next log says that it goes on exactly here             | it is read                  |
+//! | a later log has begun, but not from here                   | damage: redo is missing     |
+//! | a block behind the end that knew more SCNs to be durable   | damage: redo is missing     |
+//!
+//! The last line is what the stamp of a redo block is for (RD8): one write follows the other, so a
+//! block lost from a write that was durable is found out if the next write left a block. The search
+//! goes as far as one write can reach. Callers: the reader.
+
+use format::LogHeader;
+use ids::Rba;
+use os::Session;
+use stop::Stop;
+
+use crate::log_file::corrupt;
+use crate::reader::{Expected, Reader};
+use crate::{EndReason, LogEnd};
+
+impl Reader {
+    /// Whether the log where reading begins is there; if not, it is the one after the newest, and
+    /// reading begins at its start.
+    pub(crate) fn first_log_is_there(&self, from: Rba, session: &Session) -> Result<bool, Stop> {
+        let newest = self.newest_log(session)?;
+        let group = self.logs.group_of(from.sequence);
+        let found = match self.logs.read_header(group, session)? {
+            Ok(header) if header.log_sequence.get() == from.sequence => {
+                return self.check_first_scn(&header).map(|()| true);
+            }
+            Ok(header) => format!("log {}", header.log_sequence.get()),
+            Err(reason) => format!("no log, for {reason}"),
+        };
+        let at_start = from.block <= 1 && from.offset == 0;
+        if at_start && newest == from.sequence - 1 {
+            return Ok(false);
+        }
+        Err(corrupt(format!(
+            "redo from {from} on is needed, and group {group} holds {found}; the newest log is \
+             {newest}: put the redo logs back that belong to this control file"
+        )))
+    }
+
+    /// Reading begins in this log, so it has begun before the record that is expected.
+    fn check_first_scn(&self, header: &LogHeader) -> Result<(), Stop> {
+        let (first, expected) = (header.first_scn.get(), self.expected.scn());
+        if first <= expected {
+            return Ok(());
+        }
+        Err(corrupt(format!(
+            "log {} begins with SCN {first}, and redo from SCN {expected} on is needed: the \
+             control file and the redo logs don't belong together",
+            header.log_sequence.get()
+        )))
+    }
+
+    /// There is no more redo in the present log, for this reason. Goes on in the next log, or sets
+    /// the end, or finds that redo is missing.
+    pub(crate) fn leave_log(&mut self, reason: EndReason, session: &Session) -> Result<(), Stop> {
+        let sequence = self.place.sequence;
+        let block = self.first_without_redo(reason);
+        let newest = self.newest_log(session)?;
+        if newest <= sequence {
+            self.find_lost_redo(block, reason, session)?;
+            self.set_end(sequence, block, reason);
+            return Ok(());
+        }
+        let end = LogEnd { sequence, block, last_scn: self.last_scn(), reason };
+        let missing = |found: String| corrupt(format!("{end}; but {found}: redo is missing"));
+        let group = self.logs.group_of(sequence + 1);
+        let next = match self.logs.read_header(group, session)? {
+            Ok(header) if header.log_sequence.get() == sequence + 1 => header,
+            _ => return Err(missing(format!("log {newest} has begun, and the next is gone"))),
+        };
+        let (previous_end, first_scn) = (next.previous_end.get(), next.first_scn.get());
+        if ends_within_record(reason) || (previous_end != block && previous_end != 0) {
+            let next = sequence + 1;
+            return Err(missing(format!("log {next} says that it ended at block {previous_end}")));
+        }
+        if !self.expected.allows(first_scn) {
+            return Err(missing(format!("log {} begins with SCN {first_scn}", sequence + 1)));
+        }
+        self.expected = Expected::Exactly(first_scn);
+        self.enter_log(sequence + 1, 1, session)
+    }
+
+    /// The highest sequence of a log of this database; 0 if there is none.
+    fn newest_log(&self, session: &Session) -> Result<u32, Stop> {
+        let mut newest = 0;
+        for group in 1..=self.logs.groups() {
+            if let Ok(header) = self.logs.read_header(group, session)? {
+                newest = newest.max(header.log_sequence.get());
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Looks behind the end for a block that was written when more was durable than was read.
+    fn find_lost_redo(
+        &mut self,
+        end: u32,
+        reason: EndReason,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let (sequence, last) = (self.place.sequence, self.last_scn());
+        let until = end.saturating_add(self.flight_blocks).saturating_add(1);
+        for number in end..until.min(self.logs.log_blocks) {
+            let Ok((durable, _)) = self.block(sequence, number, session)? else { continue };
+            if durable > last {
+                return Err(corrupt(format!(
+                    "redo is missing: it can be read through SCN {last} only, to block {end} of \
+                     log {sequence} ({reason}), but block {number} was written when SCN {durable} \
+                     was durable; restore the log from a good copy"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ends_within_record(reason: EndReason) -> bool {
+    matches!(
+        reason,
+        EndReason::WrongScn { .. }
+            | EndReason::BadRecord { .. }
+            | EndReason::BrokenRecord { .. }
+            | EndReason::CutOff { .. }
+    )
+}

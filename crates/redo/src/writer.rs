@@ -1,0 +1,142 @@
+//! Writing a batch: whoever has taken it seals it, writes it, makes it durable, and tells.
+//!
+//! Invariants
+//!   * one batch is in flight at a time, so redo is durable without a hole (R4)
+//!   * the parts of a batch are made durable in their order, and before the first block of a log
+//!     its header (RD6): no log that has begun follows one that isn't whole
+//!   * a batch that could not be written halts the instance and never lands, so nobody is told that
+//!     it is durable, and no other is ever taken (RD7)
+//!
+//! Callers: `commit`, `lgwr`, `credits`.
+
+use os::{Error, Session, Waiting};
+use stop::{Halt, Stop};
+use waits::{Statistic, WaitEvent};
+
+use crate::batch::Part;
+use crate::redo::Shared;
+use crate::state::{Flight, Next, State, parity};
+
+/// In whose books the time of a write goes (T3).
+#[derive(Clone, Copy)]
+pub(crate) enum Books<'s> {
+    /// A session writes for itself and others: all of it is the wait that it is in anyway.
+    Caller(Waiting<'s>),
+    /// The log writer does its work.
+    Lgwr,
+}
+
+impl Shared {
+    /// Takes the active batch, to be written by the caller once it has let go of the latch.
+    pub(crate) fn take(&self, state: &mut State, session: &Session) -> Flight {
+        let flight = state.take();
+        self.publish(state, session);
+        flight
+    }
+
+    /// Writes a batch durably and lands it.
+    pub(crate) fn write(
+        &self,
+        mut flight: Flight,
+        books: Books<'_>,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        latch::assert_none_held("a redo write");
+        let unlanded = Unlanded { halt: &self.halt, session };
+        self.wake_first(flight.first_in_line, session);
+        if self.acknowledges_early {
+            self.durable.store(flight.through.get(), session);
+            self.landings.wake(parity(flight.number), u32::MAX, session);
+        }
+        let started = session.now();
+        flight.batch.seal(flight.durable, &self.logs, session);
+        for (part, bytes) in flight.batch.parts() {
+            if let Err(error) = self.write_part(part, bytes, books, session) {
+                unlanded.defuse();
+                let cause = format!(
+                    "redo can't be made durable through SCN {}, so no commit can be promised any \
+                     more: {error}",
+                    flight.through
+                );
+                return Err(self.halt.raise(cause, session));
+            }
+        }
+        let took = session.now().since(started);
+        session.count(Statistic::RedoWriteTime, took.0 / 1_000);
+        session.count(Statistic::RedoBlocksWritten, flight.batch.blocks().into());
+        session.count(Statistic::RedoWastage, flight.batch.wasted());
+        self.durable.store(flight.through.get(), session);
+        self.land(flight, session);
+        unlanded.defuse();
+        Ok(())
+    }
+
+    fn write_part(
+        &self,
+        part: Part,
+        bytes: &[u8],
+        books: Books<'_>,
+        session: &Session,
+    ) -> Result<(), Error> {
+        if let Some(beginning) = part.beginning {
+            let waiting = match books {
+                Books::Caller(waiting) => waiting,
+                Books::Lgwr => {
+                    let group = u64::from(self.logs.group_of(part.sequence));
+                    session.waiting(WaitEvent::LogFileSingleWrite).p(group, 0, 1)
+                }
+            };
+            self.logs.write_header(part.sequence, beginning, waiting)?;
+        }
+        if part.blocks == 0 {
+            return Ok(());
+        }
+        let waiting = match books {
+            Books::Caller(waiting) => waiting,
+            Books::Lgwr => {
+                let blocks = u64::from(part.blocks);
+                session.waiting(WaitEvent::LogFileParallelWrite).p(1, blocks, 1)
+            }
+        };
+        session.count(Statistic::RedoWrites, 1);
+        self.logs.write(part.sequence, part.first_block, bytes, waiting)
+    }
+
+    /// A batch is durable. First the next leader is woken, for the device is idle now; then all
+    /// who waited for this batch, by one call.
+    fn land(&self, flight: Flight, session: &Session) {
+        let (landed, next, first) = {
+            let mut state = self.state.exclusive(session);
+            let landed = state.land(flight.batch, flight.number);
+            (landed, state.next_writer(), state.queue.first_lane())
+        };
+        match next {
+            Next::Nobody => {}
+            Next::Waiter => self.landings.wake(parity(flight.number + 1), 1, session),
+            Next::Lgwr => self.lgwr.post(session),
+        }
+        self.wake_first(first, session);
+        if landed > 0 {
+            self.landings.wake(parity(flight.number), u32::MAX, session);
+        }
+    }
+}
+
+/// A batch that was taken and has not landed. If its thread panics nobody will ever write again,
+/// so the instance halts.
+struct Unlanded<'a> {
+    halt: &'a Halt,
+    session: &'a Session,
+}
+
+impl Unlanded<'_> {
+    fn defuse(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unlanded<'_> {
+    fn drop(&mut self) {
+        self.halt.raise("a write of redo ended in a panic", self.session);
+    }
+}

@@ -1,0 +1,241 @@
+//! Group commit by many, under every leader, with power cuts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use os::{Session, ThreadHandle, ThreadSpec};
+use redo::{CommitLeader, RedoConfig};
+use sim::fs::crash::CrashStates;
+use sim::{Failure, World};
+use waits::{Nanos, Statistic, WaitEvent};
+
+use crate::common::{Checkpoints, commit, commit_all, fresh, open, put, racing, read_files, small};
+
+/// How a run of committing sessions is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    sessions: u64,
+    commits: u64,
+    lgwr: bool,
+    /// Somebody changes the leader all the time.
+    switches: bool,
+}
+
+impl Load {
+    pub(crate) fn of(seed: u64) -> Load {
+        let lgwr = !seed.is_multiple_of(3);
+        Load { sessions: 1 + seed % 16, commits: 6, lgwr, switches: lgwr && seed.is_multiple_of(4) }
+    }
+}
+
+fn thread(
+    name: String,
+    session: &Session,
+    body: impl FnOnce(&Session) + Send + 'static,
+) -> ThreadHandle {
+    session.spawn(ThreadSpec::foreground(name), body).expect("a thread starts")
+}
+
+/// Runs the load to its end; `acknowledged` has the highest SCN that anybody was told is durable.
+pub(crate) fn run_load(
+    load: Load,
+    config: &RedoConfig,
+    checkpoints: &Checkpoints,
+    acknowledged: &Arc<AtomicU64>,
+    world: &World,
+    session: &Session,
+) {
+    let slow = Nanos::from_micros(200);
+    let (redo, signal, ckpt) = checkpoints.open(world, config, slow, session);
+    let inside = redo.clone();
+    let lgwr = load.lgwr.then(|| {
+        let body = move |s: &Session| inside.run_lgwr(s).expect("no halt");
+        session.spawn(ThreadSpec::background("fb_lgwr"), body).expect("a thread starts")
+    });
+    let user = |number: u64| {
+        let (redo, acknowledged) = (redo.clone(), Arc::clone(acknowledged));
+        thread(format!("user{number}"), session, move |session| {
+            for turn in 0..load.commits {
+                let length = session.os().random() % 6_000;
+                if session.os().random() % 4 == 0 {
+                    put(&redo, number * 1_000 + 500 + turn, 50, session);
+                }
+                let placed = commit(&redo, number * 1_000 + turn, length as usize, session);
+                assert!(redo.durable_scn(session) >= placed.scn);
+                acknowledged.fetch_max(placed.scn.get(), SeqCst);
+            }
+        })
+    };
+    let users: Vec<ThreadHandle> = (0..load.sessions).map(user).collect();
+    if load.switches {
+        for turn in 0..20 {
+            let leader = [CommitLeader::Lgwr, CommitLeader::Session][turn % 2];
+            redo.set_commit_leader(leader, session);
+            session.pause(Nanos::from_micros(90), session.waiting(WaitEvent::PlSqlLockTimer));
+        }
+    }
+    for user in users {
+        user.join(session).expect("no panic");
+    }
+    checkpoints.stop(&signal, session);
+    ckpt.join(session).expect("no panic");
+    redo.stop(session);
+    if let Some(lgwr) = lgwr {
+        lgwr.join(session).expect("no panic");
+        assert_eq!(redo.durable_scn(session), redo.last_scn(session), "all was flushed");
+    }
+}
+
+fn config_of(seed: u64) -> RedoConfig {
+    let mut config = small();
+    config.durable_write = os::probe::DurableWrite::ALL[(seed / 2 % 4) as usize];
+    if seed % 2 == 1 {
+        config.commit_leader = CommitLeader::Lgwr;
+    }
+    config
+}
+
+/// Nobody waits for ever, whoever leads; the simulator would tell of a deadlock. Sessions that lead
+/// do so even with no log writer that could rescue them.
+#[test]
+fn every_commit_ends_under_every_leader() {
+    for seed in 0..400 {
+        let config = config_of(seed);
+        let load = Load::of(seed);
+        let report = racing(fresh(&config, seed)).run(move |world, session| {
+            let acknowledged = Arc::new(AtomicU64::new(0));
+            let checkpoints = Checkpoints::new();
+            run_load(load, &config, &checkpoints, &acknowledged, world, session);
+        });
+        report.result.unwrap_or_else(|f| panic!("seed {seed}, {load:?}: {f}"));
+        // A lost wake-up that only the log writer's 3 seconds rescued would show here.
+        let took = report.elapsed_ns;
+        assert!(took < 2_000_000_000, "seed {seed}, {load:?}: it took {took} ns");
+    }
+}
+
+/// The power goes at any moment: in every state that this can leave, what was acknowledged is
+/// there, without a hole.
+#[test]
+fn what_was_acknowledged_survives_a_power_cut() {
+    let mut cut = 0;
+    for seed in 0..300 {
+        let outcome = cut_power(seed, &config_of(seed)).unwrap_or_else(|lost| panic!("{lost}"));
+        cut += u32::from(outcome);
+    }
+    assert!(cut > 200, "only {cut} runs lost power");
+}
+
+/// Runs a load and cuts the power in it; whether it did, or what was lost.
+pub(crate) fn cut_power(seed: u64, config: &RedoConfig) -> Result<bool, String> {
+    let acknowledged = Arc::new(AtomicU64::new(0));
+    let checkpoints = Checkpoints::new();
+    let mut simulation = racing(fresh(config, seed));
+    simulation.disks[0].content.lose_power_at(1 + seed % 25);
+    let (told, control, inside) = (Arc::clone(&acknowledged), checkpoints.clone(), config.clone());
+    let report = simulation.run(move |world, session| {
+        run_load(Load::of(seed / 25 + seed), &inside, &control, &told, world, session);
+    });
+    match report.result {
+        Ok(()) => return Ok(false),
+        Err(Failure::PowerLost) => {}
+        // The header of the first log could not be written.
+        Err(Failure::Panicked { message, .. }) if message.contains("opens") => return Ok(false),
+        Err(failure) => return Err(format!("seed {seed}: {failure}")),
+    }
+    let (from, first_scn) = checkpoints.from();
+    let states = CrashStates::of(&report.disks["disk"]);
+    for draw in 0..6 {
+        let tell = |what: &str| {
+            format!("seed {seed}, state {draw}: {what}; {}", states.describe_sample(draw))
+        };
+        let found = read_files(states.sample(draw), config, from, first_scn);
+        let found = found.map_err(|stop| tell(&stop.to_string()))?;
+        let told = acknowledged.load(SeqCst);
+        if found.end.last_scn.get() < told {
+            return Err(tell(&format!("SCN {told} was acknowledged, and {}", found.end)));
+        }
+        // Reading changes nothing that a second recovery would see.
+        let again = read_files(states.sample(draw), config, from, first_scn);
+        let again = again.map_err(|stop| tell(&stop.to_string()))?;
+        assert_eq!((again.end, again.records), (found.end, found.records));
+    }
+    Ok(true)
+}
+
+/// Sixteen sessions share writes: at least six commits for each. A leader writes once and is done.
+#[test]
+fn sixteen_sessions_share_their_writes() {
+    for leader in [CommitLeader::Session, CommitLeader::Lgwr] {
+        let mut config = small();
+        config.commit_leader = leader;
+        config.log_blocks = 1_000;
+        config.durable_write = os::probe::DurableWrite::DirectWriteThrough;
+        let report = fresh(&config, 1).run(move |world, session| {
+            let redo = open(world, &config, session);
+            let inside = redo.clone();
+            let body = move |s: &Session| inside.run_lgwr(s).expect("no halt");
+            let lgwr = session.spawn(ThreadSpec::background("fb_lgwr"), body).expect("a thread");
+            let started = session.now();
+            let user = |number: u64| {
+                let redo = redo.clone();
+                thread(format!("user{number}"), session, move |session| {
+                    for turn in 0..50 {
+                        let count = |statistic| session.account().totals().statistic(statistic);
+                        let before = count(Statistic::RedoWrites);
+                        commit(&redo, number * 1_000 + turn, 200, session);
+                        let writes = count(Statistic::RedoWrites) - before;
+                        assert!(writes <= 1, "a leader was trapped: {writes} writes");
+                        session.charge_nanos(Nanos::from_micros(5));
+                    }
+                })
+            };
+            let users: Vec<ThreadHandle> = (0..16).map(user).collect();
+            users.iter().for_each(|user| user.join(session).expect("no panic"));
+            let took = session.now().since(started);
+            redo.stop(session);
+            lgwr.join(session).expect("no panic");
+            let totals = world.os().totals();
+            let waits = totals.event(WaitEvent::LogFileSync).count;
+            (totals.statistic(Statistic::RedoWrites), waits, took.0 / 1_000)
+        });
+        let (writes, waits, took_us) = report.result.expect("it runs");
+        println!("{leader:?}: 800 commits, {writes} writes, {waits} waits, {took_us} us");
+        // The device takes 100 us for a write.
+        assert!(took_us * 6 <= 800 * 100, "{leader:?}: 800 commits took {took_us} us");
+        assert!(waits <= 800 + 2 * writes, "{leader:?}: {waits} waits for 800 commits");
+    }
+}
+
+/// In the books of a session the whole of a commit is `log file sync`, whoever wrote.
+#[test]
+fn a_commit_is_log_file_sync_from_end_to_end() {
+    for leader in [CommitLeader::Session, CommitLeader::Lgwr] {
+        let mut config = small();
+        config.commit_leader = leader;
+        let report = fresh(&config, 2).run(move |world, session| {
+            let redo = open(world, &config, session);
+            let inside = redo.clone();
+            let body = move |s: &Session| inside.run_lgwr(s).expect("no halt");
+            let lgwr = session.spawn(ThreadSpec::background("fb_lgwr"), body).expect("a thread");
+            session.pause(Nanos::from_micros(50), session.waiting(WaitEvent::PlSqlLockTimer));
+            let before = session.account().totals();
+            commit_all(&redo, 0..10, session);
+            let own = session.account().totals().since(&before);
+            redo.stop(session);
+            lgwr.join(session).expect("no panic");
+            (own, world.os().totals())
+        });
+        let (own, all) = report.result.expect("it runs");
+        assert_eq!(own.event(WaitEvent::LogFileParallelWrite).count, 0);
+        assert!(own.event(WaitEvent::LogFileSync).total.0 > 10 * 100_000);
+        assert_eq!(all.statistic(Statistic::RedoSynchWrites), 10);
+        assert_eq!(all.statistic(Statistic::RedoWrites), 10);
+        assert_eq!(all.statistic(Statistic::RedoBlocksWritten), 10);
+        assert_eq!(all.statistic(Statistic::RedoEntries), 10);
+        assert_eq!(all.statistic(Statistic::RedoWastage), 10 * (4_048 - 148));
+        assert!(all.statistic(Statistic::RedoWriteTime) >= 10 * 100);
+        let written = all.event(WaitEvent::LogFileParallelWrite).count;
+        assert_eq!(written > 0, leader == CommitLeader::Lgwr, "{written} by the log writer");
+    }
+}

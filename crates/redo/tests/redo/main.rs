@@ -1,0 +1,11 @@
+//! Redo in the simulated world: appended, committed by many, cut off by power, read back.
+#![forbid(unsafe_code)]
+
+mod commits;
+mod common;
+mod credits;
+mod ends;
+mod halts;
+mod round_trip;
+#[cfg(feature = "sabotage")]
+mod sabotage;

@@ -1,0 +1,26 @@
+//! The tests of durability would notice: broken on purpose, they fail.
+
+use redo::Sabotage;
+
+use crate::commits::cut_power;
+use crate::common::small;
+
+fn is_noticed(sabotage: Sabotage) {
+    let mut config = small();
+    config.sabotage = sabotage;
+    let noticed = (0..200).filter(|seed| cut_power(*seed, &config).is_err()).count();
+    println!("{sabotage:?} is noticed in {noticed} of 200 runs");
+    assert!(noticed >= 20, "{sabotage:?} is noticed in {noticed} of 200 runs only");
+}
+
+/// Sessions that are told too early.
+#[test]
+fn an_early_acknowledgement_is_noticed() {
+    is_noticed(Sabotage::AcknowledgeBeforeDurable);
+}
+
+/// Writes that nobody syncs.
+#[test]
+fn a_skipped_sync_is_noticed() {
+    is_noticed(Sabotage::SkipSync);
+}
