@@ -95,3 +95,37 @@ fn a_seed_is_a_run() {
     assert_eq!(run(5), run(5));
     assert_ne!(run(5), run(6));
 }
+
+/// Most of the time all is clean, so that what a look at the queues misses isn't hidden by an older
+/// change; what the checkpoint is said to have passed is on disk at that moment.
+#[test]
+fn the_checkpoint_never_passes_a_change_that_is_not_written() {
+    for seed in 0..200 {
+        let mut dice = Dice(seed);
+        let mut config = small();
+        config.working_sets = 1 + dice.below(4) as u32;
+        config.writers = 1 + dice.below(3) as u32;
+        let toy = Toy::default();
+        let report = racy(seed, &config, BLOCKS as u32).run(move |world, session| {
+            let bed = Bed::open(world, config, &toy, session);
+            let user = bed.session("user", session, move |bed, session| {
+                for _ in 0..15 {
+                    for _ in 0..1 + dice.below(2) {
+                        bed.change(dice.below(6) as u32, session).expect("no fault");
+                    }
+                    session.charge_nanos(Nanos(dice.below(300_000)));
+                    bed.checkpoint(session);
+                }
+            });
+            let mut seen = 0;
+            while !user.has_ended() {
+                seen = bed.check_checkpoint(seen, session);
+                session.charge_nanos(Nanos(1_000));
+            }
+            user.join(session).expect("no panic");
+            bed.check_checkpoint(seen, session);
+            bed.close(session);
+        });
+        report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+    }
+}

@@ -15,7 +15,7 @@ use cache::{Cache, CacheConfig, Pin, RedoGate};
 use format::{BlockHeader, BlockKind};
 use ids::{BlockSize, Dba, FileNo, Rba, Scn};
 use latch::FrameOrder;
-use os::{FilesystemIo, Session, ThreadHandle, ThreadSpec};
+use os::{File, FilesystemIo, Session, ThreadHandle, ThreadSpec};
 use sim::fs::FileSystem;
 use sim::model::DiskParameters;
 use sim::{DiskSpec, Perturbation, Simulation, World};
@@ -150,6 +150,8 @@ pub(crate) struct Bed {
     pub(crate) cache: Arc<Cache>,
     pub(crate) toy: Toy,
     pub(crate) halt: Halt,
+    /// To look at the disk around the cache.
+    data: File,
     writers: Arc<Vec<ThreadHandle>>,
 }
 
@@ -169,12 +171,12 @@ impl Bed {
         let open = |path: &str| disk.open(Path::new(path), options, session).expect("it exists");
         let (data, doublewrite) = (open(DATA), open(DOUBLEWRITE));
         let halt = Halt::new(world.os());
-        let (gate, files) = (Arc::new(toy.clone()), vec![(FILE, data)]);
+        let (gate, files) = (Arc::new(toy.clone()), vec![(FILE, data.clone())]);
         let (os, halt_inside) = (world.os(), halt.clone());
         let cache =
             Cache::open(os, disk.clone(), files, doublewrite, config, gate, halt_inside, session);
         let cache = cache.expect("a sound configuration");
-        Bed { cache, toy: toy.clone(), halt, writers: Arc::default() }
+        Bed { cache, toy: toy.clone(), halt, data, writers: Arc::default() }
     }
 
     pub(crate) fn start_writers(mut self, session: &Session) -> Bed {
@@ -200,6 +202,27 @@ impl Bed {
         let target = self.toy.position(session);
         self.cache.checkpoint(target, session).expect("no halt");
         assert!(self.cache.checkpoint_position(session) >= target);
+    }
+
+    /// Asks how far the checkpoint is; if it has come further than `seen`, looks whether every
+    /// change below is written, indeed.
+    pub(crate) fn check_checkpoint(&self, seen: u64, session: &Session) -> u64 {
+        let position = number(self.cache.checkpoint_position(session));
+        assert!(position >= seen, "the checkpoint goes back");
+        if position == seen {
+            return seen;
+        }
+        let newest = self.toy.log().newest(position);
+        let length = self.data.length().expect("it is open") as usize;
+        let mut bytes = vec![0; length];
+        let waiting = session.waiting(WaitEvent::DirectPathRead);
+        self.data.read_at(0, &mut bytes, waiting).expect("no fault");
+        for (address, least) in newest {
+            let offset = address.block.byte_offset(SIZE) as usize;
+            let found = version(address, &bytes[offset..][..SIZE.bytes()]);
+            assert!(found >= least, "{address} is at {found}, checkpoint {position} needs {least}");
+        }
+        position
     }
 
     /// Starts a session.
