@@ -1,0 +1,197 @@
+//! The cache as a whole: its parts, how it is opened, and how it ends.
+//!
+//! Invariants
+//!   * frame `f` belongs to working set `f % sets` for ever, and set `s` to writer `s % writers`
+//!   * whoever sleeps here looks at the halt under the latch of its condition before it does, and
+//!     is woken when the halt is raised (rule stop/K3)
+//!
+//! Callers: the instance opens and stops it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ids::FileNo;
+use latch::{Condition, Latch, LatchKind, Shared32, Shared64, SharedFlag, Signal};
+use os::{Disk, File, IO_ALIGNMENT, IoBuf, IoPool, Os, Session};
+use stop::{Halt, RefusalKind, Stop};
+
+use crate::chains::Chains;
+use crate::files::Files;
+use crate::frame::Frame;
+use crate::working_set::WorkingSet;
+use crate::{CacheConfig, RedoGate};
+
+/// The buffer cache of one instance.
+pub struct Cache {
+    pub(crate) config: CacheConfig,
+    pub(crate) files: Files,
+    pub(crate) doublewrite: File,
+    pub(crate) disk: Disk,
+    pub(crate) gate: Arc<dyn RedoGate>,
+    pub(crate) halt: Halt,
+    pub(crate) frames: Box<[Frame]>,
+    pub(crate) chains: Chains,
+    pub(crate) sets: Box<[WorkingSet]>,
+    pub(crate) reads: Box<[ReadShard]>,
+    pub(crate) writers: Box<[Signal]>,
+    /// For sessions, by thread: the set in which a frame was found last. A hint.
+    pub(crate) last_used: Box<[Shared32]>,
+    /// Up to here writers are to write, as a packed redo address.
+    pub(crate) requested: Shared64,
+    /// How many times writers have finished something.
+    pub(crate) progress: Latch<u64>,
+    /// Sessions wait here for that.
+    pub(crate) progressed: Condition,
+    pub(crate) stopping: SharedFlag,
+}
+
+/// Sessions that wait for reads of others, for one in so many frames. The latch guards the end of
+/// the bit `READING` in the frames of this shard.
+pub(crate) struct ReadShard {
+    pub(crate) latch: Latch<()>,
+    pub(crate) ended: Condition,
+}
+
+/// Reads wait in so many places.
+const READ_SHARDS: u32 = 64;
+/// Sessions share so many hints.
+const HINTS: u32 = 64;
+
+impl Cache {
+    /// A cache over these files, with nothing in it. Its writers are the caller's to start: one
+    /// thread for each of `config.writers`, with [`run_writer`](Cache::run_writer) as its body.
+    ///
+    /// # Panics
+    /// When `config` is beyond the limits of [`CacheConfig`].
+    #[expect(clippy::too_many_arguments, reason = "everything that a cache stands on, once")]
+    pub fn open(
+        os: &Os,
+        disk: Disk,
+        files: Vec<(FileNo, File)>,
+        doublewrite: File,
+        config: CacheConfig,
+        gate: Arc<dyn RedoGate>,
+        halt: Halt,
+        session: &Session,
+    ) -> Result<Arc<Cache>, Stop> {
+        config.assert_sound();
+        check_doublewrite(&config, &doublewrite)?;
+        let (sets, frames) = (config.working_sets, config.frames);
+        let set = |number: u32| {
+            let slots = (frames - number).div_ceil(sets);
+            WorkingSet::new(os, number, sets, slots)
+        };
+        let shard = |_| ReadShard {
+            latch: Latch::new(os, LatchKind::Innermost, ()),
+            ended: Condition::new(os),
+        };
+        let cache = Arc::new(Cache {
+            files: Files::new(files, config.block_size),
+            frames: new_frames(os, &config)?,
+            chains: Chains::new(os, frames),
+            sets: (0..sets).map(set).collect(),
+            reads: (0..READ_SHARDS.min(frames)).map(shard).collect(),
+            writers: (0..config.writers).map(|_| Signal::new(os)).collect(),
+            last_used: (0..HINTS).map(|hint| Shared32::new(hint % sets)).collect(),
+            requested: Shared64::new(0),
+            progress: Latch::new(os, LatchKind::Innermost, 0),
+            progressed: Condition::new(os),
+            stopping: SharedFlag::new(false),
+            doublewrite,
+            disk,
+            gate,
+            halt,
+            config,
+        });
+        let weak = Arc::downgrade(&cache);
+        cache.halt.on_raise(session, move |session| {
+            if let Some(cache) = weak.upgrade() {
+                cache.wake_everybody(session);
+            }
+        });
+        Ok(cache)
+    }
+
+    /// How it was opened.
+    pub fn config(&self) -> &CacheConfig {
+        &self.config
+    }
+
+    /// Ends the writers after what they are doing now; what is dirty then stays so. A shutdown in
+    /// good order has made a [`checkpoint`](Cache::checkpoint) before. The threads are joined by
+    /// who started them.
+    pub fn stop(&self, session: &Session) {
+        self.stopping.raise(session);
+        self.post_writers(session);
+    }
+
+    /// Tells every writer that there is work.
+    pub(crate) fn post_writers(&self, session: &Session) {
+        for writer in &self.writers {
+            writer.post(session);
+        }
+    }
+
+    /// Tells the writer of this set that there is work.
+    pub(crate) fn post_writer_of(&self, set: u32, session: &Session) {
+        self.writers[(set % self.config.writers) as usize].post(session);
+    }
+
+    fn wake_everybody(&self, session: &Session) {
+        self.post_writers(session);
+        for set in &self.sets {
+            let _state = set.state.exclusive(session);
+            set.freed.notify_all(session);
+        }
+        let _progress = self.progress.exclusive(session);
+        self.progressed.notify_all(session);
+    }
+
+    /// The set of this frame, and the frame's slot in it.
+    pub(crate) fn home_of(&self, frame: u32) -> (u32, u32) {
+        (frame % self.config.working_sets, frame / self.config.working_sets)
+    }
+
+    /// Where sessions wait for a read into this frame.
+    pub(crate) fn read_shard(&self, frame: u32) -> &ReadShard {
+        &self.reads[frame as usize % self.reads.len()]
+    }
+}
+
+/// Equal buffers in one piece of memory, where blocks are long enough for that.
+pub(crate) fn new_buffers(count: u32, bytes: usize) -> Result<(Vec<IoBuf>, Option<IoPool>), Stop> {
+    if !bytes.is_multiple_of(IO_ALIGNMENT) {
+        return Ok(((0..count).map(|_| IoBuf::zeroed(bytes)).collect(), None));
+    }
+    let pool = IoPool::new(count, bytes)?;
+    let buffers = (0..count).map(|_| pool.take().expect("the pool has so many")).collect();
+    Ok((buffers, Some(pool)))
+}
+
+fn new_frames(os: &Os, config: &CacheConfig) -> Result<Box<[Frame]>, Stop> {
+    let (buffers, _) = new_buffers(config.frames, config.block_size.bytes())?;
+    Ok(buffers.into_iter().map(|buffer| Frame::new(os, buffer)).collect())
+}
+
+fn check_doublewrite(config: &CacheConfig, file: &File) -> Result<(), Stop> {
+    let (has, wants) = (file.length()?, config.doublewrite_bytes());
+    if !config.doublewrite || has >= wants {
+        return Ok(());
+    }
+    let (path, writers, batch) = (file.path().display(), config.writers_max, config.batch_blocks);
+    Err(Stop::refuse(
+        RefusalKind::Invalid,
+        format!(
+            "cannot use {path} for doublewrite: it has {has} bytes, and {writers} writers with \
+             batches of {batch} blocks of {} need {wants}; make it larger, or lower one of these",
+            config.block_size
+        ),
+    ))
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CacheConfig { frames, block_size, working_sets, .. } = self.config;
+        write!(f, "Cache({frames} frames of {block_size} in {working_sets} sets)")
+    }
+}

@@ -1,0 +1,75 @@
+//! How far the checkpoint has come, and bringing it on.
+//!
+//! Invariants
+//!   * a position that was told once is right for ever, and a later one isn't lower (CB11)
+//!
+//! Callers: CKPT, a log switch, a shutdown, recovery.
+
+use ids::Rba;
+use os::Session;
+use stop::Stop;
+use waits::{Nanos, Statistic, WaitEvent};
+
+use crate::Cache;
+
+/// The longest wait for a writer before the session looks again by itself.
+const WAIT_MAX: Nanos = Nanos::from_secs(1);
+
+impl Cache {
+    /// Every change with a redo address below this one is on disk, and durable there. Why: rule
+    /// CB11 in the README.
+    pub fn checkpoint_position(&self, session: &Session) -> Rba {
+        // CB11: before the queues, or a change could come between the two.
+        let ahead = self.gate.position(session);
+        let lows = self.sets.iter().filter_map(|set| set.state.shared(session).low());
+        lows.fold(ahead, Rba::min)
+    }
+
+    /// Asks the writers to write every block that became dirty below `target`. Doesn't wait.
+    pub fn request_checkpoint(&self, target: Rba, session: &Session) {
+        let packed = packed_above(target);
+        if self.requested.fetch_max(packed, session) < packed {
+            session.count(Statistic::DbwrCheckpoints, 1);
+            self.post_writers(session);
+        }
+    }
+
+    /// Asks for it, and waits until the checkpoint has come to `target`, which isn't above the
+    /// gate's position.
+    pub fn checkpoint(&self, target: Rba, session: &Session) -> Result<(), Stop> {
+        latch::assert_none_held("a checkpoint");
+        assert!(target <= self.gate.position(session), "a checkpoint ahead of the redo");
+        self.request_checkpoint(target, session);
+        loop {
+            let seen = *self.progress.shared(session);
+            if self.checkpoint_position(session) >= target {
+                return Ok(());
+            }
+            let progress = self.progress.exclusive(session);
+            if self.halt.is_raised(session) {
+                drop(progress);
+                return self.halt.check(session);
+            }
+            if *progress == seen {
+                let waiting = session.waiting(WaitEvent::RdbmsIpcReply);
+                let _ = self.progressed.wait(progress, waiting, Some(WAIT_MAX));
+            }
+        }
+    }
+
+    /// Up to here writers are to write.
+    pub(crate) fn requested(&self, session: &Session) -> Rba {
+        Rba::unpack_block(self.requested.load(session))
+    }
+
+    /// A writer has written something, or found it needn't be.
+    pub(crate) fn note_progress(&self, session: &Session) {
+        *self.progress.exclusive(session) += 1;
+        self.progressed.notify_all(session);
+    }
+}
+
+/// The lowest whole redo block that isn't below `target`, packed.
+fn packed_above(target: Rba) -> u64 {
+    target.pack_block() + u64::from(target.offset > 0)
+}

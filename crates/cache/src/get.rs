@@ -1,0 +1,225 @@
+//! Getting a block: from the cache, with another session's read, or from disk.
+//!
+//! ```text
+//!   pin ──▶ on the chain? ──yes──▶ being read? ──no──▶ Pin
+//!    ▲           │ no                  │ yes: wait (read by other session) ──▶ Pin, or its fault
+//!    │           ▼
+//!    │      claim a frame ──▶ enter it, Reading ──▶ read, check ──▶ Pin
+//!    └── somebody was faster ──┘                        └── fault: off the chain, Failed
+//! ```
+//!
+//! Invariants
+//!   * one session reads a block; nobody else touches the frame's bytes meanwhile (CB4)
+//!   * no latch is held across the read (CB2)
+//!   * no byte of a block is seen before `format::check` has accepted it (rule format/F2)
+//!
+//! Callers: sessions, through `Cache::pin` and `Cache::pin_new`.
+
+use format::BlockFault;
+use ids::Dba;
+use latch::{FrameBlock, FrameOrder};
+use os::{Cost, IoBuf, Session};
+use stop::{RefusalKind, Stop};
+use waits::{Statistic, WaitEvent};
+
+use crate::Cache;
+use crate::frame::{FAILED, READING};
+use crate::pin::Pin;
+
+/// What a block that isn't in the cache is to begin with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fill {
+    /// What is on disk.
+    Read,
+    /// Zeros.
+    Zeros,
+}
+
+impl Cache {
+    /// Pins this block, from disk if it isn't in the cache. A block that was never written comes as
+    /// zeros; one that is damaged is refused (`Corrupt`), and so is one that can't be read. No
+    /// latch may be held: this may wait, for a read or for a free buffer.
+    pub fn pin<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
+        self.get(address, Fill::Read, session)
+    }
+
+    /// Pins this block without reading it, for who is going to format it. Its bytes are zeros,
+    /// unless the cache has the block already.
+    pub fn pin_new<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
+        self.get(address, Fill::Zeros, session)
+    }
+
+    fn get<'a>(&'a self, address: Dba, fill: Fill, session: &'a Session) -> Result<Pin<'a>, Stop> {
+        latch::assert_none_held("a get of a block");
+        session.count(Statistic::CurrentGets, 1);
+        loop {
+            if let Some((pin, is_read)) = self.pin_resident(address, session) {
+                if is_read {
+                    return Ok(pin);
+                }
+                match self.await_read(&pin, address, session) {
+                    Ok(()) => return Ok(pin),
+                    // What can't be read can still be formatted.
+                    Err(stop) if fill == Fill::Read => return Err(stop),
+                    Err(_) => continue,
+                }
+            }
+            self.halt.check(session)?;
+            let frame = self.claim(address, session)?;
+            if let Some(pin) = self.enter(frame, address, session) {
+                return self.load(pin, address, fill, session);
+            }
+        }
+    }
+
+    /// Pins the block if it is in the cache; also says whether it has been read.
+    #[inline]
+    fn pin_resident<'a>(&'a self, address: Dba, session: &'a Session) -> Option<(Pin<'a>, bool)> {
+        let bucket = self.chains.shared(address, session);
+        let at = bucket.find(&self.frames, address, session)?;
+        let frame = &self.frames[at as usize];
+        let before = frame.pin(session);
+        drop(bucket);
+        frame.touch(session);
+        Some((Pin::counted(self, at, session), before & READING == 0))
+    }
+
+    /// Waits for the session that reads this block; its fault is ours too.
+    fn await_read(&self, pin: &Pin<'_>, address: Dba, session: &Session) -> Result<(), Stop> {
+        let (frame, shard) = (pin.frame(), self.read_shard(pin.frame_no()));
+        let named = name_of(address);
+        let waiting = session.waiting(WaitEvent::ReadByOtherSession);
+        let waiting = waiting.p(named.file, named.block, named.class);
+        let mut guard = shard.latch.exclusive(session);
+        while frame.pins.load(session) & READING != 0 {
+            guard = shard.ended.wait(guard, waiting, None).0;
+        }
+        drop(guard);
+        if frame.pins.load(session) & FAILED == 0 {
+            return Ok(());
+        }
+        let content = frame.latch.shared(named, session);
+        Err(content.fault.clone().expect("a failed read has left its fault"))
+    }
+
+    /// Makes a claimed frame this block's, pinned and being read. `None` if another session has
+    /// been faster: the frame is free again.
+    fn enter<'a>(&'a self, at: u32, address: Dba, session: &'a Session) -> Option<Pin<'a>> {
+        let mut bucket = self.chains.exclusive(address, session);
+        if bucket.find(&self.frames, address, session).is_some() {
+            drop(bucket);
+            self.give_back(at, session);
+            return None;
+        }
+        let frame = &self.frames[at as usize];
+        let before = frame.pins.swap(READING | 1, session);
+        assert_eq!(before, 0, "a claimed frame has a pin");
+        frame.untouch(session);
+        bucket.enter(&self.frames, at, address, session);
+        Some(Pin::counted(self, at, session))
+    }
+
+    /// Fills the frame that this session has entered.
+    fn load<'a>(
+        &'a self,
+        pin: Pin<'a>,
+        address: Dba,
+        fill: Fill,
+        session: &'a Session,
+    ) -> Result<Pin<'a>, Stop> {
+        let buffer = pin.frame().latch.exclusive(name_of(address), session).buffer.take();
+        let mut loading = Loading { cache: self, frame: pin.frame_no(), address, buffer, session };
+        let bytes = loading.buffer.as_mut().expect("a free frame has its buffer");
+        let loaded = match fill {
+            Fill::Read => self.read(address, bytes, session),
+            Fill::Zeros => {
+                bytes.fill(0);
+                Ok(())
+            }
+        };
+        match &loaded {
+            Ok(()) => loading.succeed(),
+            Err(stop) => loading.fail(stop.clone()),
+        }
+        loaded.map(|()| pin)
+    }
+
+    /// Reads a block and checks it.
+    fn read(&self, address: Dba, bytes: &mut IoBuf, session: &Session) -> Result<(), Stop> {
+        latch::assert_none_held("a read of a block");
+        let (file, offset) = self.files.locate(address)?;
+        let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
+        let waiting = waiting.p(address.file.get().into(), address.block.get().into(), 1);
+        file.read_at(offset, bytes, waiting)?;
+        session.count(Statistic::PhysicalReads, 1);
+        session.charge(Cost::ChecksumKib, kib(bytes.len()));
+        match format::check(bytes, address) {
+            Ok(_) | Err(BlockFault::NeverWritten { .. }) => Ok(()),
+            Err(fault) => Err(Stop::refuse(RefusalKind::Corrupt, fault.to_string())),
+        }
+    }
+}
+
+/// A read under way. However it ends, also by a panic, who waits for it learns.
+struct Loading<'a> {
+    cache: &'a Cache,
+    /// Pinned by who reads.
+    frame: u32,
+    address: Dba,
+    /// `None`: it has ended.
+    buffer: Option<IoBuf>,
+    session: &'a Session,
+}
+
+impl Loading<'_> {
+    fn succeed(&mut self) {
+        let frame = &self.cache.frames[self.frame as usize];
+        frame.latch.exclusive(name_of(self.address), self.session).buffer = self.buffer.take();
+        let (set, slot) = self.cache.home_of(self.frame);
+        self.cache.sets[set as usize].state.exclusive(self.session).put_hot(slot);
+        self.end_reading();
+    }
+
+    /// Off the chain first, so that nobody else comes to wait for a read that has failed.
+    fn fail(&mut self, stop: Stop) {
+        let (cache, session) = (self.cache, self.session);
+        let frame = &cache.frames[self.frame as usize];
+        let mut bucket = cache.chains.exclusive(self.address, session);
+        bucket.remove(&cache.frames, self.frame, session);
+        drop(bucket);
+        let mut content = frame.latch.exclusive(name_of(self.address), session);
+        content.buffer = self.buffer.take();
+        content.fault = Some(stop);
+        drop(content);
+        frame.pins.fetch_or(FAILED, session);
+        self.end_reading();
+    }
+
+    fn end_reading(&self) {
+        let shard = self.cache.read_shard(self.frame);
+        let _guard = shard.latch.exclusive(self.session);
+        self.cache.frames[self.frame as usize].pins.fetch_and(!READING, self.session);
+        shard.ended.notify_all(self.session);
+    }
+}
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        if self.buffer.is_some() {
+            let message = format!("the session that was reading {} has ended", self.address);
+            self.fail(Stop::refuse(RefusalKind::Io, message));
+        }
+    }
+}
+
+/// How waits for a frame are named before anybody has said what sort of block is in it. Its latch is
+/// asked for with no other held, so the order doesn't matter.
+pub(crate) fn name_of(address: Dba) -> FrameBlock {
+    let (file, block) = (address.file.get().into(), address.block.get().into());
+    FrameBlock { order: FrameOrder::Branch, file, block, class: 0 }
+}
+
+/// For costs.
+pub(crate) fn kib(bytes: usize) -> u64 {
+    bytes.div_ceil(1 << 10) as u64
+}

@@ -1,0 +1,137 @@
+//! A doubly linked list over slots of one working set, by index: no allocation, and every slot can
+//! leave from where it stands.
+//!
+//! ```text
+//!   first ◀──▶ slot ◀──▶ slot ◀──▶ last        NONE at both ends
+//! ```
+//!
+//! Invariants
+//!   * a slot's links belong to one list at a time; who keeps the links knows which
+//!   * the length is the number of slots that can be walked in either direction
+//!
+//! Caller: `set_state`, for the free, replacement and write lists (one set of links, a slot is in
+//! one of them at most) and for the checkpoint queue (another set of links).
+
+/// No slot.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A slot's neighbours in whichever list it is in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    before: u32,
+    after: u32,
+}
+
+impl Link {
+    /// Of a slot that is in no list.
+    pub(crate) const FREE: Link = Link { before: NONE, after: NONE };
+}
+
+/// One list. Its links are handed to every call.
+#[derive(Debug)]
+pub(crate) struct List {
+    first: u32,
+    last: u32,
+    length: u32,
+}
+
+impl List {
+    pub(crate) const EMPTY: List = List { first: NONE, last: NONE, length: 0 };
+
+    pub(crate) fn length(&self) -> u32 {
+        self.length
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    pub(crate) fn first(&self) -> Option<u32> {
+        some(self.first)
+    }
+
+    /// The slot behind this one.
+    pub(crate) fn after(links: &[Link], slot: u32) -> Option<u32> {
+        some(links[slot as usize].after)
+    }
+
+    pub(crate) fn push_first(&mut self, links: &mut [Link], slot: u32) {
+        links[slot as usize] = Link { before: NONE, after: self.first };
+        match some(self.first) {
+            Some(first) => links[first as usize].before = slot,
+            None => self.last = slot,
+        }
+        self.first = slot;
+        self.length += 1;
+    }
+
+    pub(crate) fn push_last(&mut self, links: &mut [Link], slot: u32) {
+        links[slot as usize] = Link { before: self.last, after: NONE };
+        match some(self.last) {
+            Some(last) => links[last as usize].after = slot,
+            None => self.first = slot,
+        }
+        self.last = slot;
+        self.length += 1;
+    }
+
+    /// The slot is in this list.
+    pub(crate) fn remove(&mut self, links: &mut [Link], slot: u32) {
+        let Link { before, after } = links[slot as usize];
+        match some(before) {
+            Some(before) => links[before as usize].after = after,
+            None => {
+                assert_eq!(self.first, slot, "a slot leaves a list that it isn't in");
+                self.first = after;
+            }
+        }
+        match some(after) {
+            Some(after) => links[after as usize].before = before,
+            None => self.last = before,
+        }
+        links[slot as usize] = Link::FREE;
+        self.length -= 1;
+    }
+}
+
+fn some(slot: u32) -> Option<u32> {
+    (slot != NONE).then_some(slot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(list: &List, links: &[Link]) -> Vec<u32> {
+        std::iter::successors(list.first(), |slot| List::after(links, *slot)).collect()
+    }
+
+    /// Whatever comes, goes and moves, the list holds the same as a plain vector would.
+    #[test]
+    fn a_list_holds_what_a_vector_would() {
+        let mut links = [Link::FREE; 8];
+        let (mut list, mut plain) = (List::EMPTY, Vec::new());
+        let mut dice = 7_u64;
+        for _ in 0..2_000 {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let (slot, at_end) = ((dice >> 33) as u32 % 8, dice >> 40 & 1 == 1);
+            match plain.iter().position(|have| *have == slot) {
+                Some(at) => {
+                    plain.remove(at);
+                    list.remove(&mut links, slot);
+                }
+                None if at_end => {
+                    plain.push(slot);
+                    list.push_last(&mut links, slot);
+                }
+                None => {
+                    plain.insert(0, slot);
+                    list.push_first(&mut links, slot);
+                }
+            }
+            assert_eq!(slots(&list, &links), plain);
+            assert_eq!(list.length() as usize, plain.len());
+            assert_eq!(list.is_empty(), plain.is_empty());
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A claim on a block, and the block's bytes under its frame's latch.
+//!
+//! ```text
+//!   Pin ──shared──▶ SharedBlock      reads
+//!    └──exclusive──▶ ExclusiveBlock  reads; will_change ──▶ bytes_for_apply
+//! ```
+//!
+//! Invariants
+//!   * a pinned block stays in its frame; its bytes are touched under the frame's latch only (CB1)
+//!   * bytes change only after `will_change` under the same hold of the latch (CB7, CB8)
+//!
+//! Callers: everybody who uses blocks; bytes are changed by crate `change` alone (rule J4).
+
+use std::fmt;
+use std::ops::Deref;
+
+use ids::Dba;
+use latch::{ExclusiveGuard, FrameBlock, FrameOrder, SharedGuard};
+use os::Session;
+
+use crate::Cache;
+use crate::frame::{Content, DIRTY, FAILED, Frame, PINS};
+
+/// A claim on a block: it stays in the cache. Belongs to the session that made it.
+#[must_use = "a block without a pin may go at any time"]
+pub struct Pin<'a> {
+    cache: &'a Cache,
+    frame: u32,
+    session: &'a Session,
+}
+
+impl<'a> Pin<'a> {
+    /// Of a frame whose pin was counted.
+    pub(crate) fn counted(cache: &'a Cache, frame: u32, session: &'a Session) -> Pin<'a> {
+        Pin { cache, frame, session }
+    }
+
+    pub(crate) fn frame_no(&self) -> u32 {
+        self.frame
+    }
+
+    pub(crate) fn frame(&self) -> &'a Frame {
+        &self.cache.frames[self.frame as usize]
+    }
+
+    /// Which block it is.
+    pub fn address(&self) -> Dba {
+        self.frame().address(self.session)
+    }
+
+    /// Gets the block's latch together with other readers. `order` is the block's place among
+    /// frames that the session latches at once; `class` is p3 of `buffer busy waits`.
+    pub fn shared<'p>(
+        &'p self,
+        order: FrameOrder,
+        class: u64,
+        session: &'p Session,
+    ) -> SharedBlock<'p> {
+        let content = self.frame().latch.shared(self.named(order, class), session);
+        SharedBlock { content }
+    }
+
+    /// Gets the block's latch alone.
+    pub fn exclusive<'p>(
+        &'p self,
+        order: FrameOrder,
+        class: u64,
+        session: &'p Session,
+    ) -> ExclusiveBlock<'p> {
+        let content = self.frame().latch.exclusive(self.named(order, class), session);
+        ExclusiveBlock { pin: self, content, session }
+    }
+
+    /// As `shared`, but gives up rather than waits, and in any order.
+    pub fn try_shared<'p>(
+        &'p self,
+        order: FrameOrder,
+        session: &'p Session,
+    ) -> Option<SharedBlock<'p>> {
+        let content = self.frame().latch.try_shared(order, session)?;
+        Some(SharedBlock { content })
+    }
+
+    /// As `exclusive`, but gives up rather than waits, and in any order.
+    pub fn try_exclusive<'p>(
+        &'p self,
+        order: FrameOrder,
+        session: &'p Session,
+    ) -> Option<ExclusiveBlock<'p>> {
+        let content = self.frame().latch.try_exclusive(order, session)?;
+        Some(ExclusiveBlock { pin: self, content, session })
+    }
+
+    fn named(&self, order: FrameOrder, class: u64) -> FrameBlock {
+        let Dba { file, block } = self.address();
+        FrameBlock { order, file: file.get().into(), block: block.get().into(), class }
+    }
+}
+
+/// One more claim on the same block.
+impl Clone for Pin<'_> {
+    fn clone(&self) -> Self {
+        let before = self.frame().pin(self.session);
+        assert!(before & PINS > 0, "a pin is counted");
+        Pin { cache: self.cache, frame: self.frame, session: self.session }
+    }
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        let before = self.frame().pins.fetch_sub(1, self.session);
+        if before & PINS != 1 {
+            return;
+        }
+        if before & FAILED != 0 {
+            self.cache.recycle_failed(self.frame, self.session);
+        } else {
+            self.cache.unpinned(self.frame, self.session);
+        }
+    }
+}
+
+impl fmt::Debug for Pin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pin({} in frame {})", self.address(), self.frame)
+    }
+}
+
+/// A block's bytes, to be read. Lets go of the latch when dropped.
+#[must_use = "a guard that is dropped at once guards nothing"]
+pub struct SharedBlock<'p> {
+    content: SharedGuard<'p, Content>,
+}
+
+/// A block's bytes, alone. Lets go of the latch when dropped.
+#[must_use = "a guard that is dropped at once guards nothing"]
+pub struct ExclusiveBlock<'p> {
+    pin: &'p Pin<'p>,
+    content: ExclusiveGuard<'p, Content>,
+    session: &'p Session,
+}
+
+impl SharedBlock<'_> {
+    /// Whether it was never written, nor formatted since: all its bytes are zero.
+    pub fn is_unwritten(&self) -> bool {
+        is_unwritten(self)
+    }
+}
+
+impl ExclusiveBlock<'_> {
+    /// Whether it was never written, nor formatted since: all its bytes are zero.
+    pub fn is_unwritten(&self) -> bool {
+        is_unwritten(self)
+    }
+
+    /// Which block it is.
+    pub fn address(&self) -> Dba {
+        self.pin.address()
+    }
+
+    /// Says that the block is going to be changed. Called before the redo address of the change is
+    /// assigned, and with no redo latch held; once is enough for all changes under this guard
+    /// (CB7). A change may then fail to come: the block is written once for nothing.
+    pub fn will_change(&mut self) {
+        let (cache, session) = (self.pin.cache, self.session);
+        let frame = self.pin.frame();
+        if frame.flags.load(session) & DIRTY != 0 {
+            return;
+        }
+        let (set, slot) = cache.home_of(self.pin.frame_no());
+        let mut state = cache.sets[set as usize].state.exclusive(session);
+        let low = cache.gate.position(session);
+        state.enter_queue(slot, frame, low, session);
+    }
+
+    /// The block's bytes, to be changed: for crate `change` only, whose `apply` is the only
+    /// function that changes blocks (CB8).
+    ///
+    /// # Panics
+    /// Without `will_change` before.
+    pub fn bytes_for_apply(&mut self) -> &mut [u8] {
+        let flags = self.pin.frame().flags.load(self.session);
+        assert!(flags & DIRTY != 0, "a block is changed that nobody said would change (CB7)");
+        self.content.bytes_mut()
+    }
+}
+
+impl Deref for SharedBlock<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.content.bytes()
+    }
+}
+
+impl Deref for ExclusiveBlock<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.content.bytes()
+    }
+}
+
+/// Whether these bytes are no block. In a block one of the first five isn't zero, so the search is
+/// short.
+pub(crate) fn is_unwritten(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}

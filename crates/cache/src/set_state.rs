@@ -1,0 +1,323 @@
+//! What a working set's latch guards: its lists, its checkpoint queue, and what is being written.
+//!
+//! ```text
+//!    free ──claim──▶ (in use by one session) ──loaded──▶ ┌ cold    replacement    hot ┐
+//!     ▲                       ▲                          └──┬──────────────────────▲──┘
+//!     └── failed reads        └──── claimed: clean, cold ───┤                      │ warm
+//!                                                           ▼ dirty, cold          │
+//!                                                         write ──written──▶ cold end
+//!
+//!    checkpoint queue: every dirty frame, wherever else it is, in the order of its first
+//!    change's redo address
+//! ```
+//!
+//! Invariants
+//!   * a slot is in one of the three lists or in none; `place` says which
+//!   * a slot is in the checkpoint queue exactly while its frame is dirty
+//!   * the queue is sorted by `low` (CB10)
+//!   * `in_flight_low` is below or equal to the low of every frame of this set that is being written
+//!
+//! Slots number the frames of a set from 0: frame = slot * sets + set.
+//!
+//! Callers: `victim` (search, put), `pin` (enter the queue), `writer` (refill, candidates, take,
+//! finish), `checkpoint` (low).
+
+use ids::Rba;
+use os::Session;
+use waits::Statistic;
+
+use crate::frame::{DIRTY, Frame, WRITING};
+use crate::list::{Link, List};
+
+/// A search passes so large a share of its set's frames that are dirty, then gives up: one in ...
+const SCAN_SHARE: u32 = 4;
+/// But at least so many.
+const SCAN_MIN: u32 = 32;
+/// A writer keeps clean so large a share of its set's frames at the cold end: one in ...
+const RESERVE_SHARE: u32 = 8;
+/// Passes over the list in one search: a first that finds only warm frames leaves them cooler.
+const PASSES_MAX: u32 = 2;
+
+/// In which list a slot is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// In none: some session has claimed it or reads into it.
+    Nowhere,
+    Free,
+    Replacement,
+    Write,
+}
+
+/// The guarded part of a working set.
+pub(crate) struct SetState {
+    number: u32,
+    sets: u32,
+    places: Vec<Place>,
+    links: Vec<Link>,
+    free: List,
+    /// First is coldest.
+    replacement: List,
+    /// Dirty and cold: written next, to become free.
+    write: List,
+    queue_links: Vec<Link>,
+    queue: List,
+    /// For slots in the queue: the redo position when the frame became dirty.
+    lows: Vec<Rba>,
+    in_flight: u32,
+    in_flight_low: Option<Rba>,
+    /// Frames given out since a writer was asked for more.
+    claims: u32,
+    refill_wanted: bool,
+    /// The writer is to be posted by whoever has the latch.
+    post: bool,
+}
+
+impl SetState {
+    /// Of set `number` among `sets`, with so many frames, all free.
+    pub(crate) fn new(number: u32, sets: u32, slots: u32) -> SetState {
+        let mut state = SetState {
+            number,
+            sets,
+            places: vec![Place::Nowhere; slots as usize],
+            links: vec![Link::FREE; slots as usize],
+            free: List::EMPTY,
+            replacement: List::EMPTY,
+            write: List::EMPTY,
+            queue_links: vec![Link::FREE; slots as usize],
+            queue: List::EMPTY,
+            lows: vec![Rba::block(0, 0); slots as usize],
+            in_flight: 0,
+            in_flight_low: None,
+            claims: 0,
+            refill_wanted: false,
+            post: false,
+        };
+        for slot in (0..slots).rev() {
+            state.put_free(slot);
+        }
+        state
+    }
+
+    pub(crate) fn frame_of(&self, slot: u32) -> u32 {
+        slot * self.sets + self.number
+    }
+
+    // Sessions
+
+    /// Takes a frame out of the lists that could be given away: free, or the coldest that is
+    /// clean, unpinned and not warm. Passing them, warm frames are moved to the hot end and dirty
+    /// ones to the write list. `None` when it has found none within its limit.
+    pub(crate) fn search(&mut self, frames: &[Frame], session: &Session) -> Option<u32> {
+        let slot = match self.free.first() {
+            Some(slot) => Some(slot),
+            None => (0..PASSES_MAX).find_map(|_| self.pass(frames, session)),
+        };
+        let Some(slot) = slot else {
+            self.want_refill();
+            return None;
+        };
+        self.take_out(slot);
+        self.claims += 1;
+        if self.claims >= self.reserve().div_ceil(2) && self.free.is_empty() {
+            self.want_refill();
+        }
+        Some(slot)
+    }
+
+    /// One pass from the cold end.
+    fn pass(&mut self, frames: &[Frame], session: &Session) -> Option<u32> {
+        let dirty_max = (self.slots() / SCAN_SHARE).max(SCAN_MIN);
+        let (mut dirty, mut passed) = (0, 0);
+        let mut found = None;
+        let mut at = self.replacement.first();
+        for _ in 0..self.replacement.length() {
+            let Some(slot) = at.filter(|_| dirty < dirty_max) else { break };
+            at = List::after(&self.links, slot);
+            let frame = &frames[self.frame_of(slot) as usize];
+            if !frame.is_pinned(session) && !self.age(slot, frame, session) {
+                let flags = frame.flags.load(session);
+                if flags == 0 {
+                    found = Some(slot);
+                    break;
+                }
+                dirty += 1;
+                if flags & DIRTY != 0 {
+                    self.put_write(slot);
+                }
+            }
+            passed += 1;
+        }
+        session.count(Statistic::FreeBufferInspected, passed);
+        session.count(Statistic::DirtyBuffersInspected, u64::from(dirty));
+        found
+    }
+
+    /// Moves a warm frame to the hot end, cooler; false if it isn't warm.
+    fn age(&mut self, slot: u32, frame: &Frame, session: &Session) -> bool {
+        let warm = frame.cool(session);
+        if warm {
+            self.put_hot(slot);
+        }
+        warm
+    }
+
+    fn want_refill(&mut self) {
+        self.post |= !self.refill_wanted;
+        self.refill_wanted = true;
+        self.claims = 0;
+    }
+
+    /// Whether the writer is to be posted; asked once.
+    pub(crate) fn take_post(&mut self) -> bool {
+        std::mem::take(&mut self.post)
+    }
+
+    /// Whether nothing is being written, or will be, to make frames of this set free.
+    pub(crate) fn writer_has_nothing(&self) -> bool {
+        self.write.is_empty() && self.in_flight == 0
+    }
+
+    /// A frame in which no block lives.
+    pub(crate) fn put_free(&mut self, slot: u32) {
+        self.take_out(slot);
+        self.places[slot as usize] = Place::Free;
+        self.free.push_first(&mut self.links, slot);
+    }
+
+    /// A frame to be kept long.
+    pub(crate) fn put_hot(&mut self, slot: u32) {
+        self.take_out(slot);
+        self.places[slot as usize] = Place::Replacement;
+        self.replacement.push_last(&mut self.links, slot);
+    }
+
+    /// A frame to be given away next.
+    fn put_cold(&mut self, slot: u32) {
+        self.take_out(slot);
+        self.places[slot as usize] = Place::Replacement;
+        self.replacement.push_first(&mut self.links, slot);
+    }
+
+    fn put_write(&mut self, slot: u32) {
+        self.take_out(slot);
+        self.places[slot as usize] = Place::Write;
+        self.write.push_last(&mut self.links, slot);
+    }
+
+    fn take_out(&mut self, slot: u32) {
+        let list = match std::mem::replace(&mut self.places[slot as usize], Place::Nowhere) {
+            Place::Nowhere => return,
+            Place::Free => &mut self.free,
+            Place::Replacement => &mut self.replacement,
+            Place::Write => &mut self.write,
+        };
+        list.remove(&mut self.links, slot);
+    }
+
+    fn slots(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    fn reserve(&self) -> u32 {
+        (self.slots() / RESERVE_SHARE).max(1)
+    }
+
+    // The checkpoint queue
+
+    /// The frame becomes dirty; `low` is the redo position, read under this latch.
+    pub(crate) fn enter_queue(&mut self, slot: u32, frame: &Frame, low: Rba, session: &Session) {
+        self.lows[slot as usize] = low;
+        self.queue.push_last(&mut self.queue_links, slot);
+        let before = frame.flags.fetch_or(DIRTY, session);
+        assert!(before & DIRTY == 0, "a frame enters the checkpoint queue twice");
+    }
+
+    /// Every change of a block of this set below this redo address is on disk; `None`: all are.
+    pub(crate) fn low(&self) -> Option<Rba> {
+        [self.queue_low(), self.in_flight_low].into_iter().flatten().min()
+    }
+
+    /// The lowest address at which a frame of the queue became dirty.
+    pub(crate) fn queue_low(&self) -> Option<Rba> {
+        self.queue.first().map(|slot| self.lows[slot as usize])
+    }
+
+    // The writer
+
+    /// If frames are wanted: brings the reserve of clean frames at the cold end in order, by moving
+    /// what is dirty there to the write list.
+    pub(crate) fn refill(&mut self, frames: &[Frame], session: &Session) {
+        if !std::mem::take(&mut self.refill_wanted) {
+            return;
+        }
+        let mut at = self.replacement.first();
+        for _ in 0..self.reserve().min(self.replacement.length()) {
+            let Some(slot) = at else { break };
+            at = List::after(&self.links, slot);
+            let frame = &frames[self.frame_of(slot) as usize];
+            if frame.is_pinned(session) || self.age(slot, frame, session) {
+                continue;
+            }
+            if frame.flags.load(session) & DIRTY != 0 {
+                self.put_write(slot);
+            }
+        }
+    }
+
+    /// Up to `most` frames to be written to become free.
+    pub(crate) fn write_candidates(&self, most: usize, candidates: &mut Vec<u32>) {
+        let all = std::iter::successors(self.write.first(), |at| List::after(&self.links, *at));
+        candidates.extend(all.take(most));
+    }
+
+    /// Up to `most` frames that became dirty below `target`, oldest first.
+    pub(crate) fn queue_candidates(&self, target: Rba, most: usize, candidates: &mut Vec<u32>) {
+        let next = |at: &u32| List::after(&self.queue_links, *at);
+        let all = std::iter::successors(self.queue.first(), next);
+        let old = all.take_while(|slot| self.lows[*slot as usize] < target);
+        candidates.extend(old.take(most));
+    }
+
+    /// A copy of the frame is going to be written; with the frame's latch held.
+    pub(crate) fn begin_write(&mut self, slot: u32, frame: &Frame, session: &Session) {
+        let low = self.leave_queue(slot, frame, session);
+        let before = frame.flags.fetch_or(WRITING, session);
+        assert!(before & WRITING == 0, "a frame is written twice at once");
+        self.in_flight += 1;
+        self.in_flight_low = Some(self.in_flight_low.map_or(low, |lowest| lowest.min(low)));
+    }
+
+    /// The copy is on disk.
+    pub(crate) fn end_write(&mut self, slot: u32, frame: &Frame, session: &Session) {
+        let before = frame.flags.fetch_and(!WRITING, session);
+        assert!(before & WRITING != 0, "a frame was written that wasn't being written");
+        self.in_flight -= 1;
+        if self.in_flight == 0 {
+            self.in_flight_low = None;
+        }
+        self.after_write(slot, before & DIRTY != 0);
+    }
+
+    /// There is nothing to be written, for the block has never been formatted.
+    pub(crate) fn clean_unwritten(&mut self, slot: u32, frame: &Frame, session: &Session) {
+        let _ = self.leave_queue(slot, frame, session);
+        self.after_write(slot, false);
+    }
+
+    fn leave_queue(&mut self, slot: u32, frame: &Frame, session: &Session) -> Rba {
+        let before = frame.flags.fetch_and(!DIRTY, session);
+        assert!(before & DIRTY != 0, "a clean frame leaves the checkpoint queue");
+        self.queue.remove(&mut self.queue_links, slot);
+        self.lows[slot as usize]
+    }
+
+    /// What was written to become free is the next to be given away, unless it was changed again:
+    /// then it is in use after all.
+    fn after_write(&mut self, slot: u32, dirty_again: bool) {
+        match self.places[slot as usize] {
+            Place::Write if dirty_again => self.put_hot(slot),
+            Place::Write => self.put_cold(slot),
+            Place::Nowhere | Place::Free | Place::Replacement => {}
+        }
+    }
+}

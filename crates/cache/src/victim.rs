@@ -1,0 +1,174 @@
+//! Finding a frame for a block that isn't in the cache, and waiting for one.
+//!
+//! ```text
+//!   look into every set whose latch is free, from the one used last ──▶ then into the others
+//!         │ found: off the lists                                        │ none in any
+//!         ▼                                                             ▼
+//!   no pin, clean? (bucket's latch) ──yes──▶ off the chain, ours    post the writer, wait
+//!         └── no: back to the hot end, look again                   (free buffer waits)
+//! ```
+//!
+//! Invariants
+//!   * a frame that a search took off the lists belongs to that session until it puts it back
+//!   * a frame is taken off its chain only unpinned, clean and with no write under way (CB5)
+//!
+//! Callers: `get`; `pin`, when the last pin of a frame goes.
+
+use ids::Dba;
+use latch::ExclusiveGuard;
+use os::Session;
+use stop::Stop;
+use waits::{Nanos, Statistic, WaitEvent};
+
+use crate::Cache;
+use crate::frame::{FAILED, NO_ADDRESS};
+use crate::get::name_of;
+use crate::set_state::SetState;
+
+/// The longest wait for a free buffer before the session looks again by itself.
+const WAIT_MAX: Nanos = Nanos::from_secs(1);
+/// The address of no block.
+const NOWHERE: Dba = Dba::new(0, 0);
+
+impl Cache {
+    /// A frame in which no block lives, for a block that is needed; on no list.
+    pub(crate) fn claim(&self, wanted: Dba, session: &Session) -> Result<u32, Stop> {
+        session.count(Statistic::FreeBufferRequested, 1);
+        let hint = &self.last_used[session.thread().0 as usize % self.last_used.len()];
+        loop {
+            let first = hint.load(session);
+            let found = match self.search_all(first, session) {
+                Some(found) => found,
+                None => match self.await_free(first, wanted, session)? {
+                    Some(found) => found,
+                    None => continue,
+                },
+            };
+            let (set, slot) = self.home_of(found);
+            if set != first {
+                hint.store(set, session);
+            }
+            if self.unhash(found, session) {
+                return Ok(found);
+            }
+            let set = &self.sets[set as usize];
+            set.state.exclusive(session).put_hot(slot);
+            set.freed.notify_one(session);
+        }
+    }
+
+    /// Looks into every set: at first into those whose latch can be had at once, so that sessions
+    /// spread over the sets rather than queue for one.
+    fn search_all(&self, first: u32, session: &Session) -> Option<u32> {
+        let count = self.config.working_sets;
+        let mut busy = [false; crate::CacheConfig::WORKING_SETS_MAX as usize];
+        for set in (first..count).chain(0..first) {
+            match self.sets[set as usize].state.try_exclusive(session) {
+                Some(state) => match self.search_set(set, state, session) {
+                    Some(frame) => return Some(frame),
+                    None => continue,
+                },
+                None => busy[set as usize] = true,
+            }
+        }
+        (first..count).chain(0..first).filter(|set| busy[*set as usize]).find_map(|set| {
+            let state = self.sets[set as usize].state.exclusive(session);
+            self.search_set(set, state, session)
+        })
+    }
+
+    fn search_set(
+        &self,
+        set: u32,
+        mut state: ExclusiveGuard<'_, SetState>,
+        session: &Session,
+    ) -> Option<u32> {
+        let slot = state.search(&self.frames, session);
+        let post = state.take_post();
+        drop(state);
+        if post {
+            session.count(Statistic::DbwrMakeFreeRequests, 1);
+            self.post_writer_of(set, session);
+        }
+        slot.map(|slot| slot * self.config.working_sets + set)
+    }
+
+    /// Looks once more into one set, and if there is nothing, waits until there may be.
+    fn await_free(&self, set: u32, wanted: Dba, session: &Session) -> Result<Option<u32>, Stop> {
+        let home = &self.sets[set as usize];
+        session.count(Statistic::DbwrMakeFreeRequests, 1);
+        // Before the look: a pin that goes after it sees that somebody waits.
+        home.unpin_wanted.fetch_add(1, session);
+        let mut state = home.state.exclusive(session);
+        let slot = state.search(&self.frames, session);
+        let _ = state.take_post();
+        if let Some(slot) = slot {
+            drop(state);
+            home.unpin_wanted.fetch_sub(1, session);
+            return Ok(Some(slot * self.config.working_sets + set));
+        }
+        self.post_writers(session);
+        let unpin_helps = state.writer_has_nothing();
+        if !unpin_helps {
+            home.unpin_wanted.fetch_sub(1, session);
+        }
+        let result = if self.halt.is_raised(session) {
+            drop(state);
+            self.halt.check(session)
+        } else {
+            let waiting = session.waiting(WaitEvent::FreeBufferWaits);
+            let waiting =
+                waiting.p(wanted.file.get().into(), wanted.block.get().into(), u64::from(set));
+            let (state, _) = home.freed.wait(state, waiting, Some(WAIT_MAX));
+            drop(state);
+            Ok(())
+        };
+        if unpin_helps {
+            home.unpin_wanted.fetch_sub(1, session);
+        }
+        result.map(|()| None)
+    }
+
+    /// Takes a claimed frame off its chain, unless somebody has come to use it meanwhile.
+    fn unhash(&self, at: u32, session: &Session) -> bool {
+        let frame = &self.frames[at as usize];
+        let Some(address) = Dba::unpack(frame.address.load(session)) else {
+            return true;
+        };
+        let mut bucket = self.chains.exclusive(address, session);
+        if frame.is_pinned(session) || frame.flags.load(session) != 0 {
+            return false;
+        }
+        bucket.remove(&self.frames, at, session);
+        true
+    }
+
+    /// A claimed frame that isn't needed after all, or whose block couldn't be read.
+    pub(crate) fn give_back(&self, at: u32, session: &Session) {
+        assert_eq!(self.frames[at as usize].address.load(session), NO_ADDRESS);
+        let (set, slot) = self.home_of(at);
+        let set = &self.sets[set as usize];
+        set.state.exclusive(session).put_free(slot);
+        set.freed.notify_one(session);
+    }
+
+    /// The last pin of this frame has gone.
+    #[inline]
+    pub(crate) fn unpinned(&self, at: u32, session: &Session) {
+        let set = &self.sets[(at % self.config.working_sets) as usize];
+        if set.unpin_wanted.load(session) > 0 {
+            // With the latch, so that who waits has either seen the pin gone or sleeps already.
+            let _state = set.state.exclusive(session);
+            set.freed.notify_one(session);
+        }
+    }
+
+    /// The last session that knew of a failed read has let go.
+    pub(crate) fn recycle_failed(&self, at: u32, session: &Session) {
+        let frame = &self.frames[at as usize];
+        frame.latch.exclusive(name_of(NOWHERE), session).fault = None;
+        let before = frame.pins.fetch_and(!FAILED, session);
+        assert_eq!(before, FAILED, "a failed frame is recycled that has pins");
+        self.give_back(at, session);
+    }
+}

@@ -1,0 +1,218 @@
+//! A database writer, DBWR: the body of `fb_dbw<n>`.
+//!
+//! ```text
+//!   post, or 3 s ──▶ gather: write lists (make free), then queue heads (checkpoint)
+//!                      │ for each: try its latch, clean it, copy it
+//!                      ▼
+//!                    write the batch (batch.rs) ──▶ end: frames can be victims, wake who waits
+//! ```
+//!
+//! Invariants
+//!   * a writer never waits for a frame's latch (CB6): what is latched is tried again later, and if
+//!     nothing else is left, after a pause
+//!   * it has one batch at a time, and only frames of its own sets
+//!
+//! Caller: a background thread of the instance, through `Cache::run_writer`.
+
+use ids::Rba;
+use latch::FrameOrder;
+use os::Session;
+use stop::Stop;
+use waits::{Nanos, Statistic, WaitEvent};
+
+use crate::Cache;
+use crate::batch::{Batch, Item, Reason};
+use crate::frame::DIRTY;
+
+/// With nothing to do, a writer looks around this often.
+const IDLE_MAX: Nanos = Nanos::from_secs(3);
+/// With nothing to do but frames that are latched, this often.
+const LATCHED_RETRY: Nanos = Nanos::from_millis(1);
+/// So many more frames are looked at than there is room for in the batch, since some are latched.
+const CANDIDATES_SPARE: usize = 16;
+/// While a checkpoint is asked for, making buffers free leaves it one block of a batch in ...
+const CHECKPOINT_SHARE: usize = 2;
+
+impl Cache {
+    /// The body of database writer `number`, below `config.writers`. Returns after `stop`, or when
+    /// the instance has halted; what it can't write halts the instance.
+    pub fn run_writer(&self, number: u32, session: &Session) {
+        assert!(number < self.config.writers, "there is no database writer {number}");
+        let guard = self.halt.guard(format!("database writer {number} panicked"), session);
+        let ended = Writer::open(self, number, session).and_then(|mut writer| writer.run());
+        guard.disarm();
+        if let Err(Stop::Refused(refusal)) = ended {
+            self.halt.raise(format!("database writer {number}: {refusal}"), session);
+        }
+    }
+}
+
+struct Writer<'a> {
+    cache: &'a Cache,
+    number: u32,
+    session: &'a Session,
+    batch: Batch<'a>,
+    candidates: Vec<u32>,
+    /// Its sets take turns to come first.
+    turn: usize,
+}
+
+/// What became of a frame that was to be written.
+enum Taken {
+    /// It is in the batch.
+    Copied,
+    /// It is clean now, for there was nothing to write.
+    Cleaned,
+    /// Somebody has its latch.
+    Latched,
+    /// It is in the batch already.
+    Gone,
+}
+
+/// What a gathering met, but for what it put into the batch.
+#[derive(Default)]
+struct Met {
+    cleaned: u32,
+    latched: u32,
+}
+
+impl<'a> Writer<'a> {
+    fn open(cache: &'a Cache, number: u32, session: &'a Session) -> Result<Writer<'a>, Stop> {
+        let batch = Batch::open(cache, number, session)?;
+        let most = cache.config.batch_blocks as usize + CANDIDATES_SPARE;
+        let candidates = Vec::with_capacity(most);
+        Ok(Writer { cache, number, session, batch, candidates, turn: 0 })
+    }
+
+    fn run(&mut self) -> Result<(), Stop> {
+        let (cache, session) = (self.cache, self.session);
+        loop {
+            cache.halt.check(session)?;
+            if cache.stopping.is_raised(session) {
+                return Ok(());
+            }
+            let met = self.gather();
+            if !self.batch.is_empty() {
+                self.batch.write()?;
+                self.end();
+            } else if met.cleaned > 0 {
+                cache.note_progress(session);
+            } else {
+                self.sleep(if met.latched > 0 { LATCHED_RETRY } else { IDLE_MAX });
+            }
+        }
+    }
+
+    fn sleep(&self, length: Nanos) {
+        let waiting = self.session.waiting(WaitEvent::RdbmsIpcMessage);
+        let waiting = waiting.p(length.as_micros() / 10_000, 0, 0);
+        self.cache.writers[self.number as usize].wait(waiting, Some(length));
+    }
+
+    /// Its sets, another one first each time.
+    fn sets(&self) -> impl Iterator<Item = u32> + use<> {
+        let (writers, sets) = (self.cache.config.writers, self.cache.config.working_sets);
+        let mine = sets.saturating_sub(self.number).div_ceil(writers);
+        let (number, turn) = (self.number, self.turn as u32);
+        (0..mine).map(move |place| number + (place + turn) % mine * writers)
+    }
+
+    /// Fills the batch: first with what is to become free, then with what the checkpoint wants.
+    fn gather(&mut self) -> Met {
+        let (cache, session) = (self.cache, self.session);
+        self.turn = self.turn.wrapping_add(1);
+        let target = cache.requested(session);
+        let full = cache.config.batch_blocks as usize;
+        let kept_back = if self.checkpoint_is_due(target) { full / CHECKPOINT_SHARE } else { 0 };
+        let mut met = Met::default();
+        for set in self.sets() {
+            let mut state = cache.sets[set as usize].state.exclusive(session);
+            state.refill(&cache.frames, session);
+            self.candidates.clear();
+            state.write_candidates(full + CANDIDATES_SPARE, &mut self.candidates);
+            drop(state);
+            self.take_candidates(set, full - kept_back, Reason::Free, &mut met);
+        }
+        for set in self.sets() {
+            let state = cache.sets[set as usize].state.shared(session);
+            self.candidates.clear();
+            state.queue_candidates(target, full + CANDIDATES_SPARE, &mut self.candidates);
+            drop(state);
+            self.take_candidates(set, full, Reason::Checkpoint, &mut met);
+        }
+        met
+    }
+
+    fn checkpoint_is_due(&self, target: Rba) -> bool {
+        self.sets().any(|set| {
+            let state = self.cache.sets[set as usize].state.shared(self.session);
+            state.queue_low().is_some_and(|low| low < target)
+        })
+    }
+
+    fn take_candidates(&mut self, set: u32, full: usize, reason: Reason, met: &mut Met) {
+        let candidates = std::mem::take(&mut self.candidates);
+        for slot in &candidates {
+            if self.batch.len() >= full {
+                break;
+            }
+            match self.take(set, *slot, reason) {
+                Taken::Copied | Taken::Gone => {}
+                Taken::Cleaned => met.cleaned += 1,
+                Taken::Latched => met.latched += 1,
+            }
+        }
+        self.candidates = candidates;
+        if met.cleaned > 0 {
+            self.cache.sets[set as usize].freed.notify_all(self.session);
+        }
+    }
+
+    /// Takes a copy of a frame into the batch. The frame was dirty when it was found, and only this
+    /// writer makes it clean; so it can't have been given away since.
+    fn take(&mut self, set: u32, slot: u32, reason: Reason) -> Taken {
+        let (cache, session) = (self.cache, self.session);
+        let number = slot * cache.config.working_sets + set;
+        let frame = &cache.frames[number as usize];
+        // CB6: who has the latch may be waiting for room in the redo, and so for this writer.
+        let Some(content) = frame.latch.try_shared(FrameOrder::Branch, session) else {
+            return Taken::Latched;
+        };
+        let mut state = cache.sets[set as usize].state.exclusive(session);
+        if frame.flags.load(session) != DIRTY {
+            return Taken::Gone;
+        }
+        if crate::pin::is_unwritten(content.bytes()) {
+            state.clean_unwritten(slot, frame, session);
+            return Taken::Cleaned;
+        }
+        state.begin_write(slot, frame, session);
+        drop(state);
+        let item = Item { frame: number, address: frame.address(session), reason };
+        self.batch.add(item, content.bytes());
+        Taken::Copied
+    }
+
+    /// The batch is on disk: its frames can be given away, and the checkpoint can pass them.
+    fn end(&mut self) {
+        let (cache, session) = (self.cache, self.session);
+        for run in self.batch.items().chunk_by(|a, b| self.set_of(a) == self.set_of(b)) {
+            let set = &cache.sets[self.set_of(&run[0]) as usize];
+            let mut state = set.state.exclusive(session);
+            for item in run {
+                let (_, slot) = cache.home_of(item.frame);
+                state.end_write(slot, &cache.frames[item.frame as usize], session);
+            }
+            set.freed.notify_all(session);
+        }
+        let made_free = self.batch.items().iter().filter(|item| item.reason == Reason::Free);
+        session.count(Statistic::PhysicalWrites, self.batch.len() as u64);
+        session.count(Statistic::PhysicalWritesNonCheckpoint, made_free.count() as u64);
+        self.batch.clear();
+        cache.note_progress(session);
+    }
+
+    fn set_of(&self, item: &Item) -> u32 {
+        self.cache.home_of(item.frame).0
+    }
+}
