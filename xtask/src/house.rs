@@ -113,6 +113,13 @@ pub(crate) const HOUSE: &[Room] = &[
         ..PLAIN
     },
     Room {
+        name: "experiment",
+        rank: 14,
+        meaning: "plans of runs, their order, how they are carried out; the row of each run",
+        ..PLAIN
+    },
+    Room { name: "verdict", rank: 15, meaning: "rows of runs -> text and JSON", ..PLAIN },
+    Room {
         name: "rivals",
         rank: 18,
         opens_world: true,
