@@ -1,13 +1,13 @@
 //! Two settings compared: is the difference real, and does it matter?
 //!
 //! ```text
-//!                        1 - threshold       1       1 + threshold
-//!   NoDifference              |        [-----|--x--]       |          interval within the threshold
-//!   Real, matters             |            |.|.|           | [--x--]  beyond it
-//!   Real, doesn't matter      |            |.|.| [--x--]   |          within it
-//!   Real, open                |            |.|.|         [-|-x---]    straddles it
-//!   CannotTell                |     [------|.|.|---x-------|---]      the rest
-//!                                          └─┴─┘ twice the A/A floor: nothing in it is claimed
+//!                     -threshold           1          +threshold
+//!   NoDifference          |         [------|--x--]        |            within the threshold
+//!   Real, matters         |              |.|.|            | [--x--]    beyond it
+//!   Real, doesn't matter  |              |.|.|  [--x--]   |            within it
+//!   Real, open            |              |.|.|         [--|-x---]      straddles it
+//!   CannotTell            |   [----------|.|.|---x--------|--]         the rest
+//!                                        └─┴─┘ twice the A/A floor: nothing in it is claimed
 //! ```
 //!
 //! Two questions, two answers. **Real** needs all of
@@ -168,6 +168,11 @@ impl Comparison {
             threshold,
             finding: evidence.finding(),
         })
+    }
+
+    /// The ratio from which on a difference is claimed: twice as far from 1 as the A/A floor.
+    pub fn claimed_from(&self) -> f64 {
+        self.floor.powf(FLOORS_MIN)
     }
 }
 

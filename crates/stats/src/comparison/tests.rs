@@ -197,7 +197,8 @@ fn equals_are_called_different_in_at_most_one_of_twenty_experiments() {
         let [p, interval, all] = called_real(noise, 0.0, TRIALS);
         let power = [1.0, 2.0, 4.0].map(|effect| called_real(noise, effect, 1_000)[2]);
         println!(
-            "//! | {name:<28} | {p:>7.1} | {interval:>14.1} | {all:>9.1} | {:>4.0} | {:>4.0} | {:>4.0} |",
+            "//! | {name:<28} | {p:>7.1} | {interval:>14.1} | {all:>9.1} | {:>4.0} | {:>4.0} | \
+             {:>4.0} |",
             power[0], power[1], power[2]
         );
         assert!(p <= 6.0, "{name}: p alone {p} %");
