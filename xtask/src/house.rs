@@ -113,15 +113,28 @@ pub(crate) const HOUSE: &[Room] = &[
         ..PLAIN
     },
     Room {
-        name: "workload",
-        rank: 13,
-        meaning: "load generators: debit-credit with mass updates, and its audit",
-        ..PLAIN
-    },
-    Room {
         name: "proof",
         rank: 13,
         meaning: "what the engine is held against: journal, oracle, crash sweep; only for tests",
+        ..PLAIN
+    },
+    Room {
+        name: "experiment",
+        rank: 14,
+        meaning: "plans of runs, their order, how they are carried out; the row of each run",
+        ..PLAIN
+    },
+    Room {
+        name: "workload",
+        rank: 15,
+        meaning: "load generators: debit-credit with mass updates, and its audit",
+        ..PLAIN
+    },
+    Room { name: "verdict", rank: 15, meaning: "rows of runs -> text and JSON", ..PLAIN },
+    Room {
+        name: "lab",
+        rank: 16,
+        meaning: "the built-in experiments, on this machine or on a model of one",
         ..PLAIN
     },
     Room {

@@ -7,6 +7,13 @@
 //!   * [`ratio`]: by what factor do the two sides of the pairs differ, and how sure is that?
 //!   * [`verdict`]: does that interval reach the goal, miss it, or leave it open?
 //!
+//! The lab compares two settings of one engine, where the answer may well be "nothing", and asks
+//! two more:
+//!
+//!   * [`permutation`]: how often would chance alone make as large a difference?
+//!   * [`comparison`]: is the difference real, and does it matter? What runs of equal settings
+//!     (A/A pairs) say about the machine is part of the answer.
+//!
 //! Rules
 //!   * The run is the unit: a sample is one figure per run, never one per second or per request.
 //!   * The same input and seed give the same output: nothing here depends on time or on order.
@@ -14,10 +21,14 @@
 //!     caller and panics, naming the value. Whoever reads figures from outside checks them first.
 #![forbid(unsafe_code)]
 
+pub mod comparison;
+pub mod permutation;
 pub mod ratio;
 pub mod summary;
 pub mod verdict;
 
+pub use comparison::{Comparison, Finding, Matters, noise_floor};
+pub use permutation::sign_flip_p;
 pub use ratio::{Interval, geometric_mean, interval_95};
 pub use summary::{mean, median, quantile};
 pub use verdict::Verdict;

@@ -22,7 +22,7 @@
 //! where they are strongly skewed. Where an outlier never showed in the sample, no method knows of
 //! it.
 //!
-//! Callers: `rivals::race`.
+//! Callers: `rivals::race`; `comparison`.
 //! Sources: Efron & Tibshirani, An Introduction to the Bootstrap (1993), 12.5 (bootstrap-t);
 //! Kalibera & Jones, "Rigorous Benchmarking in Reasonable Time" (ISMM '13), for ratios by
 //! bootstrap; Abramowitz & Stegun 26.7.5 for Student's quantile.
@@ -60,7 +60,7 @@ pub fn interval_95(pairs: &[(f64, f64)], seed: u64) -> Interval {
     Interval { low: interval.low.exp(), high: interval.high.exp() }
 }
 
-fn log_ratios(pairs: &[(f64, f64)]) -> Vec<f64> {
+pub(crate) fn log_ratios(pairs: &[(f64, f64)]) -> Vec<f64> {
     let log = |value: f64| {
         assert!(value.is_finite() && value > 0.0, "a ratio needs values above zero, not {value}");
         value.ln()
@@ -69,7 +69,7 @@ fn log_ratios(pairs: &[(f64, f64)]) -> Vec<f64> {
     pairs.iter().map(|&(a, b)| log(a) - log(b)).collect()
 }
 
-fn interval_95_of_mean(sample: &[f64], seed: u64, resamples: u32) -> Interval {
+pub(crate) fn interval_95_of_mean(sample: &[f64], seed: u64, resamples: u32) -> Interval {
     let count = sample.len();
     assert!(count >= 2, "an interval needs two pairs, not {count}");
     let (center, spread) = (mean(sample), deviation(sample));
@@ -107,7 +107,7 @@ fn studentized_means(sample: &[f64], seed: u64, resamples: u32) -> Vec<f64> {
 
 /// Student's t at 97.5 %: a table where the expansion is poor, the expansion from 9 degrees on
 /// (there off by less than 0.0005).
-fn student_975(degrees: usize) -> f64 {
+pub(crate) fn student_975(degrees: usize) -> f64 {
     const TABLE: [f64; 8] = [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060];
     assert!(degrees >= 1, "Student's t needs a degree of freedom");
     if let Some(value) = TABLE.get(degrees - 1) {

@@ -1,0 +1,232 @@
+//! Carries a plan out.
+//!
+//! ```text
+//!   ┌─▶ told to stop? ──yes──▶ Stopped
+//!   │        │ no
+//!   │    runner.run ──error──▶ Failed
+//!   │        │ └──────none───▶ Stopped (broken off inside)
+//!   └── row kept ── last? ───▶ Complete
+//! ```
+//!
+//! Callers: the binary's `lab`. The runner cleans up after itself, whichever way this ends.
+
+use os::Clock;
+use waits::{Nanos, Timestamp};
+
+use crate::{Plan, Run, Step};
+
+/// Who can make a run: restores the start, opens the instance, drives the load, checks, shuts.
+pub trait Runner {
+    /// Why a run failed.
+    type Error;
+
+    /// Makes the run of `step`. It asks `told_to_stop` often enough that a person who waits is
+    /// not annoyed, and then returns `None`, with nothing left running (rule E4).
+    fn run(
+        &mut self,
+        step: &Step,
+        told_to_stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Run>, Self::Error>;
+
+    /// How long a run takes, if that is known before the first.
+    fn expected(&self) -> Option<Nanos> {
+        None
+    }
+}
+
+/// What there is to tell a person who waits.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// A run begins.
+    Begins(Progress<'a>),
+    /// It has ended, and this is its row.
+    Ended(Progress<'a>, &'a Run),
+}
+
+/// How far an experiment is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress<'a> {
+    /// The run that this is about.
+    pub step: &'a Step,
+    /// How many runs have ended.
+    pub done: u32,
+    /// How many there are in all.
+    pub total: u32,
+    /// Since the experiment began.
+    pub elapsed: Nanos,
+    /// Until it ends, if runs take what they took so far; unknown before the first has ended,
+    /// unless the runner knows.
+    pub left: Option<Nanos>,
+}
+
+/// An experiment as it was carried out.
+#[derive(Debug)]
+pub struct Execution<E> {
+    /// The rows of whole runs, in their order.
+    pub runs: Vec<Run>,
+    /// How it ended.
+    pub end: End<E>,
+}
+
+/// How an experiment ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum End<E> {
+    /// All runs were made.
+    Complete,
+    /// It was told to stop.
+    Stopped,
+    /// A run failed.
+    Failed {
+        /// Which one.
+        step: Step,
+        /// Why.
+        error: E,
+    },
+}
+
+/// Makes all runs of `plan`, telling `news`, until done, failed or `told_to_stop`.
+pub fn carry_out<R: Runner>(
+    plan: &Plan,
+    runner: &mut R,
+    clock: &Clock,
+    told_to_stop: &dyn Fn() -> bool,
+    news: &mut dyn FnMut(News<'_>),
+) -> Execution<R::Error> {
+    let steps = plan.steps();
+    let pace = Pace { began: clock.now(), expected: runner.expected(), total: plan.run_count() };
+    let mut runs: Vec<Run> = Vec::new();
+    for step in &steps {
+        if told_to_stop() {
+            return Execution { runs, end: End::Stopped };
+        }
+        news(News::Begins(pace.progress(step, runs.len(), clock.now())));
+        match runner.run(step, told_to_stop) {
+            Ok(Some(run)) => runs.push(run),
+            Ok(None) => return Execution { runs, end: End::Stopped },
+            Err(error) => return Execution { runs, end: End::Failed { step: *step, error } },
+        }
+        let run = runs.last().expect("one was just pushed");
+        news(News::Ended(pace.progress(step, runs.len(), clock.now()), run));
+    }
+    Execution { runs, end: End::Complete }
+}
+
+struct Pace {
+    began: Timestamp,
+    expected: Option<Nanos>,
+    total: u32,
+}
+
+impl Pace {
+    /// What is left goes by the mean so far: all runs are made alike.
+    fn progress<'a>(&self, step: &'a Step, done: usize, now: Timestamp) -> Progress<'a> {
+        let done = u32::try_from(done).expect("a plan has a few thousand runs at most");
+        let elapsed = now.since(self.began);
+        let a_run =
+            if done == 0 { self.expected } else { Some(Nanos(elapsed.0 / u64::from(done))) };
+        let left = a_run.map(|a_run| Nanos(a_run.0 * u64::from(self.total - done)));
+        Progress { step, done, total: self.total, elapsed, left }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use os::{Cost, VirtualClock};
+
+    use super::*;
+    use crate::row::tests::run_of;
+
+    /// Takes ten seconds a run; fails at one, is broken off inside one.
+    struct Fake {
+        time: Arc<VirtualClock>,
+        made: Vec<Step>,
+        fails_at: Option<usize>,
+        stops_inside: Option<usize>,
+    }
+
+    impl Runner for Fake {
+        type Error = &'static str;
+
+        fn run(
+            &mut self,
+            step: &Step,
+            told_to_stop: &dyn Fn() -> bool,
+        ) -> Result<Option<Run>, &'static str> {
+            self.time.charge(10_000_000_000);
+            self.made.push(*step);
+            if self.fails_at == Some(self.made.len()) {
+                return Err("no space");
+            }
+            if self.stops_inside == Some(self.made.len()) || told_to_stop() {
+                return Ok(None);
+            }
+            Ok(Some(run_of(step, 1_000)))
+        }
+    }
+
+    fn fake() -> (Fake, Clock) {
+        let time = Arc::new(VirtualClock::new([0; Cost::COUNT]));
+        let clock = Clock::virtual_time(Arc::clone(&time));
+        let made = Vec::new();
+        (Fake { time, made, fails_at: None, stops_inside: None }, clock)
+    }
+
+    const PLAN: Plan = Plan { pairs: 4, aa_pairs: 2, seed: 1 };
+
+    #[test]
+    fn all_runs_are_made_in_the_order_of_the_plan() {
+        let (mut runner, clock) = fake();
+        let done = carry_out(&PLAN, &mut runner, &clock, &|| false, &mut |_| {});
+        assert_eq!(done.end, End::Complete);
+        assert_eq!(runner.made, PLAN.steps());
+        assert_eq!(done.runs.len(), 12);
+    }
+
+    #[test]
+    fn progress_says_how_much_time_is_left() {
+        let (mut runner, clock) = fake();
+        let mut told = Vec::new();
+        let _ = carry_out(&PLAN, &mut runner, &clock, &|| false, &mut |news| {
+            let (News::Begins(progress) | News::Ended(progress, _)) = news;
+            told.push((progress.done, progress.elapsed.0 / 1_000_000_000, progress.left));
+        });
+        assert_eq!(told[0], (0, 0, None), "nothing is known before the first run");
+        assert_eq!(told[1], (1, 10, Some(Nanos::from_secs(110))));
+        assert_eq!(told[2], (1, 10, Some(Nanos::from_secs(110))));
+        assert_eq!(told.last(), Some(&(12, 120, Some(Nanos::ZERO))));
+    }
+
+    /// Rule E4: between runs.
+    #[test]
+    fn told_between_runs_it_stops_before_the_next_and_keeps_the_rows() {
+        let (mut runner, clock) = fake();
+        let stop = Cell::new(false);
+        let done = carry_out(&PLAN, &mut runner, &clock, &|| stop.get(), &mut |news| {
+            if let News::Ended(progress, _) = news {
+                stop.set(progress.done == 3);
+            }
+        });
+        assert_eq!((done.end, done.runs.len(), runner.made.len()), (End::Stopped, 3, 3));
+    }
+
+    /// Rule E4: inside a run, which leaves no row.
+    #[test]
+    fn told_inside_a_run_it_stops_without_that_row() {
+        let (mut runner, clock) = fake();
+        runner.stops_inside = Some(4);
+        let done = carry_out(&PLAN, &mut runner, &clock, &|| false, &mut |_| {});
+        assert_eq!((done.end, done.runs.len(), runner.made.len()), (End::Stopped, 3, 4));
+    }
+
+    #[test]
+    fn a_run_that_fails_ends_the_experiment_with_its_step_and_the_rows_before() {
+        let (mut runner, clock) = fake();
+        runner.fails_at = Some(2);
+        let done = carry_out(&PLAN, &mut runner, &clock, &|| false, &mut |_| {});
+        assert_eq!(done.end, End::Failed { step: PLAN.steps()[1], error: "no space" });
+        assert_eq!(done.runs.len(), 1);
+    }
+}

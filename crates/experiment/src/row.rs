@@ -1,0 +1,414 @@
+//! One run's row: who it is, what it did, where its time went.
+//!
+//! A row holds sums of one run and no rates: what is divided by what is the verdict's business.
+//! Times are ns, sizes bytes, both in their names.
+//!
+//! Callers: whoever runs a step makes it with [`Run::new`]; crate `verdict` reads it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use waits::{Nanos, SessionKind, Statistic};
+
+use crate::{Account, PairKind, Place, SessionInterval, Side, Step, hash_of};
+
+/// One run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Run {
+    /// Who it is.
+    pub identity: Identity,
+    /// Transactions that ended in the measured interval.
+    pub transactions: u64,
+    /// The measured interval, by the wall, ns.
+    pub elapsed_ns: u64,
+    /// How long transactions took, where that was measured.
+    pub latency: Option<Latency>,
+    /// Whether commits survived, where that was checked.
+    pub commits: Option<Commits>,
+    /// The users' sessions.
+    pub foreground: Sessions,
+    /// The instance's processes together.
+    pub background: Sessions,
+    /// The instance's processes one by one, by name.
+    pub processes: Vec<Process>,
+    /// What all of them counted, by name; what is missing is zero.
+    pub statistics: BTreeMap<String, u64>,
+}
+
+/// What makes a row a result (rule E6).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Identity {
+    /// The experiment's name.
+    pub experiment: String,
+    /// What the pair compares.
+    pub kind: PairKind,
+    /// Which pair, from 1 within its kind.
+    pub pair: u32,
+    /// Which setting.
+    pub side: Side,
+    /// Which run of the pair.
+    pub place: Place,
+    /// The setting in words: `db_writer_processes = 8`.
+    pub setting: String,
+    /// The plan's seed.
+    pub plan_seed: u64,
+    /// The load's seed.
+    pub load_seed: u64,
+    /// The world's seed; without meaning on Linux.
+    pub world_seed: u64,
+    /// The commit that the program was built from.
+    pub commit: String,
+    /// Every parameter that differs from its default, and every size of the load.
+    pub parameters: BTreeMap<String, String>,
+    /// Of `parameters`.
+    pub parameter_hash: String,
+    /// The machine in one line.
+    pub machine: String,
+    /// Of `machine`.
+    pub machine_hash: String,
+    /// In which world it ran.
+    pub world: World,
+    /// Of what the load was asked to do: the same for both runs of a pair.
+    pub work_hash: String,
+}
+
+/// What all runs of an experiment have in common.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The experiment's name.
+    pub experiment: String,
+    /// The plan's seed.
+    pub plan_seed: u64,
+    /// The commit that the program was built from.
+    pub commit: String,
+    /// The machine in one line.
+    pub machine: String,
+    /// In which world it runs.
+    pub world: World,
+    /// What the load is asked to do, apart from its seed.
+    pub work: String,
+}
+
+impl Origin {
+    /// The identity of the run of `step`, with its setting in words and its parameters; hashes are
+    /// made here.
+    pub fn identity(
+        &self,
+        step: &Step,
+        setting: &str,
+        parameters: BTreeMap<String, String>,
+    ) -> Identity {
+        let texts = parameters.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+        Identity {
+            experiment: self.experiment.clone(),
+            kind: step.kind,
+            pair: step.pair,
+            side: step.side,
+            place: step.place,
+            setting: setting.to_owned(),
+            plan_seed: self.plan_seed,
+            load_seed: step.load_seed,
+            world_seed: step.world_seed,
+            commit: self.commit.clone(),
+            parameter_hash: hash_of(texts),
+            parameters,
+            machine: self.machine.clone(),
+            machine_hash: hash_of([self.machine.as_str()]),
+            world: self.world.clone(),
+            work_hash: hash_of([self.work.as_str(), &step.load_seed.to_string()]),
+        }
+    }
+}
+
+/// In which world a run took place: `linux`, or `simulated MACHINE`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum World {
+    /// On this machine.
+    Linux,
+    /// On a model of the machine so called.
+    Simulated(String),
+}
+
+impl fmt::Display for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            World::Linux => f.write_str("linux"),
+            World::Simulated(machine) => write!(f, "simulated {machine}"),
+        }
+    }
+}
+
+impl From<World> for String {
+    fn from(world: World) -> String {
+        world.to_string()
+    }
+}
+
+impl TryFrom<String> for World {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<World, String> {
+        if text == "linux" {
+            return Ok(World::Linux);
+        }
+        let machine = text.strip_prefix("simulated ").filter(|machine| !machine.is_empty());
+        let machine =
+            machine.ok_or_else(|| format!("\"{text}\" is neither linux nor simulated"))?;
+        Ok(World::Simulated(machine.to_owned()))
+    }
+}
+
+/// How long transactions took, us.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Latency {
+    /// The median.
+    pub p50_us: f64,
+    /// The 95th percentile.
+    pub p95_us: f64,
+    /// The 99th.
+    pub p99_us: f64,
+    /// The longest.
+    pub max_us: f64,
+}
+
+/// Whether commits survived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Commits {
+    /// How many were acknowledged.
+    pub acknowledged: u64,
+    /// How many of these were there after the database had been opened again.
+    pub found: u64,
+}
+
+impl Commits {
+    /// How many were acknowledged and are gone.
+    pub fn lost(self) -> u64 {
+        self.acknowledged.saturating_sub(self.found)
+    }
+}
+
+/// Sessions of one kind together.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Sessions {
+    /// How many.
+    pub count: u32,
+    /// Their time.
+    pub account: Account,
+    /// The session of which the largest share of time has no name.
+    pub worst: Option<Unaccounted>,
+}
+
+/// A session and the share of its time that has no name.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Unaccounted {
+    /// The session's name.
+    pub session: String,
+    /// Of its elapsed time: 0.01 is one per cent.
+    pub share: f64,
+}
+
+/// One process of the instance, as `ps` would show it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Process {
+    /// Its name.
+    pub name: String,
+    /// How long it ran in the measured interval, ns.
+    pub elapsed_ns: u64,
+    /// CPU in all, ns.
+    pub cpu_ns: i64,
+    /// Run-queue delay in all, ns.
+    pub run_queue_ns: i64,
+    /// What has no name, ns.
+    pub unaccounted_ns: i64,
+    /// Reads handed to files.
+    pub reads: u64,
+    /// Bytes that they brought.
+    pub read_bytes: u64,
+    /// Writes handed to files.
+    pub writes: u64,
+    /// Bytes that they carried.
+    pub write_bytes: u64,
+}
+
+impl From<&SessionInterval> for Process {
+    fn from(interval: &SessionInterval) -> Process {
+        let account = Account::from(&interval.account);
+        let counted = |statistic| interval.totals.statistic(statistic);
+        Process {
+            name: interval.name.clone(),
+            elapsed_ns: account.elapsed_ns,
+            cpu_ns: account.cpu_in_all_ns(),
+            run_queue_ns: account.run_queue_in_all_ns(),
+            unaccounted_ns: account.unaccounted_ns,
+            reads: counted(Statistic::PhysicalReadRequests),
+            read_bytes: counted(Statistic::PhysicalReadBytes),
+            writes: counted(Statistic::PhysicalWriteRequests),
+            write_bytes: counted(Statistic::PhysicalWriteBytes),
+        }
+    }
+}
+
+/// What a run measured, beside its sessions' books.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Measured {
+    /// The measured interval, by the wall.
+    pub elapsed: Nanos,
+    /// Transactions that ended in it.
+    pub transactions: u64,
+    /// How long they took, where that was measured.
+    pub latency: Option<Latency>,
+    /// Whether commits survived, where that was checked.
+    pub commits: Option<Commits>,
+}
+
+impl Run {
+    /// The row of a run whose sessions, foreground and background, kept these books.
+    pub fn new(identity: Identity, measured: Measured, intervals: &[SessionInterval]) -> Run {
+        let mut statistics = BTreeMap::new();
+        for statistic in Statistic::ALL {
+            let sum: u64 = intervals.iter().map(|i| i.totals.statistic(*statistic)).sum();
+            if sum > 0 {
+                statistics.insert(statistic.name().to_owned(), sum);
+            }
+        }
+        let of_kind = |kind| intervals.iter().filter(move |interval| interval.kind == kind);
+        let mut processes: Vec<Process> =
+            of_kind(SessionKind::Background).map(Process::from).collect();
+        processes.sort_by(|a, b| a.name.cmp(&b.name));
+        Run {
+            identity,
+            transactions: measured.transactions,
+            elapsed_ns: measured.elapsed.0,
+            latency: measured.latency,
+            commits: measured.commits,
+            foreground: Sessions::of(of_kind(SessionKind::Foreground)),
+            background: Sessions::of(of_kind(SessionKind::Background)),
+            processes,
+            statistics,
+        }
+    }
+
+    /// Transactions a second.
+    pub fn throughput(&self) -> f64 {
+        self.transactions as f64 / Nanos(self.elapsed_ns).as_secs_f64()
+    }
+
+    /// One statistic of the list.
+    pub fn statistic(&self, statistic: Statistic) -> u64 {
+        self.statistics.get(statistic.name()).copied().unwrap_or(0)
+    }
+
+    /// Whether a row that was read can be reckoned with, and if not, why.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for (name, sessions) in [("foreground", &self.foreground), ("background", &self.background)]
+        {
+            if !sessions.account.closes() {
+                return Err(format!("the {name} account doesn't close"));
+            }
+        }
+        if self.elapsed_ns == 0 || self.transactions == 0 {
+            return Err("it measured no time or no transaction".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Sessions {
+    fn of<'a>(intervals: impl Iterator<Item = &'a SessionInterval>) -> Sessions {
+        let mut sessions = Sessions::default();
+        for interval in intervals {
+            let share = interval.account.unaccounted_share();
+            if sessions.worst.as_ref().is_none_or(|worst| share > worst.share) {
+                sessions.worst = Some(Unaccounted { session: interval.name.clone(), share });
+            }
+            sessions.count += 1;
+            sessions.account.add(&Account::from(&interval.account));
+        }
+        sessions
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use waits::{ThreadTimes, TimeAccount, Totals};
+
+    use super::*;
+
+    /// A row with an empty account.
+    pub(crate) fn run_of(step: &Step, transactions: u64) -> Run {
+        let parameters = BTreeMap::from([("db_cache_size".to_owned(), "64M".to_owned())]);
+        let origin = Origin {
+            experiment: "test".to_owned(),
+            plan_seed: 1,
+            commit: "commit".to_owned(),
+            machine: "machine".to_owned(),
+            world: World::Linux,
+            work: "work".to_owned(),
+        };
+        let identity = origin.identity(step, "setting", parameters);
+        let elapsed = Nanos::from_secs(1);
+        let measured = Measured { elapsed, transactions, latency: None, commits: None };
+        Run::new(identity, measured, &[])
+    }
+
+    fn step() -> Step {
+        crate::Plan { pairs: 2, aa_pairs: 1, seed: 4 }.steps()[0]
+    }
+
+    fn interval(name: &str, kind: SessionKind, cpu_ms: u64) -> SessionInterval {
+        let totals = Totals::default();
+        let times = ThreadTimes { cpu: Nanos::from_millis(cpu_ms), run_queue: Nanos::ZERO };
+        let account = TimeAccount::close(Nanos::from_millis(100), times, &totals);
+        SessionInterval { name: name.to_owned(), kind, totals, account }
+    }
+
+    #[test]
+    fn sessions_are_summed_by_kind_and_the_worst_is_named() {
+        let intervals = [
+            interval("user 1", SessionKind::Foreground, 90),
+            interval("fb_lgwr", SessionKind::Background, 100),
+            interval("user 2", SessionKind::Foreground, 60),
+            interval("fb_dbw0", SessionKind::Background, 99),
+        ];
+        let elapsed = Nanos::from_millis(100);
+        let measured = Measured { elapsed, transactions: 50, latency: None, commits: None };
+        let run = Run::new(run_of(&step(), 1).identity, measured, &intervals);
+        assert_eq!((run.foreground.count, run.background.count), (2, 2));
+        assert_eq!(run.foreground.account.cpu_ns, 150_000_000);
+        let worst = run.foreground.worst.as_ref().expect("there are foregrounds");
+        assert_eq!((worst.session.as_str(), worst.share), ("user 2", 0.4));
+        let names: Vec<&str> = run.processes.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["fb_dbw0", "fb_lgwr"]);
+        assert_eq!(run.processes[0].unaccounted_ns, 1_000_000);
+        assert_eq!(run.throughput(), 500.0);
+        assert_eq!(run.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_world_is_written_as_people_say_it() {
+        for world in [World::Linux, World::Simulated("8-core".to_owned())] {
+            assert_eq!(World::try_from(world.to_string()), Ok(world));
+        }
+        assert!(World::try_from("mars".to_owned()).is_err());
+        assert!(World::try_from("simulated ".to_owned()).is_err());
+    }
+
+    /// Rule E6: the same parameters have the same hash, and both runs of a pair the same work.
+    #[test]
+    fn hashes_are_of_what_stands_beside_them() {
+        let steps = crate::Plan { pairs: 2, aa_pairs: 1, seed: 4 }.steps();
+        let [first, second, third] = [0, 1, 2].map(|i| run_of(&steps[i], 1).identity);
+        assert_eq!(first.work_hash, second.work_hash);
+        assert_ne!(first.work_hash, third.work_hash);
+        assert_eq!(first.parameter_hash, third.parameter_hash);
+        assert_eq!(first.parameter_hash, hash_of(["db_cache_size", "64M"]));
+    }
+
+    #[test]
+    fn commits_that_are_not_found_are_lost() {
+        assert_eq!(Commits { acknowledged: 10, found: 7 }.lost(), 3);
+        assert_eq!(Commits { acknowledged: 10, found: 10 }.lost(), 0);
+    }
+}

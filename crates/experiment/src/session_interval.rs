@@ -1,0 +1,145 @@
+//! How the wait interface's books come into a row: one session's, over the measured interval.
+//!
+//! A foreground closes its own books, on its own thread, when its load ends
+//! ([`SessionInterval::since`]). Processes go on; they are read from outside by two snapshots
+//! ([`Snapshot`]). A process is as a rule inside a wait when it is read, and its books know only
+//! waits that have ended. So a snapshot also takes the wait in progress, as far as it has gone:
+//! else a writer that idles three seconds across the end of a run would seem to have lost them.
+//!
+//! ```text
+//!   snapshot 1                                          snapshot 2
+//!       │                                                   │
+//!  ───[─┼────────]──[──────]───────[───]──────[─────────────┼────────]──▶
+//!       ├ counted ┤                           ├── counted ──┤
+//! ```
+//!
+//! Callers: whoever runs a step.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use os::{Os, Session, SessionTimes};
+use waits::{
+    CurrentWait, Nanos, SessionKind, ThreadTimes, TimeAccount, Timestamp, Totals, WaitEvent,
+    WaitLine,
+};
+
+/// One session's books over an interval, closed.
+#[derive(Clone, Debug)]
+pub struct SessionInterval {
+    /// The session's name.
+    pub name: String,
+    /// Who it works for.
+    pub kind: SessionKind,
+    /// What it waited for and counted.
+    pub totals: Totals,
+    /// Where its time went.
+    pub account: TimeAccount,
+}
+
+impl SessionInterval {
+    /// Of the calling thread's own session, since its reading `start` ([`Session::reading`]).
+    pub fn since(session: &Session, start: &(Timestamp, ThreadTimes, Totals)) -> SessionInterval {
+        let (now, times, totals) = session.reading();
+        let totals = totals.since(&start.2);
+        let account = TimeAccount::close(now.since(start.0), times.since(start.1), &totals);
+        let books = session.account();
+        SessionInterval { name: books.name().to_owned(), kind: books.kind(), totals, account }
+    }
+}
+
+/// The running sessions of a kind, each at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot(Vec<Reading>);
+
+#[derive(Clone, Debug)]
+struct Reading {
+    session: SessionTimes,
+    totals: Totals,
+    current: Option<CurrentWait>,
+}
+
+impl Snapshot {
+    /// Reads all sessions of `kind` that run in this world.
+    pub fn take(os: &Os, kind: SessionKind) -> Snapshot {
+        let sessions = os.session_times().into_iter();
+        let sessions = sessions.filter(|times| times.session.account.kind() == kind);
+        Snapshot(sessions.map(Reading::of).collect())
+    }
+
+    /// What each of these sessions did since `earlier`; one that has begun since, from its
+    /// beginning. What sessions did that have ended meanwhile isn't here.
+    pub fn intervals_since(&self, earlier: &Snapshot) -> Vec<SessionInterval> {
+        let before = |reading: &Reading| earlier.0.iter().find(|other| other.is_of(reading));
+        self.0.iter().map(|reading| reading.interval_since(before(reading))).collect()
+    }
+}
+
+impl Reading {
+    /// Books and current wait are read until both are of one moment: a wait that ends between the
+    /// two would be counted twice, or not at all.
+    fn of(session: SessionTimes) -> Reading {
+        const TRIES: u32 = 8;
+        let account = Arc::clone(&session.session.account);
+        let mut totals = account.totals();
+        let mut current = account.current_wait();
+        for _ in 0..TRIES {
+            let again = account.totals();
+            if again == totals && account.current_wait() == current {
+                break;
+            }
+            (totals, current) = (again, account.current_wait());
+        }
+        Reading { session, totals, current }
+    }
+
+    fn is_of(&self, other: &Reading) -> bool {
+        Arc::ptr_eq(&self.session.session.account, &other.session.session.account)
+    }
+
+    fn interval_since(&self, earlier: Option<&Reading>) -> SessionInterval {
+        let books = &self.session.session.account;
+        let start = earlier.map_or(books.started(), |earlier| earlier.session.at);
+        let times =
+            earlier.map_or(self.session.times, |e| self.session.times.since(e.session.times));
+        let totals = earlier.map_or_else(|| self.totals.clone(), |e| self.totals.since(&e.totals));
+        let elapsed = self.session.at.since(start);
+        let mut account = TimeAccount::close(elapsed, times, &totals);
+        if let Some((event, so_far)) = self.open_wait() {
+            shift(&mut account, event, signed(so_far));
+        }
+        if let Some((event, so_far)) = earlier.and_then(Reading::open_wait) {
+            shift(&mut account, event, -signed(so_far));
+        }
+        account.waits.sort_by_key(|line| (Reverse(line.total), line.event));
+        SessionInterval { name: books.name().to_owned(), kind: books.kind(), totals, account }
+    }
+
+    /// The wait in progress, and its length until the session's clocks were read.
+    fn open_wait(&self) -> Option<(WaitEvent, Nanos)> {
+        self.current.map(|wait| (wait.event, self.session.at.since(wait.since)))
+    }
+}
+
+/// Moves time between an event and what is unaccounted; what the event lacks stays unaccounted.
+fn shift(account: &mut TimeAccount, event: WaitEvent, length: i64) {
+    if !account.waits.iter().any(|line| line.event == event) {
+        let none = Nanos::ZERO;
+        account.waits.push(WaitLine {
+            event,
+            count: 0,
+            total: none,
+            of_which_cpu: none,
+            of_which_run_queue: none,
+        });
+    }
+    let line = account.waits.iter_mut().find(|line| line.event == event);
+    let line = line.expect("it was pushed if it was missing");
+    let total = (signed(line.total) + length).max(0);
+    account.unaccounted_ns -= total - signed(line.total);
+    line.total = Nanos(total.unsigned_abs());
+}
+
+fn signed(length: Nanos) -> i64 {
+    i64::try_from(length.0).expect("a length of time is under 292 years")
+}

@@ -1,0 +1,54 @@
+//! Whether commits were lost: asked of every row (rule V4).
+//!
+//! Callers: `report`.
+
+use experiment::Run;
+use serde::Serialize;
+
+use crate::number::{counted, grouped};
+use crate::table::labelled;
+use crate::warnings::run_name;
+
+/// Acknowledged commits, and those that were gone after the database had been opened again.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct CommitCheck {
+    runs: u64,
+    runs_checked: u64,
+    acknowledged: u64,
+    pub(crate) lost: u64,
+    /// The runs that lost some.
+    runs_with_loss: Vec<String>,
+}
+
+impl CommitCheck {
+    pub(crate) fn of(rows: &[Run]) -> CommitCheck {
+        let checked = || rows.iter().filter_map(|run| Some((run, run.commits?)));
+        let with_loss = checked().filter(|(_, commits)| commits.lost() > 0);
+        CommitCheck {
+            runs: rows.len() as u64,
+            runs_checked: checked().count() as u64,
+            acknowledged: checked().map(|(_, commits)| commits.acknowledged).sum(),
+            lost: checked().map(|(_, commits)| commits.lost()).sum(),
+            runs_with_loss: with_loss
+                .map(|(run, commits)| format!("{} ({})", run_name(run), grouped(commits.lost())))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let of = format!(
+            "of {} acknowledged, looked for after reopening in {} of {}",
+            grouped(self.acknowledged),
+            grouped(self.runs_checked),
+            counted(self.runs, "run"),
+        );
+        let sentence = match (self.runs_checked, self.lost) {
+            (0, _) => "not checked in any run".to_owned(),
+            (_, 0) => format!("none, {of}"),
+            (_, lost) => {
+                format!("{} LOST, {of}: {}", grouped(lost), self.runs_with_loss.join(", "))
+            }
+        };
+        labelled("commits lost", &sentence)
+    }
+}

@@ -1,0 +1,105 @@
+//! The load profile: what was done per second and per transaction.
+//!
+//! Per transaction is per commit or rollback, as in Statspack; the line of transactions has no
+//! such column. Statistics count the users' sessions and the instance's processes together.
+//!
+//! Callers: `report`.
+
+use experiment::Run;
+use serde::Serialize;
+use waits::Statistic;
+
+use crate::number::{rate, share};
+use crate::table::{Table, paragraph};
+
+/// The statistics that the profile shows, in its order.
+const SHOWN: [Statistic; 12] = [
+    Statistic::RedoSize,
+    Statistic::CurrentGets,
+    Statistic::BlockChanges,
+    Statistic::PhysicalReads,
+    Statistic::PhysicalWrites,
+    Statistic::PhysicalWritesNonCheckpoint,
+    Statistic::DoublewriteBlocks,
+    Statistic::PhysicalWriteRequests,
+    Statistic::FileSyncRequests,
+    Statistic::RedoWrites,
+    Statistic::RedoLogSwitches,
+    Statistic::UserRollbacks,
+];
+
+/// The profile of both sides.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct LoadProfile {
+    transactions_per_s: [f64; 2],
+    lines: Vec<Line>,
+    /// Of physical writes, those not for a checkpoint.
+    non_checkpoint_share: [Option<f64>; 2],
+}
+
+/// A statistic, A and B.
+#[derive(Clone, Debug, Serialize)]
+struct Line {
+    name: &'static str,
+    unit: &'static str,
+    per_s: [f64; 2],
+    per_transaction: [f64; 2],
+}
+
+impl LoadProfile {
+    pub(crate) fn of(sides: &[Vec<&Run>; 2]) -> LoadProfile {
+        let both = |of: &dyn Fn(&[&Run]) -> f64| [of(&sides[0]), of(&sides[1])];
+        let seconds =
+            |runs: &[&Run]| runs.iter().map(|run| run.elapsed_ns as f64 / 1e9).sum::<f64>();
+        let line = |statistic: &Statistic| Line {
+            name: statistic.name(),
+            unit: statistic.info().unit,
+            per_s: both(&|runs| sum(runs, *statistic) / seconds(runs)),
+            per_transaction: both(&|runs| sum(runs, *statistic) / ended(runs)),
+        };
+        let non_checkpoint = |runs: &[&Run]| {
+            let writes = sum(runs, Statistic::PhysicalWrites);
+            (writes > 0.0).then(|| sum(runs, Statistic::PhysicalWritesNonCheckpoint) / writes)
+        };
+        LoadProfile {
+            transactions_per_s: both(&|runs| ended(runs) / seconds(runs)),
+            lines: SHOWN.iter().map(line).filter(|line| line.per_s != [0.0; 2]).collect(),
+            non_checkpoint_share: [non_checkpoint(&sides[0]), non_checkpoint(&sides[1])],
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut table = Table::default();
+        table.row(["", "per s", "per s", "per tx", "per tx"]);
+        table.row(["", "A", "B", "A", "B"]);
+        let [a, b] = self.transactions_per_s.map(rate);
+        table.row(["transactions (commits + rollbacks)", &a, &b, "", ""]);
+        for line in &self.lines {
+            let name = if line.unit == "bytes" {
+                format!("{} (bytes)", line.name)
+            } else {
+                line.name.to_owned()
+            };
+            let figures = line.per_s.into_iter().chain(line.per_transaction).map(rate);
+            table.row(std::iter::once(name).chain(figures));
+        }
+        let mut text = "Load profile\n".to_owned() + &table.text();
+        if let [Some(a), Some(b)] = self.non_checkpoint_share {
+            let (a, b) = (share(a), share(b));
+            text += &paragraph(&format!(
+                "Of the physical writes A made {a} and B {b} to free buffers, the rest for \
+                 checkpoints."
+            ));
+        }
+        text
+    }
+}
+
+fn sum(runs: &[&Run], statistic: Statistic) -> f64 {
+    runs.iter().map(|run| run.statistic(statistic) as f64).sum()
+}
+
+/// Transactions that ended, one way or the other.
+fn ended(runs: &[&Run]) -> f64 {
+    sum(runs, Statistic::UserCommits) + sum(runs, Statistic::UserRollbacks)
+}

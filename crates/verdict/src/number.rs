@@ -1,0 +1,122 @@
+//! Numbers as people like them: thousands set apart, as many decimals as say something.
+//!
+//! Callers: every section.
+
+/// `units` of 10^-`decimals`: `fixed(1234567, 2)` is `12,345.67`.
+pub(crate) fn fixed(units: i64, decimals: u32) -> String {
+    let sign = if units < 0 { "-" } else { "" };
+    let scale = 10_u64.pow(decimals);
+    let (whole, part) = (units.unsigned_abs() / scale, units.unsigned_abs() % scale);
+    let whole = grouped(whole);
+    if decimals == 0 {
+        return format!("{sign}{whole}");
+    }
+    format!("{sign}{whole}.{part:0width$}", width = decimals as usize)
+}
+
+/// The same with a plus sign, for differences.
+pub(crate) fn signed(units: i64, decimals: u32) -> String {
+    let plus = if units > 0 { "+" } else { "" };
+    format!("{plus}{}", fixed(units, decimals))
+}
+
+/// `1234567` is `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A rate: no decimals from 1,000 on, one from 100 on, four below a tenth, else two.
+pub(crate) fn rate(value: f64) -> String {
+    let decimals = if value.abs() >= 1_000.0 {
+        0
+    } else if value.abs() >= 100.0 {
+        1
+    } else if value.abs() >= 0.1 || value == 0.0 {
+        2
+    } else {
+        4
+    };
+    decimal(value, decimals)
+}
+
+/// `value` with so many decimals.
+pub(crate) fn decimal(value: f64, decimals: u32) -> String {
+    fixed((value * 10_f64.powi(decimals as i32)).round() as i64, decimals)
+}
+
+/// A ratio as a change: 1.0316 is `+3.2 %`. Two decimals below one per cent.
+pub(crate) fn change(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    let decimals = if percent.abs() < 0.995 { 2 } else { 1 };
+    let units = (percent * 10_f64.powi(decimals)).round() as i64;
+    format!("{} %", signed(units, decimals as u32))
+}
+
+/// The size of a change, without a sign: `3.2 %`.
+pub(crate) fn change_size(ratio: f64) -> String {
+    change(ratio).trim_start_matches(['+', '-']).to_owned()
+}
+
+/// A share: 0.0316 is `3.2 %`; two decimals below one per cent.
+pub(crate) fn share(share: f64) -> String {
+    change_size(1.0 + share)
+}
+
+/// `1 pair`, `10 pairs`.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let shown: Vec<String> = [0, 999, 1_000, 1_234_567].map(grouped).into();
+        assert_eq!(shown, ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn fixed_decimals_keep_their_zeros_and_their_sign() {
+        assert_eq!(fixed(1_234_567, 2), "12,345.67");
+        assert_eq!(fixed(-5, 2), "-0.05");
+        assert_eq!(fixed(70, 1), "7.0");
+        assert_eq!(
+            (signed(12, 1), signed(0, 1), signed(-12, 1)),
+            ("+1.2".into(), "0.0".into(), "-1.2".into())
+        );
+    }
+
+    #[test]
+    fn rates_have_the_decimals_that_say_something() {
+        let shown: Vec<String> = [0.000_2, 0.0, 0.123, 12.345, 812.34, 33_622.4].map(rate).into();
+        assert_eq!(shown, ["0.0002", "0.00", "0.12", "12.35", "812.3", "33,622"]);
+    }
+
+    #[test]
+    fn a_ratio_is_a_change_in_per_cent() {
+        assert_eq!(
+            (change(1.0316), change(0.95), change(1.0)),
+            ("+3.2 %".into(), "-5.0 %".into(), "0.00 %".into())
+        );
+        assert_eq!((change_size(0.9958), share(0.0042)), ("0.42 %".into(), "0.42 %".into()));
+    }
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!(
+            (counted(1, "pair"), counted(2_000, "pair")),
+            ("1 pair".into(), "2,000 pairs".into())
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! Where the figures come from: how to get them again, and for a modelled world, on what they rest.
+//!
+//! Callers: `report`.
+
+use std::collections::BTreeMap;
+
+use experiment::{Identity, World};
+use serde::Serialize;
+
+use crate::headline::Figures;
+use crate::report::Question;
+use crate::table::{labelled, paragraph};
+
+/// How to reproduce.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Origin {
+    command: String,
+    plan_seed: u64,
+    commit: String,
+    machine: String,
+    world: String,
+    /// Parameters that both sides share.
+    parameters: BTreeMap<String, String>,
+    /// Those in which they differ, or that only one has.
+    parameters_a: BTreeMap<String, String>,
+    parameters_b: BTreeMap<String, String>,
+    parameter_hash_a: String,
+    parameter_hash_b: String,
+    /// Of a simulated world: what the model stands for, and from which source.
+    model: Option<String>,
+    sensitivity: Vec<Assumption>,
+}
+
+/// What the comparison would have been under another assumption.
+#[derive(Clone, Debug, Serialize)]
+struct Assumption {
+    change: String,
+    comparison: Option<Figures>,
+}
+
+impl Origin {
+    pub(crate) fn of(a: &Identity, b: &Identity, question: &Question) -> Origin {
+        let only = |mine: &BTreeMap<String, String>, other: &BTreeMap<String, String>| {
+            let own = mine.iter().filter(|(name, value)| other.get(*name) != Some(value));
+            own.map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        let shared =
+            a.parameters.iter().filter(|(name, value)| b.parameters.get(*name) == Some(value));
+        let assumption = |of: &crate::Sensitivity| Assumption {
+            change: of.change.clone(),
+            comparison: of.comparison.map(Figures::of),
+        };
+        Origin {
+            command: question.command.clone(),
+            plan_seed: a.plan_seed,
+            commit: a.commit.clone(),
+            machine: a.machine.clone(),
+            world: a.world.to_string(),
+            parameters: shared.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            parameters_a: only(&a.parameters, &b.parameters),
+            parameters_b: only(&b.parameters, &a.parameters),
+            parameter_hash_a: a.parameter_hash.clone(),
+            parameter_hash_b: b.parameter_hash.clone(),
+            model: match a.world {
+                World::Linux => None,
+                World::Simulated(_) => Some(question.model.clone()),
+            },
+            sensitivity: question.sensitivity.iter().map(assumption).collect(),
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = "How to reproduce\n".to_owned();
+        text += &labelled("command", &self.command);
+        text += &labelled("seed", &self.plan_seed.to_string());
+        text += &labelled("commit", &self.commit);
+        text += &labelled("machine", &self.machine);
+        text += &labelled("world", &self.world);
+        for (label, parameters) in [
+            ("both", &self.parameters),
+            ("A only", &self.parameters_a),
+            ("B only", &self.parameters_b),
+        ] {
+            if !parameters.is_empty() {
+                let list: Vec<String> =
+                    parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                text += &labelled(label, &list.join(" "));
+            }
+        }
+        let hashes = format!("A {}, B {}", self.parameter_hash_a, self.parameter_hash_b);
+        text + &labelled("parameter hash", &hashes)
+    }
+
+    /// Of a simulated world: the model, and the verdict under other assumptions (rule V6).
+    pub(crate) fn model_text(&self, stated: Option<&Figures>) -> Option<String> {
+        let model = self.model.as_ref()?;
+        let mut text = "Modelled, not measured\n".to_owned();
+        text += &paragraph(&format!(
+            "The same engine ran on a model of a machine ({}). {model}",
+            self.world
+        ));
+        let mut same = true;
+        for assumption in &self.sensitivity {
+            let line = match &assumption.comparison {
+                Some(figures) => {
+                    same &= stated.is_some_and(|stated| stated.agrees_with(figures));
+                    figures.line()
+                }
+                None => {
+                    same = false;
+                    "too few pairs".to_owned()
+                }
+            };
+            text += &paragraph(&format!("With {}: {line}.", assumption.change));
+        }
+        let sentence = match (self.sensitivity.is_empty(), same) {
+            (true, _) => "How far the verdict depends on the model's costs was not tried.",
+            (false, true) => "The verdict is the same under each of these.",
+            (false, false) => "The verdict DEPENDS on these costs: don't rely on it.",
+        };
+        Some(text + &paragraph(sentence))
+    }
+}

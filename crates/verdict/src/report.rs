@@ -1,0 +1,147 @@
+//! The report: all sections, as a page and as a line of JSON.
+//!
+//! Callers: the binary's `lab`.
+
+use std::fmt;
+
+use experiment::Run;
+use serde::Serialize;
+use stats::Comparison;
+
+use crate::commits::CommitCheck;
+use crate::headline::Headline;
+use crate::load::LoadProfile;
+use crate::number::counted;
+use crate::origin::Origin;
+use crate::pairs::Pairs;
+use crate::processes::Processes;
+use crate::time_table::TimeTable;
+use crate::warnings::{self, Worst};
+
+/// What the user asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// From which difference of throughput on it matters, as a share: 0.02 is two per cent.
+    pub threshold: f64,
+    /// Seeds the resampling.
+    pub seed: u64,
+    /// The command line that makes these rows again.
+    pub command: String,
+    /// Of a simulated world: what the machine model stands for and from which source, in
+    /// sentences. Unused for a real one.
+    pub model: String,
+    /// Of a simulated world: what other assumptions would have said.
+    pub sensitivity: Vec<Sensitivity>,
+}
+
+/// The comparison under another assumption.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// What was assumed: `half the migration and switch cost`.
+    pub change: String,
+    /// From [`compare`].
+    pub comparison: Option<Comparison>,
+}
+
+/// Rows that hold no whole A/B pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NothingToReport {
+    rows: usize,
+}
+
+impl fmt::Display for NothingToReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = counted(self.rows as u64, "row");
+        write!(f, "no whole pair of A and B in {rows}: let the experiment run longer")
+    }
+}
+
+impl std::error::Error for NothingToReport {}
+
+/// The comparison of the throughputs in these rows. `None` with too few whole pairs.
+pub fn compare(rows: &[Run], threshold: f64, seed: u64) -> Option<Comparison> {
+    let pairs = Pairs::of(rows);
+    Comparison::of(&pairs.throughputs(), &pairs.aa_throughputs(), threshold, seed)
+}
+
+/// The answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    experiment: String,
+    runs: usize,
+    measured_s: f64,
+    headline: Headline,
+    commits: CommitCheck,
+    unaccounted_worst: Option<Worst>,
+    warnings: Vec<String>,
+    processes: Processes,
+    foreground: TimeTable,
+    background: TimeTable,
+    load_profile: LoadProfile,
+    origin: Origin,
+}
+
+impl Report {
+    /// Of the rows of one experiment.
+    pub fn of(rows: &[Run], question: &Question) -> Result<Report, NothingToReport> {
+        let pairs = Pairs::of(rows);
+        let comparison = compare(rows, question.threshold, question.seed);
+        let nothing = NothingToReport { rows: rows.len() };
+        let headline = Headline::of(&pairs, comparison).ok_or(nothing)?;
+        let (a, b) = *pairs.ab.first().ok_or(nothing)?;
+        let (commits, worst) = (CommitCheck::of(rows), Worst::of(rows));
+        let warned =
+            warnings::warnings(rows, &pairs, comparison.as_ref(), &commits, worst.as_ref());
+        let sides = pairs.sides();
+        Ok(Report {
+            experiment: a.identity.experiment.clone(),
+            runs: rows.len(),
+            measured_s: rows.iter().map(|run| run.elapsed_ns as f64 / 1e9).sum(),
+            headline,
+            commits,
+            unaccounted_worst: worst,
+            warnings: warned,
+            processes: Processes::of(&pairs),
+            foreground: TimeTable::of("Foreground: where time goes", &sides, |run| &run.foreground),
+            background: TimeTable::of("Background: where time goes", &sides, |run| &run.background),
+            load_profile: LoadProfile::of(&sides),
+            origin: Origin::of(&a.identity, &b.identity, question),
+        })
+    }
+
+    /// For people: 80 columns of plain text, with a line end at the end.
+    pub fn text(&self) -> String {
+        let mut sections = vec![
+            format!(
+                "{}: {} of {} s\n",
+                self.experiment,
+                counted(self.runs as u64, "run"),
+                self.run_seconds()
+            ),
+            self.headline.text(),
+            self.commits.text() + &Worst::text(self.unaccounted_worst.as_ref()),
+        ];
+        if !self.warnings.is_empty() {
+            sections.push(warnings::text(&self.warnings));
+        }
+        sections.extend(self.origin.model_text(self.headline.comparison()));
+        sections.extend([
+            self.processes.text(),
+            self.foreground.text(),
+            self.background.text(),
+            self.load_profile.text(),
+            self.origin.text(),
+        ]);
+        sections.join("\n")
+    }
+
+    /// For programs: one line, all figures unrounded, without a line end.
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).expect("strings and numbers always serialize")
+    }
+
+    /// The mean measured interval of a run.
+    fn run_seconds(&self) -> String {
+        crate::number::decimal(self.measured_s / self.runs as f64, 1)
+    }
+}

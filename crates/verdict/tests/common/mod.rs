@@ -1,0 +1,225 @@
+//! Rows made by hand, for tests of the verdict.
+
+use std::collections::BTreeMap;
+
+use experiment::{
+    Account, Commits, Event, Latency, Origin, Plan, Process, Run, Sessions, Side, Step,
+    Unaccounted, World,
+};
+use verdict::Question;
+use waits::{Statistic, WaitEvent};
+
+const SESSIONS: u32 = 16;
+const SECONDS: u64 = 12;
+
+/// An experiment: what the sides do, and how its runs vary.
+pub(crate) struct Story {
+    /// Transactions of a run of A.
+    pub(crate) transactions: f64,
+    /// B over A.
+    pub(crate) ratio: f64,
+    /// How far runs lie apart.
+    pub(crate) spread: f64,
+    pub(crate) world: World,
+}
+
+impl Story {
+    /// One writer is faster than eight by this factor.
+    pub(crate) fn of(ratio: f64, spread: f64) -> Story {
+        Story { transactions: 16_310.0, ratio, spread, world: World::Linux }
+    }
+
+    /// The rows of ten pairs and five A/A pairs.
+    pub(crate) fn rows(&self) -> Vec<Run> {
+        let plan = Plan::new(10, 5, 7).expect("a sound plan");
+        plan.steps().iter().enumerate().map(|(index, step)| self.run(step, index)).collect()
+    }
+
+    fn run(&self, step: &Step, index: usize) -> Run {
+        // Neither regular nor skewed, of deviation one, and the same on every machine.
+        let die = |prime: usize| ((index + 3) * prime % 101) as f64 / 50.0 - 1.0;
+        let noise = self.spread * (die(7_919) + die(1_009) + die(4_001));
+        let effect = if step.side == Side::B { self.ratio } else { 1.0 };
+        let transactions = (self.transactions * effect * (1.0 + noise)).round() as u64;
+        let foreground = foreground(transactions, step.side);
+        let processes = processes(transactions, step.side);
+        let background = background(&processes);
+        let worst = |session: &str, share| Some(Unaccounted { session: session.into(), share });
+        Run {
+            identity: self.origin().identity(step, setting(step.side), parameters(step.side)),
+            transactions,
+            elapsed_ns: SECONDS * 1_000_000_000 + index as u64 * 1_000,
+            latency: Some(Latency {
+                p50_us: 178_000_000.0 / transactions as f64,
+                p95_us: 401_000_000.0 / transactions as f64,
+                p99_us: 7_890_000_000.0 / transactions as f64,
+                max_us: 900_000.0,
+            }),
+            commits: Some(Commits { acknowledged: transactions + 31, found: transactions + 31 }),
+            foreground: Sessions {
+                count: SESSIONS,
+                account: foreground,
+                worst: worst("user 3", 0.0007 + 0.0001 * index as f64),
+            },
+            background: Sessions {
+                count: processes.len() as u32,
+                account: background,
+                worst: worst("fb_ckpt", 0.0003),
+            },
+            processes,
+            statistics: statistics(transactions),
+        }
+    }
+
+    fn origin(&self) -> Origin {
+        Origin {
+            experiment: "dbwr-count".into(),
+            plan_seed: 7,
+            commit: "0123abcd".into(),
+            machine: "Linux 6.1.0 x86_64, Some CPU @ 2.80GHz, 2 cores, 15.5 GiB".into(),
+            world: self.world.clone(),
+            work: "debit-credit 16 sessions; mass update 1 session".into(),
+        }
+    }
+}
+
+pub(crate) fn question() -> Question {
+    Question {
+        threshold: 0.02,
+        seed: 1,
+        command: "forebay lab run dbwr-count --seed 7".into(),
+        model: String::new(),
+        sensitivity: Vec::new(),
+    }
+}
+
+/// As in the original: one writer is what is tried, against eight.
+fn setting(side: Side) -> &'static str {
+    match side {
+        Side::A => "db_writer_processes = 8",
+        Side::B => "db_writer_processes = 1",
+    }
+}
+
+fn parameters(side: Side) -> BTreeMap<String, String> {
+    let writers = if side == Side::A { "8" } else { "1" };
+    let pairs = [
+        ("db_cache_size", "64M"),
+        ("db_writer_processes", writers),
+        ("filesystemio_options", "setall"),
+        ("working_sets", "8"),
+        ("data", "256M"),
+        ("sessions", "16"),
+    ];
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn event(event: WaitEvent, count: u64, total_ns: u64) -> Event {
+    Event {
+        event: event.name().into(),
+        class: event.class().name().into(),
+        count,
+        total_ns,
+        of_which_cpu_ns: total_ns / 50,
+        of_which_run_queue_ns: total_ns / 40,
+    }
+}
+
+/// Sessions that never idle: what isn't CPU or anything else is waiting for free buffers.
+fn foreground(transactions: u64, side: Side) -> Account {
+    use WaitEvent as E;
+    let elapsed_ns = u64::from(SESSIONS) * SECONDS * 1_000_000_000;
+    let per = |ns: u64| transactions * ns;
+    let queue = if side == Side::A { 211_347 } else { 160_113 };
+    let mut events = vec![
+        event(E::LogFileSync, transactions, per(4_123_457)),
+        event(E::DbFileSequentialRead, transactions * 2, per(1_277_779)),
+        event(E::LogFileSwitchCheckpointIncomplete, transactions / 900, per(717_171)),
+        event(E::BufferBusyWaits, transactions / 11, per(31_337)),
+        event(E::LatchCacheBuffersChains, transactions / 60, per(2_221)),
+        event(E::LatchCacheBuffersLruChain, transactions / 90, per(1_113)),
+        event(E::LogBufferSpace, transactions / 500, per(919)),
+        event(E::WriteCompleteWaits, transactions / 700, per(717)),
+        event(E::LogFileSwitchCompletion, 3, per(616)),
+        event(E::ReadByOtherSession, transactions / 800, per(515)),
+        event(E::LatchRedoCopy, transactions / 999, per(414)),
+        event(E::EnqTxRowLock, transactions / 2_000, per(313)),
+        event(E::LatchFree, 17, per(111)),
+    ];
+    let (cpu, queue, unaccounted) = (per(401_003), per(queue), per(9_007));
+    let named: u64 = events.iter().map(|e| e.total_ns).sum::<u64>() + cpu + queue + unaccounted;
+    events.push(event(E::FreeBufferWaits, transactions / 3, elapsed_ns - named));
+    if side == Side::B {
+        events.push(event(E::DbFileParallelRead, 0, 0));
+    }
+    closed(elapsed_ns, cpu, queue, unaccounted, events)
+}
+
+fn closed(elapsed: u64, cpu: u64, queue: u64, unaccounted: u64, events: Vec<Event>) -> Account {
+    let account = Account {
+        elapsed_ns: elapsed,
+        cpu_ns: cpu as i64,
+        run_queue_ns: queue as i64,
+        unaccounted_ns: unaccounted as i64,
+        events,
+    };
+    assert!(account.closes());
+    account
+}
+
+fn processes(transactions: u64, side: Side) -> Vec<Process> {
+    let writers: u64 = if side == Side::A { 8 } else { 1 };
+    let process = |name: String, cpu: u64, writes: u64, bytes: u64| Process {
+        name,
+        elapsed_ns: SECONDS * 1_000_000_000,
+        cpu_ns: cpu as i64,
+        run_queue_ns: (cpu / 3 * writers.isqrt()) as i64,
+        unaccounted_ns: (cpu / 999) as i64,
+        reads: 2,
+        read_bytes: 8_192,
+        writes,
+        write_bytes: writes * bytes,
+    };
+    let mut processes = vec![
+        process("fb_ckpt".into(), 11_234_567, 5, 4_096),
+        process("fb_lgwr".into(), transactions * 21_003, transactions / 4, 9_216),
+    ];
+    for writer in 0..writers {
+        let cpu = transactions * (70_001 + 900 * writers) / writers;
+        let writes = transactions * 7 / 2 / writers + writer;
+        processes.push(process(format!("fb_dbw{writer}"), cpu, writes, 8_192));
+    }
+    processes.sort_by(|a, b| a.name.cmp(&b.name));
+    processes
+}
+
+fn background(processes: &[Process]) -> Account {
+    let sum = |of: fn(&Process) -> i64| processes.iter().map(of).sum::<i64>() as u64;
+    let elapsed = processes.iter().map(|process| process.elapsed_ns).sum();
+    let (cpu, queue) = (sum(|p| p.cpu_ns), sum(|p| p.run_queue_ns));
+    let unaccounted = sum(|p| p.unaccounted_ns);
+    let mut events = vec![
+        event(WaitEvent::LogFileParallelWrite, 4_000, 3_777_777_777),
+        event(WaitEvent::DbFileParallelWrite, 900, 2_123_456_789),
+        event(WaitEvent::ControlFileParallelWrite, 4, 12_345_678),
+    ];
+    let named = events.iter().map(|e| e.total_ns).sum::<u64>() + cpu + queue + unaccounted;
+    events.push(event(WaitEvent::RdbmsIpcMessage, 900, elapsed - named));
+    closed(elapsed, cpu, queue, unaccounted, events)
+}
+
+fn statistics(transactions: u64) -> BTreeMap<String, u64> {
+    let counted = [
+        (Statistic::UserCommits, transactions),
+        (Statistic::UserRollbacks, transactions / 400),
+        (Statistic::RedoSize, transactions * 4_341),
+        (Statistic::CurrentGets, transactions * 92),
+        (Statistic::BlockChanges, transactions * 25),
+        (Statistic::PhysicalReads, transactions * 3 / 2),
+        (Statistic::PhysicalWrites, transactions * 7 / 2),
+        (Statistic::PhysicalWritesNonCheckpoint, transactions * 3),
+        (Statistic::RedoWrites, transactions / 4),
+        (Statistic::RedoLogSwitches, 3),
+    ];
+    counted.into_iter().map(|(statistic, sum)| (statistic.name().to_owned(), sum)).collect()
+}
