@@ -58,7 +58,7 @@
 //! Callers: crate `verdict`.
 //! Sources: Schuirmann, "A Comparison of the Two One-Sided Tests Procedure" (1987), for
 //! equivalence (95 % interval instead of 90 %, which errs to the safe side); Kalibera & Jones
-//! (ISMM '13); the rule of twice the floor is ClickHouse's and our own caution.
+//! (ISMM '13), for pairs of runs. The rule of twice the floor is our own caution.
 
 use crate::permutation::p_of_logs;
 use crate::ratio::{Interval, RESAMPLES, interval_95_of_mean, log_ratios, student_975};

@@ -167,26 +167,49 @@ fn experiment(noise: Noise, effect: f64, random: &mut Xoshiro256PlusPlus) -> (Ve
     (logs, aa_logs)
 }
 
+fn evidence<'a>(logs: &'a [f64], aa_logs: &[f64], seed: u64) -> Evidence<'a> {
+    Evidence {
+        // Fewer resamples than in earnest: they blur single intervals, hardly the shares.
+        interval: interval_95_of_mean(logs, seed, 200),
+        p: p_of_logs(logs, seed),
+        rms: root_mean_square(aa_logs),
+        aa_pairs: count(aa_logs),
+        threshold: 0.02_f64.ln_1p(),
+        logs,
+    }
+}
+
 /// In how many per cent of `trials`: p alone, the interval alone, all three.
 fn called_real(noise: Noise, effect: f64, trials: u32) -> [f64; 3] {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
     let mut hits = [0; 3];
     for trial in 0..trials {
         let (logs, aa_logs) = experiment(noise, effect, &mut random);
-        let evidence = Evidence {
-            // Fewer resamples than in earnest: they blur single intervals, hardly the shares.
-            interval: interval_95_of_mean(&logs, trial.into(), 200),
-            p: p_of_logs(&logs, trial.into()),
-            rms: root_mean_square(&aa_logs),
-            aa_pairs: count(&aa_logs),
-            threshold: 0.02_f64.ln_1p(),
-            logs: &logs,
-        };
+        let evidence = evidence(&logs, &aa_logs, trial.into());
         hits[0] += u32::from(evidence.p <= P_MAX);
         hits[1] += u32::from(evidence.interval.low > 0.0 || evidence.interval.high < 0.0);
         hits[2] += u32::from(evidence.is_real());
     }
     hits.map(|hits| 100.0 * f64::from(hits) / f64::from(trials))
+}
+
+/// The other error: of a difference that just matters, at twice a run's noise.
+#[test]
+fn a_difference_that_matters_is_called_none_in_at_most_one_of_twenty_experiments() {
+    const TRIALS: u32 = 1_000;
+    for (name, noise) in NOISES {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(13);
+        let mut none = 0;
+        for trial in 0..TRIALS {
+            let (logs, aa_logs) = experiment(noise, 1.98, &mut random);
+            let finding = evidence(&logs, &aa_logs, trial.into()).finding();
+            let slight = [Finding::NoDifference, Finding::Real { matters: Matters::No }];
+            none += u32::from(slight.contains(&finding));
+        }
+        let share = 100.0 * f64::from(none) / f64::from(TRIALS);
+        println!("{name}: {share:.1} % called too small to matter");
+        assert!(share <= 5.0, "{name}: {share} %");
+    }
 }
 
 /// The table in the essay: `cargo test -p stats equals -- --nocapture` prints it.
