@@ -274,7 +274,11 @@ impl Table {
             let rows = {
                 let pin = self.changes().cache().pin(block, session)?;
                 let block = pin.shared(FrameOrder::Heap, session);
-                if is_unwritten(&block) { 0 } else { HeapBlock::at(&block, HeapBlock::START).rows.get() }
+                if is_unwritten(&block) {
+                    0
+                } else {
+                    HeapBlock::at(&block, HeapBlock::START).rows.get()
+                }
             };
             for slot in 0..rows {
                 let address = RowAddress { block, slot };
@@ -309,11 +313,7 @@ impl Table {
         Ok(blocks.map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n)).collect())
     }
 
-    fn pin_block<'a>(
-        &'a self,
-        address: RowAddress,
-        session: &'a Session,
-    ) -> Result<Pin<'a>, Stop> {
+    fn pin_block<'a>(&'a self, address: RowAddress, session: &'a Session) -> Result<Pin<'a>, Stop> {
         self.changes().cache().pin(address.block, session)
     }
 
@@ -351,8 +351,7 @@ impl Table {
             None => self.space.hand_out(self.segment.header, BLOCKS_AT_ONCE, session)?,
         };
         let after = Dba::new(run.first.file.get(), run.first.block.get() + 1);
-        inserter.next =
-            (run.count > 1).then_some(Blocks { first: after, count: run.count - 1 });
+        inserter.next = (run.count > 1).then_some(Blocks { first: after, count: run.count - 1 });
         let pin = self.changes().cache().pin_new(run.first, session)?;
         let bytes = self.changes().cache().block_size().bytes();
         let row_bytes = self.shape.bytes();

@@ -55,7 +55,7 @@ fn remove(disk: &os::Disk, paths: &[PathBuf], session: &Session) -> Result<(), o
 fn measure(cache: &Cache, session: &Session) -> Result<(), Stop> {
     for block in 0..BLOCKS {
         let (pin, address) = (cache.pin(Dba::new(1, block), session)?, Dba::new(1, block));
-        let mut guard = pin.exclusive(FrameOrder::Heap, 1, session);
+        let mut guard = pin.exclusive(FrameOrder::Heap, session);
         guard.will_change();
         let bytes = guard.bytes_for_apply();
         *BlockHeader::of_mut(bytes) = BlockHeader::new(BlockKind::Scratch, address);
@@ -67,12 +67,12 @@ fn measure(cache: &Cache, session: &Session) -> Result<(), Stop> {
     })?;
     timed("pin, shared latch, a byte, let go", session, |block| {
         let pin = cache.pin(Dba::new(1, block), session)?;
-        sum += u64::from(pin.shared(FrameOrder::Heap, 1, session)[100]);
+        sum += u64::from(pin.shared(FrameOrder::Heap, session)[100]);
         Ok(())
     })?;
     timed("pin, exclusive latch, change of a dirty block, let go", session, |block| {
         let pin = cache.pin(Dba::new(1, block), session)?;
-        let mut guard = pin.exclusive(FrameOrder::Heap, 1, session);
+        let mut guard = pin.exclusive(FrameOrder::Heap, session);
         guard.will_change();
         guard.bytes_for_apply()[100..108].fill(block as u8);
         Ok(())

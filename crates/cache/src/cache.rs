@@ -112,6 +112,11 @@ impl Cache {
         Ok(cache)
     }
 
+    /// The size of its blocks.
+    pub fn block_size(&self) -> ids::BlockSize {
+        self.config.block_size
+    }
+
     /// How it was opened.
     pub fn config(&self) -> &CacheConfig {
         &self.config

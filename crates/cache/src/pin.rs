@@ -49,25 +49,15 @@ impl<'a> Pin<'a> {
     }
 
     /// Gets the block's latch together with other readers. `order` is the block's place among
-    /// frames that the session latches at once; `class` is p3 of `buffer busy waits`.
-    pub fn shared<'p>(
-        &'p self,
-        order: FrameOrder,
-        class: u64,
-        session: &'p Session,
-    ) -> SharedBlock<'p> {
-        let content = self.frame().latch.shared(self.named(order, class), session);
+    /// frames that the session latches at once, and says its class.
+    pub fn shared<'p>(&'p self, order: FrameOrder, session: &'p Session) -> SharedBlock<'p> {
+        let content = self.frame().latch.shared(self.named(order), session);
         SharedBlock { content }
     }
 
     /// Gets the block's latch alone.
-    pub fn exclusive<'p>(
-        &'p self,
-        order: FrameOrder,
-        class: u64,
-        session: &'p Session,
-    ) -> ExclusiveBlock<'p> {
-        let content = self.frame().latch.exclusive(self.named(order, class), session);
+    pub fn exclusive<'p>(&'p self, order: FrameOrder, session: &'p Session) -> ExclusiveBlock<'p> {
+        let content = self.frame().latch.exclusive(self.named(order), session);
         ExclusiveBlock { pin: self, content, session }
     }
 
@@ -91,9 +81,21 @@ impl<'a> Pin<'a> {
         Some(ExclusiveBlock { pin: self, content, session })
     }
 
-    fn named(&self, order: FrameOrder, class: u64) -> FrameBlock {
+    fn named(&self, order: FrameOrder) -> FrameBlock {
         let Dba { file, block } = self.address();
+        let class = class_of(order);
         FrameBlock { order, file: file.get().into(), block: block.get().into(), class }
+    }
+}
+
+/// The class of a block, p3 of `buffer busy waits`, as `V$WAITSTAT` numbers them.
+fn class_of(order: FrameOrder) -> u64 {
+    match order {
+        FrameOrder::Branch | FrameOrder::Leaf | FrameOrder::Heap => 1,
+        FrameOrder::Directory | FrameOrder::SegmentHeader => 4,
+        FrameOrder::ExtentMap => 13,
+        FrameOrder::TransactionTable => 17,
+        FrameOrder::Undo => 18,
     }
 }
 

@@ -157,7 +157,7 @@ fn a_damaged_block_is_refused_by_name_and_can_be_formatted() {
         let refused = bed.read(3, session).expect_err("it is damaged");
         assert_eq!(refused.refusal(), Some(RefusalKind::Corrupt));
         let pin = bed.cache.pin_new(dba(3), session).expect("no read");
-        assert!(pin.shared(FrameOrder::Heap, 1, session).is_unwritten());
+        assert!(pin.shared(FrameOrder::Heap, session).is_unwritten());
         bed.change_pinned(&pin, session);
         bed.checkpoint(session);
         bed.close(session);
@@ -303,7 +303,7 @@ fn a_writer_passes_a_latched_block_and_comes_back() {
         let inside = Arc::clone(&held);
         let holder = bed.session("holder", session, move |bed, session| {
             let pin = bed.cache.pin(dba(0), session).expect("no fault");
-            let block = pin.exclusive(FrameOrder::Heap, 1, session);
+            let block = pin.exclusive(FrameOrder::Heap, session);
             inside.raise(session);
             pause(50_000, session);
             drop(block);
@@ -331,7 +331,7 @@ fn a_block_that_was_never_formatted_holds_up_no_checkpoint() {
     let report = racy(1, &config, BLOCKS).run(move |world, session| {
         let bed = Bed::open(world, config, &Toy::default(), session);
         let pin = bed.cache.pin_new(dba(5), session).expect("no read");
-        pin.exclusive(FrameOrder::Heap, 1, session).will_change();
+        pin.exclusive(FrameOrder::Heap, session).will_change();
         bed.change(6, session).expect("no fault");
         bed.checkpoint(session);
         drop(pin);
@@ -349,7 +349,7 @@ fn bytes_change_only_after_will_change() {
     let report = racy(1, &config, BLOCKS).run(move |world, session| {
         let bed = Bed::without_writers(world, config, &Toy::default(), session);
         let pin = bed.cache.pin(dba(1), session).expect("no fault");
-        let mut block = pin.exclusive(FrameOrder::Heap, 1, session);
+        let mut block = pin.exclusive(FrameOrder::Heap, session);
         assert_eq!(version(dba(1), &block), 0);
         block.bytes_for_apply()[0] = 1;
     });

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use cache::{ExclusiveBlock, Cache};
+use cache::{Cache, ExclusiveBlock};
 use format::{BlockHeader, ChangeVector, DbaLe, RedoRecord, ScnLe, U16Le, U32Le};
 use ids::{BlockSize, Scn};
 use os::Session;
@@ -32,10 +32,9 @@ pub struct Changes {
     consistency: bool,
 }
 
-/// Credits, in bytes of redo, for changes with payloads of these lengths.
+/// Bytes of vectors for changes with payloads of these lengths: what a group asks credits for.
 pub fn credits_for(payloads: &[usize]) -> usize {
-    let vectors = payloads.iter().map(|payload| ChangeVector::BYTES + payload).sum::<usize>();
-    RedoRecord::BYTES + vectors
+    payloads.iter().map(|payload| ChangeVector::BYTES + payload).sum()
 }
 
 impl Changes {
@@ -59,13 +58,14 @@ impl Changes {
         &self.halt
     }
 
-    /// Begins a group whose record has at most `bytes`: takes the credits, for which it may wait.
+    /// Begins a group whose vectors have at most `bytes`: takes the credits, for which it may wait.
     /// Called with pins and without latches (CH2). See [`credits_for`].
     pub fn begin<'a>(&'a self, bytes: usize, session: &'a Session) -> Result<Group<'a>, Stop> {
         let credits = self.redo.reserve(bytes, session)?;
-        let mut record = Vec::with_capacity(bytes);
+        let limit = RedoRecord::BYTES + bytes;
+        let mut record = Vec::with_capacity(limit);
         record.resize(RedoRecord::BYTES, 0);
-        Ok(Group { changes: self, credits, blocks: Vec::with_capacity(4), record, limit: bytes })
+        Ok(Group { changes: self, credits, blocks: Vec::with_capacity(4), record, limit })
     }
 }
 
@@ -175,13 +175,7 @@ fn apply_all(blocks: &mut [Changed<'_>], record: &[u8], scn: Scn) {
 }
 
 /// One change of one block, and its new version: forward and in recovery (CH1, CH3).
-pub(crate) fn apply(
-    layer: &Layer,
-    block: BlockMut<'_>,
-    opcode: u8,
-    payload: &[u8],
-    number: u32,
-) {
+pub(crate) fn apply(layer: &Layer, block: BlockMut<'_>, opcode: u8, payload: &[u8], number: u32) {
     let BlockMut { address, scn, bytes } = block;
     (layer.apply)(BlockMut { address, scn, bytes: &mut *bytes }, opcode, payload);
     BlockHeader::of_mut(bytes).stamp(scn, number);

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use access::Table;
 use cache::Cache;
 use change::{Changes, Layer};
-use access::Table;
 use ids::Rba;
 use os::probe::{DurableWrite, ProbeConfig, durable_writes};
 use os::{Disk, Session, ThreadHandle, ThreadSpec};

@@ -100,12 +100,7 @@ fn last_changes(number: usize, entry: &Entry) -> Rows {
 }
 
 /// Whether a transaction in doubt is there: wholly, or not at all.
-fn survived(
-    number: usize,
-    entry: &Entry,
-    before: &Rows,
-    found: &Rows,
-) -> Result<bool, Violation> {
+fn survived(number: usize, entry: &Entry, before: &Rows, found: &Rows) -> Result<bool, Violation> {
     let changes = last_changes(number, entry);
     let is_new = |(row, version): (&RowAddress, &(i64, usize))| found.get(row) == Some(version);
     let is_old = |(row, _): (&RowAddress, &(i64, usize))| found.get(row) == before.get(row);

@@ -4,9 +4,7 @@
 
 use std::path::Path;
 
-use format::{
-    BlockHeader, BlockKind, Directory, ExtentMap, FileHeader, U32Le, U64Le, check, seal,
-};
+use format::{BlockHeader, BlockKind, Directory, ExtentMap, FileHeader, U32Le, U64Le, check, seal};
 use ids::{BlockNo, BlockSize, Dba, FileNo, Scn};
 use os::{Disk, File, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
@@ -61,10 +59,8 @@ pub fn create_data_file(
         blocks: U32Le::new(shape.blocks),
         extent_blocks: U32Le::new(shape.extent_blocks),
     };
-    let map = ExtentMap {
-        extents: U32Le::new(shape.extents()),
-        first_block: U32Le::new(FIRST_EXTENT),
-    };
+    let map =
+        ExtentMap { extents: U32Le::new(shape.extents()), first_block: U32Le::new(FIRST_EXTENT) };
     let directory = Directory { entries: U32Le::ZERO, reserved: [0; 4] };
     let bodies: [(BlockKind, &[u8]); 3] = [
         (BlockKind::FileHeader, header.bytes()),

@@ -2,7 +2,7 @@
 //!
 //! Callers: `undo` and `access`, for their segments; `instance`.
 
-use cache::{ExclusiveBlock, SharedBlock, Pin};
+use cache::{ExclusiveBlock, Pin, SharedBlock};
 use change::{Changes, Group, credits_for};
 use format::{
     DbaLe, Directory, DirectoryEntry, Extent, ExtentMap, FileHeader, SegmentHeader, U16Le, U32Le,
@@ -121,7 +121,8 @@ impl Space {
             let first = self.first_block(&map, number, session);
             let address = Dba { file: DATA_FILE, block: BlockNo::new(first) };
             let header = self.changes.cache().pin_new(address, session)?;
-            let extent = Extent { first: U32Le::new(first), blocks: U32Le::new(self.extent_blocks) };
+            let extent =
+                Extent { first: U32Le::new(first), blocks: U32Le::new(self.extent_blocks) };
             let taken = Extent { first: U32Le::new(number), blocks: U32Le::new(1) };
             let entry = DirectoryEntry { name: stored_name, header: DbaLe::new(address) };
             let payloads =
@@ -241,7 +242,10 @@ impl Space {
         }
         owners.sort();
         if let Some(twice) = owners.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(format!("extent {} is of {} and of {}", twice[0].0, twice[0].1, twice[1].1));
+            return Err(format!(
+                "extent {} is of {} and of {}",
+                twice[0].0, twice[0].1, twice[1].1
+            ));
         }
         let map = map.shared(FrameOrder::ExtentMap, session);
         let extents = ExtentMap::at(&map, ExtentMap::START).extents.get();

@@ -14,8 +14,8 @@
 
 use change::{BlockMut, Layer};
 use format::{
-    BlockHeader, BlockKind, DbaLe, ScnLe, TransactionSlot, TransactionTable, TxnIdLe, U16Le,
-    U32Le, UndoBlock, UndoRecord,
+    BlockHeader, BlockKind, DbaLe, ScnLe, TransactionSlot, TransactionTable, TxnIdLe, U16Le, U32Le,
+    UndoBlock, UndoRecord,
 };
 use latch::FrameOrder;
 
@@ -50,7 +50,8 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         BEGIN => {
             let slot = slot_mut(block.bytes, payload);
             assert!(slot.state != ACTIVE, "a slot is given to two transactions (UN1)");
-            slot.sequence = U32Le::from_bytes(payload[2..6].try_into().expect("a sequence has four bytes"));
+            slot.sequence =
+                U32Le::from_bytes(payload[2..6].try_into().expect("a sequence has four bytes"));
             slot.state = ACTIVE;
             slot.current = slot.first;
         }

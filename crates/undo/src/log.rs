@@ -144,11 +144,7 @@ impl Undo {
 
     /// The newest change still to be taken back; none when the transaction is back at its beginning.
     /// Steps back over blocks that are empty.
-    pub fn newest(
-        &self,
-        log: &mut UndoLog,
-        session: &Session,
-    ) -> Result<Option<UndoChange>, Stop> {
+    pub fn newest(&self, log: &mut UndoLog, session: &Session) -> Result<Option<UndoChange>, Stop> {
         let changes = self.space.changes();
         loop {
             let pin = changes.cache().pin(log.current, session)?;

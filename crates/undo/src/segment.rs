@@ -53,7 +53,8 @@ impl Undo {
             let table = space.hand_out(segment.header, 1, session)?.first;
             let changes = space.changes();
             let pin = changes.cache().pin_new(table, session)?;
-            let mut group = changes.begin(credits_for(&[size_of::<TransactionTable>()]), session)?;
+            let mut group =
+                changes.begin(credits_for(&[size_of::<TransactionTable>()]), session)?;
             let block = pin.exclusive(FrameOrder::TransactionTable, session);
             let room = (block.len() - TransactionTable::SLOTS) / TransactionSlot::BYTES;
             let head = TransactionTable {

@@ -215,7 +215,11 @@ impl<'a> Client<'a> {
 
     /// Moves nothing: adds to neighbours and takes away again from the next, in ascending order, so
     /// that two of these don't lock each other out.
-    fn mass_update(&mut self, transaction: &mut Transaction, session: &Session) -> Result<(), Stop> {
+    fn mass_update(
+        &mut self,
+        transaction: &mut Transaction,
+        session: &Session,
+    ) -> Result<(), Stop> {
         let tables = &self.shared.tables;
         let rows = self.shared.mixture.mass_update_rows.min(tables.account.count()) & !1;
         let first = self.random.random_range(0..=tables.account.count() - rows);
@@ -240,8 +244,7 @@ impl<'a> Client<'a> {
     ) -> Result<(), Stop> {
         let (number, mine) = (self.acknowledged as i64 + 1, i64::from(self.number));
         let fill = |row: &mut access::RowMut<'_>| {
-            let values =
-                [mine, number, account as i64, teller as i64, branch as i64, amount];
+            let values = [mine, number, account as i64, teller as i64, branch as i64, amount];
             values.into_iter().enumerate().for_each(|(at, value)| row.set_number(at, value));
         };
         let history = &self.shared.tables.history;

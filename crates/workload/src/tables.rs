@@ -96,7 +96,8 @@ pub fn load(
     let numbered =
         [("branch", scale.branches), ("teller", scale.tellers), ("account", scale.accounts)];
     for (name, rows) in numbered {
-        let table = instance.create_table(name, &[Column::Number, Column::Number, FILLER], session)?;
+        let table =
+            instance.create_table(name, &[Column::Number, Column::Number, FILLER], session)?;
         let mut inserter = Inserter::default();
         let mut number = 0;
         while number < rows {

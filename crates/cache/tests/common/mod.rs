@@ -244,7 +244,7 @@ impl Bed {
     }
 
     pub(crate) fn change_pinned(&self, pin: &Pin<'_>, session: &Session) -> u64 {
-        let mut block = pin.exclusive(FrameOrder::Heap, 1, session);
+        let mut block = pin.exclusive(FrameOrder::Heap, session);
         let address = block.address();
         self.check_newest(address, &block);
         block.will_change();
@@ -256,7 +256,7 @@ impl Bed {
     /// Reads a block, which must be as its last change left it.
     pub(crate) fn read(&self, block: u32, session: &Session) -> Result<u64, Stop> {
         let pin = self.cache.pin(dba(block), session)?;
-        let block = pin.shared(FrameOrder::Heap, 1, session);
+        let block = pin.shared(FrameOrder::Heap, session);
         Ok(self.check_newest(pin.address(), &block))
     }
 
