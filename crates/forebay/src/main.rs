@@ -1,4 +1,6 @@
-//! The lean binary: for now, a look at the machine.
+//! The lean binary: experiments on the engine, and a look at the machine.
+//!
+//! `forebay lab run EXPERIMENT` runs a built-in experiment and says what came of it.
 //!
 //! `forebay probe DIR` says what this machine and the file system at DIR offer to a database: the
 //! clock, asynchronous and direct I/O, and the fastest way to make a write durable. It writes 4 MiB
@@ -9,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod laboratory;
 mod probe;
 
 use std::fmt::Display;
@@ -40,6 +43,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Runs experiments: two settings, one load, a verdict.
+    #[command(subcommand)]
+    Lab(laboratory::Lab),
 }
 
 fn main() -> ExitCode {
@@ -51,7 +57,15 @@ fn main() -> ExitCode {
         // Help or the version was asked for.
         Err(error) => return print(&error.to_string()),
     };
-    let Command::Probe { directory, json } = arguments.command;
+    let (directory, json) = match arguments.command {
+        Command::Probe { directory, json } => (directory, json),
+        Command::Lab(command) => {
+            return match laboratory::run(command) {
+                Ok(text) => print(&text),
+                Err((status, error)) => fail(status, error),
+            };
+        }
+    };
     match probe::run(&directory) {
         Ok(found) if json => {
             let text = serde_json::to_string_pretty(&found).expect("plain numbers and texts");

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use access::Inserter;
+use access::{Inserter, RowMut};
+use experiment::SessionInterval;
 use instance::{Instance, Transaction};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadSpec};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stop::{RefusalKind, Stop};
-use waits::{Nanos, TimeAccount};
+use waits::{Nanos, Timestamp, WaitEvent};
 
 use crate::Tables;
 
@@ -40,7 +41,7 @@ pub struct SessionRun {
     /// Of these, within the time that counts.
     pub counted: u64,
     /// Where its time went, within the time that counts.
-    pub account: TimeAccount,
+    pub interval: SessionInterval,
 }
 
 /// What all did.
@@ -69,24 +70,24 @@ struct Shared {
     instance: Arc<Instance>,
     tables: Tables,
     mixture: Mixture,
-    stop: Arc<SharedFlag>,
+    stop: SharedFlag,
     done: Latch<Vec<Result<SessionRun, Stop>>>,
 }
 
-/// Runs the mixture. `stop`, once raised, ends it early. `between` is called, by the calling session,
-/// when the time that counts begins, and when it ends.
+/// Runs the mixture; ends early when `told_to_stop`, and then says less. `at_bound` is called, by the
+/// calling session, when the time that counts begins, and when it ends.
 pub fn run(
     instance: &Arc<Instance>,
     mixture: Mixture,
-    stop: &Arc<SharedFlag>,
-    mut between: impl FnMut(&Session),
+    told_to_stop: &dyn Fn() -> bool,
+    mut at_bound: impl FnMut(&Session),
     session: &Session,
 ) -> Result<Run, Stop> {
     let shared = Arc::new(Shared {
         instance: Arc::clone(instance),
         tables: Tables::open(instance, session)?,
         mixture,
-        stop: Arc::clone(stop),
+        stop: SharedFlag::new(false),
         done: Latch::new(session.os(), LatchKind::Innermost, Vec::new()),
     });
     let begin = session.now().after(mixture.warm_up);
@@ -100,10 +101,13 @@ pub fn run(
             shared.done.exclusive(session).push(ended);
         })?);
     }
-    sleep_until(begin, stop, session);
-    between(session);
-    sleep_until(end, stop, session);
-    between(session);
+    for bound in [begin, end] {
+        sleep_until(bound, told_to_stop, session);
+        if told_to_stop() {
+            shared.stop.raise(session);
+        }
+        at_bound(session);
+    }
     for thread in threads {
         if thread.join(session).is_err() {
             let what = format!("{} of the load panicked", thread.name());
@@ -116,10 +120,10 @@ pub fn run(
     Ok(Run { sessions, elapsed: mixture.length })
 }
 
-fn sleep_until(until: waits::Timestamp, stop: &SharedFlag, session: &Session) {
-    while session.now() < until && !stop.is_raised(session) {
+fn sleep_until(until: Timestamp, told_to_stop: &dyn Fn() -> bool, session: &Session) {
+    while session.now() < until && !told_to_stop() {
         let left = until.since(session.now()).min(Nanos::from_millis(100));
-        session.pause(left, session.waiting(waits::WaitEvent::PlSqlLockTimer));
+        session.pause(left, session.waiting(WaitEvent::PlSqlLockTimer));
     }
 }
 
@@ -140,23 +144,20 @@ impl<'a> Client<'a> {
 
     fn run(
         &mut self,
-        begin: waits::Timestamp,
-        end: waits::Timestamp,
+        begin: Timestamp,
+        end: Timestamp,
         session: &Session,
     ) -> Result<SessionRun, Stop> {
         self.work_until(begin, session)?;
         let (reading, before) = (session.reading(), self.acknowledged);
         self.work_until(end, session)?;
-        let account = session.time_account_since(&reading);
-        Ok(SessionRun {
-            session: self.number,
-            acknowledged: self.acknowledged,
-            counted: self.acknowledged - before,
-            account,
-        })
+        let interval = SessionInterval::since(session, &reading);
+        let counted = self.acknowledged - before;
+        let (session, acknowledged) = (self.number, self.acknowledged);
+        Ok(SessionRun { session, acknowledged, counted, interval })
     }
 
-    fn work_until(&mut self, until: waits::Timestamp, session: &Session) -> Result<(), Stop> {
+    fn work_until(&mut self, until: Timestamp, session: &Session) -> Result<(), Stop> {
         while session.now() < until && !self.shared.stop.is_raised(session) {
             self.transaction(session)?;
         }
@@ -197,14 +198,14 @@ impl<'a> Client<'a> {
         let teller = self.random.random_range(0..tables.teller.count());
         let branch = teller % tables.branch.count();
         for (table, number) in [(&tables.account, account), (&tables.teller, teller)] {
-            let add = |row: &mut access::RowMut<'_>| {
+            let add = |row: &mut RowMut<'_>| {
                 let balance = row.view().number(1);
                 row.set_number(1, balance + amount);
             };
             table.table.update(transaction, table.address(number), add, session)?;
         }
         self.history(transaction, [account, teller, branch], amount, session)?;
-        let add = |row: &mut access::RowMut<'_>| {
+        let add = |row: &mut RowMut<'_>| {
             let balance = row.view().number(1);
             row.set_number(1, balance + amount);
         };
@@ -221,16 +222,16 @@ impl<'a> Client<'a> {
         session: &Session,
     ) -> Result<(), Stop> {
         let tables = &self.shared.tables;
-        let rows = self.shared.mixture.mass_update_rows.min(tables.account.count()) & !1;
-        let first = self.random.random_range(0..=tables.account.count() - rows);
+        let rows = self.shared.mixture.mass_update_rows.min(tables.stock.count()) & !1;
+        let first = self.random.random_range(0..=tables.stock.count() - rows);
         for number in first..first + rows {
             let amount = if (number - first) % 2 == 0 { 1 } else { -1 };
-            let add = |row: &mut access::RowMut<'_>| {
+            let add = |row: &mut RowMut<'_>| {
                 let balance = row.view().number(1);
                 row.set_number(1, balance + amount);
             };
-            let address = tables.account.address(number);
-            tables.account.table.update(transaction, address, add, session)?;
+            let address = tables.stock.address(number);
+            tables.stock.table.update(transaction, address, add, session)?;
         }
         self.history(transaction, [first, 0, 0], 0, session)
     }
@@ -243,7 +244,7 @@ impl<'a> Client<'a> {
         session: &Session,
     ) -> Result<(), Stop> {
         let (number, mine) = (self.acknowledged as i64 + 1, i64::from(self.number));
-        let fill = |row: &mut access::RowMut<'_>| {
+        let fill = |row: &mut RowMut<'_>| {
             let values = [mine, number, account as i64, teller as i64, branch as i64, amount];
             values.into_iter().enumerate().for_each(|(at, value)| row.set_number(at, value));
         };
