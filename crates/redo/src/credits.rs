@@ -12,6 +12,7 @@
 use std::sync::Arc;
 
 use format::RedoRecord;
+use ids::Scn;
 use latch::ExclusiveGuard;
 use os::{Cost, Session};
 use stop::{RefusalKind, Stop};
@@ -93,7 +94,19 @@ impl Redo {
     ///
     /// # Panics
     /// When the record isn't what its head says, or is larger than the credits.
-    pub fn append(&self, credits: Credits<'_>, record: &[u8], session: &Session) -> Placed {
+    pub fn append(&self, credits: Credits<'_>, record: &mut [u8], session: &Session) -> Placed {
+        self.append_with(credits, record, |_, _| {}, session)
+    }
+
+    /// The same for a record that depends on its SCN: `complete` is told it, and completes the record
+    /// without changing its length, under the redo allocation latch.
+    pub fn append_with(
+        &self,
+        credits: Credits<'_>,
+        record: &mut [u8],
+        complete: impl FnOnce(Scn, &mut [u8]),
+        session: &Session,
+    ) -> Placed {
         if let Err(fault) = record::check(record) {
             panic!("a record that recovery could not read was about to be appended: {fault}");
         }
@@ -103,6 +116,7 @@ impl Redo {
         let shared = &self.shared;
         let (placed, begins_log, first, post) = {
             let mut state = shared.state.exclusive(session);
+            complete(state.next_scn, record);
             session.charge(Cost::CopyKib, record.len().div_ceil(1024) as u64);
             let (placed, begins_log) = state.append(record);
             state.return_credits(credits);

@@ -116,9 +116,9 @@ pub(crate) fn tag_of(record: &Record<'_>) -> u64 {
 
 /// Reserves and appends one record.
 pub(crate) fn put(redo: &Redo, tag: u64, length: usize, session: &Session) -> Placed {
-    let record = record(tag, length);
+    let mut record = record(tag, length);
     let credits = redo.reserve(record.len() - RedoRecord::BYTES, session).expect("room");
-    redo.append(credits, &record, session)
+    redo.append(credits, &mut record, session)
 }
 
 /// The same and waits until it is durable.

@@ -36,7 +36,7 @@ fn no_append_ever_finds_the_buffer_or_the_logs_full() {
                         let largest = if number == 0 { 65_000 } else { 20_000 };
                         let length = (random >> 8) as usize % largest;
                         // More is reserved than is used, and some of it is given back.
-                        let record = record(number * 100 + turn, length);
+                        let mut record = record(number * 100 + turn, length);
                         let asked =
                             (record.len() + random as usize % 9_000).min(RECORD_BYTES_MAX - 16);
                         let credits = redo.reserve(asked, session).expect("no halt");
@@ -47,7 +47,7 @@ fn no_append_ever_finds_the_buffer_or_the_logs_full() {
                             2 => drop(redo.try_reserve(asked, session)),
                             _ => {}
                         }
-                        redo.append(credits, &record, session);
+                        redo.append(credits, &mut record, session);
                     }
                 };
                 session.spawn(ThreadSpec::foreground(format!("user{number}")), body)
@@ -109,8 +109,8 @@ fn all_that_was_promised_is_there() {
                     session.spawn(ThreadSpec::foreground("switch"), body).expect("a thread")
                 });
                 session.pause(Nanos::from_micros(200), session.waiting(WaitEvent::PlSqlLockTimer));
-                for (credits, record) in promised {
-                    redo.append(credits, &record, session);
+                for (credits, mut record) in promised {
+                    redo.append(credits, &mut record, session);
                 }
                 if switch.is_some() || world.os().random() % 2 == 0 {
                     let (rba, last) = (redo.position(session), redo.last_scn(session));
@@ -161,10 +161,10 @@ fn a_checkpoint_that_waits_for_a_latch_of_ours_is_no_deadlock() {
                 let (redo, block) = (redo.clone(), Arc::clone(&block));
                 let body = move |session: &Session| {
                     for turn in 0..25 {
-                        let record = record(number * 100 + turn, 9_000);
+                        let mut record = record(number * 100 + turn, 9_000);
                         let credits = redo.reserve(record.len(), session).expect("no halt");
                         let mut block = block.exclusive(session);
-                        *block = redo.append(credits, &record, session).scn.get();
+                        *block = redo.append(credits, &mut record, session).scn.get();
                     }
                 };
                 session.spawn(ThreadSpec::foreground(format!("user{number}")), body)

@@ -42,12 +42,12 @@ fn a_failed_write_wakes_everybody_with_the_cause() {
                 let (redo, told) = (redo.clone(), Arc::clone(&acknowledged));
                 let body = move |session: &Session| {
                     loop {
-                        let record = record(number, if number < 3 { 20_000 } else { 100 });
+                        let mut record = record(number, if number < 3 { 20_000 } else { 100 });
                         let credits = match redo.reserve(record.len(), session) {
                             Ok(credits) => credits,
                             Err(stop) => break assert!(matches!(stop, Stop::Halted(_))),
                         };
-                        let scn = redo.append(credits, &record, session).scn;
+                        let scn = redo.append(credits, &mut record, session).scn;
                         if is_halted(redo.make_durable(scn, session, WaitEvent::LogFileSync)) {
                             break;
                         }

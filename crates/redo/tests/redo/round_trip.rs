@@ -208,7 +208,7 @@ fn a_record_that_is_none_is_not_appended() {
         let credits = redo.reserve(100, session).expect("room");
         let mut wrong = record(1, 20);
         wrong.pop();
-        redo.append(credits, &wrong, session);
+        redo.append(credits, &mut wrong, session);
     });
     let failure = report.result.expect_err("it panics").to_string();
     assert!(failure.contains("recovery could not read"), "{failure}");
