@@ -1,7 +1,7 @@
 //! `forebay lab`: which experiments there are, and running one.
 //!
-//! Progress goes to standard error, in one line that writes over itself where that is a terminal; the
-//! verdict goes to standard output.
+//! Progress goes to standard error, in one line that writes over itself where that is a terminal;
+//! the verdict goes to standard output.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;

@@ -31,8 +31,8 @@ impl Audit {
     }
 }
 
-/// Compares the tables with the commits that sessions 0, 1, ... were told of, by number from 1. With
-/// `accounts` the balances of all accounts are added up too, which reads the whole table.
+/// Compares the tables with the commits that sessions 0, 1, ... were told of, by number from 1.
+/// With `accounts` the balances of all accounts are added up too, which reads the whole table.
 pub fn audit(
     instance: &Instance,
     acknowledged: &[u64],

@@ -74,8 +74,8 @@ struct Shared {
     done: Latch<Vec<Result<SessionRun, Stop>>>,
 }
 
-/// Runs the mixture; ends early when `told_to_stop`, and then says less. `at_bound` is called, by the
-/// calling session, when the time that counts begins, and when it ends.
+/// Runs the mixture; ends early when `told_to_stop`, and then says less. `at_bound` is called, by
+/// the calling session, when the time that counts begins, and when it ends.
 pub fn run(
     instance: &Arc<Instance>,
     mixture: Mixture,

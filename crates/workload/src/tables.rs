@@ -8,8 +8,8 @@
 //! | stock    | half of the data      | quantity, filler; for mass updates               |
 //! | history  | one a transaction     | session, number, account, teller, branch, amount |
 //!
-//! Rows are as long as TPC-B asks (100 bytes, history 50). Accounts, tellers and branches are found by
-//! their number: they were loaded in order, so the number says block and slot.
+//! Rows are as long as TPC-B asks (100 bytes, history 50). Accounts, tellers and branches are found
+//! by their number: they were loaded in order, so the number says block and slot.
 
 use access::{Inserter, RowAddress, Table};
 use instance::{Instance, Transaction};
@@ -89,8 +89,8 @@ impl Tables {
     }
 }
 
-/// Makes the tables and fills them. `progress` is told rows done and rows in all, and says whether to
-/// go on; if not, what was loaded stays, and the result is false.
+/// Makes the tables and fills them. `progress` is told rows done and rows in all, and says whether
+/// to go on; if not, what was loaded stays, and the result is false.
 pub fn load(
     instance: &Instance,
     scale: Scale,
