@@ -2,6 +2,8 @@
 //!
 //! `forebay lab run EXPERIMENT` runs a built-in experiment and says what came of it.
 //!
+//! `forebay load` makes a database, puts it under load, and audits it after a crash.
+//!
 //! `forebay probe DIR` says what this machine and the file system at DIR offer to a database: the
 //! clock, asynchronous and direct I/O, and the fastest way to make a write durable. It writes 4 MiB
 //! there, into a file that has no name and is gone when the program ends, however it ends.
@@ -12,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod laboratory;
+mod load;
 mod probe;
 
 use std::fmt::Display;
@@ -43,6 +46,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Makes a database, works on it, and audits it after a crash.
+    #[command(subcommand)]
+    Load(load::Load),
     /// Runs experiments: two settings, one load, a verdict.
     #[command(subcommand)]
     Lab(laboratory::Lab),
@@ -59,6 +65,12 @@ fn main() -> ExitCode {
     };
     let (directory, json) = match arguments.command {
         Command::Probe { directory, json } => (directory, json),
+        Command::Load(command) => {
+            return match load::run(command) {
+                Ok(text) => print(&text),
+                Err(error) => fail(FAILED, error),
+            };
+        }
         Command::Lab(command) => {
             return match laboratory::run(command) {
                 Ok(text) => print(&text),

@@ -72,6 +72,7 @@ impl Form {
             mixture: Mixture {
                 seed: 0,
                 sessions: 12,
+                first_session: 0,
                 mass_update_every: 100,
                 mass_update_rows: 200,
                 warm_up,

@@ -28,7 +28,7 @@ pub(crate) fn measure(
     let mut marks = Vec::new();
     let mark =
         |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
-    let ran = workload::run(&instance, mixture, told_to_stop, mark, session);
+    let ran = workload::run(&instance, (mixture, None), told_to_stop, mark, session);
     let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
     let halted = instance.halt().check(session);
     // LB2: it ends as a crash does.
@@ -53,7 +53,7 @@ fn check(
     disk: &Disk,
     directory: &Path,
     parameters: &Parameters,
-    acknowledged: &[u64],
+    acknowledged: &[(u32, u64)],
     session: &Session,
 ) -> Result<Commits, Stop> {
     let instance = Instance::open(disk, directory, parameters, session)?;

@@ -16,5 +16,5 @@ mod run;
 mod tables;
 
 pub use audit::{Audit, audit};
-pub use run::{Mixture, Run, SessionRun, run};
+pub use run::{Mixture, Run, SessionRun, Witness, run};
 pub use tables::{Scale, Tables, load};

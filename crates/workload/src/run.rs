@@ -21,6 +21,9 @@ pub struct Mixture {
     pub seed: u64,
     /// Sessions at once.
     pub sessions: u32,
+    /// The number of the first session: rows of history name their session, so that a later load on
+    /// the same tables has numbers of its own.
+    pub first_session: u32,
     /// One transaction in so many is a mass update; 0 is none.
     pub mass_update_every: u32,
     /// Neighbouring accounts that a mass update changes.
@@ -36,7 +39,7 @@ pub struct Mixture {
 pub struct SessionRun {
     /// Its number.
     pub session: u32,
-    /// Commits that were acknowledged, all in all: their numbers are 1 to this.
+    /// Commits that it was told of, all in all: their numbers are 1 to this.
     pub acknowledged: u64,
     /// Of these, within the time that counts.
     pub counted: u64,
@@ -60,16 +63,20 @@ impl Run {
         counted as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// Commits acknowledged by each session, for the audit.
-    pub fn acknowledged(&self) -> Vec<u64> {
-        self.sessions.iter().map(|session| session.acknowledged).collect()
+    /// Each session and how many commits it was told of, for the audit.
+    pub fn acknowledged(&self) -> Vec<(u32, u64)> {
+        self.sessions.iter().map(|session| (session.session, session.acknowledged)).collect()
     }
 }
+
+/// Told of each acknowledged commit: session, and the commit's number there, from 1.
+pub type Witness = Arc<dyn Fn(u32, u64) + Send + Sync>;
 
 struct Shared {
     instance: Arc<Instance>,
     tables: Tables,
     mixture: Mixture,
+    witness: Option<Witness>,
     stop: SharedFlag,
     done: Latch<Vec<Result<SessionRun, Stop>>>,
 }
@@ -78,7 +85,7 @@ struct Shared {
 /// the calling session, when the time that counts begins, and when it ends.
 pub fn run(
     instance: &Arc<Instance>,
-    mixture: Mixture,
+    (mixture, witness): (Mixture, Option<Witness>),
     told_to_stop: &dyn Fn() -> bool,
     mut at_bound: impl FnMut(&Session),
     session: &Session,
@@ -87,13 +94,14 @@ pub fn run(
         instance: Arc::clone(instance),
         tables: Tables::open(instance, session)?,
         mixture,
+        witness,
         stop: SharedFlag::new(false),
         done: Latch::new(session.os(), LatchKind::Innermost, Vec::new()),
     });
     let begin = session.now().after(mixture.warm_up);
     let end = begin.after(mixture.length);
     let mut threads = Vec::new();
-    for number in 0..mixture.sessions {
+    for number in mixture.first_session..mixture.first_session + mixture.sessions {
         let shared = Arc::clone(&shared);
         let spec = ThreadSpec::foreground(format!("session{number}"));
         threads.push(session.spawn(spec, move |session| {
@@ -176,6 +184,9 @@ impl<'a> Client<'a> {
             Ok(()) => {
                 self.shared.instance.commit(transaction, session)?;
                 self.acknowledged += 1;
+                if let Some(witness) = &self.shared.witness {
+                    witness(self.number, self.acknowledged);
+                }
                 Ok(())
             }
             // Another session was in the way: the next transaction is another one anyhow.
