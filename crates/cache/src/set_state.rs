@@ -15,7 +15,7 @@
 //!   * a slot is in one of the three lists or in none; `place` says which
 //!   * a slot is in the checkpoint queue exactly while its frame is dirty
 //!   * the queue is sorted by `low` (CB10)
-//!   * `in_flight_low` is below or equal to the low of every frame of this set that is being written
+//!   * `in_flight_low` isn't above the low of any frame of this set that is being written
 //!
 //! Slots number the frames of a set from 0: frame = slot * sets + set.
 //!
