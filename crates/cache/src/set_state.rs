@@ -226,6 +226,8 @@ impl SetState {
 
     /// The frame becomes dirty; `low` is the redo position, read under this latch.
     pub(crate) fn enter_queue(&mut self, slot: u32, frame: &Frame, low: Rba, session: &Session) {
+        let youngest = self.queue.last().map(|last| self.lows[last as usize]);
+        assert!(youngest <= Some(low), "the redo position goes back (CB10)");
         self.lows[slot as usize] = low;
         self.queue.push_last(&mut self.queue_links, slot);
         let before = frame.flags.fetch_or(DIRTY, session);
