@@ -126,7 +126,8 @@ impl Kill {
         let pipe = BufReader::new(child.stdout.take().expect("its output is a pipe"));
         let (begun, first_line) = std::sync::mpsc::channel();
         let reader = std::thread::spawn(move || {
-            let told = pipe.lines().inspect(|_| drop(begun.send(())));
+            // Who has stopped listening has heard enough.
+            let told = pipe.lines().inspect(|_| begun.send(()).unwrap_or(()));
             told.collect::<Result<Vec<_>, _>>()
         });
         // The clock starts with the first commit: before it there is recovery.

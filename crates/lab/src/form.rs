@@ -47,12 +47,19 @@ impl Form {
         Form::of(32 * MIB, 8 * MIB, 4 * MIB, lengths)
     }
 
+    /// As small as it still means something, for tests.
+    pub fn tiny() -> Form {
+        let lengths = (Nanos::from_millis(20), Nanos::from_millis(60));
+        let form = Form::of(2 * MIB, MIB, MIB, lengths);
+        Form { pairs: 2, aa_pairs: 1, ..form }
+    }
+
     fn of(data: u64, cache: u64, log: u64, (warm_up, length): (Nanos, Nanos)) -> Form {
         let rows = data / MIB * ROWS_PER_MIB;
         let creation = Creation {
             db_block_size: BlockSize::KIB_8,
             // The rows, and room for history and undo.
-            data_bytes: data + data / 2,
+            data_bytes: data + data / 16 + 24 * MIB,
             log_file_bytes: log,
             doublewrite_slots: 8 * 128,
             ..Creation::default()

@@ -1,0 +1,88 @@
+//! A whole experiment on this machine, small: it leaves nothing behind, whatever happens.
+#![forbid(unsafe_code)]
+#![expect(clippy::disallowed_methods, reason = "the test looks at the real directory")]
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lab::{Ending, Experiment, Form, Request, Where, run};
+use waits::SessionKind;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a folder for the test");
+        Folder(path)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).expect("it is there");
+        entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn request(folder: &Folder) -> Request {
+    Request {
+        experiment: Experiment::named("dbwr-count").expect("it is built in"),
+        form: Form::tiny(),
+        place: Where::Here(folder.0.clone()),
+        seed: 3,
+        threshold: 0.02,
+        equals: false,
+        commit: "of a test".into(),
+        command: "a test".into(),
+    }
+}
+
+/// LB2, LB4: commits are looked for after each run, and the folder is empty again.
+#[test]
+fn an_experiment_answers_and_leaves_nothing_behind() {
+    let folder = Folder::new("lab-answers");
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let ended = run(&request(&folder), &|| false, &mut |_| {}, &session);
+    let Ok(Ending::Answered(report, rows)) = ended else { panic!("no answer") };
+    assert!(report.text().contains("commits lost      none"), "{}", report.text());
+    assert_eq!(rows.len(), 6);
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+/// LB4: stopped in the middle of loading or of a run, it leaves nothing either.
+#[test]
+fn stopped_anywhere_it_leaves_nothing_behind() {
+    for asked_at_most in [3, 8, 40, 200] {
+        let folder = Folder::new(&format!("lab-stopped-{asked_at_most}"));
+        let os = os::linux::start_with(Arc::new(|_| {}));
+        let session = os.adopt("test", SessionKind::Foreground);
+        let asked = Cell::new(0);
+        let told_to_stop = || {
+            asked.set(asked.get() + 1);
+            asked.get() > asked_at_most
+        };
+        let ended = run(&request(&folder), &told_to_stop, &mut |_| {}, &session);
+        assert!(ended.is_ok(), "{:?}", ended.err().map(|stop| stop.to_string()));
+        assert_eq!(folder.names(), Vec::<String>::new(), "stopped after {asked_at_most}");
+    }
+}
+
+/// A place that isn't there is one line, and nothing is made.
+#[test]
+fn a_place_that_is_not_there_is_refused() {
+    let folder = Folder::new("lab-nowhere");
+    let mut request = request(&folder);
+    request.place = Where::Here(folder.0.join("not-there"));
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let Err(stop) = run(&request, &|| false, &mut |_| {}, &session) else { panic!("it ran") };
+    assert!(stop.to_string().contains("not-there"), "{stop}");
+}

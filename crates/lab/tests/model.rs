@@ -1,0 +1,69 @@
+//! A whole experiment in the simulated world: an answer, every account closed, the same again.
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+
+use lab::{Ending, Experiment, Form, Request, Where, run};
+use waits::SessionKind;
+
+fn request() -> Request {
+    Request {
+        experiment: Experiment::named("dbwr-count").expect("it is built in"),
+        form: Form::tiny(),
+        place: Where::Model { machine: "eight-core".into(), disk: "nvme".into() },
+        seed: 7,
+        threshold: 0.02,
+        equals: false,
+        commit: "of a test".into(),
+        command: "a test".into(),
+    }
+}
+
+fn answer(request: &Request) -> (String, Vec<experiment::Run>) {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    match run(request, &|| false, &mut |_| {}, &session) {
+        Ok(Ending::Answered(report, rows)) => (report.text(), rows),
+        Ok(Ending::Stopped) => panic!("nobody told it to stop"),
+        Err(stop) => panic!("{stop}"),
+    }
+}
+
+/// T2: in the simulator nothing is left over, of any session in any run; and no commit is lost.
+#[test]
+fn every_account_closes_to_the_nanosecond_and_no_commit_is_lost() {
+    let (text, rows) = answer(&request());
+    assert!(text.contains("Is it real?"), "{text}");
+    for row in &rows {
+        let commits = row.commits.expect("each run is audited");
+        assert!(commits.acknowledged > 0 && commits.lost() == 0, "{commits:?}");
+        assert_eq!(row.foreground.account.unaccounted_ns, 0, "{:?}", row.foreground.worst);
+        assert_eq!(row.foreground.count, 12);
+        let writers = row.processes.iter().filter(|p| p.name.starts_with("fb_dbw")).count();
+        assert!(writers == 1 || writers == 8, "{:?}", row.processes);
+    }
+}
+
+/// The same request gives the same page, to the letter.
+#[test]
+fn the_same_seed_gives_the_same_answer() {
+    assert_eq!(answer(&request()).0, answer(&request()).0);
+}
+
+/// Who is told to stop stops, and says so.
+#[test]
+fn told_to_stop_it_stops() {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let ended = run(&request(), &|| true, &mut |_| {}, &session);
+    assert!(matches!(ended, Ok(Ending::Stopped)));
+}
+
+/// Equals are not told apart.
+#[test]
+fn setting_a_against_itself_is_no_difference_that_is_claimed() {
+    let request = Request { equals: true, ..request() };
+    let (text, rows) = answer(&request);
+    assert!(rows.iter().all(|row| row.identity.setting == "db_writer_processes = 1"));
+    assert!(!text.contains("Is it real?       Yes"), "{text}");
+}
