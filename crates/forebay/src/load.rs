@@ -151,8 +151,33 @@ impl Run {
         if self.acknowledge {
             return Ok(String::new());
         }
-        Ok(format!("{:.1} transactions a second\n", ran.throughput()))
+        Ok(format!("{:.1} transactions a second\n\n{}", ran.throughput(), profile(&ran)))
     }
+}
+
+/// Where the sessions' time went, all together: a line for each name, the longest first.
+fn profile(ran: &workload::Run) -> String {
+    let mut lines: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut elapsed = 0;
+    for session in &ran.sessions {
+        let account = &session.interval.account;
+        elapsed += account.elapsed.0 as i64;
+        for (name, ns) in [("CPU", account.cpu_ns), ("run queue", account.run_queue_ns)] {
+            *lines.entry(name).or_default() += ns;
+        }
+        *lines.entry("unaccounted").or_default() += account.unaccounted_ns;
+        for line in &account.waits {
+            *lines.entry(line.event.name()).or_default() += line.total.0 as i64;
+        }
+    }
+    let mut lines: Vec<(&str, i64)> = lines.into_iter().collect();
+    lines.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    lines.insert(0, ("elapsed, all sessions", elapsed));
+    let row = |(name, ns): &(&str, i64)| {
+        let share = *ns as f64 / elapsed.max(1) as f64 * 100.0;
+        format!("{name:<42}{:>12.3} s {share:>6.1} %\n", *ns as f64 / 1e9)
+    };
+    lines.iter().map(row).collect()
 }
 
 /// One write, whole: who reads it may go on when we are gone.
