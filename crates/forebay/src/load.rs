@@ -66,9 +66,9 @@ pub(crate) struct Run {
     /// Decides which rows sessions meet.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The number of the first session; a later load on the same tables needs numbers of its own.
-    #[arg(long, default_value_t = 0)]
-    first_session: u32,
+    /// The number of the first session; without it, the next that no earlier load has used.
+    #[arg(long)]
+    first_session: Option<u32>,
     /// Prints "SESSION NUMBER" for each commit, as soon as it is acknowledged.
     #[arg(long)]
     acknowledge: bool,
@@ -132,10 +132,14 @@ impl Run {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
         let instance = Arc::new(self.instanced.open(disk, session)?);
         let scale = Tables::open(&instance, session)?.scale();
+        let first_session = match self.first_session {
+            Some(number) => number,
+            None => workload::next_session(&instance, session)?,
+        };
         let mixture = Mixture {
             seed: self.seed,
             sessions: self.sessions,
-            first_session: self.first_session,
+            first_session,
             mass_update_every: 50,
             mass_update_rows: 200.min(scale.stock / 4),
             warm_up: Nanos::ZERO,

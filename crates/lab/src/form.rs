@@ -50,7 +50,8 @@ impl Form {
     /// As small as it still means something, for tests.
     pub fn tiny() -> Form {
         let lengths = (Nanos::from_millis(20), Nanos::from_millis(60));
-        let form = Form::of(2 * MIB, MIB, MIB, lengths);
+        let mut form = Form::of(2 * MIB, MIB, MIB, lengths);
+        form.parameters.redo_consistency = true;
         Form { pairs: 2, aa_pairs: 1, ..form }
     }
 

@@ -17,4 +17,4 @@ mod tables;
 
 pub use audit::{Audit, audit};
 pub use run::{Mixture, Run, SessionRun, Witness, run};
-pub use tables::{Scale, Tables, load};
+pub use tables::{Scale, Tables, load, next_session};

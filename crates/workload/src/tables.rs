@@ -89,6 +89,14 @@ impl Tables {
     }
 }
 
+/// The lowest number above those of all sessions that have left history.
+pub fn next_session(instance: &Instance, session: &Session) -> Result<u32, Stop> {
+    let mut next = 0;
+    let history = instance.table("history", session)?;
+    history.scan(|_, row| next = next.max(row.number(0) + 1), session)?;
+    Ok(u32::try_from(next).unwrap_or(u32::MAX))
+}
+
 /// Makes the tables and fills them. `progress` is told rows done and rows in all, and says whether
 /// to go on; if not, what was loaded stays, and the result is false.
 pub fn load(

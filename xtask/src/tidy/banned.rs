@@ -17,6 +17,13 @@ const UNDONE: &str = "FIXME";
 /// The lints that keep the world outside.
 const DOOR_LINTS: [&str; 2] = ["disallowed_methods", "disallowed_types"];
 
+/// Names that only some crates may use, and why.
+const RESERVED: [(&str, &[&str], &str); 1] = [(
+    "bytes_for_apply",
+    &["cache", "change"],
+    "block bytes are changed by the `apply` of a layer only (joint J4): build a group",
+)];
+
 pub(crate) fn check(file: &SourceFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut find = |line, say: String| findings.push(Finding::new(&file.path, line, say));
@@ -48,6 +55,13 @@ pub(crate) fn check(file: &SourceFile) -> Vec<Finding> {
             find(line_at(&outside_tests, at), say.to_string());
         }
     }
+    for (name, crates, say) in RESERVED {
+        if !crates.contains(&file.krate.as_str()) {
+            for at in words(code, name) {
+                find(line_at(code, at), say.to_string());
+            }
+        }
+    }
     let is_source = file.path.contains("/src/");
     if is_source && !file.text.starts_with("//!") {
         find(
@@ -71,6 +85,16 @@ fn attribute_refusal(attribute: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn block_bytes_are_out_of_reach_of_all_but_their_crates() {
+        let text = "//! An essay.\nfn f() { block.bytes_for_apply(); }";
+        let of = |krate: &str| {
+            check(&SourceFile::new(krate, &format!("crates/{krate}/src/a.rs"), text))
+        };
+        assert_eq!((of("access").len(), of("access")[0].line), (1, 2));
+        assert!(of("change").is_empty());
+    }
 
     fn found(krate: &str, text: &str) -> Vec<Finding> {
         let text = format!("//! An essay.\n{text}");
