@@ -75,7 +75,8 @@ fn a_crash_point_is_shown_as_a_cut_leaves_it() {
         }));
         let watched = watched.run(program);
         let alone = simulation(seed).run(program);
-        assert!(watched.result.is_ok() && watched.log_hash == alone.log_hash);
+        assert_eq!(watched.result, Ok(()));
+        assert_eq!(watched.log_hash, alone.log_hash, "seed {seed}");
         let shown = std::mem::take(&mut *shown.lock().unwrap_or_else(PoisonError::into_inner));
         assert_eq!(shown.len() as u64, alone.disks["disk"].crash_points());
         assert!(shown.len() > 25, "{} operations", shown.len());
