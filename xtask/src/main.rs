@@ -9,6 +9,7 @@
 //!   test      the whole test suite, step by step
 //!   race      our parts against others', in the same run
 //!   determinism  the same seed gives the same event log, in every process, build and load
+//!   soak      the crash sweep on all cores, until so many crash states were seen
 //!   calibrate  what operations cost in CPU on this machine, for the simulator
 //!
 //! Callers: people, and `.ci/run`.
@@ -31,6 +32,7 @@ mod house;
 mod race;
 mod refusals;
 mod rust_text;
+mod soak;
 mod test;
 mod tidy;
 mod tree;
@@ -63,6 +65,9 @@ enum Verb {
         #[arg(long, default_value_t = 64)]
         seeds: u64,
     },
+    /// Do for hours what the test suite does in minutes
+    #[command(subcommand)]
+    Soak(soak::Soak),
     /// Measure what operations cost in CPU here, for the simulator
     Calibrate(calibrate::Arguments),
 }
@@ -76,6 +81,7 @@ fn main() -> ExitCode {
         Verb::Test => test::run(&root),
         Verb::Race(args) => race::run(&root, args),
         Verb::Determinism { seeds } => determinism::run(&root, seeds),
+        Verb::Soak(what) => soak::run(&root, &what),
         Verb::Calibrate(arguments) => calibrate::run(&root, &arguments),
     };
     match outcome {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     reason = "it measures real time and reads its arguments, outside any simulation"
 )]
 

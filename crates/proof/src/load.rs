@@ -193,7 +193,8 @@ impl Client {
             && let Some(row) = self.some_row()
         {
             let found = self.tables[row.0].fetch(Some(&*transaction), row.1, read, session)?;
-            let found = found.unwrap_or_else(|| panic!("row {row:?} was committed and isn't there"));
+            let found =
+                found.unwrap_or_else(|| panic!("row {row:?} was committed and isn't there"));
             self.told(Some(number), row, found);
         }
         self.change(number, transaction, session)

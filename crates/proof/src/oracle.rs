@@ -129,9 +129,8 @@ fn rows_after(entries: &[Entry], there: &BTreeSet<usize>) -> Result<Rows, Violat
 
 /// What a session was told must not depend on a commit that is lost (R6).
 fn depends_on_the_lost(record: &Record, there: &BTreeSet<usize>) -> Result<(), Violation> {
-    let explained = |told: &&crate::Told| {
-        there.contains(&told.writer) || told.reader == Some(told.writer)
-    };
+    let explained =
+        |told: &&crate::Told| there.contains(&told.writer) || told.reader == Some(told.writer);
     match record.told.iter().find(|told| !explained(told)) {
         None => Ok(()),
         Some(told) => Err(Violation(format!(

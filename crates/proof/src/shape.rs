@@ -99,11 +99,7 @@ impl Bases {
     }
 }
 
-pub(crate) fn machine(
-    seed: u64,
-    content: FileSystem,
-    perturbation: Perturbation,
-) -> Simulation {
+pub(crate) fn machine(seed: u64, content: FileSystem, perturbation: Perturbation) -> Simulation {
     let mut simulation = Simulation::new(seed);
     simulation.disks[0].content = content;
     simulation.perturbation = perturbation;

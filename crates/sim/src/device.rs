@@ -170,7 +170,8 @@ impl Devices {
     /// The power goes on every disk: what is in flight may or may not have reached the medium.
     pub(crate) fn cut_power(&mut self) {
         let in_flight = std::mem::take(&mut self.in_flight);
-        let mut disks: Vec<&mut FileSystem> = self.list.iter_mut().map(|disk| &mut disk.fs).collect();
+        let mut disks: Vec<&mut FileSystem> =
+            self.list.iter_mut().map(|disk| &mut disk.fs).collect();
         cut(&mut disks, &in_flight);
     }
 

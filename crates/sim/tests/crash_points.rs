@@ -24,7 +24,8 @@ fn program(world: &World, session: &Session) {
             for number in 0..4 {
                 let buffer = IoBuf::copy_of(&[round * 4 + number; BLOCK as usize]);
                 let (offset, tag) = (u64::from(number) * BLOCK, u64::from(number));
-                let request = Request { file: file.clone(), kind: IoKind::Write, offset, buffer, tag };
+                let request =
+                    Request { file: file.clone(), kind: IoKind::Write, offset, buffer, tag };
                 ring.push(request, session).expect("room");
             }
             let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
