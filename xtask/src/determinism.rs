@@ -6,7 +6,7 @@
 //!
 //! Callers: people, and the verb `test`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
