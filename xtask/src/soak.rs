@@ -1,12 +1,12 @@
 //! The verb `soak`: what the test suite does in minutes, for hours.
 //!
-//! `soak crash` runs the crash sweep on all cores, small and large loads in turn, each batch of seeds
-//! in a process of its own, until so many distinct crash states were opened and held against the
-//! oracle. A child tells the hash of every state; a state is counted once, whoever saw it. The first
-//! violation ends it, with the line that repeats it.
+//! `soak crash` runs the crash sweep on all cores, small and large loads in turn, each batch of
+//! seeds in a process of its own, until so many distinct crash states were opened and held against
+//! the oracle. A child tells the hash of every state; a state is counted once, whoever saw it. The
+//! first violation ends it, with the line that repeats it.
 //!
-//! Nothing is written to disk. Ctrl-C ends the children too: they are of the same process group, and
-//! one that lives on ends at its next line, for nobody reads it any more.
+//! Nothing is written to disk. Ctrl-C ends the children too: they are of the same process group,
+//! and one that lives on ends at its next line, for nobody reads it any more.
 //!
 //! Callers: people, and a machine with a night to spare.
 

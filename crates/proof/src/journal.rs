@@ -3,8 +3,7 @@
 //! Callers: `load` writes it; `sweep` takes a copy at each crash point; `oracle` reads the copies.
 
 use access::RowAddress;
-
-use crate::outside::Outside;
+use sim::Outside;
 
 /// A row: which table of the load, and where.
 pub type RowId = (usize, RowAddress);

@@ -1,11 +1,11 @@
-//! What the engine is held against: a journal of what sessions were told, an oracle that compares it
-//! with what is found after a crash, and the sweep that crashes everywhere.
+//! What the engine is held against: a journal of what sessions were told, an oracle that compares
+//! it with what is found after a crash, and the sweep that crashes everywhere.
 //!
 //! ```text
 //!   load ──▶ simulated machine ──▶ at each operation n: what a power cut there can leave
 //!    │                                                   │ each
 //!    └─▶ journal, as it is at n ───▶ oracle ◀── opened ◀─┤
-//!                                                        └▶ at each operation of the opening: again
+//!                                                        └▶ at operations of the opening: again
 //! ```
 //!
 //! Rules PF1 to PF5 are in the README. Only tests use this crate. It builds the engine with its
@@ -20,7 +20,6 @@
 mod journal;
 mod load;
 mod oracle;
-mod outside;
 mod shape;
 mod sweep;
 mod tally;

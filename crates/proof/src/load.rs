@@ -33,7 +33,7 @@ pub struct Load {
     pub changes_max: u32,
     /// Of how many tables the rows are: 1 or 2.
     pub tables: usize,
-    /// Every so many transactions, about, a session asks for a checkpoint, often in the midst of one.
+    /// Every so many transactions, about, a session asks for a checkpoint, often in one's midst.
     pub checkpoint_every: Option<u32>,
     /// The last transaction stays open and its changes are written; then the instance is aborted.
     pub leaves_open: bool,

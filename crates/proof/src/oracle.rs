@@ -127,7 +127,7 @@ fn rows_after(entries: &[Entry], there: &BTreeSet<usize>) -> Result<Rows, Violat
     Ok(rows)
 }
 
-/// What a session was told must not depend on a commit that is lost (R6).
+/// What a session was told must not depend on a commit that is lost (PF2).
 fn depends_on_the_lost(record: &Record, there: &BTreeSet<usize>) -> Result<(), Violation> {
     let explained =
         |told: &&crate::Told| there.contains(&told.writer) || told.reader == Some(told.writer);

@@ -1,9 +1,9 @@
 //! The crash sweep: at each operation of a load, what a power cut there leaves is drawn, opened and
 //! held against the journal as it was; and so is what is left by cuts while it is opened.
 //!
-//! One run of a load shows all its crash points (the simulator clones the disk at each), and so does
-//! one opening. An image is opened once: what is found in it follows from it. It is compared as often
-//! as it is left at another moment. A crash state is counted by the hash of its image, once.
+//! One run of a load shows all its crash points (the simulator clones the disk at each), and so
+//! does one opening. An image is opened once: what is found in it follows from it. It is compared
+//! as often as it is left at another moment. A crash state is counted by the hash of its image.
 //!
 //! A seed decides everything, so a message that names kind and seed repeats what it tells.
 //!
@@ -20,11 +20,10 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
-use sim::{CrashPoints, Perturbation, Report, World};
+use sim::{CrashPoints, Outside, Perturbation, Report, World};
 use stop::Stop;
 
 use crate::oracle::difference;
-use crate::outside::Outside;
 use crate::shape::{DIRECTORY, machine};
 use crate::{Bases, Journal, Load, Record, Rows, Shape, Tally, Violation, compare, inspect};
 
@@ -348,8 +347,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Opens one crash state, unless its image is known, and asks the oracle; then goes on with what
-    /// is left by cuts in the opening. True if the image was new.
+    /// Opens one crash state, unless its image is known, and asks the oracle; then goes on with
+    /// what is left by cuts in the opening. True if the image was new.
     fn state(
         &mut self,
         state: &FileSystem,

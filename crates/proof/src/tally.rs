@@ -86,9 +86,9 @@ impl fmt::Display for Tally {
         let (distinct, depth) = (self.distinct(), self.depth);
         write!(
             f,
-            "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of them \
-             twice, {} with rollback, {} with repairs), {} comparisons with {} reads, {} and {} in \
-             doubt there and gone, {} log switches; crashes nested up to {depth} deep",
+            "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of \
+             them twice, {} with rollback, {} with repairs), {} comparisons with {} reads, {} and {} \
+             in doubt there and gone, {} log switches; crashes nested up to {depth} deep",
             self.loads,
             self.cuts,
             self.openings,

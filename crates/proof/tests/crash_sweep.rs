@@ -1,7 +1,8 @@
-//! Crashes everywhere: small loads at each operation, larger ones here and there, recovery cut again
-//! three deep. In release the two tests see 20,000 distinct crash states at least; in debug a slice.
+//! Crashes everywhere: small loads at each operation, larger ones here and there, recovery cut
+//! again three deep. In release the two tests see 20,000 distinct crash states at least; in debug a
+//! slice.
 //!
-//! The databases of the two kinds have different identities, so no state of one is one of the other.
+//! The databases of the two kinds have different identities, so they have no state in common.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,

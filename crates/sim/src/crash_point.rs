@@ -23,8 +23,8 @@ type Show = dyn Fn(usize, u64, Cut<'_>) + Send + Sync;
 pub struct CrashPoints(Arc<Show>);
 
 impl CrashPoints {
-    /// `show` is called with the number of the disk, the number of the crash point on it (from 1, as
-    /// `lose_power_at` counts), and a way to have the disks as a cut there would leave them. The
+    /// `show` is called with the number of the disk, the number of the crash point on it (from 1,
+    /// as `lose_power_at` counts), and a way to have the disks as a cut there would leave them. The
     /// program stands still meanwhile. It must not come to the simulated world.
     pub fn new(show: impl Fn(usize, u64, Cut<'_>) + Send + Sync + 'static) -> CrashPoints {
         CrashPoints(Arc::new(show))

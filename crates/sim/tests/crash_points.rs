@@ -1,12 +1,11 @@
 //! What is shown at a crash point is what a power cut there leaves.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use os::{FileOptions, IoBuf, IoKind, Request, RingConfig, Session, ThreadSpec};
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
-use sim::{CrashPoints, Failure, Perturbation, Simulation, World};
+use sim::{CrashPoints, Failure, Outside, Perturbation, Simulation, World};
 use waits::WaitEvent;
 
 const BLOCK: u64 = 4096;
@@ -66,19 +65,20 @@ fn told(mut disk: FileSystem) -> (u64, Vec<(u64, String)>) {
 #[test]
 fn a_crash_point_is_shown_as_a_cut_leaves_it() {
     for seed in 0..8 {
-        let shown: Arc<Mutex<Vec<FileSystem>>> = Arc::default();
+        let shown = Outside::<Vec<FileSystem>>::default();
         let mut watched = simulation(seed);
-        let collected = Arc::clone(&shown);
+        let collected = shown.clone();
         watched.crash_points = Some(CrashPoints::new(move |disk, number, cut| {
-            let mut shown = collected.lock().unwrap_or_else(PoisonError::into_inner);
-            assert_eq!((disk, number), (0, shown.len() as u64 + 1));
-            shown.extend(cut());
+            collected.with(|shown| {
+                assert_eq!((disk, number), (0, shown.len() as u64 + 1));
+                shown.extend(cut());
+            });
         }));
         let watched = watched.run(program);
         let alone = simulation(seed).run(program);
         assert_eq!(watched.result, Ok(()));
         assert_eq!(watched.log_hash, alone.log_hash, "seed {seed}");
-        let shown = std::mem::take(&mut *shown.lock().unwrap_or_else(PoisonError::into_inner));
+        let shown = shown.take();
         assert_eq!(shown.len() as u64, alone.disks["disk"].crash_points());
         assert!(shown.len() > 25, "{} operations", shown.len());
         for (at, shown) in (1..).zip(shown) {

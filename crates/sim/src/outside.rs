@@ -1,15 +1,14 @@
-//! What belongs to the test and not to the simulated machine, and so outlives its crash.
-
-#![expect(
-    clippy::disallowed_types,
-    reason = "it is shared by threads of the test, not of the simulated machine"
-)]
+//! What belongs to a test and not to the simulated machine, and so outlives its crash.
+//!
+//! Simulated threads reach it while they hold the baton, and never wait inside.
+//!
+//! Callers: crash tests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A value outside the simulated machine. Clones are the same value.
 #[derive(Debug, Default)]
-pub(crate) struct Outside<T>(Arc<Mutex<T>>);
+pub struct Outside<T>(Arc<Mutex<T>>);
 
 impl<T> Clone for Outside<T> {
     fn clone(&self) -> Outside<T> {
@@ -18,19 +17,20 @@ impl<T> Clone for Outside<T> {
 }
 
 impl<T> Outside<T> {
-    pub(crate) fn new(value: T) -> Outside<T> {
+    /// Puts a value outside.
+    pub fn new(value: T) -> Outside<T> {
         Outside(Arc::new(Mutex::new(value)))
     }
 
     /// Works on the value. `act` must not come to the simulated machine.
-    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
+    pub fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl<T: Default> Outside<T> {
     /// The value; its default stays.
-    pub(crate) fn take(&self) -> T {
+    pub fn take(&self) -> T {
         self.with(std::mem::take)
     }
 }
