@@ -33,7 +33,7 @@ pub(crate) enum Soak {
         /// How many distinct crash states
         #[arg(long, default_value_t = 500_000)]
         states: usize,
-        /// The first seed
+        /// The first seed, a multiple of 4
         #[arg(long, default_value_t = 0)]
         seed: u64,
     },
@@ -56,7 +56,7 @@ pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
         wanted: states,
         cores,
         began: Instant::now(),
-        state: Mutex::new(Seen { next: seed * KINDS.len() as u64 / BATCH, ..Seen::default() }),
+        state: Mutex::new(Seen { next: seed / BATCH * KINDS.len() as u64, ..Seen::default() }),
     };
     println!("soak: {states} distinct crash states on {cores} cores, from seed {seed} on");
     std::thread::scope(|scope| {

@@ -87,8 +87,8 @@ impl fmt::Display for Tally {
         write!(
             f,
             "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of \
-             them twice, {} with rollback, {} with repairs), {} comparisons with {} reads, {} and {} \
-             in doubt there and gone, {} log switches; crashes nested up to {depth} deep",
+             them twice, {} with rollback, {} with repairs), {} comparisons with {} reads, {} and \
+             {} in doubt there and gone, {} log switches; crashes nested up to {depth} deep",
             self.loads,
             self.cuts,
             self.openings,
