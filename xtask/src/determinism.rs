@@ -6,7 +6,7 @@
 //!
 //! Callers: people, and the verb `test`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -31,7 +31,7 @@ pub(crate) fn run(root: &Path, seeds: u64) -> Outcome {
     if seeds < 2 {
         return Err("determinism: two seeds at least, or none could differ".into());
     }
-    let target = target_directory(root)?;
+    let target = tree::target_directory(root)?;
     let began = Instant::now();
     let first = logs_of(root, &target, &SETTINGS[0], seeds)?;
     for setting in &SETTINGS[1..] {
@@ -120,18 +120,6 @@ fn log_of(program: &Path, seed: u64) -> Result<Vec<u8>, String> {
         return Err(format!("determinism: seed {seed} failed: {last}\n{why}"));
     }
     Ok(run.stdout)
-}
-
-fn target_directory(root: &Path) -> Result<PathBuf, String> {
-    let asked = tree::cargo()
-        .args(["metadata", "--format-version", "1", "--no-deps"])
-        .current_dir(root)
-        .output()
-        .map_err(|error| format!("cannot start cargo: {error}"))?;
-    let told: serde_json::Value = serde_json::from_slice(&asked.stdout)
-        .map_err(|error| format!("cargo metadata can't be read: {error}"))?;
-    let path = told["target_directory"].as_str().ok_or("cargo metadata names no target folder")?;
-    Ok(PathBuf::from(path))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //!   race      our parts against others', in the same run
 //!   determinism  the same seed gives the same event log, in every process, build and load
 //!   kill      the real binary, killed under load, again and again
+//!   soak      the crash sweep on all cores, until so many crash states were seen
 //!   calibrate  what operations cost in CPU on this machine, for the simulator
 //!
 //! Callers: people, and `.ci/run`.
@@ -33,6 +34,7 @@ mod kill;
 mod race;
 mod refusals;
 mod rust_text;
+mod soak;
 mod test;
 mod tidy;
 mod tree;
@@ -67,6 +69,9 @@ enum Verb {
     },
     /// Kill the real binary under load, again and again, and audit what is left
     Kill(kill::Arguments),
+    /// Do for hours what the test suite does in minutes
+    #[command(subcommand)]
+    Soak(soak::Soak),
     /// Measure what operations cost in CPU here, for the simulator
     Calibrate(calibrate::Arguments),
 }
@@ -81,6 +86,7 @@ fn main() -> ExitCode {
         Verb::Race(args) => race::run(&root, args),
         Verb::Determinism { seeds } => determinism::run(&root, seeds),
         Verb::Kill(arguments) => kill::run(&root, &arguments),
+        Verb::Soak(what) => soak::run(&root, &what),
         Verb::Calibrate(arguments) => calibrate::run(&root, &arguments),
     };
     match outcome {

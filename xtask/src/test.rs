@@ -21,6 +21,11 @@ struct Step {
 const STEPS: &[Step] = &[
     Step { name: "everything, debug", env: &[], cargo: &["test", "--workspace"] },
     Step { name: "the simulator, release", env: &[], cargo: &["test", "--release", "-p", "sim"] },
+    Step {
+        name: "the crash sweep, release",
+        env: &[],
+        cargo: &["test", "--release", "-p", "proof", "--", "--nocapture"],
+    },
     Step { name: "determinism", env: &[], cargo: &["xtask", "determinism"] },
 ];
 

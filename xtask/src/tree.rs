@@ -171,6 +171,19 @@ pub(crate) fn members(metadata: &Value, root: &Path) -> Result<Vec<Member>, Stri
     Ok(found)
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target_directory(root: &Path) -> Result<PathBuf, String> {
+    let asked = cargo()
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    let told: serde_json::Value = serde_json::from_slice(&asked.stdout)
+        .map_err(|error| format!("cargo metadata can't be read: {error}"))?;
+    let path = told["target_directory"].as_str().ok_or("cargo metadata names no target folder")?;
+    Ok(PathBuf::from(path))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,41 +1,41 @@
 //! The crash sweep at length: `cargo run --release -p proof --example crash_sweep -- small 0 100`.
+//!
+//! With `--states` the hash of each distinct crash state is printed too, for whoever adds up
+//! several runs: `cargo xtask soak crash`.
 #![forbid(unsafe_code)]
-#![expect(
-    clippy::disallowed_methods,
-    reason = "it measures real time and reads its arguments, outside any simulation"
-)]
 
+use std::fmt::Write;
 use std::process::ExitCode;
-use std::time::Instant;
 
-use proof::{Sweep, Tally, create};
+use proof::{Bases, Kind, Tally};
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let kind = arguments.next().unwrap_or_else(|| "small".to_string());
-    let mut number = || arguments.next().and_then(|text| text.parse::<u64>().ok());
-    let (from, to) = (number().unwrap_or(0), number().unwrap_or(10));
-    let of = match kind.as_str() {
-        "small" => Sweep::small,
-        "large" => Sweep::large,
-        other => {
-            eprintln!("crash_sweep: there are small and large sweeps, not '{other}'");
-            return ExitCode::FAILURE;
-        }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let kind = arguments.first().and_then(|name| Kind::ALL.into_iter().find(|k| k.name() == name));
+    let number = |at: usize| arguments.get(at).and_then(|text| text.parse::<u64>().ok());
+    let (Some(kind), Some(from), Some(to)) = (kind, number(1), number(2)) else {
+        eprintln!("crash_sweep: say small or large, the first seed and the one after the last");
+        return ExitCode::FAILURE;
     };
-    let base = create(&of(0).shape);
-    let (mut tally, started) = (Tally::default(), Instant::now());
+    let tells_states = arguments.iter().any(|argument| argument == "--states");
+    let (mut tally, mut bases) = (Tally::default(), Bases::default());
     for seed in from..to {
-        match of(seed).run(&base) {
-            Ok(swept) => tally.add(swept),
+        let swept = match kind.sweep(seed).run(&mut bases) {
+            Ok(swept) => swept,
             Err(violation) => {
                 eprintln!("crash_sweep: {violation}");
                 return ExitCode::FAILURE;
             }
+        };
+        if tells_states {
+            let line = |mut text: String, hash: &u64| {
+                writeln!(text, "state {hash:016x}").expect("writing to memory");
+                text
+            };
+            print!("{}", swept.images.iter().fold(String::new(), line));
         }
-        let seconds = started.elapsed().as_secs_f64();
-        let rate = tally.distinct() as f64 / seconds;
-        println!("{kind} {seed}: {tally}; {rate:.0} states/s");
+        tally.add(swept);
+        println!("{} {seed}: {tally}", kind.name());
     }
     ExitCode::SUCCESS
 }

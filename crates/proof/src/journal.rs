@@ -1,19 +1,18 @@
 //! What sessions did and what they were told, kept outside the simulated machine.
-
-#![expect(
-    clippy::disallowed_types,
-    reason = "the journal belongs to the test, not to the simulated machine, and outlives its crash"
-)]
-
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+//!
+//! Callers: `load` writes it; `sweep` takes a copy at each crash point; `oracle` reads the copies.
 
 use access::RowAddress;
+use sim::Outside;
+
+/// A row: which table of the load, and where.
+pub type RowId = (usize, RowAddress);
 
 /// One change of one row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
     /// Which row.
-    pub row: RowAddress,
+    pub row: RowId,
     /// The version that it got: 1 by insert, one more by each update.
     pub version: i64,
 }
@@ -40,46 +39,82 @@ pub struct Entry {
     pub outcome: Outcome,
 }
 
-/// All transactions, by number. Clones are the same journal.
-#[derive(Clone, Debug, Default)]
-pub struct Journal {
-    entries: Arc<Mutex<Vec<Entry>>>,
+/// What a session was told of a row, by a read or by an update that found it so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Told {
+    /// The transaction in which it asked, if in one.
+    pub reader: Option<usize>,
+    /// Which row.
+    pub row: RowId,
+    /// Its version.
+    pub version: i64,
+    /// The transaction that wrote this version.
+    pub writer: usize,
 }
+
+/// What is known at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// All transactions, by number.
+    pub entries: Vec<Entry>,
+    /// Everything that was told.
+    pub told: Vec<Told>,
+    /// Rows of acknowledged transactions.
+    rows: Vec<RowId>,
+    /// Redo logs that were switched to while the load ran.
+    pub log_switches: u32,
+}
+
+/// The record as it grows. Clones are the same journal.
+#[derive(Clone, Debug, Default)]
+pub struct Journal(Outside<Record>);
 
 impl Journal {
     /// A new transaction's number.
     pub fn begin(&self) -> usize {
-        let mut entries = self.lock();
-        entries.push(Entry { changes: Vec::new(), outcome: Outcome::Open });
-        entries.len() - 1
+        self.0.with(|record| {
+            record.entries.push(Entry { changes: Vec::new(), outcome: Outcome::Open });
+            record.entries.len() - 1
+        })
     }
 
     /// The transaction has changed a row.
     pub fn changed(&self, transaction: usize, change: Change) {
-        self.lock()[transaction].changes.push(change);
+        self.0.with(|record| record.entries[transaction].changes.push(change));
     }
 
     /// The transaction has come so far.
     pub fn outcome(&self, transaction: usize, outcome: Outcome) {
-        self.lock()[transaction].outcome = outcome;
+        self.0.with(|record| {
+            let entry = &mut record.entries[transaction];
+            entry.outcome = outcome;
+            if outcome == Outcome::Acknowledged {
+                let inserted = entry.changes.iter().filter(|change| change.version == 1);
+                record.rows.extend(inserted.map(|change| change.row));
+            }
+        });
+    }
+
+    /// A session was told this.
+    pub fn told(&self, told: Told) {
+        self.0.with(|record| record.told.push(told));
+    }
+
+    /// The load has seen so many log switches.
+    pub fn log_switches(&self, count: u32) {
+        self.0.with(|record| record.log_switches = count);
+    }
+
+    /// An acknowledged row, whoever inserted it: `pick` is given their number.
+    pub fn some_row(&self, pick: impl FnOnce(usize) -> usize) -> Option<RowId> {
+        self.0.with(|record| match record.rows.len() {
+            0 => None,
+            count => Some(record.rows[pick(count)]),
+        })
     }
 
     /// Everything so far.
-    pub fn entries(&self) -> Vec<Entry> {
-        self.lock().clone()
-    }
-
-    /// The same content in another journal, which goes on by itself.
-    pub fn copy(&self) -> Journal {
-        Journal { entries: Arc::new(Mutex::new(self.entries())) }
-    }
-
-    /// How many commits have returned.
-    pub fn acknowledged(&self) -> usize {
-        self.lock().iter().filter(|entry| entry.outcome == Outcome::Acknowledged).count()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn record(&self) -> Record {
+        self.0.with(|record| record.clone())
     }
 }

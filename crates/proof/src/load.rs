@@ -1,70 +1,24 @@
-//! A small load: sessions that insert, update, commit and roll back, and write down what they were
-//! told.
+//! A small load: sessions that insert, update, read, commit, roll back and ask for checkpoints, and
+//! write down what they were told.
 //!
 //! A row has a version, the number of the transaction that wrote it, and bytes that follow from the
 //! two; so a row that is half one thing and half another is seen.
 
-use access::{Inserter, RowAddress, RowMut, RowView, Table};
-use instance::{Creation, Instance, Parameters, Transaction};
-use os::probe::DurableWrite;
-use os::{Disk, Session, ThreadSpec};
+use std::sync::Arc;
+
+use access::{Inserter, RowMut, RowView, Table};
+use instance::{Instance, Transaction};
+use os::{Session, ThreadSpec};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use redo::CommitLeader;
-use space::Column;
-use std::path::Path;
-use std::sync::Arc;
 use stop::Stop;
 
-use crate::{Change, Journal, Outcome};
-
-/// The table that the load changes.
-pub const TABLE: &str = "load";
-
-/// Where the database is.
-pub(crate) const DIRECTORY: &str = "/db";
+use crate::shape::TABLES;
+use crate::{Change, Journal, Outcome, RowId, Told};
 
 const VERSION: usize = 0;
 const WRITER: usize = 1;
 const FILLER: usize = 2;
-const FILLER_BYTES: usize = 90;
-
-/// The database under a load, and how its instance runs.
-#[derive(Clone, Debug)]
-pub struct Shape {
-    /// What is fixed.
-    pub creation: Creation,
-    /// What isn't.
-    pub parameters: Parameters,
-}
-
-impl Shape {
-    /// As small as everything still happens: buffers are evicted, logs switch, batches fill.
-    pub fn tiny() -> Shape {
-        let creation = Creation {
-            db_block_size: ids::BlockSize::KIB_2,
-            data_bytes: 160 * 2048,
-            extent_blocks: 4,
-            log_file_bytes: u64::from(redo::LOG_BLOCKS_MIN) * 4096,
-            log_groups: 3,
-            undo_segments: 2,
-            undo_slots: 4,
-            doublewrite_slots: 16,
-        };
-        let parameters = Parameters {
-            db_cache_size: 24 * 2048,
-            db_writer_processes: 1,
-            db_working_sets: 2,
-            db_writer_batch: 4,
-            log_buffer: redo::LOG_BUFFER_BYTES_MIN as u64,
-            commit_leader: CommitLeader::Session,
-            redo_write: Some(DurableWrite::DirectThenSync),
-            redo_consistency: true,
-            ..Parameters::default()
-        };
-        Shape { creation, parameters }
-    }
-}
 
 /// What sessions do.
 #[derive(Clone, Copy, Debug)]
@@ -77,30 +31,47 @@ pub struct Load {
     pub transactions: u32,
     /// Changes of a transaction, at most.
     pub changes_max: u32,
+    /// Of how many tables the rows are: 1 or 2.
+    pub tables: usize,
+    /// Every so many transactions, about, a session asks for a checkpoint, often in one's midst.
+    pub checkpoint_every: Option<u32>,
+    /// The last transaction stays open and its changes are written; then the instance is aborted.
+    pub leaves_open: bool,
 }
 
 impl Load {
-    /// Runs in an open instance, to its end or to a crash.
+    /// Runs in an open instance, to its end or to a crash, and ends the instance.
     pub fn run(
         &self,
-        instance: &Arc<Instance>,
+        instance: Instance,
         journal: &Journal,
         session: &Session,
     ) -> Result<(), Stop> {
+        let instance = Arc::new(instance);
+        let began = instance.redo().position(session).sequence;
         let mut threads = Vec::new();
         for number in 1..self.sessions {
-            let (load, journal, instance) = (*self, journal.clone(), Arc::clone(instance));
+            let (load, journal, instance) = (*self, journal.clone(), Arc::clone(&instance));
             let spec = ThreadSpec::foreground(format!("session{number}"));
             threads.push(session.spawn(spec, move |session| {
                 let ended = load.run_session(number, &instance, &journal, session);
                 assert!(ended.is_ok() || instance.halt().is_raised(session), "{ended:?}");
             })?);
         }
-        let ended = self.run_session(0, instance, journal, session);
+        let ended = self.run_session(0, &instance, journal, session);
         for thread in threads {
             assert!(thread.join(session).is_ok(), "{} panicked", thread.name());
         }
-        ended
+        ended?;
+        let switches = instance.redo().position(session).sequence - began;
+        journal.log_switches(switches);
+        let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
+        if !self.leaves_open {
+            return instance.shutdown(session);
+        }
+        let left = self.leave_open(&instance, journal, session);
+        instance.abort(session);
+        left
     }
 
     fn run_session(
@@ -110,94 +81,186 @@ impl Load {
         journal: &Journal,
         session: &Session,
     ) -> Result<(), Stop> {
-        let seed = self.seed.wrapping_mul(1_000).wrapping_add(u64::from(number));
-        let mut client = Client {
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            table: instance.table(TABLE, session)?,
-            inserter: Inserter::default(),
-            rows: Vec::new(),
-            journal: journal.clone(),
-        };
-        client.table.scan(|row, _| client.rows.push(row), session)?;
+        let mut client = Client::new(self, number, instance, journal, session)?;
+        for table in 0..self.tables {
+            let mut rows = Vec::new();
+            client.tables[table].scan(|at, row| rows.push((at, read(row))), session)?;
+            rows.into_iter().for_each(|(at, row)| client.told(None, (table, at), row));
+        }
         for _ in 0..self.transactions {
-            client.transaction(self.changes_max, instance, session)?;
+            client.transaction(self, instance, session)?;
         }
         Ok(())
+    }
+
+    fn leave_open(
+        &self,
+        instance: &Instance,
+        journal: &Journal,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let mut client = Client::new(self, self.sessions, instance, journal, session)?;
+        let number = journal.begin();
+        let mut transaction = Transaction::new();
+        for _ in 0..self.changes_max {
+            match client.change(number, &mut transaction, session) {
+                Ok(()) => {}
+                Err(stop) if stop.refusal().is_some() => break,
+                Err(stop) => return Err(stop),
+            }
+        }
+        instance.checkpoint(session)
     }
 }
 
 struct Client {
     random: Xoshiro256PlusPlus,
-    table: Table,
-    inserter: Inserter,
-    /// Rows that this session knows of.
-    rows: Vec<RowAddress>,
+    tables: Vec<Table>,
+    inserters: Vec<Inserter>,
+    /// Rows that the present transaction has changed.
+    changed: Vec<RowId>,
     journal: Journal,
 }
 
 impl Client {
+    fn new(
+        load: &Load,
+        number: u32,
+        instance: &Instance,
+        journal: &Journal,
+        session: &Session,
+    ) -> Result<Client, Stop> {
+        let seed = load.seed.wrapping_mul(1_000).wrapping_add(u64::from(number));
+        let names = TABLES[..load.tables].iter();
+        let tables = names.map(|(name, _)| instance.table(name, session));
+        Ok(Client {
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            tables: tables.collect::<Result<_, _>>()?,
+            inserters: (0..load.tables).map(|_| Inserter::default()).collect(),
+            changed: Vec::new(),
+            journal: journal.clone(),
+        })
+    }
+
+    fn one_in(&mut self, times: u32) -> bool {
+        self.random.random_range(0..times) == 0
+    }
+
     fn transaction(
         &mut self,
-        changes_max: u32,
+        load: &Load,
         instance: &Instance,
         session: &Session,
     ) -> Result<(), Stop> {
         let number = self.journal.begin();
         let mut transaction = Transaction::new();
-        let mut new_rows = Vec::new();
-        let mut refused = None;
-        for _ in 0..self.random.random_range(1..=changes_max) {
-            match self.change(number, &mut transaction, &mut new_rows, session) {
+        self.changed.clear();
+        let changes = self.random.random_range(1..=load.changes_max);
+        let checkpoint = load.checkpoint_every.is_some_and(|every| self.one_in(every));
+        let checkpoint_at = self.random.random_range(0..=changes);
+        let mut refused = false;
+        for at in 0..changes {
+            if checkpoint && at == checkpoint_at {
+                instance.checkpoint(session)?;
+            }
+            match self.step(number, &mut transaction, session) {
                 Ok(()) => {}
-                Err(stop) if stop.refusal().is_some() => refused = Some(stop),
+                Err(stop) if stop.refusal().is_some() => {
+                    refused = true;
+                    break;
+                }
                 Err(stop) => return Err(stop),
             }
-            if refused.is_some() {
-                break;
-            }
         }
-        if refused.is_some() || self.random.random_range(0..4) == 0 {
+        if refused || self.one_in(4) {
             self.journal.outcome(number, Outcome::RolledBack);
             return instance.rollback(transaction, session);
         }
         self.journal.outcome(number, Outcome::CommitCalled);
         instance.commit(transaction, session)?;
         self.journal.outcome(number, Outcome::Acknowledged);
-        self.rows.append(&mut new_rows);
         Ok(())
+    }
+
+    /// Perhaps a read, in the transaction or beside it, and then a change.
+    fn step(
+        &mut self,
+        number: usize,
+        transaction: &mut Transaction,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        if self.one_in(3)
+            && let Some(row) = self.some_row()
+        {
+            let found = self.tables[row.0].fetch(Some(&*transaction), row.1, read, session)?;
+            let found =
+                found.unwrap_or_else(|| panic!("row {row:?} was committed and isn't there"));
+            self.told(Some(number), row, found);
+        }
+        self.change(number, transaction, session)
     }
 
     fn change(
         &mut self,
         number: usize,
         transaction: &mut Transaction,
-        new_rows: &mut Vec<RowAddress>,
         session: &Session,
     ) -> Result<(), Stop> {
-        if self.rows.is_empty() || self.random.random_range(0..3) == 0 {
-            let fill = |row: &mut RowMut<'_>| write(row, number, 1);
-            let row = self.table.insert(transaction, &mut self.inserter, fill, session)?;
-            new_rows.push(row);
-            self.journal.changed(number, Change { row, version: 1 });
-            return Ok(());
-        }
-        let row = self.rows[self.random.random_range(0..self.rows.len())];
-        let mut version = 0;
+        // Often the row that was changed just before, a second time.
+        let again = self.changed.last().copied().filter(|_| self.one_in(4));
+        let row = again.or_else(|| self.some_row()).filter(|_| !self.one_in(3));
+        let Some(row) = row else { return self.insert(number, transaction, session) };
+        let mut before = None;
         let change = |row: &mut RowMut<'_>| {
-            version = row.view().number(VERSION) + 1;
-            write(row, number, version);
+            let found = read(row.view());
+            if let Ok((version, _)) = &found {
+                write(row, number, version + 1);
+            }
+            before = Some(found);
         };
-        let found = self.table.update(transaction, row, change, session)?;
-        assert!(found, "row {row} was committed and isn't there");
+        let found = self.tables[row.0].update(transaction, row.1, change, session)?;
+        assert!(found, "row {row:?} was committed and isn't there");
+        let before = before.expect("a row that is found is changed");
+        let version = before.as_ref().map_or(0, |(version, _)| version + 1);
+        self.told(Some(number), row, before);
         self.journal.changed(number, Change { row, version });
+        self.changed.push(row);
         Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        number: usize,
+        transaction: &mut Transaction,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let table = self.random.random_range(0..self.tables.len());
+        let fill = |row: &mut RowMut<'_>| write(row, number, 1);
+        let inserter = &mut self.inserters[table];
+        let row = self.tables[table].insert(transaction, inserter, fill, session)?;
+        self.journal.changed(number, Change { row: (table, row), version: 1 });
+        self.changed.push((table, row));
+        Ok(())
+    }
+
+    fn some_row(&mut self) -> Option<RowId> {
+        let random = &mut self.random;
+        self.journal.some_row(|count| random.random_range(0..count))
+    }
+
+    fn told(&self, reader: Option<usize>, row: RowId, found: Result<(i64, usize), String>) {
+        match found {
+            Ok((version, writer)) => self.journal.told(Told { reader, row, version, writer }),
+            Err(torn) => panic!("row {row:?}: {torn}"),
+        }
     }
 }
 
 fn write(row: &mut RowMut<'_>, writer: usize, version: i64) {
     row.set_number(VERSION, version);
     row.set_number(WRITER, writer as i64);
-    row.set_bytes(FILLER, &[filler(writer, version); FILLER_BYTES]);
+    let bytes = row.view().column(FILLER).len();
+    row.set_bytes(FILLER, &vec![filler(writer, version); bytes]);
 }
 
 fn filler(writer: usize, version: i64) -> u8 {
@@ -212,14 +275,4 @@ pub(crate) fn read(row: RowView<'_>) -> Result<(i64, usize), String> {
         true => Ok((version, writer)),
         false => Err(format!("version {version} of transaction {writer} is torn")),
     }
-}
-
-/// Makes the database and its table.
-pub(crate) fn prepare(shape: &Shape, disk: &Disk, session: &Session) -> Result<(), Stop> {
-    let directory = Path::new(DIRECTORY);
-    Instance::create(disk, directory, &shape.creation, &shape.parameters, session)?;
-    let instance = Instance::open(disk, directory, &shape.parameters, session)?;
-    let columns = [Column::Number, Column::Number, Column::Bytes(FILLER_BYTES as u16)];
-    instance.create_table(TABLE, &columns, session)?;
-    instance.shutdown(session)
 }

@@ -1,23 +1,28 @@
-//! What must hold in a database that was opened after a crash.
+//! What must hold in a database that was opened after a crash (rules PF1 to PF3).
 //!
 //!   * a transaction whose commit returned is there
 //!   * one whose commit was called and hadn't returned is there wholly or not at all
 //!   * nothing else is there, and no row is half one version and half another
-//!   * space and undo agree with themselves, and no transaction is active
+//!   * what is there is a prefix in commit order, as far as anybody can know it: versions of a row
+//!     have no gap, and whatever a session was told was written by somebody who is there
+//!   * space and undo agree with themselves, no transaction is active, no row is locked
 //!
-//! Versions make the order visible: an update found a row in version n and left n + 1, so what was
-//! read by a transaction that survived has survived itself.
+//! The order of two commits that were both in doubt and had nothing to do with each other can't be
+//! known from outside; their redo records have one, and recovery reads records in that order only.
+//!
+//! Two steps, because the first needs the engine and the second doesn't: [`inspect`] says what is
+//! there, [`compare`] holds it against what was known. One image can be left at several moments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use access::RowAddress;
 use instance::Instance;
 use os::Session;
 
-use crate::journal::Entry;
-use crate::load::{TABLE, read};
-use crate::{Journal, Outcome};
+use crate::journal::{Entry, Record, RowId};
+use crate::load::read;
+use crate::shape::TABLES;
+use crate::{Outcome, Tally};
 
 /// What doesn't hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,65 +34,92 @@ impl fmt::Display for Violation {
     }
 }
 
-type Rows = BTreeMap<RowAddress, (i64, usize)>;
+/// Version and writer of each row.
+pub type Rows = BTreeMap<RowId, (i64, usize)>;
 
-/// Compares an opened database with what its sessions were told.
-pub fn check(journal: &Journal, instance: &Instance, session: &Session) -> Result<(), Violation> {
-    let found = rows(instance, session)?;
-    let entries = journal.entries();
-    let mut expected = acknowledged(&entries)?;
-    for (number, entry) in entries.iter().enumerate() {
-        if entry.outcome == Outcome::CommitCalled && survived(number, entry, &expected, &found)? {
-            expected.extend(last_changes(number, entry));
+/// What is in an opened database, if it agrees with itself.
+pub fn inspect(instance: &Instance, session: &Session) -> Result<Rows, Violation> {
+    let undo = instance.transactions().undo();
+    match undo.active(session) {
+        Ok(active) if active.is_empty() => {}
+        Ok(active) => {
+            return Err(Violation(format!("{} transactions are still active", active.len())));
         }
+        Err(stop) => return Err(Violation(format!("the undo can't be read: {stop}"))),
     }
-    if found != expected {
-        return Err(difference(&expected, &found));
+    let mut rows = Rows::new();
+    for (number, (name, _)) in TABLES.iter().enumerate() {
+        rows_of(number, name, instance, &mut rows, session)?;
     }
     instance.space().check(session).map_err(Violation)?;
-    instance.transactions().undo().check(session).map_err(Violation)?;
-    let active = instance.transactions().undo().active(session);
-    match active {
-        Ok(active) if active.is_empty() => Ok(()),
-        Ok(active) => Err(Violation(format!("{} transactions are still active", active.len()))),
-        Err(stop) => Err(Violation(format!("the undo can't be read: {stop}"))),
-    }
+    undo.check(session).map_err(Violation)?;
+    Ok(rows)
 }
 
-fn rows(instance: &Instance, session: &Session) -> Result<Rows, Violation> {
-    let say = |stop| Violation(format!("the table can't be read: {stop}"));
-    let table = instance.table(TABLE, session).map_err(say)?;
-    let (mut rows, mut torn) = (Rows::new(), None);
-    table
-        .scan(
-            |address, row| match read(row) {
-                Ok(row) => _ = rows.insert(address, row),
-                Err(what) => torn = Some(Violation(format!("row {address}: {what}"))),
-            },
-            session,
-        )
-        .map_err(say)?;
-    torn.map_or(Ok(rows), Err)
+fn rows_of(
+    number: usize,
+    name: &str,
+    instance: &Instance,
+    rows: &mut Rows,
+    session: &Session,
+) -> Result<(), Violation> {
+    let say = |stop| Violation(format!("table {name} can't be read: {stop}"));
+    let table = instance.table(name, session).map_err(say)?;
+    let mut torn = None;
+    // Reading waits for locks: with one left it would never end, and the simulation say so.
+    let scanned = table.scan(
+        |address, row| match read(row) {
+            Ok(row) => _ = rows.insert((number, address), row),
+            Err(what) => torn = Some(Violation(format!("row {address} of {name}: {what}"))),
+        },
+        session,
+    );
+    scanned.map_err(say)?;
+    torn.map_or(Ok(()), Err)
 }
 
-/// The rows as acknowledged transactions left them.
-fn acknowledged(entries: &[Entry]) -> Result<Rows, Violation> {
-    let mut versions: BTreeMap<RowAddress, Vec<(i64, usize)>> = BTreeMap::new();
+/// Holds what was found against what sessions knew.
+pub fn compare(record: &Record, found: &Rows, tally: &mut Tally) -> Result<(), Violation> {
+    let entries = &record.entries;
+    let mut there = BTreeSet::new();
+    let acknowledged = |entry: &Entry| entry.outcome == Outcome::Acknowledged;
+    there.extend((0..entries.len()).filter(|number| acknowledged(&entries[*number])));
+    let acknowledged = rows_after(entries, &there)?;
     for (number, entry) in entries.iter().enumerate() {
-        if entry.outcome == Outcome::Acknowledged {
-            for change in &entry.changes {
-                versions.entry(change.row).or_default().push((change.version, number));
-            }
+        if entry.outcome != Outcome::CommitCalled || entry.changes.is_empty() {
+            continue;
+        }
+        if is_there(number, entry, &acknowledged, found)? {
+            there.insert(number);
+            tally.doubt_there += 1;
+        } else {
+            tally.doubt_gone += 1;
+        }
+    }
+    let expected = rows_after(entries, &there)?;
+    if *found != expected {
+        return Err(difference(&expected, found));
+    }
+    tally.comparisons += 1;
+    tally.told += record.told.len() as u64;
+    depends_on_the_lost(record, &there)
+}
+
+/// The rows as these transactions left them, one after the other without a gap.
+fn rows_after(entries: &[Entry], there: &BTreeSet<usize>) -> Result<Rows, Violation> {
+    let mut versions: BTreeMap<RowId, Vec<(i64, usize)>> = BTreeMap::new();
+    for number in there {
+        for change in &entries[*number].changes {
+            versions.entry(change.row).or_default().push((change.version, *number));
         }
     }
     let mut rows = Rows::new();
     for (row, mut versions) in versions {
         versions.sort_unstable();
-        // While the load ran: an update read a version whose writer was never acknowledged.
         if versions.iter().zip(1..).any(|((version, _), expected)| *version != expected) {
             return Err(Violation(format!(
-                "row {row} has the acknowledged versions {versions:?}: one was read that was never \
-                 committed"
+                "row {row:?} has the surviving versions {versions:?}, with a gap: one was changed \
+                 that isn't there"
             )));
         }
         rows.insert(row, *versions.last().expect("a row has a version"));
@@ -95,16 +127,26 @@ fn acknowledged(entries: &[Entry]) -> Result<Rows, Violation> {
     Ok(rows)
 }
 
-fn last_changes(number: usize, entry: &Entry) -> Rows {
-    entry.changes.iter().map(|change| (change.row, (change.version, number))).collect()
+/// What a session was told must not depend on a commit that is lost (PF2).
+fn depends_on_the_lost(record: &Record, there: &BTreeSet<usize>) -> Result<(), Violation> {
+    let explained =
+        |told: &&crate::Told| there.contains(&told.writer) || told.reader == Some(told.writer);
+    match record.told.iter().find(|told| !explained(told)) {
+        None => Ok(()),
+        Some(told) => Err(Violation(format!(
+            "a session was told version {} of row {:?} by transaction {}, which is lost",
+            told.version, told.row, told.writer
+        ))),
+    }
 }
 
 /// Whether a transaction in doubt is there: wholly, or not at all.
-fn survived(number: usize, entry: &Entry, before: &Rows, found: &Rows) -> Result<bool, Violation> {
-    let changes = last_changes(number, entry);
-    let is_new = |(row, version): (&RowAddress, &(i64, usize))| found.get(row) == Some(version);
-    let is_old = |(row, _): (&RowAddress, &(i64, usize))| found.get(row) == before.get(row);
-    if !changes.is_empty() && changes.iter().all(is_new) {
+fn is_there(number: usize, entry: &Entry, before: &Rows, found: &Rows) -> Result<bool, Violation> {
+    let of_changes = entry.changes.iter().map(|change| (change.row, (change.version, number)));
+    let changes: Rows = of_changes.collect();
+    let is_new = |(row, version): (&RowId, &(i64, usize))| found.get(row) == Some(version);
+    let is_old = |(row, _): (&RowId, &(i64, usize))| found.get(row) == before.get(row);
+    if changes.iter().all(is_new) {
         return Ok(true);
     }
     if changes.iter().all(is_old) {
@@ -123,14 +165,70 @@ fn part(of: &Rows, from: &Rows) -> Rows {
     found.collect()
 }
 
-fn difference(expected: &Rows, found: &Rows) -> Violation {
+pub(crate) fn difference(expected: &Rows, found: &Rows) -> Violation {
     let lost = expected.iter().find(|(row, version)| found.get(*row) != Some(*version));
     if let Some((row, (version, writer))) = lost {
         return Violation(format!(
-            "row {row}: version {version} of transaction {writer} was acknowledged, found is {:?}",
+            "row {row:?}: version {version} of transaction {writer} should be there, found is {:?}",
             found.get(row)
         ));
     }
     let extra = found.iter().find(|(row, _)| !expected.contains_key(*row));
     Violation(format!("a row is there that nobody committed: {extra:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use access::RowAddress;
+    use ids::Dba;
+
+    use super::*;
+    use crate::{Change, Journal, Told};
+
+    fn row(slot: u16) -> RowId {
+        (0, RowAddress { block: Dba::new(1, 9), slot })
+    }
+
+    /// Transaction 0 is acknowledged with row 0, transaction 1 in doubt with rows 0 and 1.
+    fn journal() -> Journal {
+        let journal = Journal::default();
+        let first = journal.begin();
+        journal.changed(first, Change { row: row(0), version: 1 });
+        journal.outcome(first, Outcome::Acknowledged);
+        let second = journal.begin();
+        journal.changed(second, Change { row: row(0), version: 2 });
+        journal.changed(second, Change { row: row(1), version: 1 });
+        journal.outcome(second, Outcome::CommitCalled);
+        journal
+    }
+
+    fn verdict(journal: &Journal, found: &[(RowId, (i64, usize))]) -> Result<(), Violation> {
+        compare(&journal.record(), &found.iter().copied().collect(), &mut Tally::default())
+    }
+
+    #[test]
+    fn a_transaction_in_doubt_is_there_wholly_or_not_at_all() {
+        let journal = journal();
+        assert_eq!(verdict(&journal, &[(row(0), (1, 0))]), Ok(()));
+        assert_eq!(verdict(&journal, &[(row(0), (2, 1)), (row(1), (1, 1))]), Ok(()));
+        assert!(verdict(&journal, &[(row(0), (2, 1))]).is_err());
+        assert!(verdict(&journal, &[]).is_err());
+    }
+
+    #[test]
+    fn what_was_told_must_have_survived() {
+        let journal = journal();
+        let told = Told { reader: None, row: row(1), version: 1, writer: 1 };
+        journal.told(Told { reader: Some(1), ..told });
+        assert_eq!(verdict(&journal, &[(row(0), (1, 0))]), Ok(()), "it had written it itself");
+        journal.told(told);
+        assert!(verdict(&journal, &[(row(0), (1, 0))]).is_err());
+        assert_eq!(verdict(&journal, &[(row(0), (2, 1)), (row(1), (1, 1))]), Ok(()));
+    }
+
+    #[test]
+    fn a_row_that_nobody_committed_is_not_there() {
+        let found = [(row(0), (1, 0)), (row(7), (1, 5))];
+        assert!(verdict(&journal(), &found).is_err());
+    }
 }

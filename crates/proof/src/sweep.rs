@@ -1,9 +1,15 @@
-//! The crash sweep: cut the power at each operation of a load, open every file system that can be
-//! left (or a draw from them), hold it against the journal; and cut again while it is being opened.
+//! The crash sweep: at each operation of a load, what a power cut there leaves is drawn, opened and
+//! held against the journal as it was; and so is what is left by cuts while it is opened.
 //!
-//! A crash state is counted by the hash of its surviving image, once.
+//! One run of a load shows all its crash points (the simulator clones the disk at each), and so
+//! does one opening. An image is opened once: what is found in it follows from it. It is compared
+//! as often as it is left at another moment. A crash state is counted by the hash of its image.
+//!
+//! A seed decides everything, so a message that names kind and seed repeats what it tells.
+//!
+//! Callers: the tests, and the example `crash_sweep`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,105 +20,113 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
-use sim::{Failure, Perturbation, Report, Simulation, World};
+use sim::{CrashPoints, Outside, Perturbation, Report, World};
 use stop::Stop;
 
-use crate::load::{DIRECTORY, prepare};
-use crate::{Journal, Load, Shape, Violation, check};
+use crate::oracle::difference;
+use crate::shape::{DIRECTORY, machine};
+use crate::{Bases, Journal, Load, Record, Rows, Shape, Tally, Violation, compare, inspect};
 
-/// What was swept.
-#[derive(Clone, Debug, Default)]
-pub struct Tally {
-    /// Power cuts, nested ones included.
-    pub cuts: u64,
-    /// Openings, of which each ended with the oracle or with another cut.
-    pub openings: u64,
-    /// Hashes of the images that were left.
-    pub images: BTreeSet<u64>,
-    /// The deepest nesting of crashes.
-    pub depth: u32,
+/// The file whose content must not depend on the schedule of an opening.
+const DATA_FILE: &str = "/db/data01.dbf";
+
+/// Of the images one in so many is opened under a disturbed schedule, which costs twice as much.
+const DISTURBED_ONE_IN: u64 = 4;
+
+/// And one in so many is opened a second time, under another schedule.
+const OPENED_TWICE_ONE_IN: u64 = 8;
+
+/// Draws that give an image that is known already are made up for, so many times at most.
+const DRAWS_PER_STATE: u64 = 4;
+
+/// Which sweep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A few transactions of one or two sessions, crashed at each operation.
+    Small,
+    /// More of both, under a disturbed schedule, crashed here and there.
+    Large,
 }
 
-impl Tally {
-    /// Distinct crash states.
-    pub fn distinct(&self) -> usize {
-        self.images.len()
+impl Kind {
+    /// Both.
+    pub const ALL: [Kind; 2] = [Kind::Small, Kind::Large];
+
+    /// As the command line has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Small => "small",
+            Kind::Large => "large",
+        }
     }
 
-    /// Takes in what another sweep has seen.
-    pub fn add(&mut self, other: Tally) {
-        self.cuts += other.cuts;
-        self.openings += other.openings;
-        self.images.extend(other.images);
-        self.depth = self.depth.max(other.depth);
-    }
-}
-
-impl fmt::Display for Tally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { cuts, openings, depth, .. } = self;
-        let distinct = self.distinct();
-        write!(
-            f,
-            "{distinct} distinct crash states from {cuts} power cuts, {openings} openings, crashes \
-             nested up to {depth} deep"
-        )
+    /// The sweep of this seed.
+    pub fn sweep(self, seed: u64) -> Sweep {
+        match self {
+            Kind::Small => Sweep::small(seed),
+            Kind::Large => Sweep::large(seed),
+        }
     }
 }
 
 /// One load, crashed everywhere.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Sweep {
+    /// Which of the two.
+    pub kind: Kind,
     /// The database.
     pub shape: Shape,
     /// What runs when the power goes.
     pub load: Load,
-    /// The schedule's disturbance.
+    /// The disturbance of the load's schedule.
     pub perturbation: Perturbation,
-    /// Where a crash has no more states than this, all are opened; else so many are drawn.
+    /// Where a crash of the load has no more states than this, all are opened; else so many are
+    /// drawn.
     pub states_per_cut: u64,
+    /// The same for crashes of recovery.
+    pub states_per_nested_cut: u64,
     /// How often recovery is cut, of every state, on each level of nesting.
-    pub cuts_in_recovery: u32,
+    pub cuts_in_recovery: usize,
     /// Crashes nested so deep: 1 is the load's only.
     pub depth_max: u32,
     /// Every so many operations the power is cut; 1 is everywhere.
     pub stride: u64,
 }
 
-/// A disk with the database in it.
-pub fn create(shape: &Shape) -> FileSystem {
-    let inside = shape.clone();
-    let report = machine(1, FileSystem::new(1 << 30), Perturbation::NONE)
-        .run(move |world, session| prepare(&inside, &world.disk(), session));
-    match &report.result {
-        Ok(Ok(())) => left(report),
-        Ok(Err(stop)) => panic!("the database can't be made: {stop}"),
-        Err(failure) => panic!("the database can't be made: {failure}"),
-    }
-}
-
-fn machine(seed: u64, content: FileSystem, perturbation: Perturbation) -> Simulation {
-    let mut simulation = Simulation::new(seed);
-    simulation.disks[0].content = content;
-    simulation.perturbation = perturbation;
-    simulation
-}
-
 /// The disk as the simulation left it.
-fn left<R>(mut report: Report<R>) -> FileSystem {
+pub(crate) fn left<R>(mut report: Report<R>) -> FileSystem {
     let mut disk = report.disks.remove("disk").expect("the machine has one disk");
     disk.close_all();
     disk
 }
 
+/// The disk as a power cut at one operation leaves it, and what was known then.
+struct Shot {
+    number: u64,
+    disk: FileSystem,
+    record: Record,
+}
+
 impl Sweep {
-    /// A small load of a few transactions, crashed at each operation.
+    /// A few transactions, crashed at each operation.
     pub fn small(seed: u64) -> Sweep {
+        let load = Load {
+            seed,
+            sessions: 1 + u32::from(seed % 3 == 2),
+            transactions: 6,
+            changes_max: 3,
+            tables: 1 + (seed / 2 % 2) as usize,
+            checkpoint_every: (seed % 2 == 1).then_some(5),
+            leaves_open: seed % 4 == 3,
+        };
+        let races = if load.sessions > 1 { Perturbation::RACES } else { Perturbation::NONE };
         Sweep {
-            shape: Shape::tiny(),
-            load: Load { seed, sessions: 1, transactions: 6, changes_max: 3 },
-            perturbation: Perturbation::NONE,
-            states_per_cut: 16,
+            kind: Kind::Small,
+            shape: Shape::of(seed),
+            load,
+            perturbation: races,
+            states_per_cut: 8,
+            states_per_nested_cut: 3,
             cuts_in_recovery: 1,
             depth_max: 3,
             stride: 1,
@@ -121,160 +135,276 @@ impl Sweep {
 
     /// Several sessions under a disturbed schedule, crashed here and there.
     pub fn large(seed: u64) -> Sweep {
+        let load = Load {
+            seed,
+            sessions: 1 + (seed % 4) as u32,
+            transactions: [60, 30, 24, 20][(seed % 4) as usize],
+            changes_max: 4 + 4 * (seed % 3) as u32,
+            tables: 2,
+            checkpoint_every: (!seed.is_multiple_of(5)).then_some(12),
+            leaves_open: seed % 2 == 1,
+        };
         Sweep {
-            load: Load { seed, sessions: 3, transactions: 20, changes_max: 4 },
+            kind: Kind::Large,
+            load,
             perturbation: Perturbation::RACES,
-            states_per_cut: 6,
-            stride: 7,
+            states_per_cut: 4,
+            stride: 17,
             ..Sweep::small(seed)
         }
     }
 
-    /// Cuts the power at each operation of the load, from the database on `base`.
-    pub fn run(&self, base: &FileSystem) -> Result<Tally, Violation> {
-        let mut tally = Tally::default();
-        // From its seed, so that sweeps of neighbouring seeds don't cut at the same places.
-        let mut cut = 1 + self.load.seed % self.stride;
-        loop {
-            let (disk, journal, lost) = self.run_load(base, cut)?;
-            if !lost {
-                // The load came to its end before: what it left must open too.
-                self.open_state(&disk, &journal, 0, &mut tally).map_err(|violation| {
-                    Violation(format!("{self}, without a crash: {violation}"))
-                })?;
-                return Ok(tally);
-            }
-            tally.cuts += 1;
-            self.open_states(&disk, &journal, 1, cut, &mut tally)
-                .map_err(|violation| Violation(format!("{self}, cut {cut}: {violation}")))?;
-            cut += self.stride;
-        }
+    /// Cuts the power at each operation of the load, from the database of its shape.
+    pub fn run(&self, bases: &mut Bases) -> Result<Tally, Violation> {
+        let base = bases.of(&self.shape, 1 + self.kind as u64);
+        let mut run = Run { sweep: self, tally: Tally::default(), opened: BTreeMap::new() };
+        run.everything(base).map_err(|violation| {
+            let (kind, seed) = (self.kind.name(), self.load.seed);
+            Violation(format!(
+                "{violation}\n{self:?}\nto repeat it: cargo run --release -p proof --example \
+                 crash_sweep -- {kind} {seed} {}",
+                seed + 1
+            ))
+        })?;
+        Ok(run.tally)
     }
 
-    /// Runs the load until the power goes at the operation `cut`, or to its end.
-    fn run_load(
-        &self,
-        base: &FileSystem,
-        cut: u64,
-    ) -> Result<(FileSystem, Journal, bool), Violation> {
-        let journal = Journal::default();
-        let mut content = base.clone();
-        content.lose_power_at(content.crash_points() + cut);
+    /// Runs the load, and collects every `stride`th crash point.
+    fn run_load(&self, base: &FileSystem) -> Result<(Vec<Shot>, Shot), Violation> {
+        let (journal, shots) = (Journal::default(), Outside::<Vec<Shot>>::default());
+        let mut machine = machine(self.load.seed, base.clone(), self.perturbation);
+        let (known, collected) = (journal.clone(), shots.clone());
+        let (begin, stride) = (base.crash_points(), self.stride);
+        // From its seed, so that sweeps of neighbouring seeds don't cut at the same places.
+        let first = self.load.seed % stride;
+        machine.crash_points = Some(CrashPoints::new(move |_, number, cut| {
+            let number = number - begin;
+            if number % stride == first {
+                let disk = alone(cut());
+                let record = known.record();
+                collected.with(|shots| shots.push(Shot { number, disk, record }));
+            }
+        }));
         let (load, parameters) = (self.load, self.shape.parameters.clone());
         let told = journal.clone();
-        let report = machine(load.seed, content, self.perturbation).run(move |world, session| {
-            let disk = world.disk();
-            let instance = Instance::open(&disk, Path::new(DIRECTORY), &parameters, session)?;
-            let instance = Arc::new(instance);
-            load.run(&instance, &told, session)?;
-            let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
-            instance.shutdown(session)
+        let report = machine.run(move |world, session| {
+            let instance =
+                Instance::open(&world.disk(), Path::new(DIRECTORY), &parameters, session)?;
+            load.run(instance, &told, session)
         });
-        let lost = match &report.result {
-            Ok(Ok(())) => false,
-            Err(Failure::PowerLost) => true,
-            Ok(Err(stop)) => return Err(Violation(format!("{self}: the load stopped: {stop}"))),
-            Err(failure) => return Err(Violation(format!("{self}, cut {cut}: {failure}"))),
-        };
-        Ok((left(report), journal, lost))
+        match &report.result {
+            Ok(Ok(())) => {}
+            Ok(Err(stop)) => return Err(Violation(format!("the load stopped: {stop}"))),
+            Err(failure) => return Err(Violation(format!("in the load: {failure}"))),
+        }
+        let disk = left(report);
+        let end = Shot { number: disk.crash_points() - begin + 1, disk, record: journal.record() };
+        Ok((shots.take(), end))
     }
 
-    fn open_states(
-        &self,
+    /// Opens, inspects and shuts; and what cuts at `cuts` operations drawn by `seed` leave.
+    fn open(&self, state: &FileSystem, seed: u64, cuts: usize) -> Result<Opening, Violation> {
+        let disturbed = (seed >> 32).is_multiple_of(DISTURBED_ONE_IN);
+        let perturbation = if disturbed { Perturbation::RACES } else { Perturbation::NONE };
+        let mut machine = machine(seed, state.clone(), perturbation);
+        let drawn = Outside::new(Drawn {
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            cuts: Vec::new(),
+        });
+        if cuts > 0 {
+            let (drawn, begin) = (drawn.clone(), state.crash_points());
+            machine.crash_points = Some(CrashPoints::new(move |_, number, cut| {
+                drawn.with(|drawn| drawn.offer(number - begin, cuts, || alone(cut())));
+            }));
+        }
+        let parameters = self.shape.parameters.clone();
+        let body = move |world: &World, session: &Session| {
+            let say = |stop: Stop| Violation(format!("it doesn't open: {stop}"));
+            let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
+            let instance = Instance::open(&disk, directory, &parameters, session).map_err(say)?;
+            let opened = instance.opened();
+            let (rolled_back, repaired) = (opened.rolled_back, opened.recovered.repaired);
+            let rows = inspect(&instance, session);
+            let shut = |stop: Stop| Violation(format!("it doesn't shut: {stop}"));
+            instance.shutdown(session).map_err(shut)?;
+            Ok::<_, Violation>((rows?, rolled_back, repaired))
+        };
+        let report = machine.run(body);
+        let (rows, rolled_back, repaired) = match &report.result {
+            Ok(Ok(found)) => found.clone(),
+            Ok(Err(violation)) => return Err(violation.clone()),
+            Err(failure) => return Err(Violation(format!("while it was opened: {failure}"))),
+        };
+        let data = left(report).content_hash(DATA_FILE);
+        let data = data.expect("a database that was opened has its data file").0;
+        let cuts = drawn.with(|drawn| std::mem::take(&mut drawn.cuts));
+        Ok(Opening { rows, rolled_back, repaired, data, cuts })
+    }
+}
+
+fn alone(mut disks: Vec<FileSystem>) -> FileSystem {
+    let mut disk = disks.pop().expect("the machine has one disk");
+    disk.close_all();
+    disk
+}
+
+/// What came of an opening.
+struct Opening {
+    rows: Rows,
+    rolled_back: u64,
+    repaired: u64,
+    /// Hash of the data file after the shutdown.
+    data: u64,
+    cuts: Vec<(u64, FileSystem)>,
+}
+
+/// A draw of so many operations out of a number that isn't known before (reservoir sampling).
+struct Drawn {
+    random: Xoshiro256PlusPlus,
+    cuts: Vec<(u64, FileSystem)>,
+}
+
+impl Drawn {
+    fn offer(&mut self, number: u64, wanted: usize, disk: impl FnOnce() -> FileSystem) {
+        if self.cuts.len() < wanted {
+            self.cuts.push((number, disk()));
+            return;
+        }
+        let place = self.random.random_range(0..number) as usize;
+        if place < wanted {
+            self.cuts[place] = (number, disk());
+        }
+    }
+}
+
+/// A sweep that is going on.
+struct Run<'a> {
+    sweep: &'a Sweep,
+    tally: Tally,
+    /// What was found in each image.
+    opened: BTreeMap<u64, Arc<Rows>>,
+}
+
+/// Against what an image is held.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    record: &'a Record,
+    /// What was found in the image from which this one came by a crash of recovery (PF3).
+    before: Option<&'a Rows>,
+}
+
+impl Run<'_> {
+    fn everything(&mut self, base: &FileSystem) -> Result<(), Violation> {
+        let (shots, end) = self.sweep.run_load(base)?;
+        self.tally.loads += 1;
+        self.tally.log_switches += u64::from(end.record.log_switches);
+        for shot in shots {
+            let known = Known { record: &shot.record, before: None };
+            self.crash(&shot.disk, known, 1, shot.number).map_err(|violation| {
+                Violation(format!("{violation}\nafter cut {} in the load", shot.number))
+            })?;
+        }
+        // What the load left without a crash must open too.
+        let known = Known { record: &end.record, before: None };
+        self.state(&end.disk, known, 0)
+            .map_err(|violation| Violation(format!("without a crash: {violation}")))?;
+        Ok(())
+    }
+
+    /// Opens what a crash can leave.
+    fn crash(
+        &mut self,
         disk: &FileSystem,
-        journal: &Journal,
+        known: Known<'_>,
         depth: u32,
         seed: u64,
-        tally: &mut Tally,
     ) -> Result<(), Violation> {
-        tally.depth = tally.depth.max(depth);
+        self.tally.cuts += 1;
+        self.tally.depth = self.tally.depth.max(depth);
+        let sweep = self.sweep;
+        let wanted = if depth == 1 { sweep.states_per_cut } else { sweep.states_per_nested_cut };
         let states = CrashStates::of(disk);
-        if let Some(all) = states.exhaustive(self.states_per_cut) {
+        if let Some(all) = states.exhaustive(wanted) {
             for state in all {
-                self.open_state(&state.fs, journal, depth, tally).map_err(|violation| {
+                self.state(&state.fs, known, depth).map_err(|violation| {
                     Violation(format!("{violation}\n{}", states.describe(state.number)))
                 })?;
             }
             return Ok(());
         }
-        for number in 0..self.states_per_cut {
+        let mut new = 0;
+        for number in 0..wanted * DRAWS_PER_STATE {
             let draw = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(number);
             let state = states.sample(draw);
-            self.open_state(&state, journal, depth, tally).map_err(|violation| {
+            let is_new = self.state(&state, known, depth).map_err(|violation| {
                 Violation(format!("{violation}\n{}", states.describe_sample(draw)))
             })?;
-        }
-        Ok(())
-    }
-
-    /// Opens one crash state and asks the oracle; then cuts the power while it is opened.
-    fn open_state(
-        &self,
-        state: &FileSystem,
-        journal: &Journal,
-        depth: u32,
-        tally: &mut Tally,
-    ) -> Result<(), Violation> {
-        let hash = state.image_hash().0;
-        if !tally.images.insert(hash) && depth > 1 {
-            return Ok(());
-        }
-        tally.openings += 1;
-        let (after, lost) = self.open(state, journal, None, hash)?;
-        assert!(!lost, "no power cut was planned");
-        if depth == 0 || depth >= self.depth_max {
-            return Ok(());
-        }
-        let operations = after.crash_points() - state.crash_points();
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(hash);
-        for _ in 0..self.cuts_in_recovery {
-            let cut = random.random_range(1..=operations);
-            tally.openings += 1;
-            let (after, lost) = self.open(state, journal, Some(cut), hash)?;
-            if lost {
-                tally.cuts += 1;
-                self.open_states(&after, journal, depth + 1, hash ^ cut, tally).map_err(
-                    |violation| Violation(format!("{violation}\nafter cut {cut} in recovery")),
-                )?;
+            new += u64::from(is_new);
+            if new == wanted {
+                break;
             }
         }
         Ok(())
     }
 
-    /// Opens, asks the oracle and shuts; or loses power meanwhile.
-    fn open(
-        &self,
+    /// Opens one crash state, unless its image is known, and asks the oracle; then goes on with
+    /// what is left by cuts in the opening. True if the image was new.
+    fn state(
+        &mut self,
         state: &FileSystem,
-        journal: &Journal,
-        cut: Option<u64>,
-        seed: u64,
-    ) -> Result<(FileSystem, bool), Violation> {
-        let mut content = state.clone();
-        // Without a cut, one that was planned for the load and never came is taken back.
-        let cut = cut.map_or(u64::MAX, |cut| content.crash_points() + cut);
-        content.lose_power_at(cut);
-        let (parameters, journal) = (self.shape.parameters.clone(), journal.clone());
-        let body = move |world: &World, session: &Session| {
-            let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-            let say = |stop: Stop| Violation(format!("it doesn't open: {stop}"));
-            let opened = Instance::open(&disk, directory, &parameters, session);
-            let instance = opened.map_err(say)?;
-            let checked = check(&journal, &instance, session);
-            instance.shutdown(session).map_err(say)?;
-            checked
-        };
-        let report = machine(seed, content, self.perturbation).run(body);
-        match &report.result {
-            Ok(Ok(())) => Ok((left(report), false)),
-            Ok(Err(violation)) => Err(violation.clone()),
-            Err(Failure::PowerLost) => Ok((left(report), true)),
-            Err(failure) => Err(Violation(format!("while it was opened: {failure}"))),
+        known: Known<'_>,
+        depth: u32,
+    ) -> Result<bool, Violation> {
+        let hash = state.image_hash().0;
+        if let Some(rows) = self.opened.get(&hash) {
+            let rows = Arc::clone(rows);
+            self.ask(&rows, known)?;
+            return Ok(false);
         }
+        let sweep = self.sweep;
+        let nests = depth > 0 && depth < sweep.depth_max;
+        let cuts = if nests { sweep.cuts_in_recovery } else { 0 };
+        let opening = sweep.open(state, hash, cuts)?;
+        self.tally.openings += 1;
+        self.tally.rolled_back += u64::from(opening.rolled_back > 0);
+        self.tally.repaired += u64::from(opening.repaired > 0);
+        self.tally.images.insert(hash);
+        let rows = Arc::new(opening.rows);
+        self.opened.insert(hash, Arc::clone(&rows));
+        self.ask(&rows, known)?;
+        if hash.is_multiple_of(OPENED_TWICE_ONE_IN) {
+            self.tally.opened_twice += 1;
+            let again = sweep.open(state, !hash, 0)?;
+            if again.data != opening.data || again.rows != *rows {
+                return Err(Violation(
+                    "opened under two schedules, it gives two data files".to_string(),
+                ));
+            }
+        }
+        for (cut, disk) in opening.cuts {
+            let known = Known { record: known.record, before: Some(&rows) };
+            self.crash(&disk, known, depth + 1, hash ^ cut).map_err(|violation| {
+                Violation(format!("{violation}\nafter cut {cut} in recovery"))
+            })?;
+        }
+        Ok(true)
+    }
+
+    fn ask(&mut self, found: &Rows, known: Known<'_>) -> Result<(), Violation> {
+        if let Some(before) = known.before
+            && before != found
+        {
+            let Violation(what) = difference(before, found);
+            return Err(Violation(format!(
+                "recovery was cut, and the next one found less: {what}"
+            )));
+        }
+        compare(known.record, found, &mut self.tally)
     }
 }
 
 impl fmt::Display for Sweep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "seed {} with {} sessions", self.load.seed, self.load.sessions)
+        write!(f, "{} sweep of seed {}", self.kind.name(), self.load.seed)
     }
 }

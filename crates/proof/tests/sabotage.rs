@@ -2,17 +2,18 @@
 #![forbid(unsafe_code)]
 
 use instance::Sabotage;
-use proof::{Sweep, Violation, create};
+use proof::{Bases, Kind, Violation};
 
 /// Sweeps of this many seeds are to find it.
 const SEEDS: u64 = 40;
 
 fn caught(name: &str, sabotage: Sabotage) -> Violation {
-    let base = create(&Sweep::small(0).shape);
+    let mut bases = Bases::default();
     for seed in 0..SEEDS {
-        for mut sweep in [Sweep::small(seed), Sweep::large(seed)] {
+        for kind in Kind::ALL {
+            let mut sweep = kind.sweep(seed);
             sweep.shape.parameters.sabotage = sabotage;
-            if let Err(violation) = sweep.run(&base) {
+            if let Err(violation) = sweep.run(&mut bases) {
                 println!("{name}: seed {seed}: {violation}");
                 return violation;
             }

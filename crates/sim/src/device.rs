@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use os::{IoBuf, RawCompletion};
 
+use crate::crash_point::CrashPoints;
 use crate::fs::errno::is_power_lost;
 use crate::fs::{FileId, FileSystem};
 use crate::layout::Layout;
@@ -85,9 +86,16 @@ pub(crate) struct Devices {
     outcomes: BTreeMap<Tid, Outcome>,
     next_io: u64,
     next_ring: u64,
+    /// Who is shown what a power cut would leave, at each operation.
+    crash_points: Option<CrashPoints>,
 }
 
 impl Devices {
+    /// No disks yet.
+    pub(crate) fn shown_to(crash_points: Option<CrashPoints>) -> Devices {
+        Devices { crash_points, ..Devices::default() }
+    }
+
     /// Takes a request at the present. Its completion comes back through the scheduler.
     pub(crate) fn submit(
         &mut self,
@@ -128,6 +136,9 @@ impl Devices {
     pub(crate) fn complete(&mut self, io: u64, scheduler: &mut Scheduler) -> bool {
         let InFlight { device, action, target } =
             self.in_flight.remove(&io).expect("what completes was in flight");
+        if !matches!(action, Action::Read { .. }) {
+            self.show_crash_point(device, |fs| _ = perform(fs, &action));
+        }
         let outcome = perform(&mut self.list[device].fs, &action);
         let moved = match &outcome.result {
             Ok(bytes) => *bytes as u64,
@@ -158,14 +169,26 @@ impl Devices {
 
     /// The power goes on every disk: what is in flight may or may not have reached the medium.
     pub(crate) fn cut_power(&mut self) {
-        for disk in &mut self.list {
-            disk.fs.cut_power();
+        let in_flight = std::mem::take(&mut self.in_flight);
+        let mut disks: Vec<&mut FileSystem> =
+            self.list.iter_mut().map(|disk| &mut disk.fs).collect();
+        cut(&mut disks, &in_flight);
+    }
+
+    /// Shows what the disks would be if the power went during this operation, which comes next.
+    pub(crate) fn show_crash_point(&self, device: usize, during: impl Fn(&mut FileSystem)) {
+        let Some(observer) = &self.crash_points else { return };
+        if self.list[device].fs.power_lost() {
+            return;
         }
-        for request in std::mem::take(&mut self.in_flight).into_values() {
-            if let Action::Write { file, offset, data, .. } = &request.action {
-                self.list[request.device].fs.write_in_flight(*file, *offset, data);
-            }
-        }
+        let number = self.list[device].fs.crash_points() + 1;
+        observer.show(device, number, &|| {
+            let mut left: Vec<FileSystem> = self.list.iter().map(|disk| disk.fs.clone()).collect();
+            left[device].lose_power_at(number);
+            during(&mut left[device]);
+            cut(&mut left.iter_mut().collect::<Vec<_>>(), &self.in_flight);
+            left
+        });
     }
 
     /// What came of the request for which `tid` slept.
@@ -236,6 +259,18 @@ impl Devices {
             if scheduler.sleeps_on(tid, On::Ring(ring)) {
                 scheduler.wake_thread(tid);
             }
+        }
+    }
+}
+
+/// Cuts the power of all disks, with these requests in flight.
+fn cut(disks: &mut [&mut FileSystem], in_flight: &BTreeMap<u64, InFlight>) {
+    for disk in disks.iter_mut() {
+        disk.cut_power();
+    }
+    for request in in_flight.values() {
+        if let Action::Write { file, offset, data, .. } = &request.action {
+            disks[request.device].write_in_flight(*file, *offset, data);
         }
     }
 }

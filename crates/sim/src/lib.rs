@@ -15,6 +15,8 @@
 //! * [`Simulation`]: a machine, its disks, a seed; [`Simulation::run`] gives a [`Report`].
 //! * [`World`]: what the program sees: an [`os::Os`] and [`os::Disk`]s.
 //! * [`Failure`]: a deadlock with who waits for what, a panic, lost power, a stuck thread.
+//! * [`CrashPoints`]: what a power cut would leave, at each operation of one run.
+//! * [`Outside`]: what a test keeps when the machine crashes.
 //! * [`Perturbation`]: how far the seed bends the schedule to find races.
 //! * [`fs`]: files with durability of their own, faults, and the states that a crash can leave.
 //! * [`model`]: disks and machines with their parameters in files.
@@ -28,6 +30,7 @@
 )]
 
 mod baton;
+mod crash_point;
 mod device;
 mod failure;
 pub mod fs;
@@ -35,6 +38,7 @@ mod kernel;
 mod layout;
 mod log;
 pub mod model;
+mod outside;
 pub mod pace;
 mod perturbation;
 mod port;
@@ -43,7 +47,9 @@ mod simulation;
 mod thread;
 mod watchdog;
 
+pub use crash_point::{CrashPoints, Cut};
 pub use failure::{Failure, Waiter};
 pub use log::LogMode;
+pub use outside::Outside;
 pub use perturbation::Perturbation;
 pub use simulation::{DiskSpec, Report, Simulation, ThreadReport, World};

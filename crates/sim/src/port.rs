@@ -162,9 +162,25 @@ pub(crate) struct SimDisk {
 }
 
 impl SimDisk {
-    /// Runs an operation on names, which takes no device time of its own.
-    fn names<T>(&self, act: impl FnOnce(&mut FileSystem) -> io::Result<T>) -> io::Result<T> {
+    /// Looks at names, which takes no device time of its own.
+    fn look<T>(&self, act: impl Fn(&mut FileSystem) -> io::Result<T>) -> io::Result<T> {
+        self.at_once(false, act)
+    }
+
+    /// Changes names or a size, which takes none either.
+    fn change<T>(&self, act: impl Fn(&mut FileSystem) -> io::Result<T>) -> io::Result<T> {
+        self.at_once(true, act)
+    }
+
+    fn at_once<T>(
+        &self,
+        is_crash_point: bool,
+        act: impl Fn(&mut FileSystem) -> io::Result<T>,
+    ) -> io::Result<T> {
         let result = self.kernel.call(|state, _| {
+            if is_crash_point {
+                state.devices.show_crash_point(self.number, |fs| _ = act(fs));
+            }
             let result = act(&mut state.devices.list[self.number].fs);
             if let Err(error) = &result
                 && is_power_lost(error)
@@ -191,16 +207,16 @@ impl DiskPort for SimDisk {
         options: FileOptions,
         _event: WaitEvent,
     ) -> io::Result<Arc<dyn FilePort>> {
-        let file = self.names(|fs| match mode {
-            OpenMode::CreateNew => fs.create(path),
-            OpenMode::Existing | OpenMode::ReadOnly => fs.open(path),
-        })?;
+        let file = match mode {
+            OpenMode::CreateNew => self.change(|fs| fs.create(path)),
+            OpenMode::Existing | OpenMode::ReadOnly => self.look(|fs| fs.open(path)),
+        }?;
         let kernel = Arc::clone(&self.kernel);
         Ok(Arc::new(SimFile { kernel, disk: self.number, file, mode, options }))
     }
 
     fn create_dir(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
-        self.names(|fs| fs.create_dir(path))
+        self.change(|fs| fs.create_dir(path))
     }
 
     fn sync_dir(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
@@ -209,15 +225,15 @@ impl DiskPort for SimDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path, _event: WaitEvent) -> io::Result<()> {
-        self.names(|fs| fs.rename(from, to))
+        self.change(|fs| fs.rename(from, to))
     }
 
     fn remove(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
-        self.names(|fs| fs.remove(path))
+        self.change(|fs| fs.remove(path))
     }
 
     fn list(&self, path: &Path, _event: WaitEvent) -> io::Result<Vec<String>> {
-        self.names(|fs| fs.list(path))
+        self.look(|fs| fs.list(path))
     }
 
     fn free_bytes(&self, _path: &Path) -> io::Result<u64> {
@@ -309,7 +325,7 @@ impl FilePort for SimFile {
 
     fn set_len(&self, length: u64, _event: WaitEvent) -> io::Result<()> {
         let disk = SimDisk { kernel: Arc::clone(&self.kernel), number: self.disk };
-        disk.names(|fs| fs.set_len(self.file, length))
+        disk.change(|fs| fs.set_len(self.file, length))
     }
 
     fn alignment(&self) -> Alignment {

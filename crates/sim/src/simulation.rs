@@ -9,6 +9,7 @@ use std::time::Duration;
 use os::{Disk, Os, Session, VirtualClock};
 use waits::SessionKind;
 
+use crate::crash_point::CrashPoints;
 use crate::device::{Device, Devices};
 use crate::failure::Failure;
 use crate::fs::FileSystem;
@@ -63,6 +64,8 @@ pub struct Simulation {
     pub contain_panics: bool,
     /// Real time that the baton's holder may take before it is given up.
     pub stuck_after: Duration,
+    /// Who is shown what a power cut would leave, at each operation.
+    pub crash_points: Option<CrashPoints>,
 }
 
 impl Simulation {
@@ -80,6 +83,7 @@ impl Simulation {
             time_limit_ns: 3_600_000_000_000,
             contain_panics: false,
             stuck_after: Duration::from_secs(30),
+            crash_points: None,
         }
     }
 
@@ -128,7 +132,7 @@ impl Simulation {
         let log = EventLog::new(self.log);
         let luck = Luck::new(self.perturbation, self.seed);
         let scheduler = Scheduler::new(machine, self.time_limit_ns, luck, log);
-        let mut devices = Devices::default();
+        let mut devices = Devices::shown_to(self.crash_points.clone());
         for (number, disk) in self.disks.iter().enumerate() {
             let capacity = disk.model.capacity_bytes();
             let model = DiskModel::new(&disk.model, self.seed ^ (number as u64 + 1) << 56);

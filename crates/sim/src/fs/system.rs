@@ -341,6 +341,16 @@ impl FileSystem {
         ImageHash(mix::finish(sum))
     }
 
+    /// A hash over the bytes of one file as reads see them; `None` if there is no such file.
+    #[must_use]
+    pub fn content_hash(&self, path: impl AsRef<Path>) -> Option<ImageHash> {
+        let path = split(path.as_ref()).ok()?;
+        match self.names.view.resolve(&path).ok()? {
+            Entry::File(file) => Some(ImageHash(mix::finish(self.files[&file].view.digest()))),
+            Entry::Dir(_) => None,
+        }
+    }
+
     pub(super) fn node(&self, file: FileId) -> &FileNode {
         self.files.get(&file).expect("an open or named file has a node")
     }

@@ -1,0 +1,131 @@
+//! The database under a load, and how its instance runs: small enough that everything happens, and
+//! another one for each seed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ids::BlockSize;
+use instance::{Creation, Instance, Parameters};
+use os::probe::DurableWrite;
+use os::{Disk, FilesystemIo, Session};
+use redo::CommitLeader;
+use sim::fs::FileSystem;
+use sim::{Perturbation, Simulation};
+use space::Column;
+use stop::Stop;
+
+use crate::sweep::left;
+
+/// Where the database is.
+pub(crate) const DIRECTORY: &str = "/db";
+
+/// The tables that loads change: names, and bytes of a row's filler. Rows of the second are so long
+/// that a transaction's undo doesn't fit into one block.
+pub(crate) const TABLES: [(&str, u16); 2] = [("narrow", 90), ("wide", 500)];
+
+/// The database under a load, and how its instance runs.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// What is fixed.
+    pub creation: Creation,
+    /// What isn't.
+    pub parameters: Parameters,
+}
+
+impl Shape {
+    /// As small as everything still happens: buffers are evicted, logs switch, batches fill.
+    pub fn tiny(block_size: BlockSize) -> Shape {
+        let block = block_size.bytes() as u64;
+        let creation = Creation {
+            db_block_size: block_size,
+            data_bytes: 160 * block,
+            extent_blocks: 4,
+            log_file_bytes: u64::from(redo::LOG_BLOCKS_MIN) * 4096,
+            log_groups: 3,
+            undo_segments: 2,
+            undo_slots: 4,
+            doublewrite_slots: 16,
+        };
+        let parameters = Parameters {
+            db_cache_size: 24 * block,
+            db_writer_processes: 1,
+            db_working_sets: 2,
+            db_writer_batch: 4,
+            log_buffer: redo::LOG_BUFFER_BYTES_MIN as u64,
+            commit_leader: CommitLeader::Session,
+            redo_write: Some(DurableWrite::DirectThenSync),
+            redo_consistency: true,
+            ..Parameters::default()
+        };
+        Shape { creation, parameters }
+    }
+
+    /// Tiny, and whatever else the seed decides. The most usual setting comes most often.
+    pub fn of(seed: u64) -> Shape {
+        // Not in step with the number of sessions, which follows from the seed too.
+        let block = [BlockSize::KIB_2, BlockSize::KIB_2, BlockSize::KIB_4, BlockSize::KIB_8];
+        let mut shape = Shape::tiny(block[((seed + seed / 4) % 4) as usize]);
+        let parameters = &mut shape.parameters;
+        parameters.db_writer_processes = [1, 2, 1, 3][(seed / 3 % 4) as usize];
+        parameters.db_working_sets = parameters.db_writer_processes.max(2);
+        if seed / 2 % 3 == 2 {
+            parameters.commit_leader = CommitLeader::Lgwr;
+        }
+        parameters.redo_write = Some(match seed / 4 % 8 {
+            0..4 => DurableWrite::DirectThenSync,
+            4 | 5 => DurableWrite::DirectWriteThrough,
+            6 => DurableWrite::BufferedThenSync,
+            _ => DurableWrite::BufferedWriteThrough,
+        });
+        parameters.filesystemio_options = match seed / 5 % 6 {
+            0..3 => FilesystemIo::SetAll,
+            3 => FilesystemIo::DirectIo,
+            4 => FilesystemIo::Asynch,
+            _ => FilesystemIo::None,
+        };
+        shape
+    }
+}
+
+/// A disk for each block size, with a database in it: loads begin from it.
+#[derive(Default)]
+pub struct Bases(BTreeMap<(u64, usize), FileSystem>);
+
+impl Bases {
+    /// The disk for a shape. Another `number` gives databases of another identity, none of whose
+    /// images is one of these.
+    pub fn of(&mut self, shape: &Shape, number: u64) -> &FileSystem {
+        let key = (number, shape.creation.db_block_size.bytes());
+        self.0.entry(key).or_insert_with(|| create(shape, number))
+    }
+}
+
+pub(crate) fn machine(seed: u64, content: FileSystem, perturbation: Perturbation) -> Simulation {
+    let mut simulation = Simulation::new(seed);
+    simulation.disks[0].content = content;
+    simulation.perturbation = perturbation;
+    simulation
+}
+
+fn create(shape: &Shape, number: u64) -> FileSystem {
+    let mut sound = shape.clone();
+    sound.parameters.sabotage = instance::Sabotage::NONE;
+    let report = machine(number, FileSystem::new(1 << 30), Perturbation::NONE)
+        .run(move |world, session| prepare(&sound, &world.disk(), session));
+    match &report.result {
+        Ok(Ok(())) => left(report),
+        Ok(Err(stop)) => panic!("the database can't be made: {stop}"),
+        Err(failure) => panic!("the database can't be made: {failure}"),
+    }
+}
+
+fn prepare(shape: &Shape, disk: &Disk, session: &Session) -> Result<(), Stop> {
+    let directory = Path::new(DIRECTORY);
+    Instance::create(disk, directory, &shape.creation, &shape.parameters, session)?;
+    let instance = Instance::open(disk, directory, &shape.parameters, session)?;
+    for (name, filler) in TABLES {
+        let columns = [Column::Number, Column::Number, Column::Bytes(filler)];
+        instance.create_table(name, &columns, session)?;
+    }
+    instance.shutdown(session)
+}

@@ -1,0 +1,105 @@
+//! What sweeps have seen.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::Kind;
+
+/// What was swept, and what happened on the way: a sweep in which something never happened proves
+/// nothing about it.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Hashes of the images that were left.
+    pub images: BTreeSet<u64>,
+    /// Loads that ran.
+    pub loads: u64,
+    /// Power cuts, nested ones included.
+    pub cuts: u64,
+    /// Openings that ended with the oracle.
+    pub openings: u64,
+    /// Comparisons of what was found with a journal: the same image can be left at several moments.
+    pub comparisons: u64,
+    /// The deepest nesting of crashes.
+    pub depth: u32,
+    /// States that were opened under two schedules.
+    pub opened_twice: u64,
+    /// Openings that rolled transactions back.
+    pub rolled_back: u64,
+    /// Openings that repaired torn blocks.
+    pub repaired: u64,
+    /// Comparisons in which a transaction was in doubt and there.
+    pub doubt_there: u64,
+    /// Comparisons in which one was in doubt and not there.
+    pub doubt_gone: u64,
+    /// Statements about rows that were held against what survived.
+    pub told: u64,
+    /// Log switches in the loads.
+    pub log_switches: u64,
+}
+
+impl Tally {
+    /// Distinct crash states: by the hash of the surviving image.
+    pub fn distinct(&self) -> usize {
+        self.images.len()
+    }
+
+    /// Takes in what another sweep has seen.
+    pub fn add(&mut self, other: Tally) {
+        self.images.extend(other.images);
+        self.depth = self.depth.max(other.depth);
+        let pairs = [
+            (&mut self.loads, other.loads),
+            (&mut self.cuts, other.cuts),
+            (&mut self.openings, other.openings),
+            (&mut self.comparisons, other.comparisons),
+            (&mut self.opened_twice, other.opened_twice),
+            (&mut self.rolled_back, other.rolled_back),
+            (&mut self.repaired, other.repaired),
+            (&mut self.doubt_there, other.doubt_there),
+            (&mut self.doubt_gone, other.doubt_gone),
+            (&mut self.told, other.told),
+            (&mut self.log_switches, other.log_switches),
+        ];
+        for (sum, more) in pairs {
+            *sum += more;
+        }
+    }
+
+    /// What should have happened at least once in sweeps of this kind and never did.
+    pub fn missing(&self, kind: Kind) -> Vec<&'static str> {
+        let wanted = [
+            ("a state opened under two schedules", self.opened_twice),
+            ("a transaction rolled back by an opening", self.rolled_back),
+            ("a torn block repaired", self.repaired),
+            ("a transaction in doubt that was there", self.doubt_there),
+            ("a transaction in doubt that was gone", self.doubt_gone),
+            ("a read held against what survived", self.told),
+            ("a log switch in a load", self.log_switches + u64::from(kind == Kind::Small)),
+            ("crashes nested three deep", u64::from(self.depth >= 3)),
+        ];
+        wanted.into_iter().filter(|(_, times)| *times == 0).map(|(what, _)| what).collect()
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (distinct, depth) = (self.distinct(), self.depth);
+        write!(
+            f,
+            "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of \
+             them twice, {} with rollback, {} with repairs), {} comparisons with {} reads, {} and \
+             {} in doubt there and gone, {} log switches; crashes nested up to {depth} deep",
+            self.loads,
+            self.cuts,
+            self.openings,
+            self.opened_twice,
+            self.rolled_back,
+            self.repaired,
+            self.comparisons,
+            self.told,
+            self.doubt_there,
+            self.doubt_gone,
+            self.log_switches,
+        )
+    }
+}
