@@ -26,6 +26,11 @@ const STEPS: &[Step] = &[
         env: &[],
         cargo: &["test", "--release", "-p", "proof", "--", "--nocapture"],
     },
+    Step {
+        name: "the binary, killed under load",
+        env: &[],
+        cargo: &["xtask", "kill", "--rounds", "10"],
+    },
     Step { name: "determinism", env: &[], cargo: &["xtask", "determinism"] },
 ];
 
