@@ -173,11 +173,10 @@ impl Table {
         session: &Session,
     ) -> Result<bool, Stop> {
         let longest = WRITE_HEAD + self.shape.bytes();
-        let pin = self.pin_block(address, session)?;
         let mut scratch = vec![0; self.shape.bytes()];
         loop {
             self.transactions.prepare(transaction, longest, session)?;
-            match self.try_update(transaction, &pin, address, &mut scratch, &mut change, session)? {
+            match self.try_update(transaction, address, &mut scratch, &mut change, session)? {
                 Looked::Done(found) => return Ok(found),
                 Looked::LockedBy(holder) => {
                     let active = self.transactions.active();
@@ -190,7 +189,6 @@ impl Table {
     fn try_update(
         &self,
         transaction: &mut Transaction,
-        pin: &Pin<'_>,
         address: RowAddress,
         scratch: &mut [u8],
         change: &mut impl FnMut(&mut RowMut<'_>),
@@ -199,6 +197,7 @@ impl Table {
         let changes = self.changes();
         let id = transaction.id().expect("the transaction was prepared");
         let longest = WRITE_HEAD + self.shape.bytes();
+        let pin = changes.cache().pin(address.block, session)?;
         let undo_pin = changes.cache().pin(transaction.undo().current(), session)?;
         let credits = credits_for(&[longest, UndoLog::push_bytes(longest)]);
         let mut group = changes.begin(credits, session)?;
@@ -235,9 +234,8 @@ impl Table {
         session: &Session,
     ) -> Result<Option<T>, Stop> {
         let own = transaction.and_then(Transaction::id);
-        let pin = self.pin_block(address, session)?;
         loop {
-            match self.try_fetch(&pin, address, own, &mut read, session) {
+            match self.try_fetch(address, own, &mut read, session)? {
                 Looked::Done(found) => return Ok(found),
                 Looked::LockedBy(holder) => {
                     self.transactions.active().wait_for(holder, own, session)?;
@@ -248,19 +246,21 @@ impl Table {
 
     fn try_fetch<T>(
         &self,
-        pin: &Pin<'_>,
         address: RowAddress,
         own: Option<TxnId>,
         read: &mut impl FnMut(RowView<'_>) -> T,
         session: &Session,
-    ) -> Looked<Option<T>> {
+    ) -> Result<Looked<Option<T>>, Stop> {
+        let changes = self.changes();
+        changes.halt().check(session)?;
+        let pin = changes.cache().pin(address.block, session)?;
         let block = pin.shared(FrameOrder::Heap, session);
-        let Some((row, at)) = self.look(&block, address) else { return Looked::Done(None) };
+        let Some((row, at)) = self.look(&block, address) else { return Ok(Looked::Done(None)) };
         if let Some(holder) = self.locked_by(&row, own, session) {
-            return Looked::LockedBy(holder);
+            return Ok(Looked::LockedBy(holder));
         }
         let bytes = &block[at..at + self.shape.bytes()];
-        Looked::Done(Some(read(RowView { shape: &self.shape, bytes })))
+        Ok(Looked::Done(Some(read(RowView { shape: &self.shape, bytes }))))
     }
 
     /// Reads every row, in the order of the blocks, each as [`fetch`](Table::fetch) does.
@@ -311,10 +311,6 @@ impl Table {
         let runs = self.space.blocks(self.segment.header, session)?;
         let blocks = runs.into_iter().flat_map(|run| (0..run.count).map(move |n| (run.first, n)));
         Ok(blocks.map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n)).collect())
-    }
-
-    fn pin_block<'a>(&'a self, address: RowAddress, session: &'a Session) -> Result<Pin<'a>, Stop> {
-        self.changes().cache().pin(address.block, session)
     }
 
     /// The row's head and where its columns begin, if there is such a row in this table.

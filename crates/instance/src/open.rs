@@ -278,7 +278,8 @@ fn start(
     let opened = (|| {
         let space = Space::open(changes.clone(), session)?;
         let undo = Undo::open(&space, session)?;
-        let active = Active::new(&os, undo.segments(), undo.slots(), halt.clone());
+        let buffers = changes.cache().config().frames;
+        let active = Active::new(&os, undo.segments(), undo.slots(), buffers, halt.clone());
         let active = Arc::new(active);
         let weak = Arc::downgrade(&active);
         halt.on_raise(session, move |session| {
