@@ -33,7 +33,7 @@ impl Wanted {
         Arc::new(Wanted { signal: Signal::new(os), stop: SharedFlag::new(false) })
     }
 
-    /// Logs are running out.
+    /// Logs are running out, or the instance has halted.
     pub(crate) fn post(&self, session: &Session) {
         self.signal.post(session);
     }

@@ -175,7 +175,7 @@ impl Instance {
     /// Shuts in good order (IN5). Refused while transactions are active.
     pub fn shutdown(mut self, session: &Session) -> Result<(), Stop> {
         self.halt.check(session)?;
-        let active = self.transactions.active().count(session);
+        let active = self.transactions.active().close(session);
         if active > 0 {
             let stop = Stop::refuse(
                 RefusalKind::WrongState,
@@ -204,7 +204,9 @@ impl Instance {
         self.redo().stop(session);
         join_all(self.log_writer.take(), session);
         self.halt.check(session)?;
-        let (at, scn) = (self.redo().position(session), self.redo().last_scn(session));
+        // What the cache has written, not where the redo stands: a late change is done again (SP2).
+        let at = self.cache().checkpoint_position(session);
+        let scn = self.redo().last_scn(session);
         let mut control = self.checkpointer.take_control(session);
         let shut = control.update(
             |content| {
@@ -257,6 +259,12 @@ fn start(
         checkpoint: Rba::block(sequence, 1),
         previous_end: recovered.end.previous_end(),
     };
+    let weak = Arc::downgrade(&wanted);
+    halt.on_raise(session, move |session| {
+        if let Some(wanted) = weak.upgrade() {
+            wanted.post(session);
+        }
+    });
     let hook = Arc::clone(&wanted);
     let hook = Box::new(move |session: &Session| hook.post(session));
     let redo_write = config.durable_write;

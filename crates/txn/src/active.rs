@@ -36,6 +36,8 @@ pub struct Active {
 struct State {
     /// Slots that nobody has, taken from the end. Segments take turns.
     free: Vec<u32>,
+    /// None begins any more: the instance is being shut.
+    closed: bool,
     /// For each slot, the transaction that its own waits for. Of one that sleeps no more this may
     /// have ended, and its slot may have another.
     waits_for: Vec<Option<TxnId>>,
@@ -48,7 +50,7 @@ impl Active {
         let mut free: Vec<u32> = (0..count).collect();
         // Neighbours are of different segments: the first to come don't meet in one table's block.
         free.sort_by_key(|number| std::cmp::Reverse((number % u32::from(slots), *number)));
-        let state = State { free, waits_for: (0..count).map(|_| None).collect() };
+        let state = State { free, closed: false, waits_for: (0..count).map(|_| None).collect() };
         Active {
             slots_per_segment: slots,
             // One more for each: so there is always one that nobody has pinned.
@@ -70,6 +72,10 @@ impl Active {
     /// A slot that nobody has: segment and slot.
     pub(crate) fn take_slot(&self, session: &Session) -> Result<(u16, u16), Stop> {
         let mut state = self.state.exclusive(session);
+        if state.closed {
+            let message = "cannot begin a transaction: the instance is being shut down";
+            return Err(Stop::refuse(RefusalKind::WrongState, message));
+        }
         let active = self.sequences.len() - state.free.len();
         let what = match state.free.pop() {
             Some(number) if active < self.most => {
@@ -157,9 +163,11 @@ impl Active {
         self.ended.iter().for_each(|ended| ended.notify_all(session));
     }
 
-    /// How many transactions are active.
-    pub fn count(&self, session: &Session) -> usize {
-        self.sequences.len() - self.state.exclusive(session).free.len()
+    /// From now on none begins. How many are active.
+    pub fn close(&self, session: &Session) -> usize {
+        let mut state = self.state.exclusive(session);
+        state.closed = true;
+        self.sequences.len() - state.free.len()
     }
 
     /// Whether `from`, by waiting for `to`, would wait for itself. Each waits for one at most, so

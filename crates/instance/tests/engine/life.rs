@@ -69,6 +69,7 @@ fn other_database() -> FileSystem {
 fn parts_that_are_missing_damaged_or_of_another_database_are_named() {
     let mut base = database(1);
     let mut other = other_database();
+    let logs = base.list("/db").expect("there");
     let with = |path: &str, bytes: Option<&[u8]>| {
         let mut disk = base.clone();
         match bytes {
@@ -90,13 +91,15 @@ fn parts_that_are_missing_damaged_or_of_another_database_are_named() {
         refused(with(path, None), parameters(), says);
         refused(with(path, Some(&[0; 2048])), parameters(), says);
     }
-    let logs = base.list("/db").expect("there");
+    let mut foreign_logs = 0;
     for log in logs.iter().filter(|name| name.contains("redo")) {
         let path = format!("/db/{log}");
         refused(with(&path, None), parameters(), log);
         let foreign = bytes_of(&mut other, &path);
-        assert!(refusal(with(&path, Some(&foreign)), parameters()).is_some(), "{log}");
+        // One that isn't needed is begun anew.
+        foreign_logs += u32::from(refusal(with(&path, Some(&foreign)), parameters()).is_some());
     }
+    assert!(foreign_logs > 0, "the log that is needed isn't looked at");
 }
 
 /// One damaged copy of the control file is mended from the other. While it is mended the power may
