@@ -37,13 +37,15 @@ pub struct Table {
     transactions: Transactions,
 }
 
-/// Where one session's inserts into one table go (AC4).
+/// Where one session's inserts into a table go (AC4). Used with another table it begins anew.
 #[derive(Debug, Default)]
 pub struct Inserter {
     /// The block being filled.
     filling: Option<Dba>,
-    /// Blocks that come after it.
+    /// Blocks that come after it, not formatted yet.
     next: Option<Blocks>,
+    /// The table that they are of, by its segment.
+    segment: Option<Dba>,
 }
 
 /// Rows by number; see [`Table::loaded`].
@@ -163,7 +165,7 @@ impl Table {
         }
     }
 
-    /// Changes a row: `change` is given a copy, under the row's latch, and must only compute. Waits
+    /// Changes a row, and locks it even if nothing changes: `change` is given a copy, under the row's latch, and must only compute. Waits
     /// while another transaction has the row. False if there is no row.
     pub fn update(
         &self,
@@ -209,8 +211,11 @@ impl Table {
         let before = &block[at..at + self.shape.bytes()];
         scratch.copy_from_slice(before);
         change(&mut RowMut { shape: &self.shape, bytes: scratch });
-        let Some((first, last)) = difference(before, scratch) else {
-            return Ok(Looked::Done(true));
+        let (first, last) = match difference(before, scratch) {
+            Some(range) => range,
+            None if row.transaction.get() == Some(id) => return Ok(Looked::Done(true)),
+            // Nothing to write but the name, which locks the row.
+            None => (0, 0),
         };
         let old_bytes = before[first..last].to_vec();
         let undo = undo_pin.exclusive(FrameOrder::Undo, session);
@@ -263,9 +268,20 @@ impl Table {
         Ok(Looked::Done(Some(read(RowView { shape: &self.shape, bytes }))))
     }
 
-    /// Reads every row, in the order of the blocks, each as [`fetch`](Table::fetch) does.
+    /// Reads every row, in the order of the blocks, each as [`fetch`](Table::fetch) does. For who has
+    /// changed no row of the table: it would wait for itself. See [`scan_within`](Table::scan_within).
     pub fn scan(
         &self,
+        read: impl FnMut(RowAddress, RowView<'_>),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        self.scan_within(None, read, session)
+    }
+
+    /// The same as `transaction` sees the rows.
+    pub fn scan_within(
+        &self,
+        transaction: Option<&Transaction>,
         mut read: impl FnMut(RowAddress, RowView<'_>),
         session: &Session,
     ) -> Result<(), Stop> {
@@ -282,7 +298,7 @@ impl Table {
             };
             for slot in 0..rows {
                 let address = RowAddress { block, slot };
-                self.fetch(None, address, |row| read(address, row), session)?;
+                self.fetch(transaction, address, |row| read(address, row), session)?;
             }
         }
         Ok(())
@@ -339,15 +355,19 @@ impl Table {
         inserter: &mut Inserter,
         session: &'a Session,
     ) -> Result<Pin<'a>, Stop> {
+        if inserter.segment != Some(self.segment.header) {
+            let segment = Some(self.segment.header);
+            *inserter = Inserter { segment, ..Inserter::default() };
+        }
         if let Some(block) = inserter.filling {
             return self.changes().cache().pin(block, session);
         }
-        let run = match inserter.next.take() {
+        let run = match inserter.next {
             Some(run) => run,
             None => self.space.hand_out(self.segment.header, BLOCKS_AT_ONCE, session)?,
         };
-        let after = Dba::new(run.first.file.get(), run.first.block.get() + 1);
-        inserter.next = (run.count > 1).then_some(Blocks { first: after, count: run.count - 1 });
+        // Kept until the first is formatted: what is refused below is tried again with the next row.
+        inserter.next = Some(run);
         let pin = self.changes().cache().pin_new(run.first, session)?;
         let bytes = self.changes().cache().block_size().bytes();
         let row_bytes = self.shape.bytes();
@@ -362,6 +382,8 @@ impl Table {
         let block = pin.exclusive(FrameOrder::Heap, session);
         group.change(block, &LAYER, FORMAT, &[head.bytes()]);
         group.commit(session);
+        let after = Dba::new(run.first.file.get(), run.first.block.get() + 1);
+        inserter.next = (run.count > 1).then_some(Blocks { first: after, count: run.count - 1 });
         inserter.filling = Some(run.first);
         Ok(pin)
     }
