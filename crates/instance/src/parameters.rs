@@ -146,10 +146,25 @@ impl Parameters {
     fn check_ranges(&self) -> Result<(), Stop> {
         let writers_max = CacheConfig::WRITERS_MAX.min(self.db_working_sets);
         let ranges = [
-            ("db_working_sets", self.db_working_sets.into(), 1, CacheConfig::WORKING_SETS_MAX.into()),
+            (
+                "db_working_sets",
+                self.db_working_sets.into(),
+                1,
+                CacheConfig::WORKING_SETS_MAX.into(),
+            ),
             ("db_writer_processes", self.db_writer_processes.into(), 1, writers_max.into()),
-            ("db_writer_batch", self.db_writer_batch.into(), 1, CacheConfig::BATCH_BLOCKS_MAX.into()),
-            ("log_buffer", self.log_buffer, LOG_BUFFER_BYTES_MIN as u64, Parameters::LOG_BUFFER_MAX),
+            (
+                "db_writer_batch",
+                self.db_writer_batch.into(),
+                1,
+                CacheConfig::BATCH_BLOCKS_MAX.into(),
+            ),
+            (
+                "log_buffer",
+                self.log_buffer,
+                LOG_BUFFER_BYTES_MIN as u64,
+                Parameters::LOG_BUFFER_MAX,
+            ),
         ];
         for (name, value, least, most) in ranges {
             if !(least..=most).contains(&value) {

@@ -25,11 +25,12 @@ fn scanned(table: &Table, session: &Session) -> Model {
 /// its own and a model beside it; then all is as the models say, also after a restart.
 #[test]
 fn tables_do_what_a_map_does() {
-    let base = common::database_with(common::creation(), common::parameters(), |instance, session| {
-        for user in 0..3 {
-            instance.create_table(&format!("t{user}"), &COLUMNS, session).expect("made");
-        }
-    });
+    let base =
+        common::database_with(common::creation(), common::parameters(), |instance, session| {
+            for user in 0..3 {
+                instance.create_table(&format!("t{user}"), &COLUMNS, session).expect("made");
+            }
+        });
     for seed in 0..40 {
         let mut report = racy(seed, base.clone()).run(move |world, session| {
             let instance = open(world, session);
@@ -41,7 +42,14 @@ fn tables_do_what_a_map_does() {
                     for _ in 0..12 {
                         let (mut tried, mut transaction) = (model.clone(), Transaction::new());
                         for _ in 0..dice.below(12) {
-                            step(&table, &mut transaction, &mut inserter, &mut tried, &mut dice, session);
+                            step(
+                                &table,
+                                &mut transaction,
+                                &mut inserter,
+                                &mut tried,
+                                &mut dice,
+                                session,
+                            );
                         }
                         match dice.below(3) {
                             0 => instance.rollback(transaction, session).expect("rolled back"),

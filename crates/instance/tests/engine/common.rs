@@ -125,11 +125,7 @@ pub(crate) fn open(world: &World, session: &Session) -> Arc<Instance> {
     open_as(&parameters(), world, session)
 }
 
-pub(crate) fn open_as(
-    parameters: &Parameters,
-    world: &World,
-    session: &Session,
-) -> Arc<Instance> {
+pub(crate) fn open_as(parameters: &Parameters, world: &World, session: &Session) -> Arc<Instance> {
     let opened = Instance::open(&world.disk(), directory(), parameters, session);
     Arc::new(opened.unwrap_or_else(|stop| panic!("it doesn't open: {stop}")))
 }

@@ -203,7 +203,9 @@ fn short_reads_and_writes_lose_nothing() {
 
 #[test]
 fn a_name_that_cannot_be_looked_up_once_loses_nothing() {
-    assert!(sweep(true, Fault::Eio, &[Operation::Open, Operation::List, Operation::SyncDir], 1) > 5);
+    assert!(
+        sweep(true, Fault::Eio, &[Operation::Open, Operation::List, Operation::SyncDir], 1) > 5
+    );
 }
 
 /// A creation that fails anywhere leaves nothing that opens, and can be begun again elsewhere.

@@ -87,10 +87,8 @@ fn parts_that_are_missing_damaged_or_of_another_database_are_named() {
     let foreign = bytes_of(&mut other, "/db/control01.ctl");
     refused(with("/db/control01.ctl", Some(&foreign)), parameters(), "another database");
     refused(with("/db/control02.ctl", Some(&foreign)), parameters(), "another database");
-    for (path, says) in [("/db/doublewrite01.dbl", "doublewrite01.dbl")] {
-        refused(with(path, None), parameters(), says);
-        refused(with(path, Some(&[0; 2048])), parameters(), says);
-    }
+    refused(with("/db/doublewrite01.dbl", None), parameters(), "doublewrite01.dbl");
+    refused(with("/db/doublewrite01.dbl", Some(&[0; 2048])), parameters(), "doublewrite01.dbl");
     let mut foreign_logs = 0;
     for log in logs.iter().filter(|name| name.contains("redo")) {
         let path = format!("/db/{log}");
@@ -167,16 +165,22 @@ fn parameters_out_of_range_are_refused_in_one_line() {
         ("db_cache_size", with(&|p| p.db_cache_size = u64::MAX)),
         ("db_working_sets", with(&|p| p.db_working_sets = 0)),
         ("db_working_sets", with(&|p| p.db_working_sets = u32::MAX)),
-        ("db_working_sets", with(&|p| {
-            (p.db_working_sets, p.db_cache_size) = (300, 4 << 20);
-        })),
+        (
+            "db_working_sets",
+            with(&|p| {
+                (p.db_working_sets, p.db_cache_size) = (300, 4 << 20);
+            }),
+        ),
         ("db_writer_processes", with(&|p| p.db_writer_processes = 0)),
         ("db_writer_processes", with(&|p| p.db_writer_processes = 3)),
         ("db_writer_processes", with(&|p| p.db_writer_processes = u32::MAX)),
-        ("db_writer_processes", with(&|p| {
-            (p.db_writer_processes, p.db_working_sets) = (101, 128);
-            (p.db_cache_size, p.doublewrite) = (4 << 20, false);
-        })),
+        (
+            "db_writer_processes",
+            with(&|p| {
+                (p.db_writer_processes, p.db_working_sets) = (101, 128);
+                (p.db_cache_size, p.doublewrite) = (4 << 20, false);
+            }),
+        ),
         ("db_writer_batch", with(&|p| p.db_writer_batch = 0)),
         ("db_writer_batch", with(&|p| p.db_writer_batch = u32::MAX)),
         ("db_writer_batch", with(&|p| (p.db_writer_batch, p.doublewrite) = (0, false))),
@@ -231,7 +235,9 @@ fn creations_out_of_range_are_refused_in_one_line_and_leave_nothing() {
 /// Blocks of every size, and rows as long as their blocks allow.
 #[test]
 fn databases_with_blocks_of_every_size_work() {
-    for size in [BlockSize::KIB_2, BlockSize::KIB_4, BlockSize::KIB_8, BlockSize::KIB_16, BlockSize::KIB_32] {
+    for size in
+        [BlockSize::KIB_2, BlockSize::KIB_4, BlockSize::KIB_8, BlockSize::KIB_16, BlockSize::KIB_32]
+    {
         let bytes = size.bytes() as u64;
         let creation = Creation { db_block_size: size, data_bytes: 200 * bytes, ..creation() };
         let parameters = Parameters { db_cache_size: 32 * bytes, ..parameters() };

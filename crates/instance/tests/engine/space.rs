@@ -107,8 +107,7 @@ fn names_that_do_not_fit_are_refused_and_take_nothing() {
 /// is what the refusal says, and the other segment goes on.
 #[test]
 fn a_header_full_of_extents_is_refused_as_that() {
-    let creation =
-        instance::Creation { data_bytes: 40_000 * 2048, extent_blocks: 4, ..creation() };
+    let creation = instance::Creation { data_bytes: 40_000 * 2048, extent_blocks: 4, ..creation() };
     database_with(creation, parameters(), |instance, session| {
         let space = instance.space();
         let one = space.create("one", Holds::Table, &[], session).expect("made").header;

@@ -11,8 +11,8 @@ use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    self, Dice, TABLE, abort, add, check, database, ended, join, machine, number, open, open_as, pause,
-    racy, rows, shut, start,
+    self, Dice, TABLE, abort, add, check, database, ended, join, machine, number, open, open_as,
+    pause, racy, rows, shut, start,
 };
 
 /// Adds 1 to the row, again and again when refused as a deadlock; whether it was committed.
@@ -59,7 +59,7 @@ fn increments_of_one_row_by_many_sessions_lose_none() {
             check(&instance, session);
             drop(table);
             shut(instance, session);
-            world.os().totals().event(WaitEvent::EnqTxRowLock).clone()
+            *world.os().totals().event(WaitEvent::EnqTxRowLock)
         });
         let waits = ended(report, seed);
         assert_eq!(waits.timeouts, 0, "seed {seed}: a sleeper was forgotten");

@@ -43,7 +43,8 @@ fn a_transaction_larger_than_the_cache_is_rolled_back_row_by_row() {
                 instance.rollback(large, session).expect("rolled back");
                 assert_eq!(rows(&table, session), all, "what was inserted is gone");
                 let mut sum = 0;
-                table.scan(|_, row| sum += row.number(0) + i64::from(row.column(1)[0]), session)
+                table
+                    .scan(|_, row| sum += row.number(0) + i64::from(row.column(1)[0]), session)
                     .expect("read");
                 assert_eq!(sum, 0);
                 check(&instance, session);
