@@ -259,12 +259,7 @@ fn start(
         checkpoint: Rba::block(sequence, 1),
         previous_end: recovered.end.previous_end(),
     };
-    let weak = Arc::downgrade(&wanted);
-    halt.on_raise(session, move |session| {
-        if let Some(wanted) = weak.upgrade() {
-            wanted.post(session);
-        }
-    });
+    wake_at_halt(&halt, &wanted, Wanted::post, session);
     let hook = Arc::clone(&wanted);
     let hook = Box::new(move |session: &Session| hook.post(session));
     let redo_write = config.durable_write;
@@ -289,12 +284,7 @@ fn start(
         let buffers = changes.cache().config().frames;
         let active = Active::new(&os, undo.segments(), undo.slots(), buffers, halt.clone());
         let active = Arc::new(active);
-        let weak = Arc::downgrade(&active);
-        halt.on_raise(session, move |session| {
-            if let Some(active) = weak.upgrade() {
-                active.wake_all(session);
-            }
-        });
+        wake_at_halt(&halt, &active, Active::wake_all, session);
         let transactions = Transactions::new(undo, changes, active, &LAYERS);
         let rolled_back = transactions.roll_back_dead(session)?;
         Ok((space, transactions, rolled_back))
@@ -318,6 +308,21 @@ fn start(
         checkpoint_process,
         opened: Opened { recovered, rolled_back, redo_write },
     })
+}
+
+/// Wakes who sleeps there when the instance halts (rule K3 of stop).
+fn wake_at_halt<T: Send + Sync + 'static>(
+    halt: &Halt,
+    place: &Arc<T>,
+    wake: fn(&T, &Session),
+    session: &Session,
+) {
+    let weak = Arc::downgrade(place);
+    halt.on_raise(session, move |session| {
+        if let Some(place) = weak.upgrade() {
+            wake(&place, session);
+        }
+    });
 }
 
 struct Processes {

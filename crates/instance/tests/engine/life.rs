@@ -7,10 +7,11 @@ use access::Inserter;
 use ids::BlockSize;
 use instance::{Creation, Instance, Parameters, Transaction};
 use latch::{Latch, LatchKind};
+use sim::ThreadReport;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 use stop::{RefusalKind, Stop};
-use waits::Nanos;
+use waits::{Nanos, Statistic, ThreadTimes, TimeAccount, WaitEvent};
 
 use crate::common::{
     self, CAPACITY, TABLE, add, check, creation, database, directory, ended, join, left, machine,
@@ -364,9 +365,46 @@ fn what_is_committed_while_the_instance_is_shut_is_kept() {
     }
 }
 
-/// T2: every session's and every process's time is accounted for, to the nanosecond.
+/// The smallest logs, and as few as there can be: they run out again and again, and each time the
+/// checkpoint makes room at once, not at its next heartbeat.
 #[test]
-fn every_nanosecond_of_sessions_and_processes_has_a_name() {
+fn logs_that_run_out_are_freed_without_waiting_for_a_heartbeat() {
+    let creation = Creation { log_groups: 2, ..creation() };
+    let base = common::database_with(creation, parameters(), |instance, session| {
+        let table = instance.create_table(TABLE, &common::COLUMNS, session).expect("made");
+        common::fill(instance, &table, 16 * 20, session);
+    });
+    for seed in 0..10 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let users = (0..3).map(|user| {
+                start("user", &instance, session, move |instance, session| {
+                    let table = instance.table(TABLE, session).expect("there");
+                    let all = rows(&table, session);
+                    for step in 0..150 {
+                        let mut transaction = Transaction::new();
+                        let row = all[(step * 3 + user) % all.len()];
+                        add(&table, &mut transaction, row, 1, session).expect("no deadlock");
+                        instance.commit(transaction, session).expect("committed");
+                    }
+                })
+            });
+            join(users.collect(), session);
+            check(&instance, session);
+            shut(instance, session);
+            let totals = world.os().totals();
+            let waits = *totals.event(WaitEvent::LogFileSwitchCheckpointIncomplete);
+            (totals.statistic(Statistic::RedoLogSwitches), waits)
+        });
+        let (switches, waits) = ended(report, seed);
+        assert!(switches > 3, "seed {seed}: {switches} switches");
+        assert!(waits.max < Nanos::from_millis(500), "seed {seed}: {waits:?}");
+    }
+}
+
+/// T2: every session's time is accounted for, to the nanosecond.
+#[test]
+fn every_nanosecond_of_a_session_has_a_name() {
     let base = database(16 * 10);
     for seed in 0..20 {
         let report = racy(seed, base.clone()).run(move |world, session| {
@@ -390,9 +428,7 @@ fn every_nanosecond_of_sessions_and_processes_has_a_name() {
                 })
             });
             join(users.collect(), session);
-            let processes = world.os().session_times();
             let mut open: Vec<_> = std::mem::take(&mut *closed.exclusive(session));
-            assert!(processes.iter().any(|process| process.session.account.name() == "fb_ckpt"));
             shut(instance, session);
             open.push(session.time_account_since(&started));
             open
@@ -400,5 +436,42 @@ fn every_nanosecond_of_sessions_and_processes_has_a_name() {
         for account in ended(report, seed) {
             assert_eq!(account.unaccounted_ns, 0, "seed {seed}: {account:?}");
         }
+    }
+}
+
+/// The same of all threads together, from the first to the last moment of each: what the scheduler
+/// knows of them, against what they were told to write into their books.
+#[test]
+fn the_books_of_all_threads_close_with_what_the_scheduler_knows() {
+    let base = database(16 * 10);
+    for seed in 0..20 {
+        let mut report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let users = (0..3).map(|user| {
+                start("user", &instance, session, move |instance, session| {
+                    let table = instance.table(TABLE, session).expect("there");
+                    let all = rows(&table, session);
+                    for step in 0..8 {
+                        let mut transaction = Transaction::new();
+                        let row = all[step * 16 + user];
+                        add(&table, &mut transaction, row, 1, session).expect("no deadlock");
+                        instance.commit(transaction, session).expect("committed");
+                    }
+                })
+            });
+            join(users.collect(), session);
+            shut(instance, session);
+            world.os().totals()
+        });
+        let threads = std::mem::take(&mut report.threads);
+        let totals = ended(report, seed);
+        let sum = |of: fn(&ThreadReport) -> u64| Nanos(threads.iter().map(of).sum());
+        let times = ThreadTimes {
+            cpu: sum(|thread| thread.cpu_ns),
+            run_queue: sum(|thread| thread.run_queue_ns),
+        };
+        let account = TimeAccount::close(sum(|thread| thread.age_ns), times, &totals);
+        assert!(threads.iter().any(|thread| thread.name == "fb_dbw0"));
+        assert_eq!(account.unaccounted_ns, 0, "seed {seed}: {account:?}");
     }
 }
