@@ -15,7 +15,7 @@ use os::{Os, Session};
 use redo::Redo;
 use space::ControlFile;
 use stop::Halt;
-use waits::{Nanos, Statistic, WaitEvent};
+use waits::{Nanos, WaitEvent};
 
 /// The heartbeat: so often the control file follows, if there is something to follow.
 const HEARTBEAT: Nanos = Nanos::from_secs(3);
@@ -82,7 +82,6 @@ impl Checkpointer {
             let switched = Rba::block(self.redo.position(session).sequence, 0);
             if switched > requested {
                 requested = switched;
-                session.count(Statistic::DbwrCheckpoints, 1);
                 self.cache.request_checkpoint(requested, session);
             }
             let due = session.now().since(heartbeat) >= HEARTBEAT;

@@ -394,9 +394,12 @@ fn logs_that_run_out_are_freed_without_waiting_for_a_heartbeat() {
             shut(instance, session);
             let totals = world.os().totals();
             let waits = *totals.event(WaitEvent::LogFileSwitchCheckpointIncomplete);
-            (totals.statistic(Statistic::RedoLogSwitches), waits)
+            let asked = totals.statistic(Statistic::DbwrCheckpoints);
+            (totals.statistic(Statistic::RedoLogSwitches), asked, waits)
         });
-        let (switches, waits) = ended(report, seed);
+        let (switches, checkpoints, waits) = ended(report, seed);
+        // One for each log, and the shutdown's.
+        assert!(checkpoints <= switches + 1, "seed {seed}: {checkpoints} for {switches} switches");
         assert!(switches > 3, "seed {seed}: {switches} switches");
         assert!(waits.max < Nanos::from_millis(500), "seed {seed}: {waits:?}");
     }
