@@ -1,8 +1,10 @@
 //! A table: rows by address (rules AC1 to AC4).
 //!
 //! An update, step by step:
-//!   1. the transaction gets a name and room for undo; the block and its undo block are pinned; credits
-//!   2. latch the block; somebody else's row: let go of everything, wait for its owner, from 1 again
+//!   1. the transaction gets a name and room for undo; the block and its undo block are pinned;
+//!      credits
+//!   2. latch the block; somebody else's row: let go of everything, wait for its owner, from 1
+//!      again
 //!   3. the caller changes a copy of the row; what differs is the change
 //!   4. latch the undo block; commit both
 
@@ -165,8 +167,9 @@ impl Table {
         }
     }
 
-    /// Changes a row, and locks it even if nothing changes: `change` is given a copy, under the row's latch, and must only compute. Waits
-    /// while another transaction has the row. False if there is no row.
+    /// Changes a row, and locks it even if nothing changes: `change` is given a copy, under the
+    /// row's latch, and must only compute. Waits while another transaction has the row. False if
+    /// there is no row.
     pub fn update(
         &self,
         transaction: &mut Transaction,
@@ -229,8 +232,9 @@ impl Table {
         Ok(Looked::Done(true))
     }
 
-    /// Reads a row as it was committed last, or as `transaction` has changed it, by `read`, which is
-    /// called under the row's latch. Waits while another transaction has it. None if there is no row.
+    /// Reads a row as it was committed last, or as `transaction` has changed it, by `read`, which
+    /// is called under the row's latch. Waits while another transaction has it. None if there is no
+    /// row.
     pub fn fetch<T>(
         &self,
         transaction: Option<&Transaction>,
@@ -268,8 +272,9 @@ impl Table {
         Ok(Looked::Done(Some(read(RowView { shape: &self.shape, bytes }))))
     }
 
-    /// Reads every row, in the order of the blocks, each as [`fetch`](Table::fetch) does. For who has
-    /// changed no row of the table: it would wait for itself. See [`scan_within`](Table::scan_within).
+    /// Reads every row, in the order of the blocks, each as [`fetch`](Table::fetch) does. For who
+    /// has changed no row of the table: it would wait for itself. See
+    /// [`scan_within`](Table::scan_within).
     pub fn scan(
         &self,
         read: impl FnMut(RowAddress, RowView<'_>),
@@ -366,7 +371,8 @@ impl Table {
             Some(run) => run,
             None => self.space.hand_out(self.segment.header, BLOCKS_AT_ONCE, session)?,
         };
-        // Kept until the first is formatted: what is refused below is tried again with the next row.
+        // Kept until the first is formatted: what is refused below is tried again with the next
+        // row.
         inserter.next = Some(run);
         let pin = self.changes().cache().pin_new(run.first, session)?;
         let bytes = self.changes().cache().block_size().bytes();

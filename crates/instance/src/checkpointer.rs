@@ -1,10 +1,11 @@
 //! The checkpoint process: asks the writers for checkpoints, and moves the one in the control file.
 //!
-//! At a log switch everything that changed before it is wanted on disk, so that the logs before can be
-//! written over; the writers are asked for that, and while they work their progress is looked at
+//! At a log switch everything that changed before it is wanted on disk, so that the logs before can
+//! be written over; the writers are asked for that, and while they work their progress is looked at
 //! every few milliseconds. Else the process looks up every three seconds.
 //!
-//! Callers: `open`, which starts and ends the process; the redo asks for checkpoints through `wanted`.
+//! Callers: `open`, which starts and ends the process; the redo asks for checkpoints through
+//! `wanted`.
 
 use std::sync::Arc;
 
@@ -95,8 +96,8 @@ impl Checkpointer {
         *self.control.exclusive(session) = Some(control);
     }
 
-    /// Moves the control file's checkpoint if that frees a log, or if it is time; and then gives the
-    /// redo below free (IN3). False if the instance has halted.
+    /// Moves the control file's checkpoint if that frees a log, or if it is time; and then gives
+    /// the redo below free (IN3). False if the instance has halted.
     fn follow(&self, control: &mut ControlFile, due: bool, session: &Session) -> bool {
         let position = self.cache.checkpoint_position(session);
         let recorded = control.content().checkpoint;

@@ -52,8 +52,8 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Opens the database in this directory: recovers it, starts the background processes, and rolls
-    /// back what was active.
+    /// Opens the database in this directory: recovers it, starts the background processes, and
+    /// rolls back what was active.
     pub fn open(
         disk: &Disk,
         directory: &Path,
@@ -76,7 +76,8 @@ impl Instance {
         let content = *control.content();
         if content.state == ControlState::Creating && state != ControlState::Creating {
             let message = format!(
-                "cannot open {}: its creation didn't come to its end; remove it and create it again",
+                "cannot open {}: its creation didn't come to its end; remove it and create it \
+                 again",
                 directory.display()
             );
             return Err(Stop::refuse(RefusalKind::WrongState, message));
@@ -135,7 +136,8 @@ impl Instance {
 
     /// A full checkpoint: returns when every change made before is on disk.
     pub fn checkpoint(&self, session: &Session) -> Result<(), Stop> {
-        // A flush closes the present redo block: the position behind it is above every change so far.
+        // A flush closes the present redo block: the position behind it is above every change so
+        // far.
         let last = self.redo().last_scn(session);
         self.redo().make_durable(last, session, WaitEvent::RdbmsIpcReply)?;
         let target = self.redo().position(session);

@@ -125,8 +125,8 @@ impl Parameters {
         let least = Parameters::BUFFERS_MIN.max(sets * CacheConfig::FRAMES_PER_SET_MIN);
         if !(least..=CacheConfig::FRAMES_MAX).contains(&buffers) {
             return refuse(format!(
-                "db_cache_size of {} bytes is {buffers} buffers of {block_size}; with {sets} working \
-                 sets it is {least} to {}",
+                "db_cache_size of {} bytes is {buffers} buffers of {block_size}; with {sets} \
+                 working sets it is {least} to {}",
                 self.db_cache_size,
                 CacheConfig::FRAMES_MAX
             ));

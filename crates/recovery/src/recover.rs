@@ -53,8 +53,8 @@ pub struct Recovered {
     pub elapsed: Nanos,
 }
 
-/// Brings the data file to the end of the redo, and moves the control file's checkpoint to the start
-/// of the log after it: there the next log is to be begun.
+/// Brings the data file to the end of the redo, and moves the control file's checkpoint to the
+/// start of the log after it: there the next log is to be begun.
 pub fn recover(
     layout: Layout<'_>,
     control: &mut ControlFile,
@@ -108,8 +108,8 @@ struct Survey {
     end: LogEnd,
 }
 
-/// Reads the redo once, only to know where it begins and ends: torn blocks are repaired within these
-/// limits before anything is done again.
+/// Reads the redo once, only to know where it begins and ends: torn blocks are repaired within
+/// these limits before anything is done again.
 fn survey(
     layout: &Layout<'_>,
     (from, first_scn): (Rba, Scn),

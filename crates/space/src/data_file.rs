@@ -51,16 +51,16 @@ impl DataFileShape {
         let most = blocks - FIRST_EXTENT;
         if !(2..=most).contains(&self.extent_blocks) {
             return refuse(format!(
-                "extents of {} blocks don't fit: a data file of {blocks} blocks has extents of 2 to \
-                 {most}",
+                "extents of {} blocks don't fit: a data file of {blocks} blocks has extents \
+                 of 2 to {most}",
                 self.extent_blocks
             ));
         }
         let bits = (self.block_size.bytes() - ExtentMap::BITS) * 8;
         if self.extents() as usize > bits {
             return refuse(format!(
-                "a data file of {blocks} blocks has {} extents of {} blocks, and its map has room for \
-                 {bits}; choose larger extents",
+                "a data file of {blocks} blocks has {} extents of {} blocks, and its map has \
+                 room for {bits}; choose larger extents",
                 self.extents(),
                 self.extent_blocks
             ));

@@ -164,8 +164,8 @@ impl Space {
         let has = stored.blocks.get() / self.extent_blocks;
         if usize::from(stored.extents.get()) >= extents_max(header.len()) {
             let message = format!(
-                "cannot give the segment at {segment} another extent: it has {}, and its header has \
-                 room for no more; create the database with larger extents",
+                "cannot give the segment at {segment} another extent: it has {}, and its header \
+                 has room for no more; create the database with larger extents",
                 stored.extents.get()
             );
             return Err(Stop::refuse(RefusalKind::NoSpace, message));

@@ -1,7 +1,7 @@
 //! Who is active, and who waits for whom (rules TX1, TX3).
 //!
-//! Asked for every row that is touched, so the answer costs one load. Waiting is rare and goes through
-//! one latch.
+//! Asked for every row that is touched, so the answer costs one load. Waiting is rare and goes
+//! through one latch.
 
 use latch::{Condition, Latch, LatchKind, Shared32, Shared64, assert_none_held};
 use os::{Os, Session};
@@ -117,8 +117,8 @@ impl Active {
         }
     }
 
-    /// Waits (`enq: TX - row lock contention`) until `holder` isn't active any more. `waiter` is who
-    /// waits, if it has locks itself; refused if `holder` waits for it (TX3).
+    /// Waits (`enq: TX - row lock contention`) until `holder` isn't active any more. `waiter` is
+    /// who waits, if it has locks itself; refused if `holder` waits for it (TX3).
     pub fn wait_for(
         &self,
         holder: TxnId,

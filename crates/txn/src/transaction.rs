@@ -121,8 +121,8 @@ impl Transactions {
     }
 
     /// Takes the transaction's changes back. The redo of it need not be durable: what a crash takes
-    /// of it, recovery does again. What stands in its way halts the instance: else its rows would be
-    /// locked for ever (TX4).
+    /// of it, recovery does again. What stands in its way halts the instance: else its rows would
+    /// be locked for ever (TX4).
     pub fn rollback(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
         let Some(log) = transaction.log else { return Ok(()) };
         let id = log.id;

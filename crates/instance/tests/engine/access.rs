@@ -21,8 +21,8 @@ fn scanned(table: &Table, session: &Session) -> Model {
     found
 }
 
-/// Random inserts, updates, fetches, commits and rollbacks of several sessions, each with a table of
-/// its own and a model beside it; then all is as the models say, also after a restart.
+/// Random inserts, updates, fetches, commits and rollbacks of several sessions, each with a table
+/// of its own and a model beside it; then all is as the models say, also after a restart.
 #[test]
 fn tables_do_what_a_map_does() {
     let base =

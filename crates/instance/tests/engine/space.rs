@@ -17,8 +17,8 @@ fn each(run: Blocks) -> impl Iterator<Item = Dba> {
     (0..run.count).map(move |n| Dba::new(run.first.file.get(), run.first.block.get() + n))
 }
 
-/// Sessions make segments and hand out blocks at random until the file is full: no block comes twice,
-/// map and headers agree, also after a restart.
+/// Sessions make segments and hand out blocks at random until the file is full: no block comes
+/// twice, map and headers agree, also after a restart.
 #[test]
 fn blocks_handed_out_to_many_sessions_come_once() {
     let base = database(0);
@@ -103,8 +103,8 @@ fn names_that_do_not_fit_are_refused_and_take_nothing() {
     });
 }
 
-/// Two segments that take turns get extents that aren't neighbours, until a header has no room: that
-/// is what the refusal says, and the other segment goes on.
+/// Two segments that take turns get extents that aren't neighbours, until a header has no room:
+/// that is what the refusal says, and the other segment goes on.
 #[test]
 fn a_header_full_of_extents_is_refused_as_that() {
     let creation = instance::Creation { data_bytes: 40_000 * 2048, extent_blocks: 4, ..creation() };

@@ -110,8 +110,8 @@ fn a_deadlock_is_named_and_one_of_the_two_goes_on() {
     assert!(refused > 30, "{refused} deadlocks");
 }
 
-/// `a` waits for the first row, whose holder commits and begins anew in the same slot before `a` has
-/// woken; then it waits for a row of `a`. No circle: `a` waits for the transaction that has ended.
+/// `a` waits for the first row, whose holder commits and begins anew in the same slot before `a`
+/// has woken; then it waits for a row of `a`. No circle: `a` waits for one that has ended.
 #[test]
 fn a_slot_that_is_used_again_makes_no_deadlock() {
     let base = database(2);
