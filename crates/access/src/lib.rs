@@ -5,8 +5,8 @@
 //!                               ▲ names the transaction that changed it last
 //! ```
 //!
-//! Thin as yet: columns have fixed widths, and a row is found by its address. Rules AC1 to AC4 are in
-//! the README.
+//! Thin as yet: columns have fixed widths, and a row is found by its address. Rules AC1 to AC4 are
+//! in the README.
 //!
 //! * [`Table`]: insert, update, fetch, scan.
 //! * [`Inserter`]: where one session's inserts go.

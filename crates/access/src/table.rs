@@ -1,8 +1,10 @@
 //! A table: rows by address (rules AC1 to AC4).
 //!
 //! An update, step by step:
-//!   1. the transaction gets a name and room for undo; the block and its undo block are pinned; credits
-//!   2. latch the block; somebody else's row: let go of everything, wait for its owner, from 1 again
+//!   1. the transaction gets a name and room for undo; the block and its undo block are pinned;
+//!      credits
+//!   2. latch the block; somebody else's row: let go of everything, wait for its owner, from 1
+//!      again
 //!   3. the caller changes a copy of the row; what differs is the change
 //!   4. latch the undo block; commit both
 
@@ -37,13 +39,15 @@ pub struct Table {
     transactions: Transactions,
 }
 
-/// Where one session's inserts into one table go (AC4).
+/// Where one session's inserts into a table go (AC4). Used with another table it begins anew.
 #[derive(Debug, Default)]
 pub struct Inserter {
     /// The block being filled.
     filling: Option<Dba>,
-    /// Blocks that come after it.
+    /// Blocks that come after it, not formatted yet.
     next: Option<Blocks>,
+    /// The table that they are of, by its segment.
+    segment: Option<Dba>,
 }
 
 /// Rows by number; see [`Table::loaded`].
@@ -163,8 +167,9 @@ impl Table {
         }
     }
 
-    /// Changes a row: `change` is given a copy, under the row's latch, and must only compute. Waits
-    /// while another transaction has the row. False if there is no row.
+    /// Changes a row, and locks it even if nothing changes: `change` is given a copy, under the
+    /// row's latch, and must only compute. Waits while another transaction has the row. False if
+    /// there is no row.
     pub fn update(
         &self,
         transaction: &mut Transaction,
@@ -173,11 +178,10 @@ impl Table {
         session: &Session,
     ) -> Result<bool, Stop> {
         let longest = WRITE_HEAD + self.shape.bytes();
-        let pin = self.pin_block(address, session)?;
         let mut scratch = vec![0; self.shape.bytes()];
         loop {
             self.transactions.prepare(transaction, longest, session)?;
-            match self.try_update(transaction, &pin, address, &mut scratch, &mut change, session)? {
+            match self.try_update(transaction, address, &mut scratch, &mut change, session)? {
                 Looked::Done(found) => return Ok(found),
                 Looked::LockedBy(holder) => {
                     let active = self.transactions.active();
@@ -190,7 +194,6 @@ impl Table {
     fn try_update(
         &self,
         transaction: &mut Transaction,
-        pin: &Pin<'_>,
         address: RowAddress,
         scratch: &mut [u8],
         change: &mut impl FnMut(&mut RowMut<'_>),
@@ -199,6 +202,7 @@ impl Table {
         let changes = self.changes();
         let id = transaction.id().expect("the transaction was prepared");
         let longest = WRITE_HEAD + self.shape.bytes();
+        let pin = changes.cache().pin(address.block, session)?;
         let undo_pin = changes.cache().pin(transaction.undo().current(), session)?;
         let credits = credits_for(&[longest, UndoLog::push_bytes(longest)]);
         let mut group = changes.begin(credits, session)?;
@@ -210,8 +214,11 @@ impl Table {
         let before = &block[at..at + self.shape.bytes()];
         scratch.copy_from_slice(before);
         change(&mut RowMut { shape: &self.shape, bytes: scratch });
-        let Some((first, last)) = difference(before, scratch) else {
-            return Ok(Looked::Done(true));
+        let (first, last) = match difference(before, scratch) {
+            Some(range) => range,
+            None if row.transaction.get() == Some(id) => return Ok(Looked::Done(true)),
+            // Nothing to write but the name, which locks the row.
+            None => (0, 0),
         };
         let old_bytes = before[first..last].to_vec();
         let undo = undo_pin.exclusive(FrameOrder::Undo, session);
@@ -225,8 +232,9 @@ impl Table {
         Ok(Looked::Done(true))
     }
 
-    /// Reads a row as it was committed last, or as `transaction` has changed it, by `read`, which is
-    /// called under the row's latch. Waits while another transaction has it. None if there is no row.
+    /// Reads a row as it was committed last, or as `transaction` has changed it, by `read`, which
+    /// is called under the row's latch. Waits while another transaction has it. None if there is no
+    /// row.
     pub fn fetch<T>(
         &self,
         transaction: Option<&Transaction>,
@@ -235,9 +243,8 @@ impl Table {
         session: &Session,
     ) -> Result<Option<T>, Stop> {
         let own = transaction.and_then(Transaction::id);
-        let pin = self.pin_block(address, session)?;
         loop {
-            match self.try_fetch(&pin, address, own, &mut read, session) {
+            match self.try_fetch(address, own, &mut read, session)? {
                 Looked::Done(found) => return Ok(found),
                 Looked::LockedBy(holder) => {
                     self.transactions.active().wait_for(holder, own, session)?;
@@ -248,24 +255,38 @@ impl Table {
 
     fn try_fetch<T>(
         &self,
-        pin: &Pin<'_>,
         address: RowAddress,
         own: Option<TxnId>,
         read: &mut impl FnMut(RowView<'_>) -> T,
         session: &Session,
-    ) -> Looked<Option<T>> {
+    ) -> Result<Looked<Option<T>>, Stop> {
+        let changes = self.changes();
+        changes.halt().check(session)?;
+        let pin = changes.cache().pin(address.block, session)?;
         let block = pin.shared(FrameOrder::Heap, session);
-        let Some((row, at)) = self.look(&block, address) else { return Looked::Done(None) };
+        let Some((row, at)) = self.look(&block, address) else { return Ok(Looked::Done(None)) };
         if let Some(holder) = self.locked_by(&row, own, session) {
-            return Looked::LockedBy(holder);
+            return Ok(Looked::LockedBy(holder));
         }
         let bytes = &block[at..at + self.shape.bytes()];
-        Looked::Done(Some(read(RowView { shape: &self.shape, bytes })))
+        Ok(Looked::Done(Some(read(RowView { shape: &self.shape, bytes }))))
     }
 
-    /// Reads every row, in the order of the blocks, each as [`fetch`](Table::fetch) does.
+    /// Reads every row, in the order of the blocks, each as [`fetch`](Table::fetch) does. For who
+    /// has changed no row of the table: it would wait for itself. See
+    /// [`scan_within`](Table::scan_within).
     pub fn scan(
         &self,
+        read: impl FnMut(RowAddress, RowView<'_>),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        self.scan_within(None, read, session)
+    }
+
+    /// The same as `transaction` sees the rows.
+    pub fn scan_within(
+        &self,
+        transaction: Option<&Transaction>,
         mut read: impl FnMut(RowAddress, RowView<'_>),
         session: &Session,
     ) -> Result<(), Stop> {
@@ -282,7 +303,7 @@ impl Table {
             };
             for slot in 0..rows {
                 let address = RowAddress { block, slot };
-                self.fetch(None, address, |row| read(address, row), session)?;
+                self.fetch(transaction, address, |row| read(address, row), session)?;
             }
         }
         Ok(())
@@ -313,10 +334,6 @@ impl Table {
         Ok(blocks.map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n)).collect())
     }
 
-    fn pin_block<'a>(&'a self, address: RowAddress, session: &'a Session) -> Result<Pin<'a>, Stop> {
-        self.changes().cache().pin(address.block, session)
-    }
-
     /// The row's head and where its columns begin, if there is such a row in this table.
     fn look(&self, block: &[u8], address: RowAddress) -> Option<(Row, usize)> {
         if is_unwritten(block) || BlockHeader::at(block, 0).kind() != format::BlockKind::Heap {
@@ -343,15 +360,20 @@ impl Table {
         inserter: &mut Inserter,
         session: &'a Session,
     ) -> Result<Pin<'a>, Stop> {
+        if inserter.segment != Some(self.segment.header) {
+            let segment = Some(self.segment.header);
+            *inserter = Inserter { segment, ..Inserter::default() };
+        }
         if let Some(block) = inserter.filling {
             return self.changes().cache().pin(block, session);
         }
-        let run = match inserter.next.take() {
+        let run = match inserter.next {
             Some(run) => run,
             None => self.space.hand_out(self.segment.header, BLOCKS_AT_ONCE, session)?,
         };
-        let after = Dba::new(run.first.file.get(), run.first.block.get() + 1);
-        inserter.next = (run.count > 1).then_some(Blocks { first: after, count: run.count - 1 });
+        // Kept until the first is formatted: what is refused below is tried again with the next
+        // row.
+        inserter.next = Some(run);
         let pin = self.changes().cache().pin_new(run.first, session)?;
         let bytes = self.changes().cache().block_size().bytes();
         let row_bytes = self.shape.bytes();
@@ -366,6 +388,8 @@ impl Table {
         let block = pin.exclusive(FrameOrder::Heap, session);
         group.change(block, &LAYER, FORMAT, &[head.bytes()]);
         group.commit(session);
+        let after = Dba::new(run.first.file.get(), run.first.block.get() + 1);
+        inserter.next = (run.count > 1).then_some(Blocks { first: after, count: run.count - 1 });
         inserter.filling = Some(run.first);
         Ok(pin)
     }

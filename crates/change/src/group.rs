@@ -3,10 +3,11 @@
 //! In which order a commit does things, and why:
 //!   1. every block enters the checkpoint queue (CH4)
 //!   2. the record gets its SCN, under the redo allocation latch
-//!   3. the record is copied to the log buffer, the changes are applied, each block gets its version
+//!   3. the record is copied to the log buffer, the changes are applied, each block gets its
+//!      version
 //!
-//! With consistency checking the changes are applied before the copy, still under the latch, for the
-//! record says what came of them; else after it, so that the latch is held for the copy only.
+//! With consistency checking the changes are applied before the copy, still under the latch, for
+//! the record says what came of them; else after it, so that the latch is held for the copy only.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Atomic groups: blocks that change together, with one redo record. The only writer of block bytes.
+//! Atomic groups: blocks that change together, with one redo record. The only writer of block
+//! bytes.
 //!
 //! ```text
 //!   forward:   pins ─▶ credits ─▶ latches ─▶ Group::change … ─▶ commit ─┬▶ redo record
@@ -6,8 +7,8 @@
 //!   recovery:  redo record ─▶ replay: version equal? ─▶ apply, stamp
 //! ```
 //!
-//! A *layer* owns some kinds of blocks and has one `apply`: a function of block, opcode, payload and
-//! SCN, without memory of its own. Rules CH1 to CH6 are in the README.
+//! A *layer* owns some kinds of blocks and has one `apply`: a function of block, opcode, payload
+//! and SCN, without memory of its own. Rules CH1 to CH6 are in the README.
 //!
 //! Callers: `space`, `undo`, `txn` and `access` build groups; `recovery` replays.
 //! Sources: Oracle's redo records of change vectors; PostgreSQL's access/transam/README, "Writing a

@@ -1,10 +1,11 @@
 //! The checkpoint process: asks the writers for checkpoints, and moves the one in the control file.
 //!
-//! At a log switch everything that changed before it is wanted on disk, so that the logs before can be
-//! written over; the writers are asked for that, and while they work their progress is looked at
+//! At a log switch everything that changed before it is wanted on disk, so that the logs before can
+//! be written over; the writers are asked for that, and while they work their progress is looked at
 //! every few milliseconds. Else the process looks up every three seconds.
 //!
-//! Callers: `open`, which starts and ends the process; the redo asks for checkpoints through `wanted`.
+//! Callers: `open`, which starts and ends the process; the redo asks for checkpoints through
+//! `wanted`.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use os::{Os, Session};
 use redo::Redo;
 use space::ControlFile;
 use stop::Halt;
-use waits::{Nanos, Statistic, WaitEvent};
+use waits::{Nanos, WaitEvent};
 
 /// The heartbeat: so often the control file follows, if there is something to follow.
 const HEARTBEAT: Nanos = Nanos::from_secs(3);
@@ -33,7 +34,7 @@ impl Wanted {
         Arc::new(Wanted { signal: Signal::new(os), stop: SharedFlag::new(false) })
     }
 
-    /// Logs are running out.
+    /// Logs are running out, or the instance has halted.
     pub(crate) fn post(&self, session: &Session) {
         self.signal.post(session);
     }
@@ -82,7 +83,6 @@ impl Checkpointer {
             let switched = Rba::block(self.redo.position(session).sequence, 0);
             if switched > requested {
                 requested = switched;
-                session.count(Statistic::DbwrCheckpoints, 1);
                 self.cache.request_checkpoint(requested, session);
             }
             let due = session.now().since(heartbeat) >= HEARTBEAT;
@@ -96,8 +96,8 @@ impl Checkpointer {
         *self.control.exclusive(session) = Some(control);
     }
 
-    /// Moves the control file's checkpoint if that frees a log, or if it is time; and then gives the
-    /// redo below free (IN3). False if the instance has halted.
+    /// Moves the control file's checkpoint if that frees a log, or if it is time; and then gives
+    /// the redo below free (IN3). False if the instance has halted.
     fn follow(&self, control: &mut ControlFile, due: bool, session: &Session) -> bool {
         let position = self.cache.checkpoint_position(session);
         let recorded = control.content().checkpoint;

@@ -27,8 +27,8 @@ impl Instance {
         session: &Session,
     ) -> Result<(), Stop> {
         let what = || format!("cannot create a database in {}", directory.display());
-        let made_directory = match disk.list(directory, session) {
-            Ok(names) if names.is_empty() => false,
+        match disk.list(directory, session) {
+            Ok(names) if names.is_empty() => {}
             Ok(names) => {
                 let message = format!(
                     "{}: the directory isn't empty (it has {}); choose another",
@@ -39,10 +39,9 @@ impl Instance {
             }
             Err(error) if error.cause() == Cause::NotFound => {
                 disk.create_dir(directory, session)?;
-                true
             }
             Err(error) => return Err(error.into()),
-        };
+        }
         let made = make_files(disk, directory, creation, parameters, session)
             .and_then(|()| make_undo(disk, directory, creation, parameters, session));
         if made.is_err() {
@@ -50,7 +49,6 @@ impl Instance {
             for name in disk.list(directory, session).unwrap_or_default() {
                 let _ = disk.remove(&directory.join(name), session);
             }
-            let _ = made_directory;
         }
         made
     }
@@ -65,27 +63,18 @@ fn make_files(
 ) -> Result<(), Stop> {
     let database = session.os().random().max(1);
     let block_size = creation.db_block_size;
-    let blocks = creation.data_bytes / block_size.bytes() as u64;
-    let data_blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
-    if data_blocks < DataFileShape::BLOCKS_MIN || creation.extent_blocks < 2 {
-        let message = format!(
-            "a data file has at least {} blocks, in extents of at least 2; {} bytes are \
-             {data_blocks} blocks",
-            DataFileShape::BLOCKS_MIN,
-            creation.data_bytes
-        );
-        return Err(Stop::refuse(RefusalKind::Invalid, message));
-    }
+    let blocks = u32::try_from(creation.data_bytes / block_size.bytes() as u64);
+    let shape = DataFileShape {
+        database,
+        block_size,
+        blocks: blocks.unwrap_or(u32::MAX),
+        extent_blocks: creation.extent_blocks,
+    };
+    shape.check()?;
     parameters.check(block_size, creation.doublewrite_slots)?;
     let log_blocks = u32::try_from(creation.log_file_bytes / 4096).unwrap_or(u32::MAX);
     redo::create(disk, directory, creation.log_groups, log_blocks, session)?;
     let options = parameters.filesystemio_options.file_options();
-    let shape = DataFileShape {
-        database,
-        block_size,
-        blocks: data_blocks,
-        extent_blocks: creation.extent_blocks,
-    };
     create_data_file(disk, directory, options, &shape, session)?;
     let bytes = u64::from(creation.doublewrite_slots) * block_size.bytes() as u64;
     disk.create(&doublewrite_path(directory), bytes, options, session)?;
@@ -95,7 +84,7 @@ fn make_files(
         checkpoint: Rba::block(1, 1),
         checkpoint_scn: Scn::new(1),
         block_size,
-        data_blocks,
+        data_blocks: shape.blocks,
         log_blocks,
         log_groups: creation.log_groups,
         doublewrite_slots: creation.doublewrite_slots,

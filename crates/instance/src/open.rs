@@ -52,8 +52,8 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Opens the database in this directory: recovers it, starts the background processes, and rolls
-    /// back what was active.
+    /// Opens the database in this directory: recovers it, starts the background processes, and
+    /// rolls back what was active.
     pub fn open(
         disk: &Disk,
         directory: &Path,
@@ -76,7 +76,8 @@ impl Instance {
         let content = *control.content();
         if content.state == ControlState::Creating && state != ControlState::Creating {
             let message = format!(
-                "cannot open {}: its creation didn't come to its end; remove it and create it again",
+                "cannot open {}: its creation didn't come to its end; remove it and create it \
+                 again",
                 directory.display()
             );
             return Err(Stop::refuse(RefusalKind::WrongState, message));
@@ -135,7 +136,8 @@ impl Instance {
 
     /// A full checkpoint: returns when every change made before is on disk.
     pub fn checkpoint(&self, session: &Session) -> Result<(), Stop> {
-        // A flush closes the present redo block: the position behind it is above every change so far.
+        // A flush closes the present redo block: the position behind it is above every change so
+        // far.
         let last = self.redo().last_scn(session);
         self.redo().make_durable(last, session, WaitEvent::RdbmsIpcReply)?;
         let target = self.redo().position(session);
@@ -175,7 +177,7 @@ impl Instance {
     /// Shuts in good order (IN5). Refused while transactions are active.
     pub fn shutdown(mut self, session: &Session) -> Result<(), Stop> {
         self.halt.check(session)?;
-        let active = self.transactions.active().count(session);
+        let active = self.transactions.active().close(session);
         if active > 0 {
             let stop = Stop::refuse(
                 RefusalKind::WrongState,
@@ -204,7 +206,9 @@ impl Instance {
         self.redo().stop(session);
         join_all(self.log_writer.take(), session);
         self.halt.check(session)?;
-        let (at, scn) = (self.redo().position(session), self.redo().last_scn(session));
+        // What the cache has written, not where the redo stands: a late change is done again (SP2).
+        let at = self.cache().checkpoint_position(session);
+        let scn = self.redo().last_scn(session);
         let mut control = self.checkpointer.take_control(session);
         let shut = control.update(
             |content| {
@@ -257,6 +261,7 @@ fn start(
         checkpoint: Rba::block(sequence, 1),
         previous_end: recovered.end.previous_end(),
     };
+    wake_at_halt(&halt, &wanted, Wanted::post, session);
     let hook = Arc::clone(&wanted);
     let hook = Box::new(move |session: &Session| hook.post(session));
     let redo_write = config.durable_write;
@@ -278,14 +283,10 @@ fn start(
     let opened = (|| {
         let space = Space::open(changes.clone(), session)?;
         let undo = Undo::open(&space, session)?;
-        let active = Active::new(&os, undo.segments(), undo.slots(), halt.clone());
+        let buffers = changes.cache().config().frames;
+        let active = Active::new(&os, undo.segments(), undo.slots(), buffers, halt.clone());
         let active = Arc::new(active);
-        let weak = Arc::downgrade(&active);
-        halt.on_raise(session, move |session| {
-            if let Some(active) = weak.upgrade() {
-                active.wake_all(session);
-            }
-        });
+        wake_at_halt(&halt, &active, Active::wake_all, session);
         let transactions = Transactions::new(undo, changes, active, &LAYERS);
         let rolled_back = transactions.roll_back_dead(session)?;
         Ok((space, transactions, rolled_back))
@@ -309,6 +310,21 @@ fn start(
         checkpoint_process,
         opened: Opened { recovered, rolled_back, redo_write },
     })
+}
+
+/// Wakes who sleeps there when the instance halts (rule K3 of stop).
+fn wake_at_halt<T: Send + Sync + 'static>(
+    halt: &Halt,
+    place: &Arc<T>,
+    wake: fn(&T, &Session),
+    session: &Session,
+) {
+    let weak = Arc::downgrade(place);
+    halt.on_raise(session, move |session| {
+        if let Some(place) = weak.upgrade() {
+            wake(&place, session);
+        }
+    });
 }
 
 struct Processes {

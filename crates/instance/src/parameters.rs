@@ -6,7 +6,7 @@ use cache::CacheConfig;
 use ids::BlockSize;
 use os::FilesystemIo;
 use os::probe::DurableWrite;
-use redo::CommitLeader;
+use redo::{CommitLeader, LOG_BUFFER_BYTES_MIN};
 use stop::{RefusalKind, Stop};
 
 /// What is fixed when a database is created.
@@ -114,31 +114,63 @@ impl Parameters {
     /// The fewest buffers that an instance works with: every session pins a few at once.
     pub const BUFFERS_MIN: u32 = 16;
 
+    /// The largest `log_buffer`: beyond it nothing is won.
+    pub const LOG_BUFFER_MAX: u64 = 1 << 30;
+
+    /// Refuses what can't work, naming the value and its limits.
     pub(crate) fn check(&self, block_size: BlockSize, slots: u32) -> Result<(), Stop> {
+        self.check_ranges()?;
         let refuse = |message: String| Err(Stop::refuse(RefusalKind::Invalid, message));
-        let buffers = self.buffers(block_size);
-        if buffers < Parameters::BUFFERS_MIN.max(self.db_working_sets * 4) {
+        let (buffers, sets) = (self.buffers(block_size), self.db_working_sets);
+        let least = Parameters::BUFFERS_MIN.max(sets * CacheConfig::FRAMES_PER_SET_MIN);
+        if !(least..=CacheConfig::FRAMES_MAX).contains(&buffers) {
             return refuse(format!(
-                "db_cache_size of {} bytes is {buffers} buffers of {block_size}; at least {} are \
-                 needed, and 4 for each of {} working sets",
+                "db_cache_size of {} bytes is {buffers} buffers of {block_size}; with {sets} \
+                 working sets it is {least} to {}",
                 self.db_cache_size,
-                Parameters::BUFFERS_MIN,
-                self.db_working_sets
-            ));
-        }
-        if self.db_writer_processes == 0 || self.db_writer_processes > self.db_working_sets {
-            return refuse(format!(
-                "db_writer_processes is {}: 1 to the number of working sets, {}",
-                self.db_writer_processes, self.db_working_sets
+                CacheConfig::FRAMES_MAX
             ));
         }
         let needed = self.db_writer_processes * self.db_writer_batch;
-        if self.doublewrite && (self.db_writer_batch == 0 || needed > slots) {
+        if self.doublewrite && needed > slots {
             return refuse(format!(
                 "{} writers with batches of {} blocks need {needed} slots of the doublewrite file, \
                  which has {slots}; choose fewer or smaller ones",
                 self.db_writer_processes, self.db_writer_batch
             ));
+        }
+        Ok(())
+    }
+
+    /// Each by itself, so that what is computed from them doesn't overflow.
+    fn check_ranges(&self) -> Result<(), Stop> {
+        let writers_max = CacheConfig::WRITERS_MAX.min(self.db_working_sets);
+        let ranges = [
+            (
+                "db_working_sets",
+                self.db_working_sets.into(),
+                1,
+                CacheConfig::WORKING_SETS_MAX.into(),
+            ),
+            ("db_writer_processes", self.db_writer_processes.into(), 1, writers_max.into()),
+            (
+                "db_writer_batch",
+                self.db_writer_batch.into(),
+                1,
+                CacheConfig::BATCH_BLOCKS_MAX.into(),
+            ),
+            (
+                "log_buffer",
+                self.log_buffer,
+                LOG_BUFFER_BYTES_MIN as u64,
+                Parameters::LOG_BUFFER_MAX,
+            ),
+        ];
+        for (name, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                let message = format!("{name} is {value}: choose {least} to {most}");
+                return Err(Stop::refuse(RefusalKind::Invalid, message));
+            }
         }
         Ok(())
     }

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Rules RC1 to RC5 are in the README. Caller: `instance`, at opening.
-//! Sources: PostgreSQL's and Oracle's crash recovery; ARIES (Mohan et al. 1992), for repeating history
-//! before undoing.
+//! Sources: PostgreSQL's and Oracle's crash recovery; ARIES (Mohan et al. 1992), for repeating
+//! history before undoing.
 
 #![forbid(unsafe_code)]
 

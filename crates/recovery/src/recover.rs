@@ -53,8 +53,8 @@ pub struct Recovered {
     pub elapsed: Nanos,
 }
 
-/// Brings the data file to the end of the redo, and moves the control file's checkpoint to the start
-/// of the log after it: there the next log is to be begun.
+/// Brings the data file to the end of the redo, and moves the control file's checkpoint to the
+/// start of the log after it: there the next log is to be begun.
 pub fn recover(
     layout: Layout<'_>,
     control: &mut ControlFile,
@@ -108,8 +108,8 @@ struct Survey {
     end: LogEnd,
 }
 
-/// Reads the redo once, only to know where it begins and ends: torn blocks are repaired within these
-/// limits before anything is done again.
+/// Reads the redo once, only to know where it begins and ends: torn blocks are repaired within
+/// these limits before anything is done again.
 fn survey(
     layout: &Layout<'_>,
     (from, first_scn): (Rba, Scn),
@@ -145,13 +145,15 @@ fn roll_forward(
         halt.clone(),
         session,
     )?;
-    let writers = start_writers(&cache, &layout.cache, &halt, session)?;
-    let done = replay_all(layout, from, &gate, &cache, recovered, session).and_then(|()| {
-        // Everything below the end is to be on disk, and nothing lies beyond it.
-        let end = Rba::block(recovered.end.next_sequence(), 1);
-        gate.move_to(end, session);
-        cache.checkpoint(end, session)
-    });
+    let mut writers = Vec::new();
+    let done = start_writers(&cache, &layout.cache, &halt, &mut writers, session)
+        .and_then(|()| replay_all(layout, from, &gate, &cache, recovered, session))
+        .and_then(|()| {
+            // Everything below the end is to be on disk, and nothing lies beyond it.
+            let end = Rba::block(recovered.end.next_sequence(), 1);
+            gate.move_to(end, session);
+            cache.checkpoint(end, session)
+        });
     cache.stop(session);
     for writer in writers {
         if writer.join(session).is_err() {
@@ -189,21 +191,24 @@ fn replay_all(
     Ok(())
 }
 
+/// Those that were started are in `writers` also if one can't be: they are to be ended.
 fn start_writers(
     cache: &Arc<Cache>,
     config: &CacheConfig,
     halt: &Halt,
+    writers: &mut Vec<ThreadHandle>,
     session: &Session,
-) -> Result<Vec<ThreadHandle>, Stop> {
-    let start = |number| {
+) -> Result<(), Stop> {
+    for number in 0..config.writers {
         let (cache, halt) = (Arc::clone(cache), halt.clone());
         let name = format!("fb_dbw{number}");
         let spec = ThreadSpec::background(name.clone());
-        session.spawn(spec, move |session| {
+        let started = session.spawn(spec, move |session| {
             let guard = halt.guard(format!("{name} panicked"), session);
             cache.run_writer(number, session);
             guard.disarm();
-        })
-    };
-    (0..config.writers).map(start).collect::<Result<_, _>>().map_err(Stop::from)
+        });
+        writers.push(started.map_err(Stop::from)?);
+    }
+    Ok(())
 }

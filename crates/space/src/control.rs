@@ -62,6 +62,7 @@ pub struct ControlContent {
 /// Both copies, open.
 #[derive(Debug)]
 pub struct ControlFile {
+    /// In the order in which they are written: the one that is believed comes last (SP1).
     copies: Vec<File>,
     content: ControlContent,
     version: u64,
@@ -92,22 +93,33 @@ impl ControlFile {
         session: &Session,
     ) -> Result<ControlFile, Stop> {
         let mut copies = Vec::new();
-        let mut newest: Option<(u64, ControlContent)> = None;
+        let mut whole: Vec<(u64, ControlContent, usize)> = Vec::new();
         let mut faults = Vec::new();
-        for name in NAMES {
+        for (place, name) in NAMES.into_iter().enumerate() {
             let path = directory.join(name);
             let file = disk.open(&path, options(direct), session).map_err(missing(&path))?;
             match read(&file, session) {
-                Ok(found) if newest.is_none_or(|best| found.0 > best.0) => newest = Some(found),
-                Ok(_) => {}
+                Ok((version, content)) => whole.push((version, content, place)),
                 Err(fault) => faults.push(fault),
             }
             copies.push(file);
         }
-        let Some((version, content)) = newest else {
-            let message = format!("cannot open the database: {}", faults.join("; "));
-            return Err(Stop::refuse(RefusalKind::Corrupt, message));
+        let corrupt = |what: String| {
+            Stop::refuse(RefusalKind::Corrupt, format!("cannot open the database: {what}"))
         };
+        if let [one, two] = &whole[..]
+            && one.1.database != two.1.database
+        {
+            return Err(corrupt(format!(
+                "{} and {} are the control file's copies, and one is of another database; put the \
+                 right one there",
+                NAMES[0], NAMES[1]
+            )));
+        }
+        let newest = whole.into_iter().max_by_key(|(version, ..)| *version);
+        let (version, content, place) = newest.ok_or_else(|| corrupt(faults.join("; ")))?;
+        // The other one may be damaged, and this the only whole one: it is written last.
+        copies[..].rotate_left(place + 1);
         faults.iter().for_each(|fault| {
             session.os().notice(&format!("the other copy of the control file is used, for {fault}"))
         });
@@ -138,7 +150,7 @@ impl ControlFile {
         self.version += 1;
         let block = encode(&self.content, self.version);
         for file in &self.copies {
-            // Write-through: the first copy is durable before the second is touched (SP1).
+            // Write-through: one copy is durable before the other is touched (SP1).
             let waiting = session.waiting(WaitEvent::ControlFileParallelWrite).p(1, 1, 1);
             file.write_at(0, &block, waiting)?;
         }

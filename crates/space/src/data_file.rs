@@ -36,9 +36,40 @@ impl DataFileShape {
     /// The fewest blocks that make sense: the first three and an extent or two.
     pub const BLOCKS_MIN: u32 = 16;
 
-    fn extents(&self) -> u32 {
+    /// Refuses a shape that can't be, or of which a part could never be used.
+    pub fn check(&self) -> Result<(), Stop> {
+        let refuse = |message: String| Err(Stop::refuse(RefusalKind::Invalid, message));
+        let (blocks, least) = (self.blocks, DataFileShape::BLOCKS_MIN);
+        if !(least..u32::MAX).contains(&blocks) {
+            return refuse(format!(
+                "a data file has {least} to {} blocks of {}, and this would have {blocks}; choose \
+                 another size",
+                u32::MAX - 1,
+                self.block_size
+            ));
+        }
+        let most = blocks - FIRST_EXTENT;
+        if !(2..=most).contains(&self.extent_blocks) {
+            return refuse(format!(
+                "extents of {} blocks don't fit: a data file of {blocks} blocks has extents \
+                 of 2 to {most}",
+                self.extent_blocks
+            ));
+        }
         let bits = (self.block_size.bytes() - ExtentMap::BITS) * 8;
-        ((self.blocks - FIRST_EXTENT) / self.extent_blocks).min(bits as u32)
+        if self.extents() as usize > bits {
+            return refuse(format!(
+                "a data file of {blocks} blocks has {} extents of {} blocks, and its map has \
+                 room for {bits}; choose larger extents",
+                self.extents(),
+                self.extent_blocks
+            ));
+        }
+        Ok(())
+    }
+
+    fn extents(&self) -> u32 {
+        (self.blocks - FIRST_EXTENT) / self.extent_blocks
     }
 }
 
@@ -50,7 +81,7 @@ pub fn create_data_file(
     shape: &DataFileShape,
     session: &Session,
 ) -> Result<File, Stop> {
-    assert!(shape.blocks >= DataFileShape::BLOCKS_MIN && shape.extent_blocks >= 2);
+    shape.check()?;
     let bytes = u64::from(shape.blocks) * shape.block_size.bytes() as u64;
     let file = disk.create(&directory.join(NAME), bytes, options, session)?;
     let mut block = IoBuf::zeroed(shape.block_size.bytes());

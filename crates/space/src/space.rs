@@ -120,7 +120,9 @@ impl Space {
             let (number, _) = found.ok_or_else(|| self.full(name))?;
             let first = self.first_block(&map, number, session);
             let address = Dba { file: DATA_FILE, block: BlockNo::new(first) };
-            let header = self.changes.cache().pin_new(address, session)?;
+            // Read, though it is to be formatted: until the map is latched another session may take
+            // the extent, write it and let its buffer go, and zeros in its place would be wrong.
+            let header = self.changes.cache().pin(address, session)?;
             let extent =
                 Extent { first: U32Le::new(first), blocks: U32Le::new(self.extent_blocks) };
             let taken = Extent { first: U32Le::new(number), blocks: U32Le::new(1) };
@@ -161,7 +163,12 @@ impl Space {
         let stored = SegmentHeader::at(&header, SegmentHeader::START);
         let has = stored.blocks.get() / self.extent_blocks;
         if usize::from(stored.extents.get()) >= extents_max(header.len()) {
-            return Err(self.full("a segment with as many extents as its header has room for"));
+            let message = format!(
+                "cannot give the segment at {segment} another extent: it has {}, and its header \
+                 has room for no more; create the database with larger extents",
+                stored.extents.get()
+            );
+            return Err(Stop::refuse(RefusalKind::NoSpace, message));
         }
         let map = map.exclusive(FrameOrder::ExtentMap, session);
         let wanted = has.clamp(1, EXTENTS_AT_ONCE_MAX);

@@ -1,7 +1,7 @@
 //! Who is active, and who waits for whom (rules TX1, TX3).
 //!
-//! Asked for every row that is touched, so the answer costs one load. Waiting is rare and goes through
-//! one latch.
+//! Asked for every row that is touched, so the answer costs one load. Waiting is rare and goes
+//! through one latch.
 
 use latch::{Condition, Latch, LatchKind, Shared32, Shared64, assert_none_held};
 use os::{Os, Session};
@@ -13,12 +13,17 @@ use ids::TxnId;
 /// "TX" and the exclusive mode, as p1 of the wait shows them.
 const TX_EXCLUSIVE: u64 = 0x5458_0006;
 
+/// A session pins at most so many blocks at once while it works for a transaction (rule TX5).
+const PINS_MAX: u32 = 3;
+
 /// A sleeper looks up so often, should it ever be forgotten.
 const LOOK_UP: Nanos = Nanos::from_secs(3);
 
 /// The slots of all undo segments in memory.
 pub struct Active {
     slots_per_segment: u16,
+    /// So many may be active at once (rule TX5).
+    most: usize,
     /// For each slot the sequence of its active transaction, or 0.
     sequences: Vec<Shared64>,
     /// Transactions that wait for each slot's to end.
@@ -31,20 +36,25 @@ pub struct Active {
 struct State {
     /// Slots that nobody has, taken from the end. Segments take turns.
     free: Vec<u32>,
-    /// For each slot, the slot of the transaction that its own waits for.
-    waits_for: Vec<Option<u32>>,
+    /// None begins any more: the instance is being shut.
+    closed: bool,
+    /// For each slot, the transaction that its own waits for. Of one that sleeps no more this may
+    /// have ended, and its slot may have another.
+    waits_for: Vec<Option<TxnId>>,
 }
 
 impl Active {
-    /// Nobody is active.
-    pub fn new(os: &Os, segments: u16, slots: u16, halt: Halt) -> Active {
+    /// Nobody is active. `buffers` is how many the cache has.
+    pub fn new(os: &Os, segments: u16, slots: u16, buffers: u32, halt: Halt) -> Active {
         let count = u32::from(segments) * u32::from(slots);
         let mut free: Vec<u32> = (0..count).collect();
         // Neighbours are of different segments: the first to come don't meet in one table's block.
         free.sort_by_key(|number| std::cmp::Reverse((number % u32::from(slots), *number)));
-        let state = State { free, waits_for: (0..count).map(|_| None).collect() };
+        let state = State { free, closed: false, waits_for: (0..count).map(|_| None).collect() };
         Active {
             slots_per_segment: slots,
+            // One more for each: so there is always one that nobody has pinned.
+            most: (buffers / (PINS_MAX + 1)) as usize,
             sequences: (0..count).map(|_| Shared64::new(0)).collect(),
             waiters: (0..count).map(|_| Shared32::new(0)).collect(),
             ended: (0..count).map(|_| Condition::new(os)).collect(),
@@ -61,16 +71,28 @@ impl Active {
 
     /// A slot that nobody has: segment and slot.
     pub(crate) fn take_slot(&self, session: &Session) -> Result<(u16, u16), Stop> {
-        let Some(number) = self.state.exclusive(session).free.pop() else {
-            let message = format!(
-                "cannot begin a transaction: all {} slots of the undo segments are in use; end \
-                 transactions, or create the database with more undo segments",
-                self.sequences.len()
-            );
-            return Err(Stop::refuse(RefusalKind::NoSpace, message));
+        let mut state = self.state.exclusive(session);
+        if state.closed {
+            let message = "cannot begin a transaction: the instance is being shut down";
+            return Err(Stop::refuse(RefusalKind::WrongState, message));
+        }
+        let active = self.sequences.len() - state.free.len();
+        let what = match state.free.pop() {
+            Some(number) if active < self.most => {
+                let slots = u32::from(self.slots_per_segment);
+                return Ok(((number / slots) as u16, (number % slots) as u16));
+            }
+            Some(number) => {
+                state.free.push(number);
+                "the cache has no buffers for more; end transactions, or raise db_cache_size"
+            }
+            None => {
+                "the undo segments have no slots for more; end transactions, or create the \
+                 database with more undo segments"
+            }
         };
-        let slots = u32::from(self.slots_per_segment);
-        Ok(((number / slots) as u16, (number % slots) as u16))
+        let message = format!("cannot begin a transaction: {active} are active, and {what}");
+        Err(Stop::refuse(RefusalKind::NoSpace, message))
     }
 
     /// The slot was not used after all.
@@ -95,8 +117,8 @@ impl Active {
         }
     }
 
-    /// Waits (`enq: TX - row lock contention`) until `holder` isn't active any more. `waiter` is who
-    /// waits, if it has locks itself; refused if `holder` waits for it (TX3).
+    /// Waits (`enq: TX - row lock contention`) until `holder` isn't active any more. `waiter` is
+    /// who waits, if it has locks itself; refused if `holder` waits for it (TX3).
     pub fn wait_for(
         &self,
         holder: TxnId,
@@ -105,36 +127,34 @@ impl Active {
     ) -> Result<(), Stop> {
         assert_none_held("a wait for a row lock");
         let number = self.number(holder);
-        let own = waiter.map(|id| self.number(id));
         let mut state = self.state.exclusive(session);
-        if let Some(own) = own {
-            if state.closes_circle(own, number) {
+        if let Some(own) = waiter {
+            if self.closes_circle(&state, own, holder, session) {
                 let message = format!(
                     "cannot lock the row: transaction {holder} has it and waits, directly or \
                      through others, for this one: a deadlock; roll back and try again"
                 );
                 return Err(Stop::refuse(RefusalKind::Deadlock, message));
             }
-            state.waits_for[own as usize] = Some(number);
+            state.waits_for[self.number(own) as usize] = Some(holder);
         }
         self.waiters[number as usize].fetch_add(1, session);
-        let result = loop {
-            if let Err(halted) = self.halt.check(session) {
-                break Err(halted);
-            }
-            if !self.is_active(holder, session) {
-                break Ok(());
+        loop {
+            // Here only the flag: the cause is under a latch of the same rank.
+            if self.halt.is_raised(session) || !self.is_active(holder, session) {
+                break;
             }
             let place = u64::from(holder.segment) << 16 | u64::from(holder.slot);
             let waiting = session.waiting(WaitEvent::EnqTxRowLock);
             let waiting = waiting.p(TX_EXCLUSIVE, place, u64::from(holder.sequence));
             state = self.ended[number as usize].wait(state, waiting, Some(LOOK_UP)).0;
-        };
-        self.waiters[number as usize].fetch_sub(1, session);
-        if let Some(own) = own {
-            state.waits_for[own as usize] = None;
         }
-        result
+        self.waiters[number as usize].fetch_sub(1, session);
+        if let Some(own) = waiter {
+            state.waits_for[self.number(own) as usize] = None;
+        }
+        drop(state);
+        self.halt.check(session)
     }
 
     /// Wakes everybody: the instance halts.
@@ -143,29 +163,28 @@ impl Active {
         self.ended.iter().for_each(|ended| ended.notify_all(session));
     }
 
-    /// How many transactions are active.
-    pub fn count(&self, session: &Session) -> usize {
-        self.sequences.len() - self.state.exclusive(session).free.len()
+    /// From now on none begins. How many are active.
+    pub fn close(&self, session: &Session) -> usize {
+        let mut state = self.state.exclusive(session);
+        state.closed = true;
+        self.sequences.len() - state.free.len()
+    }
+
+    /// Whether `from`, by waiting for `to`, would wait for itself. Each waits for one at most, so
+    /// this is a walk, and it ends: a circle was never closed before. Who waits for a transaction
+    /// that has ended waits no more, even if it hasn't woken yet.
+    fn closes_circle(&self, state: &State, from: TxnId, to: TxnId, session: &Session) -> bool {
+        let mut at = to;
+        while at != from {
+            match state.waits_for[self.number(at) as usize] {
+                Some(next) if self.is_active(at, session) => at = next,
+                _ => return false,
+            }
+        }
+        true
     }
 
     fn number(&self, id: TxnId) -> u32 {
         u32::from(id.segment) * u32::from(self.slots_per_segment) + u32::from(id.slot)
-    }
-}
-
-impl State {
-    /// Whether `from`, by waiting for `to`, would wait for itself. Each waits for one at most, so
-    /// this is a walk, and it ends: a circle was never closed before.
-    fn closes_circle(&self, from: u32, to: u32) -> bool {
-        let mut at = to;
-        loop {
-            if at == from {
-                return true;
-            }
-            match self.waits_for[at as usize] {
-                Some(next) => at = next,
-                None => return false,
-            }
-        }
     }
 }

@@ -5,8 +5,8 @@
 //!                              └── rollback: pop, take back, … ────▶ ended
 //! ```
 //!
-//! There is no lock table: a row names the transaction that changed it last, and is locked as long as
-//! that one is active. Rules TX1 to TX4 are in the README.
+//! There is no lock table: a row names the transaction that changed it last, and is locked as long
+//! as that one is active. Rules TX1 to TX4 are in the README.
 //!
 //! Callers: `access`, `instance`, `recovery`.
 

@@ -101,10 +101,19 @@ impl Transactions {
         Ok(log.id)
     }
 
-    /// Makes the transaction's changes stay, and returns when they are durable (TX2).
+    /// Makes the transaction's changes stay, and returns when they are durable (TX2). What can't be
+    /// committed is rolled back (TX4).
     pub fn commit(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
         let Some(log) = transaction.log else { return Ok(()) };
-        let placed = self.undo.end(&log, Ended::Committed, session)?;
+        let placed = match self.undo.end(&log, Ended::Committed, session) {
+            Ok(placed) => placed,
+            Err(Stop::Refused(refusal)) => {
+                self.rollback(Transaction { log: Some(log) }, session)?;
+                let message = format!("the transaction was rolled back instead: {refusal}");
+                return Err(Stop::refuse(refusal.kind(), message));
+            }
+            Err(halted) => return Err(halted),
+        };
         session.count(Statistic::UserCommits, 1);
         self.changes.redo().make_durable(placed.scn, session, WaitEvent::LogFileSync)?;
         self.active.leave(log.id, session);
@@ -112,11 +121,15 @@ impl Transactions {
     }
 
     /// Takes the transaction's changes back. The redo of it need not be durable: what a crash takes
-    /// of it, recovery does again.
+    /// of it, recovery does again. What stands in its way halts the instance: else its rows would
+    /// be locked for ever (TX4).
     pub fn rollback(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
         let Some(log) = transaction.log else { return Ok(()) };
         let id = log.id;
-        self.take_back(log, session)?;
+        if let Err(stop) = self.take_back(log, session) {
+            let cause = format!("transaction {id} can't be rolled back: {stop}");
+            return Err(self.changes.halt().raise(cause, session));
+        }
         session.count(Statistic::UserRollbacks, 1);
         self.active.leave(id, session);
         Ok(())

@@ -7,9 +7,9 @@
 //!                      │ …                             current: the newest record is in here
 //! ```
 //!
-//! A record is the change that takes a change back. Pushing is part of the group that changes, popping
-//! of the group that takes back (UN2): the stack always holds exactly what is still to be taken back.
-//! Rules UN1 to UN5 are in the README.
+//! A record is the change that takes a change back. Pushing is part of the group that changes,
+//! popping of the group that takes back (UN2): the stack always holds exactly what is still to be
+//! taken back. Rules UN1 to UN5 are in the README.
 //!
 //! Callers: `txn`.
 //! Sources: Oracle's undo segments, for tables with slots and sequences (wraps).

@@ -86,8 +86,8 @@ impl UndoLog {
 }
 
 impl Undo {
-    /// Makes sure that a record with a payload of so many bytes fits into the current block, if need
-    /// be by going on to the slot's next one. Waits; called without latches.
+    /// Makes sure that a record with a payload of so many bytes fits into the current block, if
+    /// need be by going on to the slot's next one. Waits; called without latches.
     pub fn make_room(
         &self,
         log: &mut UndoLog,
@@ -142,8 +142,8 @@ impl Undo {
         }
     }
 
-    /// The newest change still to be taken back; none when the transaction is back at its beginning.
-    /// Steps back over blocks that are empty.
+    /// The newest change still to be taken back; none when the transaction is back at its
+    /// beginning. Steps back over blocks that are empty.
     pub fn newest(&self, log: &mut UndoLog, session: &Session) -> Result<Option<UndoChange>, Stop> {
         let changes = self.space.changes();
         loop {

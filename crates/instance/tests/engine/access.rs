@@ -1,0 +1,248 @@
+//! Tables against a model, and what rows others see.
+
+use std::collections::BTreeMap;
+
+use access::{Inserter, RowAddress, RowMut, Table};
+use ids::Dba;
+use instance::Transaction;
+use os::Session;
+use waits::Nanos;
+
+use crate::common::{
+    self, COLUMNS, Dice, TABLE, add, check, database, ended, join, left, machine, number, open,
+    pause, racy, rows, shut, start,
+};
+
+type Model = BTreeMap<RowAddress, i64>;
+
+fn scanned(table: &Table, session: &Session) -> Model {
+    let mut found = Model::new();
+    table.scan(|row, view| _ = found.insert(row, view.number(0)), session).expect("read");
+    found
+}
+
+/// Random inserts, updates, fetches, commits and rollbacks of several sessions, each with a table
+/// of its own and a model beside it; then all is as the models say, also after a restart.
+#[test]
+fn tables_do_what_a_map_does() {
+    let base =
+        common::database_with(common::creation(), common::parameters(), |instance, session| {
+            for user in 0..3 {
+                instance.create_table(&format!("t{user}"), &COLUMNS, session).expect("made");
+            }
+        });
+    for seed in 0..40 {
+        let mut report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let sessions = (0..3).map(|user| {
+                start("user", &instance, session, move |instance, session| {
+                    let table = instance.table(&format!("t{user}"), session).expect("there");
+                    let mut dice = Dice(seed * 10 + user);
+                    let (mut model, mut inserter) = (Model::new(), Inserter::default());
+                    for _ in 0..12 {
+                        let (mut tried, mut transaction) = (model.clone(), Transaction::new());
+                        for _ in 0..dice.below(12) {
+                            step(
+                                &table,
+                                &mut transaction,
+                                &mut inserter,
+                                &mut tried,
+                                &mut dice,
+                                session,
+                            );
+                        }
+                        match dice.below(3) {
+                            0 => instance.rollback(transaction, session).expect("rolled back"),
+                            _ => {
+                                instance.commit(transaction, session).expect("committed");
+                                model = tried;
+                            }
+                        }
+                        assert_eq!(scanned(&table, session), model);
+                    }
+                    let sum = model.values().sum::<i64>() * 1_000 + model.len() as i64;
+                    let mut last = Transaction::new();
+                    table
+                        .insert(&mut last, &mut inserter, |row| row.set_number(0, -sum), session)
+                        .expect("inserted");
+                    instance.commit(last, session).expect("committed");
+                })
+            });
+            join(sessions.collect(), session);
+            check(&instance, session);
+            shut(instance, session);
+        });
+        let disk = left(&mut report);
+        ended(report, seed);
+        let report = machine(seed, disk).run(|world, session| {
+            let instance = open(world, session);
+            for user in 0..3 {
+                let table = instance.table(&format!("t{user}"), session).expect("there");
+                let found = scanned(&table, session);
+                let (witness, rows): (Vec<i64>, Vec<i64>) = found.values().partition(|n| **n < 0);
+                let sum = rows.iter().sum::<i64>() * 1_000 + rows.len() as i64;
+                assert_eq!(witness.iter().sum::<i64>(), -sum, "table {user}");
+            }
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
+}
+
+fn step(
+    table: &Table,
+    transaction: &mut Transaction,
+    inserter: &mut Inserter,
+    model: &mut Model,
+    dice: &mut Dice,
+    session: &Session,
+) {
+    let value = 1 + dice.below(1_000) as i64;
+    let known = model.keys().nth(dice.below(1 + model.len() as u64) as usize).copied();
+    match known {
+        None => {
+            let fill = |row: &mut RowMut<'_>| row.set_number(0, value);
+            let row = table.insert(transaction, inserter, fill, session).expect("inserted");
+            assert!(model.insert(row, value).is_none(), "{row} is given out twice");
+        }
+        Some(row) if dice.below(3) == 0 => {
+            let read = table.fetch(Some(transaction), row, |row| row.number(0), session);
+            assert_eq!(read.expect("read"), Some(model[&row]));
+        }
+        Some(row) => {
+            let change = |row: &mut RowMut<'_>| row.set_number(0, value);
+            assert!(table.update(transaction, row, change, session).expect("changed"));
+            model.insert(row, value);
+        }
+    }
+}
+
+/// Addresses of other tables, of blocks of other kinds, beyond the file or the rows: none of ours.
+#[test]
+fn an_address_that_is_no_row_of_the_table_gives_none_or_is_refused() {
+    let report = machine(1, database(3)).run(|world, session| {
+        let instance = open(world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        let other = instance.create_table("other", &COLUMNS, session).expect("made");
+        let row = rows(&table, session)[0];
+        let mut transaction = Transaction::new();
+        let look = |table: &Table, row| table.fetch(None, row, |_| (), session);
+        assert_eq!(look(&other, row).expect("read"), None);
+        assert!(!other.update(&mut transaction, row, |_| {}, session).expect("read"));
+        for block in 0..40 {
+            let address = RowAddress { block: Dba::new(1, block), slot: 5_000 };
+            assert_eq!(look(&table, address).expect("read"), None, "block {block}");
+            assert!(!table.update(&mut transaction, address, |_| {}, session).expect("read"));
+        }
+        for block in [Dba::new(1, 400), Dba::new(1, 1 << 20), Dba::new(9, 1)] {
+            let stop = look(&table, RowAddress { block, slot: 0 }).expect_err("no such block");
+            assert!(stop.refusal().is_some(), "{stop}");
+        }
+        instance.rollback(transaction, session).expect("rolled back");
+        assert!(instance.table("_undo0", session).is_err(), "undo is no table");
+        drop((table, other));
+        shut(instance, session);
+    });
+    ended(report, "addresses");
+}
+
+/// A reader waits for the writer, and sees what was committed, or what was there before.
+#[test]
+fn a_fetch_waits_for_the_writer_and_sees_no_half_transaction() {
+    let base = database(1);
+    for seed in 0..60 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            let row = rows(&table, session)[0];
+            let mut writer = Transaction::new();
+            add(&table, &mut writer, row, 5, session).expect("changed");
+            let expected = if seed % 2 == 0 { 5 } else { 0 };
+            let reader = start("reader", &instance, session, move |instance, session| {
+                let table = instance.table(TABLE, session).expect("there");
+                assert_eq!(number(&table, row, session), expected);
+            });
+            pause(Nanos::from_micros(seed * 20), session);
+            add(&table, &mut writer, row, 0, session).expect("changed");
+            match seed % 2 {
+                0 => instance.commit(writer, session).expect("committed"),
+                _ => instance.rollback(writer, session).expect("rolled back"),
+            }
+            join(vec![reader], session);
+            drop(table);
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
+}
+
+/// An update that leaves a row as it is locks it all the same: what it saw stays so until its end.
+#[test]
+fn an_update_that_changes_nothing_locks_the_row() {
+    let report = machine(1, database(1)).run(|world, session| {
+        let instance = open(world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        let row = rows(&table, session)[0];
+        let mut first = Transaction::new();
+        add(&table, &mut first, row, 0, session).expect("locked");
+        let other = start("other", &instance, session, move |instance, session| {
+            let table = instance.table(TABLE, session).expect("there");
+            let mut second = Transaction::new();
+            add(&table, &mut second, row, 1, session).expect("changed");
+            instance.commit(second, session).expect("committed");
+        });
+        pause(Nanos::from_millis(50), session);
+        let seen = table.fetch(Some(&first), row, |row| row.number(0), session).expect("read");
+        assert_eq!(seen, Some(0), "the row is locked");
+        instance.commit(first, session).expect("committed");
+        join(vec![other], session);
+        assert_eq!(number(&table, row, session), 1);
+        drop(table);
+        shut(instance, session);
+    });
+    ended(report, "locks");
+}
+
+/// A scan within a transaction sees its changes, and doesn't wait for itself.
+#[test]
+fn a_scan_within_a_transaction_sees_its_own_rows() {
+    let report = machine(1, database(2)).run(|world, session| {
+        let instance = open(world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        let all = rows(&table, session);
+        let mut own = Transaction::new();
+        add(&table, &mut own, all[1], 4, session).expect("changed");
+        let mut sum = 0;
+        table.scan_within(Some(&own), |_, row| sum += row.number(0), session).expect("read");
+        assert_eq!(sum, 4);
+        instance.commit(own, session).expect("committed");
+        drop(table);
+        shut(instance, session);
+    });
+    ended(report, "scan");
+}
+
+/// An inserter that comes from another table begins anew.
+#[test]
+fn an_inserter_of_another_table_puts_no_row_into_that_one() {
+    let report = machine(1, database(0)).run(|world, session| {
+        let instance = open(world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        let narrow = [space::Column::Number];
+        let other = instance.create_table("other", &narrow, session).expect("made");
+        let (mut own, mut inserter) = (Transaction::new(), Inserter::default());
+        for _ in 0..3 {
+            for table in [&table, &other] {
+                let fill = |row: &mut RowMut<'_>| row.set_number(0, 6);
+                let row = table.insert(&mut own, &mut inserter, fill, session).expect("inserted");
+                let read = table.fetch(Some(&own), row, |row| row.number(0), session);
+                assert_eq!(read.expect("read"), Some(6));
+            }
+        }
+        instance.commit(own, session).expect("committed");
+        assert_eq!((rows(&table, session).len(), rows(&other, session).len()), (3, 3));
+        drop((table, other));
+        shut(instance, session);
+    });
+    ended(report, "inserter");
+}

@@ -1,0 +1,12 @@
+//! The engine as a whole in the simulated world: transactions, tables, undo, space, the life of an
+//! instance, faults of the disk. What these rooms promise is tested here, for each of them stands
+//! on all the others.
+#![forbid(unsafe_code)]
+
+mod access;
+mod common;
+mod faults;
+mod life;
+mod space;
+mod txn;
+mod undo;

@@ -1,0 +1,127 @@
+//! Space: no block is of two, whoever asks for it at once, and whatever was cut off.
+
+use space::{Blocks, Holds};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ids::Dba;
+use latch::{Latch, LatchKind};
+use stop::RefusalKind;
+
+use crate::common::{
+    Dice, check, creation, database, database_with, ended, join, left, machine, open, parameters,
+    racy, shut, start,
+};
+
+fn each(run: Blocks) -> impl Iterator<Item = Dba> {
+    (0..run.count).map(move |n| Dba::new(run.first.file.get(), run.first.block.get() + n))
+}
+
+/// Sessions make segments and hand out blocks at random until the file is full: no block comes
+/// twice, map and headers agree, also after a restart.
+#[test]
+fn blocks_handed_out_to_many_sessions_come_once() {
+    let base = database(0);
+    for seed in 0..40 {
+        let mut report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let seen = Latch::new(world.os(), LatchKind::Innermost, BTreeSet::<Dba>::new());
+            let seen = Arc::new(seen);
+            let sessions = (0..4).map(|user| {
+                let seen = Arc::clone(&seen);
+                start("user", &instance, session, move |instance, session| {
+                    let mut dice = Dice(seed * 10 + user);
+                    let space = instance.space();
+                    let mut mine = Vec::new();
+                    for step in 0..40 {
+                        if mine.is_empty() || dice.below(8) == 0 {
+                            // Two sessions want each name.
+                            let name = format!("s{}_{step}", user / 2);
+                            match space.create(&name, Holds::Table, &[], session) {
+                                Ok(segment) => mine.push(segment.header),
+                                Err(stop) => assert!(stop.refusal().is_some(), "{stop}"),
+                            }
+                            continue;
+                        }
+                        let segment = mine[dice.below(mine.len() as u64) as usize];
+                        let wanted = 1 + dice.below(9) as u32;
+                        match space.hand_out(segment, wanted, session) {
+                            Ok(run) => {
+                                assert!((1..=wanted).contains(&run.count));
+                                let mut seen = seen.exclusive(session);
+                                each(run).for_each(|block| {
+                                    assert!(seen.insert(block), "{block} came twice");
+                                });
+                            }
+                            Err(stop) => {
+                                assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{stop}");
+                            }
+                        }
+                    }
+                })
+            });
+            join(sessions.collect(), session);
+            check(&instance, session);
+            shut(instance, session);
+        });
+        let disk = left(&mut report);
+        ended(report, seed);
+        let report = machine(seed, disk).run(|world, session| {
+            let instance = open(world, session);
+            check(&instance, session);
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
+}
+
+/// A name that is taken, too long, or one too many is refused, and nothing is taken for it.
+#[test]
+fn names_that_do_not_fit_are_refused_and_take_nothing() {
+    let creation = instance::Creation { data_bytes: 2048 * 2048, ..creation() };
+    database_with(creation, parameters(), |instance, session| {
+        let space = instance.space();
+        let refused = |name: &str, kind| {
+            let stop = space.create(name, Holds::Table, &[], session).expect_err(name);
+            assert_eq!(stop.refusal(), Some(kind), "{stop}");
+        };
+        refused("", RefusalKind::Invalid);
+        refused("a\0b", RefusalKind::Invalid);
+        refused(&"x".repeat(33), RefusalKind::Invalid);
+        space.create("a", Holds::Table, &[], session).expect("made");
+        refused("a", RefusalKind::AlreadyExists);
+        let mut made = 0;
+        let stop = loop {
+            match space.create(&format!("n{made}"), Holds::Table, &[], session) {
+                Ok(_) => made += 1,
+                Err(stop) => break stop,
+            }
+        };
+        assert!(stop.to_string().contains("the directory has room for"), "{stop}");
+        assert!(made > 40, "{made}");
+        check(instance, session);
+    });
+}
+
+/// Two segments that take turns get extents that aren't neighbours, until a header has no room:
+/// that is what the refusal says, and the other segment goes on.
+#[test]
+fn a_header_full_of_extents_is_refused_as_that() {
+    let creation = instance::Creation { data_bytes: 40_000 * 2048, extent_blocks: 4, ..creation() };
+    database_with(creation, parameters(), |instance, session| {
+        let space = instance.space();
+        let one = space.create("one", Holds::Table, &[], session).expect("made").header;
+        let two = space.create("two", Holds::Table, &[], session).expect("made").header;
+        let stop = 'full: loop {
+            for segment in [one, two] {
+                if let Err(stop) = space.hand_out(segment, 64, session) {
+                    break 'full stop;
+                }
+            }
+        };
+        assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace));
+        assert!(stop.to_string().contains("its header has room for no more"), "{stop}");
+        assert!(!stop.to_string().contains("is full"), "{stop}");
+        check(instance, session);
+    });
+}

@@ -1,0 +1,304 @@
+//! Row locks: who waits for whom, that each wait ends, and that deadlocks are named and no others.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use instance::{Instance, Parameters, Transaction};
+use latch::Shared64;
+use os::Session;
+use stop::{RefusalKind, Stop};
+use waits::{Nanos, WaitEvent};
+
+use crate::common::{
+    self, Dice, TABLE, abort, add, check, database, ended, join, machine, number, open, open_as,
+    pause, racy, rows, shut, start,
+};
+
+/// Adds 1 to the row, again and again when refused as a deadlock; whether it was committed.
+fn increment(
+    instance: &Instance,
+    order: &[access::RowAddress],
+    commits: bool,
+    session: &Session,
+) -> Result<(), Stop> {
+    let table = instance.table(TABLE, session)?;
+    let mut transaction = Transaction::new();
+    for row in order {
+        if let Err(stop) = add(&table, &mut transaction, *row, 1, session) {
+            instance.rollback(transaction, session)?;
+            return Err(stop);
+        }
+    }
+    match commits {
+        true => instance.commit(transaction, session),
+        false => instance.rollback(transaction, session),
+    }
+}
+
+/// Each of two increments waits for the other's commit, and rollbacks leave no trace.
+#[test]
+fn increments_of_one_row_by_many_sessions_lose_none() {
+    let base = database(1);
+    let mut waited = 0;
+    for seed in 0..150 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let row = rows(&instance.table(TABLE, session).expect("there"), session)[0];
+            let sessions = (0..4).map(|user| {
+                start("user", &instance, session, move |instance, session| {
+                    for step in 0..6 {
+                        let commits = (user + step) % 3 != 0;
+                        increment(instance, &[row], commits, session).expect("no deadlock");
+                    }
+                })
+            });
+            join(sessions.collect(), session);
+            let table = instance.table(TABLE, session).expect("there");
+            assert_eq!(number(&table, row, session), 16, "4 sessions, each with 4 of 6 commits");
+            check(&instance, session);
+            drop(table);
+            shut(instance, session);
+            *world.os().totals().event(WaitEvent::EnqTxRowLock)
+        });
+        let waits = ended(report, seed);
+        assert_eq!(waits.timeouts, 0, "seed {seed}: a sleeper was forgotten");
+        waited += waits.count;
+    }
+    assert!(waited > 150, "{waited} waits for row locks");
+}
+
+/// Two sessions lock the same rows the other way round: at most one at a time is refused, with the
+/// deadlock named, and the other goes on.
+#[test]
+fn a_deadlock_is_named_and_one_of_the_two_goes_on() {
+    let base = database(3);
+    let mut refused = 0;
+    for seed in 0..150 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            let all = rows(&table, session);
+            let refusals = Arc::new(Shared64::new(0));
+            let sessions = (0..3).map(|user: usize| {
+                let refusals = Arc::clone(&refusals);
+                let order = [all[user], all[(user + 1) % 3], all[(user + 2) % 3]];
+                start("user", &instance, session, move |instance, session| {
+                    let mut failures = 0;
+                    while let Err(stop) = increment(instance, &order, true, session) {
+                        assert_eq!(stop.refusal(), Some(RefusalKind::Deadlock), "{stop}");
+                        assert!(stop.to_string().contains("a deadlock"), "{stop}");
+                        failures += 1;
+                        assert!(failures < 100, "a deadlock for ever");
+                        let length = Nanos::from_micros(session.os().random() % 1_000);
+                        pause(length, session);
+                    }
+                    refusals.fetch_add(failures, session);
+                })
+            });
+            join(sessions.collect(), session);
+            all.iter().for_each(|row| assert_eq!(number(&table, *row, session), 3));
+            drop(table);
+            shut(instance, session);
+            let timeouts = world.os().totals().event(WaitEvent::EnqTxRowLock).timeouts;
+            (refusals.load(session), timeouts)
+        });
+        let (failures, timeouts) = ended(report, seed);
+        assert_eq!(timeouts, 0, "seed {seed}: a sleeper was forgotten");
+        refused += failures;
+    }
+    assert!(refused > 30, "{refused} deadlocks");
+}
+
+/// `a` waits for the first row, whose holder commits and begins anew in the same slot before `a`
+/// has woken; then it waits for a row of `a`. No circle: `a` waits for one that has ended.
+#[test]
+fn a_slot_that_is_used_again_makes_no_deadlock() {
+    let base = database(2);
+    for seed in 0..50 {
+        let report = machine(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            let all = rows(&table, session);
+            let mut first = Transaction::new();
+            add(&table, &mut first, all[0], 1, session).expect("locked");
+            let (one, two) = (all[0], all[1]);
+            let waiter = start("a", &instance, session, move |instance, session| {
+                increment(instance, &[two, one], true, session).expect("no deadlock");
+            });
+            pause(Nanos::from_millis(5), session);
+            // Both CPUs are busy, so that who is woken doesn't run at once.
+            let busy = (0..6).map(|_| {
+                start("busy", &instance, session, move |_, session| {
+                    (0..20).for_each(|_| {
+                        session.charge_nanos(Nanos::from_micros(300 + seed));
+                        session.interleave();
+                    });
+                })
+            });
+            let busy: Vec<_> = busy.collect();
+            instance.commit(first, session).expect("committed");
+            let mut second = Transaction::new();
+            add(&table, &mut second, two, 1, session).expect("no deadlock");
+            instance.commit(second, session).expect("committed");
+            join(vec![waiter], session);
+            join(busy, session);
+            assert_eq!((number(&table, one, session), number(&table, two, session)), (2, 2));
+            drop(table);
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
+}
+
+/// A halt wakes who waits for a row, with the cause.
+#[test]
+fn who_waits_for_a_row_wakes_at_a_halt_and_gets_the_cause() {
+    let base = database(1);
+    for seed in 0..100 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            let row = rows(&table, session)[0];
+            let mut holder = Transaction::new();
+            add(&table, &mut holder, row, 1, session).expect("locked");
+            let waiters = (0..2).map(|writes| {
+                start("waiter", &instance, session, move |instance, session| {
+                    let table = instance.table(TABLE, session).expect("there");
+                    let stop = if writes == 0 {
+                        let mut own = Transaction::new();
+                        add(&table, &mut own, row, 1, session).expect_err("halted")
+                    } else {
+                        table.fetch(None, row, |_| (), session).expect_err("halted")
+                    };
+                    assert!(stop.to_string().contains("the test ends"), "{stop}");
+                })
+            });
+            let waiters = waiters.collect();
+            pause(Nanos::from_micros(seed * 30), session);
+            let before = session.now();
+            instance.halt().raise("the test ends", session);
+            join(waiters, session);
+            assert!(session.now().since(before) < Nanos::from_millis(100), "woken at once");
+            let stop = instance.commit(holder, session).expect_err("halted");
+            assert!(stop.to_string().contains("the test ends"), "{stop}");
+            drop(table);
+            abort(instance, session);
+        });
+        ended(report, seed);
+    }
+}
+
+type Seen = Arc<[AtomicU64; 3]>;
+
+/// Keeps what the last wait for a row said.
+struct Sink(Seen);
+
+impl waits::WaitSink for Sink {
+    fn wait_ended(&mut self, record: &waits::WaitRecord) {
+        if record.event == WaitEvent::EnqTxRowLock {
+            self.0.iter().zip(record.p).for_each(|(place, p)| place.store(p, Relaxed));
+        }
+    }
+}
+
+/// Who waits for a row says for whom: the transaction's place in p2, its sequence in p3.
+#[test]
+fn a_wait_for_a_row_names_the_transaction() {
+    let base = database(1);
+    let report = racy(1, base).run(move |world, session| {
+        let instance = open(world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        let row = rows(&table, session)[0];
+        let mut holder = Transaction::new();
+        add(&table, &mut holder, row, 1, session).expect("locked");
+        let id = holder.id().expect("begun");
+        let seen: Seen = Arc::default();
+        let sink = Sink(Arc::clone(&seen));
+        let waiter = start("waiter", &instance, session, move |instance, session| {
+            session.os().set_level(waits::Level::Trace);
+            session.set_wait_sink(Some(Box::new(sink)));
+            increment(instance, &[row], true, session).expect("no deadlock");
+        });
+        pause(Nanos::from_millis(5), session);
+        instance.commit(holder, session).expect("committed");
+        join(vec![waiter], session);
+        let p = [0, 1, 2].map(|number: usize| seen[number].load(Relaxed));
+        let place = u64::from(id.segment) << 16 | u64::from(id.slot);
+        assert_eq!(p, [0x5458_0006, place, u64::from(id.sequence)]);
+        drop(table);
+        shut(instance, session);
+    });
+    ended(report, 1);
+}
+
+/// More sessions wait for rows, each in a block of its own, than there are buffers to spare; the
+/// transaction that has the rows goes on all the same.
+#[test]
+fn who_waits_for_a_row_keeps_no_buffer() {
+    let base = database(17 * 16);
+    for seed in 0..20 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let smallest = Parameters { db_cache_size: 16 * 2048, ..common::parameters() };
+            let instance = open_as(&smallest, world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            let all: Vec<_> = rows(&table, session).into_iter().step_by(16).collect();
+            assert_eq!(all.len(), 17);
+            let mut holder = Transaction::new();
+            for row in &all[..16] {
+                add(&table, &mut holder, *row, 1, session).expect("locked");
+            }
+            let readers = all[..16].iter().map(|row| {
+                let row = *row;
+                start("reader", &instance, session, move |instance, session| {
+                    let table = instance.table(TABLE, session).expect("there");
+                    assert_eq!(number(&table, row, session), 1);
+                })
+            });
+            let readers = readers.collect();
+            pause(Nanos::from_millis(20), session);
+            add(&table, &mut holder, all[16], 1, session).expect("locked");
+            instance.commit(holder, session).expect("committed");
+            join(readers, session);
+            drop(table);
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
+}
+
+/// However many sessions change rows in the smallest cache: each comes to its end, or is refused
+/// with what to do.
+#[test]
+fn sessions_beyond_what_the_cache_can_pin_are_refused_and_do_not_hang() {
+    let base = database(16 * 20);
+    let mut refusals = 0;
+    for seed in 0..60 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let smallest = Parameters { db_cache_size: 16 * 2048, ..common::parameters() };
+            let instance = open_as(&smallest, world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            let all = rows(&table, session);
+            let refusals = Arc::new(Shared64::new(0));
+            let users = (0..16).map(|user| {
+                let (all, refusals) = (all.clone(), Arc::clone(&refusals));
+                start("user", &instance, session, move |instance, session| {
+                    let mut dice = Dice(seed * 100 + user);
+                    for _ in 0..3 {
+                        let row = all[dice.below(all.len() as u64) as usize];
+                        if let Err(stop) = increment(instance, &[row], true, session) {
+                            assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{stop}");
+                            refusals.fetch_add(1, session);
+                        }
+                    }
+                })
+            });
+            join(users.collect(), session);
+            drop(table);
+            shut(instance, session);
+            refusals.load(session)
+        });
+        refusals += ended(report, seed);
+    }
+    println!("{refusals} refusals");
+}

@@ -1,0 +1,193 @@
+//! Undo: transactions larger than the cache and than a block, cut off anywhere; rolling back with
+//! nothing left of the data file.
+
+use access::{Inserter, RowMut};
+use instance::{Parameters, Transaction};
+use sim::fs::crash::CrashStates;
+use stop::RefusalKind;
+
+use crate::common::{
+    self, TABLE, add, check, creation, database, database_with, ended, join, left, machine, number,
+    open, open_as, racy, rows, shut, start,
+};
+
+const ROWS: u64 = 16 * 20;
+
+fn smallest() -> Parameters {
+    Parameters { db_cache_size: 16 * 2048, ..common::parameters() }
+}
+
+/// A transaction larger than the cache, its undo in many blocks: rolled back nothing of it is left,
+/// and its blocks serve the next one in the slot.
+#[test]
+fn a_transaction_larger_than_the_cache_is_rolled_back_row_by_row() {
+    let base = database(ROWS);
+    for seed in 0..6 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open_as(&smallest(), world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            let all = rows(&table, session);
+            for round in 0..3 {
+                let mut large = Transaction::new();
+                let mut inserter = Inserter::default();
+                for row in &all {
+                    let change = |row: &mut RowMut<'_>| {
+                        row.set_number(0, 7);
+                        row.set_bytes(1, &[round; 100]);
+                    };
+                    assert!(table.update(&mut large, *row, change, session).expect("changed"));
+                }
+                for _ in 0..40 {
+                    table.insert(&mut large, &mut inserter, |_| {}, session).expect("inserted");
+                }
+                instance.rollback(large, session).expect("rolled back");
+                assert_eq!(rows(&table, session), all, "what was inserted is gone");
+                let mut sum = 0;
+                table
+                    .scan(|_, row| sum += row.number(0) + i64::from(row.column(1)[0]), session)
+                    .expect("read");
+                assert_eq!(sum, 0);
+                check(&instance, session);
+            }
+            drop(table);
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
+}
+
+/// The power goes at some point of a long rollback, and again while the next opening goes on with
+/// it: in the end nothing of the transaction is left.
+#[test]
+fn a_rollback_that_is_cut_off_goes_on_where_it_stopped() {
+    let base = database(16 * 6);
+    let work = |world: &sim::World, session: &os::Session| {
+        let instance = open_as(&smallest(), world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        let all = rows(&table, session);
+        let mut large = Transaction::new();
+        for row in &all {
+            let change = |row: &mut RowMut<'_>| row.set_bytes(1, &[3; 100]);
+            assert!(table.update(&mut large, *row, change, session).expect("changed"));
+        }
+        let mut witness = Transaction::new();
+        let mut inserter = Inserter::default();
+        table.insert(&mut witness, &mut inserter, |_| {}, session).expect("inserted");
+        // Makes all before it durable.
+        instance.commit(witness, session).expect("committed");
+        instance.rollback(large, session).expect("rolled back");
+        drop(table);
+        shut(instance, session);
+    };
+    let looks_right = |world: &sim::World, session: &os::Session| {
+        let instance = open(world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        table.scan(|_, row| assert_eq!(row.column(1)[0], 0, "rolled back"), session).expect("read");
+        check(&instance, session);
+        drop(table);
+        shut(instance, session);
+    };
+    let mut cuts = 0;
+    for cut in (1..).step_by(2) {
+        let mut content = base.clone();
+        content.lose_power_at(content.crash_points() + cut);
+        let mut report = machine(cut, content).run(work);
+        if report.result.is_ok() {
+            break;
+        }
+        cuts += 1;
+        let first = left(&mut report);
+        for draw in 0..2 {
+            let mut again = CrashStates::of(&first).sample(draw);
+            again.lose_power_at(again.crash_points() + 1 + cut % 40);
+            let mut report = machine(cut, again).run(looks_right);
+            let lost = report.result.is_err();
+            let second = left(&mut report);
+            if !lost {
+                continue;
+            }
+            let mut last = CrashStates::of(&second).sample(draw);
+            last.lose_power_at(u64::MAX);
+            ended(machine(cut, last).run(looks_right), format!("cut {cut}, draw {draw}"));
+        }
+    }
+    assert!(cuts > 30, "{cuts} cuts");
+}
+
+/// The data file is full: the statement is refused, the transaction can go on with what needs no
+/// space, and be rolled back or committed (X5).
+#[test]
+fn a_full_data_file_refuses_statements_and_stops_no_rollback() {
+    let creation = instance::Creation { data_bytes: 64 * 2048, ..creation() };
+    let base = database_with(creation, common::parameters(), |instance, session| {
+        instance.create_table(TABLE, &common::COLUMNS, session).expect("made");
+    });
+    for seed in 0..30 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let sessions = (0..3).map(|user| {
+                start("user", &instance, session, move |instance, session| {
+                    let table = instance.table(TABLE, session).expect("there");
+                    let (mut large, mut inserter) = (Transaction::new(), Inserter::default());
+                    let mut last = None;
+                    let stop = loop {
+                        match table.insert(&mut large, &mut inserter, |_| {}, session) {
+                            Ok(row) => last = Some(row),
+                            Err(stop) => break stop,
+                        }
+                    };
+                    assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{stop}");
+                    assert!(stop.to_string().contains("full"), "{stop}");
+                    if let Some(row) = last {
+                        // Undo needs room too, so this may be refused, and nothing else.
+                        for _ in 0..3 {
+                            if let Err(stop) = add(&table, &mut large, row, 1, session) {
+                                assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{stop}");
+                            }
+                        }
+                    }
+                    match user {
+                        0 => instance.commit(large, session).expect("committed"),
+                        _ => instance.rollback(large, session).expect("rolled back"),
+                    }
+                })
+            });
+            join(sessions.collect(), session);
+            check(&instance, session);
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
+}
+
+/// What has no slot is refused, and has one when another ends.
+#[test]
+fn more_transactions_than_slots_are_refused() {
+    let report = machine(1, database(20)).run(|world, session| {
+        let large = Parameters { db_cache_size: 128 * 2048, ..common::parameters() };
+        let instance = open_as(&large, world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        let all = rows(&table, session);
+        let mut open: Vec<Transaction> = Vec::new();
+        for row in &all[..16] {
+            let mut transaction = Transaction::new();
+            add(&table, &mut transaction, *row, 1, session).expect("a slot is free");
+            open.push(transaction);
+        }
+        let mut late = Transaction::new();
+        let stop = add(&table, &mut late, all[16], 1, session).expect_err("no slot is free");
+        assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{stop}");
+        assert!(stop.to_string().contains("slots"), "{stop}");
+        instance.commit(open.pop().expect("16 of them"), session).expect("committed");
+        add(&table, &mut late, all[16], 1, session).expect("a slot is free");
+        open.push(late);
+        for transaction in open {
+            instance.rollback(transaction, session).expect("rolled back");
+        }
+        assert_eq!(number(&table, all[15], session), 1);
+        assert_eq!(number(&table, all[16], session), 0);
+        drop(table);
+        shut(instance, session);
+    });
+    ended(report, "slots");
+}
