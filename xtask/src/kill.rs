@@ -6,9 +6,9 @@
 //!                          └ forebay load audit ◀─ all commits of all rounds ─┘
 //! ```
 //!
-//! A kill loses nothing that the kernel took over (M14), so this shows what the simulator can't: the
-//! real ports, real threads dying anywhere, the binary's own start. Every other round the audit is
-//! killed too, while it recovers, and run again.
+//! A kill loses nothing that the kernel took over (M14), so this shows what the simulator can't:
+//! the real ports, real threads dying anywhere, the binary's own start. Every other round the audit
+//! is killed too, while it recovers, and run again.
 //!
 //! Callers: `test`, in a short form; people, for 50 rounds.
 
@@ -157,7 +157,8 @@ impl Kill {
         self.forebay(&["load", "audit"], &["--cache-megabytes", "4", "--acknowledged", &journal])
     }
 
-    /// Kills an audit after a few milliseconds, most of which are recovery; whether it came in time.
+    /// Kills an audit after a few milliseconds, most of which are recovery; whether it came in
+    /// time.
     fn audit_killed(&self, random: &mut Xoshiro256PlusPlus) -> Result<bool, String> {
         let journal = self.journal_option();
         let options = ["--cache-megabytes", "4", "--acknowledged", &journal];

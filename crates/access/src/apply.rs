@@ -1,4 +1,4 @@
-//! How heap blocks change (rule CH1 of `change`).
+//! How heap blocks change (rule change/CH1).
 //!
 //! | change   | payload                               | taken back by            |
 //! |----------|---------------------------------------|--------------------------|

@@ -1,8 +1,9 @@
 //! `forebay load`: a database with the debit-credit tables, work on it, and the audit afterwards.
 //!
 //! What a DBA does with a new database: make one, put it under load, pull the plug, look whether
-//! everything is there. `run --acknowledge` prints each commit as soon as it is acknowledged, so that
-//! whoever reads it knows, wherever the power goes, what must be found again; `audit` is told that.
+//! everything is there. `run --acknowledge` prints each commit as soon as it is acknowledged, so
+//! that whoever reads it knows, wherever the power goes, what must be found again; `audit` is told
+//! that.
 
 use std::collections::BTreeMap;
 use std::io::Write;

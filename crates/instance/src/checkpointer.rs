@@ -50,7 +50,7 @@ pub(crate) struct Checkpointer {
     pub(crate) cache: Arc<Cache>,
     pub(crate) redo: Arc<Redo>,
     pub(crate) halt: Halt,
-    /// Here while the process doesn't run (rule SP1 of space).
+    /// Here while the process doesn't run (rule space/SP1).
     control: Latch<Option<ControlFile>>,
 }
 
@@ -67,7 +67,10 @@ impl Checkpointer {
     }
 
     pub(crate) fn take_control(&self, session: &Session) -> ControlFile {
-        self.control.exclusive(session).take().expect("one thread has the control file (SP1)")
+        self.control
+            .exclusive(session)
+            .take()
+            .expect("one thread has the control file (rule space/SP1)")
     }
 
     /// The process's body.

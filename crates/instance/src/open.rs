@@ -206,7 +206,8 @@ impl Instance {
         self.redo().stop(session);
         join_all(self.log_writer.take(), session);
         self.halt.check(session)?;
-        // What the cache has written, not where the redo stands: a late change is done again (SP2).
+        // What the cache has written, not where the redo stands: a late change is done again (rule
+        // space/SP2).
         let at = self.cache().checkpoint_position(session);
         let scn = self.redo().last_scn(session);
         let mut control = self.checkpointer.take_control(session);
@@ -312,7 +313,7 @@ fn start(
     })
 }
 
-/// Wakes who sleeps there when the instance halts (rule K3 of stop).
+/// Wakes who sleeps there when the instance halts (rule stop/K3).
 fn wake_at_halt<T: Send + Sync + 'static>(
     halt: &Halt,
     place: &Arc<T>,

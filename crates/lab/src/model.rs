@@ -43,8 +43,8 @@ impl Machine {
         let m = &self.machine;
         format!(
             "Modelled machine {name}: {} CPUs, time slices of {} us, {} ns for a switch and {} ns \
-             for a migration; disk {disk}. What an operation costs is in docs/COSTS.md, measured by \
-             `cargo xtask calibrate`.",
+             for a migration; disk {disk}. What an operation costs is in docs/COSTS.md, measured \
+             by `cargo xtask calibrate`.",
             m.cpus, m.time_slice_us, m.switch_cost_ns, m.migration_cost_ns
         )
     }

@@ -56,6 +56,13 @@ impl File {
         self.inner.port.alignment()
     }
 
+    /// Locks it against other openings, by this program or another, until this one is closed; false
+    /// if another has it. Programs that don't ask aren't kept out.
+    pub fn try_lock(&self) -> Result<bool, Error> {
+        let locked = self.inner.port.try_lock();
+        locked.map_err(|error| Error::on("lock", self.path(), &error))
+    }
+
     /// Its length in bytes.
     pub fn length(&self) -> Result<u64, Error> {
         self.inner

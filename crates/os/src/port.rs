@@ -125,6 +125,11 @@ pub trait FilePort: Send + Sync + fmt::Debug {
     fn length(&self) -> io::Result<u64>;
     /// Cuts or extends the file; an extension reads as zeros and may have no space of its own.
     fn set_len(&self, length: u64, event: WaitEvent) -> io::Result<()>;
+    /// Locks the file against other openings of it, until this one is closed; false if another has
+    /// it. In a world with one program there is nobody to lock out.
+    fn try_lock(&self) -> io::Result<bool> {
+        Ok(true)
+    }
     /// What direct I/O demands here.
     fn alignment(&self) -> Alignment;
     /// For a ring of the same world to find its own file again.

@@ -220,7 +220,8 @@ impl<'s> Waiting<'s> {
         if session.recorder.sample_due() {
             return self.around_sampled(block);
         }
-        let open = session.recorder.begin(self.event, self.p, || session.now_before_wait(self.event));
+        let open =
+            session.recorder.begin(self.event, self.p, || session.now_before_wait(self.event));
         let (result, timed_out) = block(session, self.event);
         if let Some(open) = open {
             let elapsed = session.recorder.end(open, session.clock.now(), timed_out);

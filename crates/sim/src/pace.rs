@@ -235,6 +235,10 @@ impl FilePort for PacedFile {
         Ok(())
     }
 
+    fn try_lock(&self) -> io::Result<bool> {
+        self.inner.try_lock()
+    }
+
     fn length(&self) -> io::Result<u64> {
         self.inner.length()
     }

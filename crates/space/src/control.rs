@@ -98,6 +98,14 @@ impl ControlFile {
         for (place, name) in NAMES.into_iter().enumerate() {
             let path = directory.join(name);
             let file = disk.open(&path, options(direct), session).map_err(missing(&path))?;
+            if !file.try_lock()? {
+                let message = format!(
+                    "cannot open the database: another program has it open, for it has locked {}; \
+                     end that one first",
+                    path.display()
+                );
+                return Err(Stop::refuse(RefusalKind::WrongState, message));
+            }
             match read(&file, session) {
                 Ok((version, content)) => whole.push((version, content, place)),
                 Err(fault) => faults.push(fault),

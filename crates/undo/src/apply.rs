@@ -1,4 +1,4 @@
-//! How blocks of this crate change (rule CH1 of `change`).
+//! How blocks of this crate change (rule change/CH1).
 //!
 //! | block             | change         | payload                            |
 //! |-------------------|----------------|------------------------------------|

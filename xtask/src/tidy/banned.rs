@@ -89,9 +89,8 @@ mod tests {
     #[test]
     fn block_bytes_are_out_of_reach_of_all_but_their_crates() {
         let text = "//! An essay.\nfn f() { block.bytes_for_apply(); }";
-        let of = |krate: &str| {
-            check(&SourceFile::new(krate, &format!("crates/{krate}/src/a.rs"), text))
-        };
+        let of =
+            |krate: &str| check(&SourceFile::new(krate, &format!("crates/{krate}/src/a.rs"), text));
         assert_eq!((of("access").len(), of("access")[0].line), (1, 2));
         assert!(of("change").is_empty());
     }

@@ -5,7 +5,8 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, StatxFlags};
+use rustix::fs::{AtFlags, FlockOperation, StatxFlags};
+use rustix::io::Errno;
 use waits::WaitEvent;
 
 use crate::{Alignment, FilePort};
@@ -58,6 +59,13 @@ impl FilePort for LinuxFile {
     fn sync(&self, _event: WaitEvent) -> io::Result<()> {
         // fdatasync also writes the metadata that is needed to find the data: the size.
         Ok(rustix::fs::fdatasync(&self.descriptor)?)
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        match rustix::fs::flock(&self.descriptor, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            locked => Ok(locked.map(|()| true)?),
+        }
     }
 
     fn length(&self) -> io::Result<u64> {

@@ -1,0 +1,105 @@
+//! `forebay load` as a person meets it: made, worked on, audited; refused in one line.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the test starts the program and looks at real files"
+)]
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a folder for the test");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn command(folder: &Folder, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    command.args(arguments).current_dir(&folder.0);
+    command
+}
+
+fn forebay(folder: &Folder, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().expect("the program starts")
+}
+
+fn said(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(error.trim_end().lines().count(), 1, "one line: {error}");
+    error
+}
+
+fn create(folder: &Folder) {
+    let small = ["load", "create", "db", "--megabytes", "1", "--log-megabytes", "1"];
+    said(&forebay(folder, &small));
+}
+
+/// Work, and all of it is there again.
+#[test]
+fn what_a_load_was_told_is_found_by_the_audit() {
+    let folder = Folder::new("load-audit");
+    create(&folder);
+    let told = said(&forebay(&folder, &["load", "run", "db", "--seconds", "1", "--acknowledge"]));
+    assert!(told.lines().count() > 10, "{told}");
+    std::fs::write(folder.0.join("told"), &told).expect("it is written");
+    let audit = said(&forebay(&folder, &["load", "audit", "db", "--acknowledged", "told"]));
+    assert!(audit.starts_with("none of "), "{audit}");
+    // One more that nobody was told of by the database: that one is lost.
+    std::fs::write(folder.0.join("told"), told + "0 1000000\n").expect("it is written");
+    let lost = refused(&forebay(&folder, &["load", "audit", "db", "--acknowledged", "told"]));
+    assert!(lost.contains("acknowledged commits") && lost.contains("are lost"), "{lost}");
+}
+
+/// SP7: a database that is open isn't opened again.
+#[test]
+fn a_second_program_on_the_same_database_is_refused() {
+    let folder = Folder::new("load-twice");
+    create(&folder);
+    let mut first = command(&folder, &["load", "run", "db", "--seconds", "30", "--acknowledge"]);
+    let mut first = first.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    let out = first.stdout.as_mut().expect("a pipe");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("a commit");
+    let second = forebay(&folder, &["load", "run", "db", "--seconds", "1"]);
+    let error = refused(&second);
+    assert!(error.contains("another program has it open"), "{error}");
+    first.kill().expect("it runs");
+    first.wait().expect("it ends");
+    said(&forebay(&folder, &["load", "run", "db", "--seconds", "1"]));
+}
+
+/// A wrong place, a full directory, no database: one line each, and nothing changed.
+#[test]
+fn wrong_input_is_one_clear_line() {
+    let folder = Folder::new("load-wrong");
+    let none = refused(&forebay(&folder, &["load", "run", "nothing"]));
+    assert!(none.contains("control01.ctl") && none.contains("isn't there"), "{none}");
+    std::fs::create_dir(folder.0.join("full")).expect("a folder");
+    std::fs::write(folder.0.join("full/letter"), "mine").expect("it is written");
+    let full = refused(&forebay(&folder, &["load", "create", "full"]));
+    assert!(full.contains("isn't empty"), "{full}");
+    assert_eq!(std::fs::read(folder.0.join("full/letter")).expect("it is there"), b"mine");
+    let unknown = forebay(&folder, &["lab", "run", "perpetual-motion"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(error.contains("no experiment 'perpetual-motion'"), "{error}");
+}
