@@ -30,6 +30,7 @@ mod commit;
 mod config;
 mod credits;
 mod end;
+mod gather;
 mod landing;
 mod lgwr;
 mod log_file;
