@@ -115,6 +115,7 @@ pub(crate) const HOUSE: &[Room] = &[
     Room {
         name: "proof",
         rank: 13,
+        opens_world: true,
         meaning: "what the engine is held against: journal, oracle, crash sweep; only for tests",
         ..PLAIN
     },

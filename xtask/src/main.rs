@@ -9,6 +9,7 @@
 //!   test      the whole test suite, step by step
 //!   race      our parts against others', in the same run
 //!   determinism  the same seed gives the same event log, in every process, build and load
+//!   kill      the real binary, killed under load, again and again
 //!   calibrate  what operations cost in CPU on this machine, for the simulator
 //!
 //! Callers: people, and `.ci/run`.
@@ -28,6 +29,7 @@ mod calibrate;
 mod determinism;
 mod docs;
 mod house;
+mod kill;
 mod race;
 mod refusals;
 mod rust_text;
@@ -63,6 +65,8 @@ enum Verb {
         #[arg(long, default_value_t = 64)]
         seeds: u64,
     },
+    /// Kill the real binary under load, again and again, and audit what is left
+    Kill(kill::Arguments),
     /// Measure what operations cost in CPU here, for the simulator
     Calibrate(calibrate::Arguments),
 }
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
         Verb::Test => test::run(&root),
         Verb::Race(args) => race::run(&root, args),
         Verb::Determinism { seeds } => determinism::run(&root, seeds),
+        Verb::Kill(arguments) => kill::run(&root, &arguments),
         Verb::Calibrate(arguments) => calibrate::run(&root, &arguments),
     };
     match outcome {

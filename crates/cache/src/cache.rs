@@ -124,7 +124,8 @@ impl Cache {
 
     /// Ends the writers after what they are doing now; what is dirty then stays so. A shutdown in
     /// good order has made a [`checkpoint`](Cache::checkpoint) before. The threads are joined by
-    /// who started them.
+    /// who started them. No session uses the cache after this: one that needs a buffer would wait
+    /// for a writer that isn't there, until the halt is raised.
     pub fn stop(&self, session: &Session) {
         self.stopping.raise(session);
         self.post_writers(session);

@@ -212,8 +212,8 @@ impl Drop for Loading<'_> {
     }
 }
 
-/// How waits for a frame are named before anybody has said what sort of block is in it. Its latch is
-/// asked for with no other held, so the order doesn't matter.
+/// How waits for a frame are named before anybody has said what sort of block is in it. Its latch
+/// is asked for with no other held, so the order doesn't matter.
 pub(crate) fn name_of(address: Dba) -> FrameBlock {
     let (file, block) = (address.file.get().into(), address.block.get().into());
     FrameBlock { order: FrameOrder::Branch, file, block, class: 0 }

@@ -50,6 +50,10 @@ impl List {
         some(self.first)
     }
 
+    pub(crate) fn last(&self) -> Option<u32> {
+        some(self.last)
+    }
+
     /// The slot behind this one.
     pub(crate) fn after(links: &[Link], slot: u32) -> Option<u32> {
         some(links[slot as usize].after)
@@ -130,6 +134,7 @@ mod tests {
                 }
             }
             assert_eq!(slots(&list, &links), plain);
+            assert_eq!(list.last(), plain.last().copied());
             assert_eq!(list.length() as usize, plain.len());
             assert_eq!(list.is_empty(), plain.is_empty());
         }

@@ -15,7 +15,7 @@
 //!   * a slot is in one of the three lists or in none; `place` says which
 //!   * a slot is in the checkpoint queue exactly while its frame is dirty
 //!   * the queue is sorted by `low` (CB10)
-//!   * `in_flight_low` is below or equal to the low of every frame of this set that is being written
+//!   * `in_flight_low` isn't above the low of any frame of this set that is being written
 //!
 //! Slots number the frames of a set from 0: frame = slot * sets + set.
 //!
@@ -226,6 +226,8 @@ impl SetState {
 
     /// The frame becomes dirty; `low` is the redo position, read under this latch.
     pub(crate) fn enter_queue(&mut self, slot: u32, frame: &Frame, low: Rba, session: &Session) {
+        let youngest = self.queue.last().map(|last| self.lows[last as usize]);
+        assert!(youngest <= Some(low), "the redo position goes back (CB10)");
         self.lows[slot as usize] = low;
         self.queue.push_last(&mut self.queue_links, slot);
         let before = frame.flags.fetch_or(DIRTY, session);

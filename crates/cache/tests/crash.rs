@@ -9,8 +9,11 @@ use std::path::Path;
 
 use cache::doublewrite::{Restored, restore};
 use cache::{CacheConfig, Sabotage};
-use common::{Bed, DATA, DOUBLEWRITE, Dice, FILE, Log, SIZE, Toy, number, racy, small, versions};
-use ids::Scn;
+use common::{
+    Bed, DATA, DOUBLEWRITE, Dice, FILE, Log, SIZE, Toy, content, dba, disk, number, racy, small,
+    versions,
+};
+use ids::{Dba, Scn};
 use os::{FilesystemIo, Session};
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
@@ -158,6 +161,42 @@ fn torn_blocks_are_met_and_mended() {
         restored += torn;
     }
     assert!(restored > 20, "only {restored} torn blocks");
+}
+
+/// Sealed, as it would be on disk.
+fn sealed(address: Dba, number: u64) -> Vec<u8> {
+    let mut block = content(address, number);
+    format::seal(&mut block, address);
+    block
+}
+
+/// Of several copies the newest counts that is newer than the checkpoint and whose redo is there; a
+/// block that is whole at home stays as it is, and one without such a copy too.
+#[test]
+fn the_newest_copy_that_belongs_to_this_time_is_restored_where_home_is_broken() {
+    let (torn, whole, zeros, old) = (dba(1), dba(2), dba(3), dba(4));
+    let mut fs = disk(&small(), 8).content;
+    let mut write = |path: &str, place: u64, block: &[u8]| {
+        let file = fs.open(path).expect("it exists");
+        fs.write(file, place * SIZE.bytes() as u64, block, true).expect("room");
+        fs.close(file).expect("it is open");
+    };
+    let slots = [(torn, 3), (torn, 7), (torn, 5), (torn, 12), (whole, 8), (zeros, 6), (old, 2)];
+    for ((address, number), slot) in slots.into_iter().zip(0..) {
+        write(DOUBLEWRITE, slot, &sealed(address, number));
+    }
+    let mut half = sealed(torn, 7);
+    half[1024..].copy_from_slice(&sealed(torn, 3)[1024..]);
+    write(DATA, 1, &half);
+    write(DATA, 2, &sealed(whole, 4));
+    write(DATA, 4, &half);
+    let log = Log { checkpoint: 3, durable: 10, ..Log::default() };
+    let (mended, restored) = mend(&fs, &log, None);
+    let restored = restored.expect("the power stays on");
+    assert_eq!(restored, Restored { copies: 7, examined: 3, restored: vec![torn, zeros] });
+    let versions = versions(&mended);
+    let found = [torn, whole, zeros, old].map(|address| versions[&address]);
+    assert_eq!(found, [Some(7), Some(4), Some(6), None]);
 }
 
 #[cfg(feature = "sabotage")]

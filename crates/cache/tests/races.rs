@@ -6,7 +6,7 @@ mod common;
 
 use common::{Bed, Dice, Toy, dba, racy, small, versions};
 use os::{FilesystemIo, Session};
-use waits::Nanos;
+use waits::{Nanos, WaitEvent};
 
 const BLOCKS: u64 = 40;
 const STEPS: u64 = 25;
@@ -65,6 +65,10 @@ fn no_change_is_lost_and_nobody_waits_for_ever() {
             }
             bed.checkpoint(session);
             bed.close(session);
+            let totals = world.os().totals();
+            [WaitEvent::FreeBufferWaits, WaitEvent::RdbmsIpcReply].map(|event| {
+                assert_eq!(totals.event(event).timeouts, 0, "a wake-up was lost: {event}");
+            })
         });
         report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         let log = outside.log();
@@ -105,24 +109,28 @@ fn the_checkpoint_never_passes_a_change_that_is_not_written() {
         let mut config = small();
         config.working_sets = 1 + dice.below(4) as u32;
         config.writers = 1 + dice.below(3) as u32;
-        let toy = Toy::default();
+        let (toy, users) = (Toy::default(), 1 + dice.below(3));
         let report = racy(seed, &config, BLOCKS as u32).run(move |world, session| {
             let bed = Bed::open(world, config, &toy, session);
-            let user = bed.session("user", session, move |bed, session| {
-                for _ in 0..15 {
-                    for _ in 0..1 + dice.below(2) {
-                        bed.change(dice.below(6) as u32, session).expect("no fault");
+            let users = (0..users).map(|user| {
+                let mut dice = Dice(seed << 8 | user);
+                bed.session("user", session, move |bed, session| {
+                    for _ in 0..15 {
+                        for _ in 0..1 + dice.below(2) {
+                            bed.change(dice.below(6) as u32, session).expect("no fault");
+                        }
+                        session.charge_nanos(Nanos(dice.below(300_000)));
+                        bed.checkpoint(session);
                     }
-                    session.charge_nanos(Nanos(dice.below(300_000)));
-                    bed.checkpoint(session);
-                }
+                })
             });
+            let users = users.collect::<Vec<_>>();
             let mut seen = 0;
-            while !user.has_ended() {
+            while !users.iter().all(|user| user.has_ended()) {
                 seen = bed.check_checkpoint(seen, session);
                 session.charge_nanos(Nanos(1_000));
             }
-            user.join(session).expect("no panic");
+            users.iter().for_each(|user| user.join(session).expect("no panic"));
             bed.check_checkpoint(seen, session);
             bed.close(session);
         });

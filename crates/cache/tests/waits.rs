@@ -255,6 +255,35 @@ fn a_get_goes_on_when_one_of_the_pinned_buffers_is_let_go() {
     }
 }
 
+/// A buffer whose read has failed is free at once for who waits for one.
+#[test]
+fn a_get_goes_on_when_the_read_into_the_last_buffer_fails() {
+    for seed in 0..100 {
+        let config = small();
+        let mut simulation = racy(seed, &config, BLOCKS);
+        let scope = Scope::of(&[Operation::Read]).under(DATA);
+        simulation.disks[0].content.plan_faults(FaultPlan::new(seed).nth(16, Fault::Eio, scope));
+        let report = simulation.run(move |world, session| {
+            let bed = Bed::open(world, config, &Toy::default(), session);
+            let pins = (0..15).map(|block| bed.cache.pin(dba(block), session).expect("no fault"));
+            let pins: Vec<_> = pins.collect();
+            let reader = bed.session("reader", session, |bed, session| {
+                assert!(bed.read(20, session).is_err());
+            });
+            pause(40, session);
+            let before = session.now();
+            let pin = bed.cache.pin(dba(21), session);
+            let took = session.now().since(before);
+            reader.join(session).expect("no panic");
+            drop((pin, pins));
+            bed.close(session);
+            took
+        });
+        let took = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        assert!(took < Nanos::from_millis(100), "seed {seed}: {took}");
+    }
+}
+
 /// The reason why there are no write complete waits: what is written is a copy. A block can be
 /// changed while it is being written, and that change is neither lost nor taken for written.
 #[test]
@@ -314,8 +343,10 @@ fn a_writer_passes_a_latched_block_and_comes_back() {
         bed.cache.request_checkpoint(ahead, session);
         pause(20_000, session);
         let while_held = bed.cache.checkpoint_position(session);
-        bed.cache.checkpoint(ahead, session).expect("no halt");
         holder.join(session).expect("no panic");
+        let let_go = session.now();
+        bed.cache.checkpoint(ahead, session).expect("no halt");
+        assert!(session.now().since(let_go) < Nanos::from_millis(10), "it comes back late");
         bed.close(session);
         (while_held, bed.cache.checkpoint_position(session))
     });

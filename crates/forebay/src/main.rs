@@ -1,4 +1,8 @@
-//! The lean binary: for now, a look at the machine.
+//! The lean binary: experiments on the engine, and a look at the machine.
+//!
+//! `forebay lab run EXPERIMENT` runs a built-in experiment and says what came of it.
+//!
+//! `forebay load` makes a database, puts it under load, and audits it after a crash.
 //!
 //! `forebay probe DIR` says what this machine and the file system at DIR offer to a database: the
 //! clock, asynchronous and direct I/O, and the fastest way to make a write durable. It writes 4 MiB
@@ -9,6 +13,8 @@
 
 #![forbid(unsafe_code)]
 
+mod laboratory;
+mod load;
 mod probe;
 
 use std::fmt::Display;
@@ -40,6 +46,12 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Makes a database, works on it, and audits it after a crash.
+    #[command(subcommand)]
+    Load(load::Load),
+    /// Runs experiments: two settings, one load, a verdict.
+    #[command(subcommand)]
+    Lab(laboratory::Lab),
 }
 
 fn main() -> ExitCode {
@@ -51,7 +63,21 @@ fn main() -> ExitCode {
         // Help or the version was asked for.
         Err(error) => return print(&error.to_string()),
     };
-    let Command::Probe { directory, json } = arguments.command;
+    let (directory, json) = match arguments.command {
+        Command::Probe { directory, json } => (directory, json),
+        Command::Load(command) => {
+            return match load::run(command) {
+                Ok(text) => print(&text),
+                Err(error) => fail(FAILED, error),
+            };
+        }
+        Command::Lab(command) => {
+            return match laboratory::run(command) {
+                Ok(text) => print(&text),
+                Err((status, error)) => fail(status, error),
+            };
+        }
+    };
     match probe::run(&directory) {
         Ok(found) if json => {
             let text = serde_json::to_string_pretty(&found).expect("plain numbers and texts");

@@ -111,7 +111,7 @@ impl Disk {
         self.sync_dir(parent(to), session)
     }
 
-    /// Removes a file, durably.
+    /// Removes a file or an empty directory, durably.
     pub fn remove(&self, path: &Path, session: &Session) -> Result<(), Error> {
         self.operation("remove", path, session, |event| self.port.remove(path, event))?;
         self.sync_dir(parent(path), session)

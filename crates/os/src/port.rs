@@ -101,7 +101,7 @@ pub trait DiskPort: Send + Sync {
     fn sync_dir(&self, path: &Path, event: WaitEvent) -> io::Result<()>;
     /// Gives a file another name, replacing what had it.
     fn rename(&self, from: &Path, to: &Path, event: WaitEvent) -> io::Result<()>;
-    /// Removes a file.
+    /// Removes a file or an empty directory.
     fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()>;
     /// The names in a directory, sorted.
     fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>>;

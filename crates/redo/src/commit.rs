@@ -12,8 +12,8 @@
 //!   * who writes has its own record in the batch, so it writes once and is done: never trapped
 //!   * the baton isn't lost: nobody *has* it. When a batch lands, one waiter for the next is woken;
 //!     until it comes, any other session that commits, and the log writer, finds nobody writing
-//!     and writes (R5)
-//!   * in the session's books all of it is the caller's event, whoever writes (T3)
+//!     and writes (RD11)
+//!   * in the session's books all of it is the caller's event, whoever writes (RD12)
 //!
 //! Callers: `txn`, the cache's gate.
 

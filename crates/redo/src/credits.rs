@@ -177,7 +177,7 @@ impl Shared {
             if self.halt.is_raised(session) {
                 drop(state);
                 self.halt.check(session)?;
-                unreachable!("a halt is for good (rule K2)");
+                unreachable!("a halt is for good");
             }
             let event = match blocked {
                 Blocked::Buffer => WaitEvent::LogBufferSpace,

@@ -1,7 +1,7 @@
 //! Writing a batch: whoever has taken it seals it, writes it, makes it durable, and tells.
 //!
 //! Invariants
-//!   * one batch is in flight at a time, so redo is durable without a hole (R4)
+//!   * one batch is in flight at a time, so redo is durable without a hole (RD10)
 //!   * the parts of a batch are made durable in their order, and before the first block of a log
 //!     its header (RD6): no log that has begun follows one that isn't whole
 //!   * a batch that could not be written halts the instance and never lands, so nobody is told that
@@ -17,7 +17,7 @@ use crate::batch::Part;
 use crate::redo::Shared;
 use crate::state::{Flight, Next, State, parity};
 
-/// In whose books the time of a write goes (T3).
+/// In whose books the time of a write goes (RD12).
 #[derive(Clone, Copy)]
 pub(crate) enum Books<'s> {
     /// A session writes for itself and others: all of it is the wait that it is in anyway.

@@ -23,7 +23,8 @@ fn the_first_cause_is_the_one_that_counts() {
     assert_eq!(said, "the instance has halted: redo cannot be written");
 }
 
-/// A process that panics halts the instance, and a session that sleeps without a time limit goes on.
+/// A process that panics halts the instance, and a session that sleeps without a time limit goes
+/// on.
 #[test]
 fn a_panic_halts_and_wakes_the_sleepers() {
     for seed in 0..50 {

@@ -31,11 +31,12 @@ impl Audit {
     }
 }
 
-/// Compares the tables with the commits that sessions 0, 1, ... were told of, by number from 1. With
-/// `accounts` the balances of all accounts are added up too, which reads the whole table.
+/// Compares the tables with what sessions were told: each with how many commits, numbered from 1.
+/// Sessions that aren't named aren't looked at. With `accounts` the balances of all accounts and of
+/// the stock are added up too, which reads these tables whole.
 pub fn audit(
     instance: &Instance,
-    acknowledged: &[u64],
+    acknowledged: &[(u32, u64)],
     accounts: bool,
     session: &Session,
 ) -> Result<Audit, Stop> {
@@ -55,9 +56,10 @@ pub fn audit(
         },
         session,
     )?;
-    let mut audit = Audit { acknowledged: acknowledged.iter().sum(), ..Audit::default() };
-    for (number, told) in (0..).zip(acknowledged) {
-        let mut numbers = found.remove(&number).unwrap_or_default();
+    let mut audit =
+        Audit { acknowledged: acknowledged.iter().map(|(_, told)| told).sum(), ..Audit::default() };
+    for (number, told) in acknowledged {
+        let mut numbers = found.remove(&i64::from(*number)).unwrap_or_default();
         numbers.sort_unstable();
         let there = numbers.iter().filter(|number| **number <= *told as i64).count() as u64;
         audit.lost += told.saturating_sub(there);
@@ -80,10 +82,14 @@ pub fn audit(
         }
     }
     if accounts {
-        let mut sum = 0;
-        tables.account.table.scan(|_, row| sum += row.number(1), session)?;
-        if sum != total {
-            audit.unbalanced.push(format!("accounts: {sum} in all, by history {total}"));
+        for (name, table, expected) in
+            [("account", &tables.account, total), ("stock", &tables.stock, 0)]
+        {
+            let mut sum = 0;
+            table.table.scan(|_, row| sum += row.number(1), session)?;
+            if sum != expected {
+                audit.unbalanced.push(format!("{name}: {sum} in all, by history {expected}"));
+            }
         }
     }
     Ok(audit)

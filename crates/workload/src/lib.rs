@@ -1,13 +1,13 @@
 //! Load generators: what the lab has an instance do.
 //!
-//! One load as yet: debit-credit with mass updates among it. Every session runs the same mixture in a
-//! closed loop, so throughput is transactions of that mixture per second. Each transaction leaves a row
-//! of history with its session and its number there, from which [`audit`] tells after a crash that
-//! nothing acknowledged is lost, and that the books balance.
+//! One load as yet: debit-credit with mass updates among it. Every session runs the same mixture in
+//! a closed loop, so throughput is transactions of that mixture per second. Each transaction leaves
+//! a row of history with its session and its number there, from which [`audit`] tells after a crash
+//! that nothing acknowledged is lost, and that the books balance.
 //!
 //! Callers: the lab, tests.
-//! Sources: Anon et al., "A Measure of Transaction Processing Power" (1985), for debit-credit; TPC-B for
-//! its tables and proportions.
+//! Sources: Anon et al., "A Measure of Transaction Processing Power" (1985), for debit-credit;
+//! TPC-B for its tables and proportions.
 
 #![forbid(unsafe_code)]
 
@@ -16,5 +16,5 @@ mod run;
 mod tables;
 
 pub use audit::{Audit, audit};
-pub use run::{Mixture, Run, SessionRun, run};
+pub use run::{Mixture, Run, SessionRun, Witness, run};
 pub use tables::{Scale, Tables, load};

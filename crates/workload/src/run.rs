@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use access::Inserter;
+use access::{Inserter, RowMut};
+use experiment::SessionInterval;
 use instance::{Instance, Transaction};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadSpec};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stop::{RefusalKind, Stop};
-use waits::{Nanos, TimeAccount};
+use waits::{Nanos, Timestamp, WaitEvent};
 
 use crate::Tables;
 
@@ -20,6 +21,9 @@ pub struct Mixture {
     pub seed: u64,
     /// Sessions at once.
     pub sessions: u32,
+    /// The number of the first session: rows of history name their session, so that a later load on
+    /// the same tables has numbers of its own.
+    pub first_session: u32,
     /// One transaction in so many is a mass update; 0 is none.
     pub mass_update_every: u32,
     /// Neighbouring accounts that a mass update changes.
@@ -35,12 +39,12 @@ pub struct Mixture {
 pub struct SessionRun {
     /// Its number.
     pub session: u32,
-    /// Commits that were acknowledged, all in all: their numbers are 1 to this.
+    /// Commits that it was told of, all in all: their numbers are 1 to this.
     pub acknowledged: u64,
     /// Of these, within the time that counts.
     pub counted: u64,
     /// Where its time went, within the time that counts.
-    pub account: TimeAccount,
+    pub interval: SessionInterval,
 }
 
 /// What all did.
@@ -59,40 +63,45 @@ impl Run {
         counted as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// Commits acknowledged by each session, for the audit.
-    pub fn acknowledged(&self) -> Vec<u64> {
-        self.sessions.iter().map(|session| session.acknowledged).collect()
+    /// Each session and how many commits it was told of, for the audit.
+    pub fn acknowledged(&self) -> Vec<(u32, u64)> {
+        self.sessions.iter().map(|session| (session.session, session.acknowledged)).collect()
     }
 }
+
+/// Told of each acknowledged commit: session, and the commit's number there, from 1.
+pub type Witness = Arc<dyn Fn(u32, u64) + Send + Sync>;
 
 struct Shared {
     instance: Arc<Instance>,
     tables: Tables,
     mixture: Mixture,
-    stop: Arc<SharedFlag>,
+    witness: Option<Witness>,
+    stop: SharedFlag,
     done: Latch<Vec<Result<SessionRun, Stop>>>,
 }
 
-/// Runs the mixture. `stop`, once raised, ends it early. `between` is called, by the calling session,
-/// when the time that counts begins, and when it ends.
+/// Runs the mixture; ends early when `told_to_stop`, and then says less. `at_bound` is called, by
+/// the calling session, when the time that counts begins, and when it ends.
 pub fn run(
     instance: &Arc<Instance>,
-    mixture: Mixture,
-    stop: &Arc<SharedFlag>,
-    mut between: impl FnMut(&Session),
+    (mixture, witness): (Mixture, Option<Witness>),
+    told_to_stop: &dyn Fn() -> bool,
+    mut at_bound: impl FnMut(&Session),
     session: &Session,
 ) -> Result<Run, Stop> {
     let shared = Arc::new(Shared {
         instance: Arc::clone(instance),
         tables: Tables::open(instance, session)?,
         mixture,
-        stop: Arc::clone(stop),
+        witness,
+        stop: SharedFlag::new(false),
         done: Latch::new(session.os(), LatchKind::Innermost, Vec::new()),
     });
     let begin = session.now().after(mixture.warm_up);
     let end = begin.after(mixture.length);
     let mut threads = Vec::new();
-    for number in 0..mixture.sessions {
+    for number in mixture.first_session..mixture.first_session + mixture.sessions {
         let shared = Arc::clone(&shared);
         let spec = ThreadSpec::foreground(format!("session{number}"));
         threads.push(session.spawn(spec, move |session| {
@@ -100,10 +109,13 @@ pub fn run(
             shared.done.exclusive(session).push(ended);
         })?);
     }
-    sleep_until(begin, stop, session);
-    between(session);
-    sleep_until(end, stop, session);
-    between(session);
+    for bound in [begin, end] {
+        sleep_until(bound, told_to_stop, session);
+        if told_to_stop() {
+            shared.stop.raise(session);
+        }
+        at_bound(session);
+    }
     for thread in threads {
         if thread.join(session).is_err() {
             let what = format!("{} of the load panicked", thread.name());
@@ -116,10 +128,10 @@ pub fn run(
     Ok(Run { sessions, elapsed: mixture.length })
 }
 
-fn sleep_until(until: waits::Timestamp, stop: &SharedFlag, session: &Session) {
-    while session.now() < until && !stop.is_raised(session) {
+fn sleep_until(until: Timestamp, told_to_stop: &dyn Fn() -> bool, session: &Session) {
+    while session.now() < until && !told_to_stop() {
         let left = until.since(session.now()).min(Nanos::from_millis(100));
-        session.pause(left, session.waiting(waits::WaitEvent::PlSqlLockTimer));
+        session.pause(left, session.waiting(WaitEvent::PlSqlLockTimer));
     }
 }
 
@@ -140,23 +152,20 @@ impl<'a> Client<'a> {
 
     fn run(
         &mut self,
-        begin: waits::Timestamp,
-        end: waits::Timestamp,
+        begin: Timestamp,
+        end: Timestamp,
         session: &Session,
     ) -> Result<SessionRun, Stop> {
         self.work_until(begin, session)?;
         let (reading, before) = (session.reading(), self.acknowledged);
         self.work_until(end, session)?;
-        let account = session.time_account_since(&reading);
-        Ok(SessionRun {
-            session: self.number,
-            acknowledged: self.acknowledged,
-            counted: self.acknowledged - before,
-            account,
-        })
+        let interval = SessionInterval::since(session, &reading);
+        let counted = self.acknowledged - before;
+        let (session, acknowledged) = (self.number, self.acknowledged);
+        Ok(SessionRun { session, acknowledged, counted, interval })
     }
 
-    fn work_until(&mut self, until: waits::Timestamp, session: &Session) -> Result<(), Stop> {
+    fn work_until(&mut self, until: Timestamp, session: &Session) -> Result<(), Stop> {
         while session.now() < until && !self.shared.stop.is_raised(session) {
             self.transaction(session)?;
         }
@@ -175,6 +184,9 @@ impl<'a> Client<'a> {
             Ok(()) => {
                 self.shared.instance.commit(transaction, session)?;
                 self.acknowledged += 1;
+                if let Some(witness) = &self.shared.witness {
+                    witness(self.number, self.acknowledged);
+                }
                 Ok(())
             }
             // Another session was in the way: the next transaction is another one anyhow.
@@ -197,14 +209,14 @@ impl<'a> Client<'a> {
         let teller = self.random.random_range(0..tables.teller.count());
         let branch = teller % tables.branch.count();
         for (table, number) in [(&tables.account, account), (&tables.teller, teller)] {
-            let add = |row: &mut access::RowMut<'_>| {
+            let add = |row: &mut RowMut<'_>| {
                 let balance = row.view().number(1);
                 row.set_number(1, balance + amount);
             };
             table.table.update(transaction, table.address(number), add, session)?;
         }
         self.history(transaction, [account, teller, branch], amount, session)?;
-        let add = |row: &mut access::RowMut<'_>| {
+        let add = |row: &mut RowMut<'_>| {
             let balance = row.view().number(1);
             row.set_number(1, balance + amount);
         };
@@ -221,16 +233,16 @@ impl<'a> Client<'a> {
         session: &Session,
     ) -> Result<(), Stop> {
         let tables = &self.shared.tables;
-        let rows = self.shared.mixture.mass_update_rows.min(tables.account.count()) & !1;
-        let first = self.random.random_range(0..=tables.account.count() - rows);
+        let rows = self.shared.mixture.mass_update_rows.min(tables.stock.count()) & !1;
+        let first = self.random.random_range(0..=tables.stock.count() - rows);
         for number in first..first + rows {
             let amount = if (number - first) % 2 == 0 { 1 } else { -1 };
-            let add = |row: &mut access::RowMut<'_>| {
+            let add = |row: &mut RowMut<'_>| {
                 let balance = row.view().number(1);
                 row.set_number(1, balance + amount);
             };
-            let address = tables.account.address(number);
-            tables.account.table.update(transaction, address, add, session)?;
+            let address = tables.stock.address(number);
+            tables.stock.table.update(transaction, address, add, session)?;
         }
         self.history(transaction, [first, 0, 0], 0, session)
     }
@@ -243,7 +255,7 @@ impl<'a> Client<'a> {
         session: &Session,
     ) -> Result<(), Stop> {
         let (number, mine) = (self.acknowledged as i64 + 1, i64::from(self.number));
-        let fill = |row: &mut access::RowMut<'_>| {
+        let fill = |row: &mut RowMut<'_>| {
             let values = [mine, number, account as i64, teller as i64, branch as i64, amount];
             values.into_iter().enumerate().for_each(|(at, value)| row.set_number(at, value));
         };

@@ -4,11 +4,12 @@
 //! |----------|-----------------------|--------------------------------------------------|
 //! | branch   | few: hot              | balance, filler                                  |
 //! | teller   | 10 a branch           | balance, filler                                  |
-//! | account  | most of the data      | balance, filler                                  |
+//! | account  | half of the data      | balance, filler                                  |
+//! | stock    | half of the data      | quantity, filler; for mass updates               |
 //! | history  | one a transaction     | session, number, account, teller, branch, amount |
 //!
-//! Rows are as long as TPC-B asks (100 bytes, history 50). Accounts, tellers and branches are found by
-//! their number: they were loaded in order, so the number says block and slot.
+//! Rows are as long as TPC-B asks (100 bytes, history 50). Accounts, tellers and branches are found
+//! by their number: they were loaded in order, so the number says block and slot.
 
 use access::{Inserter, RowAddress, Table};
 use instance::{Instance, Transaction};
@@ -29,6 +30,8 @@ pub struct Scale {
     pub tellers: u64,
     /// Accounts.
     pub accounts: u64,
+    /// Articles in stock, for mass updates.
+    pub stock: u64,
 }
 
 /// The tables, open.
@@ -36,6 +39,7 @@ pub struct Tables {
     pub(crate) branch: Numbered,
     pub(crate) teller: Numbered,
     pub(crate) account: Numbered,
+    pub(crate) stock: Numbered,
     pub(crate) history: Table,
 }
 
@@ -68,6 +72,7 @@ impl Tables {
             branch: Numbered::open("branch", instance, session)?,
             teller: Numbered::open("teller", instance, session)?,
             account: Numbered::open("account", instance, session)?,
+            stock: Numbered::open("stock", instance, session)?,
             history: instance.table("history", session)?,
         })
     }
@@ -79,22 +84,27 @@ impl Tables {
             branches: count(&self.branch),
             tellers: count(&self.teller),
             accounts: count(&self.account),
+            stock: count(&self.stock),
         }
     }
 }
 
-/// Makes the tables and fills them. `progress` is told rows done and rows in all, and says whether to
-/// go on; if not, what was loaded stays, and the result is false.
+/// Makes the tables and fills them. `progress` is told rows done and rows in all, and says whether
+/// to go on; if not, what was loaded stays, and the result is false.
 pub fn load(
     instance: &Instance,
     scale: Scale,
     mut progress: impl FnMut(u64, u64) -> bool,
     session: &Session,
 ) -> Result<bool, Stop> {
-    let all = scale.branches + scale.tellers + scale.accounts;
+    let numbered = [
+        ("branch", scale.branches),
+        ("teller", scale.tellers),
+        ("account", scale.accounts),
+        ("stock", scale.stock),
+    ];
+    let all = numbered.iter().map(|(_, rows)| rows).sum();
     let mut done = 0;
-    let numbered =
-        [("branch", scale.branches), ("teller", scale.tellers), ("account", scale.accounts)];
     for (name, rows) in numbered {
         let table =
             instance.create_table(name, &[Column::Number, Column::Number, FILLER], session)?;

@@ -37,7 +37,9 @@ pub(crate) fn check(file: &SourceFile) -> Vec<Finding> {
             find(line_at(code, at), say);
         }
     }
-    let opens_world = house::room(&file.krate).is_some_and(|room| room.opens_world);
+    // A build script runs before there is a program.
+    let opens_world = house::room(&file.krate).is_some_and(|room| room.opens_world)
+        || file.path.ends_with("/build.rs");
     let outside_tests = file.code_outside_tests();
     for (at, attribute) in attributes(&outside_tests) {
         if !opens_world && DOOR_LINTS.iter().any(|lint| words(attribute, lint).next().is_some()) {

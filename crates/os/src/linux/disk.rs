@@ -64,7 +64,10 @@ impl DiskPort for LinuxDisk {
     }
 
     fn remove(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
-        Ok(rustix::fs::unlink(path)?)
+        match rustix::fs::unlink(path) {
+            Err(Errno::ISDIR) => Ok(rustix::fs::rmdir(path)?),
+            removed => Ok(removed?),
+        }
     }
 
     fn list(&self, path: &Path, _event: WaitEvent) -> io::Result<Vec<String>> {

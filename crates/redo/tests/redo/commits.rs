@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use os::{Session, ThreadHandle, ThreadSpec};
 use redo::{CommitLeader, RedoConfig};
 use sim::fs::crash::CrashStates;
-use sim::{Failure, World};
+use sim::model::DiskParameters;
+use sim::{Failure, Perturbation, World};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::common::{Checkpoints, commit, commit_all, fresh, open, put, racing, read_files, small};
@@ -19,12 +20,16 @@ pub(crate) struct Load {
     lgwr: bool,
     /// Somebody changes the leader all the time.
     switches: bool,
+    /// The longest pause between two commits.
+    thinks_ns: u64,
 }
 
 impl Load {
     pub(crate) fn of(seed: u64) -> Load {
         let lgwr = !seed.is_multiple_of(3);
-        Load { sessions: 1 + seed % 16, commits: 6, lgwr, switches: lgwr && seed.is_multiple_of(4) }
+        let switches = lgwr && seed.is_multiple_of(4);
+        let thinks_ns = [1, 50_000, 200_000][(seed / 3 % 3) as usize];
+        Load { sessions: 1 + seed % 16, commits: 6, lgwr, switches, thinks_ns }
     }
 }
 
@@ -56,6 +61,9 @@ pub(crate) fn run_load(
         let (redo, acknowledged) = (redo.clone(), Arc::clone(acknowledged));
         thread(format!("user{number}"), session, move |session| {
             for turn in 0..load.commits {
+                // So that some come just when a write ends.
+                let thinks = session.os().random() % load.thinks_ns;
+                session.pause(Nanos(thinks), session.waiting(WaitEvent::SqlNetMessageFromClient));
                 let length = session.os().random() % 6_000;
                 if session.os().random() % 4 == 0 {
                     put(&redo, number * 1_000 + 500 + turn, 50, session);
@@ -111,6 +119,33 @@ fn every_commit_ends_under_every_leader() {
         // A lost wake-up that only the log writer's 3 seconds rescued would show here.
         let took = report.elapsed_ns;
         assert!(took < 2_000_000_000, "seed {seed}, {load:?}: it took {took} ns");
+    }
+}
+
+/// On a disk as fast as memory a write ends while others are on their way to sleep for it: none of
+/// them sleeps on. No log writer is there to rescue them.
+#[test]
+fn a_write_that_ends_just_now_wakes_who_is_about_to_sleep() {
+    let fast = "name = 'fast'\nkind = 'fixed'\nsource = 'for this test'\nservice_us = 2\n\
+                servers = 1\n";
+    for seed in 0..1_500 {
+        let config = small();
+        let mut simulation = fresh(&config, seed);
+        // Delays are longer than a write.
+        simulation.perturbation = Perturbation { delay_ns_max: 40_000, ..Perturbation::RACES };
+        simulation.disks[0].model = DiskParameters::parse(fast).expect("a good model");
+        let report = simulation.run(move |world, session| {
+            let redo = open(world, &config, session);
+            let user = |number: u64| {
+                let redo = redo.clone();
+                thread(format!("user{number}"), session, move |session| {
+                    (0..2).for_each(|turn| _ = commit(&redo, number * 10 + turn, 50, session));
+                })
+            };
+            let users: Vec<ThreadHandle> = (0..2 + seed % 3).map(user).collect();
+            users.iter().for_each(|user| user.join(session).expect("no panic"));
+        });
+        report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
 }
 

@@ -73,6 +73,59 @@ fn no_append_ever_finds_the_buffer_or_the_logs_full() {
     assert!(space > 100 && checkpoint > 100, "{space} waits for space, {checkpoint} for logs");
 }
 
+/// As much as is ever admitted is really there: everything that can be reserved is, then all of it
+/// is appended at once, with records that waste as much of a log's end as they can.
+#[test]
+fn all_that_was_promised_is_there() {
+    for seed in 0..300 {
+        let mut config = small();
+        config.groups = 2 + (seed % 4) as u16;
+        // Larger than all logs together.
+        config.log_buffer_bytes = 600 * 4_096;
+        let report = fresh(&config, seed).run(move |world, session| {
+            let redo = open(world, &config, session);
+            for round in 0..6 {
+                let mut promised = Vec::new();
+                let wanted = world.os().random() % 200;
+                for tag in 0..wanted {
+                    let length = match world.os().random() % 3 {
+                        0 => 65_000,
+                        1 => 4_048 * (world.os().random() % 16) as usize + 4_000,
+                        _ => world.os().random() as usize % 65_000,
+                    };
+                    let record = record(tag, length);
+                    match redo.try_reserve(record.len() - 16, session) {
+                        Some(credits) => promised.push((credits, record)),
+                        None => break,
+                    }
+                }
+                if round % 2 == 1 {
+                    let middle = promised.len() / 2;
+                    promised.drain(middle..);
+                }
+                let inside = redo.clone();
+                let body = move |s: &Session| inside.switch(s).expect("no halt");
+                let switch = (round % 4 == 2).then(|| {
+                    session.spawn(ThreadSpec::foreground("switch"), body).expect("a thread")
+                });
+                session.pause(Nanos::from_micros(200), session.waiting(WaitEvent::PlSqlLockTimer));
+                for (credits, mut record) in promised {
+                    redo.append(credits, &mut record, session);
+                }
+                if switch.is_some() || world.os().random() % 2 == 0 {
+                    let (rba, last) = (redo.position(session), redo.last_scn(session));
+                    redo.make_durable(last, session, WaitEvent::LogFileSync).expect("no halt");
+                    redo.checkpoint_advanced(rba, session);
+                }
+                switch.iter().for_each(|switch| switch.join(session).expect("no panic"));
+            }
+            redo.position(session).sequence
+        });
+        let logs = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        assert!(logs > 1, "seed {seed}");
+    }
+}
+
 /// The circle that credits break: a session holds a latch and appends, the checkpoint that would
 /// free a log waits for that latch. The wait for the log comes before the latch, so it can't close.
 #[test]

@@ -1,0 +1,215 @@
+//! `forebay lab`: which experiments there are, and running one.
+//!
+//! Progress goes to standard error, in one line that writes over itself where that is a terminal;
+//! the verdict goes to standard output.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
+use waits::SessionKind;
+
+use crate::{FAILED, USAGE};
+
+/// Ctrl-C, as shells count it.
+const INTERRUPTED: u8 = 130;
+const COMMIT: &str = env!("FOREBAY_COMMIT");
+
+#[derive(Subcommand)]
+pub(crate) enum Lab {
+    /// Lists the experiments.
+    List,
+    /// Runs an experiment and says what came of it.
+    Run(Run),
+}
+
+#[derive(Args)]
+pub(crate) struct Run {
+    /// Which one; `forebay lab list` names them.
+    #[arg(value_name = "EXPERIMENT")]
+    experiment: String,
+    /// Longer runs of more data, for a result to be quoted.
+    #[arg(long, conflicts_with = "simulate")]
+    full: bool,
+    /// Prints the report as JSON, for programs.
+    #[arg(long)]
+    json: bool,
+    /// Runs on a model of a machine: two-core, eight-core or thirty-two-core.
+    #[arg(long, value_name = "MACHINE")]
+    simulate: Option<String>,
+    /// The modelled machine's disk: nvme, nvme-consumer, disk-7200, fixed or exponential.
+    #[arg(long, value_name = "DISK", default_value = "nvme", requires = "simulate")]
+    simulated_disk: String,
+    /// Where the scratch folder is made, and removed again.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    /// Orders and seeds the runs.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Pairs of both settings.
+    #[arg(long)]
+    pairs: Option<u32>,
+    /// Pairs of setting A with itself.
+    #[arg(long)]
+    aa_pairs: Option<u32>,
+    /// From so many per cent of throughput on a difference matters.
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
+    matters: f64,
+    /// Writes the rows, one JSON object a line, to this file too.
+    #[arg(long, value_name = "FILE")]
+    rows: Option<PathBuf>,
+    /// Setting A on both sides: what does the lab say of equals?
+    #[arg(long)]
+    equals: bool,
+}
+
+/// What there is to print, or an error with its exit status.
+pub(crate) fn run(command: Lab) -> Result<String, (u8, String)> {
+    match command {
+        Lab::List => Ok(list()),
+        Lab::Run(run) => run.carry_out(),
+    }
+}
+
+fn list() -> String {
+    let line = |experiment: &Experiment| {
+        let Experiment { name, question, settings, .. } = experiment;
+        format!("{name}: {question}\n  A: {}\n  B: {}\n", settings[0], settings[1])
+    };
+    EXPERIMENTS.iter().map(line).collect()
+}
+
+impl Run {
+    fn carry_out(self) -> Result<String, (u8, String)> {
+        let request = self.request().map_err(|error| (USAGE, error))?;
+        let os = os::linux::start_with(Arc::new(|line: &str| {
+            // An experiment's own crashes are no news.
+            if !line.contains("it was aborted") {
+                eprintln!("\nnotice: {line}");
+            }
+        }));
+        let session = os.adopt("forebay", SessionKind::Foreground);
+        os::linux::listen();
+        let mut progress = Progress::new();
+        let ended =
+            lab::run(&request, &os::linux::interrupted, &mut |line| progress.tell(line), &session);
+        progress.end();
+        match ended {
+            Ok(Ending::Answered(report, rows)) => {
+                if let Some(path) = &self.rows {
+                    write_rows(path, &rows, &session).map_err(|error| (FAILED, error))?;
+                }
+                Ok(if self.json { report.json() + "\n" } else { report.text() })
+            }
+            Ok(Ending::Stopped) => {
+                Err((INTERRUPTED, "stopped before it had an answer; nothing is left behind".into()))
+            }
+            Err(stop) => Err((FAILED, stop.to_string())),
+        }
+    }
+
+    fn request(&self) -> Result<Request, String> {
+        let Some(experiment) = Experiment::named(&self.experiment) else {
+            return Err(format!(
+                "there is no experiment '{}'; 'forebay lab list' names those that are",
+                self.experiment
+            ));
+        };
+        if !(self.matters > 0.0 && self.matters < 100.0) {
+            return Err(format!(
+                "--matters takes per cent above 0 and below 100, not {}",
+                self.matters
+            ));
+        }
+        let mut form = match (&self.simulate, self.full) {
+            (Some(_), _) => Form::modelled(),
+            (None, true) => Form::full(),
+            (None, false) => Form::quick(),
+        };
+        form.pairs = self.pairs.unwrap_or(form.pairs);
+        form.aa_pairs = self.aa_pairs.unwrap_or(form.aa_pairs);
+        let place = match &self.simulate {
+            Some(machine) => {
+                Where::Model { machine: machine.clone(), disk: self.simulated_disk.clone() }
+            }
+            None => Where::Here(self.dir.clone()),
+        };
+        Ok(Request {
+            experiment,
+            command: self.command(&form),
+            form,
+            place,
+            seed: self.seed,
+            threshold: self.matters / 100.0,
+            equals: self.equals,
+            commit: COMMIT.to_string(),
+        })
+    }
+
+    /// The command line that asks for the same again, defaults written out where they matter.
+    fn command(&self, form: &Form) -> String {
+        let mut line = format!(
+            "forebay lab run {} --seed {} --pairs {} --aa-pairs {}",
+            self.experiment, self.seed, form.pairs, form.aa_pairs
+        );
+        if self.full {
+            line += " --full";
+        }
+        if self.equals {
+            line += " --equals";
+        }
+        if self.matters != 2.0 {
+            line += &format!(" --matters {}", self.matters);
+        }
+        if let Some(machine) = &self.simulate {
+            line += &format!(" --simulate {machine} --simulated-disk {}", self.simulated_disk);
+        }
+        line
+    }
+}
+
+fn write_rows(
+    path: &std::path::Path,
+    rows: &[experiment::Run],
+    session: &os::Session,
+) -> Result<(), String> {
+    let text: String = rows.iter().map(|row| row.to_json_line() + "\n").collect();
+    let options = os::FileOptions { direct: false, write_through: false };
+    let written = os::linux::disk().create(path, 0, options, session).and_then(|file| {
+        let waiting = || session.waiting(waits::WaitEvent::DiskFileOperations);
+        file.write_at(0, text.as_bytes(), waiting())?;
+        file.sync(waiting())
+    });
+    written.map_err(|error| error.to_string())
+}
+
+/// A line that writes over itself on a terminal, and lines elsewhere.
+struct Progress {
+    is_terminal: bool,
+    length: usize,
+}
+
+impl Progress {
+    fn new() -> Progress {
+        Progress { is_terminal: std::io::stderr().is_terminal(), length: 0 }
+    }
+
+    fn tell(&mut self, line: &str) {
+        let mut out = std::io::stderr().lock();
+        // Whoever doesn't read it misses it.
+        let _ = match self.is_terminal {
+            true => write!(out, "\r{line:<width$}", width = self.length),
+            false => writeln!(out, "{line}"),
+        };
+        let _ = out.flush();
+        self.length = line.len();
+    }
+
+    fn end(&mut self) {
+        if self.is_terminal && self.length > 0 {
+            eprint!("\r{:<width$}\r", "", width = self.length);
+        }
+    }
+}

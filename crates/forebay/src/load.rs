@@ -1,0 +1,245 @@
+//! `forebay load`: a database with the debit-credit tables, work on it, and the audit afterwards.
+//!
+//! What a DBA does with a new database: make one, put it under load, pull the plug, look whether
+//! everything is there. `run --acknowledge` prints each commit as soon as it is acknowledged, so that
+//! whoever reads it knows, wherever the power goes, what must be found again; `audit` is told that.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use ids::BlockSize;
+use instance::{Creation, Instance, Parameters};
+use os::{Disk, FileOptions, IoBuf, Session};
+use stop::{RefusalKind, Stop};
+use waits::{Nanos, SessionKind, WaitEvent};
+use workload::{Mixture, Scale, Tables, Witness};
+
+#[derive(Subcommand)]
+pub(crate) enum Load {
+    /// Makes a database with the tables, filled.
+    Create(Create),
+    /// Opens it and works on it.
+    Run(Run),
+    /// Opens it, recovers it if need be, and holds it against what was acknowledged.
+    Audit(Audit),
+}
+
+#[derive(Args)]
+pub(crate) struct Create {
+    /// Where; the directory must be empty or not there.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Megabytes of rows.
+    #[arg(long, value_name = "MB", default_value_t = 64)]
+    megabytes: u64,
+    /// Megabytes of each of the three online redo logs.
+    #[arg(long, value_name = "MB", default_value_t = 16)]
+    log_megabytes: u64,
+}
+
+#[derive(Args)]
+pub(crate) struct Instanced {
+    /// The database.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Megabytes of buffer cache.
+    #[arg(long, value_name = "MB", default_value_t = 32)]
+    cache_megabytes: u64,
+    /// db_writer_processes.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    writers: u32,
+}
+
+#[derive(Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    instanced: Instanced,
+    /// Sessions at once.
+    #[arg(long, default_value_t = 8)]
+    sessions: u32,
+    /// For how long.
+    #[arg(long, default_value_t = 10)]
+    seconds: u64,
+    /// Decides which rows sessions meet.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The number of the first session; a later load on the same tables needs numbers of its own.
+    #[arg(long, default_value_t = 0)]
+    first_session: u32,
+    /// Prints "SESSION NUMBER" for each commit, as soon as it is acknowledged.
+    #[arg(long)]
+    acknowledge: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Audit {
+    #[command(flatten)]
+    instanced: Instanced,
+    /// What `run --acknowledge` printed, of one load or of several.
+    #[arg(long, value_name = "FILE")]
+    acknowledged: PathBuf,
+}
+
+/// What there is to print, or what failed.
+pub(crate) fn run(command: Load) -> Result<String, String> {
+    let os = os::linux::start();
+    let session = os.adopt("forebay", SessionKind::Foreground);
+    os::linux::listen();
+    let disk = os::linux::disk();
+    let done = match command {
+        Load::Create(create) => create.carry_out(&disk, &session),
+        Load::Run(run) => run.carry_out(&disk, &session),
+        Load::Audit(audit) => audit.carry_out(&disk, &session),
+    };
+    done.map_err(|stop| stop.to_string())
+}
+
+const MIB: u64 = 1 << 20;
+/// Rows of 100 bytes that fit into a MiB of 8 KiB blocks.
+const ROWS_PER_MIB: u64 = 9_200;
+
+impl Create {
+    fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
+        let creation = Creation {
+            db_block_size: BlockSize::KIB_8,
+            data_bytes: self.megabytes * MIB * 3 / 2 + 32 * MIB,
+            log_file_bytes: self.log_megabytes * MIB,
+            doublewrite_slots: 8 * 128,
+            ..Creation::default()
+        };
+        let rows = self.megabytes * ROWS_PER_MIB;
+        let scale = Scale { branches: 64, tellers: 640, accounts: rows / 2, stock: rows / 2 };
+        let parameters = parameters(32, 1);
+        Instance::create(disk, &self.directory, &creation, &parameters, session)?;
+        let instance = Instance::open(disk, &self.directory, &parameters, session)?;
+        let go_on = |_, _| !os::linux::interrupted();
+        let loaded = workload::load(&instance, scale, go_on, session);
+        if !matches!(loaded, Ok(true)) {
+            instance.abort(session);
+            remove(disk, &self.directory, session)?;
+            let stopped = "stopped; the database is removed again";
+            return loaded.and_then(|_| Err(Stop::refuse(RefusalKind::WrongState, stopped)));
+        }
+        instance.shutdown(session)?;
+        Ok(format!("{}: {rows} rows\n", self.directory.display()))
+    }
+}
+
+impl Run {
+    fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
+        let instance = Arc::new(self.instanced.open(disk, session)?);
+        let scale = Tables::open(&instance, session)?.scale();
+        let mixture = Mixture {
+            seed: self.seed,
+            sessions: self.sessions,
+            first_session: self.first_session,
+            mass_update_every: 50,
+            mass_update_rows: 200.min(scale.stock / 4),
+            warm_up: Nanos::ZERO,
+            length: Nanos::from_secs(self.seconds),
+        };
+        let witness: Option<Witness> = self.acknowledge.then(|| Arc::new(print_commit) as Witness);
+        let ran =
+            workload::run(&instance, (mixture, witness), &os::linux::interrupted, |_| {}, session);
+        let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
+        let ended = instance.shutdown(session);
+        let ran = ran?;
+        ended?;
+        if self.acknowledge {
+            return Ok(String::new());
+        }
+        Ok(format!("{:.1} transactions a second\n", ran.throughput()))
+    }
+}
+
+/// One write, whole: who reads it may go on when we are gone.
+fn print_commit(session: u32, number: u64) {
+    let line = format!("{session} {number}\n");
+    // Whoever doesn't read any more isn't told any more.
+    let _ = std::io::stdout().lock().write_all(line.as_bytes());
+}
+
+impl Audit {
+    fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
+        let told = read_acknowledged(disk, &self.acknowledged, session)?;
+        let instance = self.instanced.open(disk, session)?;
+        let opened = instance.opened().clone();
+        let audit = workload::audit(&instance, &told, true, session);
+        let ended = instance.shutdown(session);
+        let audit = audit?;
+        ended?;
+        if !audit.is_clean() {
+            let lines = audit.unbalanced.join("; ");
+            let message = format!(
+                "of {} acknowledged commits {} are lost; {lines}",
+                audit.acknowledged, audit.lost
+            );
+            return Err(Stop::refuse(RefusalKind::Corrupt, message));
+        }
+        let recovered = &opened.recovered;
+        Ok(format!(
+            "none of {} acknowledged commits is lost, and {} more are there; recovery read {} redo \
+             records in {:.2} s and rolled {} transactions back\n",
+            audit.acknowledged,
+            audit.unacknowledged,
+            recovered.records,
+            recovered.elapsed.as_secs_f64(),
+            opened.rolled_back
+        ))
+    }
+}
+
+impl Instanced {
+    fn open(&self, disk: &Disk, session: &Session) -> Result<Instance, Stop> {
+        let parameters = parameters(self.cache_megabytes, self.writers);
+        Instance::open(disk, &self.directory, &parameters, session)
+    }
+}
+
+fn parameters(cache_megabytes: u64, writers: u32) -> Parameters {
+    Parameters {
+        db_cache_size: cache_megabytes * MIB,
+        db_writer_processes: writers,
+        log_buffer: 4 * MIB,
+        ..Parameters::default()
+    }
+}
+
+/// How many commits each session was told of.
+fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<(u32, u64)>, Stop> {
+    let options = FileOptions { direct: false, write_through: false };
+    let file = disk.open_read_only(path, options, session)?;
+    let length = usize::try_from(file.length()?).unwrap_or(usize::MAX);
+    let mut text = IoBuf::zeroed(length.max(1));
+    file.read_at(0, &mut text[..length], session.waiting(WaitEvent::DiskFileOperations))?;
+    let mut told: BTreeMap<u32, u64> = BTreeMap::new();
+    for (line, number) in text[..length].split(|byte| *byte == b'\n').zip(1..) {
+        let words = std::str::from_utf8(line).unwrap_or("?");
+        let mut numbers = words.split_whitespace().map(str::parse::<u64>);
+        match (numbers.next(), numbers.next(), numbers.next()) {
+            (None, ..) => {}
+            (Some(Ok(session)), Some(Ok(commit)), None) if session <= u64::from(u32::MAX) => {
+                let most = told.entry(session as u32).or_default();
+                *most = commit.max(*most);
+            }
+            _ => {
+                let message = format!(
+                    "line {number} of {} isn't \"SESSION NUMBER\" but '{words}'",
+                    path.display()
+                );
+                return Err(Stop::refuse(RefusalKind::Invalid, message));
+            }
+        }
+    }
+    Ok(told.into_iter().collect())
+}
+
+fn remove(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
+    for name in disk.list(directory, session)? {
+        disk.remove(&directory.join(name), session)?;
+    }
+    Ok(disk.remove(directory, session)?)
+}

@@ -1,0 +1,123 @@
+//! How large and how long: the quick form, the full one, and the one for a simulated machine.
+//!
+//! Logs are small enough that each run switches several times, so that every run has whole
+//! checkpoint cycles in it. The number of working sets is the same for every setting: else a
+//! change of the writers' number would also change the replacement.
+
+use std::collections::BTreeMap;
+
+use ids::BlockSize;
+use instance::{Creation, Parameters};
+use waits::Nanos;
+use workload::{Mixture, Scale};
+
+/// Sizes and lengths of an experiment.
+#[derive(Clone, Debug)]
+pub struct Form {
+    /// A/B pairs.
+    pub pairs: u32,
+    /// A/A pairs.
+    pub aa_pairs: u32,
+    pub(crate) creation: Creation,
+    pub(crate) parameters: Parameters,
+    pub(crate) scale: Scale,
+    pub(crate) mixture: Mixture,
+}
+
+const MIB: u64 = 1 << 20;
+/// Rows of 100 bytes that fit into a MiB of 8 KiB blocks.
+const ROWS_PER_MIB: u64 = 9_200;
+
+impl Form {
+    /// A verdict in a few minutes.
+    pub fn quick() -> Form {
+        Form::of(256 * MIB, 64 * MIB, 16 * MIB, (Nanos::from_millis(800), Nanos::from_secs(4)))
+    }
+
+    /// For a result to be quoted: longer runs of more data.
+    pub fn full() -> Form {
+        let lengths = (Nanos::from_secs(10), Nanos::from_secs(60));
+        let form = Form::of(2_048 * MIB, 512 * MIB, 128 * MIB, lengths);
+        Form { pairs: 20, aa_pairs: 10, ..form }
+    }
+
+    /// For simulated machines: real time goes by events, so there are fewer.
+    pub fn modelled() -> Form {
+        let lengths = (Nanos::from_millis(200), Nanos::from_secs(1));
+        Form::of(32 * MIB, 8 * MIB, 4 * MIB, lengths)
+    }
+
+    fn of(data: u64, cache: u64, log: u64, (warm_up, length): (Nanos, Nanos)) -> Form {
+        let rows = data / MIB * ROWS_PER_MIB;
+        let creation = Creation {
+            db_block_size: BlockSize::KIB_8,
+            // The rows, and room for history and undo.
+            data_bytes: data + data / 2,
+            log_file_bytes: log,
+            doublewrite_slots: 8 * 128,
+            ..Creation::default()
+        };
+        let parameters = Parameters {
+            db_cache_size: cache,
+            log_buffer: (log / 4).min(8 * MIB),
+            db_working_sets: 8,
+            ..Parameters::default()
+        };
+        Form {
+            pairs: 10,
+            aa_pairs: 5,
+            creation,
+            parameters,
+            scale: Scale { branches: 64, tellers: 640, accounts: rows / 2, stock: rows / 2 },
+            mixture: Mixture {
+                seed: 0,
+                sessions: 12,
+                first_session: 0,
+                mass_update_every: 100,
+                mass_update_rows: 200,
+                warm_up,
+                length,
+            },
+        }
+    }
+
+    /// Bytes of disk that an experiment takes up: the database as it was loaded, and the copy.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        let c = &self.creation;
+        let doublewrite = u64::from(c.doublewrite_slots) * c.db_block_size.bytes() as u64;
+        2 * (c.data_bytes + u64::from(c.log_groups) * c.log_file_bytes + doublewrite + MIB)
+    }
+
+    /// Everything that a row must say of it, and of a setting.
+    pub(crate) fn describe(&self, parameters: &Parameters) -> BTreeMap<String, String> {
+        let (c, m, s) = (&self.creation, &self.mixture, &self.scale);
+        let pairs: [(&str, String); 20] = [
+            ("db_block_size", c.db_block_size.bytes().to_string()),
+            ("data_file_bytes", c.data_bytes.to_string()),
+            ("log_file_bytes", c.log_file_bytes.to_string()),
+            ("log_groups", c.log_groups.to_string()),
+            ("db_cache_size", parameters.db_cache_size.to_string()),
+            ("db_writer_processes", parameters.db_writer_processes.to_string()),
+            ("db_working_sets", parameters.db_working_sets.to_string()),
+            ("db_writer_batch", parameters.db_writer_batch.to_string()),
+            ("log_buffer", parameters.log_buffer.to_string()),
+            ("commit_leader", format!("{:?}", parameters.commit_leader).to_lowercase()),
+            ("filesystemio_options", parameters.filesystemio_options.to_string()),
+            ("doublewrite", parameters.doublewrite.to_string()),
+            ("branches", s.branches.to_string()),
+            ("tellers", s.tellers.to_string()),
+            ("accounts", s.accounts.to_string()),
+            ("stock", s.stock.to_string()),
+            ("sessions", m.sessions.to_string()),
+            ("mass_update", format!("{} rows, 1 in {}", m.mass_update_rows, m.mass_update_every)),
+            ("warm_up_ms", (m.warm_up.0 / 1_000_000).to_string()),
+            ("length_ms", (m.length.0 / 1_000_000).to_string()),
+        ];
+        pairs.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+    }
+
+    /// What the load is asked to do, in one line.
+    pub(crate) fn work(&self) -> String {
+        format!("debit-credit {:?} {:?}", self.scale, self.mixture)
+    }
+}

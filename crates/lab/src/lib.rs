@@ -1,0 +1,27 @@
+//! The lab: built-in experiments, on this machine or on a model of one.
+//!
+//! ```text
+//!   Experiment: settings A and B ─┐
+//!   Form: sizes and lengths ──────┤
+//!                                 ▼
+//!   experiment::carry_out ──▶ Runner ── LinuxRunner: restore files, measure, audit
+//!         │                         └── ModelRunner: the same in a simulated world
+//!         ▼ rows
+//!   verdict::Report
+//! ```
+//!
+//! Rules LB1 to LB5 are in the README. Caller: the binary's `lab`.
+
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod form;
+mod linux;
+mod measure;
+mod model;
+mod scratch;
+mod session;
+
+pub use catalogue::{EXPERIMENTS, Experiment};
+pub use form::Form;
+pub use session::{Ending, Request, Where, run};

@@ -1,0 +1,92 @@
+//! Runs on this machine.
+
+use instance::{Instance, Parameters};
+use os::{Disk, Session};
+use stop::Stop;
+use waits::Nanos;
+
+use experiment::{Origin, Run, Runner, Side, Step};
+
+use crate::measure::measure;
+use crate::scratch::Scratch;
+use crate::{Experiment, Form};
+
+/// What a run costs besides the time that counts: restoring, opening twice, auditing.
+const AROUND: Nanos = Nanos::from_millis(2_500);
+
+pub(crate) struct LinuxRunner<'s> {
+    disk: Disk,
+    scratch: Scratch<'s>,
+    form: Form,
+    settings: [Parameters; 2],
+    words: [&'static str; 2],
+    origin: Origin,
+    session: &'s Session,
+}
+
+impl<'s> LinuxRunner<'s> {
+    /// Makes the scratch folder and the loaded database in it. None if it was told to stop.
+    pub(crate) fn prepare(
+        experiment: &Experiment,
+        form: &Form,
+        origin: Origin,
+        scratch: Scratch<'s>,
+        told: Told<'_>,
+        session: &'s Session,
+    ) -> Result<Option<LinuxRunner<'s>>, Stop> {
+        let disk = os::linux::disk();
+        let base = scratch.base();
+        Instance::create(&disk, &base, &form.creation, &form.parameters, session)?;
+        let instance = Instance::open(&disk, &base, &form.parameters, session)?;
+        let progress = |done, all| {
+            (told.progress)(done, all);
+            !(told.to_stop)()
+        };
+        let loaded = workload::load(&instance, form.scale, progress, session);
+        if !matches!(loaded, Ok(true)) {
+            instance.abort(session);
+            return loaded.map(|_| None);
+        }
+        instance.shutdown(session)?;
+        let settings = experiment.apply.map(|apply| {
+            let mut parameters = form.parameters.clone();
+            apply(&mut parameters);
+            parameters
+        });
+        let (form, words) = (form.clone(), experiment.settings);
+        Ok(Some(LinuxRunner { disk, scratch, form, settings, words, origin, session }))
+    }
+}
+
+/// Who is told of progress, and who says when to stop.
+pub(crate) struct Told<'a> {
+    pub(crate) progress: &'a mut dyn FnMut(u64, u64),
+    pub(crate) to_stop: &'a dyn Fn() -> bool,
+}
+
+impl Runner for LinuxRunner<'_> {
+    type Error = Stop;
+
+    fn run(&mut self, step: &Step, told_to_stop: &dyn Fn() -> bool) -> Result<Option<Run>, Stop> {
+        if !self.scratch.restore(told_to_stop)? {
+            return Ok(None);
+        }
+        let side = usize::from(step.side == Side::B);
+        let parameters = &self.settings[side];
+        let mut mixture = self.form.mixture;
+        mixture.seed = step.load_seed;
+        let load = (parameters, mixture);
+        let run = self.scratch.run();
+        let outcome = measure(&self.disk, &run, load, told_to_stop, self.session)?;
+        Ok(outcome.map(|outcome| {
+            let parameters = self.form.describe(parameters);
+            let identity = self.origin.identity(step, self.words[side], parameters);
+            Run::new(identity, outcome.measured, &outcome.intervals)
+        }))
+    }
+
+    fn expected(&self) -> Option<Nanos> {
+        let mixture = &self.form.mixture;
+        Some(Nanos(mixture.warm_up.0 + mixture.length.0 + AROUND.0))
+    }
+}

@@ -1,0 +1,68 @@
+//! One run, in whichever world: open, load, measure between two marks, crash, open again, audit.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use experiment::{Commits, Measured, SessionInterval, Snapshot};
+use instance::{Instance, Parameters};
+use os::{Disk, Session};
+use stop::{RefusalKind, Stop};
+use waits::SessionKind;
+use workload::Mixture;
+
+/// What a run came to.
+pub(crate) struct Outcome {
+    pub(crate) measured: Measured,
+    pub(crate) intervals: Vec<SessionInterval>,
+}
+
+/// None if it was told to stop meanwhile.
+pub(crate) fn measure(
+    disk: &Disk,
+    directory: &Path,
+    (parameters, mixture): (&Parameters, Mixture),
+    told_to_stop: &dyn Fn() -> bool,
+    session: &Session,
+) -> Result<Option<Outcome>, Stop> {
+    let instance = Arc::new(Instance::open(disk, directory, parameters, session)?);
+    let mut marks = Vec::new();
+    let mark =
+        |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
+    let ran = workload::run(&instance, (mixture, None), told_to_stop, mark, session);
+    let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
+    let halted = instance.halt().check(session);
+    // LB2: it ends as a crash does.
+    instance.abort(session);
+    let ran = ran?;
+    halted?;
+    if told_to_stop() {
+        return Ok(None);
+    }
+    let [begin, end] = &marks[..] else { unreachable!("a run has two marks") };
+    let mut intervals = end.intervals_since(begin);
+    intervals.extend(ran.sessions.iter().map(|session| session.interval.clone()));
+    let commits = check(disk, directory, parameters, &ran.acknowledged(), session)?;
+    let transactions = ran.sessions.iter().map(|session| session.counted).sum();
+    let measured =
+        Measured { elapsed: ran.elapsed, transactions, latency: None, commits: Some(commits) };
+    Ok(Some(Outcome { measured, intervals }))
+}
+
+/// Opens what is left and holds it against what sessions were told (LB2).
+fn check(
+    disk: &Disk,
+    directory: &Path,
+    parameters: &Parameters,
+    acknowledged: &[(u32, u64)],
+    session: &Session,
+) -> Result<Commits, Stop> {
+    let instance = Instance::open(disk, directory, parameters, session)?;
+    let audit = workload::audit(&instance, acknowledged, false, session);
+    instance.abort(session);
+    let audit = audit?;
+    if let Some(first) = audit.unbalanced.first() {
+        let message = format!("the books don't balance after the run: {first}");
+        return Err(Stop::refuse(RefusalKind::Corrupt, message));
+    }
+    Ok(Commits { acknowledged: audit.acknowledged, found: audit.acknowledged - audit.lost })
+}

@@ -1,0 +1,157 @@
+//! Runs in a simulated world: the same engine and load on a model of a machine.
+//!
+//! The database is loaded once, in a simulation of its own; its disk is copy-on-write, so that each
+//! run begins from it without copying.
+
+use std::path::Path;
+
+use experiment::{Origin, Run, Runner, Side, Step};
+use instance::{Instance, Parameters};
+use os::Session;
+use sim::fs::FileSystem;
+use sim::model::{DiskParameters, MachineParameters};
+use sim::{DiskSpec, Simulation, World};
+use stop::{RefusalKind, Stop};
+
+use crate::measure::measure;
+use crate::{Experiment, Form};
+
+const DIRECTORY: &str = "/db";
+/// Of virtual time: a simulation that takes longer hangs.
+const TIME_LIMIT_NS: u64 = 3_600_000_000_000;
+
+/// A machine to be simulated.
+#[derive(Clone)]
+pub(crate) struct Machine {
+    pub(crate) machine: MachineParameters,
+    pub(crate) disk: DiskParameters,
+}
+
+impl Machine {
+    /// By the names of a built-in machine and a built-in disk.
+    pub(crate) fn named(machine: &str, disk: &str) -> Result<Machine, Stop> {
+        let refuse = |error: &dyn std::fmt::Display| {
+            Stop::refuse(RefusalKind::Invalid, format!("cannot simulate: {error}"))
+        };
+        let machine = MachineParameters::builtin(machine).map_err(|error| refuse(&error))?;
+        let disk = DiskParameters::builtin(disk).map_err(|error| refuse(&error))?;
+        Ok(Machine { machine, disk })
+    }
+
+    /// What the figures rest on, in a sentence.
+    pub(crate) fn describe(&self, name: &str, disk: &str) -> String {
+        let m = &self.machine;
+        format!(
+            "Modelled machine {name}: {} CPUs, time slices of {} us, {} ns for a switch and {} ns \
+             for a migration; disk {disk}. What an operation costs is in docs/COSTS.md, measured by \
+             `cargo xtask calibrate`.",
+            m.cpus, m.time_slice_us, m.switch_cost_ns, m.migration_cost_ns
+        )
+    }
+
+    /// The same with what scheduling costs multiplied.
+    pub(crate) fn with_scheduling(&self, factor: f64) -> Machine {
+        let mut changed = self.clone();
+        let times = |cost: u32| (f64::from(cost) * factor).round() as u32;
+        changed.machine.switch_cost_ns = times(changed.machine.switch_cost_ns);
+        changed.machine.migration_cost_ns = times(changed.machine.migration_cost_ns);
+        changed
+    }
+
+    fn simulation(&self, seed: u64, content: Option<FileSystem>) -> Simulation {
+        let mut simulation = Simulation::new(seed);
+        simulation.machine = self.machine.clone();
+        simulation.time_limit_ns = TIME_LIMIT_NS;
+        let mut disk = DiskSpec::empty("disk", self.disk.clone());
+        if let Some(content) = content {
+            disk.content = content;
+        }
+        simulation.disks = vec![disk];
+        simulation
+    }
+
+    /// Runs `body` to its end on this machine, from this disk, and gives the disk back.
+    fn run<R: Send + 'static>(
+        &self,
+        seed: u64,
+        content: Option<FileSystem>,
+        body: impl FnOnce(&World, &Session) -> Result<R, Stop> + Send + 'static,
+    ) -> Result<(R, FileSystem), Stop> {
+        let mut report = self.simulation(seed, content).run(body);
+        let result = match report.result {
+            Ok(result) => result?,
+            Err(failure) => {
+                let message = format!("the simulation failed (seed {seed}): {failure}");
+                return Err(Stop::refuse(RefusalKind::WrongState, message));
+            }
+        };
+        let mut disk = report.disks.remove("disk").expect("the machine has a disk");
+        disk.close_all();
+        Ok((result, disk))
+    }
+}
+
+pub(crate) struct ModelRunner {
+    machine: Machine,
+    base: FileSystem,
+    form: Form,
+    settings: [Parameters; 2],
+    words: [&'static str; 2],
+    origin: Origin,
+}
+
+/// The loaded database on a simulated disk.
+pub(crate) fn load(machine: &Machine, form: &Form) -> Result<FileSystem, Stop> {
+    let inside = form.clone();
+    let body = move |world: &World, session: &Session| {
+        let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
+        let parameters = &inside.parameters;
+        Instance::create(&disk, directory, &inside.creation, parameters, session)?;
+        let instance = Instance::open(&disk, directory, parameters, session)?;
+        workload::load(&instance, inside.scale, |_, _| true, session)?;
+        instance.shutdown(session)
+    };
+    Ok(machine.run(1, None, body)?.1)
+}
+
+impl ModelRunner {
+    pub(crate) fn new(
+        experiment: &Experiment,
+        form: &Form,
+        (machine, base): (Machine, FileSystem),
+        origin: Origin,
+    ) -> ModelRunner {
+        let settings = experiment.apply.map(|apply| {
+            let mut parameters = form.parameters.clone();
+            apply(&mut parameters);
+            parameters
+        });
+        let (form, words) = (form.clone(), experiment.settings);
+        ModelRunner { machine, base, form, settings, words, origin }
+    }
+}
+
+impl Runner for ModelRunner {
+    type Error = Stop;
+
+    fn run(&mut self, step: &Step, told_to_stop: &dyn Fn() -> bool) -> Result<Option<Run>, Stop> {
+        if told_to_stop() {
+            return Ok(None);
+        }
+        let side = usize::from(step.side == Side::B);
+        let parameters = self.settings[side].clone();
+        let mut mixture = self.form.mixture;
+        mixture.seed = step.load_seed;
+        let inside = parameters.clone();
+        let body = move |world: &World, session: &Session| {
+            let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
+            measure(&disk, directory, (&inside, mixture), &|| false, session)
+        };
+        let (outcome, _) = self.machine.run(step.world_seed, Some(self.base.clone()), body)?;
+        Ok(outcome.map(|outcome| {
+            let parameters = self.form.describe(&parameters);
+            let identity = self.origin.identity(step, self.words[side], parameters);
+            Run::new(identity, outcome.measured, &outcome.intervals)
+        }))
+    }
+}

@@ -1,0 +1,194 @@
+//! The verb `kill`: the real binary, killed under load, again and again.
+//!
+//! ```text
+//!   forebay load create ─▶ ┌ forebay load run --acknowledge ──SIGKILL after a random time
+//!                          │        │ each acknowledged commit, by a pipe: the journal outside
+//!                          └ forebay load audit ◀─ all commits of all rounds ─┘
+//! ```
+//!
+//! A kill loses nothing that the kernel took over (M14), so this shows what the simulator can't: the
+//! real ports, real threads dying anywhere, the binary's own start. Every other round the audit is
+//! killed too, while it recovers, and run again.
+//!
+//! Callers: `test`, in a short form; people, for 50 rounds.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::{Outcome, tree};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// How often
+    #[arg(long, default_value_t = 50)]
+    rounds: u32,
+    /// Decides when
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where the database is made, on the file system under test
+    #[arg(long, default_value = "target")]
+    dir: PathBuf,
+}
+
+const SESSIONS: u32 = 8;
+/// The load lives so long at least, so that something is acknowledged.
+const LIFE_MIN_MS: u64 = 150;
+const LIFE_MAX_MS: u64 = 900;
+const FIRST_COMMIT_MAX: Duration = Duration::from_secs(20);
+
+pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
+    build(root)?;
+    let scratch = Scratch::make(&root.join(&arguments.dir))?;
+    let binary = root.join("target/release/forebay");
+    let kill = Kill { binary, database: scratch.0.join("db"), journal: scratch.0.join("told") };
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(arguments.seed);
+    let (mut told, mut killed_in_recovery) = (0, 0);
+    kill.forebay(&["load", "create"], &["--megabytes", "16", "--log-megabytes", "1"])?;
+    for round in 0..arguments.rounds {
+        let life = Duration::from_millis(random.random_range(LIFE_MIN_MS..=LIFE_MAX_MS));
+        told += kill.load(round, life)?;
+        if round % 2 == 1 && kill.audit_killed(&mut random)? {
+            killed_in_recovery += 1;
+        }
+        let said = kill.audit()?;
+        println!("kill: round {}: after {} ms: {}", round + 1, life.as_millis(), said.trim());
+    }
+    println!(
+        "kill: {} rounds, {told} commits acknowledged, none lost; {killed_in_recovery} recoveries \
+         killed too",
+        arguments.rounds
+    );
+    Ok(())
+}
+
+fn build(root: &Path) -> Outcome {
+    let mut cargo = tree::cargo();
+    cargo.args(["build", "--release", "-p", "forebay"]).current_dir(root);
+    let built = cargo.status().map_err(|error| format!("cannot start cargo: {error}"))?;
+    if built.success() { Ok(()) } else { Err("kill: forebay can't be built".into()) }
+}
+
+struct Kill {
+    binary: PathBuf,
+    database: PathBuf,
+    journal: PathBuf,
+}
+
+impl Kill {
+    fn command(&self, verb: &[&str], options: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.args(verb).arg(&self.database).args(options);
+        command
+    }
+
+    /// Runs to its end; what it printed.
+    fn forebay(&self, verb: &[&str], options: &[&str]) -> Result<String, String> {
+        let output = self.command(verb, options).output();
+        let output = output.map_err(|error| format!("cannot start forebay: {error}"))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(format!("kill: forebay {}: {}", verb.join(" "), error.trim()))
+    }
+
+    /// A load until it is killed. Adds what it acknowledged to the journal; how much.
+    fn load(&self, round: u32, life: Duration) -> Result<u64, String> {
+        let (first, sessions) = ((round * SESSIONS).to_string(), SESSIONS.to_string());
+        let (seed, writers) = ((round + 1).to_string(), (round % 3 + 1).to_string());
+        let options = [
+            "--acknowledge",
+            "--seconds",
+            "60",
+            "--cache-megabytes",
+            "4",
+            "--first-session",
+            &first,
+            "--sessions",
+            &sessions,
+            "--seed",
+            &seed,
+            "--writers",
+            &writers,
+        ];
+        let mut command = self.command(&["load", "run"], &options);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start forebay: {error}"))?;
+        let pipe = BufReader::new(child.stdout.take().expect("its output is a pipe"));
+        let (begun, first_line) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            let told = pipe.lines().inspect(|_| drop(begun.send(())));
+            told.collect::<Result<Vec<_>, _>>()
+        });
+        // The clock starts with the first commit: before it there is recovery.
+        let _ = first_line.recv_timeout(FIRST_COMMIT_MAX);
+        std::thread::sleep(life);
+        child.kill().map_err(|error| format!("cannot kill forebay: {error}"))?;
+        let _ = child.wait();
+        let lines = reader.join().map_err(|_| "the reader panicked".to_string())?;
+        let lines = lines.map_err(|error| format!("cannot read what forebay prints: {error}"))?;
+        let mut journal = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.journal)
+            .map_err(|error| format!("cannot open {}: {error}", self.journal.display()))?;
+        // A line is one short write, which a pipe takes whole or not at all: none is cut.
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        journal.write_all(text.as_bytes()).map_err(|error| error.to_string())?;
+        Ok(lines.len() as u64)
+    }
+
+    fn journal_option(&self) -> String {
+        self.journal.display().to_string()
+    }
+
+    fn audit(&self) -> Result<String, String> {
+        let journal = self.journal_option();
+        self.forebay(&["load", "audit"], &["--cache-megabytes", "4", "--acknowledged", &journal])
+    }
+
+    /// Kills an audit after a few milliseconds, most of which are recovery; whether it came in time.
+    fn audit_killed(&self, random: &mut Xoshiro256PlusPlus) -> Result<bool, String> {
+        let journal = self.journal_option();
+        let options = ["--cache-megabytes", "4", "--acknowledged", &journal];
+        let mut command = self.command(&["load", "audit"], &options);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child =
+            command.spawn().map_err(|error| format!("cannot start forebay: {error}"))?;
+        let until = Instant::now() + Duration::from_millis(random.random_range(1..=80));
+        while Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let ended = child.try_wait().map_err(|error| error.to_string())?.is_some();
+        let _ = child.kill();
+        let _ = child.wait();
+        Ok(!ended)
+    }
+}
+
+/// A folder that is removed in the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn make(parent: &Path) -> Result<Scratch, String> {
+        let path = parent.join(format!("kill-{}", std::process::id()));
+        fs::create_dir_all(&path)
+            .map_err(|error| format!("cannot create {}: {error}", path.display()))?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
