@@ -1,4 +1,4 @@
-//! Waiting a moment, before a batch is written, for those who were told of the last one.
+//! Waiting a moment, before a batch is written, for those who were told of the last one (RD13).
 //!
 //! Sessions whose redo has landed run for some microseconds and commit again. Who writes at once
 //! leaves them behind, and they fall into two halves that take turns: each write holds half of the
@@ -15,7 +15,7 @@
 //! Invariants
 //!   * who is alone never waits: nobody else was told
 //!   * a session that gathers has its own record in the batch, and runs; who comes after the time
-//!     is up, or makes the number full, writes in its place: the baton isn't lost (R5)
+//!     is up, or makes the number full, writes in its place: the baton isn't lost (RD11)
 //!   * gathering takes no longer than the last write took
 //!   * where those hoped for don't come, or not in time, it is hardly ever tried
 //!
@@ -102,5 +102,63 @@ impl Gather {
             self.pause = if paid { 0 } else { 1 << self.failures };
         }
         self.hoped = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(micros: u64) -> Timestamp {
+        Timestamp::from_nanos(micros * 1_000)
+    }
+
+    const WRITE: Nanos = Nanos::from_micros(1_000);
+
+    /// A batch of sixteen has landed at this time, and somebody gathers.
+    fn gathering(now: u64) -> Gather {
+        let mut gather = Gather::new();
+        gather.begin(16, 0, at(now), WRITE);
+        assert!(gather.enter() && !gather.enter(), "one gathers");
+        gather
+    }
+
+    #[test]
+    fn who_is_alone_does_not_wait() {
+        let mut gather = Gather::new();
+        assert!(!gather.is_short(1), "nothing has landed yet");
+        gather.begin(1, 0, at(0), WRITE);
+        assert!(!gather.is_short(1));
+    }
+
+    #[test]
+    fn it_ends_when_all_came_or_nobody_comes_or_a_write_would_have_been_done() {
+        let mut gather = gathering(0);
+        assert!(gather.is_short(15) && !gather.is_short(16));
+        assert!(gather.is_time(at(79)) && !gather.is_time(at(80)));
+        gather.came(at(60));
+        assert!(gather.is_time(at(99)) && !gather.is_time(at(100)));
+        (70..2_000).step_by(30).for_each(|now| gather.came(at(now)));
+        assert!(gather.is_time(at(999)) && !gather.is_time(at(1_000)));
+    }
+
+    #[test]
+    fn after_each_failure_in_a_row_it_is_tried_half_as_often() {
+        let mut gather = gathering(0);
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            gather.end(13);
+            let mut pause = 0;
+            while !gather.is_short(1) {
+                gather.begin(16, 0, at(0), WRITE);
+                pause += 1;
+            }
+            pauses.push(pause - 1);
+            gather.enter();
+        }
+        assert_eq!(pauses, [2, 4, 8, 16, 32, 64, 64, 64]);
+        gather.end(14);
+        gather.begin(16, 0, at(0), WRITE);
+        assert!(gather.is_short(1), "one success, and it is tried at once");
     }
 }

@@ -19,8 +19,8 @@ use format::{RedoRecord, ScnLe};
 use ids::{BlockNo, Dba, FileNo, Rba, Scn};
 
 use crate::batch::Batch;
-use crate::gather::Gather;
 use crate::config::{RECORD_BLOCKS_MAX, RedoConfig, blocks_of};
+use crate::gather::Gather;
 use crate::log_file::{Beginning, group_of};
 use crate::queue::Queue;
 use crate::{CommitLeader, LogStart};

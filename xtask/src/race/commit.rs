@@ -102,15 +102,15 @@ impl Spec {
 
     fn in_words(&self) -> String {
         let who = match self.leader {
-            CommitLeader::Session => "sessions lead (the default)",
-            CommitLeader::Lgwr => "the log writer writes",
+            CommitLeader::Session => "who commits writes (the default)",
+            CommitLeader::Lgwr => "commit_leader = lgwr",
         };
         let cpus = if self.is_pinned() {
             "each pair on one CPU, the same for both sides"
         } else {
             "every CPU, for both sides"
         };
-        format!("ours: {} sessions, {who}; {cpus}", self.sessions)
+        format!("ours: {}, {who}; {cpus}", self.name)
     }
 
     fn case(&self) -> Case {
