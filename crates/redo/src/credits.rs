@@ -98,8 +98,8 @@ impl Redo {
         self.append_with(credits, record, |_, _| {}, session)
     }
 
-    /// The same for a record that depends on its SCN: `complete` is told it, and completes the record
-    /// without changing its length, under the redo allocation latch.
+    /// The same for a record that depends on its SCN: `complete` is told it, and completes the
+    /// record without changing its length, under the redo allocation latch.
     pub fn append_with(
         &self,
         credits: Credits<'_>,

@@ -6,8 +6,8 @@
 //! until as many have come as were in the last batch or wait already, or until nobody has come for
 //! a while; then it writes.
 //!
-//! With `n` sessions, writes of length `w` and a time `g` for all to come, the halves commit `n/2w`,
-//! and with gathering `n/(w + g)`: that is more, and each commit is sooner, as long as `g < w`. On
+//! With `n` sessions, writes of length `w` and a time `g` for all to come, the halves commit at a
+//! rate of `n/2w`, gatherers at `n/(w + g)`: more, and each commit is sooner, while `g < w`. On
 //! a device that is faster than sessions come, the halves are better, for they overlap. So it is
 //! tried: gathering that takes as long as the last write has failed, and after each failure in a
 //! row nobody gathers for twice as long.
