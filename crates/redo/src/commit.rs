@@ -3,7 +3,7 @@
 //! ```text
 //!   make_durable ─▶ durable already? ──────────────────────────────────────────▶ done
 //!                   under the latch:
-//!                     nobody writes, sessions lead ─▶ take the batch, write it ─▶ done
+//!                     nobody writes, sessions lead ─▶ (gather) take the batch, write it ─▶ done
 //!                     else ─▶ sleep until one's batch lands ────────────────────▶ done
 //!                                  └─▶ or until chosen to write the next ─▶ look again
 //! ```
@@ -23,6 +23,7 @@ use stop::Stop;
 use waits::{Statistic, WaitEvent};
 
 use crate::Redo;
+use crate::gather::Gather;
 use crate::landing::Seen;
 use crate::redo::Shared;
 use crate::state::{Flight, parity};
@@ -32,12 +33,22 @@ enum Turn {
     Durable,
     /// To write this batch, which has the record.
     Write(Flight),
+    /// To let those come who were told of the last batch, and look again.
+    Gather,
     /// To sleep until this batch has landed, after posting the log writer where that is to write.
     Wait {
         number: u64,
         seen: Seen,
         posts: bool,
     },
+}
+
+/// Where a session stands that waits.
+#[derive(Default)]
+struct Place {
+    /// The batch among whose waiters it is counted.
+    counted: Option<u64>,
+    gathers: bool,
 }
 
 impl Redo {
@@ -48,11 +59,11 @@ impl Redo {
         if event == WaitEvent::LogFileSync {
             session.count(Statistic::RedoSynchWrites, 1);
         }
-        let mut counted = None;
+        let mut place = Place::default();
         while Scn::new(shared.durable.load(session)) < scn {
             latch::assert_none_held("a wait for redo to be durable");
             shared.halt.check(session)?;
-            let (turn, block) = shared.take_turn(scn, &mut counted, session);
+            let (turn, block) = shared.take_turn(scn, &mut place, session);
             let waiting = session.waiting(event).p(block, scn.get(), 0);
             match turn {
                 Turn::Durable => break,
@@ -60,6 +71,7 @@ impl Redo {
                     assert!(flight.through >= scn, "a leader's own record is in its batch");
                     return shared.write(flight, Books::Caller(waiting), session);
                 }
+                Turn::Gather => Gather::turn(session),
                 Turn::Wait { number, seen, posts } => {
                     if posts {
                         shared.lgwr.post(session);
@@ -73,9 +85,8 @@ impl Redo {
 }
 
 impl Shared {
-    /// What to do now, and the block of the log buffer that is being filled. `counted` is the
-    /// batch among whose waiters the session was counted.
-    fn take_turn(&self, scn: Scn, counted: &mut Option<u64>, session: &Session) -> (Turn, u64) {
+    /// What to do now, and the block of the log buffer that is being filled.
+    fn take_turn(&self, scn: Scn, place: &mut Place, session: &Session) -> (Turn, u64) {
         let mut state = self.state.exclusive(session);
         assert!(scn < state.next_scn, "SCN {scn} was never given to a record");
         let block = u64::from(state.active.blocks());
@@ -83,17 +94,31 @@ impl Shared {
             return (Turn::Durable, block);
         }
         let number = state.number_of(scn);
+        let comes = place.counted != Some(number);
+        if comes {
+            place.counted = Some(number);
+            state.waiters[parity(number)] += 1;
+        }
+        let waits = Turn::Wait {
+            number,
+            seen: self.landings.see(parity(number)),
+            posts: !state.is_writing() && !state.sessions_lead(),
+        };
         if state.is_writing() || !state.sessions_lead() {
-            if *counted != Some(number) {
-                *counted = Some(number);
-                state.waiters[parity(number)] += 1;
+            return (waits, block);
+        }
+        let came = state.waiting_for_active();
+        if state.gather.is_short(came) {
+            let now = session.now();
+            if state.gather.is_time(now) {
+                if comes {
+                    state.gather.came(now);
+                }
+                place.gathers |= state.gather.enter();
+                return (if place.gathers { Turn::Gather } else { waits }, block);
             }
-            let posts = !state.is_writing();
-            return (Turn::Wait { number, seen: self.landings.see(parity(number)), posts }, block);
         }
-        if *counted == Some(number) {
-            state.waiters[parity(number)] -= 1;
-        }
+        state.waiters[parity(number)] -= 1;
         (Turn::Write(self.take(&mut state, session)), block)
     }
 

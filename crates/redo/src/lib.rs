@@ -14,7 +14,7 @@
 //!
 //! Each record has an SCN of its own, one more than that of the record before. So the order of SCNs
 //! is the order of redo, "durable through SCN x" is all there is to say about durability, and a
-//! reader sees a hole by its number. The rules, RD1 to RD12, and the proofs are in README.md.
+//! reader sees a hole by its number. The rules, RD1 to RD13, and the proofs are in README.md.
 //!
 //! * [`create`], [`Redo::open`], [`RedoConfig`], [`LogStart`]: from nothing to open.
 //! * [`Redo`]: reserve, append, make durable, switch, advance, stop.
@@ -30,6 +30,7 @@ mod commit;
 mod config;
 mod credits;
 mod end;
+mod gather;
 mod landing;
 mod lgwr;
 mod log_file;

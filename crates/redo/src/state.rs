@@ -20,6 +20,7 @@ use ids::{BlockNo, Dba, FileNo, Rba, Scn};
 
 use crate::batch::Batch;
 use crate::config::{RECORD_BLOCKS_MAX, RedoConfig, blocks_of};
+use crate::gather::Gather;
 use crate::log_file::{Beginning, group_of};
 use crate::queue::Queue;
 use crate::{CommitLeader, LogStart};
@@ -101,6 +102,7 @@ pub(crate) struct State {
 
     /// How many wait for the batch with an even number, and with an odd one.
     pub(crate) waiters: [u32; 2],
+    pub(crate) gather: Gather,
     pub(crate) leader: CommitLeader,
     pub(crate) lgwr: Lgwr,
 }
@@ -146,6 +148,7 @@ impl State {
             credits: 0,
             queue: Queue::default(),
             waiters: [0; 2],
+            gather: Gather::new(),
             leader: config.commit_leader,
             lgwr: Lgwr::default(),
         }
@@ -286,6 +289,7 @@ impl State {
     /// Takes the active batch to be written; the spare takes its place.
     pub(crate) fn take(&mut self) -> Flight {
         let mut batch = self.spare.take().expect("one batch is in flight at a time");
+        self.gather.end(self.waiting_for_active());
         batch.clear();
         std::mem::swap(&mut self.active, &mut batch);
         batch.close_block();

@@ -11,7 +11,7 @@
 
 use os::{Error, Session, Waiting};
 use stop::{Halt, Stop};
-use waits::{Statistic, WaitEvent};
+use waits::{Nanos, Statistic, Timestamp, WaitEvent};
 
 use crate::batch::Part;
 use crate::redo::Shared;
@@ -24,6 +24,13 @@ pub(crate) enum Books<'s> {
     Caller(Waiting<'s>),
     /// The log writer does its work.
     Lgwr,
+}
+
+/// How a batch was written.
+struct Written {
+    session_wrote: bool,
+    ended: Timestamp,
+    took: Nanos,
 }
 
 impl Shared {
@@ -66,7 +73,8 @@ impl Shared {
         session.count(Statistic::RedoBlocksWritten, flight.batch.blocks().into());
         session.count(Statistic::RedoWastage, flight.batch.wasted());
         self.durable.store(flight.through.get(), session);
-        self.land(flight, session);
+        let session_wrote = matches!(books, Books::Caller(_));
+        self.land(flight, Written { session_wrote, ended: started.after(took), took }, session);
         unlanded.defuse();
         Ok(())
     }
@@ -104,10 +112,13 @@ impl Shared {
 
     /// A batch is durable. First the next leader is woken, for the device is idle now; then all
     /// who waited for this batch, by one call.
-    fn land(&self, flight: Flight, session: &Session) {
+    fn land(&self, flight: Flight, written: Written, session: &Session) {
         let (landed, next, first) = {
             let mut state = self.state.exclusive(session);
             let landed = state.land(flight.batch, flight.number);
+            let (told, waiting) =
+                (landed + u32::from(written.session_wrote), state.waiting_for_active());
+            state.gather.begin(told, waiting, written.ended, written.took);
             (landed, state.next_writer(), state.queue.first_lane())
         };
         match next {

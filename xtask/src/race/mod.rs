@@ -14,6 +14,7 @@ use rivals::race::Plan;
 
 use crate::Outcome;
 
+mod commit;
 mod io;
 mod load;
 mod waits;
@@ -55,6 +56,11 @@ struct Entry {
 }
 
 const RACES: &[Entry] = &[
+    Entry {
+        name: "commit",
+        about: "durable commits against fio's durable writes: latency, group commit",
+        run: commit::run,
+    },
     Entry {
         name: "io",
         about: "files through `os` against fio: IOPS, bandwidth, CPU per I/O",

@@ -242,6 +242,37 @@ fn sixteen_sessions_share_their_writes() {
     }
 }
 
+/// Where a write takes long, sessions that were told together come together again: nearly all of
+/// them share each write. Without gathering (RD13) they would be two halves, 8 to a write.
+#[test]
+fn sessions_gather_for_a_slow_device() {
+    let mut config = small();
+    config.log_blocks = 1_000;
+    config.durable_write = os::probe::DurableWrite::DirectWriteThrough;
+    let slow = "name = 'slow'\nkind = 'fixed'\nsource = 'for this test'\nservice_us = 500\n\
+                servers = 1\n";
+    let mut simulation = fresh(&config, 1);
+    simulation.disks[0].model = DiskParameters::parse(slow).expect("a good model");
+    let report = simulation.run(move |world, session| {
+        let redo = open(world, &config, session);
+        let before = world.os().totals();
+        let user = |number: u64| {
+            let redo = redo.clone();
+            thread(format!("user{number}"), session, move |session| {
+                for turn in 0..50 {
+                    commit(&redo, number * 1_000 + turn, 200, session);
+                    session.charge_nanos(Nanos::from_micros(5));
+                }
+            })
+        };
+        let users: Vec<ThreadHandle> = (0..16).map(user).collect();
+        users.iter().for_each(|user| user.join(session).expect("no panic"));
+        world.os().totals().since(&before).statistic(Statistic::RedoWrites)
+    });
+    let writes = report.result.expect("it runs");
+    assert!(writes <= 60, "800 commits took {writes} writes");
+}
+
 /// In the books of a session the whole of a commit is `log file sync`, whoever wrote.
 #[test]
 fn a_commit_is_log_file_sync_from_end_to_end() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::child::{self, Watched};
 use crate::fio::figures::{self, FioResult};
-use crate::fio::job::FioJob;
+use crate::fio::job::{Durability, FioJob};
 use crate::{Error, Result, Scratch};
 
 /// Beyond ramp and runtime, what fio may take to start and to end before it counts as hung.
@@ -69,8 +69,14 @@ impl Fio {
             return Err(complaint(&watched, limit).within(place()));
         }
         let workers = |interval| watched.workers.in_last(interval);
-        figures::parse(&watched.stdout, job.pattern.writes(), workers, watched.cpu)
-            .map_err(|error| error.within(place()))
+        let result = figures::parse(&watched.stdout, job.pattern.writes(), workers, watched.cpu)
+            .map_err(|error| error.within(place()))?;
+        let syncs_each = job.durability == Durability::Fdatasync { every: 1 };
+        if syncs_each && result.durable_us_p50 <= result.lat_us_p50 {
+            let what = "fio didn't say how long its syncs took".into();
+            return Err(Error::Failed(what).within(place()));
+        }
+        Ok(result)
     }
 }
 

@@ -25,6 +25,8 @@ pub mod metric {
     pub const LAT_US_P50: &str = "lat_us_p50";
     /// 99th percentile of latency in microseconds.
     pub const LAT_US_P99: &str = "lat_us_p99";
+    /// Median time in microseconds until what was written is durable.
+    pub const DURABLE_US_P50: &str = "durable_us_p50";
     /// CPU time per I/O in microseconds.
     pub const CPU_US_PER_IO: &str = "cpu_us_per_io";
 }
