@@ -69,7 +69,7 @@ fn what_a_load_was_told_is_found_by_the_audit() {
     assert!(lost.contains("acknowledged commits") && lost.contains("are lost"), "{lost}");
 }
 
-/// SP7: a database that is open isn't opened again.
+/// Rule space/SP7: a database that is open isn't opened again.
 #[test]
 fn a_second_program_on_the_same_database_is_refused() {
     let folder = Folder::new("load-twice");
