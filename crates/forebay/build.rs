@@ -1,6 +1,6 @@
 //! Gives the program the commit that it is built from: every row of the lab carries it.
 #![forbid(unsafe_code)]
-#![expect(clippy::disallowed_methods, reason = "a build script runs before there is a program")]
+#![expect(clippy::disallowed_types, reason = "a build script runs before there is a program")]
 
 use std::process::Command;
 

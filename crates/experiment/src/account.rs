@@ -159,8 +159,14 @@ mod tests {
     fn account(waits: Vec<WaitLine>) -> Account {
         let waited: u64 = waits.iter().map(|wait| wait.total.0).sum();
         let elapsed = Nanos(1_000 + waited);
-        let books =
-            TimeAccount { elapsed, cpu_ns: 900, run_queue_ns: 110, waits, unaccounted_ns: -10 };
+        let books = TimeAccount {
+            elapsed,
+            cpu_ns: 900,
+            run_queue_ns: 110,
+            waits,
+            unaccounted_ns: -10,
+            stolen: Nanos::ZERO,
+        };
         Account::from(&books)
     }
 

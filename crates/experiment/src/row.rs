@@ -32,6 +32,9 @@ pub struct Run {
     pub background: Sessions,
     /// The instance's processes one by one, by name.
     pub processes: Vec<Process>,
+    /// Of everybody's time on a CPU, taken away by a hypervisor or by interrupts, ns.
+    #[serde(default)]
+    pub stolen_ns: u64,
     /// What all of them counted, by name; what is missing is zero.
     pub statistics: BTreeMap<String, u64>,
 }
@@ -286,6 +289,7 @@ impl Run {
             foreground: Sessions::of(of_kind(SessionKind::Foreground)),
             background: Sessions::of(of_kind(SessionKind::Background)),
             processes,
+            stolen_ns: intervals.iter().map(|interval| interval.account.stolen.0).sum(),
             statistics,
         }
     }
@@ -293,6 +297,15 @@ impl Run {
     /// Transactions a second.
     pub fn throughput(&self) -> f64 {
         self.transactions as f64 / Nanos(self.elapsed_ns).as_secs_f64()
+    }
+
+    /// The share of time on a CPU that a hypervisor or interrupts took away.
+    pub fn stolen_share(&self) -> f64 {
+        let on_cpu = [&self.foreground, &self.background]
+            .map(|s| s.account.cpu_in_all_ns())
+            .iter()
+            .sum::<i64>();
+        self.stolen_ns as f64 / on_cpu.max(1) as f64
     }
 
     /// One statistic of the list.
@@ -359,7 +372,7 @@ pub(crate) mod tests {
 
     fn interval(name: &str, kind: SessionKind, cpu_ms: u64) -> SessionInterval {
         let totals = Totals::default();
-        let times = ThreadTimes { cpu: Nanos::from_millis(cpu_ms), run_queue: Nanos::ZERO };
+        let times = ThreadTimes { cpu: Nanos::from_millis(cpu_ms), ..ThreadTimes::default() };
         let account = TimeAccount::close(Nanos::from_millis(100), times, &totals);
         SessionInterval { name: name.to_owned(), kind, totals, account }
     }

@@ -178,6 +178,8 @@ fn profile(ran: &workload::Run) -> String {
     let mut lines: Vec<(&str, i64)> = lines.into_iter().collect();
     lines.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     lines.insert(0, ("elapsed, all sessions", elapsed));
+    let stolen: i64 = ran.sessions.iter().map(|s| s.interval.account.stolen.0 as i64).sum();
+    lines.push(("of which taken by hypervisor, interrupts", stolen));
     let row = |(name, ns): &(&str, i64)| {
         let share = *ns as f64 / elapsed.max(1) as f64 * 100.0;
         format!("{name:<42}{:>12.3} s {share:>6.1} %\n", *ns as f64 / 1e9)

@@ -261,6 +261,7 @@ impl<'s> Waiting<'s> {
             let inside = ThreadTimes {
                 cpu: Nanos(cpu_after.0.saturating_sub(cpu.0)),
                 run_queue: Nanos(run_queue_after.0.saturating_sub(run_queue.0)),
+                stolen: Nanos::ZERO,
             };
             let inside = if session.simulated { inside } else { within(elapsed, inside, readings) };
             let cost = Nanos(began.since(asked).0 + now.since(ended).0);
@@ -290,5 +291,5 @@ fn within(elapsed: Nanos, inside: ThreadTimes, readings: (Nanos, Nanos)) -> Thre
     let outside = readings.0.min(READING_MAX).0 / 3 + readings.1.min(READING_MAX).0 / 2;
     let run_queue = inside.run_queue.min(elapsed);
     let cpu = Nanos(inside.cpu.0.saturating_sub(outside).min(elapsed.0 - run_queue.0));
-    ThreadTimes { cpu, run_queue }
+    ThreadTimes { cpu, run_queue, stolen: Nanos::ZERO }
 }

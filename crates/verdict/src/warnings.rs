@@ -13,6 +13,8 @@ use crate::table::{labelled, paragraph};
 
 /// More time than this without a name is an error of the books.
 const UNACCOUNTED_MAX: f64 = 0.01;
+/// Above this share of time on a CPU, what is taken away is worth a word.
+const STOLEN_MAX: f64 = 0.05;
 
 /// A run as people call it: `A/B pair 3, side B`.
 pub(crate) fn run_name(run: &Run) -> String {
@@ -84,6 +86,14 @@ pub(crate) fn warnings(
     if let Some(worst) = worst.filter(|worst| worst.share > UNACCOUNTED_MAX) {
         let share = share(worst.share);
         warnings.push(format!("{} left {share} of its time without a name.", worst.session));
+    }
+    let stolen = rows.iter().map(Run::stolen_share).sum::<f64>() / rows.len().max(1) as f64;
+    if stolen > STOLEN_MAX {
+        warnings.push(format!(
+            "A hypervisor or interrupts took away {} of the time on a CPU. It lies in the lines \
+             CPU and in the waits, and makes runs differ.",
+            share(stolen)
+        ));
     }
     if pairs.alone > 0 {
         let runs = counted(pairs.alone, "run");

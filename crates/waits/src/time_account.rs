@@ -16,10 +16,12 @@ use crate::{Nanos, Totals, WaitEvent};
 /// What a thread's own clocks say since it began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ThreadTimes {
-    /// CPU time used, user and system.
+    /// Time on a CPU, user and system.
     pub cpu: Nanos,
     /// Time ready to run but without a CPU.
     pub run_queue: Nanos,
+    /// Of `cpu`: taken away by a hypervisor or by interrupts, where the world can tell.
+    pub stolen: Nanos,
 }
 
 impl ThreadTimes {
@@ -28,6 +30,7 @@ impl ThreadTimes {
         ThreadTimes {
             cpu: Nanos(self.cpu.0.saturating_sub(earlier.cpu.0)),
             run_queue: Nanos(self.run_queue.0.saturating_sub(earlier.run_queue.0)),
+            stolen: Nanos(self.stolen.0.saturating_sub(earlier.stolen.0)),
         }
     }
 }
@@ -60,6 +63,8 @@ pub struct TimeAccount {
     pub waits: Vec<WaitLine>,
     /// What has no name, ns.
     pub unaccounted_ns: i64,
+    /// Of the time on a CPU, outside and inside waits: taken away by a hypervisor or by interrupts.
+    pub stolen: Nanos,
 }
 
 impl TimeAccount {
@@ -82,7 +87,8 @@ impl TimeAccount {
         let run_queue_ns = signed(times.run_queue) - sum(|w| w.of_which_run_queue);
         let waited_ns = sum(|w| w.total);
         let unaccounted_ns = signed(elapsed) - cpu_ns - run_queue_ns - waited_ns;
-        TimeAccount { elapsed, cpu_ns, run_queue_ns, waits, unaccounted_ns }
+        let stolen = times.stolen;
+        TimeAccount { elapsed, cpu_ns, run_queue_ns, waits, unaccounted_ns, stolen }
     }
 
     /// The unaccounted share of elapsed time, by size: 0.01 is one per cent.
@@ -110,9 +116,9 @@ mod tests {
         let open = r.begin(WaitEvent::LogFileSync, [0; 3], || Timestamp::from_nanos(100));
         let end = Timestamp::from_nanos(600);
         let waited = r.end(open.expect("on"), end, false);
-        let inside = ThreadTimes { cpu: Nanos(40), run_queue: Nanos(70) };
+        let inside = ThreadTimes { cpu: Nanos(40), run_queue: Nanos(70), stolen: Nanos::ZERO };
         r.sampled(WaitEvent::LogFileSync, waited, inside, Nanos::ZERO, end);
-        let times = ThreadTimes { cpu: Nanos(300), run_queue: Nanos(120) };
+        let times = ThreadTimes { cpu: Nanos(300), run_queue: Nanos(120), stolen: Nanos(5) };
         TimeAccount::close(Nanos(elapsed), times, &r.account().totals())
     }
 

@@ -267,6 +267,7 @@ mod tests {
             let inside = ThreadTimes {
                 cpu: Nanos::from_micros(cpu),
                 run_queue: Nanos::from_micros(run_queue),
+                stolen: Nanos::ZERO,
             };
             r.sampled(WaitEvent::LogFileSync, waited, inside, Nanos::ZERO, at(to));
         }

@@ -19,6 +19,7 @@ mod file;
 mod interrupt;
 pub mod machine;
 mod schedstat;
+mod task_clock;
 mod threads;
 pub(crate) mod tsc;
 mod uring;
@@ -152,12 +153,12 @@ impl Port for LinuxPort {
 
     fn times_before_wait(&self) -> ThreadTimes {
         let run_queue = schedstat::run_queue_of_self();
-        ThreadTimes { run_queue, cpu: schedstat::cpu_of_self() }
+        ThreadTimes { run_queue, cpu: schedstat::cpu_of_self(), stolen: Nanos::ZERO }
     }
 
     fn times_after_wait(&self) -> ThreadTimes {
         let cpu = schedstat::cpu_of_self();
-        ThreadTimes { cpu, run_queue: schedstat::run_queue_of_self() }
+        ThreadTimes { cpu, run_queue: schedstat::run_queue_of_self(), stolen: Nanos::ZERO }
     }
 
     fn own_cpu(&self) -> Nanos {

@@ -1,6 +1,7 @@
 //! A thread's own clocks: CPU time and run-queue delay.
 //!
-//! CPU comes from the thread's CPU clock, which is exact; never from schedstat's CPU field, which
+//! CPU comes from the thread's CPU clock, which is exact but for what a hypervisor takes away:
+//! there it comes from the task clock (see `task_clock`). Never from schedstat's CPU field, which
 //! moves in scheduler ticks. Run-queue delay comes from schedstat's second field.
 
 use std::cell::OnceCell;
@@ -9,6 +10,8 @@ use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
 use waits::{Nanos, ThreadTimes};
+
+use super::task_clock;
 
 thread_local! {
     /// Opened once: reading an open file costs about a microsecond, opening it five.
@@ -24,8 +27,19 @@ pub(crate) fn is_available() -> bool {
     })
 }
 
-/// CPU time of the calling thread.
+/// Time on a CPU of the calling thread.
 pub(crate) fn cpu_of_self() -> Nanos {
+    task_clock::of_self(cpu_clock_of_self).unwrap_or_else(cpu_clock_of_self)
+}
+
+/// All three times of the calling thread.
+pub(crate) fn of_self() -> ThreadTimes {
+    let (clock, cpu) = (cpu_clock_of_self(), cpu_of_self());
+    let stolen = Nanos(cpu.0.saturating_sub(clock.0));
+    ThreadTimes { cpu, run_queue: run_queue_of_self(), stolen }
+}
+
+fn cpu_clock_of_self() -> Nanos {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
@@ -43,8 +57,8 @@ pub(crate) fn run_queue_of_self() -> Nanos {
     })
 }
 
-/// Both clocks of another thread of this process, by its number in the kernel; `None` once it has
-/// ended.
+/// All three times of another thread of this process, by its number in the kernel; `None` once it
+/// has ended.
 pub(crate) fn of_kernel_thread(tid: i32) -> Option<ThreadTimes> {
     let text = std::fs::read(format!("/proc/self/task/{tid}/schedstat")).ok()?;
     // The clock id of a thread's CPU clock: the complement of its number, then "per thread" and
@@ -55,8 +69,10 @@ pub(crate) fn of_kernel_thread(tid: i32) -> Option<ThreadTimes> {
     if unsafe { libc::clock_gettime(clock, &mut now) } != 0 {
         return None;
     }
-    let cpu = Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64);
-    Some(ThreadTimes { cpu, run_queue: run_queue_field(&text).unwrap_or(Nanos::ZERO) })
+    let clock = Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64);
+    let cpu = task_clock::of_kernel_thread(tid).unwrap_or(clock);
+    let stolen = Nanos(cpu.0.saturating_sub(clock.0));
+    Some(ThreadTimes { cpu, run_queue: run_queue_field(&text).unwrap_or(Nanos::ZERO), stolen })
 }
 
 /// The second of the three numbers.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use rustix::process::Pid;
 use waits::ThreadTimes;
 
-use super::schedstat;
+use super::{schedstat, task_clock};
 use crate::{Cause, CpuSet, Error, Priority, ThreadBody, ThreadId, ThreadSpec};
 
 /// Linux cuts names of threads here.
@@ -33,6 +33,7 @@ impl Drop for Numbered {
         let Some(id) = self.0.get() else { return };
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
         let times = schedstat::of_kernel_thread(tid).unwrap_or_default();
+        task_clock::forget(tid);
         threads()[id.0 as usize] = Known::Ended(times);
     }
 }
@@ -85,13 +86,9 @@ pub(crate) fn spawn(spec: &ThreadSpec, body: ThreadBody) -> Result<ThreadId, Err
     Ok(receiver.recv().expect("a thread that started tells its number"))
 }
 
-fn of_self() -> ThreadTimes {
-    ThreadTimes { cpu: schedstat::cpu_of_self(), run_queue: schedstat::run_queue_of_self() }
-}
-
 pub(crate) fn times(thread: ThreadId) -> ThreadTimes {
     if current_if_known() == Some(thread) {
-        return of_self();
+        return schedstat::of_self();
     }
     let known = || threads().get(thread.0 as usize).copied();
     if let Some(Known::Running { tid }) = known()

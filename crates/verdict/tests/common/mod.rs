@@ -67,6 +67,7 @@ impl Story {
                 worst: worst("fb_ckpt", 0.0003),
             },
             processes,
+            stolen_ns: 0,
             statistics: statistics(transactions),
         }
     }
