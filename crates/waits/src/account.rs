@@ -24,6 +24,7 @@ pub(crate) struct EventCells {
     pub(crate) count: Cell64,
     pub(crate) max_ns: Cell64,
     pub(crate) timeouts: Cell64,
+    pub(crate) long_looked_ns: Cell64,
     pub(crate) long_run_queue_ns: Cell64,
     pub(crate) strata: [StratumCells; STRATA],
     pub(crate) histogram: [Cell64; HISTOGRAM_BUCKETS],

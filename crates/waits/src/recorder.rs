@@ -34,6 +34,11 @@ impl OpenWait {
     pub fn event(&self) -> WaitEvent {
         self.event
     }
+
+    /// When it began.
+    pub fn started(&self) -> Timestamp {
+        self.started
+    }
 }
 
 /// One ended wait, as a trace gets it.
@@ -155,15 +160,17 @@ impl Recorder {
         stratum.sampled_cpu_ns.add(inside.cpu.0);
         stratum.sampled_run_queue_ns.add(inside.run_queue.0);
         if elapsed >= LONG_WAIT {
-            self.long_wait(event, inside.run_queue);
+            self.long_wait(event, elapsed, inside.run_queue);
         }
         self.sampler.sampled(now, cost);
     }
 
-    /// Files the run-queue delay of a wait of [`LONG_WAIT`] or more that was not sampled. Told of
-    /// every one of them.
-    pub fn long_wait(&self, event: WaitEvent, run_queue: Nanos) {
-        self.account.events[event as usize].long_run_queue_ns.add(run_queue.0);
+    /// Files the run-queue delay of a wait of [`LONG_WAIT`] or more, `elapsed` long, that had the
+    /// run-queue clock read before and after it.
+    pub fn long_wait(&self, event: WaitEvent, elapsed: Nanos, run_queue: Nanos) {
+        let cells = &self.account.events[event as usize];
+        cells.long_looked_ns.add(elapsed.0);
+        cells.long_run_queue_ns.add(run_queue.0);
     }
 
     /// Raises a statistic.

@@ -19,8 +19,11 @@ pub struct EventTotals {
     pub timeouts: u64,
     /// Waits by length; bounds by [`bucket_upper_bound_us`](crate::bucket_upper_bound_us).
     pub histogram: [u64; HISTOGRAM_BUCKETS],
-    /// Run-queue delay inside all waits of [`LONG_WAIT`](crate::LONG_WAIT) or more.
+    /// Run-queue delay inside waits of [`LONG_WAIT`](crate::LONG_WAIT) or more that had the
+    /// run-queue clock read before and after them: many, if not all.
     pub long_run_queue: Nanos,
+    /// The time of these waits.
+    pub long_looked: Nanos,
     /// The waits by length, coarser than the histogram, and the samples that stand for them.
     pub strata: [Stratum; STRATA],
 }
@@ -48,11 +51,12 @@ impl EventTotals {
         self.estimated(STRATA, |stratum| stratum.sampled_cpu)
     }
 
-    /// Run-queue delay inside all of these waits. That of the long ones is known, that of the short
-    /// ones estimated as CPU is.
+    /// Run-queue delay inside all of these waits: of the long ones as far as they were looked at,
+    /// which many are, of the short ones estimated as CPU is.
     pub fn run_queue(&self) -> Nanos {
         let short = self.estimated(SHORT_STRATA, |stratum| stratum.sampled_run_queue);
-        Nanos(self.long_run_queue.0 + short.0)
+        let long = self.strata[SHORT_STRATA..].iter().map(|stratum| stratum.total.0).sum();
+        Nanos(scaled(self.long_run_queue.0, long, self.long_looked.0) + short.0)
     }
 
     /// How many were sampled.
@@ -87,6 +91,7 @@ impl EventTotals {
             *mine = op(*mine, theirs);
         }
         self.long_run_queue.0 = op(self.long_run_queue.0, other.long_run_queue.0);
+        self.long_looked.0 = op(self.long_looked.0, other.long_looked.0);
         for (mine, theirs) in self.strata.iter_mut().zip(other.strata) {
             mine.total.0 = op(mine.total.0, theirs.total.0);
             mine.sampled_count = op(mine.sampled_count, theirs.sampled_count);
@@ -169,6 +174,7 @@ impl Totals {
                 timeouts: cells.timeouts.get(),
                 histogram: std::array::from_fn(|i| cells.histogram[i].get()),
                 long_run_queue: Nanos(cells.long_run_queue_ns.get()),
+                long_looked: Nanos(cells.long_looked_ns.get()),
                 strata: std::array::from_fn(|i| Stratum {
                     total: Nanos(cells.strata[i].total_ns.get()),
                     sampled_count: cells.strata[i].sampled_count.get(),
@@ -223,7 +229,8 @@ mod tests {
     }
 
     /// Short waits are all CPU and long ones little of it: the samples of each stand for their own
-    /// kind, in whatever proportion they were drawn. The run-queue delay of long ones is known.
+    /// kind, in whatever proportion they were drawn. So do the long ones that were looked at, for
+    /// run-queue delay.
     #[test]
     fn samples_stand_for_waits_of_their_own_length() {
         let mut line = EventTotals { count: 1_010, ..EventTotals::default() };
@@ -243,7 +250,8 @@ mod tests {
             sampled_cpu: Nanos(100_000),
             sampled_run_queue: Nanos(777),
         };
-        line.long_run_queue = Nanos(1_000);
+        // Half of the long ones were looked at.
+        (line.long_run_queue, line.long_looked) = (Nanos(500), Nanos(3_000_000));
         assert_eq!(line.cpu(), Nanos(1_500_000 + 200_000));
         assert_eq!(line.run_queue(), Nanos(1_000 + 15_000));
         assert_eq!(line.sampled_count(), 7);
