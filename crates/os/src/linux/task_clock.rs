@@ -53,12 +53,14 @@ const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = 1 << 5 | 1 << 6;
 
 struct Counter {
     file: File,
-    /// CPU that the thread had used before the counter began.
+    /// CPU that the thread had used when the counter began.
     before: Nanos,
 }
 
 impl Counter {
-    fn of_self(before: Nanos) -> Option<Counter> {
+    /// Of the calling thread, whose CPU clock `cpu` reads: both go on from the same figure, or who
+    /// looks at the one and then at the other would see time go back.
+    fn of_self(cpu: impl FnOnce() -> Nanos) -> Option<Counter> {
         let size = u32::try_from(size_of::<Attributes>()).expect("a few bytes");
         let attributes = Attributes {
             kind: KIND_SOFTWARE,
@@ -82,8 +84,10 @@ impl Counter {
         let descriptor = i32::try_from(descriptor).ok().filter(|number| *number >= 0)?;
         // SAFETY: a descriptor that was just made, and that nobody else has.
         let file = unsafe { File::from_raw_fd(descriptor) };
-        let counter = Counter { file, before };
-        counter.read().map(|_| counter)
+        let mut counter = Counter { file, before: Nanos::ZERO };
+        let since_begun = counter.read()?;
+        counter.before = Nanos(cpu().0.saturating_sub(since_begun.0));
+        Some(counter)
     }
 
     fn read(&self) -> Option<Nanos> {
@@ -108,7 +112,7 @@ fn counters() -> MutexGuard<'static, BTreeMap<i32, Arc<Counter>>> {
 /// Time on a CPU of the calling thread, whose CPU clock says `cpu`; `None` where the two are taken
 /// to be the same.
 pub(crate) fn of_self(cpu: impl FnOnce() -> Nanos) -> Option<Nanos> {
-    OWN.try_with(|own| own.get_or_init(|| begin(cpu())).as_ref()?.read()).ok().flatten()
+    OWN.try_with(|own| own.get_or_init(|| begin(cpu)).as_ref()?.read()).ok().flatten()
 }
 
 /// The same of another thread of this process.
@@ -122,7 +126,7 @@ pub(crate) fn forget(tid: i32) {
     counters().remove(&tid);
 }
 
-fn begin(cpu: Nanos) -> Option<Arc<Counter>> {
+fn begin(cpu: impl FnOnce() -> Nanos) -> Option<Arc<Counter>> {
     if !is_worth_it() {
         return None;
     }
@@ -170,8 +174,7 @@ mod tests {
     /// With the run-queue delay it makes up all the time of a thread that only computes.
     #[test]
     fn the_task_clock_and_the_run_queue_make_up_the_wall_clock() {
-        let worth = Counter::of_self(Nanos::ZERO);
-        let Some(counter) = worth else {
+        let Some(counter) = Counter::of_self(|| Nanos::ZERO) else {
             println!("this kernel keeps no task clock for us: nothing to compare");
             return;
         };

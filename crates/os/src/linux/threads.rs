@@ -33,8 +33,9 @@ impl Drop for Numbered {
         let Some(id) = self.0.get() else { return };
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
         let times = schedstat::of_kernel_thread(tid).unwrap_or_default();
-        task_clock::forget(tid);
         threads()[id.0 as usize] = Known::Ended(times);
+        // After it is known as ended: who looked before looks again.
+        task_clock::forget(tid);
     }
 }
 
@@ -93,10 +94,11 @@ pub(crate) fn times(thread: ThreadId) -> ThreadTimes {
     let known = || threads().get(thread.0 as usize).copied();
     if let Some(Known::Running { tid }) = known()
         && let Some(times) = schedstat::of_kernel_thread(tid)
+        && matches!(known(), Some(Known::Running { .. }))
     {
         return times;
     }
-    // It may have ended between the two looks, and left its last times.
+    // It may have ended between the looks, and left its last times.
     match known() {
         Some(Known::Ended(times)) => times,
         _ => ThreadTimes::default(),
