@@ -16,7 +16,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use rand::{RngExt, SeedableRng};
@@ -166,10 +166,7 @@ impl Kill {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child =
             command.spawn().map_err(|error| format!("cannot start forebay: {error}"))?;
-        let until = Instant::now() + Duration::from_millis(random.random_range(1..=80));
-        while Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        std::thread::sleep(Duration::from_millis(random.random_range(1..=80)));
         let ended = child.try_wait().map_err(|error| error.to_string())?.is_some();
         let _ = child.kill();
         let _ = child.wait();

@@ -8,7 +8,7 @@
 //!   3. the caller changes a copy of the row; what differs is the change
 //!   4. latch the undo block; commit both
 
-use cache::Pin;
+use cache::{Pin, is_unwritten};
 use change::{Changes, credits_for};
 use format::{BlockHeader, DbaLe, HeapBlock, Row, TxnIdLe, U16Le};
 use ids::{Dba, TxnId};
@@ -405,8 +405,4 @@ fn difference(before: &[u8], after: &[u8]) -> Option<(usize, usize)> {
     let first = before.iter().zip(after).position(differs)?;
     let last = before.iter().zip(after).rposition(differs)?;
     Some((first, last + 1))
-}
-
-fn is_unwritten(block: &[u8]) -> bool {
-    block[..BlockHeader::BYTES].iter().all(|byte| *byte == 0)
 }

@@ -47,4 +47,4 @@ mod writer;
 pub use cache::Cache;
 pub use config::{CacheConfig, Sabotage};
 pub use gate::RedoGate;
-pub use pin::{ExclusiveBlock, Pin, SharedBlock};
+pub use pin::{ExclusiveBlock, Pin, SharedBlock, is_unwritten};

@@ -207,6 +207,6 @@ impl Deref for ExclusiveBlock<'_> {
 
 /// Whether these bytes are no block. In a block one of the first five isn't zero, so the search is
 /// short.
-pub(crate) fn is_unwritten(bytes: &[u8]) -> bool {
+pub fn is_unwritten(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
 }

@@ -99,8 +99,6 @@ pub(crate) fn run(command: Load) -> Result<String, String> {
 }
 
 const MIB: u64 = 1 << 20;
-/// Rows of 100 bytes that fit into a MiB of 8 KiB blocks.
-const ROWS_PER_MIB: u64 = 9_200;
 
 impl Create {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
@@ -111,8 +109,7 @@ impl Create {
             doublewrite_slots: 8 * 128,
             ..Creation::default()
         };
-        let rows = self.megabytes * ROWS_PER_MIB;
-        let scale = Scale { branches: 64, tellers: 640, accounts: rows / 2, stock: rows / 2 };
+        let scale = Scale::of_mib(self.megabytes);
         let parameters = parameters(32, 1);
         Instance::create(disk, &self.directory, &creation, &parameters, session)?;
         let instance = Instance::open(disk, &self.directory, &parameters, session)?;
@@ -125,7 +122,7 @@ impl Create {
             return loaded.and_then(|_| Err(Stop::refuse(RefusalKind::WrongState, stopped)));
         }
         instance.shutdown(session)?;
-        Ok(format!("{}: {rows} rows\n", self.directory.display()))
+        Ok(format!("{}: {} rows\n", self.directory.display(), scale.rows()))
     }
 }
 

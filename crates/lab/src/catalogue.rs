@@ -2,6 +2,8 @@
 
 use instance::Parameters;
 
+use crate::Form;
+
 /// A built-in experiment.
 pub struct Experiment {
     /// Its name on the command line.
@@ -25,6 +27,15 @@ pub const EXPERIMENTS: &[Experiment] = &[Experiment {
 }];
 
 impl Experiment {
+    /// The form's parameters under setting A and under setting B.
+    pub(crate) fn parameters(&self, form: &Form) -> [Parameters; 2] {
+        self.apply.map(|apply| {
+            let mut parameters = form.parameters.clone();
+            apply(&mut parameters);
+            parameters
+        })
+    }
+
     /// The experiment of that name.
     pub fn named(name: &str) -> Option<&'static Experiment> {
         EXPERIMENTS.iter().find(|experiment| experiment.name == name)

@@ -25,8 +25,6 @@ pub struct Form {
 }
 
 const MIB: u64 = 1 << 20;
-/// Rows of 100 bytes that fit into a MiB of 8 KiB blocks.
-const ROWS_PER_MIB: u64 = 9_200;
 
 impl Form {
     /// A verdict in a few minutes.
@@ -56,7 +54,6 @@ impl Form {
     }
 
     fn of(data: u64, cache: u64, log: u64, (warm_up, length): (Nanos, Nanos)) -> Form {
-        let rows = data / MIB * ROWS_PER_MIB;
         let creation = Creation {
             db_block_size: BlockSize::KIB_8,
             // The rows, and room for history and undo.
@@ -76,7 +73,7 @@ impl Form {
             aa_pairs: 5,
             creation,
             parameters,
-            scale: Scale { branches: 64, tellers: 640, accounts: rows / 2, stock: rows / 2 },
+            scale: Scale::of_mib(data / MIB),
             mixture: Mixture {
                 seed: 0,
                 sessions: 12,

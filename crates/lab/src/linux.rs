@@ -48,11 +48,7 @@ impl<'s> LinuxRunner<'s> {
             return loaded.map(|_| None);
         }
         instance.shutdown(session)?;
-        let settings = experiment.apply.map(|apply| {
-            let mut parameters = form.parameters.clone();
-            apply(&mut parameters);
-            parameters
-        });
+        let settings = experiment.parameters(form);
         let (form, words) = (form.clone(), experiment.settings);
         Ok(Some(LinuxRunner { disk, scratch, form, settings, words, origin, session }))
     }

@@ -121,11 +121,7 @@ impl ModelRunner {
         (machine, base): (Machine, FileSystem),
         origin: Origin,
     ) -> ModelRunner {
-        let settings = experiment.apply.map(|apply| {
-            let mut parameters = form.parameters.clone();
-            apply(&mut parameters);
-            parameters
-        });
+        let settings = experiment.parameters(form);
         let (form, words) = (form.clone(), experiment.settings);
         ModelRunner { machine, base, form, settings, words, origin }
     }

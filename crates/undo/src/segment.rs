@@ -2,6 +2,7 @@
 //!
 //! Callers: `txn`.
 
+use cache::is_unwritten;
 use change::credits_for;
 use format::{
     BlockHeader, BlockKind, DbaLe, TransactionSlot, TransactionTable, TxnIdLe, U16Le, UndoBlock,
@@ -227,9 +228,4 @@ impl Undo {
         }
         Ok(())
     }
-}
-
-/// Whether a block was handed out but never formatted.
-pub(crate) fn is_unwritten(block: &[u8]) -> bool {
-    block[..BlockHeader::BYTES].iter().all(|byte| *byte == 0)
 }

@@ -209,19 +209,11 @@ impl<'a> Client<'a> {
         let teller = self.random.random_range(0..tables.teller.count());
         let branch = teller % tables.branch.count();
         for (table, number) in [(&tables.account, account), (&tables.teller, teller)] {
-            let add = |row: &mut RowMut<'_>| {
-                let balance = row.view().number(1);
-                row.set_number(1, balance + amount);
-            };
-            table.table.update(transaction, table.address(number), add, session)?;
+            table.table.update(transaction, table.address(number), add(amount), session)?;
         }
         self.history(transaction, [account, teller, branch], amount, session)?;
-        let add = |row: &mut RowMut<'_>| {
-            let balance = row.view().number(1);
-            row.set_number(1, balance + amount);
-        };
         let address = tables.branch.address(branch);
-        tables.branch.table.update(transaction, address, add, session)?;
+        tables.branch.table.update(transaction, address, add(amount), session)?;
         Ok(())
     }
 
@@ -237,12 +229,8 @@ impl<'a> Client<'a> {
         let first = self.random.random_range(0..=tables.stock.count() - rows);
         for number in first..first + rows {
             let amount = if (number - first) % 2 == 0 { 1 } else { -1 };
-            let add = |row: &mut RowMut<'_>| {
-                let balance = row.view().number(1);
-                row.set_number(1, balance + amount);
-            };
             let address = tables.stock.address(number);
-            tables.stock.table.update(transaction, address, add, session)?;
+            tables.stock.table.update(transaction, address, add(amount), session)?;
         }
         self.history(transaction, [first, 0, 0], 0, session)
     }
@@ -262,5 +250,13 @@ impl<'a> Client<'a> {
         let history = &self.shared.tables.history;
         history.insert(transaction, &mut self.history, fill, session)?;
         Ok(())
+    }
+}
+
+/// A change of a row's balance, or quantity.
+fn add(amount: i64) -> impl FnMut(&mut RowMut<'_>) {
+    move |row| {
+        let balance = row.view().number(1);
+        row.set_number(1, balance + amount);
     }
 }

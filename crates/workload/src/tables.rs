@@ -34,6 +34,22 @@ pub struct Scale {
     pub stock: u64,
 }
 
+impl Scale {
+    /// Rows of 100 bytes that fit into a MiB of 8 KiB blocks.
+    const ROWS_PER_MIB: u64 = 9_200;
+
+    /// So many MiB of rows, half of them accounts and half of them stock.
+    pub const fn of_mib(mib: u64) -> Scale {
+        let rows = mib * Scale::ROWS_PER_MIB;
+        Scale { branches: 64, tellers: 640, accounts: rows / 2, stock: rows / 2 }
+    }
+
+    /// Rows in all.
+    pub const fn rows(&self) -> u64 {
+        self.branches + self.tellers + self.accounts + self.stock
+    }
+}
+
 /// The tables, open.
 pub struct Tables {
     pub(crate) branch: Numbered,
