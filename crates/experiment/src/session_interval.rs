@@ -104,11 +104,18 @@ impl Reading {
             earlier.map_or(self.session.times, |e| self.session.times.since(e.session.times));
         let totals = earlier.map_or_else(|| self.totals.clone(), |e| self.totals.since(&e.totals));
         let elapsed = self.session.at.since(start);
-        let mut account = TimeAccount::close(elapsed, times, &totals);
-        if let Some((event, so_far)) = self.open_wait() {
+        let (open, open_before) = (self.open_wait(), earlier.and_then(Reading::open_wait));
+        // The books close over the time that they know of: from the beginning of the wait that was
+        // open at the start to that of the one that's open at the end.
+        let so_far = |open: Option<(WaitEvent, Nanos)>| open.map_or(0, |(_, so_far)| so_far.0);
+        let known = (elapsed.0 + so_far(open_before)).saturating_sub(so_far(open));
+        let mut account = TimeAccount::close(Nanos(known), times, &totals);
+        account.unaccounted_ns += signed(elapsed) - signed(Nanos(known));
+        account.elapsed = elapsed;
+        if let Some((event, so_far)) = open {
             shift(&mut account, event, signed(so_far));
         }
-        if let Some((event, so_far)) = earlier.and_then(Reading::open_wait) {
+        if let Some((event, so_far)) = open_before {
             shift(&mut account, event, -signed(so_far));
         }
         account.waits.sort_by_key(|line| (Reverse(line.total), line.event));

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use experiment::{SessionInterval, Snapshot};
 use ids::BlockSize;
 use instance::{Creation, Instance, Parameters};
 use os::{Disk, FileOptions, IoBuf, Session};
@@ -144,8 +145,11 @@ impl Run {
             length: Nanos::from_secs(self.seconds),
         };
         let witness: Option<Witness> = self.acknowledge.then(|| Arc::new(print_commit) as Witness);
+        let mut marks = Vec::new();
+        let mark =
+            |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
         let ran =
-            workload::run(&instance, (mixture, witness), &os::linux::interrupted, |_| {}, session);
+            workload::run(&instance, (mixture, witness), &os::linux::interrupted, mark, session);
         let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
         let ended = instance.shutdown(session);
         let ran = ran?;
@@ -153,16 +157,33 @@ impl Run {
         if self.acknowledge {
             return Ok(String::new());
         }
-        Ok(format!("{:.1} transactions a second\n\n{}", ran.throughput(), profile(&ran)))
+        let processes = match &marks[..] {
+            [begin, end] => end.intervals_since(begin),
+            _ => Vec::new(),
+        };
+        let throughput = ran.throughput();
+        let sessions: Vec<SessionInterval> =
+            ran.sessions.into_iter().map(|session| session.interval).collect();
+        let worst = [("session", worst(&sessions)), ("process", worst(&processes))]
+            .map(|(kind, worst)| format!("largest unaccounted share of a {kind}: {worst}\n"));
+        let profile = profile(&sessions);
+        Ok(format!("{throughput:.1} transactions a second\n\n{profile}\n{}", worst.concat()))
     }
 }
 
+/// Whose books close worst.
+fn worst(intervals: &[SessionInterval]) -> String {
+    let share = |interval: &SessionInterval| interval.account.unaccounted_share();
+    let worst = intervals.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+    worst.map_or("none".to_owned(), |w| format!("{:.2} %, {}", share(w) * 100.0, w.name))
+}
+
 /// Where the sessions' time went, all together: a line for each name, the longest first.
-fn profile(ran: &workload::Run) -> String {
+fn profile(sessions: &[SessionInterval]) -> String {
     let mut lines: BTreeMap<&str, i64> = BTreeMap::new();
     let mut elapsed = 0;
-    for session in &ran.sessions {
-        let account = &session.interval.account;
+    for session in sessions {
+        let account = &session.account;
         elapsed += account.elapsed.0 as i64;
         for (name, ns) in [("CPU", account.cpu_ns), ("run queue", account.run_queue_ns)] {
             *lines.entry(name).or_default() += ns;
@@ -175,8 +196,8 @@ fn profile(ran: &workload::Run) -> String {
     let mut lines: Vec<(&str, i64)> = lines.into_iter().collect();
     lines.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     lines.insert(0, ("elapsed, all sessions", elapsed));
-    let stolen: i64 = ran.sessions.iter().map(|s| s.interval.account.stolen.0 as i64).sum();
-    lines.push(("of which taken by hypervisor, interrupts", stolen));
+    let stolen: i64 = sessions.iter().map(|session| session.account.stolen.0 as i64).sum();
+    lines.push(("of CPU: taken by hypervisor, interrupts", stolen));
     let row = |(name, ns): &(&str, i64)| {
         let share = *ns as f64 / elapsed.max(1) as f64 * 100.0;
         format!("{name:<42}{:>12.3} s {share:>6.1} %\n", *ns as f64 / 1e9)

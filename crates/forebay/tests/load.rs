@@ -69,6 +69,20 @@ fn what_a_load_was_told_is_found_by_the_audit() {
     assert!(lost.contains("acknowledged commits") && lost.contains("are lost"), "{lost}");
 }
 
+/// Ten seconds of work, and the books of each session and each process close to one per cent.
+#[test]
+fn the_account_of_everyone_closes() {
+    let folder = Folder::new("load-account");
+    create(&folder);
+    let told = said(&forebay(&folder, &["load", "run", "db", "--seconds", "10"]));
+    for kind in ["session", "process"] {
+        let head = format!("largest unaccounted share of a {kind}: ");
+        let share = told.lines().find_map(|line| line.strip_prefix(&head)?.split(' ').next());
+        let share: f64 = share.expect("there is such a line").parse().expect("a number");
+        assert!(share <= 1.0, "{told}");
+    }
+}
+
 /// Rule space/SP7: a database that is open isn't opened again.
 #[test]
 fn a_second_program_on_the_same_database_is_refused() {

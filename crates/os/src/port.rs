@@ -62,18 +62,15 @@ pub trait Port: Send + Sync {
     /// CPU and run-queue time of a thread so far; of an ended one, or where the world can't say,
     /// what it last knew.
     fn thread_times(&self, thread: ThreadId) -> ThreadTimes;
-    /// The calling thread's times just before a wait: the CPU clock is read last, so that the
-    /// reading itself stays outside.
-    fn times_before_wait(&self) -> ThreadTimes;
-    /// The same just after: the CPU clock is read first.
-    fn times_after_wait(&self) -> ThreadTimes;
     /// The calling thread's CPU time so far.
-    fn own_cpu(&self) -> Nanos {
-        self.times_after_wait().cpu
-    }
+    fn own_cpu(&self) -> Nanos;
     /// The calling thread's run-queue time so far.
-    fn own_run_queue(&self) -> Nanos {
-        self.times_after_wait().run_queue
+    fn own_run_queue(&self) -> Nanos;
+    /// Time taken from the calling thread by a hypervisor or by interrupts: neither on a CPU nor in
+    /// the run queue, though it looked like the former. Only what came between two readings means
+    /// something.
+    fn own_stolen(&self) -> Nanos {
+        Nanos::ZERO
     }
     /// Sets a thread's priority.
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error>;

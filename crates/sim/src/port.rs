@@ -94,15 +94,15 @@ impl Port for SimPort {
             return ThreadTimes::default();
         }
         let (cpu, run_queue) = state.scheduler.times(tid, ahead);
-        ThreadTimes { cpu: Nanos(cpu), run_queue: Nanos(run_queue), stolen: Nanos::ZERO }
+        ThreadTimes { cpu: Nanos(cpu), run_queue: Nanos(run_queue) }
     }
 
-    fn times_before_wait(&self) -> ThreadTimes {
-        self.thread_times(self.current_thread())
+    fn own_cpu(&self) -> Nanos {
+        self.thread_times(self.current_thread()).cpu
     }
 
-    fn times_after_wait(&self) -> ThreadTimes {
-        self.thread_times(self.current_thread())
+    fn own_run_queue(&self) -> Nanos {
+        self.thread_times(self.current_thread()).run_queue
     }
 
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error> {

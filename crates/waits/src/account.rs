@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::cell::Cell64;
 use crate::histogram::{HISTOGRAM_BUCKETS, STRATA};
-use crate::{Level, Nanos, Statistic, Timestamp, Totals, WaitEvent};
+use crate::{Away, Level, Nanos, Statistic, Timestamp, Totals, WaitEvent};
 
 /// Who a session works for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,8 +24,6 @@ pub(crate) struct EventCells {
     pub(crate) count: Cell64,
     pub(crate) max_ns: Cell64,
     pub(crate) timeouts: Cell64,
-    pub(crate) long_looked_ns: Cell64,
-    pub(crate) long_run_queue_ns: Cell64,
     pub(crate) strata: [StratumCells; STRATA],
     pub(crate) histogram: [Cell64; HISTOGRAM_BUCKETS],
 }
@@ -36,8 +34,31 @@ pub(crate) struct StratumCells {
     pub(crate) total_ns: Cell64,
     pub(crate) sampled_count: Cell64,
     pub(crate) sampled_ns: Cell64,
-    pub(crate) sampled_cpu_ns: Cell64,
-    pub(crate) sampled_run_queue_ns: Cell64,
+    pub(crate) sampled_away: AwayCells,
+}
+
+/// Time away from the CPU.
+#[derive(Debug, Default)]
+pub(crate) struct AwayCells {
+    off_cpu_ns: Cell64,
+    run_queue_ns: Cell64,
+    stolen_ns: Cell64,
+}
+
+impl AwayCells {
+    pub(crate) fn add(&self, away: Away) {
+        self.off_cpu_ns.add(away.off_cpu.0);
+        self.run_queue_ns.add(away.run_queue.0);
+        self.stolen_ns.add(away.stolen.0);
+    }
+
+    pub(crate) fn get(&self) -> Away {
+        Away {
+            off_cpu: Nanos(self.off_cpu_ns.get()),
+            run_queue: Nanos(self.run_queue_ns.get()),
+            stolen: Nanos(self.stolen_ns.get()),
+        }
+    }
 }
 
 /// One session's books. Shared between the session that writes and the views that read.
@@ -49,6 +70,7 @@ pub struct Account {
     level: AtomicU8,
     pub(crate) events: Box<[EventCells]>,
     pub(crate) statistics: Box<[Cell64]>,
+    pub(crate) gaps: AwayCells,
     /// 0 when the session doesn't wait, else the event's number plus one.
     pub(crate) current: AtomicU64,
     pub(crate) current_since_ns: Cell64,
@@ -75,6 +97,7 @@ impl Account {
             level: AtomicU8::new(Level::Stats as u8),
             events: (0..WaitEvent::COUNT).map(|_| EventCells::default()).collect(),
             statistics: (0..Statistic::COUNT).map(|_| Cell64::default()).collect(),
+            gaps: AwayCells::default(),
             current: AtomicU64::new(0),
             current_since_ns: Cell64::default(),
             current_p: Default::default(),

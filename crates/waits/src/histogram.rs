@@ -22,9 +22,6 @@ pub const fn bucket_upper_bound_us(bucket: usize) -> Option<u64> {
 /// Samples are kept apart by the length of their waits, in so many strata.
 pub const STRATA: usize = 8;
 
-/// The strata below a long wait: the first so many.
-pub(crate) const SHORT_STRATA: usize = 5;
-
 /// The stratum of the waits in `bucket`: whole buckets, so that the histogram tells how many waits
 /// a stratum has. Bounds at 2, 8, 32, 128, 512 us, 2 and 8 ms.
 pub(crate) const fn stratum_of(bucket: usize) -> usize {

@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod away;
 mod cell;
 mod event;
 mod histogram;
@@ -34,12 +35,13 @@ mod time_account;
 mod totals;
 
 pub use account::{Account, CurrentWait, SessionKind};
+pub use away::Away;
 pub use event::{EventInfo, WaitClass, WaitEvent};
 pub use histogram::{HISTOGRAM_BUCKETS, STRATA, bucket_of, bucket_upper_bound_us};
 pub use level::Level;
 pub use markdown::markdown;
 pub use recorder::{OpenWait, Recorder, WaitRecord, WaitSink};
-pub use sampler::{LONG_WAIT, Sampling};
+pub use sampler::Sampling;
 pub use statistic::{Statistic, StatisticInfo};
 pub use time::{Nanos, Timestamp};
 pub use time_account::{ThreadTimes, TimeAccount, WaitLine};

@@ -16,10 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::histogram::{bucket_of, stratum_of};
-use crate::sampler::{LONG_WAIT, Sampler};
-use crate::{
-    Account, Level, Nanos, Sampling, SessionKind, Statistic, ThreadTimes, Timestamp, WaitEvent,
-};
+use crate::sampler::Sampler;
+use crate::{Account, Away, Level, Nanos, Sampling, SessionKind, Statistic, Timestamp, WaitEvent};
 
 /// A wait that has begun. Ends through [`Recorder::end`].
 #[derive(Debug)]
@@ -143,13 +141,14 @@ impl Recorder {
         self.account.level() != Level::Off && self.sampler.due()
     }
 
-    /// Files what one sampled wait of `elapsed` cost in CPU and in the run queue. `cost` is what
-    /// reading the clocks took: the share of it in all time is what the sampler holds down.
+    /// Files what the thread did in one sampled wait of `elapsed`: it was `away` from its CPU, the
+    /// rest of the time on it. `cost` is what reading the clocks took: the share of it in all time
+    /// is what the sampler holds down.
     pub fn sampled(
         &self,
         event: WaitEvent,
         elapsed: Nanos,
-        inside: ThreadTimes,
+        away: Away,
         cost: Nanos,
         now: Timestamp,
     ) {
@@ -157,20 +156,13 @@ impl Recorder {
         let stratum = &cells.strata[stratum_of(bucket_of(elapsed.0))];
         stratum.sampled_count.add(1);
         stratum.sampled_ns.add(elapsed.0);
-        stratum.sampled_cpu_ns.add(inside.cpu.0);
-        stratum.sampled_run_queue_ns.add(inside.run_queue.0);
-        if elapsed >= LONG_WAIT {
-            self.long_wait(event, elapsed, inside.run_queue);
-        }
+        stratum.sampled_away.add(away);
         self.sampler.sampled(now, cost);
     }
 
-    /// Files the run-queue delay of a wait of [`LONG_WAIT`] or more, `elapsed` long, that had the
-    /// run-queue clock read before and after it.
-    pub fn long_wait(&self, event: WaitEvent, elapsed: Nanos, run_queue: Nanos) {
-        let cells = &self.account.events[event as usize];
-        cells.long_looked_ns.add(elapsed.0);
-        cells.long_run_queue_ns.add(run_queue.0);
+    /// Files the gap between two sampled waits that followed one another.
+    pub fn sampled_gap(&self, away: Away) {
+        self.account.gaps.add(away);
     }
 
     /// Raises a statistic.

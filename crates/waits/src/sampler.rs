@@ -4,20 +4,20 @@
 //! stood in the run queue after waking, so both must be taken out of the thread's own totals, or
 //! they'd be counted twice. Reading the two clocks takes 2-4 us, too much for every wait. So one
 //! wait in N is sampled, at random distances so as not to fall in step with the load, and N moves
-//! so that sampling costs at most 0.2 % of the session's time. A session with few waits has N = 1
+//! so that sampling costs at most 0.4 % of the session's time. A session with few waits has N = 1
 //! and its account is exact; in the simulator, where reading is free, N is always 1.
 //!
-//! Samples alone would be too few. CPU differs a hundredfold between waits of one event, but little
-//! between those of one length; so the samples of each event stand for the waits of their own
-//! stratum of lengths, and how much time those took is known. Run-queue delay comes in few and
-//! large pieces: one wait in a thousand stands a time slice in the queue, and whether the samples
-//! catch it moves the account by per cents; so every wait of [`LONG_WAIT`] or more has the
-//! run-queue clock read after it, and samples stand only for the short ones, whose delay is
-//! bounded.
+//! CPU differs a hundredfold between waits of one event, but little between those of one length; so
+//! the samples of each event stand for the waits of their own stratum of lengths, and how much time
+//! those took is known.
+//!
+//! Run-queue delay comes in few and large pieces: one wait in a thousand stands a time slice in the
+//! queue, and whether the samples catch it moves their sum by per cents of elapsed time. So that
+//! sum isn't trusted (see [`TimeAccount`](crate::TimeAccount)): samples come in pairs of waits, and
+//! what lies between the two is looked at too.
 
 use std::cell::Cell;
 
-use crate::histogram::{SHORT_STRATA, bucket_of, stratum_of};
 use crate::{Nanos, Timestamp};
 
 /// How waits are chosen for sampling.
@@ -25,21 +25,16 @@ use crate::{Nanos, Timestamp};
 pub enum Sampling {
     /// Every wait: exact. For worlds in which reading the clocks costs nothing.
     EveryWait,
-    /// One in N, N adapted to cost at most 0.2 % of elapsed time.
+    /// One in N, N adapted to cost at most 0.4 % of elapsed time.
     Adaptive,
 }
 
-/// A wait this long has the run-queue clock read after it, always; and after so long without a
-/// reading there is one before the next wait. A reading takes 0.5 us, after a sleep 1 us, so that
-/// is at most 0.2 % of the time, and as a rule far less.
-pub const LONG_WAIT: Nanos = Nanos::from_micros(512);
-const _: () = assert!(stratum_of(bucket_of(LONG_WAIT.0 - 1)) == SHORT_STRATA - 1);
-const _: () = assert!(stratum_of(bucket_of(LONG_WAIT.0)) == SHORT_STRATA);
-
-/// Sampling may cost one part in this many of elapsed time (0.2 %).
-const COST_SHARE_INVERSE: u64 = 500;
+/// Sampling may cost one part in this many of elapsed time (0.4 %).
+const COST_SHARE_INVERSE: u64 = 250;
 /// N never exceeds this.
-const EVERY_MAX: u32 = 1 << 16;
+const EVERY_MAX: u64 = 1 << 16;
+/// N is judged after so many samples.
+const WINDOW: u32 = 16;
 /// A sample is overdue after so many of the intervals that the cost allows.
 const OVERDUE_INTERVALS: u64 = 64;
 
@@ -48,8 +43,10 @@ pub(crate) struct Sampler {
     sampling: Sampling,
     /// N: one wait in so many is sampled.
     every: Cell<u32>,
+    /// Waits up to the end of the next pair.
     countdown: Cell<u32>,
-    last: Cell<Timestamp>,
+    /// When the window began that N is judged by, how many samples it holds and what they cost.
+    window: Cell<(Timestamp, u32, Nanos)>,
     /// Without a sample until then, N is too large for the load and starts again at one.
     overdue: Cell<Timestamp>,
     random: Cell<u64>,
@@ -61,7 +58,7 @@ impl Sampler {
             sampling,
             every: Cell::new(1),
             countdown: Cell::new(1),
-            last: Cell::new(started),
+            window: Cell::new((started, 0, Nanos::ZERO)),
             overdue: Cell::new(Timestamp::from_nanos(u64::MAX)),
             random: Cell::new(started.as_nanos() | 1),
         }
@@ -70,11 +67,11 @@ impl Sampler {
     #[inline]
     pub(crate) fn due(&self) -> bool {
         let left = self.countdown.get() - 1;
-        if left > 0 {
+        if left > 1 {
             self.countdown.set(left);
             return false;
         }
-        self.countdown.set(self.distance());
+        self.countdown.set(if left == 1 { 1 } else { self.distance() });
         true
     }
 
@@ -83,15 +80,20 @@ impl Sampler {
         if self.sampling == Sampling::EveryWait {
             return;
         }
-        let since_last = now.since(self.last.replace(now)).0;
         let allowed = cost.0.saturating_mul(COST_SHARE_INVERSE);
         self.overdue.set(now.after(Nanos(allowed.saturating_mul(OVERDUE_INTERVALS))));
-        let every = self.every.get();
-        if since_last < allowed && every < EVERY_MAX {
-            self.every.set(every * 2);
-        } else if since_last / 4 > allowed && every > 1 {
-            self.every.set(every / 2);
+        let (since, samples, costs) = self.window.get();
+        let (samples, costs) = (samples + 1, Nanos(costs.0 + cost.0));
+        if samples < WINDOW {
+            self.window.set((since, samples, costs));
+            return;
         }
+        self.window.set((now, 0, Nanos::ZERO));
+        let took = now.since(since).0.max(1);
+        let every = u64::from(self.every.get());
+        let wanted = every.saturating_mul(costs.0.saturating_mul(COST_SHARE_INVERSE)) / took;
+        let wanted = wanted.clamp(every / 4, every * 4).clamp(1, EVERY_MAX);
+        self.every.set(u32::try_from(wanted).expect("at most EVERY_MAX"));
     }
 
     /// Told at the end of every wait: after a storm of waits N comes back to one without first
@@ -105,18 +107,15 @@ impl Sampler {
         }
     }
 
-    /// A distance drawn evenly from 1 ..= 2N - 1, so N on average (xorshift64, Marsaglia 2003).
+    /// A distance to the end of the next pair, drawn evenly from 2 ..= 4N - 2, so 2N on average
+    /// (xorshift64, Marsaglia 2003).
     fn distance(&self) -> u32 {
-        let every = self.every.get();
-        if every == 1 {
-            return 1;
-        }
         let mut x = self.random.get();
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;
         self.random.set(x);
-        1 + (x % u64::from(2 * every - 1)) as u32
+        2 + (x % u64::from(4 * self.every.get() - 3)) as u32
     }
 }
 
@@ -126,7 +125,7 @@ mod tests {
 
     /// Runs `waits` waits `gap_ns` apart, each sample costing `cost_ns`; returns the samples taken.
     fn run(sampler: &Sampler, waits: u64, gap_ns: u64, cost_ns: u64) -> u64 {
-        let mut now = sampler.last.get().as_nanos();
+        let mut now = sampler.window.get().0.as_nanos();
         let mut samples = 0;
         for _ in 0..waits {
             now += gap_ns;
@@ -145,7 +144,7 @@ mod tests {
         let sampler = Sampler::new(Sampling::Adaptive, Timestamp::ZERO);
         let samples = run(&sampler, 1_000_000, 10_000, 4_000);
         let share = (samples * 4_000) as f64 / (1_000_000.0 * 10_000.0);
-        assert!(share <= 0.0021, "share {share}");
+        assert!(share <= 0.0042, "share {share}");
         assert!(samples > 1_000, "only {samples} samples");
     }
 

@@ -3,8 +3,8 @@
 //! A system total is the sum over the live sessions plus what ended sessions left behind. A report
 //! over an interval is the difference of two readings.
 
-use crate::histogram::{HISTOGRAM_BUCKETS, SHORT_STRATA, STRATA, stratum_of};
-use crate::{Account, Nanos, Statistic, WaitEvent};
+use crate::histogram::{HISTOGRAM_BUCKETS, STRATA, stratum_of};
+use crate::{Account, Away, Nanos, Statistic, WaitEvent};
 
 /// What was waited for one event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -19,11 +19,6 @@ pub struct EventTotals {
     pub timeouts: u64,
     /// Waits by length; bounds by [`bucket_upper_bound_us`](crate::bucket_upper_bound_us).
     pub histogram: [u64; HISTOGRAM_BUCKETS],
-    /// Run-queue delay inside waits of [`LONG_WAIT`](crate::LONG_WAIT) or more that had the
-    /// run-queue clock read before and after them: many, if not all.
-    pub long_run_queue: Nanos,
-    /// The time of these waits.
-    pub long_looked: Nanos,
     /// The waits by length, coarser than the histogram, and the samples that stand for them.
     pub strata: [Stratum; STRATA],
 }
@@ -37,10 +32,14 @@ pub struct Stratum {
     pub sampled_count: u64,
     /// The sampled ones' time, by the wall.
     pub sampled: Nanos,
-    /// CPU inside the sampled ones.
-    pub sampled_cpu: Nanos,
-    /// Run-queue delay inside the sampled ones.
-    pub sampled_run_queue: Nanos,
+    /// Of which the thread was away from its CPU.
+    pub sampled_away: Away,
+}
+
+impl Stratum {
+    fn sampled_cpu(&self) -> Nanos {
+        Nanos(self.sampled.0.saturating_sub(self.sampled_away.off_cpu.0))
+    }
 }
 
 impl EventTotals {
@@ -48,15 +47,13 @@ impl EventTotals {
     /// in proportion to time, for a sampled wait that is all CPU is also a little longer than
     /// others. Exact when every wait was sampled.
     pub fn cpu(&self) -> Nanos {
-        self.estimated(STRATA, |stratum| stratum.sampled_cpu)
+        self.estimated(Stratum::sampled_cpu)
     }
 
-    /// Run-queue delay inside all of these waits: of the long ones as far as they were looked at,
-    /// which many are, of the short ones estimated as CPU is.
+    /// Run-queue delay inside all of these waits, estimated in the same way, but not as well: it
+    /// comes in few and large pieces. [`TimeAccount`](crate::TimeAccount) knows better.
     pub fn run_queue(&self) -> Nanos {
-        let short = self.estimated(SHORT_STRATA, |stratum| stratum.sampled_run_queue);
-        let long = self.strata[SHORT_STRATA..].iter().map(|stratum| stratum.total.0).sum();
-        Nanos(scaled(self.long_run_queue.0, long, self.long_looked.0) + short.0)
+        self.estimated(|stratum| stratum.sampled_away.run_queue)
     }
 
     /// How many were sampled.
@@ -64,13 +61,13 @@ impl EventTotals {
         self.strata.iter().map(|stratum| stratum.sampled_count).sum()
     }
 
-    /// The sum over the first strata. For one without a sample the mean of all samples stands in.
-    fn estimated(&self, strata: usize, part: fn(&Stratum) -> Nanos) -> Nanos {
+    /// The sum over the strata. For one without a sample the mean of all samples stands in.
+    fn estimated(&self, part: fn(&Stratum) -> Nanos) -> Nanos {
         let mut counts = [0; STRATA];
         for (bucket, count) in self.histogram.iter().enumerate() {
             counts[stratum_of(bucket)] += count;
         }
-        let strata = &self.strata[..strata];
+        let strata = &self.strata;
         let sum = strata.iter().map(|stratum| part(stratum).0).sum();
         let samples = strata.iter().map(|stratum| stratum.sampled_count).sum();
         let estimates = strata.iter().zip(counts).map(|(stratum, count)| {
@@ -90,19 +87,17 @@ impl EventTotals {
         for (mine, theirs) in self.histogram.iter_mut().zip(other.histogram) {
             *mine = op(*mine, theirs);
         }
-        self.long_run_queue.0 = op(self.long_run_queue.0, other.long_run_queue.0);
-        self.long_looked.0 = op(self.long_looked.0, other.long_looked.0);
         for (mine, theirs) in self.strata.iter_mut().zip(other.strata) {
             mine.total.0 = op(mine.total.0, theirs.total.0);
             mine.sampled_count = op(mine.sampled_count, theirs.sampled_count);
             mine.sampled.0 = op(mine.sampled.0, theirs.sampled.0);
-            mine.sampled_cpu.0 = op(mine.sampled_cpu.0, theirs.sampled_cpu.0);
-            mine.sampled_run_queue.0 = op(mine.sampled_run_queue.0, theirs.sampled_run_queue.0);
+            mine.sampled_away.combine(theirs.sampled_away, op);
         }
     }
 }
 
-fn scaled(sampled: u64, whole: u64, part: u64) -> u64 {
+/// `sampled` of a `part`, of the `whole`; nothing of nothing.
+pub(crate) fn scaled(sampled: u64, whole: u64, part: u64) -> u64 {
     if part == 0 {
         return 0;
     }
@@ -115,6 +110,7 @@ fn scaled(sampled: u64, whole: u64, part: u64) -> u64 {
 pub struct Totals {
     events: Vec<EventTotals>,
     statistics: Vec<u64>,
+    gaps: Away,
 }
 
 impl Default for Totals {
@@ -122,6 +118,7 @@ impl Default for Totals {
         Totals {
             events: vec![EventTotals::default(); WaitEvent::COUNT],
             statistics: vec![0; Statistic::COUNT],
+            gaps: Away::default(),
         }
     }
 }
@@ -142,12 +139,24 @@ impl Totals {
         self.statistics[statistic as usize]
     }
 
+    /// What was seen of the time between waits: samples come in pairs of waits, and what lies
+    /// between the two is looked at as they are.
+    pub fn gaps(&self) -> Away {
+        self.gaps
+    }
+
+    /// Whether every wait was sampled: then nothing about them is an estimate.
+    pub fn every_wait_was_sampled(&self) -> bool {
+        self.events().all(|(_, totals)| totals.sampled_count() == totals.count)
+    }
+
     /// Adds another reading: sums, and the longer of the longest.
     pub fn add(&mut self, other: &Totals) {
         for (mine, theirs) in self.events.iter_mut().zip(&other.events) {
             mine.combine(theirs, u64::wrapping_add);
             mine.max = mine.max.max(theirs.max);
         }
+        self.gaps.combine(other.gaps, u64::wrapping_add);
         for (mine, theirs) in self.statistics.iter_mut().zip(&other.statistics) {
             *mine = mine.wrapping_add(*theirs);
         }
@@ -159,6 +168,7 @@ impl Totals {
         for (mine, theirs) in difference.events.iter_mut().zip(&earlier.events) {
             mine.combine(theirs, u64::wrapping_sub);
         }
+        difference.gaps.combine(earlier.gaps, u64::wrapping_sub);
         for (mine, theirs) in difference.statistics.iter_mut().zip(&earlier.statistics) {
             *mine = mine.wrapping_sub(*theirs);
         }
@@ -173,19 +183,17 @@ impl Totals {
                 max: Nanos(cells.max_ns.get()),
                 timeouts: cells.timeouts.get(),
                 histogram: std::array::from_fn(|i| cells.histogram[i].get()),
-                long_run_queue: Nanos(cells.long_run_queue_ns.get()),
-                long_looked: Nanos(cells.long_looked_ns.get()),
                 strata: std::array::from_fn(|i| Stratum {
                     total: Nanos(cells.strata[i].total_ns.get()),
                     sampled_count: cells.strata[i].sampled_count.get(),
                     sampled: Nanos(cells.strata[i].sampled_ns.get()),
-                    sampled_cpu: Nanos(cells.strata[i].sampled_cpu_ns.get()),
-                    sampled_run_queue: Nanos(cells.strata[i].sampled_run_queue_ns.get()),
+                    sampled_away: cells.strata[i].sampled_away.get(),
                 }),
             };
             mine.combine(&read, u64::wrapping_add);
             mine.max = mine.max.max(read.max);
         }
+        self.gaps.combine(account.gaps.get(), u64::wrapping_add);
         for (mine, cell) in self.statistics.iter_mut().zip(&account.statistics) {
             *mine = mine.wrapping_add(cell.get());
         }
@@ -195,7 +203,7 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Recorder, Sampling, SessionKind, ThreadTimes, Timestamp};
+    use crate::{Recorder, Sampling, SessionKind, Timestamp};
 
     fn account(waits: u64) -> Recorder {
         let r = Recorder::open("s", SessionKind::Background, Timestamp::ZERO, Sampling::EveryWait);
@@ -229,8 +237,7 @@ mod tests {
     }
 
     /// Short waits are all CPU and long ones little of it: the samples of each stand for their own
-    /// kind, in whatever proportion they were drawn. So do the long ones that were looked at, for
-    /// run-queue delay.
+    /// kind, in whatever proportion they were drawn.
     #[test]
     fn samples_stand_for_waits_of_their_own_length() {
         let mut line = EventTotals { count: 1_010, ..EventTotals::default() };
@@ -240,20 +247,20 @@ mod tests {
             total: Nanos(1_500_000),
             sampled_count: 2,
             sampled: Nanos(3_200),
-            sampled_cpu: Nanos(3_200),
-            sampled_run_queue: Nanos(32),
+            sampled_away: Away { run_queue: Nanos(32), ..Away::default() },
         };
         line.strata[5] = Stratum {
             total: Nanos(6_000_000),
             sampled_count: 5,
             sampled: Nanos(3_000_000),
-            sampled_cpu: Nanos(100_000),
-            sampled_run_queue: Nanos(777),
+            sampled_away: Away {
+                off_cpu: Nanos(2_900_000),
+                run_queue: Nanos(777),
+                stolen: Nanos(50),
+            },
         };
-        // Half of the long ones were looked at.
-        (line.long_run_queue, line.long_looked) = (Nanos(500), Nanos(3_000_000));
         assert_eq!(line.cpu(), Nanos(1_500_000 + 200_000));
-        assert_eq!(line.run_queue(), Nanos(1_000 + 15_000));
+        assert_eq!(line.run_queue(), Nanos(15_000 + 1_554));
         assert_eq!(line.sampled_count(), 7);
         // Three waits of a length that no sample had: the mean of all samples stands in.
         line.histogram[4] = 3;
@@ -272,12 +279,12 @@ mod tests {
             assert!(r.sample_due());
             let open = r.begin(WaitEvent::LogFileSync, [0; 3], || at(from)).expect("on");
             let waited = r.end(open, at(to), false);
-            let inside = ThreadTimes {
-                cpu: Nanos::from_micros(cpu),
+            let away = Away {
+                off_cpu: Nanos(waited.0 - cpu * 1_000),
                 run_queue: Nanos::from_micros(run_queue),
                 stolen: Nanos::ZERO,
             };
-            r.sampled(WaitEvent::LogFileSync, waited, inside, Nanos::ZERO, at(to));
+            r.sampled(WaitEvent::LogFileSync, waited, away, Nanos::ZERO, at(to));
         }
         let totals = r.account().totals();
         let line = totals.event(WaitEvent::LogFileSync);

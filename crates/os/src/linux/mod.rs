@@ -151,22 +151,16 @@ impl Port for LinuxPort {
         threads::times(thread)
     }
 
-    fn times_before_wait(&self) -> ThreadTimes {
-        let run_queue = schedstat::run_queue_of_self();
-        ThreadTimes { run_queue, cpu: schedstat::cpu_of_self(), stolen: Nanos::ZERO }
-    }
-
-    fn times_after_wait(&self) -> ThreadTimes {
-        let cpu = schedstat::cpu_of_self();
-        ThreadTimes { cpu, run_queue: schedstat::run_queue_of_self(), stolen: Nanos::ZERO }
-    }
-
     fn own_cpu(&self) -> Nanos {
         schedstat::cpu_of_self()
     }
 
     fn own_run_queue(&self) -> Nanos {
         schedstat::run_queue_of_self()
+    }
+
+    fn own_stolen(&self) -> Nanos {
+        task_clock::stolen()
     }
 
     fn set_priority(&self, thread: ThreadId, priority: Priority) -> Result<(), Error> {

@@ -1,8 +1,8 @@
 //! A thread's own clocks: CPU time and run-queue delay.
 //!
-//! CPU comes from the thread's CPU clock, which is exact but for what a hypervisor takes away:
-//! there it comes from the task clock (see `task_clock`). Never from schedstat's CPU field, which
-//! moves in scheduler ticks. Run-queue delay comes from schedstat's second field.
+//! CPU comes from the thread's CPU clock, which is exact but for what a hypervisor takes away (see
+//! `task_clock`). Never from schedstat's CPU field, which moves in scheduler ticks. Run-queue delay
+//! comes from schedstat's second field.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -10,8 +10,6 @@ use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
 use waits::{Nanos, ThreadTimes};
-
-use super::task_clock;
 
 thread_local! {
     /// Opened once: reading an open file costs about a microsecond, opening it five.
@@ -27,19 +25,13 @@ pub(crate) fn is_available() -> bool {
     })
 }
 
+/// Both times of the calling thread.
+pub(crate) fn of_self() -> ThreadTimes {
+    ThreadTimes { cpu: cpu_of_self(), run_queue: run_queue_of_self() }
+}
+
 /// Time on a CPU of the calling thread.
 pub(crate) fn cpu_of_self() -> Nanos {
-    task_clock::of_self(cpu_clock_of_self).unwrap_or_else(cpu_clock_of_self)
-}
-
-/// All three times of the calling thread.
-pub(crate) fn of_self() -> ThreadTimes {
-    let (clock, cpu) = (cpu_clock_of_self(), cpu_of_self());
-    let stolen = Nanos(cpu.0.saturating_sub(clock.0));
-    ThreadTimes { cpu, run_queue: run_queue_of_self(), stolen }
-}
-
-fn cpu_clock_of_self() -> Nanos {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
@@ -57,7 +49,7 @@ pub(crate) fn run_queue_of_self() -> Nanos {
     })
 }
 
-/// All three times of another thread of this process, by its number in the kernel; `None` once it
+/// Both times of another thread of this process, by its number in the kernel; `None` once it
 /// has ended.
 pub(crate) fn of_kernel_thread(tid: i32) -> Option<ThreadTimes> {
     let text = std::fs::read(format!("/proc/self/task/{tid}/schedstat")).ok()?;
@@ -69,10 +61,8 @@ pub(crate) fn of_kernel_thread(tid: i32) -> Option<ThreadTimes> {
     if unsafe { libc::clock_gettime(clock, &mut now) } != 0 {
         return None;
     }
-    let clock = Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64);
-    let cpu = task_clock::of_kernel_thread(tid).unwrap_or(clock);
-    let stolen = Nanos(cpu.0.saturating_sub(clock.0));
-    Some(ThreadTimes { cpu, run_queue: run_queue_field(&text).unwrap_or(Nanos::ZERO), stolen })
+    let cpu = Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64);
+    Some(ThreadTimes { cpu, run_queue: run_queue_field(&text).unwrap_or(Nanos::ZERO) })
 }
 
 /// The second of the three numbers.

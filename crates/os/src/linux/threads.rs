@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use rustix::process::Pid;
 use waits::ThreadTimes;
 
-use super::{schedstat, task_clock};
+use super::schedstat;
 use crate::{Cause, CpuSet, Error, Priority, ThreadBody, ThreadId, ThreadSpec};
 
 /// Linux cuts names of threads here.
@@ -34,8 +34,6 @@ impl Drop for Numbered {
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
         let times = schedstat::of_kernel_thread(tid).unwrap_or_default();
         threads()[id.0 as usize] = Known::Ended(times);
-        // After it is known as ended: who looked before looks again.
-        task_clock::forget(tid);
     }
 }
 
