@@ -8,9 +8,9 @@
 //! clock is *stolen*.
 //!
 //! That holds as long as the thread keeps its CPU. The task clock begins a little after the CPU
-//! clock when a thread is given a CPU: in a virtual machine 17 us were measured, after short sleeps.
-//! So the difference is no measure of what was stolen of a thread in all, and is only used between
-//! waits.
+//! clock when a thread is given a CPU: in a virtual machine 17 us were measured, after short
+//! sleeps. So the difference is no measure of what was stolen of a thread in all, and is only used
+//! between waits.
 //!
 //! The task clock is a counter that the kernel keeps per thread when asked to (perf_event_open).
 //! Reading it costs as much as reading the CPU clock (0.4 us); keeping it costs 0.65 us at each
