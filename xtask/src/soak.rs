@@ -1,206 +1,32 @@
 //! The verb `soak`: what the test suite does in minutes, for hours.
 //!
-//! `soak crash` runs the crash sweep on all cores, small and large loads in turn, each batch of
-//! seeds in a process of its own, until so many distinct crash states were opened and held against
-//! the oracle. A child tells the hash of every state; a state is counted once, whoever saw it. The
-//! first violation ends it, with the line that repeats it.
+//! * `crash`: the crash sweep on all cores until so many distinct crash states were opened.
+//! * `honesty`: the lab on equals, over and over: how often does it find a difference?
 //!
-//! Nothing is written to disk. Ctrl-C ends the children too: they are of the same process group,
-//! and one that lives on ends at its next line, for nobody reads it any more.
+//! Ctrl-C ends the children too: they are of the same process group.
 //!
 //! Callers: people, and a machine with a night to spare.
 
-use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+mod crash;
+mod honesty;
+
+use std::path::Path;
 
 use clap::Subcommand;
 
-use crate::{Outcome, tree};
-
-/// So many seeds are one child's work.
-const BATCH: u64 = 4;
-const KINDS: [&str; 2] = ["small", "large"];
-const TELLS_EVERY: Duration = Duration::from_secs(10);
+use crate::Outcome;
 
 #[derive(Subcommand)]
 pub(crate) enum Soak {
     /// Crash the engine everywhere until so many distinct crash states were opened
-    Crash {
-        /// How many distinct crash states
-        #[arg(long, default_value_t = 500_000)]
-        states: usize,
-        /// The first seed, a multiple of 4
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-    },
+    Crash(crash::Options),
+    /// Have the lab compare a setting with itself, and count how often it finds a difference
+    Honesty(honesty::Options),
 }
 
 pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
-    let Soak::Crash { states, seed } = *soak;
-    let built = tree::cargo()
-        .args(["build", "--release", "--package", "proof", "--example", "crash_sweep"])
-        .current_dir(root)
-        .status()
-        .map_err(|error| format!("cannot start cargo: {error}"))?;
-    if !built.success() {
-        return Err("soak: the crash sweep doesn't build".into());
-    }
-    let program = tree::target_directory(root)?.join("release/examples/crash_sweep");
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let soaking = Soaking {
-        program,
-        wanted: states,
-        cores,
-        began: Instant::now(),
-        state: Mutex::new(Seen { next: seed / BATCH * KINDS.len() as u64, ..Seen::default() }),
-    };
-    println!("soak: {states} distinct crash states on {cores} cores, from seed {seed} on");
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| while soaking.batch() {});
-        }
-    });
-    soaking.verdict()
-}
-
-struct Soaking {
-    program: PathBuf,
-    wanted: usize,
-    cores: usize,
-    began: Instant,
-    state: Mutex<Seen>,
-}
-
-#[derive(Default)]
-struct Seen {
-    states: BTreeSet<u64>,
-    loads: u64,
-    /// The number of the next batch; kinds take turns.
-    next: u64,
-    failed: Option<String>,
-    told: Duration,
-}
-
-impl Soaking {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs one more child; false if that's enough.
-    fn batch(&self) -> bool {
-        let number = {
-            let mut seen = self.seen();
-            if self.is_over(&seen) {
-                return false;
-            }
-            seen.next += 1;
-            seen.next - 1
-        };
-        let kind = KINDS[(number % 2) as usize];
-        let from = number / 2 * BATCH;
-        if let Err(why) = self.child(kind, from) {
-            self.seen().failed.get_or_insert(why);
-        }
-        true
-    }
-
-    fn is_over(&self, seen: &Seen) -> bool {
-        seen.failed.is_some() || seen.states.len() >= self.wanted
-    }
-
-    fn child(&self, kind: &str, from: u64) -> Outcome {
-        let (first, end) = (from.to_string(), (from + BATCH).to_string());
-        let mut child = Command::new(&self.program)
-            .args([kind, &first, &end, "--states"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
-        let output = child.stdout.take().expect("it is piped");
-        for line in BufReader::new(output).lines() {
-            let line = line.map_err(|error| format!("the crash sweep can't be read: {error}"))?;
-            if !self.take(&line) {
-                end_child(&mut child);
-                return Ok(());
-            }
-        }
-        let mut why = String::new();
-        if let Some(mut errors) = child.stderr.take() {
-            let _ = errors.read_to_string(&mut why);
-        }
-        match child.wait() {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(format!("{kind} seeds {first} to {end} ended with {status}: {why}")),
-            Err(error) => Err(format!("the crash sweep can't be waited for: {error}")),
-        }
-    }
-
-    /// Takes a child's line; false if it needn't go on.
-    fn take(&self, line: &str) -> bool {
-        let mut seen = self.seen();
-        match line.strip_prefix("state ") {
-            Some(hash) => _ = u64::from_str_radix(hash, 16).map(|hash| seen.states.insert(hash)),
-            None => seen.loads += 1,
-        }
-        let elapsed = self.began.elapsed();
-        if elapsed >= seen.told + TELLS_EVERY {
-            seen.told = elapsed;
-            println!("soak: {}", self.figure(&seen, elapsed));
-        }
-        !self.is_over(&seen)
-    }
-
-    fn figure(&self, seen: &Seen, elapsed: Duration) -> String {
-        let (distinct, seconds) = (seen.states.len(), elapsed.as_secs_f64());
-        let rate = distinct as f64 / seconds;
-        let left = self.wanted.saturating_sub(distinct) as f64 / rate.max(1.0);
-        format!(
-            "{distinct} distinct crash states from {} loads in {seconds:.0} s: {rate:.0} a second, \
-             {:.0} a second a core; {left:.0} s left",
-            seen.loads,
-            rate / self.cores as f64
-        )
-    }
-
-    fn verdict(self) -> Outcome {
-        let elapsed = self.began.elapsed();
-        println!("soak: {}", self.figure(&self.seen(), elapsed));
-        let seen = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match seen.failed {
-            Some(why) => Err(format!("soak: {why}")),
-            None => Ok(()),
-        }
-    }
-}
-
-fn end_child(child: &mut Child) {
-    // It may have ended by itself.
-    let _ = child.kill();
-    let _ = child.wait();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_state_that_two_children_saw_counts_once() {
-        let soaking = Soaking {
-            program: PathBuf::new(),
-            wanted: 2,
-            cores: 1,
-            began: Instant::now(),
-            state: Mutex::default(),
-        };
-        assert!(soaking.take("state 00000000000000ff"));
-        assert!(soaking.take("state 00000000000000ff"));
-        assert!(soaking.take("small 0: 1 distinct crash states"));
-        assert!(!soaking.take("state 0000000000000001"), "two were wanted");
-        assert_eq!(soaking.seen().loads, 1);
-        assert_eq!(soaking.verdict(), Ok(()));
+    match soak {
+        Soak::Crash(options) => crash::run(root, options),
+        Soak::Honesty(options) => honesty::run(root, options),
     }
 }

@@ -4,7 +4,8 @@
 //! ([`SessionInterval::since`]). Processes go on; they are read from outside by two snapshots
 //! ([`Snapshot`]). A process is as a rule inside a wait when it is read, and its books know only
 //! waits that have ended. So a snapshot also takes the wait in progress, as far as it has gone:
-//! else a writer that idles three seconds across the end of a run would seem to have lost them.
+//! else a writer that idles three seconds across the end of a run would seem to have lost them. If
+//! it's a sampled wait, what the thread did in it so far is known too.
 //!
 //! ```text
 //!   snapshot 1                                          snapshot 2
@@ -104,32 +105,56 @@ impl Reading {
             earlier.map_or(self.session.times, |e| self.session.times.since(e.session.times));
         let totals = earlier.map_or_else(|| self.totals.clone(), |e| self.totals.since(&e.totals));
         let elapsed = self.session.at.since(start);
-        let (open, open_before) = (self.open_wait(), earlier.and_then(Reading::open_wait));
         // The books close over the time that they know of: from the beginning of the wait that was
         // open at the start to that of the one that's open at the end.
-        let so_far = |open: Option<(WaitEvent, Nanos)>| open.map_or(0, |(_, so_far)| so_far.0);
-        let known = (elapsed.0 + so_far(open_before)).saturating_sub(so_far(open));
-        let mut account = TimeAccount::close(Nanos(known), times, &totals);
-        account.unaccounted_ns += signed(elapsed) - signed(Nanos(known));
+        let (open, open_before) = (self.open_wait(), earlier.and_then(Reading::open_wait));
+        let part = |of: fn(&OpenWait) -> Nanos, all: Nanos| {
+            let [open, open_before] = [open, open_before].map(|wait| wait.map_or(0, |w| of(&w).0));
+            Nanos((all.0 + open_before).saturating_sub(open))
+        };
+        let known = part(|wait| wait.so_far, elapsed);
+        let known_times = ThreadTimes {
+            cpu: part(|wait| wait.inside.cpu, times.cpu),
+            run_queue: part(|wait| wait.inside.run_queue, times.run_queue),
+        };
+        let mut account = TimeAccount::close(known, known_times, &totals);
         account.elapsed = elapsed;
-        if let Some((event, so_far)) = open {
-            shift(&mut account, event, signed(so_far));
+        account.unaccounted_ns += signed(elapsed) - signed(known);
+        if let Some(open) = open {
+            shift(&mut account, &open, 1);
         }
-        if let Some((event, so_far)) = open_before {
-            shift(&mut account, event, -signed(so_far));
+        if let Some(open_before) = open_before {
+            shift(&mut account, &open_before, -1);
         }
         account.waits.sort_by_key(|line| (Reverse(line.total), line.event));
         SessionInterval { name: books.name().to_owned(), kind: books.kind(), totals, account }
     }
 
-    /// The wait in progress, and its length until the session's clocks were read.
-    fn open_wait(&self) -> Option<(WaitEvent, Nanos)> {
-        self.current.map(|wait| (wait.event, self.session.at.since(wait.since)))
+    /// The wait in progress, as far as it has gone when the session's clocks were read.
+    fn open_wait(&self) -> Option<OpenWait> {
+        let wait = self.current?;
+        let so_far = self.session.at.since(wait.since);
+        let inside = wait.clocks.map_or_else(ThreadTimes::default, |clocks| {
+            let inside = self.session.times.since(clocks);
+            let cpu = inside.cpu.min(so_far);
+            ThreadTimes { cpu, run_queue: inside.run_queue.min(Nanos(so_far.0 - cpu.0)) }
+        });
+        Some(OpenWait { event: wait.event, so_far, inside })
     }
 }
 
-/// Moves time between an event and what is unaccounted; what the event lacks stays unaccounted.
-fn shift(account: &mut TimeAccount, event: WaitEvent, length: i64) {
+/// A wait that hasn't ended: how long it has lasted, and what the thread did in it, if that's known.
+#[derive(Clone, Copy)]
+struct OpenWait {
+    event: WaitEvent,
+    so_far: Nanos,
+    inside: ThreadTimes,
+}
+
+/// Moves an open wait's time to its event, or from it (`sign`); what the event lacks stays
+/// unaccounted.
+fn shift(account: &mut TimeAccount, open: &OpenWait, sign: i64) {
+    let OpenWait { event, so_far, inside } = *open;
     if !account.waits.iter().any(|line| line.event == event) {
         let none = Nanos::ZERO;
         account.waits.push(WaitLine {
@@ -142,9 +167,15 @@ fn shift(account: &mut TimeAccount, event: WaitEvent, length: i64) {
     }
     let line = account.waits.iter_mut().find(|line| line.event == event);
     let line = line.expect("it was pushed if it was missing");
-    let total = (signed(line.total) + length).max(0);
-    account.unaccounted_ns -= total - signed(line.total);
-    line.total = Nanos(total.unsigned_abs());
+    let moved = |part: &mut Nanos, length: Nanos| {
+        let after = (signed(*part) + sign * signed(length)).max(0);
+        let moved = after - signed(*part);
+        *part = Nanos(after.unsigned_abs());
+        moved
+    };
+    account.unaccounted_ns -= moved(&mut line.total, so_far);
+    let _ = moved(&mut line.of_which_cpu, inside.cpu);
+    let _ = moved(&mut line.of_which_run_queue, inside.run_queue);
 }
 
 fn signed(length: Nanos) -> i64 {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
-use waits::SessionKind;
+use waits::{Nanos, SessionKind};
 
 use crate::{FAILED, USAGE};
 
@@ -54,6 +54,9 @@ pub(crate) struct Run {
     /// Pairs of setting A with itself.
     #[arg(long)]
     aa_pairs: Option<u32>,
+    /// Measured seconds of each run; before that it warms up for a fifth of it.
+    #[arg(long, value_name = "S")]
+    seconds: Option<f64>,
     /// From so many per cent of throughput on a difference matters.
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     matters: f64,
@@ -130,6 +133,12 @@ impl Run {
         };
         form.pairs = self.pairs.unwrap_or(form.pairs);
         form.aa_pairs = self.aa_pairs.unwrap_or(form.aa_pairs);
+        if let Some(seconds) = self.seconds {
+            if !(0.01..=86_400.0).contains(&seconds) {
+                return Err(format!("--seconds takes 0.01 to 86400, not {seconds}"));
+            }
+            form = form.lasting(Nanos((seconds * 1e9) as u64));
+        }
         let place = match &self.simulate {
             Some(machine) => {
                 Where::Model { machine: machine.clone(), disk: self.simulated_disk.clone() }
@@ -156,6 +165,9 @@ impl Run {
         );
         if self.full {
             line += " --full";
+        }
+        if let Some(seconds) = self.seconds {
+            line += &format!(" --seconds {seconds}");
         }
         if self.equals {
             line += " --equals";

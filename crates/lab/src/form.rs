@@ -53,6 +53,14 @@ impl Form {
         Form { pairs: 2, aa_pairs: 1, ..form }
     }
 
+    /// The same with runs of another measured length, warmed up for a fifth of it.
+    #[must_use]
+    pub fn lasting(mut self, length: Nanos) -> Form {
+        self.mixture.length = length;
+        self.mixture.warm_up = Nanos(length.0 / 5);
+        self
+    }
+
     fn of(data: u64, cache: u64, log: u64, (warm_up, length): (Nanos, Nanos)) -> Form {
         let creation = Creation {
             db_block_size: BlockSize::KIB_8,

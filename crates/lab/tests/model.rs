@@ -29,7 +29,8 @@ fn answer(request: &Request) -> (String, Vec<experiment::Run>) {
     }
 }
 
-/// T2: in the simulator nothing is left over, of any session in any run; and no commit is lost.
+/// In the simulator nothing is left over, of any session and any process in any run; and no commit
+/// is lost.
 #[test]
 fn every_account_closes_to_the_nanosecond_and_no_commit_is_lost() {
     let (text, rows) = answer(&request());
@@ -39,6 +40,9 @@ fn every_account_closes_to_the_nanosecond_and_no_commit_is_lost() {
         assert!(commits.acknowledged > 0 && commits.lost() == 0, "{commits:?}");
         assert_eq!(row.foreground.account.unaccounted_ns, 0, "{:?}", row.foreground.worst);
         assert_eq!(row.foreground.count, 12);
+        for process in &row.processes {
+            assert_eq!(process.unaccounted_ns, 0, "{process:?}");
+        }
         let writers = row.processes.iter().filter(|p| p.name.starts_with("fb_dbw")).count();
         assert!(writers == 1 || writers == 8, "{:?}", row.processes);
     }

@@ -252,6 +252,8 @@ impl<'s> Waiting<'s> {
         session.close_gap(before);
         let began = session.clock.now();
         let open = session.recorder.begin(self.event, self.p, || began);
+        let clocks = ThreadTimes { cpu: before.cpu, run_queue: before.run_queue };
+        session.recorder.began_sampled(clocks);
         let (result, timed_out) = block(session, self.event);
         if let Some(open) = open {
             let ended = session.clock.now();

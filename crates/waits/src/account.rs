@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::cell::Cell64;
 use crate::histogram::{HISTOGRAM_BUCKETS, STRATA};
-use crate::{Away, Level, Nanos, Statistic, Timestamp, Totals, WaitEvent};
+use crate::{Away, Level, Nanos, Statistic, ThreadTimes, Timestamp, Totals, WaitEvent};
 
 /// Who a session works for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +75,10 @@ pub struct Account {
     pub(crate) current: AtomicU64,
     pub(crate) current_since_ns: Cell64,
     pub(crate) current_p: [Cell64; 3],
+    /// Whether the current wait is a sampled one, and if so what the thread's clocks showed.
+    pub(crate) current_is_sampled: Cell64,
+    pub(crate) current_cpu_ns: Cell64,
+    pub(crate) current_run_queue_ns: Cell64,
 }
 
 /// The wait that a session is in right now, as a sampler sees it.
@@ -86,6 +90,8 @@ pub struct CurrentWait {
     pub p: [u64; 3],
     /// Since when.
     pub since: Timestamp,
+    /// What the thread's clocks showed when it began, if it's a sampled one.
+    pub clocks: Option<ThreadTimes>,
 }
 
 impl Account {
@@ -101,6 +107,9 @@ impl Account {
             current: AtomicU64::new(0),
             current_since_ns: Cell64::default(),
             current_p: Default::default(),
+            current_is_sampled: Cell64::default(),
+            current_cpu_ns: Cell64::default(),
+            current_run_queue_ns: Cell64::default(),
         }
     }
 
@@ -130,8 +139,8 @@ impl Account {
         self.level.store(level as u8, Relaxed);
     }
 
-    /// What the session waits for at this moment, if it does. The event is exact; p1 to p3 and
-    /// the start may belong to the wait before for a few nanoseconds.
+    /// What the session waits for at this moment, if it does. The event is exact; the
+    /// rest may belong to the wait before for a few nanoseconds.
     pub fn current_wait(&self) -> Option<CurrentWait> {
         let number = self.current.load(Relaxed);
         let event = WaitEvent::from_index(usize::try_from(number.checked_sub(1)?).ok()?)?;
@@ -139,6 +148,10 @@ impl Account {
             event,
             p: [self.current_p[0].get(), self.current_p[1].get(), self.current_p[2].get()],
             since: Timestamp::from_nanos(self.current_since_ns.get()),
+            clocks: (self.current_is_sampled.get() != 0).then(|| ThreadTimes {
+                cpu: Nanos(self.current_cpu_ns.get()),
+                run_queue: Nanos(self.current_run_queue_ns.get()),
+            }),
         })
     }
 

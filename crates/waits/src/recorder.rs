@@ -17,7 +17,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::histogram::{bucket_of, stratum_of};
 use crate::sampler::Sampler;
-use crate::{Account, Away, Level, Nanos, Sampling, SessionKind, Statistic, Timestamp, WaitEvent};
+use crate::{
+    Account, Away, Level, Nanos, Sampling, SessionKind, Statistic, ThreadTimes, Timestamp,
+    WaitEvent,
+};
 
 /// A wait that has begun. Ends through [`Recorder::end`].
 #[derive(Debug)]
@@ -110,8 +113,16 @@ impl Recorder {
             cell.set(value);
         }
         self.account.current_since_ns.set(started.as_nanos());
+        self.account.current_is_sampled.set(0);
         self.account.current.store(event as u64 + 1, Relaxed);
         Some(OpenWait { event, started })
+    }
+
+    /// Publishes what the thread's clocks showed before the sampled wait that has just begun.
+    pub fn began_sampled(&self, clocks: ThreadTimes) {
+        self.account.current_cpu_ns.set(clocks.cpu.0);
+        self.account.current_run_queue_ns.set(clocks.run_queue.0);
+        self.account.current_is_sampled.set(1);
     }
 
     /// Ends a wait: counts it, files its time, clears what was published. Returns its length.
