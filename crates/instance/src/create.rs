@@ -70,6 +70,7 @@ fn make_files(
         blocks: blocks.unwrap_or(u32::MAX),
         extent_blocks: creation.extent_blocks,
     };
+    creation.check_each()?;
     shape.check()?;
     parameters.check(block_size, creation.doublewrite_slots)?;
     let log_blocks = u32::try_from(creation.log_file_bytes / 4096).unwrap_or(u32::MAX);

@@ -13,7 +13,8 @@
 //! Rules IN1 to IN5 are in the README.
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
-//! * [`Parameters`], [`Creation`]: what can be chosen.
+//! * [`Parameters`], [`Creation`]: what can be chosen; [`ParameterInfo`], [`markdown`]: what there
+//!   is to say of it.
 
 #![forbid(unsafe_code)]
 
@@ -24,5 +25,7 @@ mod open;
 mod parameters;
 
 pub use open::{Instance, Opened};
-pub use parameters::{Creation, Parameters, Sabotage};
+pub use parameters::{
+    Allowed, Changeable, Creation, ParameterInfo, Parameters, Sabotage, markdown,
+};
 pub use txn::Transaction;
