@@ -26,7 +26,7 @@ use space::Column;
 use stop::Stop;
 use waits::{Nanos, SessionKind, Timestamp};
 
-use super::{Setup, run_race};
+use super::{Setup, run_race, told};
 
 /// fio's median may be so many times better.
 const LATENCY_GOAL: f64 = 1.0 / 1.25;
@@ -285,8 +285,4 @@ impl Client {
 
 fn nanos(length: Duration) -> Nanos {
     Nanos::from_micros(length.as_micros() as u64)
-}
-
-fn told(stop: impl std::fmt::Display) -> rivals::Error {
-    rivals::Error::Failed(stop.to_string())
 }

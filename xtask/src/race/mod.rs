@@ -15,6 +15,7 @@ use rivals::race::Plan;
 use crate::Outcome;
 
 mod commit;
+mod get;
 mod io;
 mod load;
 mod waits;
@@ -60,6 +61,11 @@ const RACES: &[Entry] = &[
         name: "commit",
         about: "durable commits against fio's durable writes: latency, group commit",
         run: commit::run,
+    },
+    Entry {
+        name: "get",
+        about: "a cached block read, against a hash map under a shared lock",
+        run: get::run,
     },
     Entry {
         name: "io",
@@ -112,4 +118,9 @@ pub(crate) fn run_race(
         }
     }
     race.run(setup.plan, &mut stdout().lock(), &mut stderr())
+}
+
+/// An error of the engine as an error of a race.
+pub(crate) fn told(error: impl std::fmt::Display) -> rivals::Error {
+    error.to_string().into()
 }
