@@ -121,14 +121,14 @@ impl Spec {
                 metric: metric::DURABLE_US_P50,
                 unit: "us p50",
                 higher_is_better: false,
-                goal: LATENCY_GOAL,
+                goal: Some(LATENCY_GOAL),
             },
             _ => Case {
                 name,
                 metric: metric::IOPS,
                 unit: "1/s",
                 higher_is_better: true,
-                goal: RATE_GOAL,
+                goal: Some(RATE_GOAL),
             },
         }
     }

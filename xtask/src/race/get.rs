@@ -37,7 +37,7 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
     let map = map();
     let gets = u64::from(BLOCKS) * u64::from(ROUNDS);
     let case = |name: &str, metric, unit, higher_is_better, goal| {
-        vec![Case { name: name.into(), metric, unit, higher_is_better, goal }]
+        vec![Case { name: name.into(), metric, unit, higher_is_better, goal: Some(goal) }]
     };
     let ours = |cache: &Arc<Cache>| -> Result<f64, Stop> {
         let began = Instant::now();

@@ -15,6 +15,7 @@ use rivals::race::Plan;
 use crate::Outcome;
 
 mod commit;
+mod dbwr;
 mod get;
 mod io;
 mod load;
@@ -61,6 +62,11 @@ const RACES: &[Entry] = &[
         name: "commit",
         about: "durable commits against fio's durable writes: latency, group commit",
         run: commit::run,
+    },
+    Entry {
+        name: "dbwr",
+        about: "dirty buffers to disk by database writers, against fio's random writes",
+        run: dbwr::run,
     },
     Entry {
         name: "get",
