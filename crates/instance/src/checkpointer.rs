@@ -2,7 +2,8 @@
 //!
 //! At a log switch everything that changed before it is wanted on disk, so that the logs before can
 //! be written over; the writers are asked for that, and while they work their progress is looked at
-//! every few milliseconds. Else the process looks up every three seconds.
+//! every few milliseconds. Else the process looks up every three seconds, or a few times a second
+//! if a parameter bounds how far the checkpoint may be behind (see `incremental`).
 //!
 //! Callers: `open`, which starts and ends the process; the redo asks for checkpoints through
 //! `wanted`.
@@ -11,17 +12,23 @@ use std::sync::Arc;
 
 use cache::Cache;
 use ids::Rba;
-use latch::{Latch, LatchKind, SharedFlag, Signal};
+use latch::{Latch, LatchKind, Shared64, SharedFlag, Signal};
 use os::{Os, Session};
 use redo::Redo;
 use space::ControlFile;
 use stop::Halt;
-use waits::{Nanos, WaitEvent};
+use waits::{Nanos, Totals, WaitEvent};
+
+use crate::Parameters;
+use crate::incremental::{Behind, Incremental, Pace};
 
 /// The heartbeat: so often the control file follows, if there is something to follow.
 const HEARTBEAT: Nanos = Nanos::from_secs(3);
 /// While a checkpoint is under way its progress is looked at so often.
 const LOOK: Nanos = Nanos::from_millis(5);
+
+/// With a close bound on how far the checkpoint may be behind, the redo is looked at so often.
+const PACE: Nanos = Nanos::from_millis(200);
 
 /// How others ask for a checkpoint. Made before redo and cache are.
 pub(crate) struct Wanted {
@@ -52,6 +59,10 @@ pub(crate) struct Checkpointer {
     pub(crate) halt: Halt,
     /// Here while the process doesn't run (rule space/SP1).
     control: Latch<Option<ControlFile>>,
+    /// Likewise.
+    incremental: Latch<Option<Incremental>>,
+    /// How long a recovery would take, as estimated last; only with `fast_start_mttr_target`.
+    pub(crate) estimate_ns: Shared64,
 }
 
 impl Checkpointer {
@@ -61,9 +72,13 @@ impl Checkpointer {
         (cache, redo): (Arc<Cache>, Arc<Redo>),
         halt: Halt,
         control: ControlFile,
+        parameters: &Parameters,
     ) -> Checkpointer {
+        let incremental = Incremental::new(parameters, control.content().log_blocks);
+        let incremental = Latch::new(os, LatchKind::Innermost, Some(incremental));
         let control = Latch::new(os, LatchKind::Innermost, Some(control));
-        Checkpointer { wanted, cache, redo, halt, control }
+        let estimate_ns = Shared64::new(0);
+        Checkpointer { wanted, cache, redo, halt, control, incremental, estimate_ns }
     }
 
     pub(crate) fn take_control(&self, session: &Session) -> ControlFile {
@@ -76,11 +91,17 @@ impl Checkpointer {
     /// The process's body.
     pub(crate) fn run(&self, session: &Session) {
         let mut control = self.take_control(session);
+        let mut incremental =
+            self.incremental.exclusive(session).take().expect("the process runs once");
         let mut heartbeat = session.now();
         let mut requested = control.content().checkpoint;
         while !self.wanted.stop.is_raised(session) && !self.halt.is_raised(session) {
             let under_way = control.content().checkpoint < requested;
-            let pause = if under_way { LOOK } else { HEARTBEAT };
+            let pause = match (under_way, incremental.is_close()) {
+                (true, _) => LOOK,
+                (false, true) => PACE,
+                (false, false) => HEARTBEAT,
+            };
             let waiting = session.waiting(WaitEvent::RdbmsIpcMessage).p(pause.0 / 10_000_000, 0, 0);
             self.wanted.signal.wait(waiting, Some(pause));
             let switched = Rba::block(self.redo.position(session).sequence, 0);
@@ -88,7 +109,8 @@ impl Checkpointer {
                 requested = switched;
                 self.cache.request_checkpoint(requested, session);
             }
-            let due = session.now().since(heartbeat) >= HEARTBEAT;
+            self.ask_incremental(&mut incremental, control.content().checkpoint, session);
+            let due = incremental.is_close() || session.now().since(heartbeat) >= HEARTBEAT;
             if !self.follow(&mut control, due, session) {
                 break;
             }
@@ -97,6 +119,26 @@ impl Checkpointer {
             }
         }
         *self.control.exclusive(session) = Some(control);
+    }
+
+    /// Has the writers keep the checkpoint as close to the end of the redo as parameters say.
+    fn ask_incremental(&self, incremental: &mut Incremental, checkpoint: Rba, session: &Session) {
+        let dirty = if incremental.estimates() { self.cache.dirty(session) } else { 0 };
+        let end = self.redo.position(session);
+        let behind = Behind { now: session.now(), end, checkpoint, dirty };
+        let pace = if incremental.estimates() {
+            let pace = Pace::of(&session.os().totals());
+            let lag = incremental.distance(end).saturating_sub(incremental.distance(checkpoint));
+            self.estimate_ns.store(pace.estimate(lag, dirty).0, session);
+            pace
+        } else {
+            Pace::of(&Totals::default())
+        };
+        if let Some(target) = incremental.target(behind, pace)
+            && target > checkpoint
+        {
+            self.cache.request_checkpoint(target, session);
+        }
     }
 
     /// Moves the control file's checkpoint if that frees a log, or if it is time; and then gives

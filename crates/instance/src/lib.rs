@@ -10,7 +10,7 @@
 //!   fb_ckpt   moves the checkpoint
 //! ```
 //!
-//! Rules IN1 to IN5 are in the README.
+//! Rules IN1 to IN6 are in the README.
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
 //! * [`Parameters`], [`Creation`]: what can be chosen; [`ParameterInfo`], [`markdown`]: what there
@@ -21,6 +21,7 @@
 mod checkpointer;
 mod create;
 mod gate;
+mod incremental;
 mod open;
 mod parameters;
 

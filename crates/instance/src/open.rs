@@ -149,6 +149,12 @@ impl Instance {
         &self.opened
     }
 
+    /// How long recovery would take after a crash, as the checkpoint process estimated last; with
+    /// `fast_start_mttr_target` only.
+    pub fn estimated_recovery(&self, session: &Session) -> Nanos {
+        Nanos(self.checkpointer.estimate_ns.load(session))
+    }
+
     /// Segments and extents.
     pub fn space(&self) -> &Space {
         &self.space
@@ -278,7 +284,8 @@ fn start(
         session,
     )?;
     let pair = (Arc::clone(&cache), Arc::clone(&redo));
-    let checkpointer = Arc::new(Checkpointer::new(&os, wanted, pair, halt.clone(), control));
+    let checkpointer =
+        Arc::new(Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters));
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
     let processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = (|| {

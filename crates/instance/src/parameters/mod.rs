@@ -27,7 +27,7 @@ declared! {
     "The size of a block."
         db_block_size: BlockSize = BlockSize::KIB_8, "", BLOCK_SIZES;
     "The size of the data file."
-        data_bytes: u64 = 256 << 20, BYTES, Allowed::Between(1 << 20, 1 << 45);
+        data_bytes: u64 = 256 << 20, BYTES, Allowed::Between(1 << 16, 1 << 45);
     "How long an extent is: the unit in which segments grow."
         extent_blocks: u32 = 64, "blocks", Allowed::Between(1, 1 << 16);
     "The size of one online redo log."
@@ -50,7 +50,7 @@ declared! {
     pub struct Parameters, AtOpening;
 
     "The size of the buffer cache."
-        db_cache_size: u64 = 64 << 20, BYTES, Allowed::Between(1 << 16, 1 << 45);
+        db_cache_size: u64 = 64 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45);
     "How many database writers there are."
         db_writer_processes: u32 = 1, "processes",
         Allowed::Between(1, CacheConfig::WRITERS_MAX as u64);
@@ -63,6 +63,12 @@ declared! {
     "The size of the redo log buffer."
         log_buffer: u64 = 8 << 20, BYTES,
         Allowed::Between(LOG_BUFFER_BYTES_MIN as u64, Parameters::LOG_BUFFER_MAX);
+    "How many seconds recovery after a crash may take, as estimated; 0 for no bound."
+        fast_start_mttr_target: u32 = 0, "seconds", Allowed::Between(0, 3_600);
+    "How many redo blocks of 4 KiB the checkpoint may be behind; 0 for no bound."
+        log_checkpoint_interval: u32 = 0, "blocks", Allowed::Between(0, u32::MAX as u64);
+    "How many seconds the checkpoint may be behind; 0 for no bound."
+        log_checkpoint_timeout: u32 = 1_800, "seconds", Allowed::Between(0, 1 << 20);
     "Who writes redo that sessions wait for: the first of them, or the log writer alone."
         commit_leader: CommitLeader = CommitLeader::Session, "", COMMIT_LEADERS;
     "How data files are opened and written: none (buffered, one write at a time), asynch \
@@ -217,7 +223,7 @@ mod tests {
         let said = refused("log_buffer", "7 m");
         assert!(said.contains("log_buffer is 7 m: choose "), "{said}");
         let said = refused("db_cache_size", "99999999999999999999g");
-        assert!(said.contains("64k to 32t"), "{said}");
+        assert!(said.contains("32k to 32t"), "{said}");
         let said = refused("filesystemio_options", "some");
         assert!(said.contains("none, asynch, directio, setall"), "{said}");
         assert!(refused("db_cash_size", "1m").contains("no parameter db_cash_size"));
