@@ -66,6 +66,8 @@ pub struct Parameters {
     pub redo_write: Option<DurableWrite>,
     /// Whether blocks are written twice, against torn ones.
     pub doublewrite: bool,
+    /// `db_lost_write_protect`: a block that is read is compared with what was written there last.
+    pub db_lost_write_protect: bool,
     /// `redo_consistency`: redo says what blocks come to, and recovery compares.
     pub redo_consistency: bool,
     /// What a test breaks on purpose.
@@ -104,6 +106,7 @@ impl Default for Parameters {
             filesystemio_options: FilesystemIo::SetAll,
             redo_write: None,
             doublewrite: true,
+            db_lost_write_protect: true,
             redo_consistency: false,
             sabotage: Sabotage::NONE,
         }
@@ -183,6 +186,8 @@ impl Parameters {
         CacheConfig {
             block_size,
             frames: self.buffers(block_size),
+            pools: Vec::new(),
+            frames_max: 0,
             working_sets: self.db_working_sets,
             writers: self.db_writer_processes,
             writers_max: self.db_writer_processes,
@@ -191,6 +196,7 @@ impl Parameters {
             io_slaves: 0,
             filesystem_io: self.filesystemio_options,
             doublewrite: self.doublewrite,
+            lost_write_protect: self.db_lost_write_protect,
             sabotage: self.sabotage.cache,
         }
     }
