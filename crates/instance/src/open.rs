@@ -103,7 +103,7 @@ impl Instance {
         };
         let recovered = recover(layout, &mut control, session)?;
         control.update(|content| content.state = state, session).map_err(Stop::from)?;
-        let files = vec![(space::DATA_FILE, data_file)];
+        let files = vec![(space::DATA_FILE, data_file, content.block_size)];
         let parts = (files, doublewrite, control);
         start(disk, parameters, (config, recovered), parts, session)
     }
@@ -247,7 +247,7 @@ fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session: &Session) 
     }
 }
 
-type Parts = (Vec<(ids::FileNo, os::File)>, os::File, ControlFile);
+type Parts = (Vec<(ids::FileNo, os::File, ids::BlockSize)>, os::File, ControlFile);
 
 /// Begins the next log, starts the processes, and rolls back the dead.
 fn start(

@@ -76,12 +76,11 @@ pub fn recover(
     };
     let last_scn = recovered.end.last_scn.max(known);
     if let Some(first_scn) = found.first_scn {
-        let files = [(DATA_FILE, layout.data_file.clone())];
+        let files = [(DATA_FILE, layout.data_file.clone(), layout.cache.block_size)];
         let before_first = Scn::new(first_scn.get() - 1);
         let restored = cache::doublewrite::restore(
             &files,
             &layout.doublewrite,
-            layout.cache.block_size,
             before_first,
             recovered.end.last_scn,
             session,
@@ -133,7 +132,7 @@ fn roll_forward(
 ) -> Result<(), Stop> {
     let halt = Halt::new(session.os());
     let gate = Arc::new(ReplayGate::new(from.0));
-    let files = vec![(DATA_FILE, layout.data_file.clone())];
+    let files = vec![(DATA_FILE, layout.data_file.clone(), layout.cache.block_size)];
     let as_gate: Arc<dyn cache::RedoGate> = gate.clone();
     let cache = Cache::open(
         session.os(),

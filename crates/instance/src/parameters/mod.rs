@@ -79,6 +79,8 @@ declared! {
         redo_write: Option<DurableWrite> = None, "", REDO_WRITES;
     "Whether blocks are written twice, against torn ones."
         doublewrite: bool = true, "", BOOLEANS;
+    "Whether a block that is read is compared with what was written there last."
+        db_lost_write_protect: bool = true, "", BOOLEANS;
     "Whether redo says what blocks come to, for recovery to compare; for tests, it is slow."
         redo_consistency: bool = false, "", BOOLEANS;
 
@@ -155,6 +157,8 @@ impl Parameters {
         CacheConfig {
             block_size,
             frames: self.buffers(block_size),
+            pools: Vec::new(),
+            frames_max: 0,
             working_sets: self.db_working_sets,
             writers: self.db_writer_processes,
             writers_max: self.db_writer_processes,
@@ -163,6 +167,7 @@ impl Parameters {
             io_slaves: 0,
             filesystem_io: self.filesystemio_options,
             doublewrite: self.doublewrite,
+            lost_write_protect: self.db_lost_write_protect,
             sabotage: self.sabotage.cache,
         }
     }
