@@ -52,6 +52,7 @@ impl Cache {
     fn get<'a>(&'a self, address: Dba, fill: Fill, session: &'a Session) -> Result<Pin<'a>, Stop> {
         latch::assert_none_held("a get of a block");
         session.count(Statistic::CurrentGets, 1);
+        session.charge(Cost::BufferGet, 1);
         loop {
             if let Some((pin, is_read)) = self.pin_resident(address, session) {
                 if is_read {

@@ -4,11 +4,11 @@
 //! ```text
 //!   clock ── windows on a thread's CPU clock
 //!     │
-//!   computing  sleeping  threads  migration  disk     a value for each figure, each round
-//!     └──────────┴──────────┴────────┴────────┘
-//!                       rounds                        medians and quartiles
+//!   computing  sleeping  threads  migration  disk  engine   a value for each figure, each round
+//!     └──────────┴──────────┴────────┴────────┴──────┘
+//!                       rounds                              medians and quartiles
 //!                         │
-//!                       report                        a table, and a cost file
+//!                       report                              a table, and a cost file
 //! ```
 //!
 //! The operations are the engine's: sessions, words, latches, files and rings of the Linux port.
@@ -28,6 +28,7 @@ use rounds::Measured;
 mod clock;
 mod computing;
 mod disk;
+mod engine;
 mod figure;
 mod migration;
 mod report;
