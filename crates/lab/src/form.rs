@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use ids::BlockSize;
 use instance::{Creation, Parameters};
+use os::probe::DurableWrite;
 use waits::Nanos;
 use workload::{Mixture, Scale};
 
@@ -58,6 +59,13 @@ impl Form {
     pub fn lasting(mut self, length: Nanos) -> Form {
         self.mixture.length = length;
         self.mixture.warm_up = Nanos(length.0 / 5);
+        self
+    }
+
+    /// The same with redo made durable in this way, where else it's probed on each machine.
+    #[must_use]
+    pub fn with_redo_write(mut self, way: DurableWrite) -> Form {
+        self.parameters.redo_write = Some(way);
         self
     }
 
