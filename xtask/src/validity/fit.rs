@@ -2,7 +2,8 @@
 //!
 //! What lone requests take in the simulator on a disk that takes no time is the CPU's, and charged
 //! there anyhow: it is taken off. Of many at once the elapsed time a request is what each holds the
-//! gate; a flush was measured with its write, whose own is taken off.
+//! gate, by the quickest pass: what others do to the disk, or to the thread that feeds it, only makes
+//! it longer. A flush was measured with its write, whose own is taken off.
 //!
 //! Callers: `validity`.
 
@@ -12,11 +13,9 @@ use std::path::Path;
 use sim::model::{CostList, DiskParameters, MachineParameters};
 use sim::{DiskSpec, Simulation};
 
-use super::disk::{BASE, Bench, Kind, LONG, Samples, Times};
+use super::disk::{BASE, Bench, Kind, LONG, PIECE, Samples, Times};
 
 const RANKS: usize = 20;
-/// KiB between the two sizes that were measured.
-const KIB_BETWEEN: f64 = ((LONG - BASE) >> 10) as f64;
 
 /// The same passes on a simulated disk.
 pub(super) fn simulated(
@@ -54,14 +53,14 @@ pub(super) fn file(measured: &Samples, cpu: &Samples, source: &str) -> String {
         "# A disk as it was measured, written by `cargo xtask validity`.\n\
          name = \"this disk\"\nkind = \"measured\"\nsource = \"{source}\"\n"
     );
-    let write_busy = stats::median(&measured[Kind::Write as usize].many);
+    let write_busy = least(&measured[Kind::Write as usize].many);
     for (kind, (times, cpu)) in Kind::ALL.into_iter().zip(measured.iter().zip(cpu)) {
         let off = stats::median(&cpu.lone);
         let ranks = twentieths(&times.lone, off);
         let ranks: Vec<String> = ranks.iter().map(|us| format!("{us:.2}")).collect();
         let with_it = if kind == Kind::Flush { write_busy } else { 0.0 };
-        let busy = (stats::median(&times.many) - with_it).max(0.0);
-        let [kib, busy_kib] = slopes(times);
+        let busy = (least(&times.many) - with_it).max(0.0);
+        let [kib, busy_kib] = slopes(kind, times);
         let key = kind.key();
         write!(
             text,
@@ -74,13 +73,20 @@ pub(super) fn file(measured: &Samples, cpu: &Samples, source: &str) -> String {
     text
 }
 
-/// By the KiB, lone and among many; a flush has no length.
-fn slopes(times: &Times) -> [f64; 2] {
-    let slope = |short: &[f64], long: &[f64]| match long.is_empty() {
-        true => 0.0,
-        false => ((stats::median(long) - stats::median(short)) / KIB_BETWEEN).max(0.0),
+/// By the KiB, lone and among many. How long a large flush holds the gate isn't known.
+fn slopes(kind: Kind, times: &Times) -> [f64; 2] {
+    let long = if kind == Kind::Flush { PIECE } else { LONG };
+    let kib = ((long - BASE) >> 10) as f64;
+    let lone = stats::median(&times.lone_long) - stats::median(&times.lone);
+    let many = match kind {
+        Kind::Flush => 0.0,
+        _ => least(&times.many_long) - least(&times.many),
     };
-    [slope(&times.lone, &times.lone_long), slope(&times.many, &times.many_long)]
+    [lone, many].map(|more| (more / kib).max(0.0))
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 /// The means of the twentieths, less `off`.
@@ -109,7 +115,7 @@ mod tests {
         durable_kib_us = 1\ndurable_busy_us = 200\ndurable_busy_kib_us = 0.5\n\
         flush_us = [300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, \
                     300, 300, 300, 300, 500]\n\
-        flush_kib_us = 0\nflush_busy_us = 250\nflush_busy_kib_us = 0\n";
+        flush_kib_us = 0.5\nflush_busy_us = 250\nflush_busy_kib_us = 0\n";
 
     /// A disk with known figures, measured in the simulator, gives them back.
     #[test]

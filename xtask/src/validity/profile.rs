@@ -23,6 +23,8 @@ pub(super) struct Profile {
     /// us per transaction, by name.
     parts_us: BTreeMap<String, f64>,
     elapsed_us: f64,
+    /// In the run queue, inside waits and outside.
+    queued_us: f64,
 }
 
 impl Profile {
@@ -42,7 +44,9 @@ impl Profile {
         for event in account.events.iter().filter(|event| !event.is_idle()) {
             parts_us.insert(event.event.clone(), us(event.total_ns as f64));
         }
-        Profile { throughputs, parts_us, elapsed_us: us(account.busy_ns() as f64) }
+        let [elapsed_us, queued_us] =
+            [account.busy_ns(), account.run_queue_in_all_ns()].map(|ns| us(ns as f64));
+        Profile { throughputs, parts_us, elapsed_us, queued_us }
     }
 
     fn throughput(&self) -> f64 {
@@ -133,6 +137,14 @@ impl Comparison<'_> {
             )
             .expect(TO_A_STRING);
         }
+        let queued = |of: &Profile| 100.0 * of.queued_us / of.elapsed_us;
+        writeln!(
+            text,
+            "in the run queue, inside waits too: real {:.1} %, simulated {:.1} %",
+            queued(real),
+            queued(simulated)
+        )
+        .expect(TO_A_STRING);
         let runs = |of: &Profile| {
             let all: Vec<String> = of.throughputs.iter().map(|it| format!("{it:.0}")).collect();
             all.join(" ")
@@ -161,7 +173,7 @@ mod tests {
         let parts_us: BTreeMap<String, f64> =
             parts.iter().map(|(name, us)| ((*name).to_string(), *us)).collect();
         let elapsed_us = parts_us.values().sum();
-        Profile { throughputs: vec![throughput], parts_us, elapsed_us }
+        Profile { throughputs: vec![throughput], parts_us, elapsed_us, queued_us: 0.0 }
     }
 
     const REAL: &[(&str, f64)] = &[("CPU", 30.0), ("log file sync", 60.0), ("reads", 10.0)];

@@ -6,7 +6,8 @@
 //!   latency = a drawn twentieth + (length − base) · kib       of a request that is alone
 //!   busy    = busy + (length − base) · busy_kib               1/busy: the most a second
 //! ```
-//! For each of four kinds of request (read, write, durable write, flush) a file has the latencies
+//! A flush has the length of what was written since the last one: where a host holds writes back, it
+//! is the flush that waits for them. For each of four kinds of request (read, write, durable write, flush) a file has the latencies
 //! of a lone request as the means of their twentieths, ascending, so that their mean is kept, tail
 //! and all, without a guess at the shape of the distribution; and how long each holds the gate,
 //! which is what many at once showed. `latency / busy` is so many served at once. One gate serves
@@ -143,21 +144,26 @@ impl MeasuredParameters {
 pub(super) struct MeasuredDisk {
     parameters: MeasuredParameters,
     gate: Servers,
+    /// Bytes written since the last flush, but not durably.
+    unflushed: u64,
     luck: Luck,
 }
 
 impl MeasuredDisk {
     pub(super) fn new(parameters: &MeasuredParameters, seed: u64) -> MeasuredDisk {
         let (gate, luck) = (Servers::new(1), Luck::new(seed));
-        MeasuredDisk { parameters: parameters.clone(), gate, luck }
+        MeasuredDisk { parameters: parameters.clone(), gate, unflushed: 0, luck }
     }
 
     pub(super) fn complete_at(&mut self, request: &DiskRequest, now: u64) -> u64 {
         let (kind, length) = match request.kind {
             RequestKind::Read => (&self.parameters.read, request.length),
-            RequestKind::Write { durable: false } => (&self.parameters.write, request.length),
+            RequestKind::Write { durable: false } => {
+                self.unflushed = self.unflushed.saturating_add(request.length);
+                (&self.parameters.write, request.length)
+            }
             RequestKind::Write { durable: true } => (&self.parameters.durable, request.length),
-            RequestKind::Flush => (&self.parameters.flush, BASE_BYTES),
+            RequestKind::Flush => (&self.parameters.flush, std::mem::take(&mut self.unflushed)),
         };
         let latency_ns = ns_of_us(kind.latency_us(rank_of(self.luck.uniform()), length));
         let busy_ns = ns_of_us(kind.busy_us(length));
@@ -210,6 +216,23 @@ mod tests {
         let last_us = last.expect("a thousand") as f64 / 1e3;
         assert!((20_000.0..20_300.0).contains(&last_us), "{last_us} us for 1,000 of 20 us each");
         assert_eq!(parameters.expected_read_limit_per_s(8 * KIB), Some(50_000.0));
+    }
+
+    #[test]
+    fn a_flush_waits_for_what_was_written_since_the_last() {
+        let parameters = disk("FILE").expect("it is valid");
+        let mut model = DiskModel::new(&parameters, 3);
+        let mut now = 0;
+        let mut flush_us = |model: &mut DiskModel, writes: u32| {
+            for _ in 0..writes {
+                now = model.complete_at(&DiskRequest::write(0, 64 * KIB, false), now);
+            }
+            let began = now;
+            now = model.complete_at(&DiskRequest::flush(), now);
+            (now - began) as f64 / 1e3
+        };
+        assert!(flush_us(&mut model, 16) >= 1_016.0 + 100.0, "a MiB at 1 us a KiB");
+        assert!(flush_us(&mut model, 0) < 290.0, "it was flushed");
     }
 
     #[test]
