@@ -36,10 +36,14 @@ pub fn repeat_here(
     let prepared = LinuxRunner::prepare(experiment, form, origin, scratch, told, session)?;
     let mut runner = prepared.expect("nobody told it to stop");
     around(None)?;
-    (1..=count).map(|number| one(&mut runner, number).and_then(|run| {
-        around(Some(&run))?;
-        Ok(run)
-    })).collect()
+    (1..=count)
+        .map(|number| {
+            one(&mut runner, number).and_then(|run| {
+                around(Some(&run))?;
+                Ok(run)
+            })
+        })
+        .collect()
 }
 
 /// Setting A so often on a model.

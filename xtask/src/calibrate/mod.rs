@@ -79,10 +79,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
 }
 
 /// This machine as the simulator is to pretend it: its CPUs and what code costs on them.
-pub(crate) fn model(
-    rounds: u32,
-    dir: &Path,
-) -> Result<(MachineParameters, CostList), String> {
+pub(crate) fn model(rounds: u32, dir: &Path) -> Result<(MachineParameters, CostList), String> {
     let (measured, disk) = measure(rounds, dir)?;
     let source = report::source(&measured, &rivals::machine::line(), &disk);
     let mut machine = MachineParameters::builtin("two-core").map_err(|error| error.to_string())?;

@@ -176,7 +176,9 @@ impl Bench {
         let began = session.now();
         let (mut begun, mut ended) = (0, 0);
         while ended < count {
-            while begun < count && let Some(buffer) = buffers.pop() {
+            while begun < count
+                && let Some(buffer) = buffers.pop()
+            {
                 let offset = next_place(&mut self.place, bytes);
                 let file = self.direct.clone();
                 self.ring.push(Request { file, kind, offset, buffer, tag: 0 }, session)?;

@@ -126,9 +126,8 @@ mod tests {
         let known = DiskParameters::parse(KNOWN).expect("it is valid");
         let found = file(&measure(known, 6), &measure(no_time(), 1), "a test");
         DiskParameters::parse(&found).expect("what is written can be read");
-        let [found, known] = [found.as_str(), KNOWN].map(|text| -> toml::Table {
-            text.parse().expect("it is TOML")
-        });
+        let [found, known] = [found.as_str(), KNOWN]
+            .map(|text| -> toml::Table { text.parse().expect("it is TOML") });
         let number = |value: &toml::Value| {
             value.as_float().or(value.as_integer().map(|it| it as f64)).expect("a number")
         };

@@ -195,7 +195,8 @@ mod tests {
     /// The whole verb in miniature: it measures, models and compares, and leaves nothing.
     #[test]
     fn a_short_comparison_comes_to_its_end_and_leaves_nothing() {
-        let dir = crate::tree::root().join("target").join(format!("validity-{}", std::process::id()));
+        let dir =
+            crate::tree::root().join("target").join(format!("validity-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("a folder for the test");
         let (experiment, form) = (&lab::EXPERIMENTS[0], Form::tiny());
         let measured = measure(&dir, (experiment, &form), 2);
@@ -207,7 +208,8 @@ mod tests {
         let machine = MachineParameters::builtin("two-core").expect("it is built in");
         let costs = CostList::builtin("default").expect("it is built in");
         let cpu = fit::simulated(&machine, &costs, fit::no_time(), 1).expect("it runs");
-        let disk = DiskParameters::parse(&fit::file(&samples, &cpu, "a test")).expect("it is valid");
+        let disk =
+            DiskParameters::parse(&fit::file(&samples, &cpu, "a test")).expect("it is valid");
         let model = Machine { machine, costs, disk };
         let simulated = repeat_modelled(experiment, &form, &model, 1).expect("it runs");
         let real = Profile::of(runs.iter().map(|it| &it.run));

@@ -107,10 +107,8 @@ impl Comparison<'_> {
     }
 
     pub(super) fn text(&self) -> String {
-        let mut text = format!(
-            "{:<34}{:>10}{:>11}{:>8}  within 20 %\n",
-            "", "real", "simulated", "ratio"
-        );
+        let mut text =
+            format!("{:<34}{:>10}{:>11}{:>8}  within 20 %\n", "", "real", "simulated", "ratio");
         let mut row = |name: &str, real: String, simulated: String, ratio: f64, agrees: bool| {
             let agrees = if agrees { "yes" } else { "no" };
             writeln!(text, "{name:<34}{real:>10}{simulated:>11}{ratio:>8.2}  {agrees}")
@@ -119,7 +117,13 @@ impl Comparison<'_> {
         let [real, simulated] = [self.real, self.simulated];
         let (here, there) = (real.throughput(), simulated.throughput());
         let agrees = self.throughput_agrees();
-        row("transactions a second", format!("{here:.0}"), format!("{there:.0}"), there / here, agrees);
+        row(
+            "transactions a second",
+            format!("{here:.0}"),
+            format!("{there:.0}"),
+            there / here,
+            agrees,
+        );
         let (here, there) = (real.elapsed_us, simulated.elapsed_us);
         let near = (there / here - 1.0).abs() <= WITHIN;
         row("us per transaction", format!("{here:.1}"), format!("{there:.1}"), there / here, near);

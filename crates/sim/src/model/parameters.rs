@@ -53,9 +53,7 @@ impl DiskParameters {
             "nvme" => Kind::Nvme(NvmeParameters::from_reader(&mut reader)?),
             "fixed" => Kind::Fixed(FixedParameters::from_reader(&mut reader)?),
             "exponential" => Kind::Exponential(ExponentialParameters::from_reader(&mut reader)?),
-            "measured" => {
-                Kind::Measured(Box::new(MeasuredParameters::from_reader(&mut reader)?))
-            }
+            "measured" => Kind::Measured(Box::new(MeasuredParameters::from_reader(&mut reader)?)),
             _ => {
                 let known = vec!["rotating", "nvme", "fixed", "exponential", "measured"];
                 return Err(ModelError::UnknownKind { kind, known });
