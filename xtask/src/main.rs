@@ -12,6 +12,7 @@
 //!   kill      the real binary, killed under load, again and again
 //!   soak      the crash sweep on all cores, until so many crash states were seen
 //!   calibrate  what operations cost in CPU on this machine, for the simulator
+//!   validity   the same load here and on a model of this machine, side by side
 //!
 //! Callers: people, and `.ci/run`.
 
@@ -38,6 +39,7 @@ mod soak;
 mod test;
 mod tidy;
 mod tree;
+mod validity;
 
 /// What a verb says in the end: nothing, or why it failed and what to do.
 type Outcome = Result<(), String>;
@@ -74,6 +76,8 @@ enum Verb {
     Soak(soak::Soak),
     /// Measure what operations cost in CPU here, for the simulator
     Calibrate(calibrate::Arguments),
+    /// Run one load here and on a model of this machine, and say how well they agree
+    Validity(validity::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -88,6 +92,7 @@ fn main() -> ExitCode {
         Verb::Kill(arguments) => kill::run(&root, &arguments),
         Verb::Soak(what) => soak::run(&root, &what),
         Verb::Calibrate(arguments) => calibrate::run(&root, &arguments),
+        Verb::Validity(arguments) => validity::run(&root, &arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

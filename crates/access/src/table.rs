@@ -13,7 +13,7 @@ use change::{Changes, credits_for};
 use format::{BlockHeader, DbaLe, HeapBlock, Row, TxnIdLe, U16Le};
 use ids::{Dba, TxnId};
 use latch::FrameOrder;
-use os::Session;
+use os::{Cost, Session};
 use space::{Blocks, Column, Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
 use txn::{Transaction, Transactions};
@@ -262,6 +262,7 @@ impl Table {
     ) -> Result<Looked<Option<T>>, Stop> {
         let changes = self.changes();
         changes.halt().check(session)?;
+        session.charge(Cost::RowRead, 1);
         let pin = changes.cache().pin(address.block, session)?;
         let block = pin.shared(FrameOrder::Heap, session);
         let Some((row, at)) = self.look(&block, address) else { return Ok(Looked::Done(None)) };

@@ -39,7 +39,8 @@ pub struct Cache {
     pub(crate) sets: Box<[WorkingSet]>,
     pub(crate) reads: Box<[ReadShard]>,
     pub(crate) writers: Box<[Signal]>,
-    /// For sessions, by thread: the place among a pool's sets of the one in which a frame was found last. A hint.
+    /// For sessions, by thread: the place among a pool's sets of the one in which a frame was found
+    /// last. A hint.
     pub(crate) last_used: Box<[Shared32]>,
     /// Up to here writers are to write, as a packed redo address.
     pub(crate) requested: Shared64,
@@ -63,8 +64,9 @@ const READ_SHARDS: u32 = 64;
 const HINTS: u32 = 64;
 
 impl Cache {
-    /// A cache over these files, each with its block size, with nothing in it. Its writers are the caller's to start: one
-    /// thread for each of `config.writers`, with [`run_writer`](Cache::run_writer) as its body.
+    /// A cache over these files, each with its block size, with nothing in it. Its writers are the
+    /// caller's to start: one thread for each of `config.writers`, with
+    /// [`run_writer`](Cache::run_writer) as its body.
     ///
     /// # Panics
     /// When `config` is beyond the limits of [`CacheConfig`].

@@ -49,10 +49,11 @@ pub struct CacheConfig {
     /// The most buffers of all sizes together that the cache can come to while it is open; nothing
     /// is lost by a value below what it has at first, but then it can't grow. `sga_max_size`.
     pub frames_max: u32,
-    /// Working sets for each block size: each has lists of its own. Independent of the number of writers, so that more
-    /// writers don't also mean another replacement.
+    /// Working sets for each block size: each has lists of its own. Independent of the number of
+    /// writers, so that more writers don't also mean another replacement.
     pub working_sets: u32,
-    /// Database writers; the set at place `s` of a block size belongs to writer `s % writers`. `db_writer_processes`.
+    /// Database writers; the set at place `s` of a block size belongs to writer `s % writers`.
+    /// `db_writer_processes`.
     pub writers: u32,
     /// Regions of the doublewrite file, so the most writers that its size allows.
     pub writers_max: u32,

@@ -4,7 +4,8 @@
 //! is read or written, not when it is in the cache.
 //!
 //! Invariants
-//!   * a file that is in the list stays, with its block size (CB19); so what was found once is right
+//!   * a file that is in the list stays, with its block size (CB19); so what was found once is
+//!     right
 //!
 //! Callers: `get` and `run` (reads), `batch` (writes), `doublewrite` (mends).
 

@@ -17,7 +17,7 @@
 
 use ids::Dba;
 use latch::{FrameBlock, FrameOrder};
-use os::{IoBuf, Session};
+use os::{Cost, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::{Statistic, WaitEvent};
 
@@ -37,8 +37,9 @@ enum Fill {
 
 impl Cache {
     /// Pins this block, from disk if it isn't in the cache. A block that was never written comes as
-    /// zeros; one that is damaged, or older than what was written, is refused (`Corrupt`), and so is one that can't be read. No
-    /// latch may be held: this may wait, for a read or for a free buffer.
+    /// zeros; one that is damaged, or older than what was written, is refused (`Corrupt`), and so
+    /// is one that can't be read. No latch may be held: this may wait, for a read or for a free
+    /// buffer.
     pub fn pin<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
         self.get(address, Fill::Read, session)
     }
@@ -52,6 +53,7 @@ impl Cache {
     fn get<'a>(&'a self, address: Dba, fill: Fill, session: &'a Session) -> Result<Pin<'a>, Stop> {
         latch::assert_none_held("a get of a block");
         session.count(Statistic::CurrentGets, 1);
+        session.charge(Cost::BufferGet, 1);
         loop {
             if let Some((pin, is_read)) = self.pin_resident(address, session) {
                 if is_read {

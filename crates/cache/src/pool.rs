@@ -9,8 +9,8 @@
 //!   stock: frames without memory                         (frames_max bounds all pools together)
 //! ```
 //!
-//! Frames and hash chains are the whole cache's: who looks a block up needn't know its size (CB18). A
-//! frame gets memory of a pool's block size when it comes into a set of that pool; only who needs
+//! Frames and hash chains are the whole cache's: who looks a block up needn't know its size (CB18).
+//! A frame gets memory of a pool's block size when it comes into a set of that pool; only who needs
 //! a frame for a block asks which pool that block belongs to.
 //!
 //! Invariants

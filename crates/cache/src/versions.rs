@@ -7,8 +7,8 @@
 //!
 //! A device that acknowledges a write and a flush and then has the old block all the same is found
 //! by no checksum: the old block is whole. But each change of a block has an SCN of its own, and
-//! all writes of a file go through one cache; so from what a block had when it was written last, the
-//! one that is read must not be older.
+//! all writes of a file go through one cache; so from what a block had when it was written last,
+//! the one that is read must not be older.
 //!
 //! Invariants
 //!   * a version is noted when it is durable at home, and before the frame can be given away: so

@@ -64,8 +64,8 @@ impl Cache {
         set.freed.notify_one(session);
     }
 
-    /// Looks into every set of the pool: at first into those whose latch can be had at once, so that sessions
-    /// spread over the sets rather than queue for one.
+    /// Looks into every set of the pool: at first into those whose latch can be had at once, so
+    /// that sessions spread over the sets rather than queue for one.
     fn search_all(&self, pool: &Pool, first: u32, session: &Session) -> Option<u32> {
         let count = pool.sets.load(session);
         let numbered = |place: u32| pool.first_set + place;

@@ -10,7 +10,8 @@
 //!   verdict::Report
 //! ```
 //!
-//! Rules LB1 to LB5 are in the README. Caller: the binary's `lab`.
+//! Rules LB1 to LB5 are in the README. Callers: the binary's `lab`;
+//! `cargo xtask validity`, which runs one setting in both worlds.
 
 #![forbid(unsafe_code)]
 
@@ -19,9 +20,12 @@ mod form;
 mod linux;
 mod measure;
 mod model;
+mod repeat;
 mod scratch;
 mod session;
 
 pub use catalogue::{EXPERIMENTS, Experiment};
 pub use form::Form;
+pub use model::Machine;
+pub use repeat::{repeat_here, repeat_modelled};
 pub use session::{Ending, Request, Where, run};

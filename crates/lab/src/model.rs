@@ -9,7 +9,7 @@ use experiment::{Origin, Run, Runner, Side, Step};
 use instance::{Instance, Parameters};
 use os::Session;
 use sim::fs::FileSystem;
-use sim::model::{DiskParameters, MachineParameters};
+use sim::model::{CostList, DiskParameters, MachineParameters};
 use sim::{DiskSpec, Simulation, World};
 use stop::{RefusalKind, Stop};
 
@@ -21,10 +21,14 @@ const DIRECTORY: &str = "/db";
 const TIME_LIMIT_NS: u64 = 3_600_000_000_000;
 
 /// A machine to be simulated.
-#[derive(Clone)]
-pub(crate) struct Machine {
-    pub(crate) machine: MachineParameters,
-    pub(crate) disk: DiskParameters,
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Its CPUs.
+    pub machine: MachineParameters,
+    /// What code costs on them.
+    pub costs: CostList,
+    /// Its disk: built in, or read from a file.
+    pub disk: DiskParameters,
 }
 
 impl Machine {
@@ -35,7 +39,8 @@ impl Machine {
         };
         let machine = MachineParameters::builtin(machine).map_err(|error| refuse(&error))?;
         let disk = DiskParameters::builtin(disk).map_err(|error| refuse(&error))?;
-        Ok(Machine { machine, disk })
+        let costs = CostList::builtin("default").map_err(|error| refuse(&error))?;
+        Ok(Machine { machine, costs, disk })
     }
 
     /// What the figures rest on, in a sentence.
@@ -61,6 +66,7 @@ impl Machine {
     fn simulation(&self, seed: u64, content: Option<FileSystem>) -> Simulation {
         let mut simulation = Simulation::new(seed);
         simulation.machine = self.machine.clone();
+        simulation.costs = self.costs.clone();
         simulation.time_limit_ns = TIME_LIMIT_NS;
         let mut disk = DiskSpec::empty("disk", self.disk.clone());
         if let Some(content) = content {

@@ -63,6 +63,15 @@ costs! {
         "CRC32C over one KiB";
     CopyKib "copy_kib" ("KiB")
         "one KiB copied from cache to cache";
+    BufferGet "buffer_get" ("get")
+        "a resident block is found, pinned and let go, beyond its latch gets";
+    RowRead "row_read" ("row")
+        "a row is read, beyond the get of its block";
+    RowChange "row_change" ("row")
+        "a row is inserted or updated, with its redo and undo, beyond gets, latches and copies";
+    Transaction "transaction" ("commit")
+        "a transaction that has changed something begins and commits, beyond its rows, its waits \
+         and the checksum of its redo";
 }
 
 impl Cost {

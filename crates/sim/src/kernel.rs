@@ -26,7 +26,7 @@ use crate::baton::Baton;
 use crate::device::Devices;
 use crate::failure::{Failure, Waiter, describe};
 use crate::perturbation::Perturbation;
-use crate::scheduler::{Next, Scheduler};
+use crate::scheduler::{Next, Scheduler, WokenUp};
 use crate::thread::{On, State as ThreadState, Tid};
 
 /// Threads that unwind may call the kernel so often; then one is taken to loop in a destructor.
@@ -52,6 +52,8 @@ pub(crate) struct Kernel {
     /// The real CPU that all threads share: passing the baton is then a switch, not a call to
     /// another processor.
     pin_to: Option<usize>,
+    wake_ns: u64,
+    wake_idle_ns: u64,
     state: Mutex<State>,
     stopping: AtomicBool,
     calls_while_unwinding: AtomicU32,
@@ -84,6 +86,10 @@ pub(crate) struct KernelOptions {
     pub(crate) perturbation: Perturbation,
     pub(crate) contain_panics: bool,
     pub(crate) pin_to: Option<usize>,
+    /// What each thread costs that is woken by one call, the first excepted.
+    pub(crate) wake_ns: u64,
+    /// What each costs besides that is woken on a CPU that idles.
+    pub(crate) wake_idle_ns: u64,
 }
 
 impl Kernel {
@@ -98,6 +104,8 @@ impl Kernel {
             perturbation: options.perturbation,
             contain_panics: options.contain_panics,
             pin_to: options.pin_to,
+            wake_ns: options.wake_ns,
+            wake_idle_ns: options.wake_idle_ns,
             state: Mutex::new(State {
                 scheduler,
                 devices,
@@ -217,6 +225,13 @@ impl Kernel {
         drop(self.go_on(state, me));
         // It may have been this call that stopped it: no code goes on after that.
         (!self.is_stopping()).then_some(result)
+    }
+
+    /// The waker pays for each whom it wakes. The first wake was charged with the call, as the
+    /// calls are that wake nobody.
+    pub(crate) fn charge_wakes(&self, woken: WokenUp) {
+        let others = u64::from(woken.threads.saturating_sub(1));
+        self.clock.charge(others * self.wake_ns + u64::from(woken.at_once) * self.wake_idle_ns);
     }
 
     /// Sleeps unless `act`, called when everything charged has passed, says not to. `None` while

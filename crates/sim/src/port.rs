@@ -73,7 +73,9 @@ impl Port for SimPort {
     }
 
     fn wake(&self, word: &WaitWord, count: u32) {
-        let _ = self.0.call(|state, _| state.scheduler.wake_word(word.id(), count));
+        if let Some(woken) = self.0.call(|state, _| state.scheduler.wake_word(word.id(), count)) {
+            self.0.charge_wakes(woken);
+        }
     }
 
     fn relax(&self, turn: u32) {

@@ -67,6 +67,14 @@ struct Cpu {
     slice_armed: bool,
 }
 
+/// Whom a call has woken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct WokenUp {
+    pub(crate) threads: u32,
+    /// Of these, those that had a CPU at once: one that idled had to be called.
+    pub(crate) at_once: u32,
+}
+
 /// What the scheduler needs to know of the machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
@@ -239,10 +247,10 @@ impl Scheduler {
         self.threads[tid].woken
     }
 
-    /// Wakes up to `count` threads that sleep on `word`; returns how many.
-    pub(crate) fn wake_word(&mut self, word: u64, count: u32) -> u32 {
-        let mut woken = 0;
-        while woken < count {
+    /// Wakes up to `count` threads that sleep on `word`.
+    pub(crate) fn wake_word(&mut self, word: u64, count: u32) -> WokenUp {
+        let mut woken = WokenUp::default();
+        while woken.threads < count {
             let Some(sleepers) = self.words.get(&word).map(VecDeque::len).filter(|n| *n > 0) else {
                 break;
             };
@@ -254,7 +262,8 @@ impl Scheduler {
             }
             self.log.record(self.now, tid, "woken", word, 0);
             self.unblock(tid, Woken::Woken);
-            woken += 1;
+            woken.threads += 1;
+            woken.at_once += u32::from(matches!(self.threads[tid].state, State::Running { .. }));
         }
         woken
     }

@@ -142,6 +142,8 @@ impl Simulation {
             perturbation: self.perturbation,
             contain_panics: self.contain_panics,
             pin_to: Some(next_core()),
+            wake_ns: scale(self.costs.ns(os::Cost::Wake)).into(),
+            wake_idle_ns: self.machine.wake_idle_ns.into(),
         };
         Kernel::new(scheduler, devices, clock, options)
     }

@@ -16,6 +16,7 @@ fn machine(model: DiskParameters, seed: u64) -> Simulation {
     let mut simulation = Simulation::new(seed);
     simulation.costs = CostList::free();
     simulation.machine.switch_cost_ns = 0;
+    simulation.machine.wake_idle_ns = 0;
     simulation.machine.migration_cost_ns = 0;
     simulation.machine.cpus = 64;
     simulation.time_limit_ns = u64::MAX;

@@ -18,6 +18,7 @@ fn bare(cpus: u16) -> Simulation {
     simulation.machine.cpus = cpus;
     simulation.machine.time_slice_us = 3_000;
     simulation.machine.switch_cost_ns = 0;
+    simulation.machine.wake_idle_ns = 0;
     simulation.machine.migration_cost_ns = 0;
     simulation
 }

@@ -21,6 +21,7 @@ fn bare() -> Simulation {
     simulation.machine.cpus = 2;
     simulation.machine.time_slice_us = 3_000;
     simulation.machine.switch_cost_ns = 0;
+    simulation.machine.wake_idle_ns = 0;
     simulation.machine.migration_cost_ns = 0;
     simulation
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use change::{Changes, Layer, credits_for};
 use ids::TxnId;
 use latch::FrameOrder;
-use os::Session;
+use os::{Cost, Session};
 use stop::Stop;
 use undo::{Ended, Undo, UndoLog};
 use waits::{Statistic, WaitEvent};
@@ -83,6 +83,8 @@ impl Transactions {
         session: &Session,
     ) -> Result<TxnId, Stop> {
         self.changes.halt().check(session)?;
+        // Every change of a row comes by here, and nothing else.
+        session.charge(Cost::RowChange, 1);
         if transaction.log.is_none() {
             let (segment, slot) = self.active.take_slot(session)?;
             match self.undo.begin(segment, slot, session) {
@@ -105,6 +107,7 @@ impl Transactions {
     /// committed is rolled back (TX4).
     pub fn commit(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
         let Some(log) = transaction.log else { return Ok(()) };
+        session.charge(Cost::Transaction, 1);
         let placed = match self.undo.end(&log, Ended::Committed, session) {
             Ok(placed) => placed,
             Err(Stop::Refused(refusal)) => {

@@ -17,15 +17,15 @@ pub(super) enum Figure {
     Migration,
     /// A park on a CPU that goes idle.
     ParkToIdle,
-    /// A wake of a thread whose CPU is idle.
-    WakeFromIdle,
+    /// What a wake takes longer when the sleeper's CPU idles: `wake_idle_ns` of a machine.
+    WakeIdle,
 }
 
 impl Figure {
     /// All of them, the list first.
     pub(super) fn all() -> impl Iterator<Item = Figure> {
         let costs = Cost::ALL.iter().copied().map(Figure::Cost);
-        costs.chain([Figure::Switch, Figure::Migration, Figure::ParkToIdle, Figure::WakeFromIdle])
+        costs.chain([Figure::Switch, Figure::Migration, Figure::WakeIdle, Figure::ParkToIdle])
     }
 
     /// Its key in its file, or what it is called where it has none.
@@ -35,7 +35,7 @@ impl Figure {
             Figure::Switch => "switch_cost_ns",
             Figure::Migration => "migration_cost_ns",
             Figure::ParkToIdle => "(park, to idle)",
-            Figure::WakeFromIdle => "(wake, from idle)",
+            Figure::WakeIdle => "wake_idle_ns",
         }
     }
 
@@ -46,7 +46,7 @@ impl Figure {
             Figure::Switch => "switch",
             Figure::Migration => "migration",
             Figure::ParkToIdle => Cost::Park.info().unit,
-            Figure::WakeFromIdle => Cost::Wake.info().unit,
+            Figure::WakeIdle => Cost::Wake.info().unit,
         }
     }
 
@@ -56,7 +56,8 @@ impl Figure {
             Figure::Cost(cost) => Some(costs.ns(cost)),
             Figure::Switch => Some(machine.switch_cost_ns),
             Figure::Migration => Some(machine.migration_cost_ns),
-            Figure::ParkToIdle | Figure::WakeFromIdle => None,
+            Figure::WakeIdle => Some(machine.wake_idle_ns),
+            Figure::ParkToIdle => None,
         }
     }
 }

@@ -4,11 +4,11 @@
 //! ```text
 //!   clock ── windows on a thread's CPU clock
 //!     │
-//!   computing  sleeping  threads  migration  disk     a value for each figure, each round
-//!     └──────────┴──────────┴────────┴────────┘
-//!                       rounds                        medians and quartiles
+//!   computing  sleeping  threads  migration  disk  engine   a value for each figure, each round
+//!     └──────────┴──────────┴────────┴────────┴──────┘
+//!                       rounds                              medians and quartiles
 //!                         │
-//!                       report                        a table, and a cost file
+//!                       report                              a table, and a cost file
 //! ```
 //!
 //! The operations are the engine's: sessions, words, latches, files and rings of the Linux port.
@@ -23,11 +23,13 @@ use rivals::Scratch;
 use sim::model::{CostList, MachineParameters};
 
 use crate::Outcome;
+use figure::Figure;
 use rounds::Measured;
 
 mod clock;
 mod computing;
 mod disk;
+mod engine;
 mod figure;
 mod migration;
 mod report;
@@ -76,6 +78,23 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
+/// This machine as the simulator is to pretend it: its CPUs and what code costs on them.
+pub(crate) fn model(rounds: u32, dir: &Path) -> Result<(MachineParameters, CostList), String> {
+    let (measured, disk) = measure(rounds, dir)?;
+    let source = report::source(&measured, &rivals::machine::line(), &disk);
+    let mut machine = MachineParameters::builtin("two-core").map_err(|error| error.to_string())?;
+    let median = |figure| measured.of(figure).map(|spread| spread.median.round() as u32);
+    machine.name = "this machine".into();
+    machine.source = source.clone();
+    machine.cpus = u16::try_from(measured.cpus).map_err(|error| error.to_string())?;
+    // Linux: 0.75 ms x (1 + log2 of the CPUs, which count up to 8).
+    machine.time_slice_us = 750 * (1 + machine.cpus.min(8).ilog2());
+    machine.switch_cost_ns = median(Figure::Switch).unwrap_or(0);
+    machine.migration_cost_ns = median(Figure::Migration).unwrap_or(0);
+    machine.wake_idle_ns = median(Figure::WakeIdle).unwrap_or(0);
+    Ok((machine, measured.cost_list("this machine", source)))
+}
+
 /// Measures with a scratch folder in `dir`, which is made if it isn't there. Nothing of it is
 /// left, whatever happens. Also says which file system it was.
 fn measure(rounds: u32, dir: &Path) -> Result<(Measured, String), String> {
@@ -116,7 +135,6 @@ impl Drop for Parent {
 mod tests {
     use os::Cost;
 
-    use super::figure::Figure;
     use super::*;
 
     /// In the build's folder: the temporary one may lie in memory, without direct I/O.

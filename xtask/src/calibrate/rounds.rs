@@ -11,6 +11,7 @@ use sim::model::CostList;
 use waits::SessionKind;
 
 use super::disk::Reads;
+use super::engine::{self, Engine, Loops};
 use super::figure::Figure;
 use super::{computing, migration, sleeping, threads};
 
@@ -43,7 +44,11 @@ pub(super) fn measure(rounds: u32, folder: &Path) -> Result<Measured, String> {
     if cpus.is_empty() {
         return Err("calibrate: the kernel doesn't say on which CPUs we may run".to_string());
     }
-    let mut reads = Reads::prepare(&os::linux::disk(), folder, &session)?;
+    let said = |stop: stop::Stop| format!("calibrate: {stop}");
+    let disk = os::linux::disk();
+    let mut reads = Reads::prepare(&disk, folder, &session)?;
+    let mut engine = Engine::prepare(&disk, &folder.join("engine"), &session).map_err(said)?;
+    let mut loops: Vec<Loops> = Vec::new();
     let mut values: BTreeMap<Figure, Vec<f64>> = BTreeMap::new();
     for round in 0..=rounds {
         let mut found = computing::round(&session);
@@ -54,6 +59,13 @@ pub(super) fn measure(rounds: u32, folder: &Path) -> Result<Measured, String> {
         for (figure, ns) in found.into_iter().filter(|_| round > 0) {
             values.entry(figure).or_default().push(ns);
         }
+        let of_engine = engine.round(&session).map_err(said)?;
+        loops.extend((round > 0).then_some(of_engine));
+    }
+    engine.close(&session).map_err(said)?;
+    let charged = engine::simulated(&list_of(&values, "basic", "measured just now".into()))?;
+    for (figure, ns) in loops.iter().flat_map(|round| round.costs_beyond(&charged)) {
+        values.entry(figure).or_default().push(ns);
     }
     Ok(Measured { values, rounds, cpus: cpus.len(), ring: reads.ring() })
 }
@@ -68,11 +80,16 @@ impl Measured {
 
     /// The medians as a list of costs, in whole ns; what takes less than one takes one.
     pub(super) fn cost_list(&self, name: &str, source: String) -> CostList {
-        let ns = |cost: &Cost| {
-            let spread = self.of(Figure::Cost(*cost)).expect("every machine shows every cost");
-            spread.median.round().max(1.0) as u32
-        };
-        let costs = std::array::from_fn(|index| ns(&Cost::ALL[index]));
-        CostList { name: name.to_string(), source, costs }
+        list_of(&self.values, name, source)
     }
+}
+
+/// The medians of what there are values for; the rest is free.
+fn list_of(values: &BTreeMap<Figure, Vec<f64>>, name: &str, source: String) -> CostList {
+    let ns = |cost: Cost| {
+        let values = values.get(&Figure::Cost(cost));
+        values.map_or(0, |values| stats::median(values).round().max(1.0) as u32)
+    };
+    let costs = std::array::from_fn(|index| ns(Cost::ALL[index]));
+    CostList { name: name.to_string(), source, costs }
 }

@@ -10,6 +10,7 @@
 
 use super::exponential::Exponential;
 use super::fixed::Fixed;
+use super::measured::MeasuredDisk;
 use super::nvme::Nvme;
 use super::parameters::{DiskParameters, Kind};
 use super::rotating::Rotating;
@@ -70,6 +71,7 @@ enum Device {
     Nvme(Box<Nvme>),
     Fixed(Fixed),
     Exponential(Exponential),
+    Measured(Box<MeasuredDisk>),
 }
 
 impl DiskModel {
@@ -81,6 +83,9 @@ impl DiskModel {
             Kind::Fixed(fixed) => Device::Fixed(Fixed::new(fixed)),
             Kind::Exponential(exponential) => {
                 Device::Exponential(Exponential::new(exponential, seed))
+            }
+            Kind::Measured(measured) => {
+                Device::Measured(Box::new(MeasuredDisk::new(measured, seed)))
             }
         };
         DiskModel { device, capacity_bytes: parameters.capacity_bytes(), latest_now: 0 }
@@ -101,6 +106,7 @@ impl DiskModel {
             Device::Nvme(nvme) => nvme.complete_at(request, now),
             Device::Fixed(fixed) => fixed.complete_at(now),
             Device::Exponential(exponential) => exponential.complete_at(now),
+            Device::Measured(measured) => measured.complete_at(request, now),
         };
         // An exponential time may round to nothing.
         done.max(now + 1)

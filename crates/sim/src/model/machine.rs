@@ -5,6 +5,8 @@
 //! the calibrated machine, 2.0 takes twice as long. Scheduling has costs of its own: a thread runs
 //! for at most a time slice while others wait, a change of thread costs `switch_cost_ns`, and a
 //! thread that goes on on another CPU than before pays `migration_cost_ns` for its cold caches.
+//! Who wakes a thread on a CPU that idles pays `wake_idle_ns` for calling that CPU: next to nothing
+//! on bare metal, and an exit to the hypervisor in a virtual machine.
 //!
 //! Invariant: what exists is valid; `parse` is the only way to make one.
 //!
@@ -34,6 +36,8 @@ pub struct MachineParameters {
     pub switch_cost_ns: u32,
     /// What a thread pays for going on on another CPU.
     pub migration_cost_ns: u32,
+    /// What a thread pays for waking another on a CPU that idles, beyond the wake itself.
+    pub wake_idle_ns: u32,
     /// How many times longer charged work takes than on the calibrated machine.
     pub cpu_scale: f64,
 }
@@ -54,6 +58,7 @@ impl MachineParameters {
             time_slice_us: u32_of(&mut reader, "time_slice_us", 1, 1_000_000)?,
             switch_cost_ns: u32_of(&mut reader, "switch_cost_ns", 0, 1_000_000)?,
             migration_cost_ns: u32_of(&mut reader, "migration_cost_ns", 0, 100_000_000)?,
+            wake_idle_ns: u32_of(&mut reader, "wake_idle_ns", 0, 1_000_000)?,
             cpu_scale: reader.number("cpu_scale", 0.01..=100.0)?,
         };
         reader.finish()?;

@@ -66,6 +66,10 @@
 //! For programs with known answers: W servers of a constant time (M/D/1 and "N parallel I/Os take
 //! N service times"), and one server of exponential times (M/M/1).
 //!
+//! # The disk at hand (`kind = "measured"`)
+//! No physics: the latencies of lone requests by rank, and a gate that lets so many pass a second,
+//! as `cargo xtask validity` measures them; see `measured.rs`.
+//!
 //! # What is here
 //! * [`DiskModel`], [`DiskParameters`], [`DiskRequest`], [`RequestKind`]: the disks
 //! * [`MachineParameters`]: the processors
@@ -80,6 +84,7 @@ mod fixed;
 mod geometry;
 mod latency;
 mod machine;
+mod measured;
 mod nvme;
 mod parameters;
 mod reader;

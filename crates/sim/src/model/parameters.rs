@@ -9,6 +9,7 @@
 use super::error::ModelError;
 use super::exponential::ExponentialParameters;
 use super::fixed::FixedParameters;
+use super::measured::MeasuredParameters;
 use super::nvme::NvmeParameters;
 use super::reader::Reader;
 use super::rotating::RotatingParameters;
@@ -37,6 +38,7 @@ pub(super) enum Kind {
     Nvme(NvmeParameters),
     Fixed(FixedParameters),
     Exponential(ExponentialParameters),
+    Measured(Box<MeasuredParameters>),
 }
 
 impl DiskParameters {
@@ -51,8 +53,9 @@ impl DiskParameters {
             "nvme" => Kind::Nvme(NvmeParameters::from_reader(&mut reader)?),
             "fixed" => Kind::Fixed(FixedParameters::from_reader(&mut reader)?),
             "exponential" => Kind::Exponential(ExponentialParameters::from_reader(&mut reader)?),
+            "measured" => Kind::Measured(Box::new(MeasuredParameters::from_reader(&mut reader)?)),
             _ => {
-                let known = vec!["rotating", "nvme", "fixed", "exponential"];
+                let known = vec!["rotating", "nvme", "fixed", "exponential", "measured"];
                 return Err(ModelError::UnknownKind { kind, known });
             }
         };
@@ -92,7 +95,7 @@ impl DiskParameters {
         match &self.kind {
             Kind::Rotating(rotating) => rotating.geometry.capacity_bytes,
             Kind::Nvme(nvme) => nvme.capacity_bytes,
-            Kind::Fixed(_) | Kind::Exponential(_) => u64::MAX,
+            Kind::Fixed(_) | Kind::Exponential(_) | Kind::Measured(_) => u64::MAX,
         }
     }
 
@@ -104,6 +107,7 @@ impl DiskParameters {
             Kind::Nvme(nvme) => nvme.read_mean_us(length),
             Kind::Fixed(fixed) => Some(fixed.service_us),
             Kind::Exponential(exponential) => Some(exponential.mean_us),
+            Kind::Measured(measured) => Some(measured.read.mean_us(length)),
         }
     }
 
@@ -115,6 +119,7 @@ impl DiskParameters {
             Kind::Nvme(nvme) => nvme.read_quantile_us(length, p),
             Kind::Fixed(fixed) => Some(fixed.service_us),
             Kind::Exponential(exponential) => Some(exponential.quantile_us(p)),
+            Kind::Measured(measured) => Some(measured.read.quantile_us(length, p)),
         }
     }
 
@@ -126,6 +131,7 @@ impl DiskParameters {
             Kind::Nvme(nvme) => nvme.read_mean_us(length).map(|_| nvme.read_limit_per_s(length)),
             Kind::Fixed(fixed) => Some(fixed.limit_per_s()),
             Kind::Exponential(exponential) => Some(1e6 / exponential.mean_us),
+            Kind::Measured(measured) => Some(measured.read.limit_per_s(length)),
         }
     }
 }

@@ -83,6 +83,28 @@ impl Reader {
         }
     }
 
+    /// Twenty numbers within `range`, none below the one before it.
+    pub(super) fn ascending(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+    ) -> Result<[f64; 20], ModelError> {
+        let found = self.take(key)?;
+        let number = |value: &Value| match value {
+            Value::Float(value) => Some(*value),
+            Value::Integer(value) => Some(*value as f64),
+            _ => None,
+        };
+        let list = found.as_array().map(Vec::as_slice).unwrap_or_default();
+        let numbers: Vec<f64> = list.iter().filter_map(number).collect();
+        match <[f64; 20]>::try_from(numbers) {
+            Ok(numbers) if numbers.is_sorted() && numbers.iter().all(|it| range.contains(it)) => {
+                Ok(numbers)
+            }
+            _ => Err(self.wrong_type(key, "a list of 20 ascending numbers", &found)),
+        }
+    }
+
     /// An error about several keys that don't fit together.
     pub(super) fn inconsistent(&self, reason: String) -> ModelError {
         ModelError::Inconsistent { subject: self.subject.clone(), reason }

@@ -1,0 +1,80 @@
+//! One setting, run again and again: on this machine, or on a model of it.
+//!
+//! An experiment compares two settings in one world; this is for who compares two worlds under one
+//! setting. Each run is as an experiment's (LB1 to LB3): the same restored files, ended as a crash
+//! does, audited; run `n` meets the same load in both worlds.
+//!
+//! Caller: `cargo xtask validity`.
+
+use std::path::Path;
+
+use experiment::{Origin, PairKind, Place, Run, Runner, Side, Step, World};
+use os::Session;
+use stop::Stop;
+
+use crate::linux::{LinuxRunner, Told};
+use crate::model::{Machine, ModelRunner, load};
+use crate::scratch::Scratch;
+use crate::{Experiment, Form};
+
+/// Setting A so often on this machine, with a scratch folder in `parent`. `around` is called
+/// before the first run and after each, with what came of it.
+pub fn repeat_here(
+    experiment: &Experiment,
+    form: &Form,
+    (parent, count): (&Path, u32),
+    around: &mut dyn FnMut(Option<&Run>) -> Result<(), Stop>,
+    session: &Session,
+) -> Result<Vec<Run>, Stop> {
+    let disk = os::linux::disk();
+    let direct = form.parameters.filesystemio_options.file_options().direct;
+    let scratch = Scratch::make(&disk, parent, direct, session)?;
+    let machine =
+        format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
+    let origin = origin(experiment, form, World::Linux, machine);
+    let told = Told { progress: &mut |_, _| (), to_stop: &|| false };
+    let prepared = LinuxRunner::prepare(experiment, form, origin, scratch, told, session)?;
+    let mut runner = prepared.expect("nobody told it to stop");
+    around(None)?;
+    (1..=count)
+        .map(|number| {
+            one(&mut runner, number).and_then(|run| {
+                around(Some(&run))?;
+                Ok(run)
+            })
+        })
+        .collect()
+}
+
+/// Setting A so often on a model.
+pub fn repeat_modelled(
+    experiment: &Experiment,
+    form: &Form,
+    machine: &Machine,
+    count: u32,
+) -> Result<Vec<Run>, Stop> {
+    let name = machine.machine.name.clone();
+    let line = format!("model {name} with disk {}", machine.disk.name());
+    let origin = origin(experiment, form, World::Simulated(name), line);
+    let parts = (machine.clone(), load(machine, form)?);
+    let mut runner = ModelRunner::new(experiment, form, parts, origin);
+    (1..=count).map(|number| one(&mut runner, number)).collect()
+}
+
+fn origin(experiment: &Experiment, form: &Form, world: World, machine: String) -> Origin {
+    Origin {
+        experiment: experiment.name.to_string(),
+        plan_seed: 0,
+        commit: String::new(),
+        machine,
+        world,
+        work: form.work(),
+    }
+}
+
+fn one(runner: &mut impl Runner<Error = Stop>, number: u32) -> Result<Run, Stop> {
+    let (kind, side, place) = (PairKind::Aa, Side::A, Place::First);
+    let seed = u64::from(number);
+    let step = Step { pair: number, kind, side, place, load_seed: seed, world_seed: seed };
+    runner.run(&step, &|| false).map(|run| run.expect("nobody told it to stop"))
+}
