@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use cache::Cache;
 use ids::Rba;
-use latch::{Latch, LatchKind, SharedFlag, Signal};
+use latch::{SharedFlag, Signal};
 use os::{Os, Session};
 use redo::Redo;
-use space::ControlFile;
+use space::{ControlFile, Enqueue};
 use stop::Halt;
 use waits::{Nanos, WaitEvent};
 
@@ -50,36 +50,18 @@ pub(crate) struct Checkpointer {
     pub(crate) cache: Arc<Cache>,
     pub(crate) redo: Arc<Redo>,
     pub(crate) halt: Halt,
-    /// Here while the process doesn't run (rule space/SP1).
-    control: Latch<Option<ControlFile>>,
+    pub(crate) control: Arc<Enqueue<ControlFile>>,
 }
 
 impl Checkpointer {
-    pub(crate) fn new(
-        os: &Os,
-        wanted: Arc<Wanted>,
-        (cache, redo): (Arc<Cache>, Arc<Redo>),
-        halt: Halt,
-        control: ControlFile,
-    ) -> Checkpointer {
-        let control = Latch::new(os, LatchKind::Innermost, Some(control));
-        Checkpointer { wanted, cache, redo, halt, control }
-    }
-
-    pub(crate) fn take_control(&self, session: &Session) -> ControlFile {
-        self.control
-            .exclusive(session)
-            .take()
-            .expect("one thread has the control file (rule space/SP1)")
-    }
-
     /// The process's body.
     pub(crate) fn run(&self, session: &Session) {
-        let mut control = self.take_control(session);
+        // Nobody else moves it while the process runs.
+        let mut recorded = self.control.hold(0, session).content().checkpoint;
         let mut heartbeat = session.now();
-        let mut requested = control.content().checkpoint;
+        let mut requested = recorded;
         while !self.wanted.stop.is_raised(session) && !self.halt.is_raised(session) {
-            let under_way = control.content().checkpoint < requested;
+            let under_way = recorded < requested;
             let pause = if under_way { LOOK } else { HEARTBEAT };
             let waiting = session.waiting(WaitEvent::RdbmsIpcMessage).p(pause.0 / 10_000_000, 0, 0);
             self.wanted.signal.wait(waiting, Some(pause));
@@ -89,28 +71,27 @@ impl Checkpointer {
                 self.cache.request_checkpoint(requested, session);
             }
             let due = session.now().since(heartbeat) >= HEARTBEAT;
-            if !self.follow(&mut control, due, session) {
-                break;
+            match self.follow(recorded, due, session) {
+                Some(position) => recorded = position,
+                None => break,
             }
             if due {
                 heartbeat = session.now();
             }
         }
-        *self.control.exclusive(session) = Some(control);
     }
 
     /// Moves the control file's checkpoint if that frees a log, or if it is time; and then gives
-    /// the redo below free (IN3). False if the instance has halted.
-    fn follow(&self, control: &mut ControlFile, due: bool, session: &Session) -> bool {
+    /// the redo below free (IN3). Where it is then; none if the instance has halted.
+    fn follow(&self, recorded: Rba, due: bool, session: &Session) -> Option<Rba> {
         let position = self.cache.checkpoint_position(session);
-        let recorded = control.content().checkpoint;
         let frees = position.sequence > recorded.sequence;
         if position <= recorded || !(frees || due) {
-            return true;
+            return Some(recorded);
         }
         // Read after the position, so not below what lies before it.
         let scn = self.redo.last_scn(session);
-        let moved = control.update(
+        let moved = self.control.hold(0, session).update(
             |content| {
                 content.checkpoint = position;
                 content.checkpoint_scn = scn;
@@ -120,11 +101,11 @@ impl Checkpointer {
         match moved {
             Ok(()) => {
                 self.redo.checkpoint_advanced(position, session);
-                true
+                Some(position)
             }
             Err(error) => {
                 self.halt.raise(format!("the control file can't be written: {error}"), session);
-                false
+                None
             }
         }
     }

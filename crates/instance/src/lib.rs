@@ -22,7 +22,9 @@ mod create;
 mod gate;
 mod open;
 mod parameters;
+mod tablespaces;
 
 pub use open::{Instance, Opened};
 pub use parameters::{Creation, Parameters, Sabotage};
+pub use space::{DataFileSpec, TablespaceSpec};
 pub use txn::Transaction;

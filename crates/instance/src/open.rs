@@ -11,7 +11,7 @@ use os::probe::{DurableWrite, ProbeConfig, durable_writes};
 use os::{Disk, Session, ThreadHandle, ThreadSpec};
 use recovery::{Layout, Recovered, recover};
 use redo::{LogStart, Redo, RedoConfig};
-use space::{Column, ControlFile, ControlState, Space, open_data_file};
+use space::{Column, ControlFile, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, RefusalKind, Stop};
 use txn::{Active, Transaction, Transactions};
 use undo::Undo;
@@ -21,6 +21,7 @@ use crate::Parameters;
 use crate::checkpointer::{Checkpointer, Wanted};
 use crate::create::{doublewrite_path, file_options, redo_config};
 use crate::gate::Gate;
+use crate::tablespaces::{one_block_size, open_data_files};
 
 /// Who owns which blocks.
 static LAYERS: [&Layer; 3] = [&space::LAYER, &undo::LAYER, &access::LAYER];
@@ -73,7 +74,7 @@ impl Instance {
     ) -> Result<Instance, Stop> {
         let options = file_options(parameters);
         let mut control = ControlFile::open(disk, directory, options.direct, session)?;
-        let content = *control.content();
+        let content = control.content().clone();
         if content.state == ControlState::Creating && state != ControlState::Creating {
             let message = format!(
                 "cannot open {}: its creation didn't come to its end; remove it and create it \
@@ -82,30 +83,40 @@ impl Instance {
             );
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
-        parameters.check(content.block_size, content.doublewrite_slots)?;
+        let block_size = one_block_size(&content)?;
+        parameters.check(block_size, content.doublewrite_slots)?;
         let redo_write = match parameters.redo_write {
             Some(way) => way,
             None => durable_writes(disk, directory, session, &PROBE)?.pick,
         };
         let config = redo_config(directory, &content, parameters, redo_write);
-        let shape = (content.database, content.block_size, content.data_blocks);
-        let data_file = open_data_file(disk, directory, options, shape, session)?;
+        let files = open_data_files(disk, directory, options, &content, session)?;
         let doublewrite = disk.open(&doublewrite_path(directory), options, session)?;
         let layout = Layout {
             disk,
             directory,
-            data_file: data_file.clone(),
+            files: files.clone(),
             doublewrite: doublewrite.clone(),
             redo: &config,
-            cache: parameters.cache_config(content.block_size),
+            cache: parameters.cache_config(block_size),
             layers: &LAYERS,
             sabotage: parameters.sabotage.replay,
         };
         let recovered = recover(layout, &mut control, session)?;
         control.update(|content| content.state = state, session).map_err(Stop::from)?;
-        let files = vec![(space::DATA_FILE, data_file)];
-        let parts = (files, doublewrite, control);
-        start(disk, parameters, (config, recovered), parts, session)
+        let storage = Storage {
+            disk: disk.clone(),
+            directory: directory.to_path_buf(),
+            options,
+            control: Arc::new(Enqueue::new(
+                session.os(),
+                *b"CF",
+                WaitEvent::EnqCfContention,
+                control,
+            )),
+            files: files.iter().map(|(_, file)| file.clone()).collect(),
+        };
+        start(parameters, (config, recovered), (files, doublewrite, storage), session)
     }
 
     /// Makes a table.
@@ -210,8 +221,7 @@ impl Instance {
         // space/SP2).
         let at = self.cache().checkpoint_position(session);
         let scn = self.redo().last_scn(session);
-        let mut control = self.checkpointer.take_control(session);
-        let shut = control.update(
+        let shut = self.checkpointer.control.hold(0, session).update(
             |content| {
                 content.checkpoint = at;
                 content.checkpoint_scn = scn;
@@ -241,20 +251,20 @@ fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session: &Session) 
     }
 }
 
-type Parts = (Vec<(ids::FileNo, os::File)>, os::File, ControlFile);
+type Parts = (Vec<(ids::FileNo, os::File)>, os::File, Storage);
 
 /// Begins the next log, starts the processes, and rolls back the dead.
 fn start(
-    disk: &Disk,
     parameters: &Parameters,
     (config, recovered): (RedoConfig, Recovered),
-    (files, doublewrite, control): Parts,
+    (files, doublewrite, storage): Parts,
     session: &Session,
 ) -> Result<Instance, Stop> {
     let os = session.os().clone();
     let halt = Halt::new(&os);
     let wanted = Wanted::new(&os);
-    let content = *control.content();
+    let disk = storage.disk.clone();
+    let content = storage.control.hold(0, session).content().clone();
     let sequence = recovered.end.next_sequence();
     let begin = LogStart {
         sequence,
@@ -266,23 +276,28 @@ fn start(
     let hook = Arc::clone(&wanted);
     let hook = Box::new(move |session: &Session| hook.post(session));
     let redo_write = config.durable_write;
-    let redo = Arc::new(Redo::open(disk, &config, begin, &halt, hook, session)?);
+    let redo = Arc::new(Redo::open(&disk, &config, begin, &halt, hook, session)?);
     let cache = Cache::open(
         &os,
-        disk.clone(),
+        disk,
         files,
         doublewrite,
-        parameters.cache_config(content.block_size),
+        parameters.cache_config(one_block_size(&content)?),
         Arc::new(Gate(Arc::clone(&redo))),
         halt.clone(),
         session,
     )?;
-    let pair = (Arc::clone(&cache), Arc::clone(&redo));
-    let checkpointer = Arc::new(Checkpointer::new(&os, wanted, pair, halt.clone(), control));
+    let checkpointer = Arc::new(Checkpointer {
+        wanted,
+        cache: Arc::clone(&cache),
+        redo: Arc::clone(&redo),
+        halt: halt.clone(),
+        control: Arc::clone(&storage.control),
+    });
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
     let processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = (|| {
-        let space = Space::open(changes.clone(), session)?;
+        let space = Space::open(changes.clone(), storage, session);
         let undo = Undo::open(&space, session)?;
         let buffers = changes.cache().config().frames;
         let active = Active::new(&os, undo.segments(), undo.slots(), buffers, halt.clone());

@@ -7,6 +7,7 @@ use ids::BlockSize;
 use os::FilesystemIo;
 use os::probe::DurableWrite;
 use redo::{CommitLeader, LOG_BUFFER_BYTES_MIN};
+use space::{DataFileSpec, TablespaceSpec};
 use stop::{RefusalKind, Stop};
 
 /// What is fixed when a database is created.
@@ -14,10 +15,18 @@ use stop::{RefusalKind, Stop};
 pub struct Creation {
     /// `db_block_size`.
     pub db_block_size: BlockSize,
-    /// Bytes of the data file.
+    /// Bytes of the first data file, which is of the system tablespace.
     pub data_bytes: u64,
-    /// Blocks of an extent.
+    /// Bytes that it may have at most; 0 if it is not to grow.
+    pub data_bytes_max: u64,
+    /// By how many bytes it grows.
+    pub data_growth_bytes: u64,
+    /// Blocks of an extent of the system tablespace.
     pub extent_blocks: u32,
+    /// Further data files of the system tablespace.
+    pub data_files: Vec<DataFileSpec>,
+    /// Further tablespaces.
+    pub tablespaces: Vec<TablespaceSpec>,
     /// Bytes of one online redo log.
     pub log_file_bytes: u64,
     /// Online redo log groups.
@@ -35,7 +44,11 @@ impl Default for Creation {
         Creation {
             db_block_size: BlockSize::KIB_8,
             data_bytes: 256 << 20,
+            data_bytes_max: 0,
+            data_growth_bytes: 16 << 20,
             extent_blocks: 64,
+            data_files: Vec::new(),
+            tablespaces: Vec::new(),
             log_file_bytes: 64 << 20,
             log_groups: 3,
             undo_segments: 8,

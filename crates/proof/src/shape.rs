@@ -45,6 +45,7 @@ impl Shape {
             undo_segments: 2,
             undo_slots: 4,
             doublewrite_slots: 16,
+        ..Creation::default()
         };
         let parameters = Parameters {
             db_cache_size: 24 * block,
