@@ -24,6 +24,7 @@ const DOCUMENTS: &[Document] = &[
     Document("docs/ARCHITECTURE.md", Part::Section("the house table"), house::markdown),
     Document("docs/COSTS.md", Part::Whole, sim::model::costs_markdown),
     Document("docs/FORMAT.md", Part::Whole, format::markdown),
+    Document("docs/PARAMETERS.md", Part::Whole, instance::markdown),
     Document("docs/WAITS.md", Part::Whole, waits::markdown),
 ];
 

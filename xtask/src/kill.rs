@@ -41,6 +41,8 @@ const SESSIONS: u32 = 8;
 /// The load lives so long at least, so that something is acknowledged.
 const LIFE_MIN_MS: u64 = 150;
 const LIFE_MAX_MS: u64 = 900;
+/// So small that database writers must write.
+const CACHE: &str = "db_cache_size=4m";
 const FIRST_COMMIT_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
@@ -50,7 +52,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     let kill = Kill { binary, database: scratch.0.join("db"), journal: scratch.0.join("told") };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(arguments.seed);
     let (mut told, mut killed_in_recovery) = (0, 0);
-    kill.forebay(&["load", "create"], &["--megabytes", "16", "--log-megabytes", "1"])?;
+    kill.forebay(&["load", "create"], &["--megabytes", "16", "--set", "log_file_bytes=1m"])?;
     for round in 0..arguments.rounds {
         let life = Duration::from_millis(random.random_range(LIFE_MIN_MS..=LIFE_MAX_MS));
         told += kill.load(round, life)?;
@@ -102,20 +104,21 @@ impl Kill {
     /// A load until it is killed. Adds what it acknowledged to the journal; how much.
     fn load(&self, round: u32, life: Duration) -> Result<u64, String> {
         let (first, sessions) = ((round * SESSIONS).to_string(), SESSIONS.to_string());
-        let (seed, writers) = ((round + 1).to_string(), (round % 3 + 1).to_string());
+        let (seed, writers) =
+            ((round + 1).to_string(), format!("db_writer_processes={}", round % 3 + 1));
         let options = [
             "--acknowledge",
             "--seconds",
             "60",
-            "--cache-megabytes",
-            "4",
+            "--set",
+            CACHE,
             "--first-session",
             &first,
             "--sessions",
             &sessions,
             "--seed",
             &seed,
-            "--writers",
+            "--set",
             &writers,
         ];
         let mut command = self.command(&["load", "run"], &options);
@@ -154,14 +157,14 @@ impl Kill {
 
     fn audit(&self) -> Result<String, String> {
         let journal = self.journal_option();
-        self.forebay(&["load", "audit"], &["--cache-megabytes", "4", "--acknowledged", &journal])
+        self.forebay(&["load", "audit"], &["--set", CACHE, "--acknowledged", &journal])
     }
 
     /// Kills an audit after a few milliseconds, most of which are recovery; whether it came in
     /// time.
     fn audit_killed(&self, random: &mut Xoshiro256PlusPlus) -> Result<bool, String> {
         let journal = self.journal_option();
-        let options = ["--cache-megabytes", "4", "--acknowledged", &journal];
+        let options = ["--set", CACHE, "--acknowledged", &journal];
         let mut command = self.command(&["load", "audit"], &options);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child =

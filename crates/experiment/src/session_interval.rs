@@ -143,7 +143,8 @@ impl Reading {
     }
 }
 
-/// A wait that hasn't ended: how long it has lasted, and what the thread did in it, if that's known.
+/// A wait that hasn't ended: how long it has lasted, and what the thread did in it, if that's
+/// known.
 #[derive(Clone, Copy)]
 struct OpenWait {
     event: WaitEvent,

@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
 use waits::{Nanos, SessionKind};
 
+use crate::settings::Settings;
 use crate::{FAILED, USAGE};
 
 /// Ctrl-C, as shells count it.
@@ -66,6 +67,8 @@ pub(crate) struct Run {
     /// Setting A on both sides: what does the lab say of equals?
     #[arg(long)]
     equals: bool,
+    #[command(flatten)]
+    settings: Settings,
 }
 
 /// What there is to print, or an error with its exit status.
@@ -139,6 +142,8 @@ impl Run {
             }
             form = form.lasting(Nanos((seconds * 1e9) as u64));
         }
+        form.set(|creation, parameters| self.settings.apply(Some(creation), parameters))
+            .map_err(|stop| stop.to_string())?;
         let place = match &self.simulate {
             Some(machine) => {
                 Where::Model { machine: machine.clone(), disk: self.simulated_disk.clone() }
@@ -178,7 +183,7 @@ impl Run {
         if let Some(machine) = &self.simulate {
             line += &format!(" --simulate {machine} --simulated-disk {}", self.simulated_disk);
         }
-        line
+        line + &self.settings.again()
     }
 }
 

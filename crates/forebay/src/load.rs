@@ -12,12 +12,13 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use experiment::{SessionInterval, Snapshot};
-use ids::BlockSize;
 use instance::{Creation, Instance, Parameters};
 use os::{Disk, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind, WaitEvent};
 use workload::{Mixture, Scale, Tables, Witness};
+
+use crate::settings::Settings;
 
 #[derive(Subcommand)]
 pub(crate) enum Load {
@@ -37,9 +38,8 @@ pub(crate) struct Create {
     /// Megabytes of rows.
     #[arg(long, value_name = "MB", default_value_t = 64)]
     megabytes: u64,
-    /// Megabytes of each of the three online redo logs.
-    #[arg(long, value_name = "MB", default_value_t = 16)]
-    log_megabytes: u64,
+    #[command(flatten)]
+    settings: Settings,
 }
 
 #[derive(Args)]
@@ -47,12 +47,8 @@ pub(crate) struct Instanced {
     /// The database.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Megabytes of buffer cache.
-    #[arg(long, value_name = "MB", default_value_t = 32)]
-    cache_megabytes: u64,
-    /// db_writer_processes.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    writers: u32,
+    #[command(flatten)]
+    settings: Settings,
 }
 
 #[derive(Args)]
@@ -103,15 +99,14 @@ const MIB: u64 = 1 << 20;
 
 impl Create {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
-        let creation = Creation {
-            db_block_size: BlockSize::KIB_8,
+        let mut creation = Creation {
             data_bytes: self.megabytes * MIB * 3 / 2 + 32 * MIB,
-            log_file_bytes: self.log_megabytes * MIB,
-            doublewrite_slots: 8 * 128,
+            log_file_bytes: 16 * MIB,
             ..Creation::default()
         };
         let scale = Scale::of_mib(self.megabytes);
-        let parameters = parameters(32, 1);
+        let mut parameters = Parameters::default();
+        self.settings.apply(Some(&mut creation), &mut parameters)?;
         Instance::create(disk, &self.directory, &creation, &parameters, session)?;
         let instance = Instance::open(disk, &self.directory, &parameters, session)?;
         let go_on = |_, _| !os::linux::interrupted();
@@ -244,17 +239,9 @@ impl Audit {
 
 impl Instanced {
     fn open(&self, disk: &Disk, session: &Session) -> Result<Instance, Stop> {
-        let parameters = parameters(self.cache_megabytes, self.writers);
+        let mut parameters = Parameters::default();
+        self.settings.apply(None, &mut parameters)?;
         Instance::open(disk, &self.directory, &parameters, session)
-    }
-}
-
-fn parameters(cache_megabytes: u64, writers: u32) -> Parameters {
-    Parameters {
-        db_cache_size: cache_megabytes * MIB,
-        db_writer_processes: writers,
-        log_buffer: 4 * MIB,
-        ..Parameters::default()
     }
 }
 

@@ -4,6 +4,8 @@
 //!
 //! `forebay load` makes a database, puts it under load, and audits it after a crash.
 //!
+//! `forebay parameters` lists what can be chosen.
+//!
 //! `forebay probe DIR` says what this machine and the file system at DIR offer to a database: the
 //! clock, asynchronous and direct I/O, and the fastest way to make a write durable. It writes 4 MiB
 //! there, into a file that has no name and is gone when the program ends, however it ends.
@@ -16,6 +18,7 @@
 mod laboratory;
 mod load;
 mod probe;
+mod settings;
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
@@ -52,6 +55,8 @@ enum Command {
     /// Runs experiments: two settings, one load, a verdict.
     #[command(subcommand)]
     Lab(laboratory::Lab),
+    /// Lists the parameters: what each decides, its default, and what it takes.
+    Parameters,
 }
 
 fn main() -> ExitCode {
@@ -64,6 +69,7 @@ fn main() -> ExitCode {
         Err(error) => return print(&error.to_string()),
     };
     let (directory, json) = match arguments.command {
+        Command::Parameters => return print(&settings::list()),
         Command::Probe { directory, json } => (directory, json),
         Command::Load(command) => {
             return match load::run(command) {

@@ -49,7 +49,7 @@ fn refused(output: &Output) -> String {
 }
 
 fn create(folder: &Folder) {
-    let small = ["load", "create", "db", "--megabytes", "1", "--log-megabytes", "1"];
+    let small = ["load", "create", "db", "--megabytes", "1", "--set", "log_file_bytes=1m"];
     said(&forebay(folder, &small));
 }
 
@@ -112,6 +112,16 @@ fn wrong_input_is_one_clear_line() {
     let full = refused(&forebay(&folder, &["load", "create", "full"]));
     assert!(full.contains("isn't empty"), "{full}");
     assert_eq!(std::fs::read(folder.0.join("full/letter")).expect("it is there"), b"mine");
+    create(&folder);
+    for (setting, answer) in [
+        ("db_writer_processes=0", "db_writer_processes is 0: choose 1 to 100"),
+        ("db_writer_processes", "--set takes NAME=VALUE, not 'db_writer_processes'"),
+        ("db_riter_processes=1", "no parameter db_riter_processes"),
+        ("db_block_size=4k", "db_block_size is chosen when a database is created"),
+    ] {
+        let said = refused(&forebay(&folder, &["load", "run", "db", "--set", setting]));
+        assert!(said.contains(answer), "{said}");
+    }
     let unknown = forebay(&folder, &["lab", "run", "perpetual-motion"]);
     assert_eq!(unknown.status.code(), Some(2));
     let error = String::from_utf8_lossy(&unknown.stderr).into_owned();

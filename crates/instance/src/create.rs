@@ -73,6 +73,7 @@ fn make_files(
     session: &Session,
 ) -> Result<(), Stop> {
     let block_size = creation.db_block_size;
+    creation.check_each()?;
     let log_blocks = u32::try_from(creation.log_file_bytes / 4096).unwrap_or(u32::MAX);
     let mut content = first_content(directory, creation, log_blocks, session);
     let mut shapes = content.add_tablespace(&TablespaceSpec {

@@ -13,7 +13,8 @@
 //! Rules IN1 to IN5 are in the README.
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
-//! * [`Parameters`], [`Creation`]: what can be chosen.
+//! * [`Parameters`], [`Creation`]: what can be chosen; [`ParameterInfo`], [`markdown`]: what there
+//!   is to say of it.
 
 #![forbid(unsafe_code)]
 
@@ -25,6 +26,8 @@ mod parameters;
 mod tablespaces;
 
 pub use open::{Instance, Opened};
-pub use parameters::{Creation, Parameters, Sabotage};
+pub use parameters::{
+    Allowed, Changeable, Creation, ParameterInfo, Parameters, Sabotage, markdown,
+};
 pub use space::{DataFileSpec, TablespaceSpec};
 pub use txn::Transaction;

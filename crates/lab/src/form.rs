@@ -61,6 +61,14 @@ impl Form {
         self
     }
 
+    /// Lets `change` set parameters, for both settings of an experiment alike.
+    pub fn set<E>(
+        &mut self,
+        change: impl FnOnce(&mut Creation, &mut Parameters) -> Result<(), E>,
+    ) -> Result<(), E> {
+        change(&mut self.creation, &mut self.parameters)
+    }
+
     fn of(data: u64, cache: u64, log: u64, (warm_up, length): (Nanos, Nanos)) -> Form {
         let creation = Creation {
             db_block_size: BlockSize::KIB_8,

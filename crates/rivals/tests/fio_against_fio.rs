@@ -31,7 +31,7 @@ fn short(job: FioJob) -> FioJob {
 }
 
 fn case(name: &str, metric: &'static str, unit: &'static str, higher_is_better: bool) -> Case {
-    Case { name: name.into(), metric, unit, higher_is_better, goal: 0.5 }
+    Case { name: name.into(), metric, unit, higher_is_better, goal: Some(0.5) }
 }
 
 /// A against A: the ratio of each case is near 1, and the last line is the contract's.

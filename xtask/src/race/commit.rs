@@ -26,7 +26,7 @@ use space::Column;
 use stop::Stop;
 use waits::{Nanos, SessionKind, Timestamp};
 
-use super::{Setup, run_race};
+use super::{Setup, run_race, told};
 
 /// fio's median may be so many times better.
 const LATENCY_GOAL: f64 = 1.0 / 1.25;
@@ -121,14 +121,14 @@ impl Spec {
                 metric: metric::DURABLE_US_P50,
                 unit: "us p50",
                 higher_is_better: false,
-                goal: LATENCY_GOAL,
+                goal: Some(LATENCY_GOAL),
             },
             _ => Case {
                 name,
                 metric: metric::IOPS,
                 unit: "1/s",
                 higher_is_better: true,
-                goal: RATE_GOAL,
+                goal: Some(RATE_GOAL),
             },
         }
     }
@@ -285,8 +285,4 @@ impl Client {
 
 fn nanos(length: Duration) -> Nanos {
     Nanos::from_micros(length.as_micros() as u64)
-}
-
-fn told(stop: impl std::fmt::Display) -> rivals::Error {
-    rivals::Error::Failed(stop.to_string())
 }

@@ -160,14 +160,14 @@ fn cases(spec: &Spec) -> Vec<Case> {
             metric: metric::IOPS,
             unit: "IOPS",
             higher_is_better: true,
-            goal: IOPS_GOAL,
+            goal: Some(IOPS_GOAL),
         },
         Case {
             name: format!("CPU: {}", spec.name),
             metric: metric::CPU_US_PER_IO,
             unit: "us/IO",
             higher_is_better: false,
-            goal: CPU_GOAL,
+            goal: Some(CPU_GOAL),
         },
     ]
 }

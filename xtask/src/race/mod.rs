@@ -15,6 +15,8 @@ use rivals::race::Plan;
 use crate::Outcome;
 
 mod commit;
+mod dbwr;
+mod get;
 mod io;
 mod load;
 mod waits;
@@ -60,6 +62,16 @@ const RACES: &[Entry] = &[
         name: "commit",
         about: "durable commits against fio's durable writes: latency, group commit",
         run: commit::run,
+    },
+    Entry {
+        name: "dbwr",
+        about: "dirty buffers to disk by database writers, against fio's random writes",
+        run: dbwr::run,
+    },
+    Entry {
+        name: "get",
+        about: "a cached block read, against a hash map under a shared lock",
+        run: get::run,
     },
     Entry {
         name: "io",
@@ -112,4 +124,9 @@ pub(crate) fn run_race(
         }
     }
     race.run(setup.plan, &mut stdout().lock(), &mut stderr())
+}
+
+/// An error of the engine as an error of a race.
+pub(crate) fn told(error: impl std::fmt::Display) -> rivals::Error {
+    error.to_string().into()
 }

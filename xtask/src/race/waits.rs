@@ -43,7 +43,7 @@ fn workload<'a>(name: &str, level: Level, budget_ns: f64, clock: &'a os::Clock) 
             metric: NS,
             unit: "ns",
             higher_is_better: false,
-            goal: 1.0,
+            goal: Some(1.0),
         }],
         ours: Box::new(move |_| Ok(Metrics::from([(NS, ns_per_wait(&recorder, clock))]))),
         rival: Box::new(move |_| Ok(Metrics::from([(NS, budget_ns)]))),

@@ -1,7 +1,7 @@
-//! `soak crash`: the crash sweep on all cores, small and large loads in turn, each batch of seeds in
-//! a process of its own, until so many distinct crash states were opened and held against the
-//! oracle. A child tells the hash of every state; a state is counted once, whoever saw it. The first
-//! violation ends it, with the line that repeats it.
+//! `soak crash`: the crash sweep on all cores, small and large loads in turn, each batch of seeds
+//! in a process of its own, until so many distinct crash states were opened and held against the
+//! oracle. A child tells the hash of every state; a state is counted once, whoever saw it. The
+//! first violation ends it, with the line that repeats it.
 //!
 //! Nothing is written to disk. A child that lives on after Ctrl-C ends at its next line, for nobody
 //! reads it any more.

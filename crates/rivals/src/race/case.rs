@@ -22,8 +22,8 @@ pub struct Case {
     pub unit: &'static str,
     /// Whether more of it is better.
     pub higher_is_better: bool,
-    /// The ratio to reach; at 1 ours must be no worse than the rival.
-    pub goal: f64,
+    /// The ratio to reach; at 1 ours must be no worse than the rival. `None`: reported only.
+    pub goal: Option<f64>,
 }
 
 /// What came out.
@@ -39,17 +39,17 @@ pub struct CaseResult {
     pub ratio: f64,
     /// Its 95 % interval.
     pub interval: Interval,
-    /// What that says of the goal.
-    pub verdict: Verdict,
+    /// What that says of the goal, if there is one.
+    pub verdict: Option<Verdict>,
 }
 
 impl Case {
     /// Refuses a goal that no ratio could be held against.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.goal.is_finite() && self.goal > 0.0 {
+        let Some(goal) = self.goal.filter(|goal| !goal.is_finite() || *goal <= 0.0) else {
             return Ok(());
-        }
-        let (name, goal) = (&self.name, self.goal);
+        };
+        let name = &self.name;
         Err(Error::Refused(format!("case {name}: a goal is a ratio above zero, not {goal}")))
     }
 
@@ -71,7 +71,7 @@ impl Case {
             rival: stats::median(&rival),
             ratio: stats::geometric_mean(&pairs),
             interval,
-            verdict: Verdict::of(interval, self.goal),
+            verdict: self.goal.map(|goal| Verdict::of(interval, goal)),
         })
     }
 
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn case(higher_is_better: bool, goal: f64) -> Case {
-        Case { name: "c".into(), metric: "x", unit: "u", higher_is_better, goal }
+        Case { name: "c".into(), metric: "x", unit: "u", higher_is_better, goal: Some(goal) }
     }
 
     /// Ten pairs, ours at `ours` times a rival that wobbles by a few per cent around 100; ours
@@ -123,9 +123,9 @@ mod tests {
     #[test]
     fn the_verdict_follows_from_interval_and_goal_for_both_directions() {
         for (higher, better) in [(true, 1.5), (false, 1.0 / 1.5)] {
-            assert_eq!(judged(higher, 0.95, better).verdict, Verdict::Met);
-            assert_eq!(judged(higher, 1.5, better).verdict, Verdict::Undecided);
-            assert_eq!(judged(higher, 1.9, better).verdict, Verdict::Missed);
+            assert_eq!(judged(higher, 0.95, better).verdict, Some(Verdict::Met));
+            assert_eq!(judged(higher, 1.5, better).verdict, Some(Verdict::Undecided));
+            assert_eq!(judged(higher, 1.9, better).verdict, Some(Verdict::Missed));
         }
     }
 

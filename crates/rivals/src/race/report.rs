@@ -48,16 +48,17 @@ struct CaseLine<'a> {
     higher_is_better: bool,
     ratio: f64,
     ci: [f64; 2],
-    goal: f64,
+    goal: Option<f64>,
     #[serde(serialize_with = "met")]
-    met: Verdict,
+    met: Option<Verdict>,
 }
 
-fn met<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
+fn met<S: Serializer>(verdict: &Option<Verdict>, serializer: S) -> Result<S::Ok, S::Error> {
     match verdict {
-        Verdict::Met => serializer.serialize_bool(true),
-        Verdict::Missed => serializer.serialize_bool(false),
-        Verdict::Undecided => serializer.serialize_str("undecided"),
+        Some(Verdict::Met) => serializer.serialize_bool(true),
+        Some(Verdict::Missed) => serializer.serialize_bool(false),
+        Some(Verdict::Undecided) => serializer.serialize_str("undecided"),
+        None => serializer.serialize_none(),
     }
 }
 
@@ -79,8 +80,8 @@ impl Outcome {
         serde_json::to_string(&line).expect("strings, numbers and booleans always serialize")
     }
 
-    /// The cases with this verdict.
-    pub fn count(&self, verdict: Verdict) -> usize {
+    /// The cases with this verdict; with none, those that are reported only.
+    pub fn count(&self, verdict: Option<Verdict>) -> usize {
         self.cases.iter().filter(|result| result.verdict == verdict).count()
     }
 
@@ -102,8 +103,8 @@ impl Outcome {
                 unit,
                 &short(result.ratio),
                 &format!("{}-{}", short(result.interval.low), short(result.interval.high)),
-                &short(case.goal),
-                &result.verdict.to_string(),
+                &case.goal.map_or_else(String::new, short),
+                &result.verdict.map_or_else(|| "reported".into(), |verdict| verdict.to_string()),
             ]);
         }
         table
@@ -113,9 +114,10 @@ impl Outcome {
     pub fn summary(&self) -> String {
         let mut text = String::from("Ratio > 1: ours is better.");
         for (verdict, meaning) in [
-            (Verdict::Met, "met: all of the interval reaches the goal"),
-            (Verdict::Missed, "missed: all of the interval is below the goal"),
-            (Verdict::Undecided, "undecided: the goal lies within the interval"),
+            (Some(Verdict::Met), "met: all of the interval reaches the goal"),
+            (Some(Verdict::Missed), "missed: all of the interval is below the goal"),
+            (Some(Verdict::Undecided), "undecided: the goal lies within the interval"),
+            (None, "reported beside, without a goal"),
         ] {
             let count = self.count(verdict);
             if count > 0 {
@@ -179,9 +181,14 @@ mod tests {
 
     fn result(name: &str, unit: &'static str, higher: bool, low: f64, high: f64) -> CaseResult {
         let interval = Interval { low, high };
-        let case =
-            Case { name: name.into(), metric: "x", unit, higher_is_better: higher, goal: 0.95 };
-        let verdict = Verdict::of(interval, case.goal);
+        let case = Case {
+            name: name.into(),
+            metric: "x",
+            unit,
+            higher_is_better: higher,
+            goal: Some(0.95),
+        };
+        let verdict = case.goal.map(|goal| Verdict::of(interval, goal));
         CaseResult { case, ours: 12500.5, rival: 12000.0, ratio: 1.0, interval, verdict }
     }
 

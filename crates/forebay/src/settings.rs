@@ -1,0 +1,85 @@
+//! Parameters on the command line: `--set NAME=VALUE`, and the list of what there is to set.
+//!
+//! Callers: `load`, `laboratory`, `main`.
+
+use clap::Args;
+use instance::{Creation, ParameterInfo, Parameters};
+use stop::{RefusalKind, Stop};
+
+/// What the user chose; may be given several times.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Settings {
+    /// Sets a parameter; `forebay parameters` lists them.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    chosen: Vec<String>,
+}
+
+impl Settings {
+    /// Sets what was chosen, each where it belongs.
+    pub(crate) fn apply(
+        &self,
+        creation: Option<&mut Creation>,
+        parameters: &mut Parameters,
+    ) -> Result<(), Stop> {
+        let mut creation = creation;
+        for chosen in &self.chosen {
+            let Some((name, value)) = chosen.split_once('=') else {
+                let message = format!("--set takes NAME=VALUE, not '{chosen}'");
+                return Err(Stop::refuse(RefusalKind::Invalid, message));
+            };
+            let (name, value) = (name.trim(), value.trim());
+            let is_of = |list: &[ParameterInfo]| {
+                list.iter().any(|info| info.name.eq_ignore_ascii_case(name))
+            };
+            match &mut creation {
+                Some(creation) if is_of(&Creation::list()) => creation.set(name, value)?,
+                None if is_of(&Creation::list()) => {
+                    let message = format!("{name} is chosen when a database is created");
+                    return Err(Stop::refuse(RefusalKind::Invalid, message));
+                }
+                _ => parameters.set(name, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The same options again, for a command line.
+    pub(crate) fn again(&self) -> String {
+        self.chosen.iter().map(|chosen| format!(" --set '{chosen}'")).collect()
+    }
+}
+
+/// Everything that can be set, for a terminal.
+pub(crate) fn list() -> String {
+    let mut out = String::new();
+    for (title, list) in [
+        ("When an instance opens a database:", Parameters::list()),
+        ("When a database is created:", Creation::list()),
+    ] {
+        out += &format!("{title}\n\n");
+        for info in &list {
+            let unit = if info.unit.is_empty() { String::new() } else { format!(" {}", info.unit) };
+            let (name, default) = (info.name, &info.default);
+            out += &wrapped(&format!("{name} = {default} ({}{unit})", info.allowed()), "  ");
+            out += &wrapped(info.meaning, "      ");
+        }
+        out += "\n";
+    }
+    out.truncate(out.trim_end().len());
+    out + "\n"
+}
+
+/// In lines of at most 80 columns.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut out = String::new();
+    let mut line = String::from(indent);
+    for word in text.split(' ') {
+        if line.len() + word.len() >= 80 && line.trim() != "" {
+            out += &format!("{}\n", line.trim_end());
+            line = String::from(indent);
+        }
+        line += word;
+        line += " ";
+    }
+    out + &format!("{}\n", line.trim_end())
+}

@@ -1,0 +1,308 @@
+//! How a parameter is declared: once, with everything that there is to say of it.
+//!
+//! Help, the reference in `docs/PARAMETERS.md`, setting by name, and the check of the range all
+//! come from the declaration.
+//!
+//! Callers: the lists in `parameters`.
+
+use ids::BlockSize;
+use os::FilesystemIo;
+use os::probe::DurableWrite;
+use redo::CommitLeader;
+use stop::{RefusalKind, Stop};
+
+/// When a parameter can be chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Changeable {
+    /// When the database is created; never again.
+    AtCreation,
+    /// When an instance opens the database.
+    AtOpening,
+}
+
+impl Changeable {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Changeable::AtCreation => "at creation",
+            Changeable::AtOpening => "at opening",
+        }
+    }
+}
+
+/// Which values a parameter takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Allowed {
+    /// A number in these limits, both included.
+    Between(u64, u64),
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+}
+
+/// What is declared of a parameter.
+#[derive(Clone, Debug)]
+pub struct ParameterInfo {
+    /// Its name; Oracle's where it means the same.
+    pub name: &'static str,
+    /// Of what it is a number; empty if it's none.
+    pub unit: &'static str,
+    /// What it decides.
+    pub meaning: &'static str,
+    /// Its default, as a user writes it.
+    pub default: String,
+    /// The values that it takes.
+    pub allowed: Allowed,
+    /// When it can be chosen.
+    pub changeable: Changeable,
+}
+
+impl ParameterInfo {
+    /// The allowed values in words.
+    pub fn allowed(&self) -> String {
+        match self.allowed {
+            Allowed::OneOf(words) => words.join(", "),
+            Allowed::Between(least, most) => {
+                let show =
+                    |number| if self.unit == BYTES { sized(number) } else { number.to_string() };
+                format!("{} to {}", show(least), show(most))
+            }
+        }
+    }
+
+    /// Reads a value, and refuses one that isn't allowed by naming those that are.
+    pub(super) fn read<T: Value>(&self, text: &str) -> Result<T, Stop> {
+        let value = T::read(text).ok_or_else(|| self.refusal(text))?;
+        self.check(&value).map(|()| value)
+    }
+
+    pub(super) fn check<T: Value>(&self, value: &T) -> Result<(), Stop> {
+        let is_allowed = match (self.allowed, value.number()) {
+            (Allowed::Between(least, most), Some(number)) => (least..=most).contains(&number),
+            _ => true,
+        };
+        if is_allowed { Ok(()) } else { Err(self.refusal(&value.show())) }
+    }
+
+    fn refusal(&self, value: &str) -> Stop {
+        let message = format!("{} is {value}: choose {}", self.name, self.allowed());
+        Stop::refuse(RefusalKind::Invalid, message)
+    }
+}
+
+/// The unit in which `k`, `m`, `g` and `t` may follow a number.
+pub(super) const BYTES: &str = "bytes";
+
+/// A type that a parameter can have.
+pub(super) trait Value: Sized {
+    /// From what a user writes; `None` if it means nothing.
+    fn read(text: &str) -> Option<Self>;
+    /// As a user would write it.
+    fn show(&self) -> String;
+    /// The number that limits are about.
+    fn number(&self) -> Option<u64> {
+        None
+    }
+}
+
+const SUFFIXES: [(&str, u32); 4] = [("t", 40), ("g", 30), ("m", 20), ("k", 10)];
+
+/// A number of bytes, as short as it can be written.
+fn sized(bytes: u64) -> String {
+    let whole = |shift: u32| bytes != 0 && bytes.trailing_zeros() >= shift;
+    let suffix = SUFFIXES.iter().find(|(_, shift)| whole(*shift));
+    suffix
+        .map_or_else(|| bytes.to_string(), |(letter, shift)| format!("{}{letter}", bytes >> shift))
+}
+
+/// A whole number, perhaps with a suffix.
+fn number(text: &str) -> Option<u64> {
+    let text = text.to_ascii_lowercase();
+    let with_suffix =
+        SUFFIXES.iter().find_map(|(letter, shift)| Some((text.strip_suffix(letter)?, *shift)));
+    let (digits, shift) = with_suffix.unwrap_or((&text, 0));
+    let number: u64 = digits.parse().ok()?;
+    number.checked_mul(1 << shift)
+}
+
+macro_rules! numbers {
+    ($($type:ty),*) => {$(
+        impl Value for $type {
+            fn read(text: &str) -> Option<$type> {
+                <$type>::try_from(number(text)?).ok()
+            }
+
+            fn show(&self) -> String {
+                self.to_string()
+            }
+
+            fn number(&self) -> Option<u64> {
+                Some(u64::from(*self))
+            }
+        }
+    )*};
+}
+
+numbers!(u16, u32, u64);
+
+pub(super) const BOOLEANS: Allowed = Allowed::OneOf(&["true", "false"]);
+
+impl Value for bool {
+    fn read(text: &str) -> Option<bool> {
+        text.to_ascii_lowercase().parse().ok()
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+pub(super) const BLOCK_SIZES: Allowed = Allowed::OneOf(&["2k", "4k", "8k", "16k", "32k"]);
+
+impl Value for BlockSize {
+    fn read(text: &str) -> Option<BlockSize> {
+        BlockSize::new(usize::try_from(number(text)?).ok()?)
+    }
+
+    fn show(&self) -> String {
+        sized(self.bytes() as u64)
+    }
+}
+
+pub(super) const COMMIT_LEADERS: Allowed = Allowed::OneOf(&["session", "lgwr"]);
+
+impl Value for CommitLeader {
+    fn read(text: &str) -> Option<CommitLeader> {
+        let found = |leader: &CommitLeader| leader.show().eq_ignore_ascii_case(text);
+        [CommitLeader::Session, CommitLeader::Lgwr].into_iter().find(found)
+    }
+
+    fn show(&self) -> String {
+        let name = match self {
+            CommitLeader::Session => "session",
+            CommitLeader::Lgwr => "lgwr",
+        };
+        name.to_string()
+    }
+}
+
+pub(super) const FILESYSTEM_IO: Allowed = Allowed::OneOf(&["none", "asynch", "directio", "setall"]);
+
+impl Value for FilesystemIo {
+    fn read(text: &str) -> Option<FilesystemIo> {
+        text.parse().ok()
+    }
+
+    fn show(&self) -> String {
+        self.name().to_string()
+    }
+}
+
+/// The word for "whatever a probe finds fastest".
+const PROBED: &str = "probed";
+
+pub(super) const REDO_WRITES: Allowed = Allowed::OneOf(&[
+    PROBED,
+    "direct O_DSYNC",
+    "direct + sync",
+    "buffered O_DSYNC",
+    "buffered + sync",
+]);
+
+impl Value for Option<DurableWrite> {
+    fn read(text: &str) -> Option<Option<DurableWrite>> {
+        if text.eq_ignore_ascii_case(PROBED) {
+            return Some(None);
+        }
+        let found = |way: &DurableWrite| way.name().eq_ignore_ascii_case(text);
+        DurableWrite::ALL.into_iter().find(found).map(Some)
+    }
+
+    fn show(&self) -> String {
+        self.map_or(PROBED, DurableWrite::name).to_string()
+    }
+}
+
+/// Declares the parameters of a structure: each with what it decides, its type, default, unit and
+/// allowed values.
+macro_rules! declared {
+    (
+        $(#[$about:meta])*
+        pub struct $structure:ident, $changeable:ident;
+        $($meaning:literal $name:ident: $type:ty = $default:expr, $unit:expr, $allowed:expr;)*
+        $(beside
+            $($(#[$beside_about:meta])* $beside:ident: $beside_type:ty = $beside_default:expr;)+)?
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug)]
+        pub struct $structure {
+            $(#[doc = $meaning] pub $name: $type,)*
+            $($($(#[$beside_about])* pub $beside: $beside_type,)+)?
+        }
+
+        impl Default for $structure {
+            fn default() -> $structure {
+                $structure { $($name: $default,)* $($($beside: $beside_default,)+)? }
+            }
+        }
+
+        impl $structure {
+            /// Everything that is declared of these parameters, in the order of the list.
+            pub fn list() -> Vec<ParameterInfo> {
+                let defaults = $structure::default();
+                vec![$(ParameterInfo {
+                    name: stringify!($name),
+                    unit: $unit,
+                    meaning: $meaning,
+                    default: show(&defaults.$name, $unit),
+                    allowed: $allowed,
+                    changeable: Changeable::$changeable,
+                },)*]
+            }
+
+            /// Sets the parameter `name` to what a user writes.
+            pub fn set(&mut self, name: &str, value: &str) -> Result<(), Stop> {
+                let info = $structure::info(name)?;
+                match info.name {
+                    $(stringify!($name) => self.$name = info.read(value)?,)*
+                    _ => unreachable!("the list has only these"),
+                }
+                Ok(())
+            }
+
+            /// What `name` is set to, as a user writes it.
+            pub fn get(&self, name: &str) -> Result<String, Stop> {
+                let info = $structure::info(name)?;
+                Ok(match info.name {
+                    $(stringify!($name) => show(&self.$name, $unit),)*
+                    _ => unreachable!("the list has only these"),
+                })
+            }
+
+            /// Each parameter by itself: whether its value is allowed.
+            pub(crate) fn check_each(&self) -> Result<(), Stop> {
+                let list = $structure::list();
+                let mut infos = list.iter();
+                $(infos.next().expect("one for each").check(&self.$name)?;)*
+                Ok(())
+            }
+
+            fn info(name: &str) -> Result<ParameterInfo, Stop> {
+                let list = $structure::list();
+                list.into_iter().find(|info| info.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+                    let message = format!("there is no parameter {name} to be chosen here");
+                    Stop::refuse(RefusalKind::Invalid, message)
+                })
+            }
+        }
+    };
+}
+
+pub(super) use declared;
+
+/// A value as a user would write it, bytes as short as they can be.
+pub(super) fn show<T: Value>(value: &T, unit: &str) -> String {
+    match value.number() {
+        Some(number) if unit == BYTES => sized(number),
+        _ => value.show(),
+    }
+}

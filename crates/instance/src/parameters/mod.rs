@@ -1,0 +1,236 @@
+//! What can be chosen: when a database is created, and when it is opened.
+//!
+//! Each parameter is declared once, here. Names are Oracle's where they mean the same.
+//!
+//! Callers: whoever creates or opens a database; `docs/PARAMETERS.md`.
+
+mod declare;
+mod markdown;
+
+use cache::CacheConfig;
+use ids::BlockSize;
+use os::FilesystemIo;
+use os::probe::DurableWrite;
+use redo::{CommitLeader, LOG_BUFFER_BYTES_MIN};
+use space::{DataFileSpec, TablespaceSpec};
+use stop::{RefusalKind, Stop};
+
+pub use declare::{Allowed, Changeable, ParameterInfo};
+use declare::{
+    BLOCK_SIZES, BOOLEANS, BYTES, COMMIT_LEADERS, FILESYSTEM_IO, REDO_WRITES, declared, show,
+};
+pub use markdown::markdown;
+
+declared! {
+    /// What is fixed when a database is created.
+    pub struct Creation, AtCreation;
+
+    "The size of a block."
+        db_block_size: BlockSize = BlockSize::KIB_8, "", BLOCK_SIZES;
+    "The size of the first data file, which is of the system tablespace."
+        data_bytes: u64 = 256 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45);
+    "How large the first data file may become; 0 if it isn't to grow."
+        data_bytes_max: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
+    "By how much the first data file grows when it is full."
+        data_growth_bytes: u64 = 16 << 20, BYTES, Allowed::Between(0, 1 << 40);
+    "How long an extent is: the unit in which segments grow."
+        extent_blocks: u32 = 64, "blocks", Allowed::Between(1, 1 << 16);
+    "The size of one online redo log."
+        log_file_bytes: u64 = 64 << 20, BYTES, Allowed::Between(LOG_FILE_MIN, 1 << 40);
+    "How many online redo log groups are written in turn."
+        log_groups: u16 = 3, "groups", Allowed::Between(2, redo::GROUPS_MAX as u64);
+    "How many undo segments there are."
+        undo_segments: u16 = 8, "segments", Allowed::Between(1, 256);
+    "How many transactions at once an undo segment has room for."
+        undo_slots: u16 = 32, "slots", Allowed::Between(1, 1_024);
+    "How many blocks the doublewrite file holds: enough for the batches of all writers."
+        doublewrite_slots: u32 = 16 * 128, "blocks", Allowed::Between(1, 1 << 20);
+
+    beside
+    /// Further data files of the system tablespace.
+    data_files: Vec<DataFileSpec> = Vec::new();
+    /// Further tablespaces.
+    tablespaces: Vec<TablespaceSpec> = Vec::new();
+}
+
+/// The smallest online redo log.
+const LOG_FILE_MIN: u64 = redo::LOG_BLOCKS_MIN as u64 * 4_096;
+
+declared! {
+    /// How an instance runs.
+    pub struct Parameters, AtOpening;
+
+    "The size of the buffer cache."
+        db_cache_size: u64 = 64 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45);
+    "How many database writers there are."
+        db_writer_processes: u32 = 1, "processes",
+        Allowed::Between(1, CacheConfig::WRITERS_MAX as u64);
+    "How many working sets the cache is divided into, whatever the number of writers; not fewer \
+     than writers."
+        db_working_sets: u32 = 8, "sets", Allowed::Between(1, CacheConfig::WORKING_SETS_MAX as u64);
+    "How many blocks a database writer writes before it syncs, at most."
+        db_writer_batch: u32 = 128, "blocks",
+        Allowed::Between(1, CacheConfig::BATCH_BLOCKS_MAX as u64);
+    "The size of the redo log buffer."
+        log_buffer: u64 = 8 << 20, BYTES,
+        Allowed::Between(LOG_BUFFER_BYTES_MIN as u64, Parameters::LOG_BUFFER_MAX);
+    "Who writes redo that sessions wait for: the first of them, or the log writer alone."
+        commit_leader: CommitLeader = CommitLeader::Session, "", COMMIT_LEADERS;
+    "How data files are opened and written: none (buffered, one write at a time), asynch \
+     (buffered, many in flight), directio (direct, one at a time), setall (direct, many in \
+     flight)."
+        filesystemio_options: FilesystemIo = FilesystemIo::SetAll, "", FILESYSTEM_IO;
+    "How a write of redo is made durable; probed means that the fastest way is found at opening."
+        redo_write: Option<DurableWrite> = None, "", REDO_WRITES;
+    "Whether blocks are written twice, against torn ones."
+        doublewrite: bool = true, "", BOOLEANS;
+    "Whether redo says what blocks come to, for recovery to compare; for tests, it is slow."
+        redo_consistency: bool = false, "", BOOLEANS;
+
+    beside
+    /// What a test breaks on purpose.
+    sabotage: Sabotage = Sabotage::NONE;
+}
+
+/// The engine broken on purpose: beyond [`Sabotage::NONE`] only in tests of the tests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sabotage {
+    /// In the redo.
+    pub redo: redo::Sabotage,
+    /// In the cache.
+    pub cache: cache::Sabotage,
+    /// In recovery.
+    pub replay: change::Sabotage,
+}
+
+impl Sabotage {
+    /// As it should be.
+    pub const NONE: Sabotage = Sabotage {
+        redo: redo::Sabotage::None,
+        cache: cache::Sabotage::None,
+        replay: change::Sabotage::None,
+    };
+}
+
+impl Parameters {
+    /// The fewest buffers that an instance works with: every session pins a few at once.
+    pub const BUFFERS_MIN: u32 = 16;
+
+    /// The largest `log_buffer`: beyond it nothing is won.
+    pub const LOG_BUFFER_MAX: u64 = 1 << 30;
+
+    /// Refuses what can't work, naming the value and its limits.
+    pub(crate) fn check(&self, block_size: BlockSize, slots: u32) -> Result<(), Stop> {
+        // Each by itself first, so that what is computed from them doesn't overflow.
+        self.check_each()?;
+        let refuse = |message: String| Err(Stop::refuse(RefusalKind::Invalid, message));
+        if self.db_writer_processes > self.db_working_sets {
+            return refuse(format!(
+                "{} writers can't share {} working sets: choose fewer db_writer_processes or more \
+                 db_working_sets",
+                self.db_writer_processes, self.db_working_sets
+            ));
+        }
+        let (buffers, sets) = (self.buffers(block_size), self.db_working_sets);
+        let least = Parameters::BUFFERS_MIN.max(sets * CacheConfig::FRAMES_PER_SET_MIN);
+        if !(least..=CacheConfig::FRAMES_MAX).contains(&buffers) {
+            return refuse(format!(
+                "db_cache_size of {} bytes is {buffers} buffers of {block_size}; with {sets} \
+                 working sets it is {least} to {}",
+                self.db_cache_size,
+                CacheConfig::FRAMES_MAX
+            ));
+        }
+        let needed = self.db_writer_processes * self.db_writer_batch;
+        if self.doublewrite && needed > slots {
+            return refuse(format!(
+                "{} writers with batches of {} blocks need {needed} slots of the doublewrite file, \
+                 which has {slots}; choose fewer or smaller ones",
+                self.db_writer_processes, self.db_writer_batch
+            ));
+        }
+        Ok(())
+    }
+
+    fn buffers(&self, block_size: BlockSize) -> u32 {
+        u32::try_from(self.db_cache_size / block_size.bytes() as u64).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn cache_config(&self, block_size: BlockSize) -> CacheConfig {
+        CacheConfig {
+            block_size,
+            frames: self.buffers(block_size),
+            working_sets: self.db_working_sets,
+            writers: self.db_writer_processes,
+            writers_max: self.db_writer_processes,
+            batch_blocks: self.db_writer_batch,
+            ring_depth: self.db_writer_batch.min(64),
+            io_slaves: 0,
+            filesystem_io: self.filesystemio_options,
+            doublewrite: self.doublewrite,
+            sabotage: self.sabotage.cache,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Defaults are allowed, and what is shown of a value gives that value again.
+    #[test]
+    fn what_is_shown_can_be_set() {
+        let mut parameters = Parameters::default();
+        for info in Parameters::list() {
+            let shown = parameters.get(info.name).expect("it is in the list");
+            assert_eq!(shown, info.default, "{}", info.name);
+            parameters.set(info.name, &shown).expect("the default is allowed");
+            assert_eq!(parameters.get(info.name).expect("it is in the list"), shown);
+        }
+        for info in Creation::list() {
+            let mut creation = Creation::default();
+            creation.set(info.name, &info.default).expect("the default is allowed");
+        }
+    }
+
+    /// Every word of a list of words can be set.
+    #[test]
+    fn every_word_that_is_offered_is_taken() {
+        for info in Parameters::list() {
+            let Allowed::OneOf(words) = info.allowed else { continue };
+            for word in words {
+                let mut parameters = Parameters::default();
+                parameters.set(info.name, word).expect("it is offered");
+                assert_eq!(parameters.get(info.name).expect("it is in the list"), *word);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_may_have_a_suffix() {
+        let mut parameters = Parameters::default();
+        parameters.set("DB_CACHE_SIZE", "96M").expect("allowed");
+        assert_eq!(parameters.db_cache_size, 96 << 20);
+        parameters.set("db_cache_size", "100000000").expect("allowed");
+        assert_eq!(parameters.get("db_cache_size").expect("listed"), "100000000");
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_refused_with_what_is() {
+        let refused = |name: &str, value: &str| {
+            let mut parameters = Parameters::default();
+            let stop = parameters.set(name, value).expect_err("not allowed");
+            assert_eq!(parameters.get("db_cache_size").expect("listed"), "64m");
+            stop.to_string()
+        };
+        let said = refused("db_writer_processes", "101");
+        assert!(said.contains("db_writer_processes is 101: choose 1 to 100"), "{said}");
+        let said = refused("log_buffer", "7 m");
+        assert!(said.contains("log_buffer is 7 m: choose "), "{said}");
+        let said = refused("db_cache_size", "99999999999999999999g");
+        assert!(said.contains("32k to 32t"), "{said}");
+        let said = refused("filesystemio_options", "some");
+        assert!(said.contains("none, asynch, directio, setall"), "{said}");
+        assert!(refused("db_cash_size", "1m").contains("no parameter db_cash_size"));
+    }
+}
