@@ -41,7 +41,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bytes = u64::from(BLOCKS) * config.block_size.bytes() as u64;
     let data = disk.create(&paths[0], bytes, options, &session)?;
     let copies = disk.create(&paths[1], config.doublewrite_bytes(), options, &session)?;
-    let (gate, halt, files) = (Arc::new(NoRedo), Halt::new(&os), vec![(FileNo::new(1), data)]);
+    let files = vec![(FileNo::new(1), data, config.block_size)];
+    let (gate, halt) = (Arc::new(NoRedo), Halt::new(&os));
     let cache = Cache::open(&os, disk.clone(), files, copies, config, gate, halt, &session)?;
     let measured = measure(&cache, &session);
     remove(&disk, &paths, &session)?;

@@ -19,8 +19,9 @@ use os::{Completion, Cost, Error, IoBuf, IoKind, Request, Ring, RingBackend, Rin
 use stop::Stop;
 use waits::{Statistic, WaitEvent, WaitEvent::DbFileParallelWrite};
 
-use crate::cache::new_buffers;
+use crate::files::DataFile;
 use crate::get::kib;
+use crate::pool::{SIZES, new_buffers, place_of};
 use crate::{Cache, CacheConfig, Sabotage};
 
 /// Why a block is written.
@@ -37,6 +38,20 @@ pub(crate) struct Item {
     pub(crate) frame: u32,
     pub(crate) address: Dba,
     pub(crate) reason: Reason,
+    file: DataFile,
+    /// Where its copy begins among the images.
+    at: usize,
+}
+
+impl Item {
+    fn bytes(&self) -> usize {
+        self.file.block_size.bytes()
+    }
+
+    /// Its copy.
+    fn image<'i>(&self, images: &'i IoBuf) -> &'i [u8] {
+        &images[self.at..][..self.bytes()]
+    }
 }
 
 /// A writer's batch, filled and emptied again and again.
@@ -44,14 +59,16 @@ pub(crate) struct Batch<'a> {
     cache: &'a Cache,
     session: &'a Session,
     items: Vec<Item>,
-    /// The copies side by side, in the order of the items.
+    /// The copies side by side, in the order of the items; as much as the region holds.
     images: IoBuf,
+    /// So much of that is used.
+    used: usize,
     /// The highest SCN in the copies.
     newest: Scn,
     /// Where this writer's region of the doublewrite file begins.
     region: u64,
-    /// By place: whether the batch has written to the file.
-    written: Vec<bool>,
+    /// Files that the batch has written to.
+    written: Vec<DataFile>,
     home: Home,
 }
 
@@ -59,8 +76,8 @@ pub(crate) struct Batch<'a> {
 enum Home {
     /// One at a time.
     OneByOne,
-    /// Many in flight. The buffers are those that aren't.
-    Ring { ring: Ring, buffers: Vec<IoBuf>, done: Vec<Completion> },
+    /// Many in flight. The buffers are those that aren't, by block size.
+    Ring { ring: Ring, buffers: [Vec<IoBuf>; SIZES], done: Vec<Completion> },
 }
 
 impl<'a> Batch<'a> {
@@ -70,15 +87,16 @@ impl<'a> Batch<'a> {
         session: &'a Session,
     ) -> Result<Batch<'a>, Stop> {
         let config = &cache.config;
-        let (blocks, bytes) = (config.batch_blocks as usize, config.block_size.bytes());
+        let bytes = config.region_bytes();
         Ok(Batch {
             cache,
             session,
-            items: Vec::with_capacity(blocks),
-            images: IoBuf::zeroed(blocks * bytes),
+            items: Vec::with_capacity(config.batch_blocks as usize),
+            images: IoBuf::zeroed(bytes),
+            used: 0,
             newest: Scn::ZERO,
-            region: u64::from(writer) * (blocks * bytes) as u64,
-            written: vec![false; cache.files.count()],
+            region: u64::from(writer) * bytes as u64,
+            written: Vec::new(),
             home: Home::open(cache, session)?,
         })
     }
@@ -95,17 +113,29 @@ impl<'a> Batch<'a> {
         &self.items
     }
 
+    /// Whether it can take one more block of so many bytes and doesn't become longer than `full`;
+    /// the first is always taken.
+    pub(crate) fn has_room(&self, bytes: usize, full: usize) -> bool {
+        let end = self.used + bytes;
+        let most = self.cache.config.batch_blocks as usize;
+        self.is_empty() || (self.len() < most && end <= full && end <= self.images.len())
+    }
+
     /// Takes a copy of a block; with its latch held.
-    pub(crate) fn add(&mut self, item: Item, block: &[u8]) {
-        let image = image_of(&mut self.images, self.items.len(), block.len());
+    pub(crate) fn add(&mut self, frame: u32, address: Dba, reason: Reason, block: &[u8]) {
+        let file = self.cache.files.of(address, self.session);
+        let file = file.expect("a block in the cache is of a data file");
+        let image = &mut self.images[self.used..][..block.len()];
         image.copy_from_slice(block);
         self.newest = self.newest.max(BlockHeader::of_mut(image).changed());
         self.session.charge(Cost::CopyKib, kib(block.len()));
-        self.items.push(item);
+        self.items.push(Item { frame, address, reason, file, at: self.used });
+        self.used += block.len();
     }
 
     pub(crate) fn clear(&mut self) {
         self.items.clear();
+        self.used = 0;
         self.newest = Scn::ZERO;
     }
 
@@ -121,25 +151,36 @@ impl<'a> Batch<'a> {
         let written = self.write_copies().and_then(|()| self.write_home());
         written
             .and_then(|()| self.sync_home())
-            .map_err(|error| cache.halt.raise(format!("a database writer {error}"), session))
+            .map_err(|error| cache.halt.raise(format!("a database writer {error}"), session))?;
+        self.note_versions();
+        Ok(())
+    }
+
+    /// CB20: before a frame of the batch can be given away, and its block be read again.
+    fn note_versions(&mut self) {
+        for item in &self.items {
+            let changed = BlockHeader::of_mut(&mut self.images[item.at..]).changed();
+            item.file.note_written(item.address, changed, self.session);
+        }
     }
 
     fn seal(&mut self) {
-        let bytes = self.block_bytes();
-        for (place, item) in self.items.iter().enumerate() {
-            format::seal(image_of(&mut self.images, place, bytes), item.address);
+        for item in &self.items {
+            format::seal(&mut self.images[item.at..][..item.bytes()], item.address);
         }
-        self.session.charge(Cost::ChecksumKib, kib(bytes * self.items.len()));
+        self.session.charge(Cost::ChecksumKib, kib(self.used));
     }
 
     /// The doublewrite: all images in one write, and a sync.
-    fn write_copies(&self) -> Result<(), Error> {
+    fn write_copies(&mut self) -> Result<(), Error> {
         if !self.cache.config.doublewrite || self.is_sabotaged(Precaution::DoublewriteWrite) {
             return Ok(());
         }
         let file = &self.cache.doublewrite;
-        let bytes = self.items.len() * self.block_bytes();
-        file.write_at(self.region, &self.images[..bytes], self.waiting())?;
+        // CB17: so that nothing is left of the middle of a block of a batch before.
+        let end = (self.used + self.cache.left_over_max(self.session)).min(self.images.len());
+        self.images[self.used..end].fill(0);
+        file.write_at(self.region, &self.images[..end], self.waiting())?;
         self.session.count(Statistic::DoublewriteBlocks, self.items.len() as u64);
         if file.options().write_through || self.is_sabotaged(Precaution::DoublewriteSync) {
             return Ok(());
@@ -148,10 +189,11 @@ impl<'a> Batch<'a> {
     }
 
     fn write_home(&mut self) -> Result<(), Error> {
-        self.written.fill(false);
-        for item in &self.items {
-            let place = self.cache.files.place(item.address);
-            self.written[place.expect("a block in the cache is of a data file")] = true;
+        self.written.clear();
+        for Item { file, .. } in &self.items {
+            if self.written.iter().all(|written| written.number != file.number) {
+                self.written.push(file.clone());
+            }
         }
         match &self.home {
             Home::OneByOne => self.write_one_by_one(),
@@ -160,38 +202,38 @@ impl<'a> Batch<'a> {
     }
 
     fn write_one_by_one(&self) -> Result<(), Error> {
-        let bytes = self.block_bytes();
-        for (item, image) in self.items.iter().zip(self.images.chunks(bytes)) {
-            let (file, offset) = self.locate(item.address);
-            file.write_at(offset, image, self.waiting().p(1, 0, 0))?;
+        for item in &self.items {
+            let DataFile { file, .. } = &item.file;
+            let waiting = self.waiting().p(1, 0, 0);
+            file.write_at(item.file.offset(item.address), item.image(&self.images), waiting)?;
         }
         Ok(())
     }
 
     fn write_through_ring(&mut self) -> Result<(), Error> {
-        let (cache, session, bytes) = (self.cache, self.session, self.block_bytes());
+        let session = self.session;
         let waiting = self.waiting();
         let Home::Ring { ring, buffers, done } = &mut self.home else {
             unreachable!("asked for with a ring");
         };
-        let mut images = self.items.iter().zip(self.images.chunks(bytes)).peekable();
-        while images.peek().is_some() || ring.in_flight() > 0 {
-            while let Some(mut buffer) = buffers.pop() {
-                let Some((item, image)) = images.next() else {
-                    buffers.push(buffer);
-                    break;
-                };
-                buffer.copy_from_slice(image);
-                session.charge(Cost::CopyKib, kib(bytes));
-                let (file, offset) = cache.files.locate(item.address).expect("a data file");
-                let (file, kind, tag) = (file.clone(), IoKind::Write, u64::from(item.frame));
+        let mut items = self.items.iter().peekable();
+        while items.peek().is_some() || ring.in_flight() > 0 {
+            while ring.has_room()
+                && let Some(item) = items.next()
+            {
+                let spare = buffers[place_of(item.file.block_size)].pop();
+                let mut buffer = spare.unwrap_or_else(|| IoBuf::zeroed(item.bytes()));
+                buffer.copy_from_slice(item.image(&self.images));
+                session.charge(Cost::CopyKib, kib(item.bytes()));
+                let (file, offset) = (item.file.file.clone(), item.file.offset(item.address));
+                let (kind, tag) = (IoKind::Write, place_of(item.file.block_size) as u64);
                 ring.push(Request { file, kind, offset, buffer, tag }, session)?;
             }
             // More to come: as soon as one is done. Else all of them, with one wait.
-            let at_least = if images.peek().is_some() { 1 } else { ring.in_flight() };
+            let at_least = if items.peek().is_some() { 1 } else { ring.in_flight() };
             ring.reap(at_least, None, done, waiting)?;
-            for Completion { buffer, result, .. } in done.drain(..) {
-                buffers.push(buffer);
+            for Completion { buffer, result, tag } in done.drain(..) {
+                buffers[tag as usize].push(buffer);
                 result?;
             }
         }
@@ -203,8 +245,7 @@ impl<'a> Batch<'a> {
         if self.is_sabotaged(Precaution::DataSync) {
             return Ok(());
         }
-        for (place, _) in self.written.iter().enumerate().filter(|(_, written)| **written) {
-            let file = self.cache.files.at(place);
+        for DataFile { file, .. } in &self.written {
             if !file.options().write_through {
                 file.sync(self.waiting())?;
             }
@@ -212,16 +253,8 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    fn locate(&self, address: Dba) -> (&'a os::File, u64) {
-        self.cache.files.locate(address).expect("a block in the cache is of a data file")
-    }
-
     fn waiting(&self) -> os::Waiting<'a> {
         self.session.waiting(DbFileParallelWrite).p(self.items.len() as u64, 0, 0)
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.cache.config.block_size.bytes()
     }
 
     fn is_sabotaged(&self, precaution: Precaution) -> bool {
@@ -258,13 +291,11 @@ impl Home {
             0 => RingBackend::Auto,
             slaves => RingBackend::Slaves(slaves),
         };
-        let (buffers, pool) = new_buffers(depth, block_size.bytes())?;
+        let (own, pool) = new_buffers(depth, block_size.bytes())?;
+        let mut buffers = [const { Vec::new() }; SIZES];
+        buffers[place_of(block_size)] = own;
         let slave_event = WaitEvent::DbFileParallelWrite;
         let ring = cache.disk.ring(&RingConfig { depth, backend, slave_event, pool }, session)?;
         Ok(Home::Ring { ring, buffers, done: Vec::with_capacity(depth as usize) })
     }
-}
-
-fn image_of(images: &mut IoBuf, place: usize, bytes: usize) -> &mut [u8] {
-    &mut images[place * bytes..][..bytes]
 }

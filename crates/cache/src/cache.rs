@@ -1,7 +1,7 @@
 //! The cache as a whole: its parts, how it is opened, and how it ends.
 //!
 //! Invariants
-//!   * frame `f` belongs to working set `f % sets` for ever, and set `s` to writer `s % writers`
+//!   * the set at place `s` of a pool belongs to writer `s % writers`
 //!   * whoever sleeps here looks at the halt under the latch of its condition before it does, and
 //!     is woken when the halt is raised (rule stop/K3)
 //!
@@ -10,16 +10,18 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ids::FileNo;
+use ids::{BlockSize, FileNo};
 use latch::{Condition, Latch, LatchKind, Shared32, Shared64, SharedFlag, Signal};
-use os::{Disk, File, IO_ALIGNMENT, IoBuf, IoPool, Os, Session};
+use os::{Disk, File, Os, Session};
 use stop::{Halt, RefusalKind, Stop};
 
 use crate::chains::Chains;
-use crate::files::Files;
+use crate::files::{DataFile, Files};
 use crate::frame::Frame;
+use crate::pool::{Pool, SIZES, Stock};
+use crate::versions::Versions;
 use crate::working_set::WorkingSet;
-use crate::{CacheConfig, RedoGate};
+use crate::{CacheConfig, PoolSize, RedoGate};
 
 /// The buffer cache of one instance.
 pub struct Cache {
@@ -31,10 +33,13 @@ pub struct Cache {
     pub(crate) halt: Halt,
     pub(crate) frames: Box<[Frame]>,
     pub(crate) chains: Chains,
+    pub(crate) stock: Stock,
+    pub(crate) pools: [Pool; SIZES],
+    /// Those of all pools.
     pub(crate) sets: Box<[WorkingSet]>,
     pub(crate) reads: Box<[ReadShard]>,
     pub(crate) writers: Box<[Signal]>,
-    /// For sessions, by thread: the set in which a frame was found last. A hint.
+    /// For sessions, by thread: the place among a pool's sets of the one in which a frame was found last. A hint.
     pub(crate) last_used: Box<[Shared32]>,
     /// Up to here writers are to write, as a packed redo address.
     pub(crate) requested: Shared64,
@@ -58,7 +63,7 @@ const READ_SHARDS: u32 = 64;
 const HINTS: u32 = 64;
 
 impl Cache {
-    /// A cache over these files, with nothing in it. Its writers are the caller's to start: one
+    /// A cache over these files, each with its block size, with nothing in it. Its writers are the caller's to start: one
     /// thread for each of `config.writers`, with [`run_writer`](Cache::run_writer) as its body.
     ///
     /// # Panics
@@ -67,7 +72,7 @@ impl Cache {
     pub fn open(
         os: &Os,
         disk: Disk,
-        files: Vec<(FileNo, File)>,
+        files: Vec<(FileNo, File, BlockSize)>,
         doublewrite: File,
         config: CacheConfig,
         gate: Arc<dyn RedoGate>,
@@ -76,23 +81,21 @@ impl Cache {
     ) -> Result<Arc<Cache>, Stop> {
         config.assert_sound();
         check_doublewrite(&config, &doublewrite)?;
-        let (sets, frames) = (config.working_sets, config.frames);
-        let set = |number: u32| {
-            let slots = (frames - number).div_ceil(sets);
-            WorkingSet::new(os, number, sets, slots)
-        };
+        let (sets, frames) = (config.working_sets, config.frames_in_all());
         let shard = |_| ReadShard {
             latch: Latch::new(os, LatchKind::Innermost, ()),
             ended: Condition::new(os),
         };
         let cache = Arc::new(Cache {
-            files: Files::new(files, config.block_size),
-            frames: new_frames(os, &config)?,
+            files: Files::new(os),
+            frames: (0..frames).map(|_| Frame::absent(os)).collect(),
             chains: Chains::new(os, frames),
-            sets: (0..sets).map(set).collect(),
+            stock: Stock::new(os, frames),
+            pools: std::array::from_fn(|place| Pool::new(place, sets)),
+            sets: (0..sets * SIZES as u32).map(|_| WorkingSet::new(os)).collect(),
             reads: (0..READ_SHARDS.min(frames)).map(shard).collect(),
             writers: (0..config.writers).map(|_| Signal::new(os)).collect(),
-            last_used: (0..HINTS).map(|hint| Shared32::new(hint % sets)).collect(),
+            last_used: (0..HINTS).map(Shared32::new).collect(),
             requested: Shared64::new(0),
             progress: Latch::new(os, LatchKind::Innermost, 0),
             progressed: Condition::new(os),
@@ -103,6 +106,13 @@ impl Cache {
             halt,
             config,
         });
+        cache.grow_pool(cache.config.block_size, cache.config.frames, session)?;
+        for pool in &cache.config.pools {
+            cache.grow_pool(pool.block_size, pool.frames, session)?;
+        }
+        for (number, file, block_size) in files {
+            cache.add_file(number, file, block_size, session)?;
+        }
         let weak = Arc::downgrade(&cache);
         cache.halt.on_raise(session, move |session| {
             if let Some(cache) = weak.upgrade() {
@@ -112,9 +122,37 @@ impl Cache {
         Ok(cache)
     }
 
-    /// The size of its blocks.
-    pub fn block_size(&self) -> ids::BlockSize {
+    /// One more data file, with blocks of this size. Refused if there are no buffers for these:
+    /// [`grow_pool`](Cache::grow_pool) first.
+    pub fn add_file(
+        &self,
+        number: FileNo,
+        file: File,
+        block_size: BlockSize,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        if self.buffers(block_size, session) == 0 {
+            let message = format!(
+                "cannot use file {number}, {}: the cache has no buffers for its blocks of \
+                 {block_size}; give it some",
+                file.path().display()
+            );
+            return Err(Stop::refuse(RefusalKind::Invalid, message));
+        }
+        let versions =
+            || Arc::new(Latch::new(session.os(), LatchKind::Innermost, Versions::default()));
+        let versions = self.config.lost_write_protect.then(versions);
+        self.files.add(DataFile { number, file, block_size, versions }, session)
+    }
+
+    /// The block size of the database; a file may have another.
+    pub fn block_size(&self) -> BlockSize {
         self.config.block_size
+    }
+
+    /// The size of the blocks of this file, if the database has such a file.
+    pub fn block_size_of(&self, file: FileNo, session: &Session) -> Option<BlockSize> {
+        self.files.find(file, session).map(|file| file.block_size)
     }
 
     /// How it was opened.
@@ -140,7 +178,8 @@ impl Cache {
 
     /// Tells the writer of this set that there is work.
     pub(crate) fn post_writer_of(&self, set: u32, session: &Session) {
-        self.writers[(set % self.config.writers) as usize].post(session);
+        let (_, place) = self.pool_of_set(set);
+        self.writers[(place % self.config.writers) as usize].post(session);
     }
 
     fn wake_everybody(&self, session: &Session) {
@@ -153,30 +192,10 @@ impl Cache {
         self.progressed.notify_all(session);
     }
 
-    /// The set of this frame, and the frame's slot in it.
-    pub(crate) fn home_of(&self, frame: u32) -> (u32, u32) {
-        (frame % self.config.working_sets, frame / self.config.working_sets)
-    }
-
     /// Where sessions wait for a read into this frame.
     pub(crate) fn read_shard(&self, frame: u32) -> &ReadShard {
         &self.reads[frame as usize % self.reads.len()]
     }
-}
-
-/// Equal buffers in one piece of memory, where blocks are long enough for that.
-pub(crate) fn new_buffers(count: u32, bytes: usize) -> Result<(Vec<IoBuf>, Option<IoPool>), Stop> {
-    if !bytes.is_multiple_of(IO_ALIGNMENT) {
-        return Ok(((0..count).map(|_| IoBuf::zeroed(bytes)).collect(), None));
-    }
-    let pool = IoPool::new(count, bytes)?;
-    let buffers = (0..count).map(|_| pool.take().expect("the pool has so many")).collect();
-    Ok((buffers, Some(pool)))
-}
-
-fn new_frames(os: &Os, config: &CacheConfig) -> Result<Box<[Frame]>, Stop> {
-    let (buffers, _) = new_buffers(config.frames, config.block_size.bytes())?;
-    Ok(buffers.into_iter().map(|buffer| Frame::new(os, buffer)).collect())
 }
 
 fn check_doublewrite(config: &CacheConfig, file: &File) -> Result<(), Stop> {
@@ -197,7 +216,11 @@ fn check_doublewrite(config: &CacheConfig, file: &File) -> Result<(), Stop> {
 
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CacheConfig { frames, block_size, working_sets, .. } = self.config;
-        write!(f, "Cache({frames} frames of {block_size} in {working_sets} sets)")
+        let CacheConfig { frames, block_size, working_sets, pools, .. } = &self.config;
+        write!(f, "Cache({frames} frames of {block_size} in {working_sets} sets")?;
+        for PoolSize { frames, block_size } in pools {
+            write!(f, ", {frames} of {block_size}")?;
+        }
+        write!(f, ")")
     }
 }

@@ -28,21 +28,36 @@ pub enum Sabotage {
     IgnoreGate,
 }
 
+/// Buffers for blocks of one size, besides the database's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PoolSize {
+    /// Of the blocks.
+    pub block_size: BlockSize,
+    /// So many buffers. `db_2k_cache_size` and the like.
+    pub frames: u32,
+}
+
 /// A cache's dimensions and ways. Start from [`CacheConfig::default`] and change fields.
 #[derive(Clone, Debug)]
 pub struct CacheConfig {
-    /// Of every data file.
+    /// The database's own: of its data files, but for those that say another.
     pub block_size: BlockSize,
-    /// Buffers in the cache.
+    /// Buffers for blocks of this size. `db_cache_size`.
     pub frames: u32,
-    /// Working sets: each has lists of its own. Independent of the number of writers, so that more
+    /// Buffers for blocks of other sizes.
+    pub pools: Vec<PoolSize>,
+    /// The most buffers of all sizes together that the cache can come to while it is open; nothing
+    /// is lost by a value below what it has at first, but then it can't grow. `sga_max_size`.
+    pub frames_max: u32,
+    /// Working sets for each block size: each has lists of its own. Independent of the number of writers, so that more
     /// writers don't also mean another replacement.
     pub working_sets: u32,
-    /// Database writers; set `s` belongs to writer `s % writers`. `db_writer_processes`.
+    /// Database writers; the set at place `s` of a block size belongs to writer `s % writers`. `db_writer_processes`.
     pub writers: u32,
     /// Regions of the doublewrite file, so the most writers that its size allows.
     pub writers_max: u32,
-    /// Blocks that a writer writes before it syncs.
+    /// Blocks that a writer writes before it syncs; of other sizes as many as have the same bytes,
+    /// and not more.
     pub batch_blocks: u32,
     /// Home writes in flight at once, per writer.
     pub ring_depth: u32,
@@ -54,6 +69,9 @@ pub struct CacheConfig {
     /// Whether a copy is written before the block itself. Only a file system and a device that
     /// together promise untorn writes of this size make it superfluous.
     pub doublewrite: bool,
+    /// Whether a block that is read is compared with what was written there last since opening: 4
+    /// bytes for each block that is written. `db_lost_write_protect`.
+    pub lost_write_protect: bool,
     /// What a test leaves out.
     pub sabotage: Sabotage,
 }
@@ -70,14 +88,20 @@ impl CacheConfig {
     /// The largest batch.
     pub const BATCH_BLOCKS_MAX: u32 = 4_096;
 
-    /// Slots, each for one block, that the doublewrite file must have.
-    pub fn doublewrite_slots(&self) -> u32 {
-        self.writers_max * self.batch_blocks
-    }
-
     /// Bytes that the doublewrite file must have.
     pub fn doublewrite_bytes(&self) -> u64 {
-        u64::from(self.doublewrite_slots()) * self.block_size.bytes() as u64
+        u64::from(self.writers_max) * self.region_bytes() as u64
+    }
+
+    /// Bytes of one writer's region of the doublewrite file, so the most in one batch.
+    pub(crate) fn region_bytes(&self) -> usize {
+        self.batch_blocks as usize * self.block_size.bytes()
+    }
+
+    /// Frames in the cache, with memory or without.
+    pub(crate) fn frames_in_all(&self) -> u32 {
+        let others: u32 = self.pools.iter().map(|pool| pool.frames).sum();
+        self.frames_max.max(self.frames + others)
     }
 
     /// # Panics
@@ -85,8 +109,12 @@ impl CacheConfig {
     pub(crate) fn assert_sound(&self) {
         let sets = self.working_sets;
         assert!((1..=CacheConfig::WORKING_SETS_MAX).contains(&sets), "{sets} working sets");
-        let frames = self.frames;
-        assert!(frames <= CacheConfig::FRAMES_MAX, "{frames} frames");
+        let (frames, all) = (self.frames, self.frames_in_all());
+        assert!(all <= CacheConfig::FRAMES_MAX, "{all} frames");
+        let small = self.pools.iter().find(|pool| pool.frames < CacheConfig::FRAMES_PER_SET_MIN);
+        assert_eq!(small, None, "too few frames");
+        let again = self.pools.iter().find(|pool| pool.block_size == self.block_size);
+        assert_eq!(again, None, "frames of the database's own block size are said twice");
         assert!(
             frames / sets >= CacheConfig::FRAMES_PER_SET_MIN,
             "{frames} frames are too few for {sets} working sets"
@@ -109,6 +137,8 @@ impl Default for CacheConfig {
         CacheConfig {
             block_size: BlockSize::KIB_8,
             frames: 8_192,
+            pools: Vec::new(),
+            frames_max: 0,
             working_sets: 8,
             writers: 1,
             writers_max: 8,
@@ -117,6 +147,7 @@ impl Default for CacheConfig {
             io_slaves: 0,
             filesystem_io: FilesystemIo::SetAll,
             doublewrite: true,
+            lost_write_protect: true,
             sabotage: Sabotage::None,
         }
     }

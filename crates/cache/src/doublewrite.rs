@@ -2,14 +2,16 @@
 //!
 //! ```text
 //!   doublewrite file      region of writer 0      region of writer 1     …
-//!                       ┌──────┬──────┬── … ──┬──────┬──────┬── … ──┐
-//!                       │ slot │ slot │       │ slot │ slot │       │   one block each, sealed
-//!                       └──────┴──────┴── … ──┴──────┴──────┴── … ──┘
+//!                       ┌──────┬───┬─┬── … ──┬──────┬──────┬── … ──┐
+//!                       │ copy │   │ │       │ copy │ copy │       │   sealed blocks, each as
+//!                       └──────┴───┴─┴── … ──┴──────┴──────┴── … ──┘   long as its file's are
 //! ```
 //!
-//! A slot doesn't say whether its block was written home: each holds a sealed block, which names
-//! itself. So every copy that is whole and new enough is a candidate, and only where the block at
-//! home isn't whole does it matter.
+//! A batch's copies lie side by side from the start of its writer's region. A copy doesn't say
+//! whether its block was written home: it is a sealed block, which names itself. So every copy that
+//! is whole and new enough is a candidate, and only where the block at home isn't whole does it
+//! matter. Where one ends the next begins, of any size; so the file is read from front to end, and
+//! where nothing begins that is a block of the size that its file has, the next place is looked at.
 //!
 //! Invariants
 //!   * a block that is valid at home is never overwritten (CB14)
@@ -27,16 +29,19 @@ use os::{Cost, File, IoBuf, Session};
 use stop::Stop;
 use waits::WaitEvent;
 
-use crate::files::Files;
 use crate::get::kib;
 
-/// Slots are read in pieces of so many bytes.
+/// Copies are read in pieces of so many bytes.
 const READ_BYTES: usize = 1 << 20;
+/// What is left of one piece for the next: a block that may go on there, at most.
+const KEPT_MAX: usize = BlockSize::KIB_32.bytes();
+/// A file of the database: its number, itself, and its block size.
+type DataFile = (FileNo, File, BlockSize);
 
 /// What a mending found and did.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Restored {
-    /// Slots that hold a whole block.
+    /// Copies that are a whole block.
     pub copies: u32,
     /// Blocks that had a copy in question, and so were looked at.
     pub examined: u32,
@@ -54,24 +59,21 @@ struct Newest {
 /// checkpoint: every change with that SCN or a lower one is on disk. `through` is the highest SCN
 /// in the redo.
 pub fn restore(
-    files: &[(FileNo, File)],
+    files: &[(FileNo, File, BlockSize)],
     doublewrite: &File,
-    block_size: BlockSize,
     from: Scn,
     through: Scn,
     session: &Session,
 ) -> Result<Restored, Stop> {
     let mut found = Restored::default();
-    let copies = newest_copies(doublewrite, block_size, (from, through), &mut found, session)?;
-    let files = Files::new(files.to_vec(), block_size);
-    let mut written = vec![false; files.count()];
-    let mut home = IoBuf::zeroed(block_size.bytes());
+    let copies = newest_copies(files, doublewrite, (from, through), &mut found, session)?;
+    let mut written: Vec<&File> = Vec::new();
     for (address, copy) in &copies {
-        // A file that the database doesn't have any more.
-        let Some(place) = files.place(*address) else { continue };
+        let (number, file, size) = file_of(files, *address).expect("a copy is of a file");
         found.examined += 1;
-        let (file, offset) = files.locate(*address)?;
-        let named = (u64::from(address.file.get()), u64::from(address.block.get()));
+        let offset = address.block.byte_offset(*size);
+        let mut home = IoBuf::zeroed(size.bytes());
+        let named = (u64::from(number.get()), u64::from(address.block.get()));
         let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
         file.read_at(offset, &mut home, waiting.p(named.0, named.1, 1))?;
         session.charge(Cost::ChecksumKib, kib(home.len()));
@@ -81,53 +83,92 @@ pub fn restore(
         }
         let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
         file.write_at(offset, &copy.image, waiting.p(1, 0, 0))?;
-        written[place] = true;
+        if written.iter().all(|written| written.path() != file.path()) {
+            written.push(file);
+        }
         found.restored.push(*address);
     }
-    for (place, _) in written.iter().enumerate().filter(|(_, written)| **written) {
-        if !files.at(place).options().write_through {
-            files.at(place).sync(session.waiting(WaitEvent::DbFileParallelWrite))?;
+    for file in written {
+        if !file.options().write_through {
+            file.sync(session.waiting(WaitEvent::DbFileParallelWrite))?;
         }
     }
     Ok(found)
 }
 
+/// The file of this block, if the database has it still.
+fn file_of(files: &[DataFile], address: Dba) -> Option<&DataFile> {
+    files.iter().find(|(number, ..)| *number == address.file)
+}
+
 /// For each block its newest copy of those whose SCN is above the first and not above the second.
 fn newest_copies(
+    files: &[DataFile],
     doublewrite: &File,
-    block_size: BlockSize,
     (from, through): (Scn, Scn),
     found: &mut Restored,
     session: &Session,
 ) -> Result<BTreeMap<Dba, Newest>, Stop> {
     let mut newest: BTreeMap<Dba, Newest> = BTreeMap::new();
-    let bytes = block_size.bytes() as u64;
-    let end = doublewrite.length()? / bytes * bytes;
-    let piece = (READ_BYTES as u64).min(end);
-    if piece == 0 {
+    let Some(smallest) = files.iter().map(|(.., size)| size.bytes()).min() else {
         return Ok(newest);
-    }
-    let mut slots = IoBuf::zeroed(piece as usize);
-    let mut offset = 0;
+    };
+    let end = doublewrite.length()? / smallest as u64 * smallest as u64;
+    // What is kept of the piece before lies in front of the next one.
+    let mut bytes = IoBuf::zeroed(KEPT_MAX + READ_BYTES);
+    let (mut kept, mut offset) = (0, 0);
     while offset < end {
-        let part = &mut slots[..piece.min(end - offset) as usize];
-        let blocks = part.len() as u64 / bytes;
+        let piece = (READ_BYTES as u64).min(end - offset) as usize;
+        let part = &mut bytes[KEPT_MAX..][..piece];
         let waiting = session.waiting(WaitEvent::DbFileScatteredRead);
-        doublewrite.read_at(offset, part, waiting.p(0, offset / bytes, blocks))?;
-        session.charge(Cost::ChecksumKib, kib(part.len()));
-        for slot in part.chunks_mut(block_size.bytes()) {
-            let header = BlockHeader::of_mut(slot);
-            let (address, version) = (header.address(), (header.changed(), header.sequence()));
-            if format::check(slot, address).is_err() {
-                continue;
-            }
-            found.copies += 1;
-            let in_question = from < version.0 && version.0 <= through;
-            if in_question && newest.get(&address).is_none_or(|have| have.version < version) {
-                newest.insert(address, Newest { version, image: IoBuf::copy_of(slot) });
+        let blocks = (piece / smallest) as u64;
+        doublewrite.read_at(offset, part, waiting.p(0, offset / smallest as u64, blocks))?;
+        session.charge(Cost::ChecksumKib, kib(piece));
+        offset += piece as u64;
+        let (mut at, stop) = (KEPT_MAX - kept, KEPT_MAX + piece);
+        while at < stop {
+            let rest = &mut bytes[at..stop];
+            match look(files, rest, smallest) {
+                Look::Copy(size, address, version) => {
+                    found.copies += 1;
+                    let in_question = from < version.0 && version.0 <= through;
+                    if in_question && newest.get(&address).is_none_or(|have| have.version < version)
+                    {
+                        let image = IoBuf::copy_of(&rest[..size]);
+                        newest.insert(address, Newest { version, image });
+                    }
+                    at += size;
+                }
+                Look::Cut if offset < end => break,
+                Look::Cut | Look::Nothing => at += smallest,
             }
         }
-        offset += piece;
+        kept = stop.saturating_sub(at);
+        bytes.copy_within(at.min(stop)..stop, KEPT_MAX - kept);
     }
     Ok(newest)
+}
+
+/// What begins at some place.
+enum Look {
+    /// A whole block of so many bytes, and its version.
+    Copy(usize, Dba, (Scn, u32)),
+    /// The head of a block that doesn't end here.
+    Cut,
+    Nothing,
+}
+
+fn look(files: &[DataFile], bytes: &mut [u8], smallest: usize) -> Look {
+    assert!(bytes.len() >= smallest);
+    let header = BlockHeader::of_mut(bytes);
+    let (address, version) = (header.address(), (header.changed(), header.sequence()));
+    // A file that the database doesn't have any more has no copies either.
+    let Some((.., size)) = file_of(files, address) else { return Look::Nothing };
+    match bytes.get(..size.bytes()) {
+        None => Look::Cut,
+        Some(block) if format::check(block, address).is_ok() => {
+            Look::Copy(size.bytes(), address, version)
+        }
+        Some(_) => Look::Nothing,
+    }
 }

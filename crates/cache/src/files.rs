@@ -1,52 +1,124 @@
-//! The data files: from a block's address to a file and an offset.
+//! The data files: from a block's address to a file, an offset and a block size.
 //!
-//! Callers: `get` (reads), `batch` (writes), `doublewrite` (mends).
+//! Files come while the cache is in use, so the list is behind a latch; it is asked when a block
+//! is read or written, not when it is in the cache.
+//!
+//! Invariants
+//!   * a file that is in the list stays, with its block size (CB19); so what was found once is right
+//!
+//! Callers: `get` and `run` (reads), `batch` (writes), `doublewrite` (mends).
 
-use ids::{BlockSize, Dba, FileNo};
-use os::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use format::BlockFault;
+use ids::{BlockSize, Dba, FileNo, Scn};
+use latch::{Latch, LatchKind};
+use os::{Cost, File, Os, Session};
 use stop::{RefusalKind, Stop};
+
+use crate::get::kib;
+use crate::versions::Versions;
+
+/// One data file.
+#[derive(Clone)]
+pub(crate) struct DataFile {
+    pub(crate) number: FileNo,
+    pub(crate) file: File,
+    pub(crate) block_size: BlockSize,
+    /// What was written to it last, if that is looked at.
+    pub(crate) versions: Option<Arc<Latch<Versions>>>,
+}
+
+impl DataFile {
+    /// Where this block of it begins.
+    pub(crate) fn offset(&self, address: Dba) -> u64 {
+        address.block.byte_offset(self.block_size)
+    }
+
+    /// This block is durable at home as of this SCN (CB20).
+    pub(crate) fn note_written(&self, address: Dba, scn: Scn, session: &Session) {
+        if let Some(versions) = &self.versions {
+            versions.exclusive(session).note(address.block, scn);
+        }
+    }
+
+    /// Refuses what was read as this block if it isn't whole, or is older than what was written
+    /// last. Zeros where nothing was written are a block too.
+    pub(crate) fn check(&self, address: Dba, bytes: &[u8], session: &Session) -> Result<(), Stop> {
+        session.charge(Cost::ChecksumKib, kib(bytes.len()));
+        let found = match format::check(bytes, address) {
+            Ok(header) => header.changed(),
+            Err(BlockFault::NeverWritten { .. }) => Scn::ZERO,
+            Err(fault) => return Err(Stop::refuse(RefusalKind::Corrupt, fault.to_string())),
+        };
+        let Some(versions) = &self.versions else { return Ok(()) };
+        match versions.shared(session).newer_than(address.block, found) {
+            None => Ok(()),
+            Some(written) => Err(lost_write(self.file.path(), address, written, found)),
+        }
+    }
+}
 
 /// The files, in the order of their numbers.
 pub(crate) struct Files {
-    files: Vec<(FileNo, File)>,
-    block_size: BlockSize,
+    list: Latch<Vec<DataFile>>,
 }
 
 impl Files {
-    pub(crate) fn new(mut files: Vec<(FileNo, File)>, block_size: BlockSize) -> Files {
-        files.sort_by_key(|(number, _)| *number);
-        let unique = files.windows(2).all(|pair| pair[0].0 != pair[1].0);
-        assert!(unique, "two data files have one number");
-        Files { files, block_size }
+    pub(crate) fn new(os: &Os) -> Files {
+        Files { list: Latch::new(os, LatchKind::Innermost, Vec::new()) }
     }
 
-    /// How many there are.
-    pub(crate) fn count(&self) -> usize {
-        self.files.len()
+    /// One more. Refused if there is one of this number.
+    pub(crate) fn add(&self, file: DataFile, session: &Session) -> Result<(), Stop> {
+        let mut list = self.list.exclusive(session);
+        match list.binary_search_by_key(&file.number, |file| file.number) {
+            Err(place) => {
+                list.insert(place, file);
+                Ok(())
+            }
+            Ok(_) => Err(Stop::refuse(
+                RefusalKind::AlreadyExists,
+                format!("cannot add file {}: the cache has a file of this number", file.number),
+            )),
+        }
     }
 
-    /// The place of this block's file among the files, if the database has such a file.
-    pub(crate) fn place(&self, address: Dba) -> Option<usize> {
-        self.files.binary_search_by_key(&address.file, |(number, _)| *number).ok()
+    /// The file of this number.
+    pub(crate) fn find(&self, number: FileNo, session: &Session) -> Option<DataFile> {
+        let list = self.list.shared(session);
+        let place = list.binary_search_by_key(&number, |file| file.number).ok()?;
+        Some(list[place].clone())
     }
 
-    /// The file at a place.
-    pub(crate) fn at(&self, place: usize) -> &File {
-        &self.files[place].1
-    }
-
-    /// Where this block is read from and written to.
-    pub(crate) fn locate(&self, address: Dba) -> Result<(&File, u64), Stop> {
-        match self.place(address) {
-            Some(place) => Ok((self.at(place), address.block.byte_offset(self.block_size))),
-            None => Err(Stop::refuse(
+    /// The file from which this block is read and to which it is written.
+    pub(crate) fn of(&self, address: Dba, session: &Session) -> Result<DataFile, Stop> {
+        self.find(address.file, session).ok_or_else(|| {
+            Stop::refuse(
                 RefusalKind::NotFound,
                 format!(
                     "cannot use file {} block {}: the database has no file of this number; what \
                      names this block is damaged",
                     address.file, address.block
                 ),
-            )),
-        }
+            )
+        })
     }
+}
+
+fn lost_write(path: &Path, address: Dba, written: Scn, found: Scn) -> Stop {
+    let found = match found {
+        Scn::ZERO => "nothing".to_owned(),
+        found => format!("the block as of SCN {found}"),
+    };
+    let message = format!(
+        "a write to file {} block {} ({}) was lost: it was written as of SCN {written}, and read \
+         is {found}; the device loses writes that it has acknowledged: replace it, and restore the \
+         file from a backup",
+        address.file,
+        address.block,
+        path.display()
+    );
+    Stop::refuse(RefusalKind::Corrupt, message)
 }

@@ -1,11 +1,14 @@
 //! A frame: the memory of one block, and what must be known of it without its latch.
 //!
 //! ```text
+//!   Absent ──memory, into a set──▶ Free
+//!
 //!   Free ──claim, hash──▶ Reading ──read, checked──▶ Resident ──claim, unhash──▶ Free
 //!                            └──fault──▶ Failed ──last pin goes──▶ Free
 //! ```
 //!
 //! Facts that hold in each state
+//!   * Absent: without memory and of no set; nobody but the list of such frames knows it
 //!   * Free: not on a chain, no pin; on the free list, or owned by one session that claimed it
 //!   * Reading: on a chain, pinned by who reads; on no list; its bytes belong to the reader
 //!   * Resident: on a chain; on the replacement or the write list, or claimed by one session
@@ -25,7 +28,8 @@ use crate::list::NONE;
 
 /// What a frame's latch guards.
 pub(crate) struct Content {
-    /// The block. It is away only while a session reads into it, in state Reading.
+    /// The block. It is away only while a session reads into it, in state Reading, and when the
+    /// frame is Absent.
     pub(crate) buffer: Option<IoBuf>,
     /// Why the read failed, in state Failed.
     pub(crate) fault: Option<Stop>,
@@ -53,6 +57,9 @@ pub(crate) struct Frame {
     /// the frame, under the exclusive latch of the block's bucket, with no pin; so it is stable
     /// while pinned, while dirty, and under the bucket's latch.
     pub(crate) address: Shared64,
+    /// The working set, and the slot there, packed, or `HOMELESS`. Changed only while nobody can
+    /// come upon the frame: as it leaves state Absent, or enters it.
+    home: Shared64,
     /// The next frame on the chain. Protected by the bucket's latch.
     pub(crate) chained: Shared32,
     /// Pins, and the bits `READING` and `FAILED`. From no pin to one only under the bucket's latch;
@@ -69,6 +76,9 @@ pub(crate) struct Frame {
 
 /// What `address` holds when no block lives in a frame; no packed address has these bits.
 pub(crate) const NO_ADDRESS: u64 = u64::MAX;
+
+/// What `home` holds when a frame is of no set.
+const HOMELESS: u64 = u64::MAX;
 
 /// In `pins`: the block is being read; its bytes aren't there yet.
 pub(crate) const READING: u32 = 1 << 30;
@@ -92,10 +102,12 @@ const TOUCHES_MAX: u32 = 3;
 const _: () = assert!(TOUCHES_WARM <= TOUCHES_MAX && TOUCHES_MAX / 2 < TOUCHES_WARM);
 
 impl Frame {
-    pub(crate) fn new(os: &Os, buffer: IoBuf) -> Frame {
+    /// A frame without memory.
+    pub(crate) fn absent(os: &Os) -> Frame {
         Frame {
-            latch: FrameLatch::new(os, Content { buffer: Some(buffer), fault: None }),
+            latch: FrameLatch::new(os, Content { buffer: None, fault: None }),
             address: Shared64::new(NO_ADDRESS),
+            home: Shared64::new(HOMELESS),
             chained: Shared32::new(NONE),
             pins: Shared32::new(0),
             touches: Shared32::new(0),
@@ -106,6 +118,20 @@ impl Frame {
     /// The block that lives here; asked only where it is stable.
     pub(crate) fn address(&self, session: &Session) -> Dba {
         Dba::unpack(self.address.load(session)).expect("a frame in use has an address")
+    }
+
+    /// Its set, and its slot there.
+    #[inline]
+    pub(crate) fn home(&self, session: &Session) -> (u32, u32) {
+        let home = self.home.load(session);
+        assert_ne!(home, HOMELESS, "a frame is used that is in no working set");
+        ((home >> 32) as u32, home as u32)
+    }
+
+    /// It comes into a set.
+    pub(crate) fn settle(&self, set: u32, slot: u32, session: &Session) {
+        let before = self.home.swap(u64::from(set) << 32 | u64::from(slot), session);
+        assert_eq!(before, HOMELESS, "a frame comes into a second working set");
     }
 
     /// One more pin; what `pins` was before.

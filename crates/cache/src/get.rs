@@ -15,14 +15,14 @@
 //!
 //! Callers: sessions, through `Cache::pin` and `Cache::pin_new`.
 
-use format::BlockFault;
 use ids::Dba;
 use latch::{FrameBlock, FrameOrder};
-use os::{Cost, IoBuf, Session};
+use os::{IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::{Statistic, WaitEvent};
 
 use crate::Cache;
+use crate::files::DataFile;
 use crate::frame::{FAILED, READING};
 use crate::pin::Pin;
 
@@ -37,7 +37,7 @@ enum Fill {
 
 impl Cache {
     /// Pins this block, from disk if it isn't in the cache. A block that was never written comes as
-    /// zeros; one that is damaged is refused (`Corrupt`), and so is one that can't be read. No
+    /// zeros; one that is damaged, or older than what was written, is refused (`Corrupt`), and so is one that can't be read. No
     /// latch may be held: this may wait, for a read or for a free buffer.
     pub fn pin<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
         self.get(address, Fill::Read, session)
@@ -65,9 +65,10 @@ impl Cache {
                 }
             }
             self.halt.check(session)?;
-            let frame = self.claim(address, session)?;
+            let file = self.files.of(address, session)?;
+            let frame = self.claim(address, self.pool(file.block_size), session)?;
             if let Some(pin) = self.enter(frame, address, session) {
-                return self.load(pin, address, fill, session);
+                return self.load(pin, (address, &file), fill, session);
             }
         }
     }
@@ -123,7 +124,7 @@ impl Cache {
     fn load<'a>(
         &'a self,
         pin: Pin<'a>,
-        address: Dba,
+        (address, file): (Dba, &DataFile),
         fill: Fill,
         session: &'a Session,
     ) -> Result<Pin<'a>, Stop> {
@@ -131,7 +132,7 @@ impl Cache {
         let mut loading = Loading { cache: self, frame: pin.frame_no(), address, buffer, session };
         let bytes = loading.buffer.as_mut().expect("a free frame has its buffer");
         let loaded = match fill {
-            Fill::Read => self.read(address, bytes, session),
+            Fill::Read => self.read(address, file, bytes, session),
             Fill::Zeros => {
                 bytes.fill(0);
                 Ok(())
@@ -145,18 +146,19 @@ impl Cache {
     }
 
     /// Reads a block and checks it.
-    fn read(&self, address: Dba, bytes: &mut IoBuf, session: &Session) -> Result<(), Stop> {
+    fn read(
+        &self,
+        address: Dba,
+        file: &DataFile,
+        bytes: &mut IoBuf,
+        session: &Session,
+    ) -> Result<(), Stop> {
         latch::assert_none_held("a read of a block");
-        let (file, offset) = self.files.locate(address)?;
         let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
         let waiting = waiting.p(address.file.get().into(), address.block.get().into(), 1);
-        file.read_at(offset, bytes, waiting)?;
+        file.file.read_at(file.offset(address), bytes, waiting)?;
         session.count(Statistic::PhysicalReads, 1);
-        session.charge(Cost::ChecksumKib, kib(bytes.len()));
-        match format::check(bytes, address) {
-            Ok(_) | Err(BlockFault::NeverWritten { .. }) => Ok(()),
-            Err(fault) => Err(Stop::refuse(RefusalKind::Corrupt, fault.to_string())),
-        }
+        file.check(address, bytes, session)
     }
 }
 
@@ -175,7 +177,7 @@ impl Loading<'_> {
     fn succeed(&mut self) {
         let frame = &self.cache.frames[self.frame as usize];
         frame.latch.exclusive(name_of(self.address), self.session).buffer = self.buffer.take();
-        let (set, slot) = self.cache.home_of(self.frame);
+        let (set, slot) = frame.home(self.session);
         self.cache.sets[set as usize].state.exclusive(self.session).put_hot(slot);
         self.end_reading();
     }

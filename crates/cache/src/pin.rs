@@ -169,7 +169,7 @@ impl ExclusiveBlock<'_> {
         if frame.flags.load(session) & DIRTY != 0 {
             return;
         }
-        let (set, slot) = cache.home_of(self.pin.frame_no());
+        let (set, slot) = frame.home(session);
         let mut state = cache.sets[set as usize].state.exclusive(session);
         let low = cache.gate.position(session);
         state.enter_queue(slot, frame, low, session);

@@ -17,7 +17,7 @@
 //!   * the queue is sorted by `low` (CB10)
 //!   * `in_flight_low` isn't above the low of any frame of this set that is being written
 //!
-//! Slots number the frames of a set from 0: frame = slot * sets + set.
+//! Slots number the frames of a set from 0, in the order in which they came.
 //!
 //! Callers: `victim` (search, put), `pin` (enter the queue), `writer` (refill, candidates, take,
 //! finish), `checkpoint` (low).
@@ -50,8 +50,8 @@ enum Place {
 
 /// The guarded part of a working set.
 pub(crate) struct SetState {
-    number: u32,
-    sets: u32,
+    /// By slot: which frame it is.
+    frames: Vec<u32>,
     places: Vec<Place>,
     links: Vec<Link>,
     free: List,
@@ -73,33 +73,40 @@ pub(crate) struct SetState {
 }
 
 impl SetState {
-    /// Of set `number` among `sets`, with so many frames, all free.
-    pub(crate) fn new(number: u32, sets: u32, slots: u32) -> SetState {
-        let mut state = SetState {
-            number,
-            sets,
-            places: vec![Place::Nowhere; slots as usize],
-            links: vec![Link::FREE; slots as usize],
+    /// Of a set without frames.
+    pub(crate) fn new() -> SetState {
+        SetState {
+            frames: Vec::new(),
+            places: Vec::new(),
+            links: Vec::new(),
             free: List::EMPTY,
             replacement: List::EMPTY,
             write: List::EMPTY,
-            queue_links: vec![Link::FREE; slots as usize],
+            queue_links: Vec::new(),
             queue: List::EMPTY,
-            lows: vec![Rba::block(0, 0); slots as usize],
+            lows: Vec::new(),
             in_flight: 0,
             in_flight_low: None,
             claims: 0,
             refill_wanted: false,
             post: false,
-        };
-        for slot in (0..slots).rev() {
-            state.put_free(slot);
         }
-        state
     }
 
+    /// A frame more; its slot, which is on no list yet.
+    pub(crate) fn add(&mut self, frame: u32) -> u32 {
+        let slot = self.slots();
+        self.frames.push(frame);
+        self.places.push(Place::Nowhere);
+        self.links.push(Link::FREE);
+        self.queue_links.push(Link::FREE);
+        self.lows.push(Rba::block(0, 0));
+        slot
+    }
+
+    /// Which frame a slot is.
     pub(crate) fn frame_of(&self, slot: u32) -> u32 {
-        slot * self.sets + self.number
+        self.frames[slot as usize]
     }
 
     // Sessions
@@ -269,7 +276,7 @@ impl SetState {
     /// Up to `most` frames to be written to become free.
     pub(crate) fn write_candidates(&self, most: usize, candidates: &mut Vec<u32>) {
         let all = std::iter::successors(self.write.first(), |at| List::after(&self.links, *at));
-        candidates.extend(all.take(most));
+        candidates.extend(all.take(most).map(|slot| self.frame_of(slot)));
     }
 
     /// Up to `most` frames that became dirty below `target`, oldest first.
@@ -277,7 +284,7 @@ impl SetState {
         let next = |at: &u32| List::after(&self.queue_links, *at);
         let all = std::iter::successors(self.queue.first(), next);
         let old = all.take_while(|slot| self.lows[*slot as usize] < target);
-        candidates.extend(old.take(most));
+        candidates.extend(old.take(most).map(|slot| self.frame_of(slot)));
     }
 
     /// A copy of the frame is going to be written; with the frame's latch held.

@@ -23,57 +23,65 @@ use waits::{Nanos, Statistic, WaitEvent};
 use crate::Cache;
 use crate::frame::{FAILED, NO_ADDRESS};
 use crate::get::name_of;
+use crate::pool::Pool;
 use crate::set_state::SetState;
 
 /// The longest wait for a free buffer before the session looks again by itself.
 const WAIT_MAX: Nanos = Nanos::from_secs(1);
 /// The address of no block.
-const NOWHERE: Dba = Dba::new(0, 0);
+pub(crate) const NOWHERE: Dba = Dba::new(0, 0);
 
 impl Cache {
-    /// A frame in which no block lives, for a block that is needed; on no list.
-    pub(crate) fn claim(&self, wanted: Dba, session: &Session) -> Result<u32, Stop> {
+    /// A frame in which no block lives, for a block of this pool that is needed; on no list.
+    pub(crate) fn claim(&self, wanted: Dba, pool: &Pool, session: &Session) -> Result<u32, Stop> {
         session.count(Statistic::FreeBufferRequested, 1);
         let hint = &self.last_used[session.thread().0 as usize % self.last_used.len()];
         loop {
-            let first = hint.load(session);
-            let found = match self.search_all(first, session) {
+            let first = hint.load(session) % pool.sets.load(session);
+            let found = match self.search_all(pool, first, session) {
                 Some(found) => found,
-                None => match self.await_free(first, wanted, session)? {
+                None => match self.await_free(pool.first_set + first, wanted, session)? {
                     Some(found) => found,
                     None => continue,
                 },
             };
-            let (set, slot) = self.home_of(found);
-            if set != first {
-                hint.store(set, session);
+            let (set, _) = self.frames[found as usize].home(session);
+            if set - pool.first_set != first {
+                hint.store(set - pool.first_set, session);
             }
             if self.unhash(found, session) {
                 return Ok(found);
             }
-            let set = &self.sets[set as usize];
-            set.state.exclusive(session).put_hot(slot);
-            set.freed.notify_one(session);
+            self.put_back(found, session);
         }
     }
 
-    /// Looks into every set: at first into those whose latch can be had at once, so that sessions
+    /// A claimed frame that somebody has come to use.
+    fn put_back(&self, at: u32, session: &Session) {
+        let (set, slot) = self.frames[at as usize].home(session);
+        let set = &self.sets[set as usize];
+        set.state.exclusive(session).put_hot(slot);
+        set.freed.notify_one(session);
+    }
+
+    /// Looks into every set of the pool: at first into those whose latch can be had at once, so that sessions
     /// spread over the sets rather than queue for one.
-    fn search_all(&self, first: u32, session: &Session) -> Option<u32> {
-        let count = self.config.working_sets;
+    fn search_all(&self, pool: &Pool, first: u32, session: &Session) -> Option<u32> {
+        let count = pool.sets.load(session);
+        let numbered = |place: u32| pool.first_set + place;
         let mut busy = [false; crate::CacheConfig::WORKING_SETS_MAX as usize];
-        for set in (first..count).chain(0..first) {
-            match self.sets[set as usize].state.try_exclusive(session) {
-                Some(state) => match self.search_set(set, state, session) {
+        for place in (first..count).chain(0..first) {
+            match self.sets[numbered(place) as usize].state.try_exclusive(session) {
+                Some(state) => match self.search_set(numbered(place), state, session) {
                     Some(frame) => return Some(frame),
                     None => continue,
                 },
-                None => busy[set as usize] = true,
+                None => busy[place as usize] = true,
             }
         }
-        (first..count).chain(0..first).filter(|set| busy[*set as usize]).find_map(|set| {
-            let state = self.sets[set as usize].state.exclusive(session);
-            self.search_set(set, state, session)
+        (first..count).chain(0..first).filter(|place| busy[*place as usize]).find_map(|place| {
+            let state = self.sets[numbered(place) as usize].state.exclusive(session);
+            self.search_set(numbered(place), state, session)
         })
     }
 
@@ -83,14 +91,14 @@ impl Cache {
         mut state: ExclusiveGuard<'_, SetState>,
         session: &Session,
     ) -> Option<u32> {
-        let slot = state.search(&self.frames, session);
+        let found = state.search(&self.frames, session).map(|slot| state.frame_of(slot));
         let post = state.take_post();
         drop(state);
         if post {
             session.count(Statistic::DbwrMakeFreeRequests, 1);
             self.post_writer_of(set, session);
         }
-        slot.map(|slot| slot * self.config.working_sets + set)
+        found
     }
 
     /// Looks once more into one set, and if there is nothing, waits until there may be.
@@ -100,12 +108,12 @@ impl Cache {
         // Before the look: a pin that goes after it sees that somebody waits.
         home.unpin_wanted.fetch_add(1, session);
         let mut state = home.state.exclusive(session);
-        let slot = state.search(&self.frames, session);
+        let found = state.search(&self.frames, session).map(|slot| state.frame_of(slot));
         let _ = state.take_post();
-        if let Some(slot) = slot {
+        if found.is_some() {
             drop(state);
             home.unpin_wanted.fetch_sub(1, session);
-            return Ok(Some(slot * self.config.working_sets + set));
+            return Ok(found);
         }
         self.post_writers(session);
         let unpin_helps = state.writer_has_nothing();
@@ -146,7 +154,7 @@ impl Cache {
     /// A claimed frame that isn't needed after all, or whose block couldn't be read.
     pub(crate) fn give_back(&self, at: u32, session: &Session) {
         assert_eq!(self.frames[at as usize].address.load(session), NO_ADDRESS);
-        let (set, slot) = self.home_of(at);
+        let (set, slot) = self.frames[at as usize].home(session);
         let set = &self.sets[set as usize];
         set.state.exclusive(session).put_free(slot);
         set.freed.notify_one(session);
@@ -155,7 +163,8 @@ impl Cache {
     /// The last pin of this frame has gone.
     #[inline]
     pub(crate) fn unpinned(&self, at: u32, session: &Session) {
-        let set = &self.sets[(at % self.config.working_sets) as usize];
+        let (set, _) = self.frames[at as usize].home(session);
+        let set = &self.sets[set as usize];
         if set.unpin_wanted.load(session) > 0 {
             // With the latch, so that who waits has either seen the pin gone or sleeps already.
             let _state = set.state.exclusive(session);

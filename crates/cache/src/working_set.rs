@@ -20,11 +20,10 @@ pub(crate) struct WorkingSet {
 }
 
 impl WorkingSet {
-    /// Set `number` of `sets`, with so many frames.
-    pub(crate) fn new(os: &Os, number: u32, sets: u32, slots: u32) -> WorkingSet {
-        let state = SetState::new(number, sets, slots);
+    /// A set without frames.
+    pub(crate) fn new(os: &Os) -> WorkingSet {
         WorkingSet {
-            state: Latch::new(os, LatchKind::WorkingSet, state),
+            state: Latch::new(os, LatchKind::WorkingSet, SetState::new()),
             freed: Condition::new(os),
             unpin_wanted: Shared32::new(0),
         }

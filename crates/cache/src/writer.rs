@@ -52,8 +52,10 @@ struct Writer<'a> {
     number: u32,
     session: &'a Session,
     batch: Batch<'a>,
+    /// Frames that could be written.
     candidates: Vec<u32>,
-    /// Its sets take turns to come first.
+    /// Its sets of all pools, another one first each time.
+    sets: Vec<u32>,
     turn: usize,
 }
 
@@ -80,8 +82,8 @@ impl<'a> Writer<'a> {
     fn open(cache: &'a Cache, number: u32, session: &'a Session) -> Result<Writer<'a>, Stop> {
         let batch = Batch::open(cache, number, session)?;
         let most = cache.config.batch_blocks as usize + CANDIDATES_SPARE;
-        let candidates = Vec::with_capacity(most);
-        Ok(Writer { cache, number, session, batch, candidates, turn: 0 })
+        let (candidates, sets) = (Vec::with_capacity(most), Vec::with_capacity(cache.sets.len()));
+        Ok(Writer { cache, number, session, batch, candidates, sets, turn: 0 })
     }
 
     fn run(&mut self) -> Result<(), Stop> {
@@ -109,54 +111,65 @@ impl<'a> Writer<'a> {
         self.cache.writers[self.number as usize].wait(waiting, Some(length));
     }
 
-    /// Its sets, another one first each time.
-    fn sets(&self) -> impl Iterator<Item = u32> + use<> {
-        let (writers, sets) = (self.cache.config.writers, self.cache.config.working_sets);
-        let mine = sets.saturating_sub(self.number).div_ceil(writers);
-        let (number, turn) = (self.number, self.turn as u32);
-        (0..mine).map(move |place| number + (place + turn) % mine * writers)
+    /// Its sets, another one first than the last time. Pools come and grow.
+    fn find_sets(&mut self) {
+        let (cache, session) = (self.cache, self.session);
+        let writers = cache.config.writers as usize;
+        self.sets.clear();
+        for pool in &cache.pools {
+            let mine = (self.number..pool.sets.load(session)).step_by(writers);
+            self.sets.extend(mine.map(|place| pool.first_set + place));
+        }
+        self.turn = self.turn.wrapping_add(1);
+        let first = self.turn % self.sets.len().max(1);
+        self.sets.rotate_left(first);
     }
 
     /// Fills the batch: first with what is to become free, then with what the checkpoint wants.
     fn gather(&mut self) -> Met {
         let (cache, session) = (self.cache, self.session);
-        self.turn = self.turn.wrapping_add(1);
+        self.find_sets();
         let target = cache.requested(session);
         let full = cache.config.batch_blocks as usize;
         let kept_back = if self.checkpoint_is_due(target) { full / CHECKPOINT_SHARE } else { 0 };
+        let bytes = cache.config.block_size.bytes();
         let mut met = Met::default();
-        for set in self.sets() {
+        for place in 0..self.sets.len() {
+            let set = self.sets[place];
             let mut state = cache.sets[set as usize].state.exclusive(session);
             state.refill(&cache.frames, session);
             self.candidates.clear();
             state.write_candidates(full + CANDIDATES_SPARE, &mut self.candidates);
             drop(state);
-            self.take_candidates(set, full - kept_back, Reason::Free, &mut met);
+            self.take_candidates(set, (full - kept_back) * bytes, Reason::Free, &mut met);
         }
-        for set in self.sets() {
+        for place in 0..self.sets.len() {
+            let set = self.sets[place];
             let state = cache.sets[set as usize].state.shared(session);
             self.candidates.clear();
             state.queue_candidates(target, full + CANDIDATES_SPARE, &mut self.candidates);
             drop(state);
-            self.take_candidates(set, full, Reason::Checkpoint, &mut met);
+            self.take_candidates(set, full * bytes, Reason::Checkpoint, &mut met);
         }
         met
     }
 
     fn checkpoint_is_due(&self, target: Rba) -> bool {
-        self.sets().any(|set| {
-            let state = self.cache.sets[set as usize].state.shared(self.session);
+        self.sets.iter().any(|set| {
+            let state = self.cache.sets[*set as usize].state.shared(self.session);
             state.queue_low().is_some_and(|low| low < target)
         })
     }
 
+    /// Takes candidates of one set until the batch has so many bytes.
     fn take_candidates(&mut self, set: u32, full: usize, reason: Reason, met: &mut Met) {
         let candidates = std::mem::take(&mut self.candidates);
-        for slot in &candidates {
-            if self.batch.len() >= full {
+        let (pool, _) = self.cache.pool_of_set(set);
+        for frame in &candidates {
+            if !self.batch.has_room(pool.block_size.bytes(), full) {
                 break;
             }
-            match self.take(set, *slot, reason) {
+            match self.take(*frame, reason) {
                 Taken::Copied | Taken::Gone => {}
                 Taken::Cleaned => met.cleaned += 1,
                 Taken::Latched => met.latched += 1,
@@ -170,14 +183,14 @@ impl<'a> Writer<'a> {
 
     /// Takes a copy of a frame into the batch. The frame was dirty when it was found, and only this
     /// writer makes it clean; so it can't have been given away since.
-    fn take(&mut self, set: u32, slot: u32, reason: Reason) -> Taken {
+    fn take(&mut self, number: u32, reason: Reason) -> Taken {
         let (cache, session) = (self.cache, self.session);
-        let number = slot * cache.config.working_sets + set;
         let frame = &cache.frames[number as usize];
         // CB6: who has the latch may be waiting for room in the redo, and so for this writer.
         let Some(content) = frame.latch.try_shared(FrameOrder::Branch, session) else {
             return Taken::Latched;
         };
+        let (set, slot) = frame.home(session);
         let mut state = cache.sets[set as usize].state.exclusive(session);
         if frame.flags.load(session) != DIRTY {
             return Taken::Gone;
@@ -188,8 +201,7 @@ impl<'a> Writer<'a> {
         }
         state.begin_write(slot, frame, session);
         drop(state);
-        let item = Item { frame: number, address: frame.address(session), reason };
-        self.batch.add(item, content.bytes());
+        self.batch.add(number, frame.address(session), reason, content.bytes());
         Taken::Copied
     }
 
@@ -200,8 +212,9 @@ impl<'a> Writer<'a> {
             let set = &cache.sets[self.set_of(&run[0]) as usize];
             let mut state = set.state.exclusive(session);
             for item in run {
-                let (_, slot) = cache.home_of(item.frame);
-                state.end_write(slot, &cache.frames[item.frame as usize], session);
+                let frame = &cache.frames[item.frame as usize];
+                let (_, slot) = frame.home(session);
+                state.end_write(slot, frame, session);
             }
             set.freed.notify_all(session);
         }
@@ -213,6 +226,6 @@ impl<'a> Writer<'a> {
     }
 
     fn set_of(&self, item: &Item) -> u32 {
-        self.cache.home_of(item.frame).0
+        self.cache.frames[item.frame as usize].home(self.session).0
     }
 }

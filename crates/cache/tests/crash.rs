@@ -10,9 +10,10 @@ use std::path::Path;
 use cache::doublewrite::{Restored, restore};
 use cache::{CacheConfig, Sabotage};
 use common::{
-    Bed, DATA, DOUBLEWRITE, Dice, FILE, Log, SIZE, Toy, content, dba, disk, number, racy, small,
-    versions,
+    Bed, DATA, DOUBLEWRITE, Dice, FILE, LONG_DATA, LONG_FILE, LONG_SIZE, Log, SIZE, Toy, content,
+    dba, disk, long, number, racy, small, versions, with_long,
 };
+use format::{BlockHeader, BlockKind};
 use ids::{Dba, Scn};
 use os::{FilesystemIo, Session};
 use sim::fs::FileSystem;
@@ -25,8 +26,10 @@ const STATES_PER_CRASH: u64 = 4;
 
 /// Changes blocks until the power goes, or for long enough.
 fn work(bed: &Bed, mut dice: Dice, session: &Session) {
+    let files = 1 + bed.cache.config().pools.len() as u64;
     for _ in 0..40 {
-        bed.change(dice.below(BLOCKS) as u32, session).expect("no fault");
+        let (file, block) = (1 + dice.below(files) as u16, dice.below(BLOCKS) as u32);
+        bed.change_at(Dba::new(file, block), session).expect("no fault");
     }
 }
 
@@ -49,10 +52,11 @@ fn checkpoints(bed: &Bed, session: &Session) {
 /// promises.
 fn crash(seed: u64, sabotage: Sabotage) -> (FileSystem, Log) {
     let mut dice = Dice(seed);
-    let mut config = CacheConfig { sabotage, ..small() };
+    let shape = if seed % 3 == 2 { with_long() } else { small() };
+    let mut config = CacheConfig { sabotage, ..shape };
     config.working_sets = 1 + dice.below(2) as u32;
     config.writers = 1 + dice.below(2) as u32;
-    config.batch_blocks = dice.one_of(&[2, 4]);
+    config.batch_blocks = if config.pools.is_empty() { dice.one_of(&[2, 4]) } else { 4 };
     config.filesystem_io =
         dice.one_of(&[FilesystemIo::SetAll, FilesystemIo::SetAll, FilesystemIo::None]);
     let toy = Toy { flush: Nanos(dice.one_of(&[0, 50_000])), ..Toy::default() };
@@ -92,8 +96,11 @@ fn mend(fs: &FileSystem, log: &Log, cut_at: Option<u64>) -> (FileSystem, Option<
     let report = simulation.run(move |world, session| {
         let options = FilesystemIo::SetAll.file_options();
         let open = |path| world.disk().open(Path::new(path), options, session).expect("it exists");
-        let (files, copies) = ([(FILE, open(DATA))], open(DOUBLEWRITE));
-        restore(&files, &copies, SIZE, from, through, session).expect("no fault")
+        let mut files = vec![(FILE, open(DATA), SIZE)];
+        if let Ok(file) = world.disk().open(Path::new(LONG_DATA), options, session) {
+            files.push((LONG_FILE, file, LONG_SIZE));
+        }
+        restore(&files, &open(DOUBLEWRITE), from, through, session).expect("no fault")
     });
     (report.disks["disk"].clone(), report.result.ok())
 }
@@ -168,6 +175,41 @@ fn sealed(address: Dba, number: u64) -> Vec<u8> {
     let mut block = content(address, number);
     format::seal(&mut block, address);
     block
+}
+
+/// Copies of blocks of several sizes lie side by side in any order, also where a longer block
+/// begins in the middle of what was one; what is left of the middle of a block is no copy.
+#[test]
+fn copies_of_all_sizes_are_found_side_by_side() {
+    let mut fs = disk(&with_long(), 8).content;
+    let file = fs.open(DOUBLEWRITE).expect("it exists");
+    let mut at = 0;
+    let blocks = [(dba(1), 4), (long(2), 5), (dba(3), 6), (dba(4), 7), (long(5), 8)];
+    for (address, number) in blocks {
+        let block = sealed(address, number);
+        fs.write(file, at, &block, true).expect("room");
+        at += block.len() as u64;
+    }
+    // The rear of a longer block, and what is a block but not as long as those of its file.
+    fs.write(file, at, &sealed(long(6), 9)[2048..], true).expect("room");
+    let mut wrong = vec![0; 2048];
+    *BlockHeader::of_mut(&mut wrong) = BlockHeader::new(BlockKind::Scratch, long(7));
+    BlockHeader::of_mut(&mut wrong).stamp(Scn::new(9), 1);
+    format::seal(&mut wrong, long(7));
+    fs.write(file, at + 2048, &wrong, true).expect("room");
+    fs.close(file).expect("it is open");
+    for (path, bytes) in [(DATA, 8 * 2048), (LONG_DATA, 8 * 4096)] {
+        let file = fs.open(path).expect("it exists");
+        fs.write(file, 0, &vec![1; bytes], true).expect("room");
+        fs.close(file).expect("it is open");
+    }
+    let log = Log { checkpoint: 3, durable: 10, ..Log::default() };
+    let (mended, restored) = mend(&fs, &log, None);
+    let restored = restored.expect("the power stays on").restored;
+    assert_eq!(restored, [dba(1), dba(3), dba(4), long(2), long(5)]);
+    let versions = versions(&mended);
+    let found = blocks.map(|(address, _)| versions[&address]);
+    assert_eq!(found, [4, 5, 6, 7, 8].map(Some));
 }
 
 /// Of several copies the newest counts that is newer than the checkpoint and whose redo is there; a

@@ -4,7 +4,9 @@
 
 mod common;
 
-use common::{Bed, Dice, Toy, dba, racy, small, versions};
+use cache::PoolSize;
+use common::{Bed, Dice, LONG_SIZE, Toy, racy, small, versions};
+use ids::Dba;
 use os::{FilesystemIo, Session};
 use waits::{Nanos, WaitEvent};
 
@@ -14,13 +16,17 @@ const STEPS: u64 = 25;
 /// A session's random work. It has two blocks pinned at most.
 fn work(bed: &Bed, mut dice: Dice, session: &Session) {
     for _ in 0..STEPS {
-        let (one, other) = (dice.below(BLOCKS) as u32, dice.below(BLOCKS) as u32);
+        let files = 1 + bed.cache.config().pools.len() as u64;
+        let [one, other] = [(); 2].map(|()| {
+            let (file, block) = (1 + dice.below(files) as u16, dice.below(BLOCKS) as u32);
+            Dba::new(file, block)
+        });
         match dice.below(6) {
-            0 | 1 => _ = bed.read(one, session).expect("no fault"),
-            2 | 3 => _ = bed.change(one, session).expect("no fault"),
+            0 | 1 => _ = bed.read_at(one, session).expect("no fault"),
+            2 | 3 => _ = bed.change_at(one, session).expect("no fault"),
             4 => {
-                let first = bed.cache.pin(dba(one), session).expect("no fault");
-                let second = bed.cache.pin(dba(other), session).expect("no fault");
+                let first = bed.cache.pin(one, session).expect("no fault");
+                let second = bed.cache.pin(other, session).expect("no fault");
                 let again = first.clone();
                 drop(first);
                 bed.change_pinned(&second, session);
@@ -46,6 +52,10 @@ fn no_change_is_lost_and_nobody_waits_for_ever() {
         config.working_sets = 1 + dice.below(4) as u32;
         config.writers = 1 + dice.below(3) as u32;
         config.batch_blocks = dice.one_of(&[1, 2, 4, 8]);
+        if config.batch_blocks >= 4 && dice.below(2) == 0 {
+            let frames = dice.one_of(&[16, 19]);
+            config.pools.push(PoolSize { block_size: LONG_SIZE, frames });
+        }
         config.ring_depth = dice.one_of(&[1, 3, 8]);
         config.io_slaves = dice.one_of(&[0, 0, 0, 2]);
         config.doublewrite = dice.below(4) > 0;

@@ -11,7 +11,7 @@ use space::{
 };
 use stop::{RefusalKind, Stop};
 
-use crate::tablespaces::one_block_size;
+use crate::tablespaces::check_buffers;
 use crate::{Creation, Instance, Parameters};
 
 const DATA_FILE_NAME: &str = "data01.dbf";
@@ -85,7 +85,7 @@ fn make_files(
     for tablespace in &creation.tablespaces {
         shapes.extend(content.add_tablespace(tablespace)?);
     }
-    one_block_size(&content)?;
+    check_buffers(&content, parameters)?;
     parameters.check(block_size, creation.doublewrite_slots)?;
     redo::create(disk, directory, creation.log_groups, log_blocks, session)?;
     let options = parameters.filesystemio_options.file_options();

@@ -11,7 +11,9 @@ use os::probe::{DurableWrite, ProbeConfig, durable_writes};
 use os::{Disk, Session, ThreadHandle, ThreadSpec};
 use recovery::{Layout, Recovered, recover};
 use redo::{LogStart, Redo, RedoConfig};
-use space::{Column, ControlFile, ControlState, Enqueue, Space, Storage};
+use space::{
+    Column, ControlFile, ControlState, Enqueue, Space, Storage, open_data_files, remove_leftovers,
+};
 use stop::{Halt, RefusalKind, Stop};
 use txn::{Active, Transaction, Transactions};
 use undo::Undo;
@@ -21,7 +23,7 @@ use crate::Parameters;
 use crate::checkpointer::{Checkpointer, Wanted};
 use crate::create::{doublewrite_path, file_options, redo_config};
 use crate::gate::Gate;
-use crate::tablespaces::{one_block_size, open_data_files};
+use crate::tablespaces::check_buffers;
 
 /// Who owns which blocks.
 static LAYERS: [&Layer; 3] = [&space::LAYER, &undo::LAYER, &access::LAYER];
@@ -83,14 +85,20 @@ impl Instance {
             );
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
-        let block_size = one_block_size(&content)?;
+        let block_size = content.system().block_size;
+        check_buffers(&content, parameters)?;
         parameters.check(block_size, content.doublewrite_slots)?;
         let redo_write = match parameters.redo_write {
             Some(way) => way,
             None => durable_writes(disk, directory, session, &PROBE)?.pick,
         };
         let config = redo_config(directory, &content, parameters, redo_write);
-        let files = open_data_files(disk, directory, options, &content, session)?;
+        let opened = open_data_files(disk, directory, options, &content, session)?;
+        remove_leftovers(disk, directory, session)?;
+        let sized = |((number, file), entry): (_, &space::DataFileContent)| {
+            (number, file, content.block_size_of(entry))
+        };
+        let files: Vec<_> = opened.into_iter().zip(&content.data_files).map(sized).collect();
         let doublewrite = disk.open(&doublewrite_path(directory), options, session)?;
         let layout = Layout {
             disk,
@@ -114,7 +122,7 @@ impl Instance {
                 WaitEvent::EnqCfContention,
                 control,
             )),
-            files: files.iter().map(|(_, file)| file.clone()).collect(),
+            files: files.iter().map(|(_, file, _)| file.clone()).collect(),
         };
         start(parameters, (config, recovered), (files, doublewrite, storage), session)
     }
@@ -251,7 +259,7 @@ fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session: &Session) 
     }
 }
 
-type Parts = (Vec<(ids::FileNo, os::File)>, os::File, Storage);
+type Parts = (Vec<(ids::FileNo, os::File, ids::BlockSize)>, os::File, Storage);
 
 /// Begins the next log, starts the processes, and rolls back the dead.
 fn start(
@@ -282,7 +290,7 @@ fn start(
         disk,
         files,
         doublewrite,
-        parameters.cache_config(one_block_size(&content)?),
+        parameters.cache_config(content.system().block_size),
         Arc::new(Gate(Arc::clone(&redo))),
         halt.clone(),
         session,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cache::{Cache, CacheConfig};
 use change::{Layer, Sabotage, replay};
-use ids::{FileNo, Rba, Scn};
+use ids::{BlockSize, FileNo, Rba, Scn};
 use os::{Disk, File, Session, ThreadHandle, ThreadSpec};
 use redo::{LogEnd, Reader, RedoConfig};
 use space::ControlFile;
@@ -20,8 +20,8 @@ pub struct Layout<'a> {
     pub disk: &'a Disk,
     /// The database's directory.
     pub directory: &'a Path,
-    /// The data files.
-    pub files: Vec<(FileNo, File)>,
+    /// The data files, each with its block size.
+    pub files: Vec<(FileNo, File, BlockSize)>,
     /// The doublewrite file.
     pub doublewrite: File,
     /// How logs are read.
@@ -80,7 +80,6 @@ pub fn recover(
         let restored = cache::doublewrite::restore(
             &layout.files,
             &layout.doublewrite,
-            layout.cache.block_size,
             before_first,
             recovered.end.last_scn,
             session,

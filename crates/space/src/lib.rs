@@ -27,6 +27,7 @@ mod apply;
 mod content;
 mod control;
 mod data_file;
+mod ddl;
 mod describe;
 mod enqueue;
 mod growth;
@@ -40,6 +41,7 @@ pub use content::{
 };
 pub use control::ControlFile;
 pub use data_file::{DATA_FILE, DataFileShape, create_data_file, open_data_file};
+pub use ddl::{open_data_files, remove_leftovers};
 pub use describe::{DataFileSpec, TablespaceSpec};
 pub use enqueue::{Enqueue, Held};
 pub use segment::{Column, Holds, Segment};

@@ -20,8 +20,10 @@ use crate::segment::{extents, extents_max, next_blocks, stored_name};
 use crate::tablespace::Tablespaces;
 use crate::{Column, ControlFile, Enqueue, Holds, Segment, TablespaceContent, TablespaceNo};
 
-/// A segment grows by one extent at a time while it is small, and by this many when it is large.
+/// A segment grows by one extent at a time while it is small, then by an eighth of what it has, so
+/// that its header is enough for it, and by this many when it is large.
 const EXTENTS_AT_ONCE_MAX: u32 = 16;
+const GROWTH_SHARE: u32 = 8;
 
 /// Bytes of what the extent map is told: numbers of the first extent, and how many.
 const TAKE_BYTES: usize = 8;
@@ -257,7 +259,8 @@ impl Space {
             );
             return Err(Stop::refuse(RefusalKind::NoSpace, message));
         }
-        Ok((stored.blocks.get() / tablespace.extent_blocks).clamp(1, EXTENTS_AT_ONCE_MAX))
+        let extents = stored.blocks.get() / tablespace.extent_blocks;
+        Ok((extents / GROWTH_SHARE).clamp(1, EXTENTS_AT_ONCE_MAX))
     }
 
     /// Gives a segment up to `wanted` extents of a file. True if it has a block to hand out now;

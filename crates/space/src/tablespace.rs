@@ -6,7 +6,7 @@
 //!
 //! Callers: `space`, `growth`.
 
-use ids::FileNo;
+use ids::{BlockSize, FileNo};
 use os::{File, Session};
 use stop::{RefusalKind, Stop};
 
@@ -58,6 +58,18 @@ impl Tablespaces {
         }
     }
 
+    /// What was made, in the order of the numbers.
+    pub(crate) fn add(
+        &mut self,
+        tablespaces: &[TablespaceContent],
+        entries: &[DataFileContent],
+        files: Vec<File>,
+    ) {
+        self.tablespaces.extend_from_slice(tablespaces);
+        self.files
+            .extend(entries.iter().zip(files).map(|(entry, file)| DataFile::new(entry, file)));
+    }
+
     fn file(&self, number: FileNo) -> &DataFile {
         let found = self.files.iter().find(|file| file.number == number);
         found.expect("a block that is in use is of a data file")
@@ -91,6 +103,11 @@ impl Space {
             let message = format!("there is no tablespace {name}; create it first");
             Stop::refuse(RefusalKind::NotFound, message)
         })
+    }
+
+    /// The size of the blocks of the tablespace of this name.
+    pub fn block_size_of(&self, tablespace: &str, session: &Session) -> Result<BlockSize, Stop> {
+        Ok(self.tablespace(tablespace, session)?.block_size)
     }
 
     pub(crate) fn system(&self, session: &Session) -> TablespaceContent {

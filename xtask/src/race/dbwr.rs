@@ -187,7 +187,7 @@ impl Running {
         disk.remove(&copies, session).map_err(told)?;
         let redo = Arc::new(Redo(Shared64::new(Rba::block(1, 1).pack_block())));
         let writers = config.writers;
-        let files = vec![(FileNo::new(1), data)];
+        let files = vec![(FileNo::new(1), data, config.block_size)];
         let (gate, halt) = (Arc::clone(&redo) as Arc<dyn RedoGate>, Halt::new(os));
         let cache =
             Cache::open(os, disk, files, doublewrite, config, gate, halt, session).map_err(told)?;

@@ -156,7 +156,7 @@ fn cache(os: &Os, directory: &Path, session: &Session) -> Result<Arc<Cache>, Sto
     for path in &paths {
         disk.remove(path, session)?;
     }
-    let files = vec![(FileNo::new(1), data)];
+    let files = vec![(FileNo::new(1), data, config.block_size)];
     let (gate, halt) = (Arc::new(NoRedo), Halt::new(os));
     let cache = Cache::open(os, disk, files, copies, config, gate, halt, session)?;
     for block in 0..BLOCKS {

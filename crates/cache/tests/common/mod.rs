@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cache::{Cache, CacheConfig, Pin, RedoGate};
+use cache::{Cache, CacheConfig, Pin, PoolSize, RedoGate};
 use format::{BlockHeader, BlockKind};
 use ids::{BlockSize, Dba, FileNo, Rba, Scn};
 use latch::FrameOrder;
@@ -25,10 +25,24 @@ use waits::{Nanos, WaitEvent};
 pub(crate) const FILE: FileNo = FileNo::new(1);
 pub(crate) const SIZE: BlockSize = BlockSize::KIB_2;
 pub(crate) const DATA: &str = "/data";
+/// Another file, of longer blocks, for caches with a pool for these.
+pub(crate) const LONG_FILE: FileNo = FileNo::new(2);
+pub(crate) const LONG_SIZE: BlockSize = BlockSize::KIB_4;
+pub(crate) const LONG_DATA: &str = "/long";
 pub(crate) const DOUBLEWRITE: &str = "/doublewrite";
 
 pub(crate) fn dba(block: u32) -> Dba {
     Dba::new(FILE.get(), block)
+}
+
+/// A block of the file with longer blocks.
+pub(crate) fn long(block: u32) -> Dba {
+    Dba::new(LONG_FILE.get(), block)
+}
+
+/// How long the blocks of a file are.
+pub(crate) fn size_of(file: FileNo) -> BlockSize {
+    if file == FILE { SIZE } else { LONG_SIZE }
 }
 
 /// A stream of numbers from a seed (splitmix64).
@@ -121,7 +135,7 @@ pub(crate) fn number(rba: Rba) -> u64 {
 
 /// What a block is after change `number`.
 pub(crate) fn content(address: Dba, number: u64) -> Vec<u8> {
-    let mut block = vec![0; SIZE.bytes()];
+    let mut block = vec![0; size_of(address.file).bytes()];
     let mut header = BlockHeader::new(BlockKind::Scratch, address);
     header.stamp(Scn::new(number), 1);
     let mut dice = Dice(address.pack() << 32 | number);
@@ -151,7 +165,7 @@ pub(crate) struct Bed {
     pub(crate) toy: Toy,
     pub(crate) halt: Halt,
     /// To look at the disk around the cache.
-    data: File,
+    data: Vec<(FileNo, File, BlockSize)>,
     writers: Arc<Vec<ThreadHandle>>,
 }
 
@@ -169,9 +183,12 @@ impl Bed {
     ) -> Bed {
         let (disk, options) = (world.disk(), config.filesystem_io.file_options());
         let open = |path: &str| disk.open(Path::new(path), options, session).expect("it exists");
-        let (data, doublewrite) = (open(DATA), open(DOUBLEWRITE));
+        let (mut data, doublewrite) = (vec![(FILE, open(DATA), SIZE)], open(DOUBLEWRITE));
+        if !config.pools.is_empty() {
+            data.push((LONG_FILE, open(LONG_DATA), LONG_SIZE));
+        }
         let halt = Halt::new(world.os());
-        let (gate, files) = (Arc::new(toy.clone()), vec![(FILE, data.clone())]);
+        let (gate, files) = (Arc::new(toy.clone()), data.clone());
         let (os, halt_inside) = (world.os(), halt.clone());
         let cache =
             Cache::open(os, disk.clone(), files, doublewrite, config, gate, halt_inside, session);
@@ -213,14 +230,16 @@ impl Bed {
             return seen;
         }
         let newest = self.toy.log().newest(position);
-        let length = self.data.length().expect("it is open") as usize;
-        let mut bytes = vec![0; length];
-        let waiting = session.waiting(WaitEvent::DirectPathRead);
-        self.data.read_at(0, &mut bytes, waiting).expect("no fault");
-        for (address, least) in newest {
-            let offset = address.block.byte_offset(SIZE) as usize;
-            let found = version(address, &bytes[offset..][..SIZE.bytes()]);
-            assert!(found >= least, "{address} is at {found}, checkpoint {position} needs {least}");
+        for (number, file, size) in &self.data {
+            let length = file.length().expect("it is open") as usize;
+            let mut bytes = vec![0; length];
+            let waiting = session.waiting(WaitEvent::DirectPathRead);
+            file.read_at(0, &mut bytes, waiting).expect("no fault");
+            for (address, least) in newest.iter().filter(|(address, _)| address.file == *number) {
+                let offset = address.block.byte_offset(*size) as usize;
+                let found = version(*address, &bytes[offset..][..size.bytes()]);
+                assert!(found >= *least, "{address} is at {found}, {position} needs {least}");
+            }
         }
         position
     }
@@ -239,7 +258,11 @@ impl Bed {
 
     /// Changes a block once.
     pub(crate) fn change(&self, block: u32, session: &Session) -> Result<u64, Stop> {
-        let pin = self.cache.pin(dba(block), session)?;
+        self.change_at(dba(block), session)
+    }
+
+    pub(crate) fn change_at(&self, address: Dba, session: &Session) -> Result<u64, Stop> {
+        let pin = self.cache.pin(address, session)?;
         Ok(self.change_pinned(&pin, session))
     }
 
@@ -255,7 +278,11 @@ impl Bed {
 
     /// Reads a block, which must be as its last change left it.
     pub(crate) fn read(&self, block: u32, session: &Session) -> Result<u64, Stop> {
-        let pin = self.cache.pin(dba(block), session)?;
+        self.read_at(dba(block), session)
+    }
+
+    pub(crate) fn read_at(&self, address: Dba, session: &Session) -> Result<u64, Stop> {
+        let pin = self.cache.pin(address, session)?;
         let block = pin.shared(FrameOrder::Heap, session);
         Ok(self.check_newest(pin.address(), &block))
     }
@@ -284,14 +311,20 @@ pub(crate) fn small() -> CacheConfig {
     }
 }
 
-/// A disk with the two files, written as zeros and durable.
+/// The same with 8 frames for longer blocks; a batch has room for two of these.
+pub(crate) fn with_long() -> CacheConfig {
+    CacheConfig { pools: vec![PoolSize { block_size: LONG_SIZE, frames: 8 }], ..small() }
+}
+
+/// A disk with the files, written as zeros and durable.
 pub(crate) fn disk(config: &CacheConfig, blocks: u32) -> DiskSpec {
     let mut disk =
         DiskSpec::empty("disk", DiskParameters::builtin("fixed").expect("a built-in disk"));
-    let sizes = [
-        (DATA, u64::from(blocks) * SIZE.bytes() as u64),
-        (DOUBLEWRITE, config.doublewrite_bytes()),
-    ];
+    let bytes = |size: BlockSize| u64::from(blocks) * size.bytes() as u64;
+    let mut sizes = vec![(DATA, bytes(SIZE)), (DOUBLEWRITE, config.doublewrite_bytes())];
+    if !config.pools.is_empty() {
+        sizes.push((LONG_DATA, bytes(LONG_SIZE)));
+    }
     for (path, bytes) in sizes {
         let file = disk.content.create(path).expect("room");
         disk.content.set_len(file, bytes).expect("room");
@@ -310,15 +343,19 @@ pub(crate) fn racy(seed: u64, config: &CacheConfig, blocks: u32) -> Simulation {
     simulation
 }
 
-/// The blocks of the data file as they are on this disk.
+/// The blocks of the data files as they are on this disk.
 pub(crate) fn home_blocks(fs: &FileSystem) -> Vec<(Dba, Vec<u8>)> {
     let mut fs = fs.clone();
-    let file = fs.open(DATA).expect("it exists");
-    let length = fs.len(file).expect("it is open");
-    let mut bytes = vec![0; length as usize];
-    fs.read(file, 0, &mut bytes).expect("no fault");
-    let blocks = bytes.chunks(SIZE.bytes()).zip(0..);
-    blocks.map(|(block, number)| (dba(number), block.to_vec())).collect()
+    let mut all = Vec::new();
+    for (path, number) in [(DATA, FILE), (LONG_DATA, LONG_FILE)] {
+        let Ok(file) = fs.open(path) else { continue };
+        let length = fs.len(file).expect("it is open");
+        let mut bytes = vec![0; length as usize];
+        fs.read(file, 0, &mut bytes).expect("no fault");
+        let blocks = bytes.chunks(size_of(number).bytes()).zip(0..);
+        all.extend(blocks.map(|(block, at)| (Dba::new(number.get(), at), block.to_vec())));
+    }
+    all
 }
 
 /// What is wrong with what a power cut has left, or what was left: for each block its version at

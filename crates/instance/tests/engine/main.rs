@@ -8,5 +8,6 @@ mod common;
 mod faults;
 mod life;
 mod space;
+mod tablespaces;
 mod txn;
 mod undo;

@@ -1,0 +1,206 @@
+//! The pools: for each size of blocks its own frames and working sets.
+//!
+//! ```text
+//!   pool of 2 KiB        4 KiB       8 KiB      …        a pool is there when it has frames
+//!   ┌───────────────┬───────────┬───────────────┬───┐
+//!   │ sets 0 … W-1  │ W … 2W-1  │ 2W … 3W-1     │   │    each set has frames of one size
+//!   └───────────────┴───────────┴───────────────┴───┘
+//!        ▲ memory, a set
+//!   stock: frames without memory                         (frames_max bounds all pools together)
+//! ```
+//!
+//! Frames and hash chains are the whole cache's: who looks a block up needn't know its size (CB18). A
+//! frame gets memory of a pool's block size when it comes into a set of that pool; only who needs
+//! a frame for a block asks which pool that block belongs to.
+//!
+//! Invariants
+//!   * all frames of a working set have the block size of the set's pool
+//!   * a frame is in the stock or in one set, and then knows its place there
+//!   * a pool has one set for each `FRAMES_PER_SET_MIN` frames, at most `working_sets`; sets in use
+//!     are the first ones, and each of them has a frame
+//!
+//! Callers: `cache` (opening, adding files), `victim` and `writer` (which sets).
+
+use ids::BlockSize;
+use latch::{Latch, LatchKind, Shared32};
+use os::{IO_ALIGNMENT, IoBuf, IoPool, Os, Session};
+use stop::{RefusalKind, Stop};
+
+use crate::get::name_of;
+use crate::victim::NOWHERE;
+use crate::{Cache, CacheConfig};
+
+/// How many sizes there are.
+pub(crate) const SIZES: usize = BlockSize::ALL.len();
+
+/// The frames for blocks of one size.
+pub(crate) struct Pool {
+    pub(crate) block_size: BlockSize,
+    /// The number of its first set.
+    pub(crate) first_set: u32,
+    /// So many of its sets have frames.
+    pub(crate) sets: Shared32,
+    pub(crate) frames: Shared32,
+}
+
+/// Frames without memory.
+pub(crate) struct Stock {
+    pub(crate) free: Latch<Vec<u32>>,
+}
+
+impl Pool {
+    /// Of the `place`th size, without frames, with so many sets.
+    pub(crate) fn new(place: usize, sets: u32) -> Pool {
+        Pool {
+            block_size: BlockSize::ALL[place],
+            first_set: place as u32 * sets,
+            sets: Shared32::new(0),
+            frames: Shared32::new(0),
+        }
+    }
+}
+
+impl Stock {
+    /// With this many frames, all of them.
+    pub(crate) fn new(os: &Os, frames: u32) -> Stock {
+        let free = (0..frames).rev().collect();
+        Stock { free: Latch::new(os, LatchKind::Innermost, free) }
+    }
+
+    /// So many frames, or none if it hasn't got as many.
+    fn take(&self, count: u32, session: &Session) -> Result<Vec<u32>, u32> {
+        let mut free = self.free.exclusive(session);
+        let have = free.len();
+        match have.checked_sub(count as usize) {
+            Some(rest) => Ok(free.split_off(rest).into_iter().rev().collect()),
+            None => Err(have as u32),
+        }
+    }
+}
+
+impl Cache {
+    /// The pool for blocks of this size.
+    pub(crate) fn pool(&self, block_size: BlockSize) -> &Pool {
+        &self.pools[place_of(block_size)]
+    }
+
+    /// The pool that a set belongs to, and the set's place there.
+    pub(crate) fn pool_of_set(&self, set: u32) -> (&Pool, u32) {
+        let sets = self.config.working_sets;
+        (&self.pools[(set / sets) as usize], set % sets)
+    }
+
+    /// How many buffers there are for blocks of this size.
+    pub fn buffers(&self, block_size: BlockSize, session: &Session) -> u32 {
+        self.pool(block_size).frames.load(session)
+    }
+
+    /// Gives the pool of this size so many buffers more; it may have none yet. Refused when the
+    /// cache would have more than `frames_max` of all sizes together. One session at a time.
+    pub fn grow_pool(
+        &self,
+        block_size: BlockSize,
+        frames: u32,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        self.check_region(block_size)?;
+        let (buffers, _) = new_buffers(frames, block_size.bytes())?;
+        let taken = self.stock.take(frames, session).map_err(|have| {
+            Stop::refuse(
+                RefusalKind::Invalid,
+                format!(
+                    "cannot add {frames} buffers of {block_size} to the cache: it has room for \
+                     {have} more; give it more room when it is opened, or add fewer"
+                ),
+            )
+        })?;
+        let pool = self.pool(block_size);
+        let total = pool.frames.load(session) + frames;
+        let sets = sets_for(total, self.config.working_sets).max(pool.sets.load(session));
+        for (nth, (frame, buffer)) in taken.into_iter().zip(buffers).enumerate() {
+            // New sets first.
+            let set = (pool.sets.load(session) + nth as u32) % sets;
+            self.settle(frame, buffer, pool.first_set + set, session);
+        }
+        // Now each of these sets has a frame, if it hadn't before.
+        pool.frames.store(total, session);
+        pool.sets.store(sets, session);
+        Ok(())
+    }
+
+    /// With one block size, what a batch leaves of the one before it in the doublewrite file is
+    /// whole blocks. With several it can begin in the middle of one, of at most so many bytes.
+    pub(crate) fn left_over_max(&self, session: &Session) -> usize {
+        let sizes = self.pools.iter().filter(|pool| pool.frames.load(session) > 0);
+        let mut sizes = sizes.map(|pool| pool.block_size.bytes());
+        let smallest = sizes.next().unwrap_or(0);
+        sizes.next_back().map_or(0, |largest| largest - smallest)
+    }
+
+    /// A frame gets memory and comes into a set, free.
+    fn settle(&self, frame: u32, buffer: IoBuf, set: u32, session: &Session) {
+        let at = &self.frames[frame as usize];
+        at.latch.exclusive(name_of(NOWHERE), session).buffer = Some(buffer);
+        let set_of = &self.sets[set as usize];
+        let mut state = set_of.state.exclusive(session);
+        let slot = state.add(frame);
+        at.settle(set, slot, session);
+        state.put_free(slot);
+        set_of.freed.notify_one(session);
+    }
+
+    /// Two blocks of each size fit a batch, or one way of writing could starve the other.
+    pub(crate) fn check_region(&self, block_size: BlockSize) -> Result<(), Stop> {
+        let CacheConfig { batch_blocks, block_size: own, .. } = &self.config;
+        let has = self.config.region_bytes();
+        if block_size == *own || has >= 2 * block_size.bytes() {
+            return Ok(());
+        }
+        Err(Stop::refuse(
+            RefusalKind::Invalid,
+            format!(
+                "cannot have buffers of {block_size}: a batch of {batch_blocks} blocks of {own} \
+                 hasn't room for two of them; choose larger batches"
+            ),
+        ))
+    }
+}
+
+/// Which size it is.
+pub(crate) fn place_of(block_size: BlockSize) -> usize {
+    let place = block_size.bytes().trailing_zeros() - BlockSize::KIB_2.bytes().trailing_zeros();
+    place as usize
+}
+
+/// How many sets a pool of so many frames uses.
+fn sets_for(frames: u32, most: u32) -> u32 {
+    (frames / CacheConfig::FRAMES_PER_SET_MIN).clamp(1, most)
+}
+
+/// Equal buffers in one piece of memory, where blocks are long enough for that.
+pub(crate) fn new_buffers(count: u32, bytes: usize) -> Result<(Vec<IoBuf>, Option<IoPool>), Stop> {
+    if count == 0 || !bytes.is_multiple_of(IO_ALIGNMENT) {
+        return Ok(((0..count).map(|_| IoBuf::zeroed(bytes)).collect(), None));
+    }
+    let pool = IoPool::new(count, bytes)?;
+    let buffers = (0..count).map(|_| pool.take().expect("the pool has so many")).collect();
+    Ok((buffers, Some(pool)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_has_its_place() {
+        for (place, size) in BlockSize::ALL.into_iter().enumerate() {
+            assert_eq!(place_of(size), place);
+        }
+    }
+
+    #[test]
+    fn a_set_has_four_frames_unless_there_is_but_one() {
+        let sets = [1, 4, 7, 8, 31, 32, 1_000].map(|frames| sets_for(frames, 8));
+        assert_eq!(sets, [1, 1, 1, 2, 7, 8, 8]);
+    }
+}
