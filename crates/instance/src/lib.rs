@@ -8,6 +8,7 @@
 //!   fb_lgwr   writes redo that nobody waits for
 //!   fb_dbw0…  write dirty blocks
 //!   fb_ckpt   moves the checkpoint
+//!   fb_smco   makes data files grow before sessions need it
 //! ```
 //!
 //! Rules IN1 to IN5 are in the README.

@@ -12,7 +12,8 @@ use os::{Disk, Session, ThreadHandle, ThreadSpec};
 use recovery::{Layout, Recovered, recover};
 use redo::{LogStart, Redo, RedoConfig};
 use space::{
-    Column, ControlFile, ControlState, Enqueue, Space, Storage, open_data_files, remove_leftovers,
+    Ahead, Column, ControlFile, ControlState, Enqueue, Space, Storage, open_data_files,
+    remove_leftovers,
 };
 use stop::{Halt, RefusalKind, Stop};
 use txn::{Active, Transaction, Transactions};
@@ -51,6 +52,7 @@ pub struct Instance {
     log_writer: Option<ThreadHandle>,
     writers: Vec<ThreadHandle>,
     checkpoint_process: Option<ThreadHandle>,
+    space_process: Option<ThreadHandle>,
     opened: Opened,
 }
 
@@ -217,6 +219,9 @@ impl Instance {
     }
 
     fn shut(&mut self, session: &Session) -> Result<(), Stop> {
+        // Before the checkpoint, for it makes changes.
+        self.space.ahead().stop(session);
+        join_all(self.space_process.take(), session);
         self.checkpoint(session)?;
         self.cache().stop(session);
         join_all(self.writers.drain(..), session);
@@ -248,6 +253,7 @@ impl Instance {
 
     fn join(&mut self, session: &Session) {
         let threads = self.writers.drain(..).chain(self.checkpoint_process.take());
+        let threads = threads.chain(self.space_process.take());
         join_all(threads.chain(self.log_writer.take()), session);
     }
 }
@@ -306,6 +312,7 @@ fn start(
     let processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = (|| {
         let space = Space::open(changes.clone(), storage, session);
+        wake_at_halt(&halt, space.ahead(), Ahead::post, session);
         let undo = Undo::open(&space, session)?;
         let buffers = changes.cache().config().frames;
         let active = Active::new(&os, undo.segments(), undo.slots(), buffers, halt.clone());
@@ -313,9 +320,12 @@ fn start(
         wake_at_halt(&halt, &active, Active::wake_all, session);
         let transactions = Transactions::new(undo, changes, active, &LAYERS);
         let rolled_back = transactions.roll_back_dead(session)?;
-        Ok((space, transactions, rolled_back))
+        let inside = space.clone();
+        let body = move |session: &Session| inside.run_ahead(session);
+        let space_process = process("fb_smco", &halt, body, session)?;
+        Ok((space, transactions, rolled_back, space_process))
     })();
-    let (space, transactions, rolled_back) = match opened {
+    let (space, transactions, rolled_back, space_process) = match opened {
         Ok(opened) => opened,
         Err(stop) => {
             halt.raise("the database could not be opened", session);
@@ -332,6 +342,7 @@ fn start(
         log_writer,
         writers,
         checkpoint_process,
+        space_process: Some(space_process),
         opened: Opened { recovered, rolled_back, redo_write },
     })
 }

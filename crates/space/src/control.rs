@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use format::{BlockHeader, BlockKind, CONTROL_BLOCK, check, seal};
+use format::{BlockFault, BlockHeader, BlockKind, CONTROL_BLOCK, FORMAT, check, seal};
 use ids::{BlockNo, Dba, FileNo};
 use os::{Disk, Error, File, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
@@ -49,6 +49,9 @@ impl ControlFile {
         direct: bool,
         session: &Session,
     ) -> Result<ControlFile, Stop> {
+        let corrupt = |what: String| {
+            Stop::refuse(RefusalKind::Corrupt, format!("cannot open the database: {what}"))
+        };
         let mut copies = Vec::new();
         let mut whole: Vec<(u64, ControlContent, usize)> = Vec::new();
         let mut faults = Vec::new();
@@ -65,13 +68,12 @@ impl ControlFile {
             }
             match read(&file, session) {
                 Ok((version, content)) => whole.push((version, content, place)),
-                Err(fault) => faults.push(fault),
+                // Whoever wrote it knew more, also when the other copy is whole.
+                Err(Fault::Later(fault)) => return Err(corrupt(fault)),
+                Err(Fault::Damaged(fault)) => faults.push(fault),
             }
             copies.push(file);
         }
-        let corrupt = |what: String| {
-            Stop::refuse(RefusalKind::Corrupt, format!("cannot open the database: {what}"))
-        };
         if let [one, two] = &whole[..]
             && one.1.database != two.1.database
         {
@@ -154,7 +156,21 @@ fn missing(path: &Path) -> impl Fn(Error) -> Stop {
 /// What the whole control files of format 1 had.
 const FORMAT_1_BYTES: u64 = 4 << 10;
 
-fn read(file: &File, session: &Session) -> Result<(u64, ControlContent), String> {
+/// Why a copy can't be used.
+enum Fault {
+    /// The other copy may do.
+    Damaged(String),
+    /// A later program has written it.
+    Later(String),
+}
+
+impl From<String> for Fault {
+    fn from(what: String) -> Fault {
+        Fault::Damaged(what)
+    }
+}
+
+fn read(file: &File, session: &Session) -> Result<(u64, ControlContent), Fault> {
     let mut block = IoBuf::zeroed(CONTROL_BLOCK.bytes());
     let path = file.path().display();
     let (length, wanted) = (file.length().map_err(|error| error.to_string())?, block.len() as u64);
@@ -166,14 +182,19 @@ fn read(file: &File, session: &Session) -> Result<(u64, ControlContent), String>
             }
             _ => "so it is no control file, or was cut off; put a good copy there",
         };
-        return Err(format!("{path} has {length} bytes and should have {wanted}, {hint}"));
+        return Err(format!("{path} has {length} bytes and should have {wanted}, {hint}").into());
     }
     let waiting = session.waiting(WaitEvent::ControlFileSequentialRead).p(0, 0, 1);
     file.read_at(0, &mut block, waiting).map_err(|error| error.to_string())?;
-    let header = check(&block, ADDRESS).map_err(|fault| format!("{path}: {fault}"))?;
+    let header = check(&block, ADDRESS).map_err(|fault| match fault {
+        BlockFault::UnknownFormat { found, .. } if found > FORMAT => {
+            Fault::Later(format!("{path}: {fault}"))
+        }
+        fault => Fault::Damaged(format!("{path}: {fault}")),
+    })?;
     if header.kind() != BlockKind::Control {
-        return Err(format!("{path} is a {}, not a control file", header.kind()));
+        return Err(format!("{path} is a {}, not a control file", header.kind()).into());
     }
     ControlContent::load(&block)
-        .ok_or_else(|| format!("{path} holds values that no program has written"))
+        .ok_or_else(|| format!("{path} holds values that no program has written").into())
 }

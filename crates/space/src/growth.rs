@@ -13,8 +13,7 @@
 //!   * the order of what is held: `growing`, then the control file; redo credits are taken with
 //!     neither control file nor latch held
 //!
-//! Callers: `space`, when no file of a tablespace has a free extent; the instance's process
-//! `fb_smco`, before that.
+//! Callers: `space`, when no file of a tablespace has a free extent; `ahead`, before that.
 
 use change::credits_for;
 use format::{ExtentMap, U32Le};
@@ -69,8 +68,8 @@ impl Space {
         }))
     }
 
-    /// False if the file has all that it may have.
-    fn grow_file(
+    /// Makes a file grow once; false if it has all that it may have. The caller holds `growing`.
+    pub(crate) fn grow_file(
         &self,
         number: FileNo,
         tablespace: &TablespaceContent,

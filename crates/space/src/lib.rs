@@ -18,11 +18,13 @@
 //! * [`ControlFile`]: reading, creating and writing it; [`ControlContent`]: what it says;
 //!   [`Enqueue`]: one thread at a time.
 //! * [`create_data_file`], [`open_data_file`]: data files and their first blocks.
-//! * [`Space`]: segments by name, and blocks handed out to them; files grow when they have to.
+//! * [`Space`]: segments by name, and blocks handed out to them; files grow when they have to, or
+//!   [`Ahead`] of that.
 //! * [`LAYER`]: how blocks of this crate change.
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod apply;
 mod content;
 mod control;
@@ -35,6 +37,7 @@ mod segment;
 mod space;
 mod tablespace;
 
+pub use ahead::Ahead;
 pub use apply::LAYER;
 pub use content::{
     ControlContent, ControlState, DataFileContent, LogGroupContent, TablespaceContent, TablespaceNo,

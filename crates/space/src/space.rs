@@ -14,11 +14,12 @@ use os::{Disk, File, FileOptions, Session};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
+use crate::ahead::free_count;
 use crate::apply::{ADD_EXTENT, ENTER, FORMAT, HAND_OUT, LAYER, TAKE, bit_of};
 use crate::data_file::{DATA_FILE, DIRECTORY, EXTENT_MAP};
 use crate::segment::{extents, extents_max, next_blocks, stored_name};
 use crate::tablespace::Tablespaces;
-use crate::{Column, ControlFile, Enqueue, Holds, Segment, TablespaceContent, TablespaceNo};
+use crate::{Ahead, Column, ControlFile, Enqueue, Holds, Segment, TablespaceContent, TablespaceNo};
 
 /// A segment grows by one extent at a time while it is small, then by an eighth of what it has, so
 /// that its header is enough for it, and by this many when it is large.
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) tablespaces: Latch<Tablespaces>,
     /// One session at a time makes files grow.
     pub(crate) growing: Enqueue<()>,
+    pub(crate) ahead: Arc<Ahead>,
     /// One session at a time makes tablespaces and data files.
     pub(crate) describing: Enqueue<()>,
 }
@@ -104,6 +106,7 @@ impl Space {
             options,
             control,
             tablespaces: Latch::new(os, LatchKind::Innermost, tablespaces),
+            ahead: Ahead::new(os),
             growing: Enqueue::new(os, *b"HW", WaitEvent::EnqHwContention, ()),
             describing: Enqueue::new(os, *b"TT", WaitEvent::EnqTtContention, ()),
         };
@@ -205,10 +208,12 @@ impl Space {
             if is_taken(&map, number) {
                 continue;
             }
+            let left = free_count(&map) - 1;
             group.change(directory, &LAYER, ENTER, &[entry.bytes()]);
             group.change(header, &LAYER, FORMAT, &[body.bytes(), extent.bytes()]);
             group.change(map, &LAYER, TAKE, &[&number.to_le_bytes(), &1_u32.to_le_bytes()]);
             group.commit(session);
+            self.note_taken(file, 1, left, session);
             let columns = columns.to_vec();
             return Ok(Segment { name: name.to_string(), header: address, holds, columns });
         }
@@ -285,12 +290,14 @@ impl Space {
         }
         let map = map_pin.exclusive(FrameOrder::ExtentMap, session);
         let Some((number, count)) = free_extents(&map, wanted) else { return Ok(false) };
+        let left = free_count(&map) - count;
         let first = first_block(&map, number, tablespace.extent_blocks);
         let first = Dba { file, block: BlockNo::new(first) };
         let extent = extent(first, count * tablespace.extent_blocks);
         group.change(header, &LAYER, ADD_EXTENT, &[extent.bytes()]);
         group.change(map, &LAYER, TAKE, &[&number.to_le_bytes(), &count.to_le_bytes()]);
         group.commit(session);
+        self.note_taken(file, count, left, session);
         Ok(true)
     }
 
@@ -389,7 +396,7 @@ impl Space {
                 one.1, one.0, one.2, two.2
             ));
         }
-        for (file, blocks) in self.file_blocks(session) {
+        for (file, _) in self.file_blocks(session) {
             let map = self.pin(file, EXTENT_MAP, session).map_err(say)?;
             let map = map.shared(FrameOrder::ExtentMap, session);
             let extents = ExtentMap::at(&map, ExtentMap::START).extents.get();
@@ -398,6 +405,8 @@ impl Space {
                 return Err(format!("file {file}: the map and the segment headers don't agree"));
             }
             let size = self.tablespace_of(file, session).extent_blocks;
+            // Read after the map: a file that grows is longer before its map says so (SP8).
+            let blocks = self.file(file, session).blocks;
             if first_block(&map, extents, size) > blocks {
                 return Err(format!("file {file}: the map goes beyond the file's {blocks} blocks"));
             }
@@ -441,7 +450,7 @@ fn first_block(map: &[u8], extent: u32, extent_blocks: u32) -> u32 {
     ExtentMap::at(map, ExtentMap::START).first_block.get() + extent * extent_blocks
 }
 
-fn is_taken(map: &[u8], extent: u32) -> bool {
+pub(crate) fn is_taken(map: &[u8], extent: u32) -> bool {
     let (byte, bit) = bit_of(extent);
     map[byte] & bit != 0
 }

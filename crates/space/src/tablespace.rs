@@ -41,6 +41,10 @@ impl DataFile {
         }
     }
 
+    pub(crate) fn can_grow(&self) -> bool {
+        self.blocks_after_growth() > self.blocks
+    }
+
     /// How many blocks it has when it has grown once; as many as now if it can't.
     pub(crate) fn blocks_after_growth(&self) -> u32 {
         self.blocks.saturating_add(self.growth_blocks).min(self.blocks_max)

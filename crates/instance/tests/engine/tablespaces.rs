@@ -515,3 +515,153 @@ fn tablespaces_made_at_once_come_one_after_the_other() {
         ended(report, seed);
     }
 }
+
+fn bytes_of(disk: &mut FileSystem, path: &str) -> Vec<u8> {
+    let file = disk.open(path).expect("there");
+    let mut bytes = vec![0; disk.len(file).expect("there") as usize];
+    disk.read(file, 0, &mut bytes).expect("read");
+    disk.close(file).expect("closed");
+    bytes
+}
+
+fn put(disk: &mut FileSystem, path: &str, bytes: &[u8]) {
+    let file = disk.open(path).expect("there");
+    disk.set_len(file, 0).expect("cut");
+    disk.write(file, 0, bytes, false).expect("written");
+    disk.sync(file).expect("synced");
+    disk.close(file).expect("closed");
+}
+
+/// The first block of a file as a later program would have written it: with a checksum that is right
+/// and a format that this one doesn't know.
+fn of_a_later_program(mut bytes: Vec<u8>, block: usize) -> Vec<u8> {
+    bytes[5] = 9;
+    bytes[..4].fill(0);
+    let mut remainder = !0_u32;
+    for byte in &bytes[..block] {
+        remainder ^= u32::from(*byte);
+        for _ in 0..8 {
+            let carry = if remainder & 1 == 1 { 0x82f6_3b78 } else { 0 };
+            remainder = (remainder >> 1) ^ carry;
+        }
+    }
+    bytes[..4].copy_from_slice(&(!remainder).to_le_bytes());
+    bytes
+}
+
+const FILES: [&str; 6] = [
+    "/db/control01.ctl",
+    "/db/control02.ctl",
+    "/db/data01.dbf",
+    "/db/data02.dbf",
+    "/db/users01.dbf",
+    "/other/users02.dbf",
+];
+
+/// A database with two files of the system tablespace, equally long, and another tablespace.
+fn several_files(seed: u64) -> FileSystem {
+    let fixed = |path: &str| DataFileSpec { bytes_max: 0, ..file(path, 400, BLOCK) };
+    let creation = Creation { data_files: vec![fixed("data02.dbf")], ..creation() };
+    let mut content = FileSystem::new(common::CAPACITY);
+    content.create_dir("/other").expect("made");
+    content.sync_dir("/").expect("synced");
+    let mut report = machine(seed, content).run(move |world, session| {
+        let disk = world.disk();
+        Instance::create(&disk, directory(), &creation, &parameters(), session).expect("created");
+        let instance = open_as(&parameters(), world, session);
+        instance.create_tablespace(&users(), session).expect("made");
+        shut(instance, session);
+    });
+    let disk = left(&mut report);
+    ended(report, "the database can't be made");
+    disk
+}
+
+/// A control file or data file that is cut off, exchanged, of another database or of a later program
+/// is refused with one line that names it, and nothing is changed.
+#[test]
+fn wrong_files_are_named_and_nothing_is_changed() {
+    let mut base = several_files(1);
+    let mut other = several_files(2);
+    let good = FILES.map(|path| bytes_of(&mut base, path));
+    let foreign = FILES.map(|path| bytes_of(&mut other, path));
+    let cut = |n: usize, bytes: usize| good[n][..bytes].to_vec();
+    let longer = [&good[3][..], &[0; 4096]].concat();
+    let later = |n: usize, block| of_a_later_program(good[n].clone(), block);
+    type Change = Vec<(usize, Vec<u8>)>;
+    let cases: Vec<(&str, &str, Change)> = vec![
+        ("control01.ctl", "has 0 bytes", vec![(0, cut(0, 0)), (1, cut(1, 0))]),
+        ("control02.ctl", "was cut off", vec![(0, cut(0, 512)), (1, cut(1, 20_480))]),
+        ("control01.ctl", "format 1", vec![(0, cut(0, 4096)), (1, cut(1, 4096))]),
+        ("control01.ctl", "newer than 2", vec![(0, later(0, 32_768))]),
+        ("control02.ctl", "newer than 2", vec![(1, later(1, 32_768))]),
+        ("control01.ctl", "another", vec![(0, foreign[0].clone())]),
+        ("data01.dbf", "another", vec![(0, foreign[0].clone()), (1, foreign[1].clone())]),
+        ("control02.ctl", "bytes", vec![(0, good[2].clone()), (1, good[2].clone())]),
+        ("data01.dbf", "exchanged", vec![(2, good[3].clone()), (3, good[2].clone())]),
+        ("data02.dbf", "file 1", vec![(3, good[2].clone())]),
+        ("users01.dbf", "exchanged", vec![(4, good[5].clone()), (5, good[4].clone())]),
+        ("data01.dbf", "was cut off", vec![(2, cut(2, 20_480))]),
+        ("data02.dbf", "was cut off", vec![(3, cut(3, good[3].len() - 1))]),
+        ("data02.dbf", "bytes", vec![(3, longer)]),
+        ("users02.dbf", "was cut off", vec![(5, Vec::new())]),
+        ("data02.dbf", "another database", vec![(3, foreign[3].clone())]),
+        ("users01.dbf", "another database", vec![(4, foreign[4].clone())]),
+        ("data02.dbf", "newer than 2", vec![(3, later(3, 2048))]),
+        ("data02.dbf", "damaged", vec![(3, vec![0x5A; good[3].len()])]),
+        ("data02.dbf", "never written", vec![(3, vec![0; good[3].len()])]),
+        ("users01.dbf", "damaged", vec![(4, good[3][..good[4].len()].to_vec())]),
+    ];
+    for (names, says, changes) in cases {
+        let mut content = base.clone();
+        for (n, bytes) in &changes {
+            put(&mut content, FILES[*n], bytes);
+        }
+        let before = content.image_hash();
+        let mut report = machine(1, content).run(move |world, session| {
+            let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
+            let stop = opened.err().unwrap_or_else(|| panic!("it opens: {names} {says}"));
+            let text = stop.to_string();
+            let is_said = text.contains(names) && text.contains(says) && !text.contains('\n');
+            assert!(is_said, "'{text}' doesn't say '{names}' and '{says}'");
+        });
+        let after = left(&mut report).image_hash();
+        ended(report, says);
+        assert_eq!(before, after, "{names}, {says}: something was changed");
+    }
+    let mut content = base.clone();
+    content.remove("/db/users01.dbf").expect("removed");
+    let report = machine(1, content).run(|world, session| {
+        let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
+        let text = opened.err().expect("refused").to_string();
+        assert!(text.contains("users01.dbf isn't there"), "{text}");
+    });
+    ended(report, "a file that isn't there");
+}
+
+/// Files grow before a session needs it: who takes extents one at a time never writes zeros.
+#[test]
+fn files_grow_ahead_of_a_session_that_is_not_too_fast() {
+    for seed in 0..20 {
+        let report = machine(seed, base(growing(400))).run(|world, session| {
+            let instance = open_as(&parameters(), world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            let mut inserter = Inserter::default();
+            let begin = session.reading();
+            for _ in 0..60 {
+                insert(&instance, &table, &mut inserter, session).expect("it grows");
+                common::pause(waits::Nanos::from_millis(20), session);
+            }
+            let account = session.time_account_since(&begin);
+            let grew = |event| account.waits.iter().any(|line| line.event == event);
+            assert!(!grew(WaitEvent::DataFileInitWrite) && !grew(WaitEvent::EnqHwContention));
+            let blocks = instance.space().file_blocks(session)[0].1;
+            assert!(blocks > 60, "{blocks} blocks");
+            check(&instance, session);
+            drop(table);
+            shut(instance, session);
+            world.os().totals().event(WaitEvent::DataFileInitWrite).count
+        });
+        assert!(ended(report, seed) > 8);
+    }
+}
