@@ -25,6 +25,11 @@ impl Cache {
         lows.fold(ahead, Rba::min)
     }
 
+    /// How many blocks are dirty, but for those that are being written.
+    pub fn dirty(&self, session: &Session) -> u64 {
+        self.sets.iter().map(|set| u64::from(set.state.shared(session).queue_length())).sum()
+    }
+
     /// Asks the writers to write every block that became dirty below `target`. Doesn't wait.
     pub fn request_checkpoint(&self, target: Rba, session: &Session) {
         let packed = packed_above(target);

@@ -241,6 +241,11 @@ impl SetState {
         assert!(before & DIRTY == 0, "a frame enters the checkpoint queue twice");
     }
 
+    /// How many frames are dirty and not being written.
+    pub(crate) fn queue_length(&self) -> u32 {
+        self.queue.length()
+    }
+
     /// Every change of a block of this set below this redo address is on disk; `None`: all are.
     pub(crate) fn low(&self) -> Option<Rba> {
         [self.queue_low(), self.in_flight_low].into_iter().flatten().min()

@@ -2,7 +2,8 @@
 //!
 //! At a log switch everything that changed before it is wanted on disk, so that the logs before can
 //! be written over; the writers are asked for that, and while they work their progress is looked at
-//! every few milliseconds. Else the process looks up every three seconds.
+//! every few milliseconds. Else the process looks up every three seconds, or a few times a second
+//! if a parameter bounds how far the checkpoint may be behind (see `incremental`).
 //!
 //! Callers: `open`, which starts and ends the process; the redo asks for checkpoints through
 //! `wanted`.
@@ -11,17 +12,23 @@ use std::sync::Arc;
 
 use cache::Cache;
 use ids::Rba;
-use latch::{SharedFlag, Signal};
+use latch::{Latch, LatchKind, Shared64, SharedFlag, Signal};
 use os::{Os, Session};
 use redo::Redo;
 use space::{ControlFile, Enqueue};
 use stop::Halt;
-use waits::{Nanos, WaitEvent};
+use waits::{Nanos, Totals, WaitEvent};
+
+use crate::Parameters;
+use crate::incremental::{Behind, Incremental, Pace};
 
 /// The heartbeat: so often the control file follows, if there is something to follow.
 const HEARTBEAT: Nanos = Nanos::from_secs(3);
 /// While a checkpoint is under way its progress is looked at so often.
 const LOOK: Nanos = Nanos::from_millis(5);
+
+/// With a close bound on how far the checkpoint may be behind, the redo is looked at so often.
+const PACE: Nanos = Nanos::from_millis(200);
 
 /// How others ask for a checkpoint. Made before redo and cache are.
 pub(crate) struct Wanted {
@@ -50,19 +57,49 @@ pub(crate) struct Checkpointer {
     pub(crate) cache: Arc<Cache>,
     pub(crate) redo: Arc<Redo>,
     pub(crate) halt: Halt,
-    pub(crate) control: Arc<Enqueue<ControlFile>>,
+    control: Arc<Enqueue<ControlFile>>,
+    /// Here while the process doesn't run.
+    incremental: Latch<Option<Incremental>>,
+    /// How long a recovery would take, as estimated last; only with `fast_start_mttr_target`.
+    pub(crate) estimate_ns: Shared64,
 }
 
 impl Checkpointer {
+    pub(crate) fn new(
+        os: &Os,
+        wanted: Arc<Wanted>,
+        (cache, redo): (Arc<Cache>, Arc<Redo>),
+        halt: Halt,
+        control: (Arc<Enqueue<ControlFile>>, u32),
+        parameters: &Parameters,
+    ) -> Checkpointer {
+        let (control, log_blocks) = control;
+        let incremental = Incremental::new(parameters, log_blocks);
+        let incremental = Latch::new(os, LatchKind::Innermost, Some(incremental));
+        let estimate_ns = Shared64::new(0);
+        Checkpointer { wanted, cache, redo, halt, control, incremental, estimate_ns }
+    }
+
+    /// The control file, for who writes it while the process doesn't run (rule space/SP1).
+    pub(crate) fn control(&self) -> &Enqueue<ControlFile> {
+        &self.control
+    }
+
     /// The process's body.
     pub(crate) fn run(&self, session: &Session) {
         // Nobody else moves it while the process runs.
         let mut recorded = self.control.hold(0, session).content().checkpoint;
+        let mut incremental =
+            self.incremental.exclusive(session).take().expect("the process runs once");
         let mut heartbeat = session.now();
         let mut requested = recorded;
         while !self.wanted.stop.is_raised(session) && !self.halt.is_raised(session) {
             let under_way = recorded < requested;
-            let pause = if under_way { LOOK } else { HEARTBEAT };
+            let pause = match (under_way, incremental.is_close()) {
+                (true, _) => LOOK,
+                (false, true) => PACE,
+                (false, false) => HEARTBEAT,
+            };
             let waiting = session.waiting(WaitEvent::RdbmsIpcMessage).p(pause.0 / 10_000_000, 0, 0);
             self.wanted.signal.wait(waiting, Some(pause));
             let switched = Rba::block(self.redo.position(session).sequence, 0);
@@ -70,7 +107,8 @@ impl Checkpointer {
                 requested = switched;
                 self.cache.request_checkpoint(requested, session);
             }
-            let due = session.now().since(heartbeat) >= HEARTBEAT;
+            self.ask_incremental(&mut incremental, recorded, session);
+            let due = incremental.is_close() || session.now().since(heartbeat) >= HEARTBEAT;
             match self.follow(recorded, due, session) {
                 Some(position) => recorded = position,
                 None => break,
@@ -78,6 +116,26 @@ impl Checkpointer {
             if due {
                 heartbeat = session.now();
             }
+        }
+    }
+
+    /// Has the writers keep the checkpoint as close to the end of the redo as parameters say.
+    fn ask_incremental(&self, incremental: &mut Incremental, checkpoint: Rba, session: &Session) {
+        let dirty = if incremental.estimates() { self.cache.dirty(session) } else { 0 };
+        let end = self.redo.position(session);
+        let behind = Behind { now: session.now(), end, checkpoint, dirty };
+        let pace = if incremental.estimates() {
+            let pace = Pace::of(&session.os().totals());
+            let lag = incremental.distance(end).saturating_sub(incremental.distance(checkpoint));
+            self.estimate_ns.store(pace.estimate(lag, dirty).0, session);
+            pace
+        } else {
+            Pace::of(&Totals::default())
+        };
+        if let Some(target) = incremental.target(behind, pace)
+            && target > checkpoint
+        {
+            self.cache.request_checkpoint(target, session);
         }
     }
 

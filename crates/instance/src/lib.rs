@@ -11,7 +11,7 @@
 //!   fb_smco   makes data files grow before sessions need it
 //! ```
 //!
-//! Rules IN1 to IN5 are in the README.
+//! Rules IN1 to IN6 are in the README.
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
 //! * [`Parameters`], [`Creation`]: what can be chosen; [`ParameterInfo`], [`markdown`]: what there
@@ -22,6 +22,7 @@
 mod checkpointer;
 mod create;
 mod gate;
+mod incremental;
 mod open;
 mod parameters;
 mod tablespaces;

@@ -170,6 +170,12 @@ impl Instance {
         &self.opened
     }
 
+    /// How long recovery would take after a crash, as the checkpoint process estimated last; with
+    /// `fast_start_mttr_target` only.
+    pub fn estimated_recovery(&self, session: &Session) -> Nanos {
+        Nanos(self.checkpointer.estimate_ns.load(session))
+    }
+
     /// Segments and extents.
     pub fn space(&self) -> &Space {
         &self.space
@@ -234,7 +240,7 @@ impl Instance {
         // space/SP2).
         let at = self.cache().checkpoint_position(session);
         let scn = self.redo().last_scn(session);
-        let shut = self.checkpointer.control.hold(0, session).update(
+        let shut = self.checkpointer.control().hold(0, session).update(
             |content| {
                 content.checkpoint = at;
                 content.checkpoint_scn = scn;
@@ -301,13 +307,10 @@ fn start(
         halt.clone(),
         session,
     )?;
-    let checkpointer = Arc::new(Checkpointer {
-        wanted,
-        cache: Arc::clone(&cache),
-        redo: Arc::clone(&redo),
-        halt: halt.clone(),
-        control: Arc::clone(&storage.control),
-    });
+    let pair = (Arc::clone(&cache), Arc::clone(&redo));
+    let control = (Arc::clone(&storage.control), config.log_blocks);
+    let checkpointer =
+        Arc::new(Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters));
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
     let processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = (|| {

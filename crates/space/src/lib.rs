@@ -26,6 +26,7 @@
 
 mod ahead;
 mod apply;
+mod check;
 mod content;
 mod control;
 mod data_file;

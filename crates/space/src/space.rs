@@ -365,55 +365,6 @@ impl Space {
         Ok(runs)
     }
 
-    /// Every extent of every segment, and whether the maps say that it is taken: for checks.
-    pub fn check(&self, session: &Session) -> Result<(), String> {
-        let mut owners: Vec<(FileNo, u32, String)> = Vec::new();
-        let say = |stop: Stop| stop.to_string();
-        for segment in self.list(session).map_err(say)? {
-            let pin = self.changes.cache().pin(segment.header, session).map_err(say)?;
-            let all: Vec<_> = extents(&pin.shared(FrameOrder::SegmentHeader, session)).collect();
-            let tablespace = self.tablespace_of(segment.header.file, session);
-            for (first, blocks) in all {
-                if self.tablespace_of(first.file, session) != tablespace {
-                    return Err(format!("{} has an extent of another tablespace", segment.name));
-                }
-                let map = self.pin(first.file, EXTENT_MAP, session).map_err(say)?;
-                let map = map.shared(FrameOrder::ExtentMap, session);
-                let first_of_all = ExtentMap::at(&map, ExtentMap::START).first_block.get();
-                for extent in 0..blocks / tablespace.extent_blocks {
-                    let number =
-                        (first.block.get() - first_of_all) / tablespace.extent_blocks + extent;
-                    owners.push((first.file, number, segment.name.clone()));
-                }
-            }
-        }
-        owners.sort();
-        let same =
-            |pair: &&[(FileNo, u32, String)]| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1);
-        if let Some([one, two]) = owners.windows(2).find(same) {
-            return Err(format!(
-                "extent {} of file {} is of {} and of {}",
-                one.1, one.0, one.2, two.2
-            ));
-        }
-        for (file, _) in self.file_blocks(session) {
-            let map = self.pin(file, EXTENT_MAP, session).map_err(say)?;
-            let map = map.shared(FrameOrder::ExtentMap, session);
-            let extents = ExtentMap::at(&map, ExtentMap::START).extents.get();
-            let of_file = owners.iter().filter(|owner| owner.0 == file).map(|owner| owner.1);
-            if !(0..extents).filter(|number| is_taken(&map, *number)).eq(of_file) {
-                return Err(format!("file {file}: the map and the segment headers don't agree"));
-            }
-            let size = self.tablespace_of(file, session).extent_blocks;
-            // Read after the map: a file that grows is longer before its map says so (SP8).
-            let blocks = self.file(file, session).blocks;
-            if first_block(&map, extents, size) > blocks {
-                return Err(format!("file {file}: the map goes beyond the file's {blocks} blocks"));
-            }
-        }
-        Ok(())
-    }
-
     pub(crate) fn pin<'a>(
         &'a self,
         file: FileNo,
@@ -446,7 +397,7 @@ fn extent(first: Dba, blocks: u32) -> Extent {
     }
 }
 
-fn first_block(map: &[u8], extent: u32, extent_blocks: u32) -> u32 {
+pub(crate) fn first_block(map: &[u8], extent: u32, extent_blocks: u32) -> u32 {
     ExtentMap::at(map, ExtentMap::START).first_block.get() + extent * extent_blocks
 }
 

@@ -84,6 +84,12 @@ declared! {
     "The size of the redo log buffer."
         log_buffer: u64 = 8 << 20, BYTES,
         Allowed::Between(LOG_BUFFER_BYTES_MIN as u64, Parameters::LOG_BUFFER_MAX);
+    "How many seconds recovery after a crash may take, as estimated; 0 for no bound."
+        fast_start_mttr_target: u32 = 0, "seconds", Allowed::Between(0, 3_600);
+    "How many redo blocks of 4 KiB the checkpoint may be behind; 0 for no bound."
+        log_checkpoint_interval: u32 = 0, "blocks", Allowed::Between(0, u32::MAX as u64);
+    "How many seconds the checkpoint may be behind; 0 for no bound."
+        log_checkpoint_timeout: u32 = 1_800, "seconds", Allowed::Between(0, 1 << 20);
     "Who writes redo that sessions wait for: the first of them, or the log writer alone."
         commit_leader: CommitLeader = CommitLeader::Session, "", COMMIT_LEADERS;
     "How data files are opened and written: none (buffered, one write at a time), asynch \

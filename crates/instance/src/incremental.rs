@@ -1,0 +1,235 @@
+//! The incremental checkpoint: how far behind the end of the redo it may be.
+//!
+//! Three parameters bound what a recovery would have to do, each in its own unit, and the tightest
+//! counts:
+//!
+//! * `log_checkpoint_interval`: so many redo blocks lie between checkpoint and end, at most;
+//! * `log_checkpoint_timeout`: the checkpoint is where the end was so many seconds ago, or later;
+//! * `fast_start_mttr_target`: recovery takes so many seconds, as far as that can be estimated.
+//!
+//! The estimate is redo to be read, and blocks to be read, changed and written again, each at the
+//! pace at which this instance has read and written.
+//!
+//! Distances between redo addresses are counted as if every log were full to its end: a log that
+//! was switched early makes them longer than they are, so bounds are kept.
+//!
+//! Callers: the checkpoint process.
+
+use std::collections::VecDeque;
+
+use ids::Rba;
+use waits::{Nanos, Statistic, Timestamp, Totals, WaitEvent};
+
+use crate::Parameters;
+
+/// Recovery reads a redo block twice; together so long, as far as nothing is known: 200 MB a
+/// second.
+const REDO_BLOCK: Nanos = Nanos::from_micros(40);
+/// A block read or written at random takes so long until that is known better.
+const BLOCK_UNKNOWN: Nanos = Nanos::from_millis(1);
+/// Known means that so many were seen.
+const KNOWN_FROM: u64 = 100;
+/// Places that the end of the redo was at, kept in mind at once, at most.
+const HISTORY_MAX: usize = 128;
+
+/// How long recovery takes for each redo block and each block that is dirty.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pace {
+    redo_block: Nanos,
+    block: Nanos,
+}
+
+impl Pace {
+    /// As this instance has read and written so far.
+    pub(crate) fn of(totals: &Totals) -> Pace {
+        let reads = totals.event(WaitEvent::DbFileSequentialRead);
+        let read = mean(reads.total, reads.count);
+        let written = totals.statistic(Statistic::PhysicalWrites);
+        let write = mean(totals.event(WaitEvent::DbFileParallelWrite).total, written);
+        Pace { redo_block: REDO_BLOCK, block: Nanos(read.0 + write.0) }
+    }
+
+    /// How long a recovery would take.
+    pub(crate) fn estimate(&self, redo_blocks: u64, dirty: u64) -> Nanos {
+        let redo = self.redo_block.0.saturating_mul(redo_blocks);
+        Nanos(self.block.0.saturating_mul(dirty).saturating_add(redo))
+    }
+}
+
+fn mean(total: Nanos, count: u64) -> Nanos {
+    if count < KNOWN_FROM { BLOCK_UNKNOWN } else { Nanos(total.0 / count) }
+}
+
+/// What there would be to recover at a moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Behind {
+    /// When.
+    pub(crate) now: Timestamp,
+    /// The end of the redo.
+    pub(crate) end: Rba,
+    /// The checkpoint in the control file.
+    pub(crate) checkpoint: Rba,
+    /// Dirty blocks in the cache.
+    pub(crate) dirty: u64,
+}
+
+/// The bounds, and what is needed to keep them.
+pub(crate) struct Incremental {
+    interval: u64,
+    timeout: Nanos,
+    mttr: Nanos,
+    log_blocks: u64,
+    /// When the end of the redo was where; the oldest first.
+    history: VecDeque<(Timestamp, u64)>,
+}
+
+impl Incremental {
+    pub(crate) fn new(parameters: &Parameters, log_blocks: u32) -> Incremental {
+        Incremental {
+            interval: parameters.log_checkpoint_interval.into(),
+            timeout: Nanos::from_secs(parameters.log_checkpoint_timeout.into()),
+            mttr: Nanos::from_secs(parameters.fast_start_mttr_target.into()),
+            log_blocks: log_blocks.into(),
+            history: VecDeque::new(),
+        }
+    }
+
+    /// Whether the end of the redo has to be looked at, and the control file to follow, more often
+    /// than at heartbeats.
+    pub(crate) fn is_close(&self) -> bool {
+        self.interval > 0 || self.mttr > Nanos::ZERO
+    }
+
+    /// Whether estimates are wanted.
+    pub(crate) fn estimates(&self) -> bool {
+        self.mttr > Nanos::ZERO
+    }
+
+    /// Up to where blocks are to be written now; `None` where there is no bound.
+    pub(crate) fn target(&mut self, behind: Behind, pace: Pace) -> Option<Rba> {
+        let end = self.distance(behind.end);
+        let by_interval = (self.interval > 0).then(|| end.saturating_sub(self.interval));
+        let by_timeout = self.by_timeout(behind.now, end);
+        let by_mttr = (self.mttr > Nanos::ZERO).then(|| self.by_mttr(behind, pace));
+        let target = [by_interval, by_timeout, by_mttr].into_iter().flatten().max()?;
+        Some(self.place(target))
+    }
+
+    /// Where the end was when the timeout began.
+    fn by_timeout(&mut self, now: Timestamp, end: u64) -> Option<u64> {
+        if self.timeout == Nanos::ZERO {
+            return None;
+        }
+        let apart = Nanos(self.timeout.0 / (HISTORY_MAX as u64 / 2));
+        let is_due = self.history.back().is_none_or(|(seen, _)| now.since(*seen) >= apart);
+        if is_due {
+            self.history.push_back((now, end));
+        }
+        let mut target = None;
+        while let Some(&(seen, place)) = self.history.front()
+            && now.since(seen) >= self.timeout
+        {
+            target = Some(place);
+            if self.history.len() == 1 || now.since(self.history[1].0) < self.timeout {
+                break;
+            }
+            self.history.pop_front();
+        }
+        target
+    }
+
+    /// Behind the end by what can be recovered in the time.
+    fn by_mttr(&self, behind: Behind, pace: Pace) -> u64 {
+        let (end, checkpoint) = (self.distance(behind.end), self.distance(behind.checkpoint));
+        let lag = end.saturating_sub(checkpoint);
+        let takes = pace.estimate(lag, behind.dirty).0.max(1);
+        if takes <= self.mttr.0 {
+            return checkpoint;
+        }
+        let allowed = u128::from(lag) * u128::from(self.mttr.0) / u128::from(takes);
+        end.saturating_sub(u64::try_from(allowed).expect("less than the lag"))
+    }
+
+    /// Redo blocks from the first log on.
+    pub(crate) fn distance(&self, place: Rba) -> u64 {
+        u64::from(place.sequence) * self.log_blocks + u64::from(place.block)
+    }
+
+    fn place(&self, distance: u64) -> Rba {
+        let sequence = u32::try_from(distance / self.log_blocks).expect("it was a redo address");
+        let block = u32::try_from(distance % self.log_blocks).expect("below the blocks of a log");
+        Rba::block(sequence, block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG_BLOCKS: u32 = 1_000;
+
+    fn bounded(interval: u32, timeout: u32, mttr: u32) -> Incremental {
+        let parameters = Parameters {
+            log_checkpoint_interval: interval,
+            log_checkpoint_timeout: timeout,
+            fast_start_mttr_target: mttr,
+            ..Parameters::default()
+        };
+        Incremental::new(&parameters, LOG_BLOCKS)
+    }
+
+    fn behind(seconds: u64, end: (u32, u32), checkpoint: (u32, u32), dirty: u64) -> Behind {
+        Behind {
+            now: Timestamp::from_nanos(seconds * 1_000_000_000),
+            end: Rba::block(end.0, end.1),
+            checkpoint: Rba::block(checkpoint.0, checkpoint.1),
+            dirty,
+        }
+    }
+
+    const PACE: Pace = Pace { redo_block: Nanos::from_millis(1), block: Nanos::from_millis(10) };
+
+    #[test]
+    fn without_a_bound_nothing_is_asked() {
+        assert_eq!(bounded(0, 0, 0).target(behind(9, (3, 400), (1, 1), 5), PACE), None);
+    }
+
+    /// The end less the interval, across logs.
+    #[test]
+    fn the_interval_counts_redo_blocks() {
+        let mut bounds = bounded(500, 0, 0);
+        let at = |end| behind(1, end, (1, 1), 0);
+        assert_eq!(bounds.target(at((3, 400)), PACE), Some(Rba::block(2, 900)));
+        assert_eq!(bounds.target(at((3, 500)), PACE), Some(Rba::block(3, 0)));
+        assert_eq!(bounds.target(at((0, 400)), PACE), Some(Rba::block(0, 0)));
+    }
+
+    /// What was the end so long ago is asked for then, not before, and not much later.
+    #[test]
+    fn the_timeout_asks_for_where_the_end_was() {
+        let mut bounds = bounded(0, 64, 0);
+        for second in 0..300_u64 {
+            let target = bounds.target(behind(second, (1, second as u32), (1, 0), 0), PACE);
+            match second.checked_sub(64) {
+                None => assert_eq!(target, None, "at second {second}"),
+                Some(then) => {
+                    let asked = target.expect("it is time").block;
+                    assert!(u64::from(asked) <= then, "too much at second {second}: {asked}");
+                    assert!(u64::from(asked) + 1 >= then, "late at second {second}: {asked}");
+                }
+            }
+        }
+        assert!(bounds.history.len() <= HISTORY_MAX);
+    }
+
+    /// 300 redo blocks and 270 dirty ones take three seconds: two seconds leave 200 redo blocks.
+    #[test]
+    fn the_recovery_target_leaves_what_can_be_done_in_the_time() {
+        let at = behind(1, (2, 500), (2, 200), 270);
+        assert_eq!(PACE.estimate(300, 270), Nanos::from_secs(3));
+        assert_eq!(bounded(0, 0, 2).target(at, PACE), Some(Rba::block(2, 300)));
+        assert_eq!(bounded(0, 0, 3).target(at, PACE), Some(Rba::block(2, 200)));
+        // The tightest bound counts.
+        assert_eq!(bounded(50, 0, 2).target(at, PACE), Some(Rba::block(2, 450)));
+    }
+}
