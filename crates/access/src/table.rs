@@ -82,7 +82,7 @@ enum Looked<T> {
 }
 
 impl Table {
-    /// Makes a table.
+    /// Makes a table in the system tablespace.
     pub fn create(
         name: &str,
         columns: &[Column],
@@ -90,19 +90,33 @@ impl Table {
         transactions: &Transactions,
         session: &Session,
     ) -> Result<Table, Stop> {
+        let system = space.tablespaces(session)[0].name.clone();
+        Table::create_within(&system, (name, columns), space, transactions, session)
+    }
+
+    /// Makes a table in the tablespace of this name.
+    pub fn create_within(
+        tablespace: &str,
+        (name, columns): (&str, &[Column]),
+        space: &Space,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Result<Table, Stop> {
         let shape = RowShape::new(columns);
-        let block = space.changes().cache().block_size().bytes();
-        let fits = UndoLog::payload_max(block) - WRITE_HEAD;
+        let undo_block = space.changes().cache().block_size().bytes();
+        let block = space.block_size_of(tablespace, session)?.bytes();
+        let fits = UndoLog::payload_max(undo_block) - WRITE_HEAD;
         let most = fits.min(block - HeapBlock::ROWS - Row::BYTES);
         if shape.bytes() == 0 || shape.bytes() > most {
             let message = format!(
                 "cannot create table {name}: its rows have {} bytes, and 1 to {most} fit into a \
-                 block of {block}",
+                 block of {block} and, for undo, one of {undo_block}",
                 shape.bytes()
             );
             return Err(Stop::refuse(RefusalKind::Invalid, message));
         }
-        let segment = space.create(name, Holds::Table, columns, session)?;
+        let what = (name, Holds::Table, columns);
+        let segment = space.create_within(tablespace, what, session)?;
         Ok(Table { segment, shape, space: space.clone(), transactions: transactions.clone() })
     }
 
@@ -125,6 +139,11 @@ impl Table {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.segment.name
+    }
+
+    /// Its segment.
+    pub fn segment(&self) -> &Segment {
+        &self.segment
     }
 
     /// Where its columns lie.
@@ -376,17 +395,17 @@ impl Table {
         // row.
         inserter.next = Some(run);
         let pin = self.changes().cache().pin_new(run.first, session)?;
-        let bytes = self.changes().cache().block_size().bytes();
         let row_bytes = self.shape.bytes();
+        let mut group = self.changes().begin(credits_for(&[size_of::<HeapBlock>()]), session)?;
+        let block = pin.exclusive(FrameOrder::Heap, session);
+        let room = block.len() - HeapBlock::ROWS;
         let head = HeapBlock {
             segment: DbaLe::new(self.segment.header),
             row_bytes: U16Le::new(row_bytes as u16),
-            capacity: U16Le::new(((bytes - HeapBlock::ROWS) / (Row::BYTES + row_bytes)) as u16),
+            capacity: U16Le::new((room / (Row::BYTES + row_bytes)) as u16),
             rows: U16Le::ZERO,
             reserved: [0; 2],
         };
-        let mut group = self.changes().begin(credits_for(&[head.bytes().len()]), session)?;
-        let block = pin.exclusive(FrameOrder::Heap, session);
         group.change(block, &LAYER, FORMAT, &[head.bytes()]);
         group.commit(session);
         let after = Dba::new(run.first.file.get(), run.first.block.get() + 1);

@@ -8,9 +8,10 @@ use ids::BlockSize;
 
 use crate::layout::Layout;
 use crate::{
-    BlockHeader, BlockKind, ChangeVector, Control, DbaLe, Directory, DirectoryEntry, Extent,
-    ExtentMap, FORMAT, FileHeader, HeapBlock, LogHeader, PROMISE, RedoBlock, RedoRecord, Row,
-    ScnLe, SegmentHeader, TransactionSlot, TransactionTable, TxnIdLe, UndoBlock, UndoRecord,
+    BlockHeader, BlockKind, ChangeVector, Control, DataFileEntry, DbaLe, Directory, DirectoryEntry,
+    Extent, ExtentMap, FORMAT, FileHeader, HeapBlock, LogGroupEntry, LogHeader, LogMemberEntry,
+    PROMISE, RedoBlock, RedoRecord, Row, ScnLe, SegmentHeader, TablespaceEntry, TransactionSlot,
+    TransactionTable, TxnIdLe, UndoBlock, UndoRecord,
 };
 
 /// Every layout, in the order of the document.
@@ -20,6 +21,10 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     ScnLe::LAYOUT,
     TxnIdLe::LAYOUT,
     Control::LAYOUT,
+    TablespaceEntry::LAYOUT,
+    DataFileEntry::LAYOUT,
+    LogGroupEntry::LAYOUT,
+    LogMemberEntry::LAYOUT,
     LogHeader::LAYOUT,
     RedoBlock::LAYOUT,
     RedoRecord::LAYOUT,

@@ -10,10 +10,11 @@ use crate::layout::layout;
 use crate::number::{DbaLe, ScnLe};
 
 /// The size of a control file's only block.
-pub const CONTROL_BLOCK: BlockSize = BlockSize::KIB_4;
+pub const CONTROL_BLOCK: BlockSize = BlockSize::KIB_32;
 
 layout! {
-    /// Body of a control file: what the database is, and where recovery begins.
+    /// Head of a control file: what the database is, and where recovery begins. Behind it lie the
+    /// entries, one directly after the other: tablespaces, then data files, then redo log groups.
     pub struct Control: 64 {
         /// Identity of the database, drawn at random when it was created.
         0 => pub database: U64Le,
@@ -25,38 +26,106 @@ layout! {
         24 => pub checkpoint_sequence: U32Le,
         /// Redo block of the checkpoint's address: recovery begins there.
         28 => pub checkpoint_block: U32Le,
-        /// Block size of the data file, in bytes.
-        32 => pub block_bytes: U32Le,
-        /// Blocks of the data file.
-        36 => pub data_blocks: U32Le,
-        /// Blocks of one online redo log, its header included.
-        40 => pub log_blocks: U32Le,
         /// Slots of the doublewrite file, each for one block.
-        44 => pub doublewrite_slots: U32Le,
+        32 => pub doublewrite_slots: U32Le,
+        /// Bytes of all entries together.
+        36 => pub entry_bytes: U32Le,
+        /// How many tablespaces there are.
+        40 => pub tablespaces: U16Le,
+        /// How many data files there are.
+        42 => pub data_files: U16Le,
         /// How many online redo log groups there are.
-        48 => pub log_groups: U16Le,
+        44 => pub log_groups: U16Le,
         /// 1 while the database is being created, 2 when it is open or was not shut in good order,
         /// 3 when it was.
-        50 => pub state: u8,
+        46 => pub state: u8,
         /// Zero.
-        51 => pub reserved: [u8; 13],
+        47 => pub reserved: [u8; 17],
     }
 }
 
 impl Control {
     /// Where it lies in its block.
     pub const START: usize = BlockHeader::BYTES;
+    /// Where the entries begin.
+    pub const ENTRIES: usize = Control::START + size_of::<Control>();
+    /// Room for the entries.
+    pub const ENTRY_BYTES_MAX: usize = CONTROL_BLOCK.bytes() - Control::ENTRIES;
+}
+
+layout! {
+    /// A tablespace in the control file.
+    pub struct TablespaceEntry: 48 {
+        /// Its number; the system tablespace is 1.
+        0 => pub number: U16Le,
+        /// Zero.
+        2 => pub reserved: [u8; 2],
+        /// Size of its blocks, in bytes.
+        4 => pub block_bytes: U32Le,
+        /// Blocks of an extent.
+        8 => pub extent_blocks: U32Le,
+        /// Zero.
+        12 => pub reserved2: [u8; 4],
+        /// Its name in UTF-8, filled up with zeros.
+        16 => pub name: [u8; 32],
+    }
+}
+
+layout! {
+    /// A data file in the control file; its path in UTF-8 follows.
+    pub struct DataFileEntry: 24 {
+        /// Its number, from 1.
+        0 => pub number: U16Le,
+        /// Number of its tablespace.
+        2 => pub tablespace: U16Le,
+        /// Blocks that it has; it may be longer if a growth was cut off.
+        4 => pub blocks: U32Le,
+        /// Blocks that it may have at most.
+        8 => pub blocks_max: U32Le,
+        /// By how many blocks it grows; 0 if it doesn't.
+        12 => pub growth_blocks: U32Le,
+        /// Bytes of the path that follows: relative to the database's directory, or absolute.
+        16 => pub path_bytes: U16Le,
+        /// Zero.
+        18 => pub reserved: [u8; 6],
+    }
+}
+
+layout! {
+    /// A group of online redo logs in the control file; its members follow.
+    pub struct LogGroupEntry: 8 {
+        /// Its number, from 1.
+        0 => pub number: U16Le,
+        /// How many members follow.
+        2 => pub members: U16Le,
+        /// Blocks of each member, its header included.
+        4 => pub blocks: U32Le,
+    }
+}
+
+layout! {
+    /// A member of a group in the control file; its path in UTF-8 follows.
+    pub struct LogMemberEntry: 4 {
+        /// Bytes of the path.
+        0 => pub path_bytes: U16Le,
+        /// Zero.
+        2 => pub reserved: [u8; 2],
+    }
 }
 
 layout! {
     /// Body of the first block of a data file.
-    pub struct FileHeader: 16 {
+    pub struct FileHeader: 24 {
         /// Identity of the database.
         0 => pub database: U64Le,
-        /// Blocks of the file.
+        /// Blocks of the file when it was made.
         8 => pub blocks: U32Le,
         /// Blocks of an extent.
         12 => pub extent_blocks: U32Le,
+        /// Number of its tablespace.
+        16 => pub tablespace: U16Le,
+        /// Zero.
+        18 => pub reserved: [u8; 6],
     }
 }
 
@@ -68,7 +137,7 @@ impl FileHeader {
 layout! {
     /// Head of an extent map; a bit for each extent follows, lowest first, set if it is in use.
     pub struct ExtentMap: 8 {
-        /// How many extents the file has.
+        /// How many extents the file has; more when it has grown.
         0 => pub extents: U32Le,
         /// Block of the file where the first extent begins.
         4 => pub first_block: U32Le,
@@ -143,11 +212,15 @@ impl SegmentHeader {
 
 layout! {
     /// A run of neighbouring blocks that belongs to a segment.
-    pub struct Extent: 8 {
+    pub struct Extent: 12 {
         /// The first block.
         0 => pub first: U32Le,
         /// How many blocks.
         4 => pub blocks: U32Le,
+        /// The file in which they lie.
+        8 => pub file: U16Le,
+        /// Zero.
+        10 => pub reserved: [u8; 2],
     }
 }
 

@@ -39,7 +39,8 @@ pub use block_header::BlockHeader;
 pub use block_kind::BlockKind;
 pub use document::markdown;
 pub use file::{
-    CONTROL_BLOCK, Control, Directory, DirectoryEntry, Extent, ExtentMap, FileHeader, SegmentHeader,
+    CONTROL_BLOCK, Control, DataFileEntry, Directory, DirectoryEntry, Extent, ExtentMap,
+    FileHeader, LogGroupEntry, LogMemberEntry, SegmentHeader, TablespaceEntry,
 };
 pub use number::{DbaLe, ScnLe, TxnIdLe};
 pub use redo::{ChangeVector, LogHeader, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};

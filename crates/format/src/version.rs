@@ -1,8 +1,12 @@
 //! Which format versions there are, and what is promised about them (F6).
 //!
-//! | version | since | what changed |
-//! |---------|-------|--------------|
-//! | 1       | 0.1.0 | the first    |
+//! | version | since       | what changed |
+//! |---------|-------------|--------------|
+//! | 1       | unreleased  | the first |
+//! | 2       | 0.1.0       | a control file of 32 KiB that lists everything; extents name their file |
+//!
+//! Blocks of version 1 are read; a database of version 1 as a whole isn't opened, for none was ever
+//! released: its control file says so.
 //!
 //! Invariants
 //!   * version 0 does not exist, so a block that was never written has none
@@ -12,7 +16,7 @@
 
 /// The version in which blocks are written, the newest that this program knows. It knows every
 /// version from 1 on.
-pub const FORMAT: u8 = 1;
+pub const FORMAT: u8 = 2;
 
 /// What we promise about files written by earlier programs.
 pub const PROMISE: &str = "A file written in format N opens in format N+1: each version has a \

@@ -12,33 +12,37 @@ use ids::{BlockSize, Dba, Scn};
 
 /// 8 KiB of format 1.
 const V1: &[u8] = include_bytes!("golden/block_v1.bin");
-const V1_ADDRESS: Dba = Dba::new(0x0102, 0x0304_0506);
-const V1_CHANGED: Scn = Scn::new(0x1112_1314_1516_1718);
-const V1_SEQUENCE: u32 = 0x2122_2324;
+/// The same of format 2: its header says 2, and its checksum is another.
+const V2: &[u8] = include_bytes!("golden/block_v2.bin");
+const ADDRESS: Dba = Dba::new(0x0102, 0x0304_0506);
+const CHANGED: Scn = Scn::new(0x1112_1314_1516_1718);
+const SEQUENCE: u32 = 0x2122_2324;
 
 #[test]
-fn a_block_of_version_1_opens() {
-    let header = check(V1, V1_ADDRESS).expect("version 1 must always open");
-    assert_eq!(header.format(), 1);
-    assert_eq!(header.kind(), BlockKind::Scratch);
-    assert_eq!(header.address(), V1_ADDRESS);
-    assert_eq!(header.changed(), V1_CHANGED);
-    assert_eq!(header.sequence(), V1_SEQUENCE);
-    let mut body = V1.iter().enumerate().skip(BlockHeader::BYTES);
-    assert!(body.all(|(at, byte)| usize::from(*byte) == at % 251));
+fn a_block_of_every_version_opens() {
+    for (version, golden) in [(1, V1), (2, V2)] {
+        let header = check(golden, ADDRESS).expect("every version must always open");
+        assert_eq!(header.format(), version);
+        assert_eq!(header.kind(), BlockKind::Scratch);
+        assert_eq!(header.address(), ADDRESS);
+        assert_eq!(header.changed(), CHANGED);
+        assert_eq!(header.sequence(), SEQUENCE);
+        let mut body = golden.iter().enumerate().skip(BlockHeader::BYTES);
+        assert!(body.all(|(at, byte)| usize::from(*byte) == at % 251));
+    }
 }
 
-/// Once there is a version 2, this test moves on to it: only the newest version is written.
+/// Only the newest version is written.
 #[test]
 fn the_newest_version_is_written_byte_for_byte_as_its_golden_file() {
-    assert_eq!(FORMAT, 1, "a new version needs a golden file, here");
+    assert_eq!(FORMAT, 2, "a new version needs a golden file, here");
     let size = BlockSize::KIB_8.bytes();
     let mut block: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
     let header = BlockHeader::of_mut(&mut block);
-    *header = BlockHeader::new(BlockKind::Scratch, V1_ADDRESS);
-    header.stamp(V1_CHANGED, V1_SEQUENCE);
-    seal(&mut block, V1_ADDRESS);
-    assert_eq!(block.len(), V1.len());
-    let differs = (0..size).find(|at| block[*at] != V1[*at]);
+    *header = BlockHeader::new(BlockKind::Scratch, ADDRESS);
+    header.stamp(CHANGED, SEQUENCE);
+    seal(&mut block, ADDRESS);
+    assert_eq!(block.len(), V2.len());
+    let differs = (0..size).find(|at| block[*at] != V2[*at]);
     assert_eq!(differs, None, "the first byte that differs");
 }

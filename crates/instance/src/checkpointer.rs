@@ -15,7 +15,7 @@ use ids::Rba;
 use latch::{Latch, LatchKind, Shared64, SharedFlag, Signal};
 use os::{Os, Session};
 use redo::Redo;
-use space::ControlFile;
+use space::{ControlFile, Enqueue};
 use stop::Halt;
 use waits::{Nanos, Totals, WaitEvent};
 
@@ -57,9 +57,8 @@ pub(crate) struct Checkpointer {
     pub(crate) cache: Arc<Cache>,
     pub(crate) redo: Arc<Redo>,
     pub(crate) halt: Halt,
-    /// Here while the process doesn't run (rule space/SP1).
-    control: Latch<Option<ControlFile>>,
-    /// Likewise.
+    control: Arc<Enqueue<ControlFile>>,
+    /// Here while the process doesn't run.
     incremental: Latch<Option<Incremental>>,
     /// How long a recovery would take, as estimated last; only with `fast_start_mttr_target`.
     pub(crate) estimate_ns: Shared64,
@@ -71,32 +70,31 @@ impl Checkpointer {
         wanted: Arc<Wanted>,
         (cache, redo): (Arc<Cache>, Arc<Redo>),
         halt: Halt,
-        control: ControlFile,
+        control: (Arc<Enqueue<ControlFile>>, u32),
         parameters: &Parameters,
     ) -> Checkpointer {
-        let incremental = Incremental::new(parameters, control.content().log_blocks);
+        let (control, log_blocks) = control;
+        let incremental = Incremental::new(parameters, log_blocks);
         let incremental = Latch::new(os, LatchKind::Innermost, Some(incremental));
-        let control = Latch::new(os, LatchKind::Innermost, Some(control));
         let estimate_ns = Shared64::new(0);
         Checkpointer { wanted, cache, redo, halt, control, incremental, estimate_ns }
     }
 
-    pub(crate) fn take_control(&self, session: &Session) -> ControlFile {
-        self.control
-            .exclusive(session)
-            .take()
-            .expect("one thread has the control file (rule space/SP1)")
+    /// The control file, for who writes it while the process doesn't run (rule space/SP1).
+    pub(crate) fn control(&self) -> &Enqueue<ControlFile> {
+        &self.control
     }
 
     /// The process's body.
     pub(crate) fn run(&self, session: &Session) {
-        let mut control = self.take_control(session);
+        // Nobody else moves it while the process runs.
+        let mut recorded = self.control.hold(0, session).content().checkpoint;
         let mut incremental =
             self.incremental.exclusive(session).take().expect("the process runs once");
         let mut heartbeat = session.now();
-        let mut requested = control.content().checkpoint;
+        let mut requested = recorded;
         while !self.wanted.stop.is_raised(session) && !self.halt.is_raised(session) {
-            let under_way = control.content().checkpoint < requested;
+            let under_way = recorded < requested;
             let pause = match (under_way, incremental.is_close()) {
                 (true, _) => LOOK,
                 (false, true) => PACE,
@@ -109,16 +107,16 @@ impl Checkpointer {
                 requested = switched;
                 self.cache.request_checkpoint(requested, session);
             }
-            self.ask_incremental(&mut incremental, control.content().checkpoint, session);
+            self.ask_incremental(&mut incremental, recorded, session);
             let due = incremental.is_close() || session.now().since(heartbeat) >= HEARTBEAT;
-            if !self.follow(&mut control, due, session) {
-                break;
+            match self.follow(recorded, due, session) {
+                Some(position) => recorded = position,
+                None => break,
             }
             if due {
                 heartbeat = session.now();
             }
         }
-        *self.control.exclusive(session) = Some(control);
     }
 
     /// Has the writers keep the checkpoint as close to the end of the redo as parameters say.
@@ -142,17 +140,16 @@ impl Checkpointer {
     }
 
     /// Moves the control file's checkpoint if that frees a log, or if it is time; and then gives
-    /// the redo below free (IN3). False if the instance has halted.
-    fn follow(&self, control: &mut ControlFile, due: bool, session: &Session) -> bool {
+    /// the redo below free (IN3). Where it is then; none if the instance has halted.
+    fn follow(&self, recorded: Rba, due: bool, session: &Session) -> Option<Rba> {
         let position = self.cache.checkpoint_position(session);
-        let recorded = control.content().checkpoint;
         let frees = position.sequence > recorded.sequence;
         if position <= recorded || !(frees || due) {
-            return true;
+            return Some(recorded);
         }
         // Read after the position, so not below what lies before it.
         let scn = self.redo.last_scn(session);
-        let moved = control.update(
+        let moved = self.control.hold(0, session).update(
             |content| {
                 content.checkpoint = position;
                 content.checkpoint_scn = scn;
@@ -162,11 +159,11 @@ impl Checkpointer {
         match moved {
             Ok(()) => {
                 self.redo.checkpoint_advanced(position, session);
-                true
+                Some(position)
             }
             Err(error) => {
                 self.halt.raise(format!("the control file can't be written: {error}"), session);
-                false
+                None
             }
         }
     }

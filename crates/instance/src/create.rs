@@ -5,11 +5,17 @@ use std::path::{Path, PathBuf};
 use ids::{Rba, Scn};
 use os::{Cause, Disk, FileOptions, Session};
 use redo::RedoConfig;
-use space::{ControlContent, ControlFile, ControlState, DataFileShape, create_data_file};
+use space::{
+    ControlContent, ControlFile, ControlState, DataFileSpec, LogGroupContent, TablespaceSpec,
+    create_data_file,
+};
 use stop::{RefusalKind, Stop};
 
+use crate::tablespaces::check_buffers;
 use crate::{Creation, Instance, Parameters};
 
+const DATA_FILE_NAME: &str = "data01.dbf";
+const SYSTEM: &str = "system";
 const DOUBLEWRITE_NAME: &str = "doublewrite01.dbl";
 
 pub(crate) fn doublewrite_path(directory: &Path) -> PathBuf {
@@ -42,9 +48,13 @@ impl Instance {
             }
             Err(error) => return Err(error.into()),
         }
-        let made = make_files(disk, directory, creation, parameters, session)
+        let mut elsewhere = Vec::new();
+        let made = make_files(disk, directory, (creation, parameters), &mut elsewhere, session)
             .and_then(|()| make_undo(disk, directory, creation, parameters, session));
         if made.is_err() {
+            for path in elsewhere {
+                let _ = disk.remove(&path, session);
+            }
             // What can't be removed is not a database either: its control file says "creating".
             for name in disk.list(directory, session).unwrap_or_default() {
                 let _ = disk.remove(&directory.join(name), session);
@@ -54,44 +64,77 @@ impl Instance {
     }
 }
 
+/// `elsewhere` gets the paths of files that were made in other directories.
 fn make_files(
     disk: &Disk,
     directory: &Path,
-    creation: &Creation,
-    parameters: &Parameters,
+    (creation, parameters): (&Creation, &Parameters),
+    elsewhere: &mut Vec<PathBuf>,
     session: &Session,
 ) -> Result<(), Stop> {
-    let database = session.os().random().max(1);
     let block_size = creation.db_block_size;
-    let blocks = u32::try_from(creation.data_bytes / block_size.bytes() as u64);
-    let shape = DataFileShape {
-        database,
-        block_size,
-        blocks: blocks.unwrap_or(u32::MAX),
-        extent_blocks: creation.extent_blocks,
-    };
     creation.check_each()?;
-    shape.check()?;
-    parameters.check(block_size, creation.doublewrite_slots)?;
     let log_blocks = u32::try_from(creation.log_file_bytes / 4096).unwrap_or(u32::MAX);
+    let mut content = first_content(directory, creation, log_blocks, session);
+    let mut shapes = content.add_tablespace(&TablespaceSpec {
+        name: SYSTEM.to_string(),
+        block_size,
+        extent_blocks: creation.extent_blocks,
+        files: system_files(creation),
+    })?;
+    for tablespace in &creation.tablespaces {
+        shapes.extend(content.add_tablespace(tablespace)?);
+    }
+    check_buffers(&content, parameters)?;
+    parameters.check(block_size, creation.doublewrite_slots)?;
     redo::create(disk, directory, creation.log_groups, log_blocks, session)?;
     let options = parameters.filesystemio_options.file_options();
-    create_data_file(disk, directory, options, &shape, session)?;
+    for (shape, entry) in shapes.iter().zip(&content.data_files) {
+        let path = directory.join(&entry.path);
+        create_data_file(disk, &path, options, shape, session)?;
+        if path.parent() != Some(directory) {
+            elsewhere.push(path);
+        }
+    }
     let bytes = u64::from(creation.doublewrite_slots) * block_size.bytes() as u64;
     disk.create(&doublewrite_path(directory), bytes, options, session)?;
-    let content = ControlContent {
-        database,
+    ControlFile::create(disk, directory, options.direct, content, session)?;
+    Ok(())
+}
+
+/// A control file's content without tablespaces.
+fn first_content(
+    directory: &Path,
+    creation: &Creation,
+    log_blocks: u32,
+    session: &Session,
+) -> ControlContent {
+    let log_group = |number| {
+        let path = redo::log_path(directory, number);
+        let path = path.strip_prefix(directory).unwrap_or(&path);
+        let members = vec![path.display().to_string()];
+        LogGroupContent { number, blocks: log_blocks, members }
+    };
+    ControlContent {
+        database: session.os().random().max(1),
         state: ControlState::Creating,
         checkpoint: Rba::block(1, 1),
         checkpoint_scn: Scn::new(1),
-        block_size,
-        data_blocks: shape.blocks,
-        log_blocks,
-        log_groups: creation.log_groups,
         doublewrite_slots: creation.doublewrite_slots,
+        tablespaces: Vec::new(),
+        data_files: Vec::new(),
+        log_groups: (1..=creation.log_groups.min(redo::GROUPS_MAX)).map(log_group).collect(),
+    }
+}
+
+fn system_files(creation: &Creation) -> Vec<DataFileSpec> {
+    let first = DataFileSpec {
+        path: DATA_FILE_NAME.to_string(),
+        bytes: creation.data_bytes,
+        bytes_max: creation.data_bytes_max,
+        growth_bytes: creation.data_growth_bytes,
     };
-    ControlFile::create(disk, directory, options.direct, content, session)?;
-    Ok(())
+    [first].into_iter().chain(creation.data_files.iter().cloned()).collect()
 }
 
 fn make_undo(
@@ -123,8 +166,8 @@ pub(crate) fn redo_config(
     RedoConfig {
         directory: directory.to_path_buf(),
         database: content.database,
-        groups: content.log_groups,
-        log_blocks: content.log_blocks,
+        groups: content.log_groups.len() as u16,
+        log_blocks: content.log_groups.first().map_or(0, |group| group.blocks),
         log_buffer_bytes: usize::try_from(parameters.log_buffer).unwrap_or(usize::MAX),
         durable_write,
         commit_leader: parameters.commit_leader,

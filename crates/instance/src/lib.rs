@@ -8,6 +8,7 @@
 //!   fb_lgwr   writes redo that nobody waits for
 //!   fb_dbw0…  write dirty blocks
 //!   fb_ckpt   moves the checkpoint
+//!   fb_smco   makes data files grow before sessions need it
 //! ```
 //!
 //! Rules IN1 to IN6 are in the README.
@@ -24,9 +25,11 @@ mod gate;
 mod incremental;
 mod open;
 mod parameters;
+mod tablespaces;
 
 pub use open::{Instance, Opened};
 pub use parameters::{
     Allowed, Changeable, Creation, ParameterInfo, Parameters, Sabotage, markdown,
 };
+pub use space::{DataFileSpec, TablespaceSpec};
 pub use txn::Transaction;

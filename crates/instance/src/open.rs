@@ -11,7 +11,10 @@ use os::probe::{DurableWrite, ProbeConfig, durable_writes};
 use os::{Disk, Session, ThreadHandle, ThreadSpec};
 use recovery::{Layout, Recovered, recover};
 use redo::{LogStart, Redo, RedoConfig};
-use space::{Column, ControlFile, ControlState, Space, open_data_file};
+use space::{
+    Ahead, Column, ControlFile, ControlState, Enqueue, Space, Storage, open_data_files,
+    remove_leftovers,
+};
 use stop::{Halt, RefusalKind, Stop};
 use txn::{Active, Transaction, Transactions};
 use undo::Undo;
@@ -21,6 +24,7 @@ use crate::Parameters;
 use crate::checkpointer::{Checkpointer, Wanted};
 use crate::create::{doublewrite_path, file_options, redo_config};
 use crate::gate::Gate;
+use crate::tablespaces::check_buffers;
 
 /// Who owns which blocks.
 static LAYERS: [&Layer; 3] = [&space::LAYER, &undo::LAYER, &access::LAYER];
@@ -48,6 +52,7 @@ pub struct Instance {
     log_writer: Option<ThreadHandle>,
     writers: Vec<ThreadHandle>,
     checkpoint_process: Option<ThreadHandle>,
+    space_process: Option<ThreadHandle>,
     opened: Opened,
 }
 
@@ -73,7 +78,7 @@ impl Instance {
     ) -> Result<Instance, Stop> {
         let options = file_options(parameters);
         let mut control = ControlFile::open(disk, directory, options.direct, session)?;
-        let content = *control.content();
+        let content = control.content().clone();
         if content.state == ControlState::Creating && state != ControlState::Creating {
             let message = format!(
                 "cannot open {}: its creation didn't come to its end; remove it and create it \
@@ -82,30 +87,46 @@ impl Instance {
             );
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
-        parameters.check(content.block_size, content.doublewrite_slots)?;
+        let block_size = content.system().block_size;
+        check_buffers(&content, parameters)?;
+        parameters.check(block_size, content.doublewrite_slots)?;
         let redo_write = match parameters.redo_write {
             Some(way) => way,
             None => durable_writes(disk, directory, session, &PROBE)?.pick,
         };
         let config = redo_config(directory, &content, parameters, redo_write);
-        let shape = (content.database, content.block_size, content.data_blocks);
-        let data_file = open_data_file(disk, directory, options, shape, session)?;
+        let opened = open_data_files(disk, directory, options, &content, session)?;
+        remove_leftovers(disk, directory, session)?;
+        let sized = |((number, file), entry): (_, &space::DataFileContent)| {
+            (number, file, content.block_size_of(entry))
+        };
+        let files: Vec<_> = opened.into_iter().zip(&content.data_files).map(sized).collect();
         let doublewrite = disk.open(&doublewrite_path(directory), options, session)?;
         let layout = Layout {
             disk,
             directory,
-            data_file: data_file.clone(),
+            files: files.clone(),
             doublewrite: doublewrite.clone(),
             redo: &config,
-            cache: parameters.cache_config(content.block_size),
+            cache: parameters.cache_config(block_size),
             layers: &LAYERS,
             sabotage: parameters.sabotage.replay,
         };
         let recovered = recover(layout, &mut control, session)?;
         control.update(|content| content.state = state, session).map_err(Stop::from)?;
-        let files = vec![(space::DATA_FILE, data_file, content.block_size)];
-        let parts = (files, doublewrite, control);
-        start(disk, parameters, (config, recovered), parts, session)
+        let storage = Storage {
+            disk: disk.clone(),
+            directory: directory.to_path_buf(),
+            options,
+            control: Arc::new(Enqueue::new(
+                session.os(),
+                *b"CF",
+                WaitEvent::EnqCfContention,
+                control,
+            )),
+            files: files.iter().map(|(_, file, _)| file.clone()).collect(),
+        };
+        start(parameters, (config, recovered), (files, doublewrite, storage), session)
     }
 
     /// Makes a table.
@@ -204,6 +225,9 @@ impl Instance {
     }
 
     fn shut(&mut self, session: &Session) -> Result<(), Stop> {
+        // Before the checkpoint, for it makes changes.
+        self.space.ahead().stop(session);
+        join_all(self.space_process.take(), session);
         self.checkpoint(session)?;
         self.cache().stop(session);
         join_all(self.writers.drain(..), session);
@@ -216,8 +240,7 @@ impl Instance {
         // space/SP2).
         let at = self.cache().checkpoint_position(session);
         let scn = self.redo().last_scn(session);
-        let mut control = self.checkpointer.take_control(session);
-        let shut = control.update(
+        let shut = self.checkpointer.control().hold(0, session).update(
             |content| {
                 content.checkpoint = at;
                 content.checkpoint_scn = scn;
@@ -236,6 +259,7 @@ impl Instance {
 
     fn join(&mut self, session: &Session) {
         let threads = self.writers.drain(..).chain(self.checkpoint_process.take());
+        let threads = threads.chain(self.space_process.take());
         join_all(threads.chain(self.log_writer.take()), session);
     }
 }
@@ -247,20 +271,20 @@ fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session: &Session) 
     }
 }
 
-type Parts = (Vec<(ids::FileNo, os::File, ids::BlockSize)>, os::File, ControlFile);
+type Parts = (Vec<(ids::FileNo, os::File, ids::BlockSize)>, os::File, Storage);
 
 /// Begins the next log, starts the processes, and rolls back the dead.
 fn start(
-    disk: &Disk,
     parameters: &Parameters,
     (config, recovered): (RedoConfig, Recovered),
-    (files, doublewrite, control): Parts,
+    (files, doublewrite, storage): Parts,
     session: &Session,
 ) -> Result<Instance, Stop> {
     let os = session.os().clone();
     let halt = Halt::new(&os);
     let wanted = Wanted::new(&os);
-    let content = *control.content();
+    let disk = storage.disk.clone();
+    let content = storage.control.hold(0, session).content().clone();
     let sequence = recovered.end.next_sequence();
     let begin = LogStart {
         sequence,
@@ -272,24 +296,26 @@ fn start(
     let hook = Arc::clone(&wanted);
     let hook = Box::new(move |session: &Session| hook.post(session));
     let redo_write = config.durable_write;
-    let redo = Arc::new(Redo::open(disk, &config, begin, &halt, hook, session)?);
+    let redo = Arc::new(Redo::open(&disk, &config, begin, &halt, hook, session)?);
     let cache = Cache::open(
         &os,
-        disk.clone(),
+        disk,
         files,
         doublewrite,
-        parameters.cache_config(content.block_size),
+        parameters.cache_config(content.system().block_size),
         Arc::new(Gate(Arc::clone(&redo))),
         halt.clone(),
         session,
     )?;
     let pair = (Arc::clone(&cache), Arc::clone(&redo));
+    let control = (Arc::clone(&storage.control), config.log_blocks);
     let checkpointer =
         Arc::new(Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters));
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
     let processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = (|| {
-        let space = Space::open(changes.clone(), session)?;
+        let space = Space::open(changes.clone(), storage, session);
+        wake_at_halt(&halt, space.ahead(), Ahead::post, session);
         let undo = Undo::open(&space, session)?;
         let buffers = changes.cache().config().frames;
         let active = Active::new(&os, undo.segments(), undo.slots(), buffers, halt.clone());
@@ -297,9 +323,12 @@ fn start(
         wake_at_halt(&halt, &active, Active::wake_all, session);
         let transactions = Transactions::new(undo, changes, active, &LAYERS);
         let rolled_back = transactions.roll_back_dead(session)?;
-        Ok((space, transactions, rolled_back))
+        let inside = space.clone();
+        let body = move |session: &Session| inside.run_ahead(session);
+        let space_process = process("fb_smco", &halt, body, session)?;
+        Ok((space, transactions, rolled_back, space_process))
     })();
-    let (space, transactions, rolled_back) = match opened {
+    let (space, transactions, rolled_back, space_process) = match opened {
         Ok(opened) => opened,
         Err(stop) => {
             halt.raise("the database could not be opened", session);
@@ -316,6 +345,7 @@ fn start(
         log_writer,
         writers,
         checkpoint_process,
+        space_process: Some(space_process),
         opened: Opened { recovered, rolled_back, redo_write },
     })
 }

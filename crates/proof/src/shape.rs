@@ -38,13 +38,17 @@ impl Shape {
         let block = block_size.bytes() as u64;
         let creation = Creation {
             db_block_size: block_size,
-            data_bytes: 160 * block,
+            // Almost full when the tables are made, so that it grows.
+            data_bytes: 40 * block,
+            data_bytes_max: 160 * block,
+            data_growth_bytes: 8 * block,
             extent_blocks: 4,
             log_file_bytes: u64::from(redo::LOG_BLOCKS_MIN) * 4096,
             log_groups: 3,
             undo_segments: 2,
             undo_slots: 4,
             doublewrite_slots: 16,
+        ..Creation::default()
         };
         let parameters = Parameters {
             db_cache_size: 24 * block,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cache::{Cache, CacheConfig};
 use change::{Layer, Sabotage, replay};
-use ids::{Rba, Scn};
+use ids::{BlockSize, FileNo, Rba, Scn};
 use os::{Disk, File, Session, ThreadHandle, ThreadSpec};
 use redo::{LogEnd, Reader, RedoConfig};
-use space::{ControlFile, DATA_FILE};
+use space::ControlFile;
 use stop::{Halt, RefusalKind, Stop};
 use waits::Nanos;
 
@@ -20,8 +20,8 @@ pub struct Layout<'a> {
     pub disk: &'a Disk,
     /// The database's directory.
     pub directory: &'a Path,
-    /// The data file.
-    pub data_file: File,
+    /// The data files, each with its block size.
+    pub files: Vec<(FileNo, File, BlockSize)>,
     /// The doublewrite file.
     pub doublewrite: File,
     /// How logs are read.
@@ -53,7 +53,7 @@ pub struct Recovered {
     pub elapsed: Nanos,
 }
 
-/// Brings the data file to the end of the redo, and moves the control file's checkpoint to the
+/// Brings the data files to the end of the redo, and moves the control file's checkpoint to the
 /// start of the log after it: there the next log is to be begun.
 pub fn recover(
     layout: Layout<'_>,
@@ -76,10 +76,9 @@ pub fn recover(
     };
     let last_scn = recovered.end.last_scn.max(known);
     if let Some(first_scn) = found.first_scn {
-        let files = [(DATA_FILE, layout.data_file.clone(), layout.cache.block_size)];
         let before_first = Scn::new(first_scn.get() - 1);
         let restored = cache::doublewrite::restore(
-            &files,
+            &layout.files,
             &layout.doublewrite,
             before_first,
             recovered.end.last_scn,
@@ -132,12 +131,11 @@ fn roll_forward(
 ) -> Result<(), Stop> {
     let halt = Halt::new(session.os());
     let gate = Arc::new(ReplayGate::new(from.0));
-    let files = vec![(DATA_FILE, layout.data_file.clone(), layout.cache.block_size)];
     let as_gate: Arc<dyn cache::RedoGate> = gate.clone();
     let cache = Cache::open(
         session.os(),
         layout.disk.clone(),
-        files,
+        layout.files.clone(),
         layout.doublewrite.clone(),
         layout.cache.clone(),
         as_gate,

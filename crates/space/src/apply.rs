@@ -6,6 +6,7 @@
 //! | segment header | `ADD_EXTENT`| the extent                                |
 //! | segment header | `HAND_OUT`  | how many blocks                           |
 //! | extent map     | `TAKE`      | number of the first extent, how many      |
+//! | extent map     | `GROW`      | how many extents the file has now         |
 //! | directory      | `ENTER`     | the entry                                 |
 
 use change::{BlockMut, Layer};
@@ -20,6 +21,7 @@ pub(crate) const ADD_EXTENT: u8 = 2;
 pub(crate) const HAND_OUT: u8 = 3;
 pub(crate) const TAKE: u8 = 4;
 pub(crate) const ENTER: u8 = 5;
+pub(crate) const GROW: u8 = 6;
 
 /// Control of space.
 pub static LAYER: Layer =
@@ -37,19 +39,24 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         ADD_EXTENT => add_extent(block.bytes, payload),
         HAND_OUT => {
             let header = SegmentHeader::at_mut(block.bytes, SegmentHeader::START);
-            let count = u32::from_le_bytes(payload.try_into().expect("a count has four bytes"));
+            let count = number_at(payload, 0);
             let high_water = header.high_water.get() + count;
             assert!(high_water <= header.blocks.get(), "more is handed out than there is (SP4)");
             header.high_water = U32Le::new(high_water);
         }
         TAKE => {
-            let extent = Extent::at(payload, 0);
-            let first = extent.first.get();
-            for number in first..first + extent.blocks.get() {
+            let (first, count) = (number_at(payload, 0), number_at(payload, 4));
+            for number in first..first + count {
                 let (byte, bit) = bit_of(number);
                 assert!(block.bytes[byte] & bit == 0, "extent {number} is taken twice (SP4)");
                 block.bytes[byte] |= bit;
             }
+        }
+        GROW => {
+            let map = ExtentMap::at_mut(block.bytes, ExtentMap::START);
+            let extents = number_at(payload, 0);
+            assert!(extents > map.extents.get(), "a data file shrinks (SP8)");
+            map.extents = U32Le::new(extents);
         }
         ENTER => {
             let head = Directory::at_mut(block.bytes, Directory::START);
@@ -70,12 +77,18 @@ fn add_extent(block: &mut [u8], payload: &[u8]) {
     let count = usize::from(header.extents.get());
     let last_at = SegmentHeader::EXTENTS + (count - 1) * Extent::BYTES;
     let last = Extent::at_mut(block, last_at);
-    if last.first.get() + last.blocks.get() == added.first.get() {
+    let follows = last.first.get() + last.blocks.get() == added.first.get();
+    if last.file == added.file && follows {
         last.blocks = U32Le::new(last.blocks.get() + added.blocks.get());
         return;
     }
     *Extent::at_mut(block, last_at + Extent::BYTES) = added;
     SegmentHeader::at_mut(block, SegmentHeader::START).extents = U16Le::new(count as u16 + 1);
+}
+
+fn number_at(payload: &[u8], at: usize) -> u32 {
+    let bytes = payload[at..at + 4].try_into().expect("a number has four bytes");
+    u32::from_le_bytes(bytes)
 }
 
 /// Where an extent's bit lies in the map's block.

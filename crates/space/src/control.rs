@@ -4,60 +4,16 @@
 
 use std::path::{Path, PathBuf};
 
-use format::{
-    BlockHeader, BlockKind, CONTROL_BLOCK, Control, ScnLe, U16Le, U32Le, U64Le, check, seal,
-};
-use ids::{BlockNo, BlockSize, Dba, FileNo, Rba, Scn};
+use format::{BlockFault, BlockHeader, BlockKind, CONTROL_BLOCK, FORMAT, check, seal};
+use ids::{BlockNo, Dba, FileNo};
 use os::{Disk, Error, File, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
+use crate::ControlContent;
+
 const NAMES: [&str; 2] = ["control01.ctl", "control02.ctl"];
 const ADDRESS: Dba = Dba { file: FileNo::CONTROL, block: BlockNo::new(0) };
-
-/// In which state a database was left.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ControlState {
-    /// Its creation didn't come to its end (SP3).
-    Creating,
-    /// It is open, or wasn't shut in good order.
-    Open,
-    /// It was shut in good order.
-    Shut,
-}
-
-impl ControlState {
-    const ALL: [(ControlState, u8); 3] =
-        [(ControlState::Creating, 1), (ControlState::Open, 2), (ControlState::Shut, 3)];
-
-    fn number(self) -> u8 {
-        let found = Self::ALL.iter().find(|(state, _)| *state == self);
-        found.expect("every state is in the table").1
-    }
-}
-
-/// What the control file says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ControlContent {
-    /// Identity of the database.
-    pub database: u64,
-    /// How it was left.
-    pub state: ControlState,
-    /// Every change below is on disk (SP2); recovery begins here.
-    pub checkpoint: Rba,
-    /// The last SCN below the checkpoint.
-    pub checkpoint_scn: Scn,
-    /// Block size of the data file.
-    pub block_size: BlockSize,
-    /// Blocks of the data file.
-    pub data_blocks: u32,
-    /// Blocks of one online redo log, its header included.
-    pub log_blocks: u32,
-    /// How many online redo log groups there are.
-    pub log_groups: u16,
-    /// Slots of the doublewrite file.
-    pub doublewrite_slots: u32,
-}
 
 /// Both copies, open.
 #[derive(Debug)]
@@ -77,6 +33,7 @@ impl ControlFile {
         content: ControlContent,
         session: &Session,
     ) -> Result<ControlFile, Stop> {
+        content.check()?;
         let bytes = CONTROL_BLOCK.bytes() as u64;
         let make = |name| disk.create(&directory.join(name), bytes, options(direct), session);
         let copies = NAMES.into_iter().map(make).collect::<Result<Vec<_>, _>>()?;
@@ -92,6 +49,9 @@ impl ControlFile {
         direct: bool,
         session: &Session,
     ) -> Result<ControlFile, Stop> {
+        let corrupt = |what: String| {
+            Stop::refuse(RefusalKind::Corrupt, format!("cannot open the database: {what}"))
+        };
         let mut copies = Vec::new();
         let mut whole: Vec<(u64, ControlContent, usize)> = Vec::new();
         let mut faults = Vec::new();
@@ -108,13 +68,12 @@ impl ControlFile {
             }
             match read(&file, session) {
                 Ok((version, content)) => whole.push((version, content, place)),
-                Err(fault) => faults.push(fault),
+                // Whoever wrote it knew more, also when the other copy is whole.
+                Err(Fault::Later(fault)) => return Err(corrupt(fault)),
+                Err(Fault::Damaged(fault)) => faults.push(fault),
             }
             copies.push(file);
         }
-        let corrupt = |what: String| {
-            Stop::refuse(RefusalKind::Corrupt, format!("cannot open the database: {what}"))
-        };
         if let [one, two] = &whole[..]
             && one.1.database != two.1.database
         {
@@ -139,7 +98,11 @@ impl ControlFile {
         &self.content
     }
 
-    /// Changes it and writes both copies (SP1). After an error it isn't to be used any more.
+    /// Changes it and writes both copies (SP1). After an I/O error it isn't to be used any more.
+    ///
+    /// # Panics
+    /// When the change makes it unsound: what adds to it is checked before, by
+    /// [`ControlContent::check`].
     pub fn update(
         &mut self,
         change: impl FnOnce(&mut ControlContent),
@@ -155,8 +118,14 @@ impl ControlFile {
     }
 
     fn write(&mut self, session: &Session) -> Result<(), Error> {
+        if let Err(stop) = self.content.check() {
+            panic!("the control file is to say what can't be: {stop}");
+        }
         self.version += 1;
-        let block = encode(&self.content, self.version);
+        let mut block = IoBuf::zeroed(CONTROL_BLOCK.bytes());
+        *BlockHeader::of_mut(&mut block) = BlockHeader::new(BlockKind::Control, ADDRESS);
+        self.content.store(self.version, &mut block);
+        seal(&mut block, ADDRESS);
         for file in &self.copies {
             // Write-through: one copy is durable before the other is touched (SP1).
             let waiting = session.waiting(WaitEvent::ControlFileParallelWrite).p(1, 1, 1);
@@ -184,52 +153,48 @@ fn missing(path: &Path) -> impl Fn(Error) -> Stop {
     }
 }
 
-fn encode(content: &ControlContent, version: u64) -> IoBuf {
-    let mut block = IoBuf::zeroed(CONTROL_BLOCK.bytes());
-    *BlockHeader::of_mut(&mut block) = BlockHeader::new(BlockKind::Control, ADDRESS);
-    *Control::at_mut(&mut block, Control::START) = Control {
-        database: U64Le::new(content.database),
-        version: U64Le::new(version),
-        checkpoint_scn: ScnLe::new(content.checkpoint_scn),
-        checkpoint_sequence: U32Le::new(content.checkpoint.sequence),
-        checkpoint_block: U32Le::new(content.checkpoint.block),
-        block_bytes: U32Le::new(content.block_size.bytes() as u32),
-        data_blocks: U32Le::new(content.data_blocks),
-        log_blocks: U32Le::new(content.log_blocks),
-        doublewrite_slots: U32Le::new(content.doublewrite_slots),
-        log_groups: U16Le::new(content.log_groups),
-        state: content.state.number(),
-        reserved: [0; 13],
-    };
-    seal(&mut block, ADDRESS);
-    block
+/// What the whole control files of format 1 had.
+const FORMAT_1_BYTES: u64 = 4 << 10;
+
+/// Why a copy can't be used.
+enum Fault {
+    /// The other copy may do.
+    Damaged(String),
+    /// A later program has written it.
+    Later(String),
 }
 
-fn read(file: &File, session: &Session) -> Result<(u64, ControlContent), String> {
+impl From<String> for Fault {
+    fn from(what: String) -> Fault {
+        Fault::Damaged(what)
+    }
+}
+
+fn read(file: &File, session: &Session) -> Result<(u64, ControlContent), Fault> {
     let mut block = IoBuf::zeroed(CONTROL_BLOCK.bytes());
     let path = file.path().display();
+    let (length, wanted) = (file.length().map_err(|error| error.to_string())?, block.len() as u64);
+    if length != wanted {
+        let hint = match length {
+            FORMAT_1_BYTES => {
+                "as control files of format 1 had, which was never released; create \
+                               the database again"
+            }
+            _ => "so it is no control file, or was cut off; put a good copy there",
+        };
+        return Err(format!("{path} has {length} bytes and should have {wanted}, {hint}").into());
+    }
     let waiting = session.waiting(WaitEvent::ControlFileSequentialRead).p(0, 0, 1);
     file.read_at(0, &mut block, waiting).map_err(|error| error.to_string())?;
-    let header = check(&block, ADDRESS).map_err(|fault| format!("{path}: {fault}"))?;
+    let header = check(&block, ADDRESS).map_err(|fault| match fault {
+        BlockFault::UnknownFormat { found, .. } if found > FORMAT => {
+            Fault::Later(format!("{path}: {fault}"))
+        }
+        fault => Fault::Damaged(format!("{path}: {fault}")),
+    })?;
     if header.kind() != BlockKind::Control {
-        return Err(format!("{path} is a {}, not a control file", header.kind()));
+        return Err(format!("{path} is a {}, not a control file", header.kind()).into());
     }
-    let stored = Control::at(&block, Control::START);
-    let state = ControlState::ALL.iter().find(|(_, number)| *number == stored.state);
-    let block_size = BlockSize::new(stored.block_bytes.get() as usize);
-    let (Some((state, _)), Some(block_size)) = (state, block_size) else {
-        return Err(format!("{path} holds values that no program has written"));
-    };
-    let content = ControlContent {
-        database: stored.database.get(),
-        state: *state,
-        checkpoint: Rba::block(stored.checkpoint_sequence.get(), stored.checkpoint_block.get()),
-        checkpoint_scn: stored.checkpoint_scn.get(),
-        block_size,
-        data_blocks: stored.data_blocks.get(),
-        log_blocks: stored.log_blocks.get(),
-        log_groups: stored.log_groups.get(),
-        doublewrite_slots: stored.doublewrite_slots.get(),
-    };
-    Ok((stored.version.get(), content))
+    ControlContent::load(&block)
+        .ok_or_else(|| format!("{path} holds values that no program has written").into())
 }

@@ -1,35 +1,47 @@
-//! The data file: made full of zeros, with its first three blocks (SP5).
+//! A data file: made full of zeros, with its first blocks (SP5), and recognised when it is opened.
 //!
-//! Callers: `instance`, at creation and at opening.
+//! Callers: `instance`, at creation and at opening; `tablespace`, while the database is open.
 
 use std::path::Path;
 
-use format::{BlockHeader, BlockKind, Directory, ExtentMap, FileHeader, U32Le, U64Le, check, seal};
+use format::{
+    BlockFault, BlockHeader, BlockKind, Directory, ExtentMap, FileHeader, U16Le, U32Le, U64Le,
+    check, seal,
+};
 use ids::{BlockNo, BlockSize, Dba, FileNo, Scn};
-use os::{Disk, File, FileOptions, IoBuf, Session};
+use os::{Cause, Disk, Error, File, FileOptions, IO_ALIGNMENT, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
-/// The number of the one data file.
-pub const DATA_FILE: FileNo = FileNo::new(1);
+use crate::{DataFileContent, TablespaceNo};
 
-const NAME: &str = "data01.dbf";
+/// The number of the first data file.
+pub const DATA_FILE: FileNo = FileNo::new(1);
 
 pub(crate) const EXTENT_MAP: BlockNo = BlockNo::new(1);
 pub(crate) const DIRECTORY: BlockNo = BlockNo::new(2);
-const FIRST_EXTENT: u32 = 3;
+/// In every file, so that all are laid out alike; the third block of another than file 1 is spare.
+pub(crate) const FIRST_EXTENT: u32 = 3;
 
 /// How a data file is laid out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataFileShape {
     /// Identity of the database.
     pub database: u64,
+    /// The file's number.
+    pub number: FileNo,
+    /// Whose it is.
+    pub tablespace: TablespaceNo,
     /// Size of a block.
     pub block_size: BlockSize,
-    /// Blocks of the file, at least 16.
-    pub blocks: u32,
     /// Blocks of an extent, at least 2.
     pub extent_blocks: u32,
+    /// Blocks of the file, at least 16.
+    pub blocks: u32,
+    /// Blocks that it may have at most.
+    pub blocks_max: u32,
+    /// By how many it grows, at least an extent if it grows at all.
+    pub growth_blocks: u32,
 }
 
 impl DataFileShape {
@@ -40,13 +52,25 @@ impl DataFileShape {
     pub fn check(&self) -> Result<(), Stop> {
         let refuse = |message: String| Err(Stop::refuse(RefusalKind::Invalid, message));
         let (blocks, least) = (self.blocks, DataFileShape::BLOCKS_MIN);
-        if !(least..u32::MAX).contains(&blocks) {
-            return refuse(format!(
-                "a data file has {least} to {} blocks of {}, and this would have {blocks}; choose \
-                 another size",
-                u32::MAX - 1,
-                self.block_size
-            ));
+        for blocks in [blocks, self.blocks_max] {
+            if !(least..u32::MAX).contains(&blocks) {
+                return refuse(format!(
+                    "a data file has {least} to {} blocks of {}, and this would have {blocks}; \
+                     choose another size",
+                    u32::MAX - 1,
+                    self.block_size
+                ));
+            }
+        }
+        for blocks in [blocks, self.blocks_max, self.growth_blocks] {
+            let bytes = u64::from(blocks) * self.block_size.bytes() as u64;
+            if !bytes.is_multiple_of(IO_ALIGNMENT as u64) {
+                return refuse(format!(
+                    "a data file has, and grows by, a multiple of {IO_ALIGNMENT} bytes, and \
+                     {blocks} blocks of {} are {bytes}; choose another size",
+                    self.block_size
+                ));
+            }
         }
         let most = blocks - FIRST_EXTENT;
         if !(2..=most).contains(&self.extent_blocks) {
@@ -56,98 +80,160 @@ impl DataFileShape {
                 self.extent_blocks
             ));
         }
-        let bits = (self.block_size.bytes() - ExtentMap::BITS) * 8;
-        if self.extents() as usize > bits {
+        self.check_growth()
+    }
+
+    fn check_growth(&self) -> Result<(), Stop> {
+        let refuse = |message: String| Err(Stop::refuse(RefusalKind::Invalid, message));
+        let (blocks, most, step) = (self.blocks, self.blocks_max, self.growth_blocks);
+        if most < blocks || (most > blocks && step < self.extent_blocks) {
             return refuse(format!(
-                "a data file of {blocks} blocks has {} extents of {} blocks, and its map has \
+                "a data file of {blocks} blocks can't grow to {most} by {step} at a time: let it \
+                 grow to more, and by an extent of {} at least",
+                self.extent_blocks
+            ));
+        }
+        let bits = (self.block_size.bytes() - ExtentMap::BITS) * 8;
+        let extents = extents_of(most, self.extent_blocks);
+        if extents as usize > bits {
+            return refuse(format!(
+                "a data file of {most} blocks has {extents} extents of {} blocks, and its map has \
                  room for {bits}; choose larger extents",
-                self.extents(),
                 self.extent_blocks
             ));
         }
         Ok(())
     }
-
-    fn extents(&self) -> u32 {
-        (self.blocks - FIRST_EXTENT) / self.extent_blocks
-    }
 }
 
-/// Makes the data file, durable, with nothing in it.
+/// How many extents a file of so many blocks has.
+pub(crate) fn extents_of(blocks: u32, extent_blocks: u32) -> u32 {
+    (blocks - FIRST_EXTENT) / extent_blocks
+}
+
+/// Makes a data file, durable, with nothing in it. When it fails, nothing is left.
 pub fn create_data_file(
     disk: &Disk,
-    directory: &Path,
+    path: &Path,
     options: FileOptions,
     shape: &DataFileShape,
     session: &Session,
 ) -> Result<File, Stop> {
     shape.check()?;
     let bytes = u64::from(shape.blocks) * shape.block_size.bytes() as u64;
-    let file = disk.create(&directory.join(NAME), bytes, options, session)?;
+    let file = disk.create(path, bytes, options, session)?;
+    if let Err(error) = write_first_blocks(&file, shape, session) {
+        drop(file);
+        let removed = disk.remove(path, session);
+        let error = error.while_doing(format!("create {}", path.display()));
+        return Err(Stop::from(match removed {
+            Ok(()) => error,
+            Err(left) => error.advise(format!("remove it by hand, for I {left}")),
+        }));
+    }
+    Ok(file)
+}
+
+fn write_first_blocks(file: &File, shape: &DataFileShape, session: &Session) -> Result<(), Error> {
     let mut block = IoBuf::zeroed(shape.block_size.bytes());
     let header = FileHeader {
         database: U64Le::new(shape.database),
         blocks: U32Le::new(shape.blocks),
         extent_blocks: U32Le::new(shape.extent_blocks),
+        tablespace: U16Le::new(shape.tablespace.0),
+        reserved: [0; 6],
     };
-    let map =
-        ExtentMap { extents: U32Le::new(shape.extents()), first_block: U32Le::new(FIRST_EXTENT) };
+    let extents = extents_of(shape.blocks, shape.extent_blocks);
+    let map = ExtentMap { extents: U32Le::new(extents), first_block: U32Le::new(FIRST_EXTENT) };
     let directory = Directory { entries: U32Le::ZERO, reserved: [0; 4] };
-    let bodies: [(BlockKind, &[u8]); 3] = [
-        (BlockKind::FileHeader, header.bytes()),
-        (BlockKind::ExtentMap, map.bytes()),
-        (BlockKind::Directory, directory.bytes()),
-    ];
+    let mut bodies: Vec<(BlockKind, &[u8])> =
+        vec![(BlockKind::FileHeader, header.bytes()), (BlockKind::ExtentMap, map.bytes())];
+    if shape.number == DATA_FILE {
+        bodies.push((BlockKind::Directory, directory.bytes()));
+    }
     for (number, (kind, body)) in (0..).zip(bodies) {
-        let address = Dba { file: DATA_FILE, block: BlockNo::new(number) };
+        let address = Dba { file: shape.number, block: BlockNo::new(number) };
         block.fill(0);
         *BlockHeader::of_mut(&mut block) = BlockHeader::new(kind, address);
         BlockHeader::of_mut(&mut block).stamp(Scn::new(1), 0);
         block[BlockHeader::BYTES..BlockHeader::BYTES + body.len()].copy_from_slice(body);
         seal(&mut block, address);
         let at = address.block.byte_offset(shape.block_size);
-        file.write_at(at, &block, session.waiting(WaitEvent::DiskFileOperations))?;
+        file.write_at(at, &block, session.waiting(WaitEvent::DataFileInitWrite).p(1, 256, 0))?;
     }
-    file.sync(session.waiting(WaitEvent::DiskFileOperations))?;
-    Ok(file)
+    file.sync(session.waiting(WaitEvent::DiskFileOperations))
 }
 
-/// Opens the data file of this database.
+/// Opens a data file of this database, and looks whether it is the one that the control file means.
 pub fn open_data_file(
     disk: &Disk,
-    directory: &Path,
+    path: &Path,
     options: FileOptions,
-    (database, block_size, blocks): (u64, BlockSize, u32),
+    (database, entry, block_size): (u64, &DataFileContent, BlockSize),
     session: &Session,
 ) -> Result<File, Stop> {
-    let path = directory.join(NAME);
-    let refuse = |what: String| {
-        let message = format!("cannot open the database: {} {what}", path.display());
-        Err(Stop::refuse(RefusalKind::Corrupt, message))
+    let refuse = |kind: RefusalKind, what: String| {
+        let message = format!("cannot open the database: its data file {} {what}", path.display());
+        Err(Stop::refuse(kind, message))
     };
-    let file = disk.open(&path, options, session)?;
-    let (found, wanted) = (file.length()?, u64::from(blocks) * block_size.bytes() as u64);
-    if found != wanted {
-        return refuse(format!(
-            "has {found} bytes and should have {wanted}; restore it from a good copy"
-        ));
+    let file = match disk.open(path, options, session) {
+        Err(error) if error.cause() == Cause::NotFound => {
+            let what = "isn't there; put it back, or restore it from a good copy";
+            return refuse(RefusalKind::NotFound, what.to_string());
+        }
+        opened => opened?,
+    };
+    let bytes_of = |blocks: u32| u64::from(blocks) * block_size.bytes() as u64;
+    let (found, least, most) = (file.length()?, bytes_of(entry.blocks), bytes_of(entry.blocks_max));
+    if !(least..=most).contains(&found) {
+        let what = format!(
+            "has {found} bytes and should have {least} to {most}: it was cut off, or is another \
+             file; restore it from a good copy"
+        );
+        return refuse(RefusalKind::Corrupt, what);
     }
+    match fault_of(&file, database, entry, block_size, session)? {
+        Some(what) => refuse(RefusalKind::Corrupt, what),
+        None => Ok(file),
+    }
+}
+
+/// Why this isn't the file that is meant, if it isn't.
+fn fault_of(
+    file: &File,
+    database: u64,
+    entry: &DataFileContent,
+    block_size: BlockSize,
+    session: &Session,
+) -> Result<Option<String>, Stop> {
     let mut block = IoBuf::zeroed(block_size.bytes());
     let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
-    file.read_at(0, &mut block, waiting.p(u64::from(DATA_FILE.get()), 0, 1))?;
-    let address = Dba { file: DATA_FILE, block: BlockNo::new(0) };
-    match check(&block, address) {
-        Err(fault) => return refuse(format!("isn't a data file of ours: {fault}")),
+    file.read_at(0, &mut block, waiting.p(u64::from(entry.number.get()), 0, 1))?;
+    let wanted = entry.number;
+    match check(&block, Dba { file: wanted, block: BlockNo::new(0) }) {
+        Err(BlockFault::WrongAddress { found, .. }) => {
+            return Ok(Some(format!(
+                "says that it is file {}, and file {wanted} belongs there: files have been \
+                 exchanged; give each its name back",
+                found.file
+            )));
+        }
+        Err(fault) => return Ok(Some(format!("isn't a data file of ours: {fault}"))),
         Ok(header) if header.kind() != BlockKind::FileHeader => {
-            return refuse(format!("begins with a {} block", header.kind()));
+            return Ok(Some(format!("begins with a {} block", header.kind())));
         }
         Ok(_) => {}
     }
     let header = FileHeader::at(&block, FileHeader::START);
     if header.database.get() != database {
-        return refuse(
-            "belongs to another database than the control file; put the right one there".into(),
-        );
+        let what = "belongs to another database than the control file; put the right one there";
+        return Ok(Some(what.to_string()));
     }
-    Ok(file)
+    if header.tablespace.get() != entry.tablespace.0 {
+        return Ok(Some(format!(
+            "is of tablespace {}, and the control file says {}; put the right one there",
+            header.tablespace, entry.tablespace.0
+        )));
+    }
+    Ok(None)
 }

@@ -1,31 +1,52 @@
-//! What the database consists of: control file, data file, extents, segments.
+//! What the database consists of: control file, tablespaces, data files, extents, segments.
 //!
 //! ```text
-//!   control01.ctl  control02.ctl          identity, checkpoint (two copies)
-//!   data01.dbf
-//!     block 0  file header
-//!     block 1  extent map      a bit for each extent
-//!     block 2  directory       names ──▶ segment headers
-//!     block 3… extents         the first block of a segment is its header
+//!   control01.ctl  control02.ctl     identity, checkpoint; every tablespace, file and redo log
+//!                                    (two copies)
+//!   data file
+//!     block 0   file header
+//!     block 1   extent map      a bit for each extent
+//!     block 2   directory       names ──▶ segment headers; in file 1 only
+//!     block 3…  extents         the first block of a segment is its header
 //! ```
 //!
-//! Rules SP1 to SP6 are in the README.
+//! A tablespace has one data file or more; a segment is of one tablespace, and gets its extents
+//! from its files in turn, so that its blocks are spread over them.
 //!
-//! * [`ControlFile`]: reading, creating and writing it.
-//! * [`create_data_file`], [`open_data_file`]: the data file and its first blocks.
-//! * [`Space`]: segments by name, and blocks handed out to them.
+//! Rules SP1 to SP11 are in the README.
+//!
+//! * [`ControlFile`]: reading, creating and writing it; [`ControlContent`]: what it says;
+//!   [`Enqueue`]: one thread at a time.
+//! * [`create_data_file`], [`open_data_file`]: data files and their first blocks.
+//! * [`Space`]: segments by name, and blocks handed out to them; files grow when they have to, or
+//!   [`Ahead`] of that.
 //! * [`LAYER`]: how blocks of this crate change.
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod apply;
+mod check;
+mod content;
 mod control;
 mod data_file;
+mod ddl;
+mod describe;
+mod enqueue;
+mod growth;
 mod segment;
 mod space;
+mod tablespace;
 
+pub use ahead::Ahead;
 pub use apply::LAYER;
-pub use control::{ControlContent, ControlFile, ControlState};
+pub use content::{
+    ControlContent, ControlState, DataFileContent, LogGroupContent, TablespaceContent, TablespaceNo,
+};
+pub use control::ControlFile;
 pub use data_file::{DATA_FILE, DataFileShape, create_data_file, open_data_file};
+pub use ddl::{open_data_files, remove_leftovers};
+pub use describe::{DataFileSpec, TablespaceSpec};
+pub use enqueue::{Enqueue, Held};
 pub use segment::{Column, Holds, Segment};
-pub use space::{Blocks, HandOut, Space};
+pub use space::{Blocks, HandOut, Space, Storage};

@@ -4,6 +4,7 @@
 
 use format::{Extent, SegmentHeader};
 use ids::{BlockNo, Dba};
+use stop::{RefusalKind, Stop};
 
 /// What a segment is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,12 +81,12 @@ pub struct Segment {
     pub columns: Vec<Column>,
 }
 
-/// The extents of a segment header.
-pub(crate) fn extents(header: &[u8]) -> impl Iterator<Item = (u32, u32)> {
+/// The extents of a segment header: where each begins, and how many blocks it has.
+pub(crate) fn extents(header: &[u8]) -> impl Iterator<Item = (Dba, u32)> {
     let count = usize::from(SegmentHeader::at(header, SegmentHeader::START).extents.get());
     (0..count).map(|number| {
         let extent = Extent::at(header, SegmentHeader::EXTENTS + number * Extent::BYTES);
-        (extent.first.get(), extent.blocks.get())
+        (Dba::new(extent.file.get(), extent.first.get()), extent.blocks.get())
     })
 }
 
@@ -96,14 +97,25 @@ pub(crate) fn extents_max(block_bytes: usize) -> usize {
 
 /// The blocks that come next in a segment: the first, and how many of `wanted` follow each other.
 /// None if the segment needs another extent first.
-pub(crate) fn next_blocks(header: &[u8], address: Dba, wanted: u32) -> Option<(Dba, u32)> {
+pub(crate) fn next_blocks(header: &[u8], wanted: u32) -> Option<(Dba, u32)> {
     let mut passed = SegmentHeader::at(header, SegmentHeader::START).high_water.get();
     for (first, blocks) in extents(header) {
         if passed < blocks {
-            let block = BlockNo::new(first + passed);
-            return Some((Dba { file: address.file, block }, wanted.min(blocks - passed)));
+            let block = BlockNo::new(first.block.get() + passed);
+            return Some((Dba { file: first.file, block }, wanted.min(blocks - passed)));
         }
         passed -= blocks;
     }
     None
+}
+
+/// A name as it is stored; `what` is named so.
+pub(crate) fn stored_name(what: &str, name: &str) -> Result<[u8; 32], Stop> {
+    let mut stored = [0; 32];
+    if name.is_empty() || name.len() > stored.len() || name.contains('\0') {
+        let message = format!("a {what}'s name has 1 to {} bytes, '{name}' has not", stored.len());
+        return Err(Stop::refuse(RefusalKind::Invalid, message));
+    }
+    stored[..name.len()].copy_from_slice(name.as_bytes());
+    Ok(stored)
 }

@@ -130,6 +130,8 @@ wait_events! {
             "another session is reading the block in";
         DiskFileOperations "Disk file operations I/O" ["FileOperation", "fileno", "filetype"]
             "a file is opened, closed, created, resized, renamed, removed or synced";
+        DataFileInitWrite "Data file init write" ["count", "intr", "timeout"]
+            "what a data file grows by is written with zeros, or a new one's first blocks";
     }
     SystemIo {
         DbFileParallelWrite "db file parallel write" ["requests", "interrupt", "timeout"]
@@ -150,6 +152,8 @@ wait_events! {
             "from asking for durability until told; includes scheduling, not only I/O";
     }
     Configuration {
+        EnqHwContention "enq: HW - contention" ["name|mode", "table space #", "block"]
+            "another session is making a data file grow";
         FreeBufferWaits "free buffer waits" ["file#", "block#", "set-id#"]
             "no clean buffer within the scan: the database writer is behind";
         WriteCompleteWaits "write complete waits" ["file#", "block#", ""]
@@ -208,6 +212,10 @@ wait_events! {
             "the redo writer gathers a bigger write";
         RdbmsIpcReply "rdbms ipc reply" ["from_process", "timeout", ""]
             "a session waits for the answer of a background process";
+        EnqCfContention "enq: CF - contention" ["name|mode", "0", "operation"]
+            "another thread is writing the control file";
+        EnqTtContention "enq: TT - contention" ["name|mode", "tablespace ID", "operation"]
+            "another session is making a tablespace, or adding a data file to one";
         EnqCrBlockRangeReuse "enq: CR - block range reuse ckpt" ["name|mode", "2", "0"]
             "blocks are reused: their dirty buffers must be written first";
         OsThreadCreation "os thread creation" ["", "", ""]

@@ -229,18 +229,19 @@ macro_rules! declared {
         $(#[$about:meta])*
         pub struct $structure:ident, $changeable:ident;
         $($meaning:literal $name:ident: $type:ty = $default:expr, $unit:expr, $allowed:expr;)*
-        $(beside $(#[$beside_about:meta])* $beside:ident: $beside_type:ty = $beside_default:expr;)?
+        $(beside
+            $($(#[$beside_about:meta])* $beside:ident: $beside_type:ty = $beside_default:expr;)+)?
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug)]
         pub struct $structure {
             $(#[doc = $meaning] pub $name: $type,)*
-            $($(#[$beside_about])* pub $beside: $beside_type,)?
+            $($($(#[$beside_about])* pub $beside: $beside_type,)+)?
         }
 
         impl Default for $structure {
             fn default() -> $structure {
-                $structure { $($name: $default,)* $($beside: $beside_default,)? }
+                $structure { $($name: $default,)* $($($beside: $beside_default,)+)? }
             }
         }
 

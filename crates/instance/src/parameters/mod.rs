@@ -7,11 +7,12 @@
 mod declare;
 mod markdown;
 
-use cache::CacheConfig;
+use cache::{CacheConfig, PoolSize};
 use ids::BlockSize;
 use os::FilesystemIo;
 use os::probe::DurableWrite;
 use redo::{CommitLeader, LOG_BUFFER_BYTES_MIN};
+use space::{DataFileSpec, TablespaceSpec};
 use stop::{RefusalKind, Stop};
 
 pub use declare::{Allowed, Changeable, ParameterInfo};
@@ -26,8 +27,12 @@ declared! {
 
     "The size of a block."
         db_block_size: BlockSize = BlockSize::KIB_8, "", BLOCK_SIZES;
-    "The size of the data file."
-        data_bytes: u64 = 256 << 20, BYTES, Allowed::Between(1 << 16, 1 << 45);
+    "The size of the first data file, which is of the system tablespace."
+        data_bytes: u64 = 256 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45);
+    "How large the first data file may become; 0 if it isn't to grow."
+        data_bytes_max: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
+    "By how much the first data file grows when it is full."
+        data_growth_bytes: u64 = 16 << 20, BYTES, Allowed::Between(0, 1 << 40);
     "How long an extent is: the unit in which segments grow."
         extent_blocks: u32 = 64, "blocks", Allowed::Between(1, 1 << 16);
     "The size of one online redo log."
@@ -40,6 +45,12 @@ declared! {
         undo_slots: u16 = 32, "slots", Allowed::Between(1, 1_024);
     "How many blocks the doublewrite file holds: enough for the batches of all writers."
         doublewrite_slots: u32 = 16 * 128, "blocks", Allowed::Between(1, 1 << 20);
+
+    beside
+    /// Further data files of the system tablespace.
+    data_files: Vec<DataFileSpec> = Vec::new();
+    /// Further tablespaces.
+    tablespaces: Vec<TablespaceSpec> = Vec::new();
 }
 
 /// The smallest online redo log.
@@ -51,6 +62,16 @@ declared! {
 
     "The size of the buffer cache."
         db_cache_size: u64 = 64 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45);
+    "The size of the buffer cache for blocks of 2 KiB, in a database of larger ones."
+        db_2k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
+    "The same for blocks of 4 KiB, in a database of others."
+        db_4k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
+    "The same for blocks of 8 KiB."
+        db_8k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
+    "The same for blocks of 16 KiB."
+        db_16k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
+    "The same for blocks of 32 KiB."
+        db_32k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
     "How many database writers there are."
         db_writer_processes: u32 = 1, "processes",
         Allowed::Between(1, CacheConfig::WRITERS_MAX as u64);
@@ -79,7 +100,8 @@ declared! {
         redo_write: Option<DurableWrite> = None, "", REDO_WRITES;
     "Whether blocks are written twice, against torn ones."
         doublewrite: bool = true, "", BOOLEANS;
-    "Whether a block that is read is compared with what was written there last."
+    "Whether a block that is read is compared with what was written there last: 4 bytes of memory \
+     for each block that is written."
         db_lost_write_protect: bool = true, "", BOOLEANS;
     "Whether redo says what blocks come to, for recovery to compare; for tests, it is slow."
         redo_consistency: bool = false, "", BOOLEANS;
@@ -138,6 +160,22 @@ impl Parameters {
                 CacheConfig::FRAMES_MAX
             ));
         }
+        let mut all = u64::from(buffers);
+        for size in BlockSize::ALL.into_iter().filter(|size| *size != block_size) {
+            let (bytes, others) = (self.bytes_of(size), self.buffers_of(size));
+            if bytes > 0 && others < least {
+                return refuse(format!(
+                    "db_{}k_cache_size of {bytes} bytes is {others} buffers; it is at least {least} \
+                     buffers, or 0",
+                    size.bytes() >> 10
+                ));
+            }
+            all += u64::from(others);
+        }
+        if all > u64::from(CacheConfig::FRAMES_MAX) {
+            let most = CacheConfig::FRAMES_MAX;
+            return refuse(format!("the cache would have {all} buffers, and has at most {most}"));
+        }
         let needed = self.db_writer_processes * self.db_writer_batch;
         if self.doublewrite && needed > slots {
             return refuse(format!(
@@ -153,11 +191,33 @@ impl Parameters {
         u32::try_from(self.db_cache_size / block_size.bytes() as u64).unwrap_or(u32::MAX)
     }
 
+    /// Of the sizes that aren't the database's own, those that have buffers.
+    fn pools(&self, own: BlockSize) -> Vec<PoolSize> {
+        let others = BlockSize::ALL.into_iter().filter(|size| *size != own);
+        let pools = others.map(|size| PoolSize { block_size: size, frames: self.buffers_of(size) });
+        pools.filter(|pool| pool.frames > 0).collect()
+    }
+
+    /// What was chosen for blocks of a size that isn't the database's.
+    fn bytes_of(&self, block_size: BlockSize) -> u64 {
+        match block_size {
+            BlockSize::KIB_2 => self.db_2k_cache_size,
+            BlockSize::KIB_4 => self.db_4k_cache_size,
+            BlockSize::KIB_8 => self.db_8k_cache_size,
+            BlockSize::KIB_16 => self.db_16k_cache_size,
+            _ => self.db_32k_cache_size,
+        }
+    }
+
+    pub(crate) fn buffers_of(&self, block_size: BlockSize) -> u32 {
+        u32::try_from(self.bytes_of(block_size) / block_size.bytes() as u64).unwrap_or(u32::MAX)
+    }
+
     pub(crate) fn cache_config(&self, block_size: BlockSize) -> CacheConfig {
         CacheConfig {
             block_size,
             frames: self.buffers(block_size),
-            pools: Vec::new(),
+            pools: self.pools(block_size),
             frames_max: 0,
             working_sets: self.db_working_sets,
             writers: self.db_writer_processes,

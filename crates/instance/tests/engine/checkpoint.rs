@@ -143,5 +143,6 @@ fn fast_start_mttr_target_bounds_how_long_recovery_takes() {
     );
     assert!(unbounded > Nanos::from_secs(2), "{unbounded}: nothing to bound");
     assert!(bounded < Nanos::from_millis(1_600), "{bounded}");
+    // At any moment; so it may be ahead of the target by what is being written.
     assert!(estimated > Nanos::ZERO && estimated < Nanos::from_millis(1_600), "{estimated}");
 }

@@ -46,6 +46,7 @@ pub(crate) fn creation() -> Creation {
         undo_segments: 2,
         undo_slots: 8,
         doublewrite_slots: 16,
+        ..Creation::default()
     }
 }
 

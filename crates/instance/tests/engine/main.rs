@@ -9,5 +9,6 @@ mod common;
 mod faults;
 mod life;
 mod space;
+mod tablespaces;
 mod txn;
 mod undo;

@@ -1,0 +1,205 @@
+//! Making tablespaces and data files while the database is open (rules SP10, SP11).
+//!
+//! ```text
+//!   x.dbf.forebay-new made, durable ─▶ control file lists x.dbf ─▶ renamed x.dbf ─▶ in use
+//! ```
+//!
+//! A crash before the control file leaves a file that nobody lists, under a name that is only ever
+//! a leftover: the next attempt removes it, and so does the next opening. A crash after it leaves a
+//! listed file under that name: the next opening gives it its own.
+//!
+//! Invariants
+//!   * one session at a time makes tablespaces and files, so that numbers are given once
+//!   * nothing that has a user's name is removed or replaced
+//!
+//! Callers: `instance`.
+
+use std::path::{Path, PathBuf};
+
+use ids::FileNo;
+use os::{Cause, Disk, File, FileOptions, Session};
+use stop::{RefusalKind, Stop};
+
+use crate::data_file::{DataFileShape, create_data_file, open_data_file};
+use crate::{
+    ControlContent, DataFileContent, DataFileSpec, Space, TablespaceContent, TablespaceSpec,
+};
+
+/// Behind the name of a data file that isn't in use yet.
+const NEW: &str = ".forebay-new";
+
+impl Space {
+    /// Makes a tablespace and its data files, and takes it into use.
+    pub fn create_tablespace(&self, spec: &TablespaceSpec, session: &Session) -> Result<(), Stop> {
+        self.describe(session, |content| content.add_tablespace(spec))
+    }
+
+    /// Adds a data file to the tablespace of this name, and takes it into use.
+    pub fn add_data_file(
+        &self,
+        tablespace: &str,
+        spec: &DataFileSpec,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let tablespace = self.tablespace(tablespace, session)?.number;
+        self.describe(session, |content| Ok(vec![content.add_data_file(tablespace, spec)?]))
+    }
+
+    /// Makes the files that `add` describes, and then describes them in the control file.
+    fn describe(
+        &self,
+        session: &Session,
+        add: impl FnOnce(&mut ControlContent) -> Result<Vec<DataFileShape>, Stop>,
+    ) -> Result<(), Stop> {
+        let _describing = self.shared.describing.hold(0, session);
+        self.changes().halt().check(session)?;
+        let before = self.shared.control.hold(0, session).content().clone();
+        let mut after = before.clone();
+        let shapes = add(&mut after)?;
+        let tablespaces = &after.tablespaces[before.tablespaces.len()..];
+        let entries = &after.data_files[before.data_files.len()..];
+        self.check_buffers(&shapes, session)?;
+        let result = self.make_files(&shapes, entries, session);
+        if let Err(stop) = result {
+            // Those that can't be removed are removed by the next attempt.
+            for entry in entries {
+                let _ = self.shared.disk.remove(&new_path(&self.path(entry)), session);
+            }
+            return Err(stop);
+        }
+        self.update_control(session, |content| {
+            content.tablespaces.extend_from_slice(tablespaces);
+            content.data_files.extend_from_slice(entries);
+        })?;
+        // From here on the files are the database's: what fails is for recovery to mend.
+        let used = self.use_files(&after, (tablespaces, entries), session);
+        used.map_err(|stop| {
+            let cause = format!("a data file that was made can't be used: {stop}");
+            self.changes().halt().raise(cause, session)
+        })
+    }
+
+    fn check_buffers(&self, shapes: &[DataFileShape], session: &Session) -> Result<(), Stop> {
+        let cache = self.changes().cache();
+        let lacks = |shape: &&DataFileShape| cache.buffers(shape.block_size, session) == 0;
+        match shapes.iter().find(lacks) {
+            None => Ok(()),
+            Some(shape) => {
+                let (size, kib) = (shape.block_size, shape.block_size.bytes() >> 10);
+                let message = format!(
+                    "the cache has no buffers for blocks of {size}; give it some with \
+                     db_{kib}k_cache_size, or choose another block size"
+                );
+                Err(Stop::refuse(RefusalKind::Invalid, message))
+            }
+        }
+    }
+
+    fn make_files(
+        &self,
+        shapes: &[DataFileShape],
+        entries: &[DataFileContent],
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let (disk, options) = (&self.shared.disk, self.shared.options);
+        for (shape, entry) in shapes.iter().zip(entries) {
+            let path = self.path(entry);
+            if is_there(disk, &path, session)? {
+                let message = format!(
+                    "cannot make the data file {}: there is a file of this name; choose another",
+                    path.display()
+                );
+                return Err(Stop::refuse(RefusalKind::AlreadyExists, message));
+            }
+            let new = new_path(&path);
+            if is_there(disk, &new, session)? {
+                disk.remove(&new, session)?;
+            }
+            create_data_file(disk, &new, options, shape, session)?;
+        }
+        Ok(())
+    }
+
+    fn use_files(
+        &self,
+        content: &ControlContent,
+        (tablespaces, entries): (&[TablespaceContent], &[DataFileContent]),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let (disk, cache) = (&self.shared.disk, self.changes().cache());
+        let mut files = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let path = self.path(entry);
+            disk.rename(&new_path(&path), &path, session)?;
+            let block_size = content.block_size_of(entry);
+            let what = (content.database, entry, block_size);
+            let file = open_data_file(disk, &path, self.shared.options, what, session)?;
+            cache.add_file(entry.number, file.clone(), block_size, session)?;
+            files.push(file);
+        }
+        self.shared.tablespaces.exclusive(session).add(tablespaces, entries, files);
+        Ok(())
+    }
+
+    fn path(&self, entry: &DataFileContent) -> PathBuf {
+        self.shared.directory.join(&entry.path)
+    }
+}
+
+fn new_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(NEW);
+    PathBuf::from(name)
+}
+
+fn is_there(disk: &Disk, path: &Path, session: &Session) -> Result<bool, Stop> {
+    let options = FileOptions { direct: false, write_through: false };
+    match disk.open_read_only(path, options, session) {
+        Ok(_) => Ok(true),
+        Err(error) if error.cause() == Cause::NotFound => Ok(false),
+        Err(error) => Err(Stop::from(error)),
+    }
+}
+
+/// Opens the data files that the control file lists, in its order; and ends what a crash cut off.
+pub fn open_data_files(
+    disk: &Disk,
+    directory: &Path,
+    options: FileOptions,
+    content: &ControlContent,
+    session: &Session,
+) -> Result<Vec<(FileNo, File)>, Stop> {
+    let mut files = Vec::with_capacity(content.data_files.len());
+    for entry in &content.data_files {
+        let path = directory.join(&entry.path);
+        let what = (content.database, entry, content.block_size_of(entry));
+        let opened = open_data_file(disk, &path, options, what, session);
+        let file = match opened {
+            Err(stop) if stop.refusal() == Some(RefusalKind::NotFound) => {
+                let new = new_path(&path);
+                if !is_there(disk, &new, session)? {
+                    return Err(stop);
+                }
+                // Looked at before it gets its name.
+                drop(open_data_file(disk, &new, options, what, session)?);
+                disk.rename(&new, &path, session)?;
+                open_data_file(disk, &path, options, what, session)?
+            }
+            opened => opened?,
+        };
+        files.push((entry.number, file));
+    }
+    Ok(files)
+}
+
+/// Removes what attempts that were cut off have left in the database's directory. After
+/// [`open_data_files`], so none of it is in use.
+pub fn remove_leftovers(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
+    for name in disk.list(directory, session)? {
+        if name.ends_with(NEW) {
+            disk.remove(&directory.join(&name), session)?;
+            session.os().notice(&format!("{name}, left by an attempt to make it, is removed"));
+        }
+    }
+    Ok(())
+}

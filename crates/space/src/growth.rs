@@ -1,0 +1,152 @@
+//! Data files grow (rule SP8).
+//!
+//! ```text
+//!   zeros written, synced ─▶ control file says so ─▶ redo: the extent map says so ─▶ extents taken
+//! ```
+//!
+//! A crash between two steps leaves a file that is longer than somebody says, and zeros there: the
+//! next growth begins with the step that is missing.
+//!
+//! Invariants
+//!   * no redo names a block that isn't durable as zeros
+//!   * one session at a time grows files; who waited for it looks again before growing more
+//!   * the order of what is held: `growing`, then the control file; redo credits are taken with
+//!     neither control file nor latch held
+//!
+//! Callers: `space`, when no file of a tablespace has a free extent; `ahead`, before that.
+
+use change::credits_for;
+use format::{ExtentMap, U32Le};
+use ids::FileNo;
+use latch::FrameOrder;
+use os::{Cause, File, IoBuf, Session};
+use stop::{RefusalKind, Stop};
+use waits::WaitEvent;
+
+use crate::apply::{GROW, LAYER};
+use crate::data_file::{EXTENT_MAP, extents_of};
+use crate::tablespace::DataFile;
+use crate::{Space, TablespaceContent};
+
+/// A file is filled with zeros in writes of this many bytes.
+const FILL_BYTES: usize = 1 << 20;
+
+impl Space {
+    /// Makes a file of the tablespace grow, so that it has free extents: the first from `turn` on
+    /// that can. Refused if none can; `whom` is who needs it.
+    pub(crate) fn grow(
+        &self,
+        tablespace: &TablespaceContent,
+        turn: usize,
+        whom: &str,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let _growing = self.shared.growing.hold(tablespace.number.0.into(), session);
+        self.changes().halt().check(session)?;
+        // Another session may have done it, or a tablespace may have got another file.
+        if self.find_free(tablespace.number, turn, 1, session)?.is_some() {
+            return Ok(());
+        }
+        let mut refused = None;
+        for file in self.files_of(tablespace.number, turn, session) {
+            match self.grow_file(file, tablespace, session) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => {
+                    refused.get_or_insert(stop);
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+        Err(refused.unwrap_or_else(|| {
+            let message = format!(
+                "cannot give {whom} another extent: tablespace {} is full, and its data files have \
+                 all the blocks that they may have; add a data file to it",
+                tablespace.name
+            );
+            Stop::refuse(RefusalKind::NoSpace, message)
+        }))
+    }
+
+    /// Makes a file grow once; false if it has all that it may have. The caller holds `growing`.
+    pub(crate) fn grow_file(
+        &self,
+        number: FileNo,
+        tablespace: &TablespaceContent,
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        let file = self.file(number, session);
+        let mapped = {
+            let map = self.pin(number, EXTENT_MAP, session)?;
+            let map = map.shared(FrameOrder::ExtentMap, session);
+            ExtentMap::at(&map, ExtentMap::START).extents.get()
+        };
+        let mut blocks = file.blocks;
+        // A growth that a crash cut off may have left blocks of which the map doesn't know yet.
+        if extents_of(blocks, tablespace.extent_blocks) <= mapped {
+            blocks = file.blocks_after_growth();
+            if extents_of(blocks, tablespace.extent_blocks) <= mapped {
+                return Ok(false);
+            }
+            self.extend(&file, tablespace, blocks, session)?;
+        }
+        let extents = U32Le::new(extents_of(blocks, tablespace.extent_blocks));
+        let map = self.pin(number, EXTENT_MAP, session)?;
+        let mut group = self.changes().begin(credits_for(&[4]), session)?;
+        let map = map.exclusive(FrameOrder::ExtentMap, session);
+        group.change(map, &LAYER, GROW, &[&extents.get().to_le_bytes()]);
+        group.commit(session);
+        Ok(true)
+    }
+
+    /// Makes the file longer, durably, and lets the control file say so.
+    fn extend(
+        &self,
+        data_file: &DataFile,
+        tablespace: &TablespaceContent,
+        blocks: u32,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let bytes_of = |blocks: u32| u64::from(blocks) * tablespace.block_size.bytes() as u64;
+        let (file, from, to) = (&data_file.file, bytes_of(data_file.blocks), bytes_of(blocks));
+        if let Err(error) = fill(file, from, to, session) {
+            if file.is_failed() {
+                // What is on disk is unknown now, of blocks in use too.
+                let cause = format!("a data file can't be made to grow: {error}");
+                return Err(self.changes().halt().raise(cause, session));
+            }
+            // What was written is given back; if it can't be, the next growth writes over it.
+            let waiting = session.waiting(WaitEvent::DiskFileOperations);
+            let _ = file.set_len(from, waiting);
+            let what = format!("make {} grow by {} bytes", file.path().display(), to - from);
+            return Err(Stop::from(match error.cause() {
+                Cause::NoSpace => error
+                    .while_doing(what)
+                    .advise("free space there, or add a data file elsewhere: the disk is full"),
+                _ => error.while_doing(what),
+            }));
+        }
+        let number = data_file.number;
+        self.update_control(session, |content| {
+            let entry = content.data_files.iter_mut().find(|entry| entry.number == number);
+            entry.expect("a data file is in the control file").blocks = blocks;
+        })?;
+        self.shared.tablespaces.exclusive(session).file_mut(number).blocks = blocks;
+        Ok(())
+    }
+}
+
+fn fill(file: &File, from: u64, to: u64, session: &Session) -> Result<(), os::Error> {
+    let zeros = IoBuf::zeroed(FILL_BYTES);
+    let mut offset = from;
+    while offset < to {
+        let bytes = (to - offset).min(FILL_BYTES as u64);
+        let waiting = session.waiting(WaitEvent::DataFileInitWrite).p(1, 256, 0);
+        file.write_at(offset, &zeros[..bytes as usize], waiting)?;
+        offset += bytes;
+    }
+    if file.options().write_through {
+        return Ok(());
+    }
+    file.sync(session.waiting(WaitEvent::DataFileInitWrite).p(1, 256, 0))
+}
