@@ -13,7 +13,7 @@
 //! Rules IN1 to IN5 are in the README.
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
-//! * [`Parameters`], [`Creation`]: what can be chosen.
+//! * [`Parameters`], [`Creation`]: what can be chosen. [`CommitMode`]: and for each commit.
 
 #![forbid(unsafe_code)]
 
@@ -25,4 +25,5 @@ mod parameters;
 
 pub use open::{Instance, Opened};
 pub use parameters::{Creation, Parameters, Sabotage};
+pub use redo::{CommitLogging, CommitMode, CommitWait};
 pub use txn::Transaction;

@@ -6,7 +6,7 @@ use cache::CacheConfig;
 use ids::BlockSize;
 use os::FilesystemIo;
 use os::probe::DurableWrite;
-use redo::{CommitLeader, LOG_BUFFER_BYTES_MIN};
+use redo::{CommitLeader, CommitLogging, CommitWait, LOG_BUFFER_BYTES_MIN};
 use stop::{RefusalKind, Stop};
 
 /// What is fixed when a database is created.
@@ -60,6 +60,10 @@ pub struct Parameters {
     pub log_buffer: u64,
     /// `commit_leader`: who writes redo that sessions wait for.
     pub commit_leader: CommitLeader,
+    /// `commit_wait`: whether a commit returns when it is durable, or at once.
+    pub commit_wait: CommitWait,
+    /// `commit_logging`: whether the redo of a commit is written at once, or with the next.
+    pub commit_logging: CommitLogging,
     /// `filesystemio_options`.
     pub filesystemio_options: FilesystemIo,
     /// How redo is made durable; probed when the instance opens if it isn't given.
@@ -101,6 +105,8 @@ impl Default for Parameters {
             db_writer_batch: 128,
             log_buffer: 8 << 20,
             commit_leader: CommitLeader::Session,
+            commit_wait: CommitWait::Wait,
+            commit_logging: CommitLogging::Immediate,
             filesystemio_options: FilesystemIo::SetAll,
             redo_write: None,
             doublewrite: true,

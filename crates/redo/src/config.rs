@@ -42,6 +42,47 @@ pub enum CommitLeader {
     Lgwr,
 }
 
+/// What a commit has to wait for. The parameter `commit_wait`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommitWait {
+    /// It returns when it is durable.
+    Wait,
+    /// It returns at once: a crash soon after takes it back, and what was read of it.
+    Nowait,
+}
+
+/// When the redo of a commit is written. The parameter `commit_logging`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommitLogging {
+    /// As soon as nobody else writes.
+    Immediate,
+    /// With whatever is written next: for another's commit, or as the log writer's rules have it.
+    Batch,
+}
+
+/// How a transaction is committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommitMode {
+    /// What the commit waits for.
+    pub wait: CommitWait,
+    /// When its redo is written.
+    pub logging: CommitLogging,
+}
+
+impl CommitMode {
+    /// Durable when it returns, and soon.
+    pub const DURABLE: CommitMode =
+        CommitMode { wait: CommitWait::Wait, logging: CommitLogging::Immediate };
+
+    /// Every way there is.
+    pub const ALL: [CommitMode; 4] = [
+        CommitMode::DURABLE,
+        CommitMode { wait: CommitWait::Wait, logging: CommitLogging::Batch },
+        CommitMode { wait: CommitWait::Nowait, logging: CommitLogging::Immediate },
+        CommitMode { wait: CommitWait::Nowait, logging: CommitLogging::Batch },
+    ];
+}
+
 /// A way to break the promise on purpose. Beyond `None` only under feature `sabotage`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sabotage {

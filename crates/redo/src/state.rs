@@ -79,7 +79,7 @@ pub(crate) struct State {
     groups: u16,
     log_blocks: u32,
     batch_blocks: u32,
-    /// From so many blocks on the log writer is posted.
+    /// From so many blocks on the log writer is posted: a third of the log buffer.
     post_blocks: u32,
 
     pub(crate) active: Batch,
@@ -100,11 +100,30 @@ pub(crate) struct State {
     credits: u64,
     pub(crate) queue: Queue,
 
-    /// How many wait for the batch with an even number, and with an odd one.
-    pub(crate) waiters: [u32; 2],
+    /// Who waits for the batch with an even number, and for the one with an odd number.
+    pub(crate) waiters: [Waiters; 2],
     pub(crate) gather: Gather,
     pub(crate) leader: CommitLeader,
     pub(crate) lgwr: Lgwr,
+}
+
+/// How many wait for a batch.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Waiters {
+    /// Those who want it written as soon as nobody writes.
+    pub(crate) urgent: u32,
+    /// Those who leave it to others (RD14).
+    pub(crate) patient: u32,
+}
+
+impl Waiters {
+    pub(crate) fn of(&mut self, urgent: bool) -> &mut u32 {
+        if urgent { &mut self.urgent } else { &mut self.patient }
+    }
+
+    pub(crate) fn all(self) -> u32 {
+        self.urgent + self.patient
+    }
 }
 
 /// What is to be known of the log writer.
@@ -118,25 +137,27 @@ pub(crate) struct Lgwr {
     pub(crate) wants: bool,
     /// It was posted because the active batch is large.
     posted: bool,
+    /// It is to write the active batch though nobody waits: for a commit that doesn't (RD14), or
+    /// because the time is up.
+    asked: bool,
 }
 
-/// A batch of this size is written at the latest.
-const POST_BYTES_MAX: usize = 1 << 20;
+/// From so much redo on that isn't on its way to disk, the log writer is posted, however large the
+/// log buffer is.
+const POST_BYTES: u64 = 1 << 20;
 
 impl State {
     /// `start` was checked against the configuration.
     pub(crate) fn new(config: &RedoConfig, start: &LogStart) -> State {
         let batch_blocks = config.half_blocks();
-        let post_bytes = (config.log_buffer_bytes / 3).min(POST_BYTES_MAX);
+        let third = config.log_buffer_bytes / 3 / format::REDO_BLOCK.bytes();
         let last = Scn::new(start.next_scn.get() - 1);
         State {
             database: config.database,
             groups: config.groups,
             log_blocks: config.log_blocks,
             batch_blocks,
-            post_blocks: u32::try_from(post_bytes / format::REDO_BLOCK.bytes())
-                .expect("at most 256 blocks")
-                .max(1),
+            post_blocks: u32::try_from(third).unwrap_or(u32::MAX).clamp(1, batch_blocks),
             active: Batch::new(batch_blocks, config.groups),
             spare: Some(Batch::new(batch_blocks, config.groups)),
             number: 1,
@@ -147,7 +168,7 @@ impl State {
             checkpoint: start.checkpoint.sequence,
             credits: 0,
             queue: Queue::default(),
-            waiters: [0; 2],
+            waiters: [Waiters::default(); 2],
             gather: Gather::new(),
             leader: config.commit_leader,
             lgwr: Lgwr::default(),
@@ -296,13 +317,13 @@ impl State {
         let (number, durable) = (self.number, self.taken_through);
         self.number += 1;
         self.taken_through = Scn::new(self.next_scn.get() - 1);
-        self.lgwr.posted = false;
+        (self.lgwr.posted, self.lgwr.asked) = (false, false);
         let (through, first_in_line) = (self.taken_through, self.queue.first_lane());
         Flight { batch, number, through, durable, first_in_line }
     }
 
-    /// The batch with this number is on disk. Says how many waited for it.
-    pub(crate) fn land(&mut self, batch: Batch, number: u64) -> u32 {
+    /// The batch with this number is on disk. Says who waited for it.
+    pub(crate) fn land(&mut self, batch: Batch, number: u64) -> Waiters {
         assert_eq!(number + 1, self.number, "batches land in order");
         assert!(self.spare.is_none(), "one batch is in flight at a time");
         self.spare = Some(batch);
@@ -320,16 +341,28 @@ impl State {
         }
     }
 
-    /// How many wait for the active batch.
+    /// How many wait for the active batch and want it written.
     pub(crate) fn waiting_for_active(&self) -> u32 {
-        self.waiters[parity(self.number)]
+        self.waiters[parity(self.number)].urgent
+    }
+
+    /// The log writer is to write the active batch, if there is anything in it. True if it has to
+    /// be posted for that.
+    pub(crate) fn ask_lgwr(&mut self) -> bool {
+        let asks = self.lgwr.runs && !self.active.is_empty();
+        asks && !std::mem::replace(&mut self.lgwr.asked, true) && !self.is_writing()
     }
 
     /// Whether the log writer should write the active batch without being told by its clock.
     pub(crate) fn lgwr_is_due(&self) -> bool {
-        let large = self.active.blocks() >= self.post_blocks;
-        let asked = self.waiting_for_active() > 0 || !self.queue.is_empty() || self.lgwr.stops;
-        !self.active.is_empty() && (large || asked)
+        let large = self.is_large();
+        let waits = self.waiting_for_active() > 0 || !self.queue.is_empty();
+        !self.active.is_empty() && (large || waits || self.lgwr.asked || self.lgwr.stops)
+    }
+
+    /// Whether there is so much in the active batch that it is written though nobody asks.
+    fn is_large(&self) -> bool {
+        self.active.blocks() >= self.post_blocks || self.active.filled() >= POST_BYTES
     }
 
     /// Whether to post the log writer after a record: once for a large batch, and for each record
@@ -338,8 +371,7 @@ impl State {
         if !self.queue.is_empty() {
             return true;
         }
-        let large = self.active.blocks() >= self.post_blocks;
-        large && !std::mem::replace(&mut self.lgwr.posted, true)
+        self.is_large() && !std::mem::replace(&mut self.lgwr.posted, true)
     }
 
     /// Whether a session that finds nobody writing is to write.

@@ -116,8 +116,8 @@ impl Shared {
         let (landed, next, first) = {
             let mut state = self.state.exclusive(session);
             let landed = state.land(flight.batch, flight.number);
-            let (told, waiting) =
-                (landed + u32::from(written.session_wrote), state.waiting_for_active());
+            let told = landed.urgent + u32::from(written.session_wrote);
+            let waiting = state.waiting_for_active();
             state.gather.begin(told, waiting, written.ended, written.took);
             (landed, state.next_writer(), state.queue.first_lane())
         };
@@ -127,7 +127,7 @@ impl Shared {
             Next::Lgwr => self.lgwr.post(session),
         }
         self.wake_first(first, session);
-        if landed > 0 {
+        if landed.all() > 0 {
             self.landings.wake(parity(flight.number), u32::MAX, session);
         }
     }

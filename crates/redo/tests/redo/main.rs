@@ -5,7 +5,9 @@ mod commits;
 mod common;
 mod credits;
 mod ends;
+mod flush;
 mod halts;
+mod modes;
 mod round_trip;
 #[cfg(feature = "sabotage")]
 mod sabotage;
