@@ -10,6 +10,8 @@
 //!   verdict::Report
 //! ```
 //!
+//! One built-in experiment compares nothing and gives a curve: [`redo_size`].
+//!
 //! Rules LB1 to LB5 are in the README. Caller: the binary's `lab`.
 
 #![forbid(unsafe_code)]
@@ -19,6 +21,7 @@ mod form;
 mod linux;
 mod measure;
 mod model;
+pub mod redo_size;
 mod scratch;
 mod session;
 

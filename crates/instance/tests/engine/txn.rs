@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use instance::{Instance, Parameters, Transaction};
+use instance::{CommitLogging, CommitMode, CommitWait, Instance, Parameters, Transaction};
 use latch::Shared64;
 use os::Session;
 use stop::{RefusalKind, Stop};
