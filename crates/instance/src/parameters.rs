@@ -60,6 +60,8 @@ pub struct Parameters {
     pub log_buffer: u64,
     /// `commit_leader`: who writes redo that sessions wait for.
     pub commit_leader: CommitLeader,
+    /// So many redo writes are in flight at once, at most: 1 to 8.
+    pub log_writes_in_flight: u32,
     /// `commit_wait`: whether a commit returns when it is durable, or at once.
     pub commit_wait: CommitWait,
     /// `commit_logging`: whether the redo of a commit is written at once, or with the next.
@@ -105,6 +107,7 @@ impl Default for Parameters {
             db_writer_batch: 128,
             log_buffer: 8 << 20,
             commit_leader: CommitLeader::Session,
+            log_writes_in_flight: 1,
             commit_wait: CommitWait::Wait,
             commit_logging: CommitLogging::Immediate,
             filesystemio_options: FilesystemIo::SetAll,

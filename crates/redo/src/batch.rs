@@ -1,4 +1,4 @@
-//! One half of the log buffer: records laid out as redo blocks, ready to be written as they lie.
+//! One part of the log buffer: records laid out as redo blocks, ready to be written as they lie.
 //!
 //! ```text
 //!   buffer   │ block │ block │ block │ block (open) │ not begun …
@@ -73,6 +73,11 @@ impl Batch {
     /// Whether there is nothing to write, not even the header of a log.
     pub(crate) fn is_empty(&self) -> bool {
         self.parts.is_empty()
+    }
+
+    /// Whether a log begins in it.
+    pub(crate) fn begins_log(&self) -> bool {
+        self.parts.iter().any(|part| part.beginning.is_some())
     }
 
     /// Blocks begun.

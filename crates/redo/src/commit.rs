@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Invariants
-//!   * who writes has its own record in the batch, so it writes once and is done: never trapped
+//!   * who writes has its own record in the batch, so it writes once and is done, but for waiting
+//!     for writes that were begun before: never trapped
 //!   * the baton isn't lost: nobody *has* it. When a batch lands, one waiter for the next is woken;
 //!     until it comes, any other session that commits, and the log writer, finds nobody writing
 //!     and writes (RD11)
@@ -31,7 +32,7 @@ use crate::config::{CommitLogging, CommitMode, CommitWait};
 use crate::gather::Gather;
 use crate::landing::Seen;
 use crate::redo::{Redo, Shared};
-use crate::state::{Flight, parity};
+use crate::state::{Flight, lane};
 use crate::writer::Books;
 
 enum Turn {
@@ -107,7 +108,8 @@ impl Shared {
                 Turn::Durable => break,
                 Turn::Write(flight) => {
                     assert!(flight.through >= scn, "a leader's own record is in its batch");
-                    return self.write(flight, Books::Caller(waiting), session);
+                    // It may still have to wait for a write that was begun before.
+                    self.write(flight, Books::Caller(waiting), session)?;
                 }
                 Turn::Gather => Gather::turn(session),
                 Turn::Wait { number, seen, posts } => {
@@ -135,15 +137,15 @@ impl Shared {
             // Without a log writer nobody would ever begin.
             let urgent = !place.patient || !state.lgwr.runs;
             place.counted = Some((number, urgent));
-            *state.waiters[parity(number)].of(urgent) += 1;
+            *state.waiters[lane(number)].of(urgent) += 1;
         }
         let urgent = place.counted.is_some_and(|(_, urgent)| urgent);
         let waits = Turn::Wait {
             number,
-            seen: self.landings.see(parity(number)),
-            posts: urgent && !state.is_writing() && !state.sessions_lead(),
+            seen: self.landings.see(lane(number)),
+            posts: urgent && number == state.number && state.can_take() && !state.sessions_lead(),
         };
-        if state.is_writing() || !state.sessions_lead() {
+        if number != state.number || !state.can_take() || !state.sessions_lead() {
             return (waits, block);
         }
         let came = state.waiting_for_active();
@@ -160,14 +162,15 @@ impl Shared {
                 return (if place.gathers { Turn::Gather } else { waits }, block);
             }
         }
-        *state.waiters[parity(number)].of(urgent) -= 1;
+        *state.waiters[lane(number)].of(urgent) -= 1;
+        place.counted = None;
         (Turn::Write(self.take(&mut state, session)), block)
     }
 
     fn sleep(&self, number: u64, seen: Seen, waiting: Waiting<'_>) {
         // A halt that comes after this look raises the word.
         if !self.halt.is_raised(waiting.session()) {
-            self.landings.wait(parity(number), seen, waiting);
+            self.landings.wait(lane(number), seen, waiting);
         }
     }
 }

@@ -55,12 +55,22 @@ impl Flights {
         Flights { depth, flying, oldest: 1, durable, alone: false }
     }
 
+    /// From now on so many at once; fewer than are in flight now is well.
+    pub(crate) fn set_depth(&mut self, depth: u32) {
+        self.depth = depth as usize;
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.flying.is_empty()
     }
 
     pub(crate) fn durable(&self) -> Scn {
         self.durable
+    }
+
+    /// Whether a log begins with the one in flight.
+    pub(crate) fn begin_log(&self) -> bool {
+        self.alone
     }
 
     /// Whether one more can be taken now.

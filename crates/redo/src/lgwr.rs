@@ -66,15 +66,12 @@ impl Shared {
             state.ask_lgwr();
         }
         let due = state.lgwr_is_due();
-        let (writing, stops) = (state.is_writing(), state.lgwr.stops);
-        state.lgwr.wants = writing && (due || stops);
-        if writing {
-            return Turn::Sleep;
-        }
-        if due {
+        let stops = state.lgwr.stops;
+        if due && state.can_take() {
             return Turn::Write(self.take(&mut state, session));
         }
-        if stops {
+        state.lgwr.wants = state.is_writing() && (due || stops);
+        if stops && !state.is_writing() {
             state.lgwr.runs = false;
             return Turn::Leave;
         }

@@ -4,7 +4,7 @@
 //!   reserve ─▶ Credits ─▶ (block latches) ─▶ append ─▶ Placed      before a change, and with it
 //!                                              │
 //!                     ┌────────────────────────▼─────┐
-//!                     │ log buffer: active │ spare   │   two halves: one fills, one is written
+//!                     │ log buffer: active │ spares  │   parts: one fills, others are written
 //!                     └────────────────────────┬─────┘
 //!   make_durable ─▶ a session, or run_lgwr ────▼─────┐
 //!                     │ log 1 │ log 2 │ log 3 │ log 1 … one file each, written in turn
@@ -14,7 +14,7 @@
 //!
 //! Each record has an SCN of its own, one more than that of the record before. So the order of SCNs
 //! is the order of redo, "durable through SCN x" is all there is to say about durability, and a
-//! reader sees a hole by its number. The rules, RD1 to RD14, and the proofs are in README.md.
+//! reader sees a hole by its number. The rules, RD1 to RD15, and the proofs are in README.md.
 //!
 //! * [`create`], [`Redo::open`], [`RedoConfig`], [`LogStart`]: from nothing to open.
 //! * [`Redo`]: reserve, append, make durable, switch, advance, stop.
@@ -31,6 +31,7 @@ mod commit;
 mod config;
 mod credits;
 mod end;
+mod flights;
 mod gather;
 mod landing;
 mod lgwr;

@@ -311,18 +311,21 @@ fn a_commit_that_does_not_wait_lets_go_of_its_rows_and_is_durable_with_the_next(
     for seed in 0..100 {
         let report = racy(seed, base.clone()).run(move |world, session| {
             let modes = (CommitWait::Nowait, CommitLogging::Batch);
-            let parameters =
-                Parameters { commit_wait: modes.0, commit_logging: modes.1, ..parameters() };
+            let parameters = Parameters {
+                commit_wait: modes.0,
+                commit_logging: modes.1,
+                ..common::parameters()
+            };
             let instance = open_as(&parameters, world, session);
             let table = instance.table(TABLE, session).expect("there");
             let at = rows(&table, session)[0];
-            let waits = |session: &Session| session.os().totals().event(WaitEvent::LogFileSync);
-            let before = waits(session).count;
+            let waits = || session.os().totals().event(WaitEvent::LogFileSync).count;
+            let before = waits();
             let mut first = Transaction::new();
             add(&table, &mut first, at, 1, session).expect("locked");
             instance.commit(first, session).expect("committed");
             let (last, redo) = (instance.redo().last_scn(session), instance.redo());
-            assert_eq!(waits(session).count, before, "nobody waited");
+            assert_eq!(waits(), before, "nobody waited");
             let mut second = Transaction::new();
             add(&table, &mut second, at, 1, session).expect("the row is free");
             instance.set_commit_mode(CommitMode::DURABLE, session);

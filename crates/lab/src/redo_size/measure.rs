@@ -51,6 +51,12 @@ pub(super) struct Measured {
     pub(super) rounds: Vec<Vec<f64>>,
 }
 
+/// Who is told of progress, and who says when to stop.
+pub(super) struct Told<'a> {
+    pub(super) tell: &'a mut dyn FnMut(&str),
+    pub(super) to_stop: &'a dyn Fn() -> bool,
+}
+
 pub(super) fn creation() -> Creation {
     Creation { data_bytes: 64 * MIB, ..Creation::default() }
 }
@@ -66,7 +72,7 @@ pub(super) fn measure(
     instance: &Instance,
     sizes: Sizes,
     seed: u64,
-    (told_to_stop, tell): (&dyn Fn() -> bool, &mut dyn FnMut(&str)),
+    told: Told<'_>,
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
     let (table, rows) = load(instance, session)?;
@@ -76,11 +82,11 @@ pub(super) fn measure(
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut measured = Measured { redo: vec![0.0; order.len()], rounds: Vec::new() };
     for round in 0..sizes.rounds {
-        tell(&format!("round {} of {}", round + 1, sizes.rounds));
+        (told.tell)(&format!("round {} of {}", round + 1, sizes.rounds));
         order.shuffle(&mut random);
         let mut times = vec![0.0; order.len()];
         for at in &order {
-            if told_to_stop() {
+            if (told.to_stop)() {
                 return Ok(None);
             }
             let (redo, took) = bench.transaction((*at as u64 + 1) * sizes.step)?;

@@ -6,7 +6,7 @@ use instance::Instance;
 use os::{Disk, Session};
 use stop::Stop;
 
-use super::measure::{Measured, Sizes, creation, measure, parameters};
+use super::measure::{Measured, Sizes, Told, creation, measure, parameters};
 use super::report::Found;
 use crate::Where;
 use crate::model::Machine;
@@ -58,14 +58,14 @@ fn here(
     let disk = os::linux::disk();
     let direct = parameters().filesystemio_options.file_options().direct;
     let scratch = Scratch::make(&disk, parent, direct, session)?;
-    let told: (&dyn Fn() -> bool, &mut dyn FnMut(&str)) = (told_to_stop, tell);
+    let told = Told { tell, to_stop: told_to_stop };
     in_a_database(&disk, &scratch.base(), curve.sizes, curve.seed, told, session)
 }
 
 fn modelled(model: &Machine, curve: &Curve) -> Result<Measured, Stop> {
     let (sizes, seed) = (curve.sizes, curve.seed);
     let (measured, _) = model.run(seed, None, move |world, session| {
-        let told: (&dyn Fn() -> bool, &mut dyn FnMut(&str)) = (&|| false, &mut |_| {});
+        let told = Told { tell: &mut |_| {}, to_stop: &|| false };
         in_a_database(&world.disk(), Path::new("/db"), sizes, seed, told, session)
     })?;
     Ok(measured.expect("nobody tells a model to stop"))
@@ -76,7 +76,7 @@ fn in_a_database(
     directory: &Path,
     sizes: Sizes,
     seed: u64,
-    told: (&dyn Fn() -> bool, &mut dyn FnMut(&str)),
+    told: Told<'_>,
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
     let parameters = parameters();
