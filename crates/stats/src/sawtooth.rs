@@ -176,7 +176,7 @@ mod tests {
 
     fn curve(period: f64, phase: f64, blur: f64, state: &mut u64) -> Vec<(f64, f64)> {
         let y = |x: f64| 30.0 + 0.1 * x + (x - phase).rem_euclid(period);
-        (1..=72).map(|n| f64::from(n)).map(|x| (x, y(x) + blur * noise(state))).collect()
+        (1..=72).map(f64::from).map(|x| (x, y(x) + blur * noise(state))).collect()
     }
 
     #[test]
