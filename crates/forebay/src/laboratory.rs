@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use lab::redo_size::{self, Curve, Sizes};
 use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
 use waits::{Nanos, SessionKind};
 
@@ -84,20 +85,17 @@ fn list() -> String {
         let Experiment { name, question, settings, .. } = experiment;
         format!("{name}: {question}\n  A: {}\n  B: {}\n", settings[0], settings[1])
     };
-    EXPERIMENTS.iter().map(line).collect()
+    let curve = format!("{}: {}\n", redo_size::NAME, redo_size::QUESTION);
+    EXPERIMENTS.iter().map(line).collect::<String>() + &curve
 }
 
 impl Run {
     fn carry_out(self) -> Result<String, (u8, String)> {
+        if self.experiment == redo_size::NAME {
+            return self.draw();
+        }
         let request = self.request().map_err(|error| (USAGE, error))?;
-        let os = os::linux::start_with(Arc::new(|line: &str| {
-            // An experiment's own crashes are no news.
-            if !line.contains("it was aborted") {
-                eprintln!("\nnotice: {line}");
-            }
-        }));
-        let session = os.adopt("forebay", SessionKind::Foreground);
-        os::linux::listen();
+        let session = begin();
         let mut progress = Progress::new();
         let ended =
             lab::run(&request, &os::linux::interrupted, &mut |line| progress.tell(line), &session);
@@ -109,10 +107,62 @@ impl Run {
                 }
                 Ok(if self.json { report.json() + "\n" } else { report.text() })
             }
-            Ok(Ending::Stopped) => {
-                Err((INTERRUPTED, "stopped before it had an answer; nothing is left behind".into()))
-            }
+            Ok(Ending::Stopped) => Err(stopped()),
             Err(stop) => Err((FAILED, stop.to_string())),
+        }
+    }
+
+    /// The experiment that is a curve.
+    fn draw(self) -> Result<String, (u8, String)> {
+        let curve = self.curve().map_err(|error| (USAGE, error))?;
+        let session = begin();
+        let mut progress = Progress::new();
+        let tell = &mut |line: &str| progress.tell(line);
+        let found = redo_size::run(&curve, &os::linux::interrupted, tell, &session);
+        progress.end();
+        match found {
+            Ok(Some(found)) => Ok(if self.json { found.json() + "\n" } else { found.text() }),
+            Ok(None) => Err(stopped()),
+            Err(stop) => Err((FAILED, stop.to_string())),
+        }
+    }
+
+    fn curve(&self) -> Result<Curve, String> {
+        let compares = [
+            ("--full", self.full),
+            ("--pairs", self.pairs.is_some()),
+            ("--aa-pairs", self.aa_pairs.is_some()),
+            ("--seconds", self.seconds.is_some()),
+            ("--matters", self.matters != 2.0),
+            ("--rows", self.rows.is_some()),
+            ("--equals", self.equals),
+            ("--set", self.settings.is_given()),
+        ];
+        if let Some((option, _)) = compares.iter().find(|(_, given)| *given) {
+            return Err(format!(
+                "{} draws a curve and compares nothing: leave {option} out",
+                redo_size::NAME
+            ));
+        }
+        let mut command = format!("forebay lab run {} --seed {}", redo_size::NAME, self.seed);
+        if let Some(machine) = &self.simulate {
+            command += &format!(" --simulate {machine} --simulated-disk {}", self.simulated_disk);
+        }
+        Ok(Curve {
+            sizes: if self.simulate.is_some() { Sizes::MODELLED } else { Sizes::HERE },
+            place: self.place(),
+            seed: self.seed,
+            commit: COMMIT.to_string(),
+            command,
+        })
+    }
+
+    fn place(&self) -> Where {
+        match &self.simulate {
+            Some(machine) => {
+                Where::Model { machine: machine.clone(), disk: self.simulated_disk.clone() }
+            }
+            None => Where::Here(self.dir.clone()),
         }
     }
 
@@ -144,17 +194,11 @@ impl Run {
         }
         form.set(|creation, parameters| self.settings.apply(Some(creation), parameters))
             .map_err(|stop| stop.to_string())?;
-        let place = match &self.simulate {
-            Some(machine) => {
-                Where::Model { machine: machine.clone(), disk: self.simulated_disk.clone() }
-            }
-            None => Where::Here(self.dir.clone()),
-        };
         Ok(Request {
             experiment,
             command: self.command(&form),
             form,
-            place,
+            place: self.place(),
             seed: self.seed,
             threshold: self.matters / 100.0,
             equals: self.equals,
@@ -185,6 +229,22 @@ impl Run {
         }
         line + &self.settings.again()
     }
+}
+
+/// This machine, and the session in which all is done.
+fn begin() -> os::Session {
+    let os = os::linux::start_with(Arc::new(|line: &str| {
+        // An experiment's own crashes are no news.
+        if !line.contains("it was aborted") {
+            eprintln!("\nnotice: {line}");
+        }
+    }));
+    os::linux::listen();
+    os.adopt("forebay", SessionKind::Foreground)
+}
+
+fn stopped() -> (u8, String) {
+    (INTERRUPTED, "stopped before it had an answer; nothing is left behind".into())
 }
 
 fn write_rows(

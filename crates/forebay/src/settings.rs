@@ -43,6 +43,11 @@ impl Settings {
         Ok(())
     }
 
+    /// Whether anything was chosen.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.chosen.is_empty()
+    }
+
     /// The same options again, for a command line.
     pub(crate) fn again(&self) -> String {
         self.chosen.iter().map(|chosen| format!(" --set '{chosen}'")).collect()

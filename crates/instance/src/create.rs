@@ -170,6 +170,7 @@ pub(crate) fn redo_config(
         log_blocks: content.log_groups.first().map_or(0, |group| group.blocks),
         log_buffer_bytes: usize::try_from(parameters.log_buffer).unwrap_or(usize::MAX),
         durable_write,
+        writes_in_flight: parameters.log_writes_in_flight,
         commit_leader: parameters.commit_leader,
         sabotage: parameters.sabotage.redo,
     }

@@ -15,7 +15,7 @@
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
 //! * [`Parameters`], [`Creation`]: what can be chosen; [`ParameterInfo`], [`markdown`]: what there
-//!   is to say of it.
+//!   is to say of it. [`CommitMode`]: and for each commit.
 
 #![forbid(unsafe_code)]
 
@@ -31,5 +31,6 @@ pub use open::{Instance, Opened};
 pub use parameters::{
     Allowed, Changeable, Creation, ParameterInfo, Parameters, Sabotage, markdown,
 };
+pub use redo::{CommitLogging, CommitMode, CommitWait};
 pub use space::{DataFileSpec, TablespaceSpec};
 pub use txn::Transaction;

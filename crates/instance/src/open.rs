@@ -7,10 +7,11 @@ use access::Table;
 use cache::Cache;
 use change::{Changes, Layer};
 use ids::Rba;
+use latch::Shared32;
 use os::probe::{DurableWrite, ProbeConfig, durable_writes};
 use os::{Disk, Session, ThreadHandle, ThreadSpec};
 use recovery::{Layout, Recovered, recover};
-use redo::{LogStart, Redo, RedoConfig};
+use redo::{CommitMode, LogStart, Redo, RedoConfig};
 use space::{
     Ahead, Column, ControlFile, ControlState, Enqueue, Space, Storage, open_data_files,
     remove_leftovers,
@@ -54,6 +55,8 @@ pub struct Instance {
     checkpoint_process: Option<ThreadHandle>,
     space_process: Option<ThreadHandle>,
     opened: Opened,
+    /// Which of `CommitMode::ALL`.
+    commit_mode: Shared32,
 }
 
 impl Instance {
@@ -145,9 +148,26 @@ impl Instance {
         Table::open(name, &self.space, &self.transactions, session)
     }
 
-    /// Ends a transaction: its changes stay, and are durable when this returns.
+    /// Ends a transaction: its changes stay, and are durable when this returns, unless
+    /// `commit_wait` says not to wait.
     pub fn commit(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
-        self.transactions.commit(transaction, session)
+        let mode = CommitMode::ALL[self.commit_mode.load(session) as usize];
+        self.commit_with(transaction, mode, session)
+    }
+
+    /// The same in a way of its own, whatever the parameters say.
+    pub fn commit_with(
+        &self,
+        transaction: Transaction,
+        mode: CommitMode,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        self.transactions.commit(transaction, mode, session)
+    }
+
+    /// Changes `commit_wait` and `commit_logging`, for commits from now on.
+    pub fn set_commit_mode(&self, mode: CommitMode, session: &Session) {
+        self.commit_mode.store(index_of(mode), session);
     }
 
     /// Ends a transaction: its changes are taken back.
@@ -264,6 +284,11 @@ impl Instance {
     }
 }
 
+fn index_of(mode: CommitMode) -> u32 {
+    let at = CommitMode::ALL.iter().position(|each| *each == mode);
+    at.expect("every mode is in the list") as u32
+}
+
 fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session: &Session) {
     for thread in threads {
         // A panic has halted the instance already (IN4).
@@ -347,6 +372,10 @@ fn start(
         checkpoint_process,
         space_process: Some(space_process),
         opened: Opened { recovered, rolled_back, redo_write },
+        commit_mode: Shared32::new(index_of(CommitMode {
+            wait: parameters.commit_wait,
+            logging: parameters.commit_logging,
+        })),
     })
 }
 

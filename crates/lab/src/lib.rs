@@ -10,6 +10,8 @@
 //!   verdict::Report
 //! ```
 //!
+//! One built-in experiment compares nothing and gives a curve: [`redo_size`].
+//!
 //! Rules LB1 to LB5 are in the README. Callers: the binary's `lab`;
 //! `cargo xtask validity`, which runs one setting in both worlds.
 
@@ -20,6 +22,7 @@ mod form;
 mod linux;
 mod measure;
 mod model;
+pub mod redo_size;
 mod repeat;
 mod scratch;
 mod session;

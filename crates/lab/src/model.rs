@@ -77,7 +77,7 @@ impl Machine {
     }
 
     /// Runs `body` to its end on this machine, from this disk, and gives the disk back.
-    fn run<R: Send + 'static>(
+    pub(crate) fn run<R: Send + 'static>(
         &self,
         seed: u64,
         content: Option<FileSystem>,

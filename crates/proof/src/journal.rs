@@ -24,6 +24,8 @@ pub enum Outcome {
     Open,
     /// Commit was called and hasn't returned.
     CommitCalled,
+    /// Commit has returned without waiting (`commit_wait = nowait`): nothing is promised yet.
+    Unawaited,
     /// Commit has returned.
     Acknowledged,
     /// Rollback was called.
@@ -37,6 +39,10 @@ pub struct Entry {
     pub changes: Vec<Change>,
     /// How far it came.
     pub outcome: Outcome,
+    /// Whether its commit waits: if not, others may read it before it is durable.
+    pub waits: bool,
+    /// When its commit was called, and when it returned, in moments of the journal.
+    pub commit: [Option<u64>; 2],
 }
 
 /// What a session was told of a row, by a read or by an update that found it so.
@@ -59,8 +65,10 @@ pub struct Record {
     pub entries: Vec<Entry>,
     /// Everything that was told.
     pub told: Vec<Told>,
-    /// Rows of acknowledged transactions.
+    /// Rows of transactions whose commit has returned.
     rows: Vec<RowId>,
+    /// Moments so far: each call and each return of a commit is one.
+    moments: u64,
     /// Redo logs that were switched to while the load ran.
     pub log_switches: u32,
 }
@@ -73,7 +81,12 @@ impl Journal {
     /// A new transaction's number.
     pub fn begin(&self) -> usize {
         self.0.with(|record| {
-            record.entries.push(Entry { changes: Vec::new(), outcome: Outcome::Open });
+            record.entries.push(Entry {
+                changes: Vec::new(),
+                outcome: Outcome::Open,
+                waits: true,
+                commit: [None; 2],
+            });
             record.entries.len() - 1
         })
     }
@@ -83,12 +96,25 @@ impl Journal {
         self.0.with(|record| record.entries[transaction].changes.push(change));
     }
 
+    /// The transaction's commit, which comes next, doesn't wait.
+    pub fn waits_not(&self, transaction: usize) {
+        self.0.with(|record| record.entries[transaction].waits = false);
+    }
+
     /// The transaction has come so far.
     pub fn outcome(&self, transaction: usize, outcome: Outcome) {
         self.0.with(|record| {
+            record.moments += 1;
             let entry = &mut record.entries[transaction];
             entry.outcome = outcome;
-            if outcome == Outcome::Acknowledged {
+            match outcome {
+                Outcome::CommitCalled => entry.commit[0] = Some(record.moments),
+                Outcome::Acknowledged | Outcome::Unawaited => {
+                    entry.commit[1] = Some(record.moments);
+                }
+                Outcome::Open | Outcome::RolledBack => {}
+            }
+            if matches!(outcome, Outcome::Acknowledged | Outcome::Unawaited) {
                 let inserted = entry.changes.iter().filter(|change| change.version == 1);
                 record.rows.extend(inserted.map(|change| change.row));
             }
@@ -105,7 +131,7 @@ impl Journal {
         self.0.with(|record| record.log_switches = count);
     }
 
-    /// An acknowledged row, whoever inserted it: `pick` is given their number.
+    /// A committed row, whoever inserted it: `pick` is given their number.
     pub fn some_row(&self, pick: impl FnOnce(usize) -> usize) -> Option<RowId> {
         self.0.with(|record| match record.rows.len() {
             0 => None,

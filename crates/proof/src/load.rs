@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use access::{Inserter, RowMut, RowView, Table};
-use instance::{Instance, Transaction};
+use instance::{CommitMode, CommitWait, Instance, Transaction};
 use os::{Session, ThreadSpec};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -35,6 +35,8 @@ pub struct Load {
     pub tables: usize,
     /// Every so many transactions, about, a session asks for a checkpoint, often in one's midst.
     pub checkpoint_every: Option<u32>,
+    /// Commits are made in all the ways there are, rather than all durable and at once.
+    pub commit_modes: bool,
     /// The last transaction stays open and its changes are written; then the instance is aborted.
     pub leaves_open: bool,
 }
@@ -176,9 +178,18 @@ impl Client {
             self.journal.outcome(number, Outcome::RolledBack);
             return instance.rollback(transaction, session);
         }
+        let mode = match load.commit_modes {
+            true => CommitMode::ALL[self.random.random_range(0..CommitMode::ALL.len())],
+            false => CommitMode::DURABLE,
+        };
+        let waits = mode.wait == CommitWait::Wait;
+        if !waits {
+            self.journal.waits_not(number);
+        }
         self.journal.outcome(number, Outcome::CommitCalled);
-        instance.commit(transaction, session)?;
-        self.journal.outcome(number, Outcome::Acknowledged);
+        instance.commit_with(transaction, mode, session)?;
+        let outcome = if waits { Outcome::Acknowledged } else { Outcome::Unawaited };
+        self.journal.outcome(number, outcome);
         Ok(())
     }
 

@@ -4,7 +4,8 @@
 //!   * one whose commit was called and hadn't returned is there wholly or not at all
 //!   * nothing else is there, and no row is half one version and half another
 //!   * what is there is a prefix in commit order, as far as anybody can know it: versions of a row
-//!     have no gap, and whatever a session was told was written by somebody who is there
+//!     have no gap, a commit that returned before another was called is there if that one is, and
+//!     whatever a session was told was written by somebody who is there, or who doesn't wait
 //!   * space and undo agree with themselves, no transaction is active, no row is locked
 //!
 //! The order of two commits that were both in doubt and had nothing to do with each other can't be
@@ -84,12 +85,15 @@ pub fn compare(record: &Record, found: &Rows, tally: &mut Tally) -> Result<(), V
     let mut there = BTreeSet::new();
     let acknowledged = |entry: &Entry| entry.outcome == Outcome::Acknowledged;
     there.extend((0..entries.len()).filter(|number| acknowledged(&entries[*number])));
-    let acknowledged = rows_after(entries, &there)?;
     for (number, entry) in entries.iter().enumerate() {
-        if entry.outcome != Outcome::CommitCalled || entry.changes.is_empty() {
+        let in_doubt = matches!(entry.outcome, Outcome::CommitCalled | Outcome::Unawaited);
+        if !in_doubt || entry.changes.is_empty() {
             continue;
         }
-        if is_there(number, entry, &acknowledged, found)? {
+        if !entry.waits {
+            tally.unawaited += 1;
+        }
+        if is_there(number, entry, found)? {
             there.insert(number);
             tally.doubt_there += 1;
         } else {
@@ -102,6 +106,7 @@ pub fn compare(record: &Record, found: &Rows, tally: &mut Tally) -> Result<(), V
     }
     tally.comparisons += 1;
     tally.told += record.told.len() as u64;
+    overtakes(entries, &there)?;
     depends_on_the_lost(record, &there)
 }
 
@@ -127,10 +132,32 @@ fn rows_after(entries: &[Entry], there: &BTreeSet<usize>) -> Result<Rows, Violat
     Ok(rows)
 }
 
-/// What a session was told must not depend on a commit that is lost (PF2).
+/// No commit is there that was called after one returned that is lost (PF2): whether or not anybody
+/// waited for it.
+fn overtakes(entries: &[Entry], there: &BTreeSet<usize>) -> Result<(), Violation> {
+    let last = there.iter().filter_map(|number| Some((entries[*number].commit[0]?, *number))).max();
+    let lost = entries.iter().enumerate().filter(|(number, entry)| {
+        !entry.changes.is_empty() && !there.contains(number) && entry.commit[1].is_some()
+    });
+    let first = lost.filter_map(|(number, entry)| Some((entry.commit[1]?, number))).min();
+    match (first, last) {
+        (Some((returned, lost)), Some((called, there))) if returned < called => {
+            Err(Violation(format!(
+                "transaction {there} is there, and {lost} is lost, whose commit had returned before"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a session was told must not depend on a commit that is lost (PF2), but for one that
+/// doesn't wait.
 fn depends_on_the_lost(record: &Record, there: &BTreeSet<usize>) -> Result<(), Violation> {
-    let explained =
-        |told: &&crate::Told| there.contains(&told.writer) || told.reader == Some(told.writer);
+    let explained = |told: &&crate::Told| {
+        there.contains(&told.writer)
+            || told.reader == Some(told.writer)
+            || !record.entries[told.writer].waits
+    };
     match record.told.iter().find(|told| !explained(told)) {
         None => Ok(()),
         Some(told) => Err(Violation(format!(
@@ -140,29 +167,26 @@ fn depends_on_the_lost(record: &Record, there: &BTreeSet<usize>) -> Result<(), V
     }
 }
 
-/// Whether a transaction in doubt is there: wholly, or not at all.
-fn is_there(number: usize, entry: &Entry, before: &Rows, found: &Rows) -> Result<bool, Violation> {
-    let of_changes = entry.changes.iter().map(|change| (change.row, (change.version, number)));
-    let changes: Rows = of_changes.collect();
-    let is_new = |(row, version): (&RowId, &(i64, usize))| found.get(row) == Some(version);
-    let is_old = |(row, _): (&RowId, &(i64, usize))| found.get(row) == before.get(row);
-    if changes.iter().all(is_new) {
-        return Ok(true);
+/// Whether a transaction in doubt is there: wholly, or not at all. Each of its rows is as it left
+/// it, or as a later one did; or else as it was before.
+fn is_there(number: usize, entry: &Entry, found: &Rows) -> Result<bool, Violation> {
+    // Of a row that it changed twice, the last.
+    let of_changes = entry.changes.iter().map(|change| (change.row, change.version));
+    let changes: BTreeMap<RowId, i64> = of_changes.collect();
+    let is_new = |(row, version): (&RowId, &i64)| match found.get(row) {
+        Some((later, _)) if later > version => true,
+        Some(same) => *same == (*version, number),
+        None => false,
+    };
+    let count = changes.iter().filter(|change| is_new(*change)).count();
+    if count == 0 || count == changes.len() {
+        return Ok(count > 0);
     }
-    if changes.iter().all(is_old) {
-        return Ok(false);
-    }
+    let there: Rows =
+        changes.keys().filter_map(|row| found.get(row).map(|version| (*row, *version))).collect();
     Err(Violation(format!(
-        "transaction {number} is there in part: of {changes:?} there is {:?}, before it there was \
-         {:?}",
-        part(&changes, found),
-        part(&changes, before)
+        "transaction {number} is there in part: of {changes:?} there is {there:?}"
     )))
-}
-
-fn part(of: &Rows, from: &Rows) -> Rows {
-    let found = of.keys().filter_map(|row| from.get(row).map(|version| (*row, *version)));
-    found.collect()
 }
 
 pub(crate) fn difference(expected: &Rows, found: &Rows) -> Violation {
@@ -213,6 +237,45 @@ mod tests {
         assert_eq!(verdict(&journal, &[(row(0), (2, 1)), (row(1), (1, 1))]), Ok(()));
         assert!(verdict(&journal, &[(row(0), (2, 1))]).is_err());
         assert!(verdict(&journal, &[]).is_err());
+    }
+
+    /// Transaction 1 doesn't wait, transaction 2 comes after it and changes another row.
+    fn unawaited() -> Journal {
+        let journal = Journal::default();
+        for number in 0..3 {
+            let transaction = journal.begin();
+            journal.changed(transaction, Change { row: row(number), version: 1 });
+            if number == 1 {
+                journal.waits_not(transaction);
+            }
+            journal.outcome(transaction, Outcome::CommitCalled);
+            let outcomes = [Outcome::Acknowledged, Outcome::Unawaited, Outcome::CommitCalled];
+            journal.outcome(transaction, outcomes[usize::from(number)]);
+        }
+        journal
+    }
+
+    #[test]
+    fn a_commit_that_does_not_wait_may_be_lost_but_not_before_a_later_one() {
+        let found = |slots: &[u16]| -> Vec<(RowId, (i64, usize))> {
+            slots.iter().map(|slot| (row(*slot), (1, usize::from(*slot)))).collect()
+        };
+        for there in [&[0][..], &[0, 1], &[0, 1, 2]] {
+            assert_eq!(verdict(&unawaited(), &found(there)), Ok(()));
+        }
+        for there in [&[][..], &[1], &[0, 2]] {
+            assert!(verdict(&unawaited(), &found(there)).is_err());
+        }
+    }
+
+    #[test]
+    fn what_was_told_may_be_lost_only_if_its_commit_did_not_wait() {
+        let told = Told { reader: None, row: row(1), version: 1, writer: 1 };
+        let journal = unawaited();
+        journal.told(told);
+        assert_eq!(verdict(&journal, &[(row(0), (1, 0))]), Ok(()));
+        journal.told(Told { row: row(2), writer: 2, ..told });
+        assert!(verdict(&journal, &[(row(0), (1, 0))]).is_err());
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Shape {
             undo_segments: 2,
             undo_slots: 4,
             doublewrite_slots: 16,
-        ..Creation::default()
+            ..Creation::default()
         };
         let parameters = Parameters {
             db_cache_size: 24 * block,
@@ -72,6 +72,9 @@ impl Shape {
         let parameters = &mut shape.parameters;
         parameters.db_writer_processes = [1, 2, 1, 3][(seed / 3 % 4) as usize];
         parameters.db_working_sets = parameters.db_writer_processes.max(2);
+        parameters.log_writes_in_flight = [1, 2, 1, 4][(seed / 2 % 4) as usize];
+        let parts = u64::from(parameters.log_writes_in_flight) + 1;
+        parameters.log_buffer = redo::LOG_BUFFER_BYTES_MIN as u64 / 2 * parts;
         if seed / 2 % 3 == 2 {
             parameters.commit_leader = CommitLeader::Lgwr;
         }

@@ -117,6 +117,7 @@ impl Sweep {
             changes_max: 3,
             tables: 1 + (seed / 2 % 2) as usize,
             checkpoint_every: (seed % 2 == 1).then_some(5),
+            commit_modes: seed % 5 == 3,
             leaves_open: seed % 4 == 3,
         };
         let races = if load.sessions > 1 { Perturbation::RACES } else { Perturbation::NONE };
@@ -142,6 +143,7 @@ impl Sweep {
             changes_max: 4 + 4 * (seed % 3) as u32,
             tables: 2,
             checkpoint_every: (!seed.is_multiple_of(5)).then_some(12),
+            commit_modes: seed % 3 == 1,
             leaves_open: seed % 2 == 1,
         };
         Sweep {

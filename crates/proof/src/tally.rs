@@ -31,6 +31,8 @@ pub struct Tally {
     pub doubt_there: u64,
     /// Comparisons in which one was in doubt and not there.
     pub doubt_gone: u64,
+    /// Times that a commit which didn't wait was looked for.
+    pub unawaited: u64,
     /// Statements about rows that were held against what survived.
     pub told: u64,
     /// Log switches in the loads.
@@ -57,6 +59,7 @@ impl Tally {
             (&mut self.repaired, other.repaired),
             (&mut self.doubt_there, other.doubt_there),
             (&mut self.doubt_gone, other.doubt_gone),
+            (&mut self.unawaited, other.unawaited),
             (&mut self.told, other.told),
             (&mut self.log_switches, other.log_switches),
         ];
@@ -73,6 +76,7 @@ impl Tally {
             ("a torn block repaired", self.repaired),
             ("a transaction in doubt that was there", self.doubt_there),
             ("a transaction in doubt that was gone", self.doubt_gone),
+            ("a commit that didn't wait, looked for", self.unawaited),
             ("a read held against what survived", self.told),
             ("a log switch in a load", self.log_switches + u64::from(kind == Kind::Small)),
             ("crashes nested three deep", u64::from(self.depth >= 3)),
@@ -88,7 +92,7 @@ impl fmt::Display for Tally {
             f,
             "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of \
              them twice, {} with rollback, {} with repairs), {} comparisons with {} reads, {} and \
-             {} in doubt there and gone, {} log switches; crashes nested up to {depth} deep",
+             {} in doubt there and gone ({} hadn't waited), {} log switches; crashes nested up to {depth} deep",
             self.loads,
             self.cuts,
             self.openings,
@@ -99,6 +103,7 @@ impl fmt::Display for Tally {
             self.told,
             self.doubt_there,
             self.doubt_gone,
+            self.unawaited,
             self.log_switches,
         )
     }

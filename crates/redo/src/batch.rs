@@ -1,4 +1,4 @@
-//! One half of the log buffer: records laid out as redo blocks, ready to be written as they lie.
+//! One part of the log buffer: records laid out as redo blocks, ready to be written as they lie.
 //!
 //! ```text
 //!   buffer   │ block │ block │ block │ block (open) │ not begun …
@@ -47,6 +47,8 @@ pub(crate) struct Batch {
     blocks: u32,
     open: Option<Open>,
     wasted: u64,
+    /// Bytes of records.
+    filled: u64,
 }
 
 impl Batch {
@@ -59,12 +61,13 @@ impl Batch {
             blocks: 0,
             open: None,
             wasted: 0,
+            filled: 0,
         }
     }
 
     pub(crate) fn clear(&mut self) {
         self.parts.clear();
-        (self.blocks, self.open, self.wasted) = (0, None, 0);
+        (self.blocks, self.open, self.wasted, self.filled) = (0, None, 0, 0);
     }
 
     /// Whether there is nothing to write, not even the header of a log.
@@ -72,9 +75,19 @@ impl Batch {
         self.parts.is_empty()
     }
 
+    /// Whether a log begins in it.
+    pub(crate) fn begins_log(&self) -> bool {
+        self.parts.iter().any(|part| part.beginning.is_some())
+    }
+
     /// Blocks begun.
     pub(crate) fn blocks(&self) -> u32 {
         self.blocks
+    }
+
+    /// Bytes of records in it.
+    pub(crate) fn filled(&self) -> u64 {
+        self.filled
     }
 
     /// Bytes left empty in its blocks, once it is closed.
@@ -139,6 +152,7 @@ impl Batch {
         let start = usize::from(self.offset());
         self.last_block()[start..start + taken].copy_from_slice(&bytes[..taken]);
         self.open.as_mut().expect("only an open block has room").filled += taken;
+        self.filled += taken as u64;
         taken
     }
 

@@ -6,13 +6,19 @@
 //!                     nobody writes, sessions lead ─▶ (gather) take the batch, write it ─▶ done
 //!                     else ─▶ sleep until one's batch lands ────────────────────▶ done
 //!                                  └─▶ or until chosen to write the next ─▶ look again
+//!   commit ─▶ wait, immediate: make_durable
+//!             wait, batch: the same, but others are to begin ───────────────────▶ done
+//!             nowait: ask the log writer, if at once ───────────────────────────▶ not durable yet
 //! ```
 //!
 //! Invariants
-//!   * who writes has its own record in the batch, so it writes once and is done: never trapped
+//!   * who writes has its own record in the batch, so it writes once and is done, but for waiting
+//!     for writes that were begun before: never trapped
 //!   * the baton isn't lost: nobody *has* it. When a batch lands, one waiter for the next is woken;
 //!     until it comes, any other session that commits, and the log writer, finds nobody writing
 //!     and writes (RD11)
+//!   * who is patient writes only where somebody wants that: so of all who sleep for a batch any one
+//!     can be woken to write it (RD14)
 //!   * in the session's books all of it is the caller's event, whoever writes (RD12)
 //!
 //! Callers: `txn`, the cache's gate.
@@ -22,11 +28,11 @@ use os::{Session, Waiting};
 use stop::Stop;
 use waits::{Statistic, WaitEvent};
 
-use crate::Redo;
+use crate::config::{CommitLogging, CommitMode, CommitWait};
 use crate::gather::Gather;
 use crate::landing::Seen;
-use crate::redo::Shared;
-use crate::state::{Flight, parity};
+use crate::redo::{Redo, Shared};
+use crate::state::{Flight, lane};
 use crate::writer::Books;
 
 enum Turn {
@@ -44,47 +50,79 @@ enum Turn {
 }
 
 /// Where a session stands that waits.
-#[derive(Default)]
 struct Place {
-    /// The batch among whose waiters it is counted.
-    counted: Option<u64>,
+    /// The batch among whose waiters it is counted, and whether among the urgent ones.
+    counted: Option<(u64, bool)>,
     gathers: bool,
+    /// It leaves the write to others.
+    patient: bool,
 }
 
 impl Redo {
+    /// What is left to do of a commit whose record has this SCN. Durable when this returns, but
+    /// for `nowait`.
+    pub fn commit(&self, scn: Scn, mode: CommitMode, session: &Session) -> Result<(), Stop> {
+        let patient = mode.logging == CommitLogging::Batch;
+        if mode.wait == CommitWait::Wait {
+            session.count(Statistic::RedoSynchWrites, 1);
+            return self.shared.wait_durable(scn, patient, session, WaitEvent::LogFileSync);
+        }
+        self.shared.halt.check(session)?;
+        if !patient && self.shared.asks_for(scn, session) {
+            self.shared.lgwr.post(session);
+        }
+        Ok(())
+    }
+
     /// Returns when redo is durable through `scn`, the SCN of a record that was appended. The time
-    /// is accounted as `event`: `log file sync` for a commit.
+    /// is accounted as `event`.
     pub fn make_durable(&self, scn: Scn, session: &Session, event: WaitEvent) -> Result<(), Stop> {
-        let shared = &self.shared;
         if event == WaitEvent::LogFileSync {
             session.count(Statistic::RedoSynchWrites, 1);
         }
-        let mut place = Place::default();
-        while Scn::new(shared.durable.load(session)) < scn {
+        self.shared.wait_durable(scn, false, session, event)
+    }
+}
+
+impl Shared {
+    /// Asks the log writer to write this record, if nobody does yet. True if it is to be posted.
+    fn asks_for(&self, scn: Scn, session: &Session) -> bool {
+        let mut state = self.state.exclusive(session);
+        state.number_of(scn) == state.number && state.ask_lgwr()
+    }
+
+    fn wait_durable(
+        &self,
+        scn: Scn,
+        patient: bool,
+        session: &Session,
+        event: WaitEvent,
+    ) -> Result<(), Stop> {
+        let mut place = Place { counted: None, gathers: false, patient };
+        while Scn::new(self.durable.load(session)) < scn {
             latch::assert_none_held("a wait for redo to be durable");
-            shared.halt.check(session)?;
-            let (turn, block) = shared.take_turn(scn, &mut place, session);
+            self.halt.check(session)?;
+            let (turn, block) = self.take_turn(scn, &mut place, session);
             let waiting = session.waiting(event).p(block, scn.get(), 0);
             match turn {
                 Turn::Durable => break,
                 Turn::Write(flight) => {
                     assert!(flight.through >= scn, "a leader's own record is in its batch");
-                    return shared.write(flight, Books::Caller(waiting), session);
+                    // It may still have to wait for a write that was begun before.
+                    self.write(flight, Books::Caller(waiting), session)?;
                 }
                 Turn::Gather => Gather::turn(session),
                 Turn::Wait { number, seen, posts } => {
                     if posts {
-                        shared.lgwr.post(session);
+                        self.lgwr.post(session);
                     }
-                    shared.sleep(number, seen, waiting);
+                    self.sleep(number, seen, waiting);
                 }
             }
         }
         Ok(())
     }
-}
 
-impl Shared {
     /// What to do now, and the block of the log buffer that is being filled.
     fn take_turn(&self, scn: Scn, place: &mut Place, session: &Session) -> (Turn, u64) {
         let mut state = self.state.exclusive(session);
@@ -94,20 +132,26 @@ impl Shared {
             return (Turn::Durable, block);
         }
         let number = state.number_of(scn);
-        let comes = place.counted != Some(number);
+        let comes = place.counted.is_none_or(|(counted, _)| counted != number);
         if comes {
-            place.counted = Some(number);
-            state.waiters[parity(number)] += 1;
+            // Without a log writer nobody would ever begin.
+            let urgent = !place.patient || !state.lgwr.runs;
+            place.counted = Some((number, urgent));
+            *state.waiters[lane(number)].of(urgent) += 1;
         }
+        let urgent = place.counted.is_some_and(|(_, urgent)| urgent);
         let waits = Turn::Wait {
             number,
-            seen: self.landings.see(parity(number)),
-            posts: !state.is_writing() && !state.sessions_lead(),
+            seen: self.landings.see(lane(number)),
+            posts: urgent && number == state.number && state.can_take() && !state.sessions_lead(),
         };
-        if state.is_writing() || !state.sessions_lead() {
+        if number != state.number || !state.can_take() || !state.sessions_lead() {
             return (waits, block);
         }
         let came = state.waiting_for_active();
+        if !urgent && came == 0 {
+            return (waits, block);
+        }
         if state.gather.is_short(came) {
             let now = session.now();
             if state.gather.is_time(now) {
@@ -118,14 +162,15 @@ impl Shared {
                 return (if place.gathers { Turn::Gather } else { waits }, block);
             }
         }
-        state.waiters[parity(number)] -= 1;
+        *state.waiters[lane(number)].of(urgent) -= 1;
+        place.counted = None;
         (Turn::Write(self.take(&mut state, session)), block)
     }
 
     fn sleep(&self, number: u64, seen: Seen, waiting: Waiting<'_>) {
         // A halt that comes after this look raises the word.
         if !self.halt.is_raised(waiting.session()) {
-            self.landings.wait(parity(number), seen, waiting);
+            self.landings.wait(lane(number), seen, waiting);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What is decided before redo is opened: sizes, places, ways; and what is refused.
 //!
 //! Invariants (of a configuration that was checked)
-//!   * the largest record fits into one half of the log buffer (RD3)
+//!   * the largest record fits into one part of the log buffer (RD3)
 //!   * a log holds the largest record twice, so that one free log admits any record (RD4)
 //!
 //! Callers: `Redo::open`, `Reader::open`, `create`.
@@ -12,6 +12,8 @@ use format::{REDO_BLOCK, REDO_PAYLOAD_BYTES};
 use ids::{Rba, Scn};
 use os::probe::DurableWrite;
 use stop::{RefusalKind, Stop};
+
+use crate::flights::WRITES_IN_FLIGHT_MAX;
 
 /// The largest record, its head included: three blocks of the largest size.
 pub const RECORD_BYTES_MAX: usize = 96 << 10;
@@ -42,6 +44,47 @@ pub enum CommitLeader {
     Lgwr,
 }
 
+/// What a commit has to wait for. The parameter `commit_wait`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommitWait {
+    /// It returns when it is durable.
+    Wait,
+    /// It returns at once: a crash soon after takes it back, and what was read of it.
+    Nowait,
+}
+
+/// When the redo of a commit is written. The parameter `commit_logging`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommitLogging {
+    /// As soon as nobody else writes.
+    Immediate,
+    /// With whatever is written next: for another's commit, or as the log writer's rules have it.
+    Batch,
+}
+
+/// How a transaction is committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommitMode {
+    /// What the commit waits for.
+    pub wait: CommitWait,
+    /// When its redo is written.
+    pub logging: CommitLogging,
+}
+
+impl CommitMode {
+    /// Durable when it returns, and soon.
+    pub const DURABLE: CommitMode =
+        CommitMode { wait: CommitWait::Wait, logging: CommitLogging::Immediate };
+
+    /// Every way there is.
+    pub const ALL: [CommitMode; 4] = [
+        CommitMode::DURABLE,
+        CommitMode { wait: CommitWait::Wait, logging: CommitLogging::Batch },
+        CommitMode { wait: CommitWait::Nowait, logging: CommitLogging::Immediate },
+        CommitMode { wait: CommitWait::Nowait, logging: CommitLogging::Batch },
+    ];
+}
+
 /// A way to break the promise on purpose. Beyond `None` only under feature `sabotage`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sabotage {
@@ -70,6 +113,8 @@ pub struct RedoConfig {
     pub log_buffer_bytes: usize,
     /// How a write is made durable.
     pub durable_write: DurableWrite,
+    /// So many batches are written at once, at most: 1 to 8. The log buffer has one part more.
+    pub writes_in_flight: u32,
     /// Who writes at first.
     pub commit_leader: CommitLeader,
     /// What is broken on purpose.
@@ -81,20 +126,33 @@ impl RedoConfig {
     pub(crate) fn check(&self) -> Result<(), Stop> {
         check_groups(self.groups)?;
         check_blocks(self.log_blocks)?;
-        let (found, least) = (self.log_buffer_bytes, LOG_BUFFER_BYTES_MIN);
+        let (flights, most) = (self.writes_in_flight, WRITES_IN_FLIGHT_MAX);
+        if !(1..=most).contains(&flights) {
+            let message =
+                format!("1 to {most} redo writes can be in flight at once, not {flights}");
+            return Err(Stop::refuse(RefusalKind::Invalid, message));
+        }
+        let parts = flights as usize + 1;
+        let (found, least) = (self.log_buffer_bytes, LOG_BUFFER_BYTES_MIN / 2 * parts);
         if found < least {
             let message = format!(
-                "log_buffer is {found} bytes, and must be at least {least}: each half holds the \
-                 largest record"
+                "log_buffer is {found} bytes, and must be at least {least}: each of its {parts} \
+                 parts holds the largest record"
             );
             return Err(Stop::refuse(RefusalKind::Invalid, message));
         }
         Ok(())
     }
 
-    /// Redo blocks of one half of the log buffer.
-    pub(crate) fn half_blocks(&self) -> u32 {
-        u32::try_from(self.log_buffer_bytes / 2 / REDO_BLOCK.bytes()).unwrap_or(u32::MAX)
+    /// Redo blocks of one part of the log buffer: one batch, at most.
+    pub(crate) fn part_blocks(&self) -> u32 {
+        let part = self.log_buffer_bytes / (self.writes_in_flight as usize + 1);
+        u32::try_from(part / REDO_BLOCK.bytes()).unwrap_or(u32::MAX)
+    }
+
+    /// Redo blocks of the whole of it.
+    pub(crate) fn buffer_blocks(&self) -> u32 {
+        u32::try_from(self.log_buffer_bytes / REDO_BLOCK.bytes()).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn skips_sync(&self) -> bool {

@@ -169,9 +169,10 @@ impl Shared {
                 Ok(()) => Blocked::Buffer,
                 Err(blocked) => blocked,
             };
+            let event = event_of(blocked, wish, &state);
             if is_first && asked != Some(blocked) {
                 asked = Some(blocked);
-                state = self.ask_for_room(state, blocked, session)?;
+                state = self.ask_for_room(state, (blocked, event), session)?;
                 continue;
             }
             if self.halt.is_raised(session) {
@@ -179,10 +180,6 @@ impl Shared {
                 self.halt.check(session)?;
                 unreachable!("a halt is for good");
             }
-            let event = match blocked {
-                Blocked::Buffer => WaitEvent::LogBufferSpace,
-                Blocked::Logs => WaitEvent::LogFileSwitchCheckpointIncomplete,
-            };
             let room = &self.room[ticket.lane()];
             state = room.wait(state, session.waiting(event), None).0;
             asked = None;
@@ -200,16 +197,15 @@ impl Shared {
     fn ask_for_room<'a>(
         &'a self,
         mut state: ExclusiveGuard<'a, State>,
-        blocked: Blocked,
+        (blocked, event): (Blocked, WaitEvent),
         session: &'a Session,
     ) -> Result<ExclusiveGuard<'a, State>, Stop> {
-        let alone = !state.lgwr.runs && !state.is_writing() && !state.active.is_empty();
+        let alone = !state.lgwr.runs && state.can_take() && !state.active.is_empty();
         match blocked {
             Blocked::Buffer if alone => {
                 let flight = self.take(&mut state, session);
                 drop(state);
-                let waiting = session.waiting(WaitEvent::LogBufferSpace);
-                self.write(flight, Books::Caller(waiting), session)?;
+                self.write(flight, Books::Caller(session.waiting(event)), session)?;
             }
             Blocked::Buffer => {
                 drop(state);
@@ -221,6 +217,18 @@ impl Shared {
             }
         }
         Ok(self.state.exclusive(session))
+    }
+}
+
+/// What a session is in that waits for room (RD15).
+fn event_of(blocked: Blocked, wish: Wish, state: &State) -> WaitEvent {
+    match (blocked, wish) {
+        (Blocked::Logs, _) => WaitEvent::LogFileSwitchCheckpointIncomplete,
+        (Blocked::Buffer, Wish::Switch) => WaitEvent::LogFileSwitchCompletion,
+        (Blocked::Buffer, Wish::Blocks(_)) if state.is_switching() => {
+            WaitEvent::LogFileSwitchCompletion
+        }
+        (Blocked::Buffer, Wish::Blocks(_)) => WaitEvent::LogBufferSpace,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where sessions sleep until a batch has landed, or until one of them is to write the next.
 //!
-//! Two words, for batches with even and odd numbers: only the active batch and the one in flight
-//! have waiters. So everybody whose redo has landed is woken by one call, and nobody else by it.
+//! A word for each lane: the active batch and those in flight have one each. So everybody whose redo
+//! has landed with a batch is woken by one call, and nobody else by it.
 //!
 //! No wake-up is lost: a session reads the word under the redo allocation latch, with the state
 //! that makes it wait; whoever changes that state does so first (under the latch, or by raising
@@ -15,9 +15,11 @@ use std::sync::atomic::Ordering::{Acquire, SeqCst};
 
 use os::{Os, Session, WaitWord, Waiting};
 
+use crate::state::LANES;
+
 #[derive(Debug)]
 pub(crate) struct Landings {
-    words: [WaitWord; 2],
+    words: [WaitWord; LANES],
 }
 
 /// What a word held.
@@ -26,25 +28,25 @@ pub(crate) struct Seen(u32);
 
 impl Landings {
     pub(crate) fn new(os: &Os) -> Landings {
-        Landings { words: [WaitWord::new(os, 0), WaitWord::new(os, 0)] }
+        Landings { words: std::array::from_fn(|_| WaitWord::new(os, 0)) }
     }
 
     /// To be read before the look at the state that makes one wait.
-    pub(crate) fn see(&self, parity: usize) -> Seen {
-        Seen(self.words[parity].value().load(Acquire))
+    pub(crate) fn see(&self, lane: usize) -> Seen {
+        Seen(self.words[lane].value().load(Acquire))
     }
 
     /// Sleeps unless something happened since `seen`. May return for no reason.
-    pub(crate) fn wait(&self, parity: usize, seen: Seen, waiting: Waiting<'_>) {
+    pub(crate) fn wait(&self, lane: usize, seen: Seen, waiting: Waiting<'_>) {
         waiting.session().interleave();
-        let _ = self.words[parity].wait(seen.0, None, waiting);
+        let _ = self.words[lane].wait(seen.0, None, waiting);
     }
 
     /// Something happened: wakes up to `count` of the sleepers, and nobody goes to sleep who looked
     /// before.
-    pub(crate) fn wake(&self, parity: usize, count: u32, session: &Session) {
+    pub(crate) fn wake(&self, lane: usize, count: u32, session: &Session) {
         session.interleave();
-        self.words[parity].value().fetch_add(1, SeqCst);
-        self.words[parity].wake(count, session);
+        self.words[lane].value().fetch_add(1, SeqCst);
+        self.words[lane].wake(count, session);
     }
 }

@@ -29,20 +29,24 @@ impl Redo {
     pub fn run_lgwr(&self, session: &Session) -> Result<(), Stop> {
         let shared = &self.shared;
         shared.state.exclusive(session).lgwr.runs = true;
-        let mut ticks = false;
+        let mut tick = session.now().after(TICK);
         loop {
             shared.halt.check(session)?;
+            let now = session.now();
+            let ticks = now >= tick;
+            if ticks {
+                tick = now.after(TICK);
+            }
             match shared.lgwr_turn(ticks, session) {
                 Turn::Write(flight) => shared.write(flight, Books::Lgwr, session)?,
                 Turn::Leave => return Ok(()),
                 Turn::Sleep => {
-                    let centiseconds = TICK.0 / 10_000_000;
+                    let left = tick.since(now);
                     let waiting = session.waiting(WaitEvent::RdbmsIpcMessage);
-                    ticks = !shared.lgwr.wait(waiting.p(centiseconds, 0, 0), Some(TICK));
-                    continue;
+                    let waiting = waiting.p(left.0 / 10_000_000, 0, 0);
+                    let _ = shared.lgwr.wait(waiting, Some(left));
                 }
             }
-            ticks = false;
         }
     }
 
@@ -57,16 +61,17 @@ impl Redo {
 impl Shared {
     fn lgwr_turn(&self, ticks: bool, session: &Session) -> Turn {
         let mut state = self.state.exclusive(session);
-        let due = state.lgwr_is_due() || (ticks && !state.active.is_empty());
-        let (writing, stops) = (state.is_writing(), state.lgwr.stops);
-        state.lgwr.wants = writing && (due || stops);
-        if writing {
-            return Turn::Sleep;
+        if ticks {
+            // Whoever writes now, it is written next: what is there now waits no longer.
+            state.ask_lgwr();
         }
-        if due {
+        let due = state.lgwr_is_due();
+        let stops = state.lgwr.stops;
+        if due && state.can_take() {
             return Turn::Write(self.take(&mut state, session));
         }
-        if stops {
+        state.lgwr.wants = state.is_writing() && (due || stops);
+        if stops && !state.is_writing() {
             state.lgwr.runs = false;
             return Turn::Leave;
         }

@@ -4,7 +4,7 @@
 //!   reserve ─▶ Credits ─▶ (block latches) ─▶ append ─▶ Placed      before a change, and with it
 //!                                              │
 //!                     ┌────────────────────────▼─────┐
-//!                     │ log buffer: active │ spare   │   two halves: one fills, one is written
+//!                     │ log buffer: active │ spares  │   parts: one fills, others are written
 //!                     └────────────────────────┬─────┘
 //!   make_durable ─▶ a session, or run_lgwr ────▼─────┐
 //!                     │ log 1 │ log 2 │ log 3 │ log 1 … one file each, written in turn
@@ -14,12 +14,13 @@
 //!
 //! Each record has an SCN of its own, one more than that of the record before. So the order of SCNs
 //! is the order of redo, "durable through SCN x" is all there is to say about durability, and a
-//! reader sees a hole by its number. The rules, RD1 to RD13, and the proofs are in README.md.
+//! reader sees a hole by its number. The rules, RD1 to RD15, and the proofs are in README.md.
 //!
 //! * [`create`], [`Redo::open`], [`RedoConfig`], [`LogStart`]: from nothing to open.
 //! * [`Redo`]: reserve, append, make durable, switch, advance, stop.
 //! * [`Credits`], [`Placed`]: room promised, and where a record went.
-//! * [`CommitLeader`]: who writes what a session waits for.
+//! * [`CommitLeader`]: who writes what a session waits for. [`CommitMode`]: whether it waits, and
+//!   when that is written.
 //! * [`Reader`], [`Record`], [`Vector`]: reading back.
 //! * [`LogEnd`], [`EndReason`]: where redo ends, and exactly why.
 
@@ -30,6 +31,7 @@ mod commit;
 mod config;
 mod credits;
 mod end;
+mod flights;
 mod gather;
 mod landing;
 mod lgwr;
@@ -43,11 +45,12 @@ mod tail;
 mod writer;
 
 pub use config::{
-    CommitLeader, GROUPS_MAX, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, LogStart, RECORD_BLOCKS_MAX,
-    RECORD_BYTES_MAX, RedoConfig, Sabotage,
+    CommitLeader, CommitLogging, CommitMode, CommitWait, GROUPS_MAX, LOG_BLOCKS_MIN,
+    LOG_BUFFER_BYTES_MIN, LogStart, RECORD_BLOCKS_MAX, RECORD_BYTES_MAX, RedoConfig, Sabotage,
 };
 pub use credits::Credits;
 pub use end::{EndReason, LogEnd};
+pub use flights::WRITES_IN_FLIGHT_MAX;
 pub use log_file::{create, log_path};
 pub use reader::Reader;
 pub use record::{Record, RecordFault, Vector, Vectors};

@@ -70,7 +70,7 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub struct Reader {
     pub(crate) logs: LogFiles,
-    /// How many blocks a write may have had.
+    /// Writes in flight when all before the end was durable may have reached so many blocks.
     pub(crate) flight_blocks: u32,
     buffer: IoBuf,
     /// Log, first block and number of the blocks in the buffer.
@@ -102,7 +102,7 @@ impl Reader {
         let logs = LogFiles::open(disk, config, session)?;
         let mut reader = Reader {
             logs,
-            flight_blocks: config.half_blocks(),
+            flight_blocks: config.buffer_blocks(),
             buffer: IoBuf::zeroed(CHUNK_BLOCKS as usize * REDO_BLOCK.bytes()),
             chunk: (0, 0, 0),
             place: Place::before(from.sequence, from.block.max(1)),

@@ -114,6 +114,11 @@ impl Redo {
         self.shared.lgwr.post(session);
     }
 
+    /// Lets so many writes be in flight at once, from 1 to what it was opened with.
+    pub fn set_writes_in_flight(&self, writes: u32, session: &Session) {
+        self.shared.state.exclusive(session).set_writes_in_flight(writes);
+    }
+
     /// Every change below `rba` is on disk, and the control file says so durably: logs that end
     /// below it are free (RD5).
     pub fn checkpoint_advanced(&self, rba: Rba, session: &Session) {
@@ -142,8 +147,8 @@ impl Shared {
 
     /// The instance has halted.
     fn wake_everybody(&self, session: &Session) {
-        for parity in 0..2 {
-            self.landings.wake(parity, u32::MAX, session);
+        for lane in 0..crate::state::LANES {
+            self.landings.wake(lane, u32::MAX, session);
         }
         {
             let _state = self.state.exclusive(session);

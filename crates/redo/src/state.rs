@@ -2,15 +2,14 @@
 //!
 //! ```text
 //!            append            take              land
-//!   active ─────────▶ active ────────▶ in flight ──────▶ spare ──(at the next take)──▶ active
+//!   active ─────────▶ active ────────▶ in flight ──────▶ spare ──(at some take)──▶ active
 //! ```
 //!
 //! Invariants, with C the redo blocks of credits that are out, R those of the largest record, B
 //! those of a log, L those left in the current log, F the number of free groups
 //!   * blocks begun in the active batch + C <= blocks of a batch (RD3)
 //!   * C <= L + F * (B - R) (RD4)
-//!   * the active batch has number `number`; all before it have landed, but for one in flight if
-//!     there is no spare
+//!   * the active batch has number `number`; all before it are durable but for those in `flights`
 //!
 //! That appending and flushing keep both bounds is shown in the README. Everything here is plain
 //! data: no I/O, no waiting. Callers: `credits`, `commit`, `writer`, `lgwr`.
@@ -20,6 +19,7 @@ use ids::{BlockNo, Dba, FileNo, Rba, Scn};
 
 use crate::batch::Batch;
 use crate::config::{RECORD_BLOCKS_MAX, RedoConfig, blocks_of};
+use crate::flights::{Flights, Landed, WRITES_IN_FLIGHT_MAX};
 use crate::gather::Gather;
 use crate::log_file::{Beginning, group_of};
 use crate::queue::Queue;
@@ -58,7 +58,7 @@ pub(crate) struct Flight {
     pub(crate) number: u64,
     /// SCN of its last record: durable when it lands.
     pub(crate) through: Scn,
-    /// SCN of the last record before it: durable now.
+    /// Redo was durable through this SCN when it was taken.
     pub(crate) durable: Scn,
     /// Where the first sleeps who waits for room: there is some now.
     pub(crate) first_in_line: Option<usize>,
@@ -79,15 +79,16 @@ pub(crate) struct State {
     groups: u16,
     log_blocks: u32,
     batch_blocks: u32,
-    /// From so many blocks on the log writer is posted.
+    /// There are spares for so many writes in flight.
+    writes_max: u32,
+    /// From so many blocks on the log writer is posted: a third of the log buffer.
     post_blocks: u32,
 
     pub(crate) active: Batch,
-    spare: Option<Batch>,
+    spares: Vec<Batch>,
+    flights: Flights,
     /// Number of the active batch.
     pub(crate) number: u64,
-    /// SCN of the last record of the batches before the active one.
-    taken_through: Scn,
     pub(crate) next_scn: Scn,
 
     /// The current log, and the next block to begin in it.
@@ -100,11 +101,30 @@ pub(crate) struct State {
     credits: u64,
     pub(crate) queue: Queue,
 
-    /// How many wait for the batch with an even number, and with an odd one.
-    pub(crate) waiters: [u32; 2],
+    /// Who waits for each batch that isn't durable, the active one included: by its lane.
+    pub(crate) waiters: [Waiters; LANES],
     pub(crate) gather: Gather,
     pub(crate) leader: CommitLeader,
     pub(crate) lgwr: Lgwr,
+}
+
+/// How many wait for a batch.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Waiters {
+    /// Those who want it written as soon as nobody writes.
+    pub(crate) urgent: u32,
+    /// Those who leave it to others (RD14).
+    pub(crate) patient: u32,
+}
+
+impl Waiters {
+    pub(crate) fn of(&mut self, urgent: bool) -> &mut u32 {
+        if urgent { &mut self.urgent } else { &mut self.patient }
+    }
+
+    pub(crate) fn all(self) -> u32 {
+        self.urgent + self.patient
+    }
 }
 
 /// What is to be known of the log writer.
@@ -118,36 +138,40 @@ pub(crate) struct Lgwr {
     pub(crate) wants: bool,
     /// It was posted because the active batch is large.
     posted: bool,
+    /// It is to write the active batch though nobody waits: for a commit that doesn't (RD14), or
+    /// because the time is up.
+    asked: bool,
 }
 
-/// A batch of this size is written at the latest.
-const POST_BYTES_MAX: usize = 1 << 20;
+/// From so much redo on that isn't on its way to disk, the log writer is posted, however large the
+/// log buffer is.
+const POST_BYTES: u64 = 1 << 20;
 
 impl State {
     /// `start` was checked against the configuration.
     pub(crate) fn new(config: &RedoConfig, start: &LogStart) -> State {
-        let batch_blocks = config.half_blocks();
-        let post_bytes = (config.log_buffer_bytes / 3).min(POST_BYTES_MAX);
+        let batch_blocks = config.part_blocks();
+        let batch = || Batch::new(batch_blocks, config.groups);
+        let third = config.log_buffer_bytes / 3 / format::REDO_BLOCK.bytes();
         let last = Scn::new(start.next_scn.get() - 1);
         State {
             database: config.database,
             groups: config.groups,
             log_blocks: config.log_blocks,
             batch_blocks,
-            post_blocks: u32::try_from(post_bytes / format::REDO_BLOCK.bytes())
-                .expect("at most 256 blocks")
-                .max(1),
-            active: Batch::new(batch_blocks, config.groups),
-            spare: Some(Batch::new(batch_blocks, config.groups)),
+            writes_max: config.writes_in_flight,
+            post_blocks: u32::try_from(third).unwrap_or(u32::MAX).clamp(1, batch_blocks),
+            active: batch(),
+            spares: (0..config.writes_in_flight).map(|_| batch()).collect(),
+            flights: Flights::new(config.writes_in_flight, last),
             number: 1,
-            taken_through: last,
             next_scn: start.next_scn,
             sequence: start.sequence,
             next_block: 1,
             checkpoint: start.checkpoint.sequence,
             credits: 0,
             queue: Queue::default(),
-            waiters: [0; 2],
+            waiters: [Waiters::default(); LANES],
             gather: Gather::new(),
             leader: config.commit_leader,
             lgwr: Lgwr::default(),
@@ -276,41 +300,66 @@ impl State {
 
     // Writing
 
+    /// So many batches may be in flight at once, as far as there are parts of the log buffer.
+    pub(crate) fn set_writes_in_flight(&mut self, writes: u32) {
+        self.flights.set_depth(writes.clamp(1, self.writes_max));
+    }
+
     /// Whether a batch is in flight.
     pub(crate) fn is_writing(&self) -> bool {
-        self.spare.is_none()
+        !self.flights.is_empty()
     }
 
-    /// The number of the batch that has the record with this SCN, if it has not landed.
+    /// Whether the active batch can be taken now: not too many are in flight.
+    pub(crate) fn can_take(&self) -> bool {
+        self.flights.have_room(self.active.begins_log())
+    }
+
+    /// Whether the switch to the current log isn't complete: its header isn't durable yet.
+    pub(crate) fn is_switching(&self) -> bool {
+        self.flights.begin_log() || self.active.begins_log()
+    }
+
+    /// The number of the batch that has the record with this SCN, if it isn't durable.
     pub(crate) fn number_of(&self, scn: Scn) -> u64 {
-        if scn > self.taken_through { self.number } else { self.number - 1 }
+        self.flights.number_of(scn).unwrap_or(self.number)
     }
 
-    /// Takes the active batch to be written; the spare takes its place.
+    /// Takes the active batch to be written; a spare takes its place.
     pub(crate) fn take(&mut self) -> Flight {
-        let mut batch = self.spare.take().expect("one batch is in flight at a time");
+        let mut batch = self.spares.pop().expect("for each batch in flight there is one");
         self.gather.end(self.waiting_for_active());
         batch.clear();
         std::mem::swap(&mut self.active, &mut batch);
         batch.close_block();
-        let (number, durable) = (self.number, self.taken_through);
+        let (number, durable) = (self.number, self.flights.durable());
+        let through = Scn::new(self.next_scn.get() - 1);
+        self.flights.take(through, batch.begins_log());
         self.number += 1;
-        self.taken_through = Scn::new(self.next_scn.get() - 1);
-        self.lgwr.posted = false;
-        let (through, first_in_line) = (self.taken_through, self.queue.first_lane());
+        (self.lgwr.posted, self.lgwr.asked) = (false, false);
+        let first_in_line = self.queue.first_lane();
         Flight { batch, number, through, durable, first_in_line }
     }
 
-    /// The batch with this number is on disk. Says how many waited for it.
-    pub(crate) fn land(&mut self, batch: Batch, number: u64) -> u32 {
-        assert_eq!(number + 1, self.number, "batches land in order");
-        assert!(self.spare.is_none(), "one batch is in flight at a time");
-        self.spare = Some(batch);
-        std::mem::take(&mut self.waiters[parity(number)])
+    /// The batch with this number is on disk. Says through which SCN redo is durable now, and which
+    /// batches became so.
+    pub(crate) fn land(&mut self, batch: Batch, number: u64) -> (Scn, Landed) {
+        self.spares.push(batch);
+        let landed = self.flights.written(number);
+        (self.flights.durable(), landed)
+    }
+
+    /// Who waited for a batch that is durable now.
+    pub(crate) fn told(&mut self, number: u64) -> Waiters {
+        std::mem::take(&mut self.waiters[lane(number)])
     }
 
     /// Who is to write the active batch, after one has landed.
     pub(crate) fn next_writer(&self) -> Next {
+        if !self.can_take() {
+            // Whoever lands next looks again. Only the log writer's end waits for all of them.
+            return Next::Nobody;
+        }
         if self.waiting_for_active() > 0 && self.sessions_lead() {
             Next::Waiter
         } else if self.lgwr.runs && (self.lgwr.wants || self.lgwr_is_due()) {
@@ -320,16 +369,28 @@ impl State {
         }
     }
 
-    /// How many wait for the active batch.
+    /// How many wait for the active batch and want it written.
     pub(crate) fn waiting_for_active(&self) -> u32 {
-        self.waiters[parity(self.number)]
+        self.waiters[lane(self.number)].urgent
+    }
+
+    /// The log writer is to write the active batch, if there is anything in it. True if it has to
+    /// be posted for that.
+    pub(crate) fn ask_lgwr(&mut self) -> bool {
+        let asks = self.lgwr.runs && !self.active.is_empty();
+        asks && !std::mem::replace(&mut self.lgwr.asked, true) && self.can_take()
     }
 
     /// Whether the log writer should write the active batch without being told by its clock.
     pub(crate) fn lgwr_is_due(&self) -> bool {
-        let large = self.active.blocks() >= self.post_blocks;
-        let asked = self.waiting_for_active() > 0 || !self.queue.is_empty() || self.lgwr.stops;
-        !self.active.is_empty() && (large || asked)
+        let large = self.is_large();
+        let waits = self.waiting_for_active() > 0 || !self.queue.is_empty();
+        !self.active.is_empty() && (large || waits || self.lgwr.asked || self.lgwr.stops)
+    }
+
+    /// Whether there is so much in the active batch that it is written though nobody asks.
+    fn is_large(&self) -> bool {
+        self.active.blocks() >= self.post_blocks || self.active.filled() >= POST_BYTES
     }
 
     /// Whether to post the log writer after a record: once for a large batch, and for each record
@@ -338,8 +399,7 @@ impl State {
         if !self.queue.is_empty() {
             return true;
         }
-        let large = self.active.blocks() >= self.post_blocks;
-        large && !std::mem::replace(&mut self.lgwr.posted, true)
+        self.is_large() && !std::mem::replace(&mut self.lgwr.posted, true)
     }
 
     /// Whether a session that finds nobody writing is to write.
@@ -348,8 +408,12 @@ impl State {
     }
 }
 
-/// Where the waiters for a batch are counted, and sleep. Only the active batch and the one in
-/// flight can have any, and their numbers differ by one.
-pub(crate) fn parity(number: u64) -> usize {
-    usize::from(number & 1 == 1)
+/// Lanes for the active batch and all in flight.
+pub(crate) const LANES: usize = 16;
+const _: () = assert!(LANES > WRITES_IN_FLIGHT_MAX as usize);
+
+/// Where the waiters for a batch are counted, and sleep. Only batches that aren't durable have any,
+/// and they follow each other.
+pub(crate) fn lane(number: u64) -> usize {
+    (number % LANES as u64) as usize
 }

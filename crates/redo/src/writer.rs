@@ -1,7 +1,8 @@
 //! Writing a batch: whoever has taken it seals it, writes it, makes it durable, and tells.
 //!
 //! Invariants
-//!   * one batch is in flight at a time, so redo is durable without a hole (RD10)
+//!   * a batch is durable when it is written and all before it are: so redo is durable without a
+//!     hole (RD10)
 //!   * the parts of a batch are made durable in their order, and before the first block of a log
 //!     its header (RD6): no log that has begun follows one that isn't whole
 //!   * a batch that could not be written halts the instance and never lands, so nobody is told that
@@ -14,8 +15,9 @@ use stop::{Halt, Stop};
 use waits::{Nanos, Statistic, Timestamp, WaitEvent};
 
 use crate::batch::Part;
+use crate::flights::WRITES_IN_FLIGHT_MAX;
 use crate::redo::Shared;
-use crate::state::{Flight, Next, State, parity};
+use crate::state::{Flight, Next, State, Waiters, lane};
 
 /// In whose books the time of a write goes (RD12).
 #[derive(Clone, Copy)]
@@ -53,7 +55,7 @@ impl Shared {
         self.wake_first(flight.first_in_line, session);
         if self.acknowledges_early {
             self.durable.store(flight.through.get(), session);
-            self.landings.wake(parity(flight.number), u32::MAX, session);
+            self.landings.wake(lane(flight.number), u32::MAX, session);
         }
         let started = session.now();
         flight.batch.seal(flight.durable, &self.logs, session);
@@ -72,7 +74,6 @@ impl Shared {
         session.count(Statistic::RedoWriteTime, took.0 / 1_000);
         session.count(Statistic::RedoBlocksWritten, flight.batch.blocks().into());
         session.count(Statistic::RedoWastage, flight.batch.wasted());
-        self.durable.store(flight.through.get(), session);
         let session_wrote = matches!(books, Books::Caller(_));
         self.land(flight, Written { session_wrote, ended: started.after(took), took }, session);
         unlanded.defuse();
@@ -110,25 +111,33 @@ impl Shared {
         self.logs.write(part.sequence, part.first_block, bytes, waiting)
     }
 
-    /// A batch is durable. First the next leader is woken, for the device is idle now; then all
-    /// who waited for this batch, by one call.
+    /// A batch is written. If all before it are, it is durable, and so may be some after it. First
+    /// the next leader is woken, for the device has room now; then all who waited, batch by batch.
     fn land(&self, flight: Flight, written: Written, session: &Session) {
-        let (landed, next, first) = {
+        let mut told = [Waiters::default(); WRITES_IN_FLIGHT_MAX as usize];
+        let (landed, active, next, first) = {
             let mut state = self.state.exclusive(session);
-            let landed = state.land(flight.batch, flight.number);
-            let (told, waiting) =
-                (landed + u32::from(written.session_wrote), state.waiting_for_active());
-            state.gather.begin(told, waiting, written.ended, written.took);
-            (landed, state.next_writer(), state.queue.first_lane())
+            let (durable, landed) = state.land(flight.batch, flight.number);
+            self.durable.fetch_max(durable.get(), session);
+            let mut urgent = u32::from(written.session_wrote);
+            for (number, told) in landed.clone().zip(&mut told) {
+                *told = state.told(number);
+                urgent += told.urgent;
+            }
+            let waiting = state.waiting_for_active();
+            state.gather.begin(urgent, waiting, written.ended, written.took);
+            (landed, state.number, state.next_writer(), state.queue.first_lane())
         };
         match next {
             Next::Nobody => {}
-            Next::Waiter => self.landings.wake(parity(flight.number + 1), 1, session),
+            Next::Waiter => self.landings.wake(lane(active), 1, session),
             Next::Lgwr => self.lgwr.post(session),
         }
         self.wake_first(first, session);
-        if landed > 0 {
-            self.landings.wake(parity(flight.number), u32::MAX, session);
+        for (number, told) in landed.zip(told) {
+            if told.all() > 0 {
+                self.landings.wake(lane(number), u32::MAX, session);
+            }
         }
     }
 }

@@ -14,6 +14,10 @@
 //!   * [`comparison`]: is the difference real, and does it matter? What runs of equal settings
 //!     (A/A pairs) say about the machine is part of the answer.
 //!
+//! And of one setting, where a curve is the answer:
+//!
+//!   * [`sawtooth`]: does it fall back again and again, and how far apart?
+//!
 //! Rules
 //!   * The run is the unit: a sample is one figure per run, never one per second or per request.
 //!   * The same input and seed give the same output: nothing here depends on time or on order.
@@ -24,11 +28,13 @@
 pub mod comparison;
 pub mod permutation;
 pub mod ratio;
+pub mod sawtooth;
 pub mod summary;
 pub mod verdict;
 
 pub use comparison::{Comparison, Finding, Matters, noise_floor};
 pub use permutation::sign_flip_p;
 pub use ratio::{Interval, geometric_mean, interval_95};
+pub use sawtooth::Sawtooth;
 pub use summary::{mean, median, quantile};
 pub use verdict::Verdict;

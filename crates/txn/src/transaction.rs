@@ -8,9 +8,10 @@ use change::{Changes, Layer, credits_for};
 use ids::TxnId;
 use latch::FrameOrder;
 use os::{Cost, Session};
+use redo::CommitMode;
 use stop::Stop;
 use undo::{Ended, Undo, UndoLog};
-use waits::{Statistic, WaitEvent};
+use waits::Statistic;
 
 use crate::Active;
 
@@ -103,9 +104,14 @@ impl Transactions {
         Ok(log.id)
     }
 
-    /// Makes the transaction's changes stay, and returns when they are durable (TX2). What can't be
-    /// committed is rolled back (TX4).
-    pub fn commit(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
+    /// Makes the transaction's changes stay, and returns when they are durable, unless the mode says
+    /// not to wait (TX2). What can't be committed is rolled back (TX4).
+    pub fn commit(
+        &self,
+        transaction: Transaction,
+        mode: CommitMode,
+        session: &Session,
+    ) -> Result<(), Stop> {
         let Some(log) = transaction.log else { return Ok(()) };
         session.charge(Cost::Transaction, 1);
         let placed = match self.undo.end(&log, Ended::Committed, session) {
@@ -118,7 +124,7 @@ impl Transactions {
             Err(halted) => return Err(halted),
         };
         session.count(Statistic::UserCommits, 1);
-        self.changes.redo().make_durable(placed.scn, session, WaitEvent::LogFileSync)?;
+        self.changes.redo().commit(placed.scn, mode, session)?;
         self.active.leave(log.id, session);
         Ok(())
     }

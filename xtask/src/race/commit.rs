@@ -46,13 +46,24 @@ struct Spec {
     name: &'static str,
     sessions: u64,
     leader: CommitLeader,
+    /// Redo writes in flight, at most.
+    writes: u32,
 }
 
-const SPECS: [Spec; 4] = [
-    Spec { name: "1 session", sessions: 1, leader: CommitLeader::Session },
-    Spec { name: "16 sessions", sessions: SESSIONS, leader: CommitLeader::Session },
-    Spec { name: "lgwr, 1 session", sessions: 1, leader: CommitLeader::Lgwr },
-    Spec { name: "lgwr, 16 sessions", sessions: SESSIONS, leader: CommitLeader::Lgwr },
+/// As many writes in flight as a race tries.
+const WRITES: u32 = 4;
+
+const SPECS: [Spec; 5] = [
+    Spec { name: "1 session", sessions: 1, leader: CommitLeader::Session, writes: 1 },
+    Spec { name: "16 sessions", sessions: SESSIONS, leader: CommitLeader::Session, writes: 1 },
+    Spec {
+        name: "4 writes, 16 sessions",
+        sessions: SESSIONS,
+        leader: CommitLeader::Session,
+        writes: WRITES,
+    },
+    Spec { name: "lgwr, 1 session", sessions: 1, leader: CommitLeader::Lgwr, writes: 1 },
+    Spec { name: "lgwr, 16 sessions", sessions: SESSIONS, leader: CommitLeader::Lgwr, writes: 1 },
 ];
 
 pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
@@ -85,7 +96,10 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
         description: "a row updated and committed durably, against a durable 4 KiB write".into(),
         settings: vec![
             format!("fio: {}", fio.version()),
-            format!("the instance: parameters at their defaults; redo by {}", bench.way),
+            format!(
+                "the instance: parameters at their defaults, room for {WRITES} redo writes at once; redo by {}",
+                bench.way
+            ),
             format!("file system: {}", rivals::machine::file_system(scratch.path())),
         ],
         workloads,
@@ -164,7 +178,7 @@ impl Bench {
         let session = os.adopt("race", SessionKind::Foreground);
         let disk = os::linux::disk();
         let creation = Creation { data_bytes: DATA_BYTES, ..Creation::default() };
-        let parameters = Parameters::default();
+        let parameters = Parameters { log_writes_in_flight: WRITES, ..Parameters::default() };
         Instance::create(&disk, directory, &creation, &parameters, &session)?;
         let instance = Instance::open(&disk, directory, &parameters, &session)?;
         let way = instance.opened().redo_write;
@@ -190,6 +204,7 @@ impl Bench {
     ) -> Result<Metrics, Stop> {
         let session = &self.session;
         self.instance.redo().set_commit_leader(spec.leader, session);
+        self.instance.redo().set_writes_in_flight(spec.writes, session);
         // Threads start where the one runs that starts them.
         self.os.set_affinity(session.thread(), cpu.map_or(CpuSet::ALL, CpuSet::one))?;
         let begin = session.now().after(nanos(WARM_UP));

@@ -8,7 +8,7 @@
 use ids::BlockSize;
 use os::FilesystemIo;
 use os::probe::DurableWrite;
-use redo::CommitLeader;
+use redo::{CommitLeader, CommitLogging, CommitWait};
 use stop::{RefusalKind, Stop};
 
 /// When a parameter can be chosen.
@@ -168,22 +168,30 @@ impl Value for BlockSize {
     }
 }
 
-pub(super) const COMMIT_LEADERS: Allowed = Allowed::OneOf(&["session", "lgwr"]);
+/// A choice: its words, and what each means.
+macro_rules! choices {
+    ($words:ident: $type:ident { $($word:literal $variant:ident),* }) => {
+        pub(super) const $words: Allowed = Allowed::OneOf(&[$($word),*]);
 
-impl Value for CommitLeader {
-    fn read(text: &str) -> Option<CommitLeader> {
-        let found = |leader: &CommitLeader| leader.show().eq_ignore_ascii_case(text);
-        [CommitLeader::Session, CommitLeader::Lgwr].into_iter().find(found)
-    }
+        impl Value for $type {
+            fn read(text: &str) -> Option<$type> {
+                let all = [$(($word, $type::$variant)),*];
+                let found = all.into_iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
+                found.map(|(_, choice)| choice)
+            }
 
-    fn show(&self) -> String {
-        let name = match self {
-            CommitLeader::Session => "session",
-            CommitLeader::Lgwr => "lgwr",
-        };
-        name.to_string()
-    }
+            fn show(&self) -> String {
+                match self {
+                    $($type::$variant => $word.to_string(),)*
+                }
+            }
+        }
+    };
 }
+
+choices!(COMMIT_LEADERS: CommitLeader { "session" Session, "lgwr" Lgwr });
+choices!(COMMIT_WAITS: CommitWait { "wait" Wait, "nowait" Nowait });
+choices!(COMMIT_LOGGINGS: CommitLogging { "immediate" Immediate, "batch" Batch });
 
 pub(super) const FILESYSTEM_IO: Allowed = Allowed::OneOf(&["none", "asynch", "directio", "setall"]);
 

@@ -11,13 +11,14 @@ use cache::{CacheConfig, PoolSize};
 use ids::BlockSize;
 use os::FilesystemIo;
 use os::probe::DurableWrite;
-use redo::{CommitLeader, LOG_BUFFER_BYTES_MIN};
+use redo::{CommitLeader, CommitLogging, CommitWait, LOG_BUFFER_BYTES_MIN};
 use space::{DataFileSpec, TablespaceSpec};
 use stop::{RefusalKind, Stop};
 
 pub use declare::{Allowed, Changeable, ParameterInfo};
 use declare::{
-    BLOCK_SIZES, BOOLEANS, BYTES, COMMIT_LEADERS, FILESYSTEM_IO, REDO_WRITES, declared, show,
+    BLOCK_SIZES, BOOLEANS, BYTES, COMMIT_LEADERS, COMMIT_LOGGINGS, COMMIT_WAITS, FILESYSTEM_IO,
+    REDO_WRITES, declared, show,
 };
 pub use markdown::markdown;
 
@@ -92,6 +93,13 @@ declared! {
         log_checkpoint_timeout: u32 = 1_800, "seconds", Allowed::Between(0, 1 << 20);
     "Who writes redo that sessions wait for: the first of them, or the log writer alone."
         commit_leader: CommitLeader = CommitLeader::Session, "", COMMIT_LEADERS;
+    "How many redo writes are in flight at once, at most."
+        log_writes_in_flight: u32 = 1, "writes",
+        Allowed::Between(1, redo::WRITES_IN_FLIGHT_MAX as u64);
+    "Whether a commit returns when it is durable, or at once."
+        commit_wait: CommitWait = CommitWait::Wait, "", COMMIT_WAITS;
+    "Whether the redo of a commit is written at once, or with whatever is written next."
+        commit_logging: CommitLogging = CommitLogging::Immediate, "", COMMIT_LOGGINGS;
     "How data files are opened and written: none (buffered, one write at a time), asynch \
      (buffered, many in flight), directio (direct, one at a time), setall (direct, many in \
      flight)."

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use access::Inserter;
 use ids::BlockSize;
-use instance::{Creation, Instance, Parameters, Transaction};
+use instance::{CommitMode, Creation, Instance, Parameters, Transaction};
 use latch::{Latch, LatchKind};
 use sim::ThreadReport;
 use sim::fs::FileSystem;
@@ -339,7 +339,7 @@ fn what_is_committed_while_the_instance_is_shut_is_kept() {
                         let _ = transactions.rollback(transaction, session);
                         return;
                     }
-                    if transactions.commit(transaction, session).is_err() {
+                    if transactions.commit(transaction, CommitMode::DURABLE, session).is_err() {
                         return;
                     }
                     inside.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use instance::{Instance, Parameters, Transaction};
+use instance::{CommitLogging, CommitMode, CommitWait, Instance, Parameters, Transaction};
 use latch::Shared64;
 use os::Session;
 use stop::{RefusalKind, Stop};
@@ -301,4 +301,44 @@ fn sessions_beyond_what_the_cache_can_pin_are_refused_and_do_not_hang() {
         refusals += ended(report, seed);
     }
     println!("{refusals} refusals");
+}
+
+/// With `commit_wait = nowait` a commit returns before it is durable and lets its rows go; whoever
+/// then commits in the usual way makes it durable too. The mode is changed while the instance runs.
+#[test]
+fn a_commit_that_does_not_wait_lets_go_of_its_rows_and_is_durable_with_the_next() {
+    let base = database(4);
+    for seed in 0..100 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let modes = (CommitWait::Nowait, CommitLogging::Batch);
+            let parameters = Parameters {
+                commit_wait: modes.0,
+                commit_logging: modes.1,
+                ..common::parameters()
+            };
+            let instance = open_as(&parameters, world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            let at = rows(&table, session)[0];
+            let waits = || session.os().totals().event(WaitEvent::LogFileSync).count;
+            let before = waits();
+            let mut first = Transaction::new();
+            add(&table, &mut first, at, 1, session).expect("locked");
+            instance.commit(first, session).expect("committed");
+            let (last, redo) = (instance.redo().last_scn(session), instance.redo());
+            assert_eq!(waits(), before, "nobody waited");
+            let mut second = Transaction::new();
+            add(&table, &mut second, at, 1, session).expect("the row is free");
+            instance.set_commit_mode(CommitMode::DURABLE, session);
+            instance.commit(second, session).expect("committed");
+            assert!(redo.durable_scn(session) > last);
+            drop(table);
+            abort(instance, session);
+            let instance = open(world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            assert_eq!(number(&table, at, session), 2);
+            drop(table);
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use os::{Session, ThreadHandle, ThreadSpec};
-use redo::{CommitLeader, RedoConfig};
+use redo::{CommitLeader, LOG_BUFFER_BYTES_MIN, RedoConfig};
 use sim::fs::crash::CrashStates;
 use sim::model::DiskParameters;
-use sim::{Failure, Perturbation, World};
+use sim::{Failure, Perturbation, Simulation, World};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::common::{Checkpoints, commit, commit_all, fresh, open, put, racing, read_files, small};
@@ -94,8 +94,22 @@ pub(crate) fn run_load(
     }
 }
 
+/// The smallest with so many writes in flight.
+pub(crate) fn with_writes(writes_in_flight: u32) -> RedoConfig {
+    let log_buffer_bytes = LOG_BUFFER_BYTES_MIN / 2 * (writes_in_flight as usize + 1);
+    RedoConfig { writes_in_flight, log_buffer_bytes, ..small() }
+}
+
+/// On a disk that does several writes at once.
+pub(crate) fn wide(mut simulation: Simulation) -> Simulation {
+    let wide = "name = 'wide'\nkind = 'fixed'\nsource = 'for this test'\nservice_us = 100\n\
+                servers = 4\n";
+    simulation.disks[0].model = DiskParameters::parse(wide).expect("a good model");
+    simulation
+}
+
 fn config_of(seed: u64) -> RedoConfig {
-    let mut config = small();
+    let mut config = with_writes(1 + (seed / 8 % 4) as u32);
     config.durable_write = os::probe::DurableWrite::ALL[(seed / 2 % 4) as usize];
     if seed % 2 == 1 {
         config.commit_leader = CommitLeader::Lgwr;
@@ -110,7 +124,7 @@ fn every_commit_ends_under_every_leader() {
     for seed in 0..400 {
         let config = config_of(seed);
         let load = Load::of(seed);
-        let report = racing(fresh(&config, seed)).run(move |world, session| {
+        let report = racing(wide(fresh(&config, seed))).run(move |world, session| {
             let acknowledged = Arc::new(AtomicU64::new(0));
             let checkpoints = Checkpoints::new();
             run_load(load, &config, &checkpoints, &acknowledged, world, session);
@@ -165,7 +179,7 @@ fn what_was_acknowledged_survives_a_power_cut() {
 pub(crate) fn cut_power(seed: u64, config: &RedoConfig) -> Result<bool, String> {
     let acknowledged = Arc::new(AtomicU64::new(0));
     let checkpoints = Checkpoints::new();
-    let mut simulation = racing(fresh(config, seed));
+    let mut simulation = racing(wide(fresh(config, seed)));
     simulation.disks[0].content.lose_power_at(1 + seed % 25);
     let (told, control, inside) = (Arc::clone(&acknowledged), checkpoints.clone(), config.clone());
     let report = simulation.run(move |world, session| {

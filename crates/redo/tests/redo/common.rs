@@ -30,6 +30,7 @@ pub(crate) fn small() -> RedoConfig {
         log_blocks: LOG_BLOCKS_MIN,
         log_buffer_bytes: LOG_BUFFER_BYTES_MIN,
         durable_write: DurableWrite::DirectThenSync,
+        writes_in_flight: 1,
         commit_leader: CommitLeader::Session,
         sabotage: Sabotage::None,
     }

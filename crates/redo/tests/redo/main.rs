@@ -5,7 +5,11 @@ mod commits;
 mod common;
 mod credits;
 mod ends;
+mod flights;
+mod flush;
 mod halts;
+mod modes;
 mod round_trip;
 #[cfg(feature = "sabotage")]
 mod sabotage;
+mod waits;

@@ -1,0 +1,137 @@
+//! The answer: a curve, and whether it is a saw-tooth.
+
+use serde::Serialize;
+use stats::sawtooth::{Sawtooth, fit_rounds};
+
+use super::NAME;
+use super::measure::Measured;
+use super::run::Curve;
+
+const MIB: f64 = (1 << 20) as f64;
+/// Periods that are looked for, in MB.
+const PERIODS: (f64, f64) = (0.3, 2.2);
+/// Rounds are drawn anew so often for the interval.
+const DRAWS: u32 = 200;
+/// Teeth that explain less of what a line leaves are none to speak of.
+const EXPLAINED_LEAST: f64 = 0.5;
+/// Characters of the longest bar.
+const BAR: f64 = 48.0;
+
+/// What was found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Found {
+    experiment: &'static str,
+    points: Vec<Point>,
+    rounds: usize,
+    teeth: Option<Teeth>,
+    machine: String,
+    commit: String,
+    command: String,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Point {
+    redo_mib: f64,
+    commit_us: f64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Teeth {
+    period_mib: f64,
+    period_mib_low: f64,
+    period_mib_high: f64,
+    first_fall_mib: f64,
+    rise_us_per_mib: f64,
+    explained: f64,
+}
+
+impl Teeth {
+    fn of((best, (low, high)): (Sawtooth, (f64, f64))) -> Teeth {
+        Teeth {
+            period_mib: best.period,
+            period_mib_low: low,
+            period_mib_high: high,
+            // A phase just below the period is one just below 0.
+            first_fall_mib: best.period
+                + if best.phase > best.period / 2.0 {
+                    best.phase - best.period
+                } else {
+                    best.phase
+                },
+            rise_us_per_mib: best.rise,
+            explained: best.explained,
+        }
+    }
+}
+
+impl Found {
+    pub(super) fn of(measured: Measured, curve: &Curve, machine: String) -> Found {
+        let xs: Vec<f64> = measured.redo.iter().map(|bytes| bytes / MIB).collect();
+        let teeth = fit_rounds(&xs, &measured.rounds, PERIODS, (DRAWS, curve.seed)).map(Teeth::of);
+        let point = |(at, redo_mib): (usize, &f64)| {
+            let times: Vec<f64> = measured.rounds.iter().map(|round| round[at]).collect();
+            Point { redo_mib: *redo_mib, commit_us: stats::median(&times) }
+        };
+        Found {
+            experiment: NAME,
+            points: xs.iter().enumerate().map(point).collect(),
+            rounds: measured.rounds.len(),
+            teeth,
+            machine,
+            commit: curve.commit.clone(),
+            command: curve.command.clone(),
+        }
+    }
+
+    /// The fitted period in MiB and its interval, if there are teeth to speak of.
+    pub fn period_mib(&self) -> Option<(f64, (f64, f64))> {
+        let teeth = self.teeth.filter(|teeth| teeth.explained >= EXPLAINED_LEAST)?;
+        Some((teeth.period_mib, (teeth.period_mib_low, teeth.period_mib_high)))
+    }
+
+    /// For people: 80 columns of plain text, with a line end at the end.
+    pub fn text(&self) -> String {
+        let longest = self.points.iter().map(|point| point.commit_us).fold(1.0, f64::max);
+        let line = |point: &Point| {
+            let bar = "#".repeat((point.commit_us / longest * BAR).round() as usize);
+            format!("{:8.3} {:10.0}  {bar}\n", point.redo_mib, point.commit_us)
+        };
+        let lines: String = self.points.iter().map(line).collect();
+        format!(
+            "{NAME}: one session, {} rounds\n\n{}\n\nredo/MiB  commit/us (median)\n{lines}\n\
+             {}\ncommit {}\nto repeat it: {}\n",
+            self.rounds,
+            self.answer(),
+            self.machine,
+            self.commit,
+            self.command
+        )
+    }
+
+    fn answer(&self) -> String {
+        let Some(teeth) = &self.teeth else {
+            return "The time of a commit is a straight line over its redo.".to_string();
+        };
+        let share = teeth.explained * 100.0;
+        if self.period_mib().is_none() {
+            return format!(
+                "No teeth can be told: the best explain {share:.0} % of what a line leaves."
+            );
+        }
+        let interval = match self.rounds {
+            1 => "one round, so no interval".to_string(),
+            _ => format!("95 %: {:.3} to {:.3}", teeth.period_mib_low, teeth.period_mib_high),
+        };
+        format!(
+            "A saw-tooth: the time of a commit falls back every {:.3} MiB of redo ({interval}),\n\
+             first at {:.3}; within a tooth it rises by {:.0} us per MiB. The teeth explain {share:.0} %\n\
+             of what a straight line leaves.",
+            teeth.period_mib, teeth.first_fall_mib, teeth.rise_us_per_mib
+        )
+    }
+
+    /// For programs: one line, all figures unrounded, without a line end.
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).expect("strings and numbers always serialize")
+    }
+}

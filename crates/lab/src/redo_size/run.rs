@@ -1,0 +1,89 @@
+//! From the request to the curve: a database in a scratch folder, or on a modelled machine.
+
+use std::path::Path;
+
+use instance::Instance;
+use os::{Disk, Session};
+use stop::Stop;
+
+use super::measure::{Measured, Sizes, Told, creation, measure, parameters};
+use super::report::Found;
+use crate::Where;
+use crate::model::Machine;
+use crate::scratch::Scratch;
+
+/// What was asked for.
+pub struct Curve {
+    /// Which sizes.
+    pub sizes: Sizes,
+    /// Where.
+    pub place: Where,
+    /// Orders the runs.
+    pub seed: u64,
+    /// The commit that the program was built from.
+    pub commit: String,
+    /// The command line that asks for it again.
+    pub command: String,
+}
+
+/// Measures the curve. None if it was told to stop; nothing is left behind then.
+pub fn run(
+    curve: &Curve,
+    told_to_stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(&str),
+    session: &Session,
+) -> Result<Option<Found>, Stop> {
+    let (measured, machine) = match &curve.place {
+        Where::Here(parent) => {
+            let line = os::linux::machine::line();
+            let machine = format!("{line}; {}", os::linux::machine::file_system(parent));
+            (here(parent, curve, told_to_stop, tell, session)?, machine)
+        }
+        Where::Model { machine, disk } => {
+            let model = Machine::named(machine, disk)?;
+            tell("measuring on the model");
+            (Some(modelled(&model, curve)?), model.describe(machine, disk))
+        }
+    };
+    Ok(measured.map(|measured| Found::of(measured, curve, machine)))
+}
+
+fn here(
+    parent: &Path,
+    curve: &Curve,
+    told_to_stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(&str),
+    session: &Session,
+) -> Result<Option<Measured>, Stop> {
+    let disk = os::linux::disk();
+    let direct = parameters().filesystemio_options.file_options().direct;
+    let scratch = Scratch::make(&disk, parent, direct, session)?;
+    let told = Told { tell, to_stop: told_to_stop };
+    in_a_database(&disk, &scratch.base(), curve.sizes, curve.seed, told, session)
+}
+
+fn modelled(model: &Machine, curve: &Curve) -> Result<Measured, Stop> {
+    let (sizes, seed) = (curve.sizes, curve.seed);
+    let (measured, _) = model.run(seed, None, move |world, session| {
+        let told = Told { tell: &mut |_| {}, to_stop: &|| false };
+        in_a_database(&world.disk(), Path::new("/db"), sizes, seed, told, session)
+    })?;
+    Ok(measured.expect("nobody tells a model to stop"))
+}
+
+fn in_a_database(
+    disk: &Disk,
+    directory: &Path,
+    sizes: Sizes,
+    seed: u64,
+    told: Told<'_>,
+    session: &Session,
+) -> Result<Option<Measured>, Stop> {
+    let parameters = parameters();
+    Instance::create(disk, directory, &creation(), &parameters, session)?;
+    let instance = Instance::open(disk, directory, &parameters, session)?;
+    let measured = measure(&instance, sizes, seed, told, session);
+    // A database that nobody needs any more.
+    instance.abort(session);
+    measured
+}

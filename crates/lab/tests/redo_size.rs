@@ -1,0 +1,36 @@
+//! The saw-tooth of `redo-size`, on a model: its period is a megabyte.
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+
+use lab::Where;
+use lab::redo_size::{Curve, Found, Sizes, run};
+use waits::SessionKind;
+
+fn found(disk: &str) -> Found {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let curve = Curve {
+        sizes: Sizes::TINY,
+        place: Where::Model { machine: "eight-core".into(), disk: disk.into() },
+        seed: 5,
+        commit: "of a test".into(),
+        command: "a test".into(),
+    };
+    match run(&curve, &|| false, &mut |_| {}, &session) {
+        Ok(Some(found)) => found,
+        Ok(None) => panic!("nobody told it to stop"),
+        Err(stop) => panic!("{stop}"),
+    }
+}
+
+/// The whole engine on a model of an SSD: commits fall back at each megabyte of redo, by fit.
+#[test]
+fn the_teeth_are_a_megabyte_apart() {
+    let found = found("nvme");
+    let text = found.text();
+    let (period, _) = found.period_mib().unwrap_or_else(|| panic!("no teeth: {text}"));
+    assert!((period - 1.0).abs() < 0.02, "{text}");
+    assert!(text.contains("A saw-tooth"), "{text}");
+    assert!(found.json().contains("\"period_mib\":"));
+}

@@ -1,0 +1,156 @@
+//! Batches on their way to disk: several at once, durable in their order only.
+//!
+//! ```text
+//!   take ──▶ in flight ──▶ written ──(all before it are)──▶ durable
+//! ```
+//!
+//! Writes end in any order. What is durable is what lies before the oldest that hasn't ended: a
+//! batch that is written before an older one waits for it, and so do its sessions (RD10).
+//!
+//! A batch that begins a log is alone: it is taken when all before it is durable, and nothing is
+//! taken until it is, so that a log's header lies between two syncs (RD6).
+//!
+//! Invariants
+//!   * at most `depth` are in flight, those written counted that wait for an older one
+//!   * numbers are given without a gap: those in flight are the `numbers` just below the next
+//!
+//! Plain data, under the redo allocation latch. Callers: `state`.
+
+use std::collections::VecDeque;
+
+use ids::Scn;
+
+/// So many batches can be in flight at once.
+pub const WRITES_IN_FLIGHT_MAX: u32 = 8;
+
+#[derive(Debug)]
+pub(crate) struct Flights {
+    depth: usize,
+    /// From the oldest to the newest.
+    flying: VecDeque<Flying>,
+    /// Number of the oldest, or of the next if there is none.
+    oldest: u64,
+    /// SCN through which redo is durable.
+    durable: Scn,
+    /// The one in flight begins a log.
+    alone: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    /// SCN of its last record.
+    through: Scn,
+    written: bool,
+}
+
+/// Batches that became durable together: their numbers.
+pub(crate) type Landed = std::ops::Range<u64>;
+
+impl Flights {
+    /// None is in flight; the first will have the number 1.
+    pub(crate) fn new(depth: u32, durable: Scn) -> Flights {
+        assert!((1..=WRITES_IN_FLIGHT_MAX).contains(&depth), "checked with the configuration");
+        let depth = depth as usize;
+        let flying = VecDeque::with_capacity(depth);
+        Flights { depth, flying, oldest: 1, durable, alone: false }
+    }
+
+    /// From now on so many at once; fewer than are in flight now is well.
+    pub(crate) fn set_depth(&mut self, depth: u32) {
+        self.depth = depth as usize;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.flying.is_empty()
+    }
+
+    pub(crate) fn durable(&self) -> Scn {
+        self.durable
+    }
+
+    /// Whether a log begins with the one in flight.
+    pub(crate) fn begin_log(&self) -> bool {
+        self.alone
+    }
+
+    /// Whether one more can be taken now.
+    pub(crate) fn have_room(&self, begins_log: bool) -> bool {
+        let most = if begins_log { 1 } else { self.depth };
+        !self.alone && self.flying.len() < most
+    }
+
+    /// The next is taken.
+    pub(crate) fn take(&mut self, through: Scn, begins_log: bool) {
+        assert!(self.have_room(begins_log), "a batch was taken out of turn (rule RD10)");
+        self.alone = begins_log;
+        self.flying.push_back(Flying { through, written: false });
+    }
+
+    /// The batch with the record of this SCN, which isn't durable; none if it isn't in flight.
+    pub(crate) fn number_of(&self, scn: Scn) -> Option<u64> {
+        let place = self.flying.iter().position(|flying| flying.through >= scn)?;
+        Some(self.oldest + place as u64)
+    }
+
+    /// A batch is written. Those that are durable now: none as long as an older one isn't written.
+    pub(crate) fn written(&mut self, number: u64) -> Landed {
+        let place = number.checked_sub(self.oldest).expect("a batch lands once");
+        let flying = self.flying.get_mut(place as usize).expect("what lands was taken");
+        assert!(!std::mem::replace(&mut flying.written, true), "a batch lands once");
+        let begin = self.oldest;
+        while let Some(first) = self.flying.front().filter(|first| first.written) {
+            self.durable = first.through;
+            self.oldest += 1;
+            self.flying.pop_front();
+        }
+        self.alone &= !self.flying.is_empty();
+        begin..self.oldest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn three() -> Flights {
+        let mut flights = Flights::new(3, Scn::new(10));
+        for through in [20, 30, 40] {
+            assert!(flights.have_room(false));
+            flights.take(Scn::new(through), false);
+        }
+        flights
+    }
+
+    #[test]
+    fn what_is_written_before_an_older_one_waits_for_it() {
+        let mut flights = three();
+        assert!(!flights.have_room(false), "three are in flight");
+        assert!(flights.written(3).is_empty());
+        assert!(flights.written(2).is_empty());
+        assert_eq!(flights.durable(), Scn::new(10), "there is a hole");
+        assert!(!flights.have_room(false), "they still count");
+        assert_eq!(flights.written(1), 1..4);
+        assert_eq!(flights.durable(), Scn::new(40));
+        assert!(flights.is_empty());
+    }
+
+    #[test]
+    fn a_record_is_in_the_first_batch_that_reaches_it() {
+        let flights = three();
+        let number = |scn| flights.number_of(Scn::new(scn));
+        assert_eq!([number(11), number(20), number(21)], [Some(1), Some(1), Some(2)]);
+        assert_eq!([number(40), number(41)], [Some(3), None]);
+    }
+
+    #[test]
+    fn a_batch_that_begins_a_log_is_alone() {
+        let mut flights = Flights::new(3, Scn::ZERO);
+        flights.take(Scn::new(1), false);
+        assert!(!flights.have_room(true), "all before it is to be durable");
+        assert_eq!(flights.written(1), 1..2);
+        flights.take(Scn::new(2), true);
+        assert!(!flights.have_room(false) && !flights.have_room(true));
+        assert_eq!(flights.written(2), 2..3);
+        assert!(flights.have_room(false));
+    }
+}
