@@ -20,7 +20,7 @@ use sim::fs::FileSystem;
 use sim::model::DiskParameters;
 use sim::{DiskSpec, Perturbation, Simulation, World};
 use stop::{Halt, Stop};
-use waits::{Nanos, WaitEvent};
+use waits::{Nanos, WaitEvent, WaitRecord, WaitSink};
 
 pub(crate) const FILE: FileNo = FileNo::new(1);
 pub(crate) const SIZE: BlockSize = BlockSize::KIB_2;
@@ -293,6 +293,34 @@ impl Bed {
         let newest = log.changes.iter().rposition(|changed| *changed == address);
         assert_eq!(version, newest.map_or(0, |at| at as u64 + 1), "a lost change of {address}");
         version
+    }
+}
+
+/// The waits of one session: events, their parameters and how long they took.
+#[derive(Clone, Default)]
+pub(crate) struct Seen(Arc<Mutex<Vec<(WaitEvent, [u64; 3], Nanos)>>>);
+
+impl WaitSink for Seen {
+    fn wait_ended(&mut self, wait: &WaitRecord) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.push((wait.event, wait.p, wait.elapsed));
+    }
+}
+
+impl Seen {
+    /// From now on, of this session.
+    pub(crate) fn of(session: &Session) -> Seen {
+        session.os().set_level(waits::Level::Trace);
+        let seen = Seen::default();
+        session.set_wait_sink(Some(Box::new(seen.clone())));
+        seen
+    }
+
+    /// The parameters and lengths of waits for this event since the last call.
+    pub(crate) fn take(&self, event: WaitEvent) -> Vec<([u64; 3], Nanos)> {
+        let seen = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let these = seen.into_iter().filter(|(of, ..)| *of == event);
+        these.map(|(_, p, took)| (p, took)).collect()
     }
 }
 
