@@ -77,7 +77,7 @@ enum Home {
     /// One at a time.
     OneByOne,
     /// Many in flight. The buffers are those that aren't, by block size.
-    Ring { ring: Ring, buffers: [Vec<IoBuf>; SIZES], done: Vec<Completion> },
+    Ring { ring: Ring, buffers: Box<[Vec<IoBuf>; SIZES]>, done: Vec<Completion> },
 }
 
 impl<'a> Batch<'a> {
@@ -292,7 +292,7 @@ impl Home {
             slaves => RingBackend::Slaves(slaves),
         };
         let (own, pool) = new_buffers(depth, block_size.bytes())?;
-        let mut buffers = [const { Vec::new() }; SIZES];
+        let mut buffers = Box::new([const { Vec::new() }; SIZES]);
         buffers[place_of(block_size)] = own;
         let slave_event = WaitEvent::DbFileParallelWrite;
         let ring = cache.disk.ring(&RingConfig { depth, backend, slave_event, pool }, session)?;
