@@ -310,10 +310,19 @@ impl Table {
         mut read: impl FnMut(RowAddress, RowView<'_>),
         session: &Session,
     ) -> Result<(), Stop> {
+        let cache = self.changes().cache();
+        let (mut reader, mut in_run) = (cache.multiblock_reader(session), 0);
+        let run_max = self.run_max(session);
         // The segment's first block is its header.
-        for block in self.data_blocks(session)?.into_iter().skip(1) {
+        let blocks = self.data_blocks(session)?.split_off(1);
+        for (place, block) in blocks.iter().copied().enumerate() {
+            if in_run == 0 {
+                in_run = neighbours(&blocks[place..]).min(run_max);
+                reader.read_run(block, in_run)?;
+            }
+            in_run -= 1;
             let rows = {
-                let pin = self.changes().cache().pin(block, session)?;
+                let pin = cache.pin(block, session)?;
                 let block = pin.shared(FrameOrder::Heap, session);
                 if is_unwritten(&block) {
                     0
@@ -352,6 +361,13 @@ impl Table {
         let runs = self.space.blocks(self.segment.header, session)?;
         let blocks = runs.into_iter().flat_map(|run| (0..run.count).map(move |n| (run.first, n)));
         Ok(blocks.map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n)).collect())
+    }
+
+    /// So many of its blocks are asked for at once.
+    fn run_max(&self, session: &Session) -> u32 {
+        let cache = self.changes().cache();
+        let size = cache.block_size_of(self.segment.header.file, session);
+        cache.run_max(size.unwrap_or(cache.block_size()), session)
     }
 
     /// The row's head and where its columns begin, if there is such a row in this table.
@@ -417,6 +433,13 @@ impl Table {
     fn changes(&self) -> &Changes {
         self.transactions.changes()
     }
+}
+
+/// How many blocks, from the first of these, lie side by side.
+fn neighbours(blocks: &[Dba]) -> u32 {
+    let first = blocks[0];
+    let expected = (first.block.get()..).map(|block| Dba::new(first.file.get(), block));
+    blocks.iter().zip(expected).take_while(|(block, expected)| *block == expected).count() as u32
 }
 
 /// The range in which two rows differ.

@@ -1,7 +1,8 @@
 //! The cache as a whole: its parts, how it is opened, and how it ends.
 //!
 //! Invariants
-//!   * the set at place `s` of a pool belongs to writer `s % writers`
+//!   * the set at place `s` of a pool belongs to writer `s % writers`, whose number may change
+//! (CB25)
 //!   * whoever sleeps here looks at the halt under the latch of its condition before it does, and
 //!     is woken when the halt is raised (rule stop/K3)
 //!
@@ -38,7 +39,10 @@ pub struct Cache {
     /// Those of all pools.
     pub(crate) sets: Box<[WorkingSet]>,
     pub(crate) reads: Box<[ReadShard]>,
+    /// For as many writers as there may be.
     pub(crate) writers: Box<[Signal]>,
+    /// So many there are to be.
+    pub(crate) writer_count: Shared32,
     /// For sessions, by thread: the place among a pool's sets of the one in which a frame was found
     /// last. A hint.
     pub(crate) last_used: Box<[Shared32]>,
@@ -96,7 +100,8 @@ impl Cache {
             pools: std::array::from_fn(|place| Pool::new(place, sets)),
             sets: (0..sets * SIZES as u32).map(|_| WorkingSet::new(os)).collect(),
             reads: (0..READ_SHARDS.min(frames)).map(shard).collect(),
-            writers: (0..config.writers).map(|_| Signal::new(os)).collect(),
+            writers: (0..config.writers_max).map(|_| Signal::new(os)).collect(),
+            writer_count: Shared32::new(config.writers),
             last_used: (0..HINTS).map(Shared32::new).collect(),
             requested: Shared64::new(0),
             progress: Latch::new(os, LatchKind::Innermost, 0),
@@ -171,6 +176,26 @@ impl Cache {
         self.post_writers(session);
     }
 
+    /// How many writers there are to be.
+    pub fn writers(&self, session: &Session) -> u32 {
+        self.writer_count.load(session)
+    }
+
+    /// From now on there are to be so many writers, 1 to `writers_max`: each set has another one
+    /// at once. The caller then starts threads for those that are new, each with
+    /// [`run_writer`](Cache::run_writer) as its body, or joins those that end: a writer with a
+    /// number that is too high ends by itself after what it is doing. It has joined a writer before
+    /// it starts another one of the same number.
+    ///
+    /// # Panics
+    /// When `count` is 0 or above `writers_max`.
+    pub fn set_writers(&self, count: u32, session: &Session) {
+        let most = self.config.writers_max;
+        assert!((1..=most).contains(&count), "{count} writers with room for {most}");
+        self.writer_count.store(count, session);
+        self.post_writers(session);
+    }
+
     /// Tells every writer that there is work.
     pub(crate) fn post_writers(&self, session: &Session) {
         for writer in &self.writers {
@@ -181,7 +206,9 @@ impl Cache {
     /// Tells the writer of this set that there is work.
     pub(crate) fn post_writer_of(&self, set: u32, session: &Session) {
         let (_, place) = self.pool_of_set(set);
-        self.writers[(place % self.config.writers) as usize].post(session);
+        // CB25: should that writer go just now, who comes to wait posts all of them.
+        let writer = place % self.writers(session);
+        self.writers[writer as usize].post(session);
     }
 
     fn wake_everybody(&self, session: &Session) {

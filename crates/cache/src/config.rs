@@ -52,8 +52,8 @@ pub struct CacheConfig {
     /// Working sets for each block size: each has lists of its own. Independent of the number of
     /// writers, so that more writers don't also mean another replacement.
     pub working_sets: u32,
-    /// Database writers; the set at place `s` of a block size belongs to writer `s % writers`.
-    /// `db_writer_processes`.
+    /// Database writers at first; the set at place `s` of a block size belongs to writer `s %
+    /// writers`. `db_writer_processes`.
     pub writers: u32,
     /// Regions of the doublewrite file, so the most writers that its size allows.
     pub writers_max: u32,

@@ -123,9 +123,14 @@ impl Frame {
     /// Its set, and its slot there.
     #[inline]
     pub(crate) fn home(&self, session: &Session) -> (u32, u32) {
+        self.home_if_any(session).expect("a frame in use is in a working set")
+    }
+
+    /// The same, of a frame that may be Absent.
+    #[inline]
+    pub(crate) fn home_if_any(&self, session: &Session) -> Option<(u32, u32)> {
         let home = self.home.load(session);
-        assert_ne!(home, HOMELESS, "a frame is used that is in no working set");
-        ((home >> 32) as u32, home as u32)
+        (home != HOMELESS).then_some(((home >> 32) as u32, home as u32))
     }
 
     /// It comes into a set.

@@ -15,7 +15,7 @@
 //!
 //! Callers: sessions, through `Cache::pin` and `Cache::pin_new`.
 
-use ids::Dba;
+use ids::{BlockSize, Dba};
 use latch::{FrameBlock, FrameOrder};
 use os::{Cost, IoBuf, Session};
 use stop::{RefusalKind, Stop};
@@ -105,9 +105,19 @@ impl Cache {
         Err(content.fault.clone().expect("a failed read has left its fault"))
     }
 
+    /// Whether the cache has this block, or is getting it.
+    pub(crate) fn is_resident(&self, address: Dba, session: &Session) -> bool {
+        self.chains.shared(address, session).find(&self.frames, address, session).is_some()
+    }
+
     /// Makes a claimed frame this block's, pinned and being read. `None` if another session has
     /// been faster: the frame is free again.
-    fn enter<'a>(&'a self, at: u32, address: Dba, session: &'a Session) -> Option<Pin<'a>> {
+    pub(crate) fn enter<'a>(
+        &'a self,
+        at: u32,
+        address: Dba,
+        session: &'a Session,
+    ) -> Option<Pin<'a>> {
         let mut bucket = self.chains.exclusive(address, session);
         if bucket.find(&self.frames, address, session).is_some() {
             drop(bucket);
@@ -130,13 +140,11 @@ impl Cache {
         fill: Fill,
         session: &'a Session,
     ) -> Result<Pin<'a>, Stop> {
-        let buffer = pin.frame().latch.exclusive(name_of(address), session).buffer.take();
-        let mut loading = Loading { cache: self, frame: pin.frame_no(), address, buffer, session };
-        let bytes = loading.buffer.as_mut().expect("a free frame has its buffer");
+        let mut loading = Loading::begin(self, &pin, address, file.block_size, session);
         let loaded = match fill {
-            Fill::Read => self.read(address, file, bytes, session),
+            Fill::Read => self.read(address, file, loading.bytes(), session),
             Fill::Zeros => {
-                bytes.fill(0);
+                loading.bytes().fill(0);
                 Ok(())
             }
         };
@@ -148,7 +156,7 @@ impl Cache {
     }
 
     /// Reads a block and checks it.
-    fn read(
+    pub(crate) fn read(
         &self,
         address: Dba,
         file: &DataFile,
@@ -165,18 +173,50 @@ impl Cache {
 }
 
 /// A read under way. However it ends, also by a panic, who waits for it learns.
-struct Loading<'a> {
+pub(crate) struct Loading<'a> {
     cache: &'a Cache,
     /// Pinned by who reads.
     frame: u32,
-    address: Dba,
-    /// `None`: it has ended.
+    pub(crate) address: Dba,
+    size: BlockSize,
+    /// `None`: it is lent to a ring, or the read has ended.
     buffer: Option<IoBuf>,
+    has_ended: bool,
     session: &'a Session,
 }
 
-impl Loading<'_> {
-    fn succeed(&mut self) {
+impl<'a> Loading<'a> {
+    /// Of the frame that this session has entered.
+    pub(crate) fn begin(
+        cache: &'a Cache,
+        pin: &Pin<'_>,
+        address: Dba,
+        size: BlockSize,
+        session: &'a Session,
+    ) -> Loading<'a> {
+        let buffer = pin.frame().latch.exclusive(name_of(address), session).buffer.take();
+        assert!(buffer.is_some(), "a free frame has its buffer");
+        let frame = pin.frame_no();
+        Loading { cache, frame, address, size, buffer, has_ended: false, session }
+    }
+
+    /// Where the block is to be.
+    pub(crate) fn bytes(&mut self) -> &mut IoBuf {
+        self.buffer.as_mut().expect("the buffer isn't lent")
+    }
+
+    /// The buffer for a ring, which gives it back.
+    pub(crate) fn lend(&mut self) -> IoBuf {
+        self.buffer.take().expect("the buffer isn't lent")
+    }
+
+    /// The buffer has come back.
+    pub(crate) fn take_back(&mut self, buffer: IoBuf) {
+        assert_eq!(buffer.len(), self.size.bytes(), "another buffer comes back");
+        self.buffer = Some(buffer);
+    }
+
+    pub(crate) fn succeed(&mut self) {
         let frame = &self.cache.frames[self.frame as usize];
         frame.latch.exclusive(name_of(self.address), self.session).buffer = self.buffer.take();
         let (set, slot) = frame.home(self.session);
@@ -185,21 +225,24 @@ impl Loading<'_> {
     }
 
     /// Off the chain first, so that nobody else comes to wait for a read that has failed.
-    fn fail(&mut self, stop: Stop) {
+    pub(crate) fn fail(&mut self, stop: Stop) {
         let (cache, session) = (self.cache, self.session);
         let frame = &cache.frames[self.frame as usize];
         let mut bucket = cache.chains.exclusive(self.address, session);
         bucket.remove(&cache.frames, self.frame, session);
         drop(bucket);
+        // What a ring that has failed hasn't given back is replaced.
+        let buffer = self.buffer.take().unwrap_or_else(|| IoBuf::zeroed(self.size.bytes()));
         let mut content = frame.latch.exclusive(name_of(self.address), session);
-        content.buffer = self.buffer.take();
+        content.buffer = Some(buffer);
         content.fault = Some(stop);
         drop(content);
         frame.pins.fetch_or(FAILED, session);
         self.end_reading();
     }
 
-    fn end_reading(&self) {
+    fn end_reading(&mut self) {
+        self.has_ended = true;
         let shard = self.cache.read_shard(self.frame);
         let _guard = shard.latch.exclusive(self.session);
         self.cache.frames[self.frame as usize].pins.fetch_and(!READING, self.session);
@@ -209,7 +252,7 @@ impl Loading<'_> {
 
 impl Drop for Loading<'_> {
     fn drop(&mut self) {
-        if self.buffer.is_some() {
+        if !self.has_ended {
             let message = format!("the session that was reading {} has ended", self.address);
             self.fail(Stop::refuse(RefusalKind::Io, message));
         }

@@ -14,12 +14,15 @@
 //! A block lives in a frame. Who uses it pins the frame, and touches its bytes under the frame's
 //! latch. A changed block stands in the checkpoint queue of its working set until a writer has
 //! written it; the lowest redo address in the queues is how far the checkpoint has come. The cache
-//! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB20, with the
+//! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB25, with the
 //! reasons, are in the README.
 //!
 //! * [`Cache`]: [`pin`](Cache::pin) and [`pin_new`](Cache::pin_new) for sessions;
 //!   [`run_writer`](Cache::run_writer) for the processes `fb_dbw<n>`;
 //!   [`checkpoint_position`](Cache::checkpoint_position) and [`checkpoint`](Cache::checkpoint).
+//! * [`MultiblockReader`]: runs of blocks, and separate ones, read with few I/Os.
+//! * [`DirectReader`]: blocks read around the cache, after
+//!   [`checkpoint_blocks`](Cache::checkpoint_blocks).
 //! * [`Pin`]: a claim on a block; from it come [`SharedBlock`] and [`ExclusiveBlock`].
 //! * [`CacheConfig`], [`PoolSize`], [`Sabotage`]: how large, how many, how written.
 //! * [`RedoGate`]: what the cache needs of the redo.
@@ -32,12 +35,15 @@ mod cache;
 mod chains;
 mod checkpoint;
 mod config;
+mod direct;
 pub mod doublewrite;
 mod files;
 mod frame;
 mod gate;
 mod get;
 mod list;
+mod multiblock;
+mod object_checkpoint;
 mod pin;
 mod pool;
 mod set_state;
@@ -48,5 +54,7 @@ mod writer;
 
 pub use cache::Cache;
 pub use config::{CacheConfig, PoolSize, Sabotage};
+pub use direct::{DirectReader, DirectRun};
 pub use gate::RedoGate;
+pub use multiblock::MultiblockReader;
 pub use pin::{ExclusiveBlock, Pin, SharedBlock, is_unwritten};

@@ -15,12 +15,13 @@
 //!   * a slot is in one of the three lists or in none; `place` says which
 //!   * a slot is in the checkpoint queue exactly while its frame is dirty
 //!   * the queue is sorted by `low` (CB10)
+//!   * a slot is in the list of those in flight exactly while its frame is being written
 //!   * `in_flight_low` isn't above the low of any frame of this set that is being written
 //!
 //! Slots number the frames of a set from 0, in the order in which they came.
 //!
 //! Callers: `victim` (search, put), `pin` (enter the queue), `writer` (refill, candidates, take,
-//! finish), `checkpoint` (low).
+//! finish), `checkpoint` (low), `object_checkpoint` (ask).
 
 use ids::Rba;
 use os::Session;
@@ -28,6 +29,7 @@ use waits::Statistic;
 
 use crate::frame::{DIRTY, Frame, WRITING};
 use crate::list::{Link, List};
+use crate::object_checkpoint::{Awaited, Span};
 
 /// A search passes so large a share of its set's frames that are dirty, then gives up: one in ...
 const SCAN_SHARE: u32 = 4;
@@ -63,8 +65,15 @@ pub(crate) struct SetState {
     queue: List,
     /// For slots in the queue: the redo position when the frame became dirty.
     lows: Vec<Rba>,
-    in_flight: u32,
+    flight_links: Vec<Link>,
+    in_flight: List,
+    /// For slots in flight: the low that the frame had in the queue.
+    flight_lows: Vec<Rba>,
     in_flight_low: Option<Rba>,
+    /// How many writes of this slot have ended.
+    written: Vec<u32>,
+    /// To be written because somebody waits for these blocks, as far as their low isn't above this.
+    asked: Vec<(u32, Rba)>,
     /// Frames given out since a writer was asked for more.
     claims: u32,
     refill_wanted: bool,
@@ -85,8 +94,12 @@ impl SetState {
             queue_links: Vec::new(),
             queue: List::EMPTY,
             lows: Vec::new(),
-            in_flight: 0,
+            flight_links: Vec::new(),
+            in_flight: List::EMPTY,
+            flight_lows: Vec::new(),
             in_flight_low: None,
+            written: Vec::new(),
+            asked: Vec::new(),
             claims: 0,
             refill_wanted: false,
             post: false,
@@ -101,6 +114,9 @@ impl SetState {
         self.links.push(Link::FREE);
         self.queue_links.push(Link::FREE);
         self.lows.push(Rba::block(0, 0));
+        self.flight_links.push(Link::FREE);
+        self.flight_lows.push(Rba::block(0, 0));
+        self.written.push(0);
         slot
     }
 
@@ -181,7 +197,7 @@ impl SetState {
 
     /// Whether nothing is being written, or will be, to make frames of this set free.
     pub(crate) fn writer_has_nothing(&self) -> bool {
-        self.write.is_empty() && self.in_flight == 0
+        self.write.is_empty() && self.in_flight.is_empty()
     }
 
     /// A frame in which no block lives.
@@ -256,6 +272,74 @@ impl SetState {
         self.queue.first().map(|slot| self.lows[slot as usize])
     }
 
+    // Checkpoints of some blocks
+
+    /// Asks for the blocks of this span that became dirty at `until` or below to be written. Appends
+    /// to `found` these, and those that are being written and were dirty from there.
+    pub(crate) fn ask(
+        &mut self,
+        frames: &[Frame],
+        (span, until): (Span, Rba),
+        found: &mut Vec<Awaited>,
+        session: &Session,
+    ) {
+        let SetState { queue_links, flight_links, lows, flight_lows, asked, written, .. } = self;
+        let numbers = &self.frames;
+        let mut at = |slot: u32, writes: u32| {
+            let frame = numbers[slot as usize];
+            let address = frames[frame as usize].address(session);
+            let until = written[slot as usize].wrapping_add(writes);
+            let is_meant = span.holds(address);
+            if is_meant {
+                found.push(Awaited { frame, address, until });
+            }
+            is_meant
+        };
+        let next = |slot: &u32| List::after(queue_links, *slot);
+        let queued = std::iter::successors(self.queue.first(), next);
+        for slot in queued.take_while(|slot| lows[*slot as usize] <= until) {
+            // What is on its way is an older state of it.
+            let frame = &frames[numbers[slot as usize] as usize];
+            let on_its_way = frame.flags.load(session) & WRITING != 0;
+            if at(slot, if on_its_way { 2 } else { 1 }) {
+                asked.push((slot, until));
+            }
+        }
+        let next = |slot: &u32| List::after(flight_links, *slot);
+        for slot in std::iter::successors(self.in_flight.first(), next) {
+            if flight_lows[slot as usize] <= until {
+                at(slot, 1);
+            }
+        }
+    }
+
+    /// Whether the writes that are waited for are still to end.
+    pub(crate) fn is_awaited(&self, slot: u32, until: u32) -> bool {
+        until.wrapping_sub(self.written[slot as usize]).cast_signed() > 0
+    }
+
+    /// Whether blocks are asked for.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// Up to `most` frames that were asked for; those that needn't be written any more are
+    /// forgotten.
+    pub(crate) fn asked_candidates(
+        &mut self,
+        frames: &[Frame],
+        most: usize,
+        candidates: &mut Vec<u32>,
+        session: &Session,
+    ) {
+        let SetState { asked, lows, frames: numbers, .. } = self;
+        asked.retain(|(slot, until)| {
+            let frame = &frames[numbers[*slot as usize] as usize];
+            frame.flags.load(session) & DIRTY != 0 && lows[*slot as usize] <= *until
+        });
+        candidates.extend(asked.iter().take(most).map(|(slot, _)| numbers[*slot as usize]));
+    }
+
     // The writer
 
     /// If frames are wanted: brings the reserve of clean frames at the cold end in order, by moving
@@ -297,7 +381,8 @@ impl SetState {
         let low = self.leave_queue(slot, frame, session);
         let before = frame.flags.fetch_or(WRITING, session);
         assert!(before & WRITING == 0, "a frame is written twice at once");
-        self.in_flight += 1;
+        self.in_flight.push_last(&mut self.flight_links, slot);
+        self.flight_lows[slot as usize] = low;
         self.in_flight_low = Some(self.in_flight_low.map_or(low, |lowest| lowest.min(low)));
     }
 
@@ -305,8 +390,8 @@ impl SetState {
     pub(crate) fn end_write(&mut self, slot: u32, frame: &Frame, session: &Session) {
         let before = frame.flags.fetch_and(!WRITING, session);
         assert!(before & WRITING != 0, "a frame was written that wasn't being written");
-        self.in_flight -= 1;
-        if self.in_flight == 0 {
+        self.in_flight.remove(&mut self.flight_links, slot);
+        if self.in_flight.is_empty() {
             self.in_flight_low = None;
         }
         self.after_write(slot, before & DIRTY != 0);
@@ -328,6 +413,8 @@ impl SetState {
     /// What was written to become free is the next to be given away, unless it was changed again:
     /// then it is in use after all.
     fn after_write(&mut self, slot: u32, dirty_again: bool) {
+        let written = &mut self.written[slot as usize];
+        *written = written.wrapping_add(1);
         match self.places[slot as usize] {
             Place::Write if dirty_again => self.put_hot(slot),
             Place::Write => self.put_cold(slot),

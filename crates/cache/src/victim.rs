@@ -56,6 +56,20 @@ impl Cache {
         }
     }
 
+    /// The same, but none if there is none at once.
+    pub(crate) fn try_claim(&self, pool: &Pool, session: &Session) -> Option<u32> {
+        session.count(Statistic::FreeBufferRequested, 1);
+        let hint = &self.last_used[session.thread().0 as usize % self.last_used.len()];
+        loop {
+            let first = hint.load(session) % pool.sets.load(session);
+            let found = self.search_all(pool, first, session)?;
+            if self.unhash(found, session) {
+                return Some(found);
+            }
+            self.put_back(found, session);
+        }
+    }
+
     /// A claimed frame that somebody has come to use.
     fn put_back(&self, at: u32, session: &Session) {
         let (set, slot) = self.frames[at as usize].home(session);

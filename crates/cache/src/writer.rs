@@ -1,7 +1,8 @@
 //! A database writer, DBWR: the body of `fb_dbw<n>`.
 //!
 //! ```text
-//!   post, or 3 s ──▶ gather: write lists (make free), then queue heads (checkpoint)
+//!   post, or 3 s ──▶ gather: write lists (make free), blocks asked for, then queue
+//!                      │ heads (checkpoint)
 //!                      │ for each: try its latch, clean it, copy it
 //!                      ▼
 //!                    write the batch (batch.rs) ──▶ end: frames can be victims, wake who waits
@@ -10,7 +11,7 @@
 //! Invariants
 //!   * a writer never waits for a frame's latch (CB6): what is latched is tried again later, and if
 //!     nothing else is left, after a pause
-//!   * it has one batch at a time, and only frames of its own sets
+//!   * it has one batch at a time, only of frames of sets that were its own when it gathered (CB25)
 //!
 //! Caller: a background thread of the instance, through `Cache::run_writer`.
 
@@ -34,10 +35,11 @@ const CANDIDATES_SPARE: usize = 16;
 const CHECKPOINT_SHARE: usize = 2;
 
 impl Cache {
-    /// The body of database writer `number`, below `config.writers`. Returns after `stop`, or when
-    /// the instance has halted; what it can't write halts the instance.
+    /// The body of database writer `number`, below `config.writers_max`. Returns after `stop`, when
+    /// there are to be fewer writers, or when the instance has halted; what it can't write halts
+    /// the instance.
     pub fn run_writer(&self, number: u32, session: &Session) {
-        assert!(number < self.config.writers, "there is no database writer {number}");
+        assert!(number < self.config.writers_max, "there is no room for writer {number}");
         let guard = self.halt.guard(format!("database writer {number} panicked"), session);
         let ended = Writer::open(self, number, session).and_then(|mut writer| writer.run());
         guard.disarm();
@@ -57,6 +59,8 @@ struct Writer<'a> {
     /// Its sets of all pools, another one first each time.
     sets: Vec<u32>,
     turn: usize,
+    /// How many writers there were when these were its sets.
+    writers: u32,
 }
 
 /// What became of a frame that was to be written.
@@ -83,14 +87,14 @@ impl<'a> Writer<'a> {
         let batch = Batch::open(cache, number, session)?;
         let most = cache.config.batch_blocks as usize + CANDIDATES_SPARE;
         let (candidates, sets) = (Vec::with_capacity(most), Vec::with_capacity(cache.sets.len()));
-        Ok(Writer { cache, number, session, batch, candidates, sets, turn: 0 })
+        Ok(Writer { cache, number, session, batch, candidates, sets, turn: 0, writers: 0 })
     }
 
     fn run(&mut self) -> Result<(), Stop> {
         let (cache, session) = (self.cache, self.session);
         loop {
             cache.halt.check(session)?;
-            if cache.stopping.is_raised(session) {
+            if cache.stopping.is_raised(session) || self.number >= cache.writers(session) {
                 return Ok(());
             }
             let met = self.gather();
@@ -114,10 +118,10 @@ impl<'a> Writer<'a> {
     /// Its sets, another one first than the last time. Pools come and grow.
     fn find_sets(&mut self) {
         let (cache, session) = (self.cache, self.session);
-        let writers = cache.config.writers as usize;
+        self.writers = cache.writers(session);
         self.sets.clear();
         for pool in &cache.pools {
-            let mine = (self.number..pool.sets.load(session)).step_by(writers);
+            let mine = (self.number..pool.sets.load(session)).step_by(self.writers as usize);
             self.sets.extend(mine.map(|place| pool.first_set + place));
         }
         self.turn = self.turn.wrapping_add(1);
@@ -145,6 +149,15 @@ impl<'a> Writer<'a> {
         }
         for place in 0..self.sets.len() {
             let set = self.sets[place];
+            let mut state = cache.sets[set as usize].state.exclusive(session);
+            self.candidates.clear();
+            let most = full + CANDIDATES_SPARE;
+            state.asked_candidates(&cache.frames, most, &mut self.candidates, session);
+            drop(state);
+            self.take_candidates(set, full * bytes, Reason::Checkpoint, &mut met);
+        }
+        for place in 0..self.sets.len() {
+            let set = self.sets[place];
             let state = cache.sets[set as usize].state.shared(session);
             self.candidates.clear();
             state.queue_candidates(target, full + CANDIDATES_SPARE, &mut self.candidates);
@@ -154,10 +167,11 @@ impl<'a> Writer<'a> {
         met
     }
 
+    /// Whether writes are wanted by who doesn't want buffers.
     fn checkpoint_is_due(&self, target: Rba) -> bool {
         self.sets.iter().any(|set| {
             let state = self.cache.sets[*set as usize].state.shared(self.session);
-            state.queue_low().is_some_and(|low| low < target)
+            state.is_asked() || state.queue_low().is_some_and(|low| low < target)
         })
     }
 
@@ -169,7 +183,7 @@ impl<'a> Writer<'a> {
             if !self.batch.has_room(pool.block_size.bytes(), full) {
                 break;
             }
-            match self.take(*frame, reason) {
+            match self.take(set, *frame, reason) {
                 Taken::Copied | Taken::Gone => {}
                 Taken::Cleaned => met.cleaned += 1,
                 Taken::Latched => met.latched += 1,
@@ -181,16 +195,19 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Takes a copy of a frame into the batch. The frame was dirty when it was found, and only this
-    /// writer makes it clean; so it can't have been given away since.
-    fn take(&mut self, number: u32, reason: Reason) -> Taken {
+    /// Takes a copy of a frame into the batch. The frame was dirty when it was found, and only a
+    /// writer makes it clean: this one, or one that had the set before; if that has written it since,
+    /// it isn't dirty any more, or is another block's.
+    fn take(&mut self, set: u32, number: u32, reason: Reason) -> Taken {
         let (cache, session) = (self.cache, self.session);
         let frame = &cache.frames[number as usize];
         // CB6: who has the latch may be waiting for room in the redo, and so for this writer.
         let Some(content) = frame.latch.try_shared(FrameOrder::Branch, session) else {
             return Taken::Latched;
         };
-        let (set, slot) = frame.home(session);
+        let Some((_, slot)) = frame.home_if_any(session).filter(|home| home.0 == set) else {
+            return Taken::Gone;
+        };
         let mut state = cache.sets[set as usize].state.exclusive(session);
         if frame.flags.load(session) != DIRTY {
             return Taken::Gone;
@@ -222,6 +239,10 @@ impl<'a> Writer<'a> {
         session.count(Statistic::PhysicalWrites, self.batch.len() as u64);
         session.count(Statistic::PhysicalWritesNonCheckpoint, made_free.count() as u64);
         self.batch.clear();
+        if cache.writers(session) != self.writers {
+            // CB25: who has its sets now may have met what was being written, and passed it.
+            cache.post_writers(session);
+        }
         cache.note_progress(session);
     }
 

@@ -20,7 +20,7 @@ use sim::fs::FileSystem;
 use sim::model::DiskParameters;
 use sim::{DiskSpec, Perturbation, Simulation, World};
 use stop::{Halt, Stop};
-use waits::{Nanos, WaitEvent};
+use waits::{Nanos, WaitEvent, WaitRecord, WaitSink};
 
 pub(crate) const FILE: FileNo = FileNo::new(1);
 pub(crate) const SIZE: BlockSize = BlockSize::KIB_2;
@@ -89,6 +89,9 @@ pub(crate) struct Toy {
     pub(crate) log: Arc<Mutex<Log>>,
     /// Making redo durable takes so long.
     pub(crate) flush: Nanos,
+    /// The position is told in steps of so many changes, as that of a redo of blocks is; 0 and 1:
+    /// exactly.
+    pub(crate) step: u64,
 }
 
 impl Toy {
@@ -109,7 +112,8 @@ impl Toy {
 impl RedoGate for Toy {
     fn position(&self, session: &Session) -> Rba {
         session.interleave();
-        rba(self.log().changes.len() as u64 + 1)
+        let (ahead, step) = (self.log().changes.len() as u64, self.step.max(1));
+        rba(ahead / step * step + 1)
     }
 
     fn make_durable(&self, through: Scn, session: &Session) -> Result<(), Stop> {
@@ -197,13 +201,15 @@ impl Bed {
     }
 
     pub(crate) fn start_writers(mut self, session: &Session) -> Bed {
-        let start = |number| {
-            let cache = Arc::clone(&self.cache);
-            let spec = ThreadSpec::background(format!("fb_dbw{number}"));
-            session.spawn(spec, move |session| cache.run_writer(number, session)).expect("a thread")
-        };
+        let start = |number| self.start_writer(number, session);
         self.writers = Arc::new((0..self.cache.config().writers).map(start).collect());
         self
+    }
+
+    pub(crate) fn start_writer(&self, number: u32, session: &Session) -> ThreadHandle {
+        let cache = Arc::clone(&self.cache);
+        let spec = ThreadSpec::background(format!("fb_dbw{number}"));
+        session.spawn(spec, move |session| cache.run_writer(number, session)).expect("a thread")
     }
 
     /// Ends the writers.
@@ -293,6 +299,34 @@ impl Bed {
         let newest = log.changes.iter().rposition(|changed| *changed == address);
         assert_eq!(version, newest.map_or(0, |at| at as u64 + 1), "a lost change of {address}");
         version
+    }
+}
+
+/// The waits of one session: events, their parameters and how long they took.
+#[derive(Clone, Default)]
+pub(crate) struct Seen(Arc<Mutex<Vec<WaitRecord>>>);
+
+impl WaitSink for Seen {
+    fn wait_ended(&mut self, wait: &WaitRecord) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.push(*wait);
+    }
+}
+
+impl Seen {
+    /// From now on, of this session.
+    pub(crate) fn of(session: &Session) -> Seen {
+        session.os().set_level(waits::Level::Trace);
+        let seen = Seen::default();
+        session.set_wait_sink(Some(Box::new(seen.clone())));
+        seen
+    }
+
+    /// The parameters and lengths of waits for this event since the last call.
+    pub(crate) fn take(&self, event: WaitEvent) -> Vec<([u64; 3], Nanos)> {
+        let seen = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let these = seen.into_iter().filter(|wait| wait.event == event);
+        these.map(|wait| (wait.p, wait.elapsed)).collect()
     }
 }
 

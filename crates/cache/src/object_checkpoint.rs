@@ -1,0 +1,104 @@
+//! The checkpoint of some blocks: what was changed of them is on disk when it returns.
+//!
+//! ```text
+//!   position P ──▶ each set: dirty since P or before, or being written? ──▶ asked of its writer
+//!                                                 │
+//!                    wait until none of them is ◀─┘       (enq: KO - fast object checkpoint)
+//! ```
+//!
+//! Who reads around the cache needs this: a change is found in the cache, or on disk, and after
+//! this every change made before it is on disk.
+//!
+//! Invariants
+//!   * a change made before the call is on disk when it returns: its frame is found dirty with a
+//!     position not above P, or being written with one, or it was written before (CB23)
+//!   * one write that begins after that has every such change, so its end is waited for; changes
+//!     made since aren't, so a block that is changed all the time doesn't hold it up
+//!
+//! Callers: direct reads; whoever drops a file or a segment.
+
+use ids::Dba;
+use os::Session;
+use stop::Stop;
+use waits::{Nanos, Statistic, WaitEvent};
+
+use crate::Cache;
+
+/// The longest wait for a writer before the session looks again by itself.
+const WAIT_MAX: Nanos = Nanos::from_secs(1);
+/// `name|mode` of the enqueue: KO, exclusive.
+const KO_EXCLUSIVE: u64 = (b'K' as u64) << 24 | (b'O' as u64) << 16 | 6;
+
+/// Neighbouring blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) first: Dba,
+    pub(crate) count: u32,
+}
+
+/// A block that is waited for.
+pub(crate) struct Awaited {
+    pub(crate) frame: u32,
+    pub(crate) address: Dba,
+    /// Until so many writes of the frame's slot have ended.
+    pub(crate) until: u32,
+}
+
+impl Span {
+    pub(crate) fn holds(&self, address: Dba) -> bool {
+        let from = self.first.block.get();
+        let at = address.block.get();
+        address.file == self.first.file && at >= from && at - from < self.count
+    }
+}
+
+impl Cache {
+    /// Has the blocks written that were changed of these `count`, from `first` on, and waits until
+    /// every change made before this call is on disk.
+    pub fn checkpoint_blocks(&self, first: Dba, count: u32, session: &Session) -> Result<(), Stop> {
+        latch::assert_none_held("a checkpoint of blocks");
+        let span = Span { first, count };
+        // CB23: before the sets are looked at.
+        let until = self.gate.position(session);
+        let mut left = Vec::new();
+        for set in &self.sets {
+            let mut state = set.state.exclusive(session);
+            state.ask(&self.frames, (span, until), &mut left, session);
+        }
+        if left.is_empty() {
+            return Ok(());
+        }
+        session.count(Statistic::DbwrCheckpoints, 1);
+        self.post_writers(session);
+        self.await_written(left, session)
+    }
+
+    fn await_written(&self, mut left: Vec<Awaited>, session: &Session) -> Result<(), Stop> {
+        loop {
+            let seen = *self.progress.shared(session);
+            left.retain(|awaited| self.is_awaited(awaited, session));
+            if left.is_empty() {
+                return Ok(());
+            }
+            let progress = self.progress.exclusive(session);
+            if self.halt.is_raised(session) {
+                drop(progress);
+                return self.halt.check(session);
+            }
+            if *progress == seen {
+                let waiting = session.waiting(WaitEvent::EnqKoFastObjectCheckpoint);
+                let waiting = waiting.p(KO_EXCLUSIVE, 2, 0);
+                let _ = self.progressed.wait(progress, waiting, Some(WAIT_MAX));
+            }
+        }
+    }
+
+    fn is_awaited(&self, awaited: &Awaited, session: &Session) -> bool {
+        let frame = &self.frames[awaited.frame as usize];
+        let Some((set, slot)) = frame.home_if_any(session) else { return false };
+        let state = self.sets[set as usize].state.shared(session);
+        // Another block lives here: this one was written before it could go.
+        frame.address.load(session) == awaited.address.pack()
+            && state.is_awaited(slot, awaited.until)
+    }
+}

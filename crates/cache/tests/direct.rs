@@ -1,0 +1,214 @@
+//! Reads around the cache: what was changed before is in them, they keep several I/Os in flight,
+//! and the waits say what was read.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use cache::CacheConfig;
+use common::{Bed, DATA, Dice, Seen, Toy, dba, disk, racy, small, version};
+use ids::{BlockSize, Dba};
+use os::{FilesystemIo, Session};
+use sim::Simulation;
+use sim::fs::Operation;
+use sim::fs::faults::{Fault, FaultPlan, Scope};
+use stop::{RefusalKind, Stop};
+use waits::{Nanos, Statistic, WaitEvent};
+
+const BLOCKS: u32 = 40;
+
+/// The version of each block as a direct read of all has it.
+fn read_all(bed: &Bed, blocks: u32, session: &Session) -> Result<BTreeMap<Dba, u64>, Stop> {
+    let mut reader = bed.cache.direct_reader(dba(0), blocks, session)?;
+    let mut found = BTreeMap::new();
+    while let Some(run) = reader.next_run()? {
+        for (address, block) in run.blocks() {
+            let before = found.insert(address, version(address, block));
+            assert_eq!(before, None, "{address} comes twice");
+        }
+    }
+    assert!(found.keys().copied().eq((0..blocks).map(dba)), "all of them in order");
+    Ok(found)
+}
+
+/// Among sessions that change the same blocks, with few buffers: every change that was made before
+/// the read began is in it, each block is what one change made of it, and the read ends though the
+/// blocks are changed all the time.
+#[test]
+fn a_direct_read_has_every_change_made_before_it() {
+    let (mut waited, mut newer) = (0, 0);
+    for seed in 0..300 {
+        let mut dice = Dice(seed);
+        let mut config = CacheConfig { frames: dice.one_of(&[16, 32, 64]), ..small() };
+        config.working_sets = 1 + dice.below(3) as u32;
+        config.writers = 1 + dice.below(3) as u32;
+        config.filesystem_io = dice.one_of(&FilesystemIo::ALL);
+        let flush = Nanos(dice.one_of(&[0, 50_000]));
+        let toy = Toy { flush, step: dice.one_of(&[1, 1, 5]), ..Toy::default() };
+        let report = racy(seed, &config, BLOCKS).run(move |world, session| {
+            let bed = Bed::open(world, config, &toy, session);
+            let users = (0..3).map(|user| {
+                let mut dice = Dice(seed << 8 | user);
+                bed.session("user", session, move |bed, session| {
+                    for _ in 0..40 {
+                        bed.change(dice.below(12) as u32, session).expect("no fault");
+                        session.charge_nanos(Nanos(dice.below(100_000)));
+                    }
+                })
+            });
+            let users: Vec<_> = users.collect();
+            let mut newer = 0;
+            for _ in 0..4 {
+                session.charge_nanos(Nanos(dice.below(400_000)));
+                let before = bed.toy.log().newest(u64::MAX);
+                // A change has its number just before the block has it.
+                let complete = |address: Dba| {
+                    let pin = bed.cache.pin(address, session).expect("no fault");
+                    drop(pin.shared(latch::FrameOrder::Heap, session));
+                };
+                before.keys().copied().for_each(complete);
+                let found = read_all(&bed, BLOCKS, session).expect("no fault");
+                for (address, least) in before {
+                    assert!(found[&address] >= least, "{address}: {} < {least}", found[&address]);
+                    newer += u64::from(found[&address] > least);
+                }
+            }
+            users.iter().for_each(|user| user.join(session).expect("no panic"));
+            bed.close(session);
+            let totals = world.os().totals();
+            let ko = totals.event(WaitEvent::EnqKoFastObjectCheckpoint);
+            assert_eq!(ko.timeouts, 0, "a wake-up was lost");
+            (ko.count, newer)
+        });
+        let seen = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        (waited, newer) = (waited + seen.0, newer + seen.1);
+    }
+    assert!(waited > 300 && newer > 300, "{waited} waits, {newer} newer blocks");
+}
+
+/// The checkpoint writes the blocks of its span and no others, and nobody waits without need.
+#[test]
+fn a_checkpoint_of_blocks_writes_these_and_no_others() {
+    let config = CacheConfig { frames: 64, ..small() };
+    let mut simulation = Simulation::new(1);
+    simulation.disks = vec![disk(&config, BLOCKS)];
+    let report = simulation.run(move |world, session| {
+        let bed = Bed::open(world, config, &Toy::default(), session);
+        for block in 0..30 {
+            bed.change(block, session).expect("no fault");
+        }
+        let seen = Seen::of(session);
+        bed.cache.checkpoint_blocks(dba(5), 10, session).expect("no halt");
+        let waits = seen.take(WaitEvent::EnqKoFastObjectCheckpoint);
+        assert!(!waits.is_empty());
+        assert!(waits.iter().all(|(p, took)| *p == [0x4b4f_0006, 2, 0] && *took > Nanos::ZERO));
+        let written = world.os().totals().statistic(Statistic::PhysicalWrites);
+        bed.cache.checkpoint_blocks(dba(5), 10, session).expect("no halt");
+        assert!(seen.take(WaitEvent::EnqKoFastObjectCheckpoint).is_empty(), "nothing to wait for");
+        bed.close(session);
+        written
+    });
+    assert_eq!(report.result, Ok(10));
+    let versions = common::versions(&report.disks["disk"]);
+    for block in 0..30_u32 {
+        let expected = if (5..15).contains(&block) { u64::from(block) + 1 } else { 0 };
+        assert_eq!(versions[&dba(block)], Some(expected), "block {block}");
+    }
+}
+
+/// Pieces of a MiB, several in flight; asynchronous reads are over sooner than one after the other;
+/// each wait names the piece that is waited for.
+#[test]
+fn pieces_of_a_mebibyte_are_in_flight_together() {
+    let read = |io: FilesystemIo| {
+        let config = CacheConfig { filesystem_io: io, ..small() };
+        let blocks = 8 * 512 + 3;
+        let mut simulation = Simulation::new(1);
+        simulation.disks = vec![disk(&config, blocks)];
+        let report = simulation.run(move |world, session| {
+            let bed = Bed::open(world, config, &Toy::default(), session);
+            let (seen, before) = (Seen::of(session), session.now());
+            let mut reader = bed.cache.direct_reader(dba(0), blocks, session).expect("no fault");
+            let mut lengths = Vec::new();
+            while let Some(run) = reader.next_run().expect("no fault") {
+                lengths.push(run.blocks().count());
+            }
+            let took = session.now().since(before);
+            assert_eq!(lengths, [512, 512, 512, 512, 512, 512, 512, 512, 3]);
+            drop(reader);
+            bed.close(session);
+            let totals = world.os().totals();
+            assert_eq!(totals.statistic(Statistic::PhysicalReadRequests), 9);
+            (seen.take(WaitEvent::DirectPathRead), took)
+        });
+        report.result.expect("no failure")
+    };
+    let (waits, apart) = read(FilesystemIo::DirectIo);
+    let expected = (0..9_u64).map(|at| [1, at * 512, if at < 8 { 512 } else { 3 }]);
+    assert!(waits.iter().map(|(p, _)| *p).eq(expected), "{waits:?}");
+    let (waits, together) = read(FilesystemIo::SetAll);
+    assert!(!waits.is_empty() && waits.len() <= 9, "{waits:?}");
+    assert!(waits.iter().all(|(p, _)| p[0] == 1 && p[1] % 512 == 0), "{waits:?}");
+    assert!(together < apart, "{together} together, {apart} one after the other");
+}
+
+/// A reader may be dropped with reads on their way: their wait has its name.
+#[test]
+fn a_reader_may_be_dropped_early() {
+    let config = small();
+    let mut simulation = racy(1, &config, 4 * 512);
+    simulation.disks = vec![disk(&config, 4 * 512)];
+    let report = simulation.run(move |world, session| {
+        let bed = Bed::open(world, config, &Toy::default(), session);
+        let mut reader = bed.cache.direct_reader(dba(0), 4 * 512, session).expect("no fault");
+        assert!(reader.next_run().expect("no fault").is_some());
+        drop(reader);
+        bed.close(session);
+        let size = bed.cache.block_size();
+        assert_eq!(size, BlockSize::KIB_2);
+    });
+    report.result.expect("no failure");
+}
+
+/// A block that comes damaged is read once more through the cache, and refused if it is so there
+/// too; a lost write is found here too.
+#[test]
+fn a_damaged_block_and_a_lost_write_are_refused() {
+    let run = |prepare: fn(&mut Simulation)| {
+        let config = small();
+        let mut simulation = Simulation::new(1);
+        simulation.disks = vec![disk(&config, BLOCKS)];
+        prepare(&mut simulation);
+        let report = simulation.run(move |world, session| {
+            let bed = Bed::open(world, config, &Toy::default(), session);
+            bed.change(7, session).expect("no fault");
+            bed.checkpoint(session);
+            for block in 20..BLOCKS {
+                bed.read(block, session).expect("no fault");
+            }
+            let read = read_all(&bed, BLOCKS, session);
+            bed.close(session);
+            read.map(drop).map_err(|stop| (stop.refusal(), stop.to_string()))
+        });
+        report.result.expect("no failure")
+    };
+    assert_eq!(run(|_| {}), Ok(()));
+    let (kind, said) = run(|simulation| {
+        let scope = Scope::of(&[Operation::Write]).under(DATA);
+        let plan = FaultPlan::new(1).nth(1, Fault::LostWrite, scope);
+        simulation.disks[0].content.plan_faults(plan);
+    })
+    .expect_err("a lost write");
+    assert_eq!(kind, Some(RefusalKind::Corrupt));
+    assert!(said.contains("a write to file 1 block 7"), "{said}");
+    let (kind, said) = run(|simulation| {
+        let fs = &mut simulation.disks[0].content;
+        let file = fs.open(DATA).expect("it exists");
+        fs.write(file, 9 * 2048, &[7; 2048], true).expect("room");
+        fs.close(file).expect("it is open");
+    })
+    .expect_err("a damaged block");
+    assert_eq!(kind, Some(RefusalKind::Corrupt));
+    assert!(said.contains("1/9") || said.contains("block 9"), "{said}");
+}
