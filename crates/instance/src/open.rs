@@ -372,10 +372,7 @@ fn start(
         checkpoint_process,
         space_process: Some(space_process),
         opened: Opened { recovered, rolled_back, redo_write },
-        commit_mode: Shared32::new(index_of(CommitMode {
-            wait: parameters.commit_wait,
-            logging: parameters.commit_logging,
-        })),
+        commit_mode: Shared32::new(index_of(parameters.commit_mode())),
     })
 }
 

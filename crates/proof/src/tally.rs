@@ -92,7 +92,8 @@ impl fmt::Display for Tally {
             f,
             "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of \
              them twice, {} with rollback, {} with repairs), {} comparisons with {} reads, {} and \
-             {} in doubt there and gone ({} hadn't waited), {} log switches; crashes nested up to {depth} deep",
+             {} in doubt there and gone ({} hadn't waited), {} log switches; crashes nested up to \
+             {depth} deep",
             self.loads,
             self.cuts,
             self.openings,

@@ -17,8 +17,8 @@
 //!   * the baton isn't lost: nobody *has* it. When a batch lands, one waiter for the next is woken;
 //!     until it comes, any other session that commits, and the log writer, finds nobody writing
 //!     and writes (RD11)
-//!   * who is patient writes only where somebody wants that: so of all who sleep for a batch any one
-//!     can be woken to write it (RD14)
+//!   * who is patient writes only where somebody wants that: so of all who sleep for a batch any
+//!     one can be woken to write it (RD14)
 //!   * in the session's books all of it is the caller's event, whoever writes (RD12)
 //!
 //! Callers: `txn`, the cache's gate.

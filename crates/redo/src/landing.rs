@@ -1,7 +1,7 @@
 //! Where sessions sleep until a batch has landed, or until one of them is to write the next.
 //!
-//! A word for each lane: the active batch and those in flight have one each. So everybody whose redo
-//! has landed with a batch is woken by one call, and nobody else by it.
+//! A word for each lane: the active batch and those in flight have one each. So everybody whose
+//! redo has landed with a batch is woken by one call, and nobody else by it.
 //!
 //! No wake-up is lost: a session reads the word under the redo allocation latch, with the state
 //! that makes it wait; whoever changes that state does so first (under the latch, or by raising

@@ -104,8 +104,8 @@ impl Transactions {
         Ok(log.id)
     }
 
-    /// Makes the transaction's changes stay, and returns when they are durable, unless the mode says
-    /// not to wait (TX2). What can't be committed is rolled back (TX4).
+    /// Makes the transaction's changes stay, and returns when they are durable, unless the mode
+    /// says not to wait (TX2). What can't be committed is rolled back (TX4).
     pub fn commit(
         &self,
         transaction: Transaction,

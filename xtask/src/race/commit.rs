@@ -97,7 +97,8 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
         settings: vec![
             format!("fio: {}", fio.version()),
             format!(
-                "the instance: parameters at their defaults, room for {WRITES} redo writes at once; redo by {}",
+                "the instance: parameters at their defaults, room for {WRITES} redo writes at \
+                 once; redo by {}",
                 bench.way
             ),
             format!("file system: {}", rivals::machine::file_system(scratch.path())),

@@ -124,8 +124,8 @@ impl Found {
         };
         format!(
             "A saw-tooth: the time of a commit falls back every {:.3} MiB of redo ({interval}),\n\
-             first at {:.3}; within a tooth it rises by {:.0} us per MiB. The teeth explain {share:.0} %\n\
-             of what a straight line leaves.",
+             first at {:.3}; within a tooth it rises by {:.0} us per MiB. The teeth explain\n\
+             {share:.0} % of what a straight line leaves.",
             teeth.period_mib, teeth.first_fall_mib, teeth.rise_us_per_mib
         )
     }
