@@ -2,8 +2,8 @@
 //!
 //! What lone requests take in the simulator on a disk that takes no time is the CPU's, and charged
 //! there anyhow: it is taken off. Of many at once the elapsed time a request is what each holds the
-//! gate, by the quickest pass: what others do to the disk, or to the thread that feeds it, only makes
-//! it longer. A flush was measured with its write, whose own is taken off.
+//! gate, by the quickest pass: what others do to the disk, or to the thread that feeds it, only
+//! makes it longer. A flush was measured with its write, whose own is taken off.
 //!
 //! Callers: `validity`.
 
@@ -65,7 +65,8 @@ pub(super) fn file(measured: &Samples, cpu: &Samples, source: &str) -> String {
         write!(
             text,
             "\n{key}_us = [{}]  # of 8 KiB, alone: means of twentieths\n\
-             {key}_kib_us = {kib:.4}\n{key}_busy_us = {busy:.2}\n{key}_busy_kib_us = {busy_kib:.4}\n",
+             {key}_kib_us = {kib:.4}\n{key}_busy_us = {busy:.2}\n\
+             {key}_busy_kib_us = {busy_kib:.4}\n",
             ranks.join(", ")
         )
         .expect("writing to a string can't fail");
@@ -108,7 +109,8 @@ mod tests {
         read_us = [90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, \
                    110, 130, 300]\n\
         read_kib_us = 0.6\nread_busy_us = 20\nread_busy_kib_us = 0.5\n\
-        write_us = [50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 60, 60, 60, 60, 60, 60, 60, 60, 60, 90]\n\
+        write_us = [50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 60, 60, 60, \
+                    60, 60, 60, 90]\n\
         write_kib_us = 0.4\nwrite_busy_us = 30\nwrite_busy_kib_us = 0.3\n\
         durable_us = [400, 400, 400, 400, 400, 400, 400, 400, 400, 400, 400, 400, 400, 400, 400, \
                       400, 400, 400, 400, 900]\n\
