@@ -1,7 +1,7 @@
 //! A disk as it was measured, whatever it is made of: times by rank, and a gate.
 //!
 //! ```text
-//!   request ──▶ gate: one at a time, for `busy` ──▶ the rest of its latency, beside others ──▶ done
+//!   request ──▶ gate: one at a time, for `busy` ──▶ the rest, beside others ──▶ done
 //!
 //!   latency = a drawn twentieth + (length − base) · kib       of a request that is alone
 //!   busy    = busy + (length − base) · busy_kib               1/busy: the most a second
