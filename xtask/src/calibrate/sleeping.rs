@@ -14,9 +14,8 @@
 //! A hand-over on one CPU, which is what a busy machine does all the time, is charged as a wake, a
 //! park and a switch in the simulator; so these three are measured there and add up to what a real
 //! one takes. Where the sleeper's CPU goes idle, waking it takes a call to that CPU and a start
-//! from the cold as well: little on bare metal, several microseconds in a virtual machine. What
-//! that adds to a wake is the machine's; what it adds to a park is reported only, for the CPU
-//! idles.
+//! from the cold as well: little on bare metal, several microseconds in a virtual machine. What it
+//! adds to a wake is the machine's; what it adds to a park is reported only, for the CPU idles.
 //!
 //! Callers: `rounds`.
 

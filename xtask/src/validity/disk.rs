@@ -106,6 +106,10 @@ impl Bench {
     /// Every sort of request, once more.
     pub(super) fn pass(&mut self, samples: &mut Samples, session: &Session) -> Result<(), Error> {
         for (kind, times) in Kind::ALL.into_iter().zip(samples) {
+            if kind == Kind::Flush {
+                // What the kinds before have written is not the first flush's.
+                self.direct.sync(waiting(session))?;
+            }
             self.lone(kind, BASE, LONE, &mut times.lone, session)?;
             match kind {
                 Kind::Read | Kind::Write => {

@@ -162,9 +162,9 @@ impl Comparison<'_> {
         let rule = "(shares: within 20 % of each other, or 2 percentage points)";
         match self.differences() {
             none if none.is_empty() => {
-                format!("Throughput and each top-5 share lie within 20 % {rule}.\n")
+                format!("Throughput and each top-5 share lie within 20 %\n{rule}.\n")
             }
-            some => format!("Not within 20 %: {} {rule}.\n", some.join(", ")),
+            some => format!("Not within 20 %: {}\n{rule}.\n", some.join(", ")),
         }
     }
 }

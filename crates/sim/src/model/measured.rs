@@ -1,19 +1,17 @@
 //! A disk as it was measured, whatever it is made of: times by rank, and a gate.
 //!
 //! ```text
-//!   request ──▶ gate: one at a time, for `busy` ──▶ the rest of its latency, beside others ──▶
-//! done
+//!   request ──▶ gate: one at a time, for `busy` ──▶ the rest, beside others ──▶ done
 //!
 //!   latency = a drawn twentieth + (length − base) · kib       of a request that is alone
 //!   busy    = busy + (length − base) · busy_kib               1/busy: the most a second
 //! ```
-//! A flush has the length of what was written since the last one: where a host holds writes back,
-//! it is the flush that waits for them. For each of four kinds of request (read, write, durable
-//! write, flush) a file has the latencies of a lone request as the means of their twentieths,
-//! ascending, so that their mean is kept, tail and all, without a guess at the shape of the
-//! distribution; and how long each holds the gate, which is what many at once showed. `latency /
-//! busy` is so many served at once. One gate serves all kinds: a virtual disk is one queue before
-//! one thread of its host.
+//! For each of four kinds of request (read, write, durable write, flush) a file has the latencies
+//! of a lone request as the means of their twentieths, ascending, so that their mean is kept, tail
+//! and all, without a guess at the shape of the distribution; and how long each holds the gate,
+//! which is what many at once showed. `latency / busy` is so many served at once. One gate serves
+//! all kinds: a virtual disk is one queue before one thread of its host. A flush has the length of
+//! what was written since the last one: where a host holds writes back, the flush waits for them.
 //!
 //! Invariants
 //!   * a lone request takes a twentieth of its kind to the nanosecond, unless `busy` is longer
