@@ -11,7 +11,7 @@ use cache::{CacheConfig, PoolSize};
 use ids::BlockSize;
 use os::FilesystemIo;
 use os::probe::DurableWrite;
-use redo::{CommitLeader, CommitLogging, CommitWait, LOG_BUFFER_BYTES_MIN};
+use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LOG_BUFFER_BYTES_MIN};
 use space::{DataFileSpec, TablespaceSpec};
 use stop::{RefusalKind, Stop};
 
@@ -193,6 +193,10 @@ impl Parameters {
             ));
         }
         Ok(())
+    }
+
+    pub(crate) fn commit_mode(&self) -> CommitMode {
+        CommitMode { wait: self.commit_wait, logging: self.commit_logging }
     }
 
     fn buffers(&self, block_size: BlockSize) -> u32 {
