@@ -3,7 +3,7 @@
 //! | version | since       | what changed |
 //! |---------|-------------|--------------|
 //! | 1       | unreleased  | the first |
-//! | 2       | 0.1.0       | a control file of 32 KiB that lists everything; extents name their file |
+//! | 2       | 0.1.0       | a control file of 32 KiB lists everything; extents name files |
 //!
 //! Blocks of version 1 are read; a database of version 1 as a whole isn't opened, for none was ever
 //! released: its control file says so.

@@ -338,21 +338,7 @@ fn start(
         Arc::new(Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters));
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
     let processes = Processes::start(&checkpointer, parameters, session)?;
-    let opened = (|| {
-        let space = Space::open(changes.clone(), storage, session);
-        wake_at_halt(&halt, space.ahead(), Ahead::post, session);
-        let undo = Undo::open(&space, session)?;
-        let buffers = changes.cache().config().frames;
-        let active = Active::new(&os, undo.segments(), undo.slots(), buffers, halt.clone());
-        let active = Arc::new(active);
-        wake_at_halt(&halt, &active, Active::wake_all, session);
-        let transactions = Transactions::new(undo, changes, active, &LAYERS);
-        let rolled_back = transactions.roll_back_dead(session)?;
-        let inside = space.clone();
-        let body = move |session: &Session| inside.run_ahead(session);
-        let space_process = process("fb_smco", &halt, body, session)?;
-        Ok((space, transactions, rolled_back, space_process))
-    })();
+    let opened = take_into_use(changes, storage, &halt, session);
     let (space, transactions, rolled_back, space_process) = match opened {
         Ok(opened) => opened,
         Err(stop) => {
@@ -374,6 +360,28 @@ fn start(
         opened: Opened { recovered, rolled_back, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
     })
+}
+
+/// Opens space and undo, rolls back the dead, and starts the process that needs both.
+fn take_into_use(
+    changes: Changes,
+    storage: Storage,
+    halt: &Halt,
+    session: &Session,
+) -> Result<(Space, Transactions, u64, ThreadHandle), Stop> {
+    let space = Space::open(changes.clone(), storage, session);
+    wake_at_halt(halt, space.ahead(), Ahead::post, session);
+    let undo = Undo::open(&space, session)?;
+    let buffers = changes.cache().config().frames;
+    let (segments, slots) = (undo.segments(), undo.slots());
+    let active = Arc::new(Active::new(session.os(), segments, slots, buffers, halt.clone()));
+    wake_at_halt(halt, &active, Active::wake_all, session);
+    let transactions = Transactions::new(undo, changes, active, &LAYERS);
+    let rolled_back = transactions.roll_back_dead(session)?;
+    let inside = space.clone();
+    let body = move |session: &Session| inside.run_ahead(session);
+    let space_process = process("fb_smco", halt, body, session)?;
+    Ok((space, transactions, rolled_back, space_process))
 }
 
 /// Wakes who sleeps there when the instance halts (rule stop/K3).

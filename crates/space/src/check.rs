@@ -17,8 +17,8 @@ use crate::space::{first_block, is_taken};
 type Owner = (FileNo, u32, String);
 
 impl Space {
-    /// Every extent of every segment is of that segment alone and taken in its map, and nothing else
-    /// is; maps don't go beyond their files. While sessions change space this may be wrong.
+    /// Every extent of every segment is of that segment alone and taken in its map, and nothing
+    /// else is; maps don't go beyond their files. While sessions change space this may be wrong.
     pub fn check(&self, session: &Session) -> Result<(), String> {
         let owners = self.owners(session)?;
         let same = |pair: &&[Owner]| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1);

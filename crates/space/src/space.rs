@@ -406,7 +406,8 @@ pub(crate) fn is_taken(map: &[u8], extent: u32) -> bool {
     map[byte] & bit != 0
 }
 
-/// Up to `wanted` free neighbours, by number and count: the first such run that is whole, or else the longest.
+/// Up to `wanted` free neighbours, by number and count: the first such run that is whole, or else
+/// the longest.
 fn free_extents(map: &[u8], wanted: u32) -> Option<(u32, u32)> {
     let extents = ExtentMap::at(map, ExtentMap::START).extents.get();
     let mut best: Option<(u32, u32)> = None;

@@ -173,8 +173,8 @@ impl Parameters {
             let (bytes, others) = (self.bytes_of(size), self.buffers_of(size));
             if bytes > 0 && others < least {
                 return refuse(format!(
-                    "db_{}k_cache_size of {bytes} bytes is {others} buffers; it is at least {least} \
-                     buffers, or 0",
+                    "db_{}k_cache_size of {bytes} bytes is {others} buffers; it is at least \
+                     {least} buffers, or 0",
                     size.bytes() >> 10
                 ));
             }

@@ -130,8 +130,8 @@ fn verified(
     opened.len()
 }
 
-/// Rule SP8: wherever the power goes while the file grows, what was committed is there, space agrees
-/// with itself, and the file goes on growing.
+/// Rule space/SP8: wherever the power goes while the file grows, what was committed is there, space
+/// agrees with itself, and the file goes on growing.
 #[test]
 fn growth_survives_a_crash_at_every_operation() {
     let base = base(growing(400));
@@ -165,8 +165,8 @@ fn growth_survives_a_crash_at_every_operation() {
     assert!(states > 600, "{states} states");
 }
 
-/// Rule SP10: wherever the power goes while a tablespace and then a file are made and used, they
-/// are there wholly or not at all, and what isn't there can be made.
+/// Rule space/SP10: wherever the power goes while a tablespace and then a file are made and used,
+/// they are there wholly or not at all, and what isn't there can be made.
 #[test]
 fn making_tablespaces_and_files_survives_a_crash_at_every_operation() {
     let base = base(growing(400));
@@ -373,7 +373,7 @@ fn faults_while_files_grow_and_are_made_lose_nothing() {
     }
 }
 
-/// Rule SP8: a segment's extents lie in the files of its tablespace in turn.
+/// Rule space/SP8: a segment's extents lie in the files of its tablespace in turn.
 #[test]
 fn extents_are_taken_from_the_files_in_turn() {
     let mut creation = creation();
@@ -532,8 +532,8 @@ fn put(disk: &mut FileSystem, path: &str, bytes: &[u8]) {
     disk.close(file).expect("closed");
 }
 
-/// The first block of a file as a later program would have written it: with a checksum that is right
-/// and a format that this one doesn't know.
+/// The first block of a file as a later program would have written it: its checksum is right, and
+/// its format is one that this program doesn't know.
 fn of_a_later_program(mut bytes: Vec<u8>, block: usize) -> Vec<u8> {
     bytes[5] = 9;
     bytes[..4].fill(0);
@@ -577,8 +577,8 @@ fn several_files(seed: u64) -> FileSystem {
     disk
 }
 
-/// A control file or data file that is cut off, exchanged, of another database or of a later program
-/// is refused with one line that names it, and nothing is changed.
+/// A control file or data file that is cut off, exchanged, of another database or of a later
+/// program is refused with one line that names it, and nothing is changed.
 #[test]
 fn wrong_files_are_named_and_nothing_is_changed() {
     let mut base = several_files(1);
