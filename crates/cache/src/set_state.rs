@@ -274,8 +274,8 @@ impl SetState {
 
     // Checkpoints of some blocks
 
-    /// Asks for the blocks of this span that became dirty at `until` or below to be written. Appends
-    /// to `found` these, and those that are being written and were dirty from there.
+    /// Asks for the blocks of this span that became dirty at `until` or below to be written.
+    /// Appends to `found` these, and those that are being written and were dirty from there.
     pub(crate) fn ask(
         &mut self,
         frames: &[Frame],

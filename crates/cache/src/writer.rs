@@ -196,8 +196,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Takes a copy of a frame into the batch. The frame was dirty when it was found, and only a
-    /// writer makes it clean: this one, or one that had the set before; if that has written it since,
-    /// it isn't dirty any more, or is another block's.
+    /// writer makes it clean: this one, or one that had the set before; if that has written it
+    /// since, it isn't dirty any more, or is another block's.
     fn take(&mut self, set: u32, number: u32, reason: Reason) -> Taken {
         let (cache, session) = (self.cache, self.session);
         let frame = &cache.frames[number as usize];

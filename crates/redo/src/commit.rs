@@ -146,6 +146,11 @@ impl Shared {
             posts: urgent && number == state.number && state.can_take() && !state.sessions_lead(),
         };
         if number != state.number || !state.can_take() || !state.sessions_lead() {
+            // With the batch taken the gathering has ended; else it would go on while its gatherer
+            // sleeps (several writes in flight, and the batch has come to begin a log).
+            if std::mem::take(&mut place.gathers) && number == state.number {
+                state.gather.leave();
+            }
             return (waits, block);
         }
         let came = state.waiting_for_active();

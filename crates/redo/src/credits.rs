@@ -170,9 +170,26 @@ impl Shared {
                 Err(blocked) => blocked,
             };
             let event = event_of(blocked, wish, &state);
-            if is_first && asked != Some(blocked) {
-                asked = Some(blocked);
-                state = self.ask_for_room(state, (blocked, event), session)?;
+            // Looked at under the same hold of the latch under which it goes to sleep: whoever
+            // asks, and comes back to what others appended meanwhile, would wait for nobody.
+            if is_first && blocked == Blocked::Buffer && state.is_up_to_sessions() {
+                let flight = self.take(&mut state, session);
+                drop(state);
+                self.write(flight, Books::Caller(session.waiting(event)), session)?;
+                state = self.state.exclusive(session);
+                continue;
+            }
+            // What was asked for a batch that has been taken since, or for fewer free logs, may
+            // have been done already.
+            let asks = (blocked, state.number, state.free_groups());
+            if is_first && asked != Some(asks) {
+                asked = Some(asks);
+                drop(state);
+                match blocked {
+                    Blocked::Buffer => self.lgwr.post(session),
+                    Blocked::Logs => (self.checkpoint_wanted)(session),
+                }
+                state = self.state.exclusive(session);
                 continue;
             }
             if self.halt.is_raised(session) {
@@ -190,33 +207,6 @@ impl Shared {
             self.room[lane].notify_all(session);
         }
         Ok(state)
-    }
-
-    /// What the first in line does before it sleeps: sees to it that somebody works for it. It lets
-    /// the latch go, so it looks again.
-    fn ask_for_room<'a>(
-        &'a self,
-        mut state: ExclusiveGuard<'a, State>,
-        (blocked, event): (Blocked, WaitEvent),
-        session: &'a Session,
-    ) -> Result<ExclusiveGuard<'a, State>, Stop> {
-        let alone = !state.lgwr.runs && state.can_take() && !state.active.is_empty();
-        match blocked {
-            Blocked::Buffer if alone => {
-                let flight = self.take(&mut state, session);
-                drop(state);
-                self.write(flight, Books::Caller(session.waiting(event)), session)?;
-            }
-            Blocked::Buffer => {
-                drop(state);
-                self.lgwr.post(session);
-            }
-            Blocked::Logs => {
-                drop(state);
-                (self.checkpoint_wanted)(session);
-            }
-        }
-        Ok(self.state.exclusive(session))
     }
 }
 

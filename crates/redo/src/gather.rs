@@ -16,6 +16,8 @@
 //!   * who is alone never waits: nobody else was told
 //!   * a session that gathers has its own record in the batch, and runs; who comes after the time
 //!     is up, or makes the number full, writes in its place: the baton isn't lost (RD11)
+//!   * who gathers doesn't sleep: it leaves off before
+//!   * who gathers never sleeps: before that it leaves off
 //!   * gathering takes no longer than the last write took
 //!   * where those hoped for don't come, or not in time, it is hardly ever tried
 //!
@@ -86,6 +88,12 @@ impl Gather {
     /// The caller wants to gather; false if another one does.
     pub(crate) fn enter(&mut self) -> bool {
         !std::mem::replace(&mut self.busy, true)
+    }
+
+    /// Who gathers can't write now, and goes to sleep like the others: whoever is woken for the
+    /// batch must find nobody gathering, or each would leave it to the other.
+    pub(crate) fn leave(&mut self) {
+        self.busy = false;
     }
 
     /// One turn of gathering, without the latch: others run first, as late in a spin.

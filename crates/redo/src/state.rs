@@ -226,7 +226,7 @@ impl State {
         self.checkpoint = self.checkpoint.max(rba.sequence);
     }
 
-    fn free_groups(&self) -> u32 {
+    pub(crate) fn free_groups(&self) -> u32 {
         u32::from(self.groups) - 1 - (self.sequence - self.checkpoint)
     }
 
@@ -400,6 +400,12 @@ impl State {
             return true;
         }
         self.is_large() && !std::mem::replace(&mut self.lgwr.posted, true)
+    }
+
+    /// Whether the active batch is written by a session that needs room, or by nobody: there is no
+    /// log writer, and no write in flight that would wake the session.
+    pub(crate) fn is_up_to_sessions(&self) -> bool {
+        !self.lgwr.runs && self.can_take() && !self.active.is_empty()
     }
 
     /// Whether a session that finds nobody writing is to write.

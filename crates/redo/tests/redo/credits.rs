@@ -17,6 +17,7 @@ fn lgwr(redo: &Redo, session: &Session) -> os::ThreadHandle {
 
 /// Tiny logs, a tiny buffer, a slow checkpoint, records up to the largest: an append that found no
 /// room would panic, and it never does. Large records wait for their turn and get it.
+/// (Seed 63: the first in line wrote, and went to sleep though others had appended meanwhile.)
 #[test]
 fn no_append_ever_finds_the_buffer_or_the_logs_full() {
     let (mut space, mut checkpoint) = (0, 0);
