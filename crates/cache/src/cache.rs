@@ -2,7 +2,7 @@
 //!
 //! Invariants
 //!   * the set at place `s` of a pool belongs to writer `s % writers`, whose number may change
-//! (CB25)
+//!     (CB25)
 //!   * whoever sleeps here looks at the halt under the latch of its condition before it does, and
 //!     is woken when the halt is raised (rule stop/K3)
 //!
