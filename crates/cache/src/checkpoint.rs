@@ -6,7 +6,7 @@
 //! Callers: CKPT, a log switch, a shutdown, recovery.
 
 use ids::Rba;
-use os::Session;
+use os::{Session, Waiting};
 use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
@@ -45,9 +45,20 @@ impl Cache {
         latch::assert_none_held("a checkpoint");
         assert!(target <= self.gate.position(session), "a checkpoint ahead of the redo");
         self.request_checkpoint(target, session);
+        let waiting = session.waiting(WaitEvent::RdbmsIpcReply);
+        self.await_progress(|| self.checkpoint_position(session) >= target, waiting)
+    }
+
+    /// Waits until writers have come so far that it `is_enough`.
+    pub(crate) fn await_progress(
+        &self,
+        mut is_enough: impl FnMut() -> bool,
+        waiting: Waiting<'_>,
+    ) -> Result<(), Stop> {
+        let session = waiting.session();
         loop {
             let seen = *self.progress.shared(session);
-            if self.checkpoint_position(session) >= target {
+            if is_enough() {
                 return Ok(());
             }
             let progress = self.progress.exclusive(session);
@@ -56,7 +67,6 @@ impl Cache {
                 return self.halt.check(session);
             }
             if *progress == seen {
-                let waiting = session.waiting(WaitEvent::RdbmsIpcReply);
                 let _ = self.progressed.wait(progress, waiting, Some(WAIT_MAX));
             }
         }

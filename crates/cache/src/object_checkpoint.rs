@@ -20,12 +20,10 @@
 use ids::Dba;
 use os::Session;
 use stop::Stop;
-use waits::{Nanos, Statistic, WaitEvent};
+use waits::{Statistic, WaitEvent};
 
 use crate::Cache;
 
-/// The longest wait for a writer before the session looks again by itself.
-const WAIT_MAX: Nanos = Nanos::from_secs(1);
 /// `name|mode` of the enqueue: KO, exclusive.
 const KO_EXCLUSIVE: u64 = (b'K' as u64) << 24 | (b'O' as u64) << 16 | 6;
 
@@ -70,27 +68,12 @@ impl Cache {
         }
         session.count(Statistic::DbwrCheckpoints, 1);
         self.post_writers(session);
-        self.await_written(left, session)
-    }
-
-    fn await_written(&self, mut left: Vec<Awaited>, session: &Session) -> Result<(), Stop> {
-        loop {
-            let seen = *self.progress.shared(session);
+        let waiting = session.waiting(WaitEvent::EnqKoFastObjectCheckpoint);
+        let is_written = || {
             left.retain(|awaited| self.is_awaited(awaited, session));
-            if left.is_empty() {
-                return Ok(());
-            }
-            let progress = self.progress.exclusive(session);
-            if self.halt.is_raised(session) {
-                drop(progress);
-                return self.halt.check(session);
-            }
-            if *progress == seen {
-                let waiting = session.waiting(WaitEvent::EnqKoFastObjectCheckpoint);
-                let waiting = waiting.p(KO_EXCLUSIVE, 2, 0);
-                let _ = self.progressed.wait(progress, waiting, Some(WAIT_MAX));
-            }
-        }
+            left.is_empty()
+        };
+        self.await_progress(is_written, waiting.p(KO_EXCLUSIVE, 2, 0))
     }
 
     fn is_awaited(&self, awaited: &Awaited, session: &Session) -> bool {

@@ -17,7 +17,7 @@ use os::{Os, Session};
 use redo::Redo;
 use space::{ControlFile, Enqueue};
 use stop::Halt;
-use waits::{Nanos, Totals, WaitEvent};
+use waits::{Nanos, WaitEvent};
 
 use crate::Parameters;
 use crate::incremental::{Behind, Incremental, Pace};
@@ -130,7 +130,7 @@ impl Checkpointer {
             self.estimate_ns.store(pace.estimate(lag, dirty).0, session);
             pace
         } else {
-            Pace::of(&Totals::default())
+            Pace::UNKNOWN
         };
         if let Some(target) = incremental.target(behind, pace)
             && target > checkpoint

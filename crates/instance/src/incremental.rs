@@ -40,6 +40,10 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
+    /// While nothing was read or written, or nobody wants an estimate.
+    pub(crate) const UNKNOWN: Pace =
+        Pace { redo_block: REDO_BLOCK, block: Nanos(2 * BLOCK_UNKNOWN.0) };
+
     /// As this instance has read and written so far.
     pub(crate) fn of(totals: &Totals) -> Pace {
         let reads = totals.event(WaitEvent::DbFileSequentialRead);

@@ -224,6 +224,16 @@ fn making_tablespaces_and_files_survives_a_crash_at_every_operation() {
     assert!(states > 150, "{states} states");
 }
 
+/// Inserts until that is refused; why it was.
+fn fill_up(instance: &Instance, table: &Table, session: &Session) -> Stop {
+    let mut inserter = Inserter::default();
+    loop {
+        if let Err(stop) = insert(instance, table, &mut inserter, session) {
+            return stop;
+        }
+    }
+}
+
 /// Sessions that run out of space together make the file grow once for all of them, to its end and
 /// not beyond; then they are refused, and nobody hangs.
 #[test]
@@ -236,12 +246,7 @@ fn sessions_that_need_space_at_once_grow_the_file_once() {
             let sessions = (0..4).map(|_| {
                 start("user", &instance, session, move |instance, session| {
                     let table = instance.table(TABLE, session).expect("there");
-                    let mut inserter = Inserter::default();
-                    let stop = loop {
-                        if let Err(stop) = insert(instance, &table, &mut inserter, session) {
-                            break stop;
-                        }
-                    };
+                    let stop = fill_up(instance, &table, session);
                     assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{stop}");
                     assert!(stop.to_string().contains("tablespace system is full"), "{stop}");
                 })
@@ -279,12 +284,7 @@ fn a_full_disk_refuses_growth_and_stops_nobody() {
             let sessions = (0..3).map(|_| {
                 start("user", &instance, session, move |instance, session| {
                     let table = instance.table(TABLE, session).expect("there");
-                    let mut inserter = Inserter::default();
-                    let stop = loop {
-                        if let Err(stop) = insert(instance, &table, &mut inserter, session) {
-                            break stop;
-                        }
-                    };
+                    let stop = fill_up(instance, &table, session);
                     assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{stop}");
                     assert!(stop.to_string().contains("/db/data01.dbf grow by"), "{stop}");
                     let row = rows(&table, session)[0];
