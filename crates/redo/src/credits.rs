@@ -6,8 +6,8 @@
 //!                              └──── dropped unused: given back
 //! ```
 //!
-//! Who must wait stands in a queue: only its first is granted anything, and asks for what it waits
-//! for: a flush, or a checkpoint. Callers: `change`.
+//! Who must wait stands in a line. Its first asks for what all wait for: a flush, or a checkpoint.
+//! Whoever makes room hands it out along the line. Callers: `change`.
 
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ use stop::{RefusalKind, Stop};
 use waits::{Statistic, WaitEvent};
 
 use crate::config::blocks_of;
+use crate::queue::Lanes;
 use crate::record;
 use crate::redo::Shared;
 use crate::state::{Blocked, Placed, State, Wish};
@@ -47,12 +48,12 @@ impl Drop for Credits<'_> {
             return;
         }
         let shared = &self.redo.shared;
-        let first = {
+        let lanes = {
             let mut state = shared.state.exclusive(self.session);
             state.return_credits(self.blocks);
-            state.queue.first_lane()
+            shared.serve_line(&mut state, self.session)
         };
-        shared.wake_first(first, self.session);
+        shared.wake_line(lanes, self.session);
     }
 }
 
@@ -68,8 +69,7 @@ impl Redo {
         if state.queue.is_empty() && state.check(wish).is_ok() {
             state.grant(wish);
         } else {
-            let state = self.shared.stand_in_line(state, wish, session)?;
-            drop(state);
+            self.shared.stand_in_line(state, wish, session)?;
         }
         Ok(Credits { redo: self, session, blocks })
     }
@@ -114,24 +114,24 @@ impl Redo {
         let credits = credits.spend();
         assert!(blocks_of(record.len()) <= credits, "a record is larger than its credits (RD1)");
         let shared = &self.shared;
-        let (placed, begins_log, first, post) = {
+        let (placed, lanes, post) = {
             let mut state = shared.state.exclusive(session);
+            let before = state.sequence();
             complete(state.next_scn, record);
             session.charge(Cost::CopyKib, record.len().div_ceil(1024) as u64);
-            let (placed, begins_log) = state.append(record);
+            let placed = state.append(record);
+            shared.count_switches_since(before, &state, session);
             state.return_credits(credits);
             shared.publish(&state, session);
-            (placed, begins_log, state.queue.first_lane(), state.posts_after_append())
+            let lanes = shared.serve_line(&mut state, session);
+            (placed, lanes, state.posts_after_append())
         };
-        shared.wake_first(first, session);
+        shared.wake_line(lanes, session);
         if post {
             shared.lgwr.post(session);
         }
         session.count(Statistic::RedoEntries, 1);
         session.count(Statistic::RedoSize, record.len() as u64);
-        if begins_log {
-            shared.count_switch(session);
-        }
         placed
     }
 
@@ -141,34 +141,35 @@ impl Redo {
         latch::assert_none_held("a log switch");
         let shared = &self.shared;
         shared.halt.check(session)?;
-        let state = shared.state.exclusive(session);
-        let before = state.position().sequence;
-        let state = shared.stand_in_line(state, Wish::Switch, session)?;
-        if state.position().sequence > before {
-            shared.count_switch(session);
+        let mut state = shared.state.exclusive(session);
+        if !state.queue.is_empty() || state.check(Wish::Switch).is_err() {
+            return shared.stand_in_line(state, Wish::Switch, session);
         }
+        let before = state.sequence();
+        state.grant(Wish::Switch);
+        shared.count_switches_since(before, &state, session);
         shared.publish(&state, session);
         Ok(())
     }
 }
 
 impl Shared {
-    /// Waits until the wish can be granted and all who came before have theirs; grants it.
+    /// Waits until the wish is granted, after those of all who came before. Who comes finds either
+    /// a line or no room: else nobody would be there to grant it.
     fn stand_in_line<'a>(
         &'a self,
         mut state: ExclusiveGuard<'a, State>,
         wish: Wish,
         session: &'a Session,
-    ) -> Result<ExclusiveGuard<'a, State>, Stop> {
-        let ticket = state.queue.enter();
+    ) -> Result<(), Stop> {
+        let ticket = state.queue.enter(wish);
         let mut asked = None;
         loop {
+            if state.queue.is_served(ticket) {
+                return Ok(());
+            }
+            let blocked = state.line_is_blocked_by().expect("who makes room hands it out");
             let is_first = state.queue.is_first(ticket);
-            let blocked = match state.check(wish) {
-                Ok(()) if is_first => break,
-                Ok(()) => Blocked::Buffer,
-                Err(blocked) => blocked,
-            };
             let event = event_of(blocked, wish, &state);
             // Looked at under the same hold of the latch under which it goes to sleep: whoever
             // asks, and comes back to what others appended meanwhile, would wait for nobody.
@@ -194,19 +195,25 @@ impl Shared {
             }
             if self.halt.is_raised(session) {
                 drop(state);
-                self.halt.check(session)?;
-                unreachable!("a halt is for good");
+                return self.halt.check(session);
             }
             let room = &self.room[ticket.lane()];
             state = room.wait(state, session.waiting(event), None).0;
             asked = None;
         }
-        state.grant(wish);
-        state.queue.leave(ticket);
-        if let Some(lane) = state.queue.first_lane() {
-            self.room[lane].notify_all(session);
+    }
+
+    /// Hands out what room there is along the line, for the caller to wake once it has let go of
+    /// the latch.
+    pub(crate) fn serve_line(&self, state: &mut State, session: &Session) -> Lanes {
+        if state.queue.is_empty() {
+            return Lanes::default();
         }
-        Ok(state)
+        let before = state.sequence();
+        let lanes = state.serve_line();
+        self.count_switches_since(before, state, session);
+        self.publish(state, session);
+        lanes
     }
 }
 

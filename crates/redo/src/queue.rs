@@ -1,50 +1,89 @@
-//! The order of those who wait for room: first come, first served, so that none starves.
+//! The line of those who wait for room: first come, first served, so that none starves.
 //!
-//! Only the first is ever granted anything, so only the first is woken: sleepers are spread over a
-//! few conditions by their tickets. Callers: `credits`.
+//! Whoever makes room hands it out, to all for whom there is enough, and wakes them: they need not
+//! come by for it. If each had to take its own and wake the next, a line once formed would go on
+//! at the pace of wake-ups, with room for everybody. Sleepers are spread over a few conditions by
+//! their tickets. Callers: `state`, `credits`.
+
+use std::collections::VecDeque;
+
+use crate::state::Wish;
 
 /// On so many conditions they sleep.
 pub(crate) const LANES: usize = 8;
 
-/// A place in the queue.
+/// A place in the line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ticket(u64);
 
-/// Tickets given out, and how many of them were served.
-#[derive(Clone, Copy, Default, Debug)]
+/// Those who wait, and how many were served before the first of them.
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Queue {
-    given: u64,
+    wishes: VecDeque<Wish>,
     served: u64,
 }
 
+/// Conditions to be notified.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[must_use = "who isn't woken sleeps on"]
+pub(crate) struct Lanes(u8);
+
 impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
-        self.given == self.served
+        self.wishes.is_empty()
     }
 
-    pub(crate) fn enter(&mut self) -> Ticket {
-        self.given += 1;
-        Ticket(self.given - 1)
+    pub(crate) fn enter(&mut self, wish: Wish) -> Ticket {
+        self.wishes.push_back(wish);
+        Ticket(self.served + self.wishes.len() as u64 - 1)
     }
 
     pub(crate) fn is_first(&self, ticket: Ticket) -> bool {
         ticket.0 == self.served
     }
 
+    /// Whether it has got what it wanted.
+    pub(crate) fn is_served(&self, ticket: Ticket) -> bool {
+        ticket.0 < self.served
+    }
+
+    /// What the first waits for.
+    pub(crate) fn first(&self) -> Option<Wish> {
+        self.wishes.front().copied()
+    }
+
     /// The first has what it wanted.
-    pub(crate) fn leave(&mut self, ticket: Ticket) {
-        assert!(self.is_first(ticket), "only the first in the queue is served");
+    pub(crate) fn serve_first(&mut self) {
+        self.wishes.pop_front().expect("somebody is first");
         self.served += 1;
     }
 
     /// Where the first sleeps, if there is one.
-    pub(crate) fn first_lane(&self) -> Option<usize> {
-        (!self.is_empty()).then_some(Ticket(self.served).lane())
+    pub(crate) fn first_lane(&self) -> Lanes {
+        let mut lanes = Lanes::default();
+        if !self.is_empty() {
+            lanes.add(Ticket(self.served));
+        }
+        lanes
     }
 }
 
 impl Ticket {
     pub(crate) fn lane(self) -> usize {
         (self.0 % LANES as u64) as usize
+    }
+}
+
+impl Lanes {
+    fn add(&mut self, ticket: Ticket) {
+        self.0 |= 1 << ticket.lane();
+    }
+
+    pub(crate) fn and(self, others: Lanes) -> Lanes {
+        Lanes(self.0 | others.0)
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
+        (0..LANES).filter(move |lane| self.0 >> lane & 1 == 1)
     }
 }

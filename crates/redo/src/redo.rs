@@ -14,7 +14,7 @@ use waits::{Statistic, WaitEvent};
 
 use crate::landing::Landings;
 use crate::log_file::{Beginning, LogFiles};
-use crate::queue::LANES;
+use crate::queue::{LANES, Lanes};
 use crate::state::State;
 use crate::{CommitLeader, LogStart, RedoConfig};
 
@@ -122,21 +122,19 @@ impl Redo {
     /// Every change below `rba` is on disk, and the control file says so durably: logs that end
     /// below it are free (RD5).
     pub fn checkpoint_advanced(&self, rba: Rba, session: &Session) {
-        let first = {
+        let lanes = {
             let mut state = self.shared.state.exclusive(session);
             state.advance_checkpoint(rba);
-            state.queue.first_lane()
+            self.shared.serve_line(&mut state, session)
         };
-        self.shared.wake_first(first, session);
+        self.shared.wake_line(lanes, session);
     }
 }
 
 impl Shared {
-    /// Wakes the first of those who wait for room, if somebody does.
-    pub(crate) fn wake_first(&self, lane: Option<usize>, session: &Session) {
-        if let Some(lane) = lane {
-            self.room[lane].notify_all(session);
-        }
+    /// Wakes those in the line who sleep there.
+    pub(crate) fn wake_line(&self, lanes: Lanes, session: &Session) {
+        lanes.iter().for_each(|lane| self.room[lane].notify_all(session));
     }
 
     /// Writes down for everybody to see what changed under the latch: last, then position.
@@ -157,8 +155,12 @@ impl Shared {
         self.lgwr.post(session);
     }
 
-    pub(crate) fn count_switch(&self, session: &Session) {
-        session.count(Statistic::RedoLogSwitches, 1);
+    /// Counts the logs that were begun since this one was the current.
+    pub(crate) fn count_switches_since(&self, before: u32, state: &State, session: &Session) {
+        let switches = u64::from(state.sequence() - before);
+        if switches > 0 {
+            session.count(Statistic::RedoLogSwitches, switches);
+        }
     }
 }
 

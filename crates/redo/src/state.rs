@@ -22,7 +22,7 @@ use crate::config::{RECORD_BLOCKS_MAX, RedoConfig, blocks_of};
 use crate::flights::{Flights, Landed, WRITES_IN_FLIGHT_MAX};
 use crate::gather::Gather;
 use crate::log_file::{Beginning, group_of};
-use crate::queue::Queue;
+use crate::queue::{Lanes, Queue};
 use crate::{CommitLeader, LogStart};
 
 /// Where a record went.
@@ -60,8 +60,8 @@ pub(crate) struct Flight {
     pub(crate) through: Scn,
     /// Redo was durable through this SCN when it was taken.
     pub(crate) durable: Scn,
-    /// Where the first sleeps who waits for room: there is some now.
-    pub(crate) first_in_line: Option<usize>,
+    /// Where those sleep who got room when it was taken.
+    pub(crate) lanes: Lanes,
 }
 
 /// Who is to be told that a batch has landed, beside those who waited for it.
@@ -210,6 +210,23 @@ impl State {
         }
     }
 
+    /// Hands out what room there is, in the order of the line. To be woken: all who were served,
+    /// and who is first now, to ask for what it still waits for.
+    pub(crate) fn serve_line(&mut self) -> Lanes {
+        let mut lanes = self.queue.first_lane();
+        while let Some(wish) = self.queue.first().filter(|wish| self.check(*wish).is_ok()) {
+            self.grant(wish);
+            self.queue.serve_first();
+            lanes = lanes.and(self.queue.first_lane());
+        }
+        lanes
+    }
+
+    /// What the first in line waits for, and with it all behind.
+    pub(crate) fn line_is_blocked_by(&self) -> Option<Blocked> {
+        self.check(self.queue.first()?).err()
+    }
+
     /// Credits are used or given back.
     pub(crate) fn return_credits(&mut self, blocks: u32) {
         let left = self.credits.checked_sub(u64::from(blocks));
@@ -226,18 +243,21 @@ impl State {
         self.checkpoint = self.checkpoint.max(rba.sequence);
     }
 
+    /// The current log.
+    pub(crate) fn sequence(&self) -> u32 {
+        self.sequence
+    }
+
     pub(crate) fn free_groups(&self) -> u32 {
         u32::from(self.groups) - 1 - (self.sequence - self.checkpoint)
     }
 
     // Appending
 
-    /// Lays down a record; its SCN is set on the way. Says where it went, and whether a log was
-    /// begun for it.
-    pub(crate) fn append(&mut self, record: &[u8]) -> (Placed, bool) {
+    /// Lays down a record; its SCN is set on the way. Says where it went; may begin a log for it.
+    pub(crate) fn append(&mut self, record: &[u8]) -> Placed {
         let scn = self.next_scn;
-        let begins_log = self.blocks_to_begin(record.len()) > self.log_blocks - self.next_block;
-        if begins_log {
+        if self.blocks_to_begin(record.len()) > self.log_blocks - self.next_block {
             self.switch();
         }
         if self.active.room() == 0 {
@@ -254,7 +274,7 @@ impl State {
         self.put(head.bytes());
         self.put(&record[RedoRecord::BYTES..]);
         self.next_scn = scn.next();
-        (Placed { scn, rba }, begins_log)
+        Placed { scn, rba }
     }
 
     /// The block in which, or after which, the next record will begin.
@@ -325,7 +345,7 @@ impl State {
         self.flights.number_of(scn).unwrap_or(self.number)
     }
 
-    /// Takes the active batch to be written; a spare takes its place.
+    /// Takes the active batch to be written; a spare takes its place, with room for the line.
     pub(crate) fn take(&mut self) -> Flight {
         let mut batch = self.spares.pop().expect("for each batch in flight there is one");
         self.gather.end(self.waiting_for_active());
@@ -337,8 +357,8 @@ impl State {
         self.flights.take(through, batch.begins_log());
         self.number += 1;
         (self.lgwr.posted, self.lgwr.asked) = (false, false);
-        let first_in_line = self.queue.first_lane();
-        Flight { batch, number, through, durable, first_in_line }
+        let lanes = self.serve_line();
+        Flight { batch, number, through, durable, lanes }
     }
 
     /// The batch with this number is on disk. Says through which SCN redo is durable now, and which
@@ -384,7 +404,7 @@ impl State {
     /// Whether the log writer should write the active batch without being told by its clock.
     pub(crate) fn lgwr_is_due(&self) -> bool {
         let large = self.is_large();
-        let waits = self.waiting_for_active() > 0 || !self.queue.is_empty();
+        let waits = self.waiting_for_active() > 0 || self.line_wants_flush();
         !self.active.is_empty() && (large || waits || self.lgwr.asked || self.lgwr.stops)
     }
 
@@ -393,10 +413,15 @@ impl State {
         self.active.blocks() >= self.post_blocks || self.active.filled() >= POST_BYTES
     }
 
+    /// Whether those who wait for room wait for a write. A checkpoint makes redo durable by itself.
+    fn line_wants_flush(&self) -> bool {
+        self.line_is_blocked_by() == Some(Blocked::Buffer)
+    }
+
     /// Whether to post the log writer after a record: once for a large batch, and for each record
-    /// while anybody waits for room.
+    /// while anybody waits for room in the buffer.
     pub(crate) fn posts_after_append(&mut self) -> bool {
-        if !self.queue.is_empty() {
+        if self.line_wants_flush() {
             return true;
         }
         self.is_large() && !std::mem::replace(&mut self.lgwr.posted, true)

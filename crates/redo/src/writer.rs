@@ -38,7 +38,9 @@ struct Written {
 impl Shared {
     /// Takes the active batch, to be written by the caller once it has let go of the latch.
     pub(crate) fn take(&self, state: &mut State, session: &Session) -> Flight {
+        let before = state.sequence();
         let flight = state.take();
+        self.count_switches_since(before, state, session);
         self.publish(state, session);
         flight
     }
@@ -52,7 +54,7 @@ impl Shared {
     ) -> Result<(), Stop> {
         latch::assert_none_held("a redo write");
         let unlanded = Unlanded { halt: &self.halt, session };
-        self.wake_first(flight.first_in_line, session);
+        self.wake_line(flight.lanes, session);
         if self.acknowledges_early {
             self.durable.store(flight.through.get(), session);
             self.landings.wake(lane(flight.number), u32::MAX, session);
@@ -115,7 +117,7 @@ impl Shared {
     /// the next leader is woken, for the device has room now; then all who waited, batch by batch.
     fn land(&self, flight: Flight, written: Written, session: &Session) {
         let mut told = [Waiters::default(); WRITES_IN_FLIGHT_MAX as usize];
-        let (landed, active, next, first) = {
+        let (landed, active, next, lanes) = {
             let mut state = self.state.exclusive(session);
             let (durable, landed) = state.land(flight.batch, flight.number);
             self.durable.fetch_max(durable.get(), session);
@@ -133,7 +135,7 @@ impl Shared {
             Next::Waiter => self.landings.wake(lane(active), 1, session),
             Next::Lgwr => self.lgwr.post(session),
         }
-        self.wake_first(first, session);
+        self.wake_line(lanes, session);
         for (number, told) in landed.zip(told) {
             if told.all() > 0 {
                 self.landings.wake(lane(number), u32::MAX, session);

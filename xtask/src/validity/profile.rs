@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use experiment::{Account, Run};
+use experiment::{Account, Event, Run};
 
 const WITHIN: f64 = 0.2;
 const WITHIN_POINTS: f64 = 0.02;
@@ -25,13 +25,24 @@ pub(super) struct Profile {
     elapsed_us: f64,
     /// In the run queue, inside waits and outside.
     queued_us: f64,
+    /// What the instance's processes waited for, but idle.
+    processes: BTreeMap<String, Waits>,
+}
+
+/// Waits for one event.
+#[derive(Clone, Copy, Default, Debug)]
+struct Waits {
+    per_transaction: f64,
+    mean_us: f64,
 }
 
 impl Profile {
     pub(super) fn of<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Profile {
         let (mut account, mut transactions, mut throughputs) = (Account::default(), 0, Vec::new());
+        let mut background = Account::default();
         for run in runs {
             account.add(&run.foreground.account);
+            background.add(&run.background.account);
             transactions += run.transactions;
             throughputs.push(run.transactions as f64 * 1e9 / run.elapsed_ns as f64);
         }
@@ -46,7 +57,13 @@ impl Profile {
         }
         let [elapsed_us, queued_us] =
             [account.busy_ns(), account.run_queue_in_all_ns()].map(|ns| us(ns as f64));
-        Profile { throughputs, parts_us, elapsed_us, queued_us }
+        let waits = |event: &Event| Waits {
+            per_transaction: event.count as f64 / transactions as f64,
+            mean_us: event.total_ns as f64 / event.count.max(1) as f64 / 1e3,
+        };
+        let busy = background.events.iter().filter(|event| !event.is_idle());
+        let processes = busy.map(|event| (event.event.clone(), waits(event))).collect();
+        Profile { throughputs, parts_us, elapsed_us, queued_us, processes }
     }
 
     fn throughput(&self) -> f64 {
@@ -155,7 +172,22 @@ impl Comparison<'_> {
         };
         writeln!(text, "runs, a second: real {}; simulated {}", runs(real), runs(simulated))
             .expect(TO_A_STRING);
-        text + &self.sentence()
+        text + &self.processes() + &self.sentence()
+    }
+
+    /// What no share of a session's shows: how long the writers' requests take in each world.
+    fn processes(&self) -> String {
+        let mut text = String::from("processes: waits a transaction, and us of one:\n");
+        for (name, real) in &self.real.processes {
+            let simulated = self.simulated.processes.get(name).copied().unwrap_or_default();
+            writeln!(
+                text,
+                "  {name:<32}{:>10.3}{:>11.3}{:>22.1}{:>11.1}",
+                real.per_transaction, simulated.per_transaction, real.mean_us, simulated.mean_us
+            )
+            .expect(TO_A_STRING);
+        }
+        text
     }
 
     fn sentence(&self) -> String {
@@ -177,7 +209,13 @@ mod tests {
         let parts_us: BTreeMap<String, f64> =
             parts.iter().map(|(name, us)| ((*name).to_string(), *us)).collect();
         let elapsed_us = parts_us.values().sum();
-        Profile { throughputs: vec![throughput], parts_us, elapsed_us, queued_us: 0.0 }
+        Profile {
+            throughputs: vec![throughput],
+            parts_us,
+            elapsed_us,
+            queued_us: 0.0,
+            processes: BTreeMap::new(),
+        }
     }
 
     const REAL: &[(&str, f64)] = &[("CPU", 30.0), ("log file sync", 60.0), ("reads", 10.0)];

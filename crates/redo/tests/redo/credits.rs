@@ -205,3 +205,36 @@ fn dropped_credits_come_back() {
     });
     assert_eq!(report.result.expect("it runs"), 1);
 }
+
+/// A line that has formed once dissolves when there is room again: who makes room hands it out. If
+/// each in line had to come for its own and wake the next, sessions that reserve again at once would
+/// keep the line up, and each record would wait for a wake-up.
+#[test]
+fn a_line_for_room_goes_away_with_its_reason() {
+    const SESSIONS: u64 = 12;
+    const RECORDS: u64 = 400;
+    let config = redo::RedoConfig { log_blocks: 4_000, ..small() };
+    let report = fresh(&config, 7).run(move |world, session| {
+        let redo = open(world, &config, session);
+        let lgwr = lgwr(&redo, session);
+        let user = |number: u64| {
+            let redo = redo.clone();
+            let body = move |session: &Session| {
+                for turn in 0..RECORDS {
+                    put(&redo, number * 1_000 + turn, 400, session);
+                    session.charge_nanos(Nanos::from_micros(3));
+                }
+            };
+            session.spawn(ThreadSpec::foreground(format!("user{number}")), body).expect("a thread")
+        };
+        let users: Vec<_> = (0..SESSIONS).map(user).collect();
+        users.iter().for_each(|user| user.join(session).expect("no panic"));
+        redo.stop(session);
+        lgwr.join(session).expect("no panic");
+        world.os().totals().event(WaitEvent::LogBufferSpace).count
+    });
+    let waits = report.result.expect("it runs");
+    assert!(waits > SESSIONS, "the buffer was never full");
+    let records = SESSIONS * RECORDS;
+    assert!(waits < records / 4, "{waits} waits for room in {records} records");
+}

@@ -78,7 +78,8 @@ fn redo_goes_on_from_log_to_log() {
             let found = read(world, &config, from, first, session).expect("nothing is damaged");
             let needed = placed.iter().filter(|record| record.1 >= from);
             assert!(found.records.iter().eq(needed), "{found:?}");
-            assert!(session.account().totals().statistic(Statistic::RedoLogSwitches) > 4);
+            // Whoever makes room for a switch that waits, counts it.
+            assert!(world.os().totals().statistic(Statistic::RedoLogSwitches) > 4);
         });
         report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
