@@ -8,6 +8,8 @@
 //!   flush     a sync after a write of 8 KiB    four threads, each a write and a sync
 //!             and after writes of 1 MiB
 //! ```
+//! and all together for a while: readers, a durable writer, and one that writes and flushes.
+//!
 //! All around the page cache, at places all over a file that was written before. The same runs in
 //! the simulator, where the disk is known: on one that takes no time, to see what the CPU adds; on
 //! one with known figures, to see that these come back.
@@ -32,6 +34,12 @@ const DEPTH: u32 = 32;
 const THREADS: u32 = 4;
 /// Of a threads' work: each so often.
 const TURNS: u32 = 24;
+
+/// How long all kinds are measured together in a pass, and how many read.
+const TOGETHER: Nanos = Nanos::from_millis(100);
+const READERS: u32 = 3;
+/// So many writes before each flush, then.
+const WRITES_A_FLUSH: u32 = 8;
 
 /// Requests of each sort in a pass.
 const LONE: u32 = 120;
@@ -73,6 +81,8 @@ pub(super) struct Times {
     /// Time over the number of requests: one value a pass.
     pub(super) many: Vec<f64>,
     pub(super) many_long: Vec<f64>,
+    /// Beside all other kinds.
+    pub(super) beside: Vec<f64>,
 }
 
 /// What was measured, in the order of [`Kind::ALL`].
@@ -80,9 +90,14 @@ pub(super) type Samples = [Times; 4];
 
 /// Files to measure with.
 pub(super) struct Bench {
+    requests: Requests,
+    ring: Ring,
+}
+
+/// What makes one request after the other, all over the file.
+struct Requests {
     direct: File,
     through: File,
-    ring: Ring,
     buffer: IoBuf,
     place: u64,
 }
@@ -100,15 +115,15 @@ impl Bench {
         direct.sync(waiting(session))?;
         let through = disk.open(&path, THROUGH, session)?;
         let ring = disk.ring(&RingConfig::new(DEPTH), session)?;
-        Ok(Bench { direct, through, ring, buffer, place: 0 })
+        Ok(Bench { requests: Requests { direct, through, buffer, place: 0 }, ring })
     }
 
     /// Every sort of request, once more.
     pub(super) fn pass(&mut self, samples: &mut Samples, session: &Session) -> Result<(), Error> {
-        for (kind, times) in Kind::ALL.into_iter().zip(samples) {
+        for (kind, times) in Kind::ALL.into_iter().zip(samples.iter_mut()) {
             if kind == Kind::Flush {
                 // What the kinds before have written is not the first flush's.
-                self.direct.sync(waiting(session))?;
+                self.requests.direct.sync(waiting(session))?;
             }
             self.lone(kind, BASE, LONE, &mut times.lone, session)?;
             match kind {
@@ -129,6 +144,39 @@ impl Bench {
                 }
             }
         }
+        self.together(samples, session)
+    }
+
+    /// All kinds at once, each thread with one request after the other.
+    fn together(&mut self, samples: &mut Samples, session: &Session) -> Result<(), Error> {
+        let (sender, measured) = mpsc::channel();
+        let end = session.now().after(TOGETHER);
+        let mut threads = Vec::new();
+        let readers = std::iter::repeat_n(Kind::Read, READERS as usize);
+        for (number, kind) in (0_u64..).zip(readers.chain([Kind::Durable, Kind::Write])) {
+            let mut requests = self.requests.beside(number, BASE);
+            let sender = sender.clone();
+            let body = move |session: &Session| {
+                for turn in 1.. {
+                    if session.now() >= end {
+                        break;
+                    }
+                    let flushes = kind == Kind::Write && turn % (WRITES_A_FLUSH + 1) == 0;
+                    let kind = if flushes { Kind::Flush } else { kind };
+                    let took = requests.one(kind, BASE, session);
+                    // It listens until all have ended.
+                    let _ = sender.send((kind, took));
+                }
+            };
+            let spec = ThreadSpec::background(format!("bench{number}"));
+            threads.push(session.spawn(spec, body)?);
+        }
+        for thread in threads {
+            thread.join(session).expect("a thread of the measurement ends well");
+        }
+        for (kind, took) in measured.try_iter() {
+            samples[kind as usize].beside.push(took?);
+        }
         Ok(())
     }
 
@@ -141,28 +189,10 @@ impl Bench {
         session: &Session,
     ) -> Result<(), Error> {
         for _ in 0..count {
-            let at = next_place(&mut self.place, bytes);
             if kind == Kind::Flush {
-                self.scatter(bytes, session)?;
+                self.requests.scatter(bytes, session)?;
             }
-            let began = Moment::of(session);
-            let part = &mut self.buffer[..bytes];
-            match kind {
-                Kind::Read => self.direct.read_at(at, part, waiting(session))?,
-                Kind::Write => self.direct.write_at(at, part, waiting(session))?,
-                Kind::Durable => self.through.write_at(at, part, waiting(session))?,
-                Kind::Flush => self.direct.sync(waiting(session))?,
-            }
-            times.push(began.us_until_now(session));
-        }
-        Ok(())
-    }
-
-    /// Writes so many bytes by the block, all over the file.
-    fn scatter(&mut self, bytes: usize, session: &Session) -> Result<(), Error> {
-        for _ in 0..bytes / BASE {
-            let at = next_place(&mut self.place, BASE);
-            self.direct.write_at(at, &self.buffer[..BASE], waiting(session))?;
+            times.push(self.requests.one(kind, bytes, session)?);
         }
         Ok(())
     }
@@ -183,8 +213,8 @@ impl Bench {
             while begun < count
                 && let Some(buffer) = buffers.pop()
             {
-                let offset = next_place(&mut self.place, bytes);
-                let file = self.direct.clone();
+                let offset = next_place(&mut self.requests.place, bytes);
+                let file = self.requests.direct.clone();
                 self.ring.push(Request { file, kind, offset, buffer, tag: 0 }, session)?;
                 begun += 1;
             }
@@ -203,33 +233,61 @@ impl Bench {
         let (sender, said) = mpsc::channel();
         let mut threads = Vec::new();
         for number in 0..THREADS {
-            let (direct, through) = (self.direct.clone(), self.through.clone());
-            let (mut place, sender) = (self.place + u64::from(number) * 7, sender.clone());
-            threads.push(session.spawn(
-                ThreadSpec::background(format!("bench{number}")),
-                move |session| {
-                    let buffer = IoBuf::zeroed(bytes);
-                    let began = Moment::of(session);
-                    for _ in 0..TURNS {
-                        let at = next_place(&mut place, bytes);
-                        let written = match kind {
-                            Kind::Durable => through.write_at(at, &buffer, waiting(session)),
-                            _ => direct
-                                .write_at(at, &buffer, waiting(session))
-                                .and_then(|()| direct.sync(waiting(session))),
-                        };
-                        written.expect("a disk that was just written to can be written to");
+            let mut requests = self.requests.beside(number.into(), bytes);
+            let sender = sender.clone();
+            let body = move |session: &Session| {
+                let began = Moment::of(session);
+                let turns = (0..TURNS).try_for_each(|_| {
+                    if kind == Kind::Flush {
+                        requests.one(Kind::Write, bytes, session)?;
                     }
-                    // It listens until all have ended.
-                    let _ = sender.send(began.us_until_now(session));
-                },
-            )?);
+                    requests.one(kind, bytes, session).map(drop)
+                });
+                // It listens until all have ended.
+                let _ = sender.send(turns.map(|()| began.us_until_now(session)));
+            };
+            let spec = ThreadSpec::background(format!("bench{number}"));
+            threads.push(session.spawn(spec, body)?);
         }
         for thread in threads {
             thread.join(session).expect("a thread of the measurement ends well");
         }
-        let sum: f64 = said.try_iter().sum();
+        let sum: f64 = said.try_iter().sum::<Result<f64, Error>>()?;
         Ok(sum / f64::from(THREADS) / f64::from(THREADS * TURNS))
+    }
+}
+
+impl Requests {
+    /// The same in another thread, elsewhere in the file.
+    fn beside(&self, number: u64, bytes: usize) -> Requests {
+        Requests {
+            direct: self.direct.clone(),
+            through: self.through.clone(),
+            buffer: IoBuf::zeroed(bytes),
+            place: self.place + number * 7,
+        }
+    }
+
+    /// One request; how long it took, in us.
+    fn one(&mut self, kind: Kind, bytes: usize, session: &Session) -> Result<f64, Error> {
+        let at = next_place(&mut self.place, bytes);
+        let began = Moment::of(session);
+        let part = &mut self.buffer[..bytes];
+        match kind {
+            Kind::Read => self.direct.read_at(at, part, waiting(session))?,
+            Kind::Write => self.direct.write_at(at, part, waiting(session))?,
+            Kind::Durable => self.through.write_at(at, part, waiting(session))?,
+            Kind::Flush => self.direct.sync(waiting(session))?,
+        }
+        Ok(began.us_until_now(session))
+    }
+
+    /// Writes so many bytes by the block, all over the file.
+    fn scatter(&mut self, bytes: usize, session: &Session) -> Result<(), Error> {
+        for _ in 0..bytes / BASE {
+            self.one(Kind::Write, BASE, session)?;
+        }
+        Ok(())
     }
 }
 

@@ -162,8 +162,8 @@ fn fitted(
     (machine, costs): (&MachineParameters, &CostList),
     arguments: &Arguments,
 ) -> Result<DiskParameters, String> {
-    let cpu = fit::simulated(machine, costs, fit::no_time(), 1)?;
-    let text = fit::file(samples, &cpu, "measured between runs by cargo xtask validity");
+    let source = "measured between runs by cargo xtask validity";
+    let text = fit::fitted(samples, (machine, costs), source)?;
     if let Some(path) = &arguments.write_disk {
         fs::write(path, &text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
@@ -172,12 +172,18 @@ fn fitted(
 
 /// What the model rests on.
 fn show(samples: &Samples, machine: &MachineParameters, costs: &CostList) {
-    println!("\ndisk, us a request         alone: median, 90 %, mean    of many, least");
+    println!(
+        "\ndisk, us a request         alone: median, 90 %, mean            of many   beside others"
+    );
     for (kind, times) in Kind::ALL.into_iter().zip(samples) {
         let mean = times.lone.iter().sum::<f64>() / times.lone.len() as f64;
         let [median, high] = [0.5, 0.9].map(|share| stats::quantile(&times.lone, share));
-        let many = times.many.iter().copied().fold(f64::INFINITY, f64::min);
-        println!("  {:<23}{median:>16.1}{high:>8.1}{mean:>8.1}{many:>11.1}", kind.key());
+        let many = stats::median(&times.many);
+        let beside = stats::mean(&times.beside);
+        println!(
+            "  {:<23}{median:>16.1}{high:>8.1}{mean:>8.1}{many:>11.1}{beside:>16.1}",
+            kind.key()
+        );
     }
     println!("CPU, ns");
     for cost in os::Cost::ALL {
@@ -208,9 +214,8 @@ mod tests {
         assert!(samples.iter().all(|times| times.many.len() == 3), "before, between and after");
         let machine = MachineParameters::builtin("two-core").expect("it is built in");
         let costs = CostList::builtin("default").expect("it is built in");
-        let cpu = fit::simulated(&machine, &costs, fit::no_time(), 1).expect("it runs");
-        let disk =
-            DiskParameters::parse(&fit::file(&samples, &cpu, "a test")).expect("it is valid");
+        let text = fit::fitted(&samples, (&machine, &costs), "a test").expect("it runs");
+        let disk = DiskParameters::parse(&text).expect("it is valid");
         let model = Machine { machine, costs, disk };
         let simulated = repeat_modelled(experiment, &form, &model, 1).expect("it runs");
         let real = Profile::of(runs.iter().map(|it| &it.run));

@@ -4,6 +4,7 @@
 //!   request ──▶ gate: one at a time, for `busy` ──▶ the rest, beside others ──▶ done
 //!
 //!   latency = a drawn twentieth + (length − base) · kib       of a request that is alone
+//!           · beside                                          if it finds another on its way
 //!   busy    = busy + (length − base) · busy_kib               1/busy: the most a second
 //! ```
 //! For each of four kinds of request (read, write, durable write, flush) a file has the latencies
@@ -12,6 +13,7 @@
 //! which is what many at once showed. `latency / busy` is so many served at once. One gate serves
 //! all kinds: a virtual disk is one queue before one thread of its host. A flush has the length of
 //! what was written since the last one: where a host holds writes back, the flush waits for them.
+//! `beside` is what the gate doesn't explain of how much longer requests take in mixed company.
 //!
 //! Invariants
 //!   * a lone request takes a twentieth of its kind to the nanosecond, unless `busy` is longer
@@ -33,6 +35,7 @@ pub(super) const RANKS: usize = 20;
 /// A request of so many bytes takes what the file says; others by the KiB more or less.
 const BASE_BYTES: u64 = 8 * KIB;
 const US_MAX: f64 = 1e7;
+const BESIDE_MAX: f64 = 100.0;
 
 /// The keys of one kind of request.
 struct Keys {
@@ -40,6 +43,7 @@ struct Keys {
     kib_us: &'static str,
     busy_us: &'static str,
     busy_kib_us: &'static str,
+    beside: &'static str,
 }
 
 const READ: Keys = Keys {
@@ -47,24 +51,28 @@ const READ: Keys = Keys {
     kib_us: "read_kib_us",
     busy_us: "read_busy_us",
     busy_kib_us: "read_busy_kib_us",
+    beside: "read_beside",
 };
 const WRITE: Keys = Keys {
     ranks_us: "write_us",
     kib_us: "write_kib_us",
     busy_us: "write_busy_us",
     busy_kib_us: "write_busy_kib_us",
+    beside: "write_beside",
 };
 const DURABLE: Keys = Keys {
     ranks_us: "durable_us",
     kib_us: "durable_kib_us",
     busy_us: "durable_busy_us",
     busy_kib_us: "durable_busy_kib_us",
+    beside: "durable_beside",
 };
 const FLUSH: Keys = Keys {
     ranks_us: "flush_us",
     kib_us: "flush_kib_us",
     busy_us: "flush_busy_us",
     busy_kib_us: "flush_busy_kib_us",
+    beside: "flush_beside",
 };
 
 /// One kind of request.
@@ -74,6 +82,7 @@ pub(super) struct Measured {
     kib_us: f64,
     busy_us: f64,
     busy_kib_us: f64,
+    beside: f64,
 }
 
 impl Measured {
@@ -83,6 +92,7 @@ impl Measured {
             kib_us: reader.number(keys.kib_us, 0.0..=US_MAX)?,
             busy_us: reader.number(keys.busy_us, 0.0..=US_MAX)?,
             busy_kib_us: reader.number(keys.busy_kib_us, 0.0..=US_MAX)?,
+            beside: reader.number(keys.beside, 1.0..=BESIDE_MAX)?,
         })
     }
 
@@ -139,11 +149,13 @@ impl MeasuredParameters {
     }
 }
 
-/// The state: until when the gate is busy, and the luck.
+/// The state: until when the gate is busy and requests are on their way, and the luck.
 #[derive(Clone, Debug)]
 pub(super) struct MeasuredDisk {
     parameters: MeasuredParameters,
     gate: Servers,
+    /// When the last of those on their way ends.
+    all_end: u64,
     /// Bytes written since the last flush, but not durably.
     unflushed: u64,
     luck: Luck,
@@ -152,7 +164,7 @@ pub(super) struct MeasuredDisk {
 impl MeasuredDisk {
     pub(super) fn new(parameters: &MeasuredParameters, seed: u64) -> MeasuredDisk {
         let (gate, luck) = (Servers::new(1), Luck::new(seed));
-        MeasuredDisk { parameters: parameters.clone(), gate, unflushed: 0, luck }
+        MeasuredDisk { parameters: parameters.clone(), gate, all_end: 0, unflushed: 0, luck }
     }
 
     pub(super) fn complete_at(&mut self, request: &DiskRequest, now: u64) -> u64 {
@@ -165,9 +177,13 @@ impl MeasuredDisk {
             RequestKind::Write { durable: true } => (&self.parameters.durable, request.length),
             RequestKind::Flush => (&self.parameters.flush, std::mem::take(&mut self.unflushed)),
         };
-        let latency_ns = ns_of_us(kind.latency_us(rank_of(self.luck.uniform()), length));
+        let beside = if now < self.all_end { kind.beside } else { 1.0 };
+        let latency_us = kind.latency_us(rank_of(self.luck.uniform()), length);
+        let latency_ns = ns_of_us(latency_us * beside);
         let busy_ns = ns_of_us(kind.busy_us(length));
-        self.gate.serve(now, busy_ns) + latency_ns.saturating_sub(busy_ns)
+        let end = self.gate.serve(now, busy_ns) + latency_ns.saturating_sub(busy_ns);
+        self.all_end = self.all_end.max(end);
+        end
     }
 }
 
@@ -184,7 +200,7 @@ mod tests {
         for kind in ["read", "write", "durable", "flush"] {
             file += &format!(
                 "{kind}_us = [{ranks}]\n{kind}_kib_us = 1\n{kind}_busy_us = 20\n\
-                 {kind}_busy_kib_us = 0.5\n"
+                 {kind}_busy_kib_us = 0.5\n{kind}_beside = 1.5\n"
             );
         }
         DiskParameters::parse(&text.replace("FILE", &file))
@@ -214,8 +230,24 @@ mod tests {
         let mut model = DiskModel::new(&parameters, 3);
         let last = (0..1_000).map(|_| model.complete_at(&DiskRequest::read(0, 8 * KIB), 0)).max();
         let last_us = last.expect("a thousand") as f64 / 1e3;
-        assert!((20_000.0..20_300.0).contains(&last_us), "{last_us} us for 1,000 of 20 us each");
+        assert!((20_000.0..20_450.0).contains(&last_us), "{last_us} us for 1,000 of 20 us each");
         assert_eq!(parameters.expected_read_limit_per_s(8 * KIB), Some(50_000.0));
+    }
+
+    #[test]
+    fn a_request_that_finds_another_on_its_way_takes_longer() {
+        let parameters = disk("FILE").expect("it is valid");
+        let mut model = DiskModel::new(&parameters, 3);
+        let mut mean_us = |apart: u64, from: u64| {
+            let times = (0..20_000).map(|turn| {
+                let now = from + turn * apart;
+                (model.complete_at(&DiskRequest::read(0, 8 * KIB), now) - now) as f64 / 1e3
+            });
+            times.sum::<f64>() / 20_000.0
+        };
+        let (alone, beside) = (mean_us(10_000_000, 0), mean_us(50_000, 1 << 50));
+        assert!((alone - 195.0).abs() < 2.0, "{alone}");
+        assert!((beside - 292.5).abs() < 3.0, "{beside}");
     }
 
     #[test]
