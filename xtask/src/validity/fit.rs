@@ -2,9 +2,9 @@
 //!
 //! What lone requests take in the simulator on a disk that takes no time is the CPU's, and charged
 //! there anyhow: it is taken off. Of many at once the elapsed time a request is what each holds the
-//! gate, by the middle pass. A flush was measured with its write, whose own is taken off. All kinds at
-//! once are measured and simulated alike: what the gate doesn't explain of the difference to lone
-//! requests is `beside`.
+//! gate, by the middle pass. A flush was measured with its write, whose own is taken off. All kinds
+//! at once are measured and simulated alike: what the gate doesn't explain of the difference to
+//! lone requests is `beside`.
 //!
 //! Callers: `validity`.
 
@@ -135,9 +135,11 @@ mod tests {
         write_us = [50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 60, 60, 60, \
                     60, 60, 60, 90]\n\
         write_kib_us = 0.4\nwrite_busy_us = 30\nwrite_busy_kib_us = 0.3\nwrite_beside = 1.2\n\
-        durable_us = [180, 180, 180, 180, 180, 180, 180, 180, 180, 180, 180, 180, 180, 180, 180, 180, 180, 180, 180, 400]\n\
+        durable_us = [180, 180, 180, 180, 180, 180, 180, 180, 180, 180, \
+                    180, 180, 180, 180, 180, 180, 180, 180, 180, 400]\n\
         durable_kib_us = 1\ndurable_busy_us = 70\ndurable_busy_kib_us = 0.5\ndurable_beside = 1.3\n\
-        flush_us = [100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 200]\n\
+        flush_us = [100, 100, 100, 100, 100, 100, 100, 100, 100, 100, \
+                    100, 100, 100, 100, 100, 100, 100, 100, 100, 200]\n\
         flush_kib_us = 0.1\nflush_busy_us = 60\nflush_busy_kib_us = 0\nflush_beside = 1.1\n";
 
     /// A disk with known figures, measured in the simulator, gives them back.

@@ -207,8 +207,8 @@ fn dropped_credits_come_back() {
 }
 
 /// A line that has formed once dissolves when there is room again: who makes room hands it out. If
-/// each in line had to come for its own and wake the next, sessions that reserve again at once would
-/// keep the line up, and each record would wait for a wake-up.
+/// each in line had to come for its own and wake the next, sessions that reserve again at once
+/// would keep the line up, and each record would wait for a wake-up.
 #[test]
 fn a_line_for_room_goes_away_with_its_reason() {
     const SESSIONS: u64 = 12;
