@@ -110,6 +110,9 @@ declared! {
      (buffered, many in flight), directio (direct, one at a time), setall (direct, many in \
      flight)."
         filesystemio_options: FilesystemIo = FilesystemIo::SetAll, "", FILESYSTEM_IO;
+    "Whether asynchronous I/O is used where filesystemio_options says so; false for systems whose \
+     asynchronous I/O on files isn't asynchronous."
+        disk_asynch_io: bool = true, "", BOOLEANS;
     "How a write of redo is made durable; probed means that the fastest way is found at opening."
         redo_write: Option<DurableWrite> = None, "", REDO_WRITES;
     "Whether blocks are written twice, against torn ones."
@@ -268,7 +271,10 @@ impl Parameters {
             batch_blocks: self.db_writer_batch,
             ring_depth: self.db_writer_batch.min(64),
             io_slaves: self.dbwr_io_slaves,
-            filesystem_io: self.filesystemio_options,
+            filesystem_io: match self.disk_asynch_io {
+                true => self.filesystemio_options,
+                false => self.filesystemio_options.one_at_a_time(),
+            },
             doublewrite: self.doublewrite,
             lost_write_protect: self.db_lost_write_protect,
             sabotage: self.sabotage.cache,
