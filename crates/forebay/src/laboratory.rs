@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
 use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
 use waits::{Nanos, SessionKind};
@@ -17,6 +18,8 @@ use crate::{FAILED, USAGE};
 
 /// Ctrl-C, as shells count it.
 const INTERRUPTED: u8 = 130;
+/// A modelled machine's disk, if none is named.
+const DISK: &str = "nvme";
 const COMMIT: &str = env!("FOREBAY_COMMIT");
 
 #[derive(Subcommand)]
@@ -24,7 +27,7 @@ pub(crate) enum Lab {
     /// Lists the experiments.
     List,
     /// Runs an experiment and says what came of it.
-    Run(Run),
+    Run(Box<Run>),
 }
 
 #[derive(Args)]
@@ -38,12 +41,17 @@ pub(crate) struct Run {
     /// Prints the report as JSON, for programs.
     #[arg(long)]
     json: bool,
-    /// Runs on a model of a machine: two-core, eight-core or thirty-two-core.
+    /// Runs on a model of a machine: two-core, eight-core, thirty-two-core or hp-ux.
     #[arg(long, value_name = "MACHINE")]
     simulate: Option<String>,
-    /// The modelled machine's disk: nvme, nvme-consumer, disk-7200, fixed or exponential.
-    #[arg(long, value_name = "DISK", default_value = "nvme", requires = "simulate")]
-    simulated_disk: String,
+    /// The modelled machine's disk: nvme (if none is named), nvme-consumer, disk-7200, array, fixed
+    /// or exponential.
+    #[arg(long, value_name = "DISK", requires = "simulate")]
+    simulated_disk: Option<String>,
+    /// Of free-buffer-waits: makes this machine's disk as slow as a modelled one; "no" for as it
+    /// is.
+    #[arg(long, value_name = "DISK", default_value = free_buffer_waits::DISK)]
+    paced: String,
     /// Where the scratch folder is made, and removed again.
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
@@ -85,14 +93,20 @@ fn list() -> String {
         let Experiment { name, question, settings, .. } = experiment;
         format!("{name}: {question}\n  A: {}\n  B: {}\n", settings[0], settings[1])
     };
-    let curve = format!("{}: {}\n", redo_size::NAME, redo_size::QUESTION);
-    EXPERIMENTS.iter().map(line).collect::<String>() + &curve
+    let others = [
+        (redo_size::NAME, redo_size::QUESTION),
+        (free_buffer_waits::NAME, free_buffer_waits::QUESTION),
+    ];
+    let other = |(name, question)| format!("{name}: {question}\n");
+    EXPERIMENTS.iter().map(line).chain(others.map(other)).collect()
 }
 
 impl Run {
     fn carry_out(self) -> Result<String, (u8, String)> {
-        if self.experiment == redo_size::NAME {
-            return self.draw();
+        match &*self.experiment {
+            redo_size::NAME => return self.draw(),
+            free_buffer_waits::NAME => return self.tabulate(),
+            _ => {}
         }
         let request = self.request().map_err(|error| (USAGE, error))?;
         let session = begin();
@@ -128,6 +142,53 @@ impl Run {
     }
 
     fn curve(&self) -> Result<Curve, String> {
+        self.compares_nothing(redo_size::NAME, "draws a curve")?;
+        let command = self.command_of(redo_size::NAME);
+        Ok(Curve {
+            sizes: if self.simulate.is_some() { Sizes::MODELLED } else { Sizes::HERE },
+            place: self.place(DISK),
+            seed: self.seed,
+            commit: COMMIT.to_string(),
+            command,
+        })
+    }
+
+    /// The experiment that is a table.
+    fn tabulate(self) -> Result<String, (u8, String)> {
+        let matrix = self.matrix().map_err(|error| (USAGE, error))?;
+        let session = begin();
+        let mut progress = Progress::new();
+        let tell = &mut |line: &str| progress.tell(line);
+        let found = free_buffer_waits::run(&matrix, &os::linux::interrupted, tell, &session);
+        progress.end();
+        match found {
+            Ok(Some(found)) => Ok(if self.json { found.json() + "\n" } else { found.text() }),
+            Ok(None) => Err(stopped()),
+            Err(stop) => Err((FAILED, stop.to_string())),
+        }
+    }
+
+    fn matrix(&self) -> Result<Matrix, String> {
+        self.compares_nothing(free_buffer_waits::NAME, "fills a table")?;
+        let here = self.simulate.is_none();
+        let paced = (here && self.paced != "no").then(|| self.paced.clone());
+        let mut command = self.command_of(free_buffer_waits::NAME);
+        if here {
+            command += &format!(" --paced {}", self.paced);
+        }
+        Ok(Matrix {
+            size: if here { Size::HERE } else { Size::MODELLED },
+            settings: Setting::all(),
+            place: self.place(free_buffer_waits::DISK),
+            paced,
+            seed: self.seed,
+            commit: COMMIT.to_string(),
+            command,
+        })
+    }
+
+    /// Refuses options that are of experiments that compare two settings.
+    fn compares_nothing(&self, name: &str, does: &str) -> Result<(), String> {
         let compares = [
             ("--full", self.full),
             ("--pairs", self.pairs.is_some()),
@@ -138,29 +199,30 @@ impl Run {
             ("--equals", self.equals),
             ("--set", self.settings.is_given()),
         ];
-        if let Some((option, _)) = compares.iter().find(|(_, given)| *given) {
-            return Err(format!(
-                "{} draws a curve and compares nothing: leave {option} out",
-                redo_size::NAME
-            ));
+        match compares.iter().find(|(_, given)| *given) {
+            Some((option, _)) => {
+                Err(format!("{name} {does} and doesn't compare two settings: leave {option} out"))
+            }
+            None => Ok(()),
         }
-        let mut command = format!("forebay lab run {} --seed {}", redo_size::NAME, self.seed);
-        if let Some(machine) = &self.simulate {
-            command += &format!(" --simulate {machine} --simulated-disk {}", self.simulated_disk);
-        }
-        Ok(Curve {
-            sizes: if self.simulate.is_some() { Sizes::MODELLED } else { Sizes::HERE },
-            place: self.place(),
-            seed: self.seed,
-            commit: COMMIT.to_string(),
-            command,
-        })
     }
 
-    fn place(&self) -> Where {
+    fn command_of(&self, name: &str) -> String {
+        format!("forebay lab run {name} --seed {}", self.seed) + &self.simulated()
+    }
+
+    fn simulated(&self) -> String {
+        let option = |name: &str, value: &Option<String>| {
+            value.as_ref().map_or_else(String::new, |value| format!(" --{name} {value}"))
+        };
+        option("simulate", &self.simulate) + &option("simulated-disk", &self.simulated_disk)
+    }
+
+    fn place(&self, disk: &str) -> Where {
         match &self.simulate {
             Some(machine) => {
-                Where::Model { machine: machine.clone(), disk: self.simulated_disk.clone() }
+                let disk = self.simulated_disk.as_deref().unwrap_or(disk).to_string();
+                Where::Model { machine: machine.clone(), disk }
             }
             None => Where::Here(self.dir.clone()),
         }
@@ -198,7 +260,7 @@ impl Run {
             experiment,
             command: self.command(&form),
             form,
-            place: self.place(),
+            place: self.place(DISK),
             seed: self.seed,
             threshold: self.matters / 100.0,
             equals: self.equals,
@@ -224,10 +286,7 @@ impl Run {
         if self.matters != 2.0 {
             line += &format!(" --matters {}", self.matters);
         }
-        if let Some(machine) = &self.simulate {
-            line += &format!(" --simulate {machine} --simulated-disk {}", self.simulated_disk);
-        }
-        line + &self.settings.again()
+        line + &self.simulated() + &self.settings.again()
     }
 }
 

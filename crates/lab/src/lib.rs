@@ -10,7 +10,8 @@
 //!   verdict::Report
 //! ```
 //!
-//! One built-in experiment compares nothing and gives a curve: [`redo_size`].
+//! One built-in experiment compares nothing and gives a curve: [`redo_size`]; another compares all
+//! cells of a table: [`free_buffer_waits`].
 //!
 //! Rules LB1 to LB5 are in the README. Callers: the binary's `lab`;
 //! `cargo xtask validity`, which runs one setting in both worlds.
@@ -19,6 +20,7 @@
 
 mod catalogue;
 mod form;
+pub mod free_buffer_waits;
 mod linux;
 mod measure;
 mod model;

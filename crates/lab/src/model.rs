@@ -63,6 +63,11 @@ impl Machine {
         changed
     }
 
+    /// The same with another disk.
+    pub(crate) fn with_disk(&self, disk: DiskParameters) -> Machine {
+        Machine { disk, ..self.clone() }
+    }
+
     fn simulation(&self, seed: u64, content: Option<FileSystem>) -> Simulation {
         let mut simulation = Simulation::new(seed);
         simulation.machine = self.machine.clone();

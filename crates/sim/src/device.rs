@@ -5,9 +5,9 @@
 //! it counts among the writes that may be kept, dropped or torn. A sync makes durable what had
 //! completed when it began.
 //!
-//! Not modelled: the kernel's page cache. A buffered write costs what a direct one does; on a machine
-//! whose file systems let one buffered write at a time into a file, the others wait before they get
-//! to the disk.
+//! Not modelled: the kernel's page cache. A buffered write costs what a direct one does; on a
+//! machine whose file systems let one buffered write at a time into a file, the others wait before
+//! they get to the disk.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;

@@ -202,8 +202,8 @@ fn a_completion_after_the_time_out_wakes_nobody_twice() {
     assert_eq!(report.result, Ok(vec![7]));
 }
 
-/// Where a buffered write has its file for itself, writes to one file follow each other and those to
-/// two don't; direct ones never do. So by blocking calls as by a ring.
+/// Where a buffered write has its file for itself, writes to one file follow each other and those
+/// to two don't; direct ones never do. So by blocking calls as by a ring.
 #[test]
 fn buffered_writes_into_one_file_wait_for_each_other_where_the_machine_says_so() {
     const BUFFERED: FileOptions = FileOptions { direct: false, write_through: true };

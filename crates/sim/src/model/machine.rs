@@ -10,8 +10,8 @@
 //!
 //! Two facts of its operating system decide how writes to files queue: `buffered_writes_alone` says
 //! that a buffered write has its file for itself until it is done, and `asynchronous_files` whether
-//! asynchronous I/O on files is asynchronous; where it isn't, who uses the machine has to do without
-//! (`disk_asynch_io`).
+//! asynchronous I/O on files is asynchronous; where it isn't, who uses the machine has to do
+//! without (`disk_asynch_io`).
 //!
 //! Invariant: what exists is valid; `parse` is the only way to make one.
 //!

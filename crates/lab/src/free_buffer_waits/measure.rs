@@ -1,0 +1,184 @@
+//! One cell: sessions that change every row of a table each, and where their time went.
+//!
+//! Callers: `run`.
+
+use std::sync::Arc;
+
+use access::{Inserter, RowMut, Table};
+use experiment::{Account, SessionInterval};
+use ids::BlockSize;
+use instance::{Creation, DataFileSpec, Instance, Parameters, TablespaceSpec, Transaction};
+use latch::{Latch, LatchKind, SharedFlag};
+use os::{Session, ThreadSpec};
+use space::Column;
+use stop::{RefusalKind, Stop};
+use waits::{Nanos, WaitEvent};
+
+use super::setting::{Setting, WRITERS_MAX};
+
+const MIB: u64 = 1 << 20;
+const BLOCK: u64 = BlockSize::KIB_8.bytes() as u64;
+/// Some 30 rows in a block.
+const ROW: [Column; 2] = [Column::Number, Column::Bytes(240)];
+const ROWS_PER_BLOCK: u64 = 30;
+const TABLESPACE: &str = "users";
+/// Data files of the tablespace: where one buffered write at a time gets into a file, so many do.
+const FILES: u64 = 12;
+/// Files with undo and everything else.
+const SYSTEM_FILES: u64 = 4;
+
+/// How much is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size {
+    /// Sessions at once, each with a table of its own.
+    pub sessions: u32,
+    /// Rows of each table.
+    pub rows: u64,
+    /// `db_cache_size`.
+    pub cache: u64,
+    /// How often each cell is measured.
+    pub rounds: u32,
+}
+
+impl Size {
+    /// 1,500 blocks of tables, and as much undo again as a quarter of that, in 512 buffers.
+    pub const HERE: Size = Size { sessions: 15, rows: 3_000, cache: 4 * MIB, rounds: 3 };
+    /// The same once: a model doesn't scatter.
+    pub const MODELLED: Size = Size { rounds: 1, ..Size::HERE };
+    /// As small as it still means something, for tests.
+    pub const TINY: Size = Size { sessions: 12, rows: 1_500, cache: 2 * MIB, rounds: 1 };
+
+    /// Blocks of all tables.
+    pub(super) fn blocks(&self) -> u64 {
+        u64::from(self.sessions) * self.rows.div_ceil(ROWS_PER_BLOCK)
+    }
+}
+
+/// What a cell came to, once.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    /// From the first session's begin to the last one's end.
+    pub(super) elapsed: Nanos,
+    /// All sessions' time.
+    pub(super) account: Account,
+}
+
+pub(super) fn creation(size: Size) -> Creation {
+    let file =
+        |path: String, bytes: u64| DataFileSpec { path, bytes, bytes_max: 0, growth_bytes: 0 };
+    let data_bytes = (size.blocks() * BLOCK * 2 / FILES).next_multiple_of(MIB) + MIB;
+    let system_bytes = 8 * MIB;
+    let numbered = |name: &str, number: u64| format!("{name}{number:02}.dbf");
+    Creation {
+        data_bytes: system_bytes,
+        data_files: (2..=SYSTEM_FILES)
+            .map(|number| file(numbered("undo", number), system_bytes))
+            .collect(),
+        tablespaces: vec![TablespaceSpec {
+            name: TABLESPACE.into(),
+            block_size: BlockSize::KIB_8,
+            extent_blocks: 8,
+            files: (1..=FILES)
+                .map(|number| file(numbered(TABLESPACE, number), data_bytes))
+                .collect(),
+        }],
+        extent_blocks: 8,
+        // So large that they aren't switched.
+        log_file_bytes: 32 * MIB,
+        log_groups: 2,
+        doublewrite_slots: WRITERS_MAX * Parameters::default().db_writer_batch,
+        ..Creation::default()
+    }
+}
+
+/// For a cell. Blocks are written once, as the original's engine does: what a write in two places
+/// costs depends on how many writers have small batches, and isn't the question here.
+pub(super) fn parameters(size: Size, setting: Setting, asynchronous: bool) -> Parameters {
+    let mut parameters = Parameters {
+        db_cache_size: size.cache,
+        db_working_sets: WRITERS_MAX,
+        log_checkpoint_timeout: 0,
+        doublewrite: false,
+        disk_asynch_io: asynchronous,
+        ..Parameters::default()
+    };
+    setting.apply(&mut parameters);
+    parameters
+}
+
+/// Makes a table for each session and fills it.
+pub(super) fn load(instance: &Instance, size: Size, session: &Session) -> Result<(), Stop> {
+    for number in 0..size.sessions {
+        let name = table_name(number);
+        let table = instance.create_table_within(TABLESPACE, (&name, &ROW), session)?;
+        let (mut transaction, mut inserter) = (Transaction::new(), Inserter::default());
+        for _ in 0..size.rows {
+            table.insert(&mut transaction, &mut inserter, |_| {}, session)?;
+        }
+        instance.commit(transaction, session)?;
+    }
+    Ok(())
+}
+
+fn table_name(number: u32) -> String {
+    format!("t{number}")
+}
+
+/// Changes every row of every table, each table by a session. None if it was told to stop.
+pub(super) fn measure(
+    instance: &Arc<Instance>,
+    size: Size,
+    told_to_stop: &dyn Fn() -> bool,
+    session: &Session,
+) -> Result<Option<Cell>, Stop> {
+    let done = Arc::new(Latch::new(session.os(), LatchKind::Innermost, Vec::new()));
+    let stop = Arc::new(SharedFlag::new(false));
+    let tables = (0..size.sessions).map(|number| instance.table(&table_name(number), session));
+    let tables = tables.collect::<Result<Vec<_>, _>>()?;
+    let (began, mut threads) = (session.now(), Vec::new());
+    for (number, table) in tables.into_iter().enumerate() {
+        let (instance, done, stop) = (Arc::clone(instance), Arc::clone(&done), Arc::clone(&stop));
+        let body = move |session: &Session| {
+            let reading = session.reading();
+            let changed = change_all(&instance, &table, &stop, session);
+            let interval = changed.map(|()| SessionInterval::since(session, &reading));
+            done.exclusive(session).push(interval);
+        };
+        threads.push(session.spawn(ThreadSpec::foreground(format!("session{number}")), body)?);
+    }
+    while threads.iter().any(|thread| !thread.has_ended()) {
+        if told_to_stop() {
+            stop.raise(session);
+        }
+        session.pause(LOOK, session.waiting(WaitEvent::PlSqlLockTimer));
+    }
+    for thread in &threads {
+        if thread.join(session).is_err() {
+            let what = format!("{} panicked", thread.name());
+            return Err(Stop::refuse(RefusalKind::WrongState, what));
+        }
+    }
+    let elapsed = session.now().since(began);
+    let ended = std::mem::take(&mut *done.exclusive(session));
+    let mut account = Account::default();
+    for interval in ended {
+        account.add(&Account::from(&interval?.account));
+    }
+    Ok((!told_to_stop()).then_some(Cell { elapsed, account }))
+}
+
+/// So often it is looked whether all have ended.
+const LOOK: Nanos = Nanos::from_millis(1);
+
+fn change_all(
+    instance: &Instance,
+    table: &Table,
+    stop: &SharedFlag,
+    session: &Session,
+) -> Result<(), Stop> {
+    let mut transaction = Transaction::new();
+    let change = |row: &mut RowMut<'_>| row.set_number(0, row.view().number(0) + 1);
+    let goes_on = || !stop.is_raised(session);
+    table.update_every(&mut transaction, change, &goes_on, session)?;
+    instance.commit(transaction, session)
+}

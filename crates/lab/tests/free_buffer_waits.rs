@@ -1,0 +1,57 @@
+//! The two answers of `free-buffer-waits`, on models: more writers pay where a writer waits for
+//! each of its writes, and don't where it doesn't.
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+
+use lab::Where;
+use lab::free_buffer_waits::{Found, Matrix, Setting, Size, run};
+use waits::SessionKind;
+
+fn found(machine: &str) -> Found {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("test", SessionKind::Foreground);
+    let matrix = Matrix {
+        size: Size::TINY,
+        settings: Setting::all(),
+        place: Where::Model { machine: machine.into(), disk: "array".into() },
+        paced: None,
+        seed: 5,
+        commit: "of a test".into(),
+        command: "a test".into(),
+    };
+    match run(&matrix, &|| false, &mut |_| {}, &session) {
+        Ok(Some(found)) => found,
+        Ok(None) => panic!("nobody told it to stop"),
+        Err(stop) => panic!("{stop}"),
+    }
+}
+
+/// The shape of the original: buffered and one by one is slow, slaves help, direct I/O with 36
+/// writers is several times as fast; every second of every session has a name.
+#[test]
+fn on_the_hp_ux_server_direct_io_with_many_writers_wins() {
+    let found = found("hp-ux");
+    let text = found.text();
+    let seconds = |io, writers, slaves| found.seconds(io, writers, slaves).expect("it is a cell");
+    let (buffered, slaves) = (seconds("none", 4, 0), seconds("none", 1, 32));
+    let direct = seconds("directio", 36, 0);
+    assert!(slaves < buffered, "{text}");
+    assert!(buffered / direct > 3.0, "{text}");
+    // Nothing is asynchronous there.
+    assert!((seconds("asynch", 1, 0) / seconds("none", 1, 0) - 1.0).abs() < 0.2, "{text}");
+    assert!(found.more_writers("directio") > Some(3.0), "{text}");
+    assert_eq!(found.unaccounted_most(), 0.0, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(found.json().contains("\"timesource\":\"TOTAL_TIME\""));
+}
+
+/// Where asynchronous I/O is asynchronous, one writer does what 36 do.
+#[test]
+fn where_a_writer_has_many_writes_in_flight_one_is_enough() {
+    let found = found("eight-core");
+    let text = found.text();
+    assert!(found.more_writers("asynch") < Some(1.2), "{text}");
+    assert!(found.more_writers("directio") > Some(3.0), "{text}");
+    assert!(text.contains("the case of dbwr-count"), "{text}");
+}
