@@ -115,7 +115,8 @@ fn newest_copies(
     };
     let end = doublewrite.length()? / smallest as u64 * smallest as u64;
     // What is kept of the piece before lies in front of the next one.
-    let mut bytes = IoBuf::zeroed(KEPT_MAX + READ_BYTES);
+    let piece_max = READ_BYTES.min(usize::try_from(end).unwrap_or(READ_BYTES));
+    let mut bytes = IoBuf::zeroed(KEPT_MAX + piece_max);
     let (mut kept, mut offset) = (0, 0);
     while offset < end {
         let piece = (READ_BYTES as u64).min(end - offset) as usize;

@@ -12,9 +12,10 @@ use os::{Session, ThreadSpec};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stop::Stop;
+use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::shape::TABLES;
-use crate::{Change, Journal, Outcome, RowId, Told};
+use crate::{Change, Happened, Journal, Outcome, RowId, Told};
 
 const VERSION: usize = 0;
 const WRITER: usize = 1;
@@ -31,10 +32,13 @@ pub struct Load {
     pub transactions: u32,
     /// Changes of a transaction, at most.
     pub changes_max: u32,
-    /// Of how many tables the rows are: 1 or 2.
+    /// Of how many tables the rows are: 1 to 3.
     pub tables: usize,
     /// Every so many transactions, about, a session asks for a checkpoint, often in one's midst.
     pub checkpoint_every: Option<u32>,
+    /// Every so many transactions, about, a session pauses for up to four seconds: what happens by
+    /// the clock happens then, incremental checkpoints above all.
+    pub pauses_every: Option<u32>,
     /// Commits are made in all the ways there are, rather than all durable and at once.
     pub commit_modes: bool,
     /// The last transaction stays open and its changes are written; then the instance is aborted.
@@ -50,7 +54,7 @@ impl Load {
         session: &Session,
     ) -> Result<(), Stop> {
         let instance = Arc::new(instance);
-        let began = instance.redo().position(session).sequence;
+        let began = Began::now(&instance, session);
         let mut threads = Vec::new();
         for number in 1..self.sessions {
             let (load, journal, instance) = (*self, journal.clone(), Arc::clone(&instance));
@@ -65,8 +69,7 @@ impl Load {
             assert!(thread.join(session).is_ok(), "{} panicked", thread.name());
         }
         ended?;
-        let switches = instance.redo().position(session).sequence - began;
-        journal.log_switches(switches);
+        journal.happened(began.since(&instance, journal, session));
         let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
         if !self.leaves_open {
             return instance.shutdown(session);
@@ -111,7 +114,34 @@ impl Load {
                 Err(stop) => return Err(stop),
             }
         }
+        journal.checkpoint();
         instance.checkpoint(session)
+    }
+}
+
+/// Where an instance stood when the load began.
+struct Began {
+    sequence: u32,
+    blocks: u64,
+}
+
+impl Began {
+    fn now(instance: &Instance, session: &Session) -> Began {
+        let sizes = instance.space().file_blocks(session);
+        let blocks = sizes.iter().map(|(_, blocks)| u64::from(*blocks)).sum();
+        Began { sequence: instance.redo().position(session).sequence, blocks }
+    }
+
+    fn since(&self, instance: &Instance, journal: &Journal, session: &Session) -> Happened {
+        let now = Began::now(instance, session);
+        let log_switches = u64::from(now.sequence - self.sequence);
+        let checkpoints = session.os().totals().statistic(Statistic::DbwrCheckpoints);
+        let asked = journal.record().checkpoints + log_switches;
+        Happened {
+            log_switches,
+            grown: now.blocks - self.blocks,
+            incremental: checkpoints.saturating_sub(asked),
+        }
     }
 }
 
@@ -134,7 +164,7 @@ impl Client {
     ) -> Result<Client, Stop> {
         let seed = load.seed.wrapping_mul(1_000).wrapping_add(u64::from(number));
         let names = TABLES[..load.tables].iter();
-        let tables = names.map(|(name, _)| instance.table(name, session));
+        let tables = names.map(|table| instance.table(table.name, session));
         Ok(Client {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             tables: tables.collect::<Result<_, _>>()?,
@@ -154,6 +184,10 @@ impl Client {
         instance: &Instance,
         session: &Session,
     ) -> Result<(), Stop> {
+        if load.pauses_every.is_some_and(|every| self.one_in(every)) {
+            let length = Nanos::from_millis(self.random.random_range(0..4_000));
+            session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
+        }
         let number = self.journal.begin();
         let mut transaction = Transaction::new();
         self.changed.clear();
@@ -163,6 +197,7 @@ impl Client {
         let mut refused = false;
         for at in 0..changes {
             if checkpoint && at == checkpoint_at {
+                self.journal.checkpoint();
                 instance.checkpoint(session)?;
             }
             match self.step(number, &mut transaction, session) {
