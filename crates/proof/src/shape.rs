@@ -59,7 +59,7 @@ impl Shape {
         let creation = Creation {
             db_block_size: block_size,
             // Almost full when the tables are made, so that it grows.
-            data_bytes: 40 * block,
+            data_bytes: 28 * block,
             data_bytes_max: 160 * block,
             data_growth_bytes: 8 * block,
             extent_blocks: 4,
