@@ -8,7 +8,7 @@
 //! Thin as yet: columns have fixed widths, and a row is found by its address. Rules AC1 to AC4 are
 //! in the README.
 //!
-//! * [`Table`]: insert, update, fetch, scan.
+//! * [`Table`]: insert, update one row or every one, fetch, scan.
 //! * [`Inserter`]: where one session's inserts go.
 //! * [`RowShape`], [`RowMut`]: columns in a row's bytes.
 //! * [`LAYER`]: how heap blocks change.
@@ -20,6 +20,7 @@
 mod apply;
 mod row;
 mod table;
+mod update_scan;
 
 pub use apply::LAYER;
 pub use row::{RowAddress, RowMut, RowShape, RowView};

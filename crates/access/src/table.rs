@@ -321,16 +321,7 @@ impl Table {
                 reader.read_run(block, in_run)?;
             }
             in_run -= 1;
-            let rows = {
-                let pin = cache.pin(block, session)?;
-                let block = pin.shared(FrameOrder::Heap, session);
-                if is_unwritten(&block) {
-                    0
-                } else {
-                    HeapBlock::at(&block, HeapBlock::START).rows.get()
-                }
-            };
-            for slot in 0..rows {
+            for slot in 0..self.rows_in(block, session)? {
                 let address = RowAddress { block, slot };
                 self.fetch(transaction, address, |row| read(address, row), session)?;
             }
@@ -357,14 +348,24 @@ impl Table {
         Ok(Loaded { blocks, capacity, rows_in_last })
     }
 
-    fn data_blocks(&self, session: &Session) -> Result<Vec<Dba>, Stop> {
+    /// So many slots of this block have been used.
+    pub(crate) fn rows_in(&self, block: Dba, session: &Session) -> Result<u16, Stop> {
+        let pin = self.changes().cache().pin(block, session)?;
+        let block = pin.shared(FrameOrder::Heap, session);
+        if is_unwritten(&block) {
+            return Ok(0);
+        }
+        Ok(HeapBlock::at(&block, HeapBlock::START).rows.get())
+    }
+
+    pub(crate) fn data_blocks(&self, session: &Session) -> Result<Vec<Dba>, Stop> {
         let runs = self.space.blocks(self.segment.header, session)?;
         let blocks = runs.into_iter().flat_map(|run| (0..run.count).map(move |n| (run.first, n)));
         Ok(blocks.map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n)).collect())
     }
 
     /// So many of its blocks are asked for at once.
-    fn run_max(&self, session: &Session) -> u32 {
+    pub(crate) fn run_max(&self, session: &Session) -> u32 {
         let cache = self.changes().cache();
         let size = cache.block_size_of(self.segment.header.file, session);
         cache.run_max(size.unwrap_or(cache.block_size()), session)
@@ -430,13 +431,13 @@ impl Table {
         Ok(pin)
     }
 
-    fn changes(&self) -> &Changes {
+    pub(crate) fn changes(&self) -> &Changes {
         self.transactions.changes()
     }
 }
 
 /// How many blocks, from the first of these, lie side by side.
-fn neighbours(blocks: &[Dba]) -> u32 {
+pub(crate) fn neighbours(blocks: &[Dba]) -> u32 {
     let first = blocks[0];
     let expected = (first.block.get()..).map(|block| Dba::new(first.file.get(), block));
     blocks.iter().zip(expected).take_while(|(block, expected)| *block == expected).count() as u32

@@ -18,6 +18,7 @@ use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind, WaitEvent};
 use workload::{Mixture, Scale, Tables, Witness};
 
+use crate::alter::{self, Alterations};
 use crate::settings::Settings;
 
 #[derive(Subcommand)]
@@ -70,6 +71,8 @@ pub(crate) struct Run {
     /// Prints "SESSION NUMBER" for each commit, as soon as it is acknowledged.
     #[arg(long)]
     acknowledge: bool,
+    #[command(flatten)]
+    alterations: Alterations,
 }
 
 #[derive(Args)]
@@ -124,6 +127,7 @@ impl Create {
 
 impl Run {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
+        let alterations = self.alterations.read()?;
         let instance = Arc::new(self.instanced.open(disk, session)?);
         let scale = Tables::open(&instance, session)?.scale();
         let first_session = match self.first_session {
@@ -140,15 +144,18 @@ impl Run {
             length: Nanos::from_secs(self.seconds),
         };
         let witness: Option<Witness> = self.acknowledge.then(|| Arc::new(print_commit) as Witness);
+        let altering = alter::start(alterations, &instance, session)?;
         let mut marks = Vec::new();
         let mark =
             |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
         let ran =
             workload::run(&instance, (mixture, witness), &os::linux::interrupted, mark, session);
+        let altered = altering.map_or_else(|| Ok(String::new()), |altering| altering.end(session));
         let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
         let ended = instance.shutdown(session);
         let ran = ran?;
         ended?;
+        let altered = altered?;
         if self.acknowledge {
             return Ok(String::new());
         }
@@ -162,7 +169,8 @@ impl Run {
         let worst = [("session", worst(&sessions)), ("process", worst(&processes))]
             .map(|(kind, worst)| format!("largest unaccounted share of a {kind}: {worst}\n"));
         let profile = profile(&sessions);
-        Ok(format!("{throughput:.1} transactions a second\n\n{profile}\n{}", worst.concat()))
+        let worst = worst.concat();
+        Ok(format!("{altered}{throughput:.1} transactions a second\n\n{profile}\n{worst}"))
     }
 }
 

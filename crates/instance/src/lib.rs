@@ -14,11 +14,13 @@
 //! Rules IN1 to IN6 are in the README.
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
-//! * [`Parameters`], [`Creation`]: what can be chosen; [`ParameterInfo`], [`markdown`]: what there
-//!   is to say of it. [`CommitMode`]: and for each commit.
+//! * [`Parameters`], [`Creation`]: what can be chosen, some of it also while the instance runs
+//!   ([`Instance::set_parameter`]); [`ParameterInfo`], [`markdown`]: what there is to say of it.
+//!   [`CommitMode`]: and for each commit.
 
 #![forbid(unsafe_code)]
 
+mod alter;
 mod checkpointer;
 mod create;
 mod gate;

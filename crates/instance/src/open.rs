@@ -22,6 +22,7 @@ use undo::Undo;
 use waits::{Nanos, WaitEvent};
 
 use crate::Parameters;
+use crate::alter::Settings;
 use crate::checkpointer::{Checkpointer, Wanted};
 use crate::create::{doublewrite_path, file_options, redo_config};
 use crate::gate::Gate;
@@ -46,17 +47,17 @@ pub struct Opened {
 
 /// An open database.
 pub struct Instance {
-    halt: Halt,
+    pub(crate) halt: Halt,
     space: Space,
     transactions: Transactions,
-    checkpointer: Arc<Checkpointer>,
+    pub(crate) checkpointer: Arc<Checkpointer>,
     log_writer: Option<ThreadHandle>,
-    writers: Vec<ThreadHandle>,
     checkpoint_process: Option<ThreadHandle>,
     space_process: Option<ThreadHandle>,
     opened: Opened,
+    pub(crate) settings: Enqueue<Settings>,
     /// Which of `CommitMode::ALL`.
-    commit_mode: Shared32,
+    pub(crate) commit_mode: Shared32,
 }
 
 impl Instance {
@@ -112,7 +113,7 @@ impl Instance {
             files: files.clone(),
             doublewrite: doublewrite.clone(),
             redo: &config,
-            cache: parameters.cache_config(block_size),
+            cache: parameters.cache_config(block_size, content.doublewrite_slots),
             layers: &LAYERS,
             sabotage: parameters.sabotage.replay,
         };
@@ -171,11 +172,6 @@ impl Instance {
         session: &Session,
     ) -> Result<(), Stop> {
         self.transactions.commit(transaction, mode, session)
-    }
-
-    /// Changes `commit_wait` and `commit_logging`, for commits from now on.
-    pub fn set_commit_mode(&self, mode: CommitMode, session: &Session) {
-        self.commit_mode.store(index_of(mode), session);
     }
 
     /// Ends a transaction: its changes are taken back.
@@ -258,7 +254,7 @@ impl Instance {
         join_all(self.space_process.take(), session);
         self.checkpoint(session)?;
         self.cache().stop(session);
-        join_all(self.writers.drain(..), session);
+        join_all(self.take_writers(session), session);
         self.checkpointer.wanted.stop(session);
         join_all(self.checkpoint_process.take(), session);
         self.redo().stop(session);
@@ -285,19 +281,23 @@ impl Instance {
         self.join(session);
     }
 
+    fn take_writers(&self, session: &Session) -> Vec<ThreadHandle> {
+        std::mem::take(&mut self.settings.hold(0, session).writers)
+    }
+
     fn join(&mut self, session: &Session) {
-        let threads = self.writers.drain(..).chain(self.checkpoint_process.take());
+        let threads = self.take_writers(session).into_iter().chain(self.checkpoint_process.take());
         let threads = threads.chain(self.space_process.take());
         join_all(threads.chain(self.log_writer.take()), session);
     }
 }
 
-fn index_of(mode: CommitMode) -> u32 {
+pub(crate) fn index_of(mode: CommitMode) -> u32 {
     let at = CommitMode::ALL.iter().position(|each| *each == mode);
     at.expect("every mode is in the list") as u32
 }
 
-fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session: &Session) {
+pub(crate) fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session: &Session) {
     for thread in threads {
         // A panic has halted the instance already (IN4).
         let _ = thread.join(session);
@@ -335,7 +335,7 @@ fn start(
         disk,
         files,
         doublewrite,
-        parameters.cache_config(content.system().block_size),
+        parameters.cache_config(content.system().block_size, content.doublewrite_slots),
         Arc::new(Gate(Arc::clone(&redo))),
         halt.clone(),
         session,
@@ -356,15 +356,19 @@ fn start(
         }
     };
     let Processes { log_writer, writers, checkpoint_process } = processes;
+    let slots = content.doublewrite_slots;
+    let log_writes_max = parameters.log_writes_in_flight;
+    let settings = Settings { parameters: parameters.clone(), slots, log_writes_max, writers };
+    let contention = WaitEvent::EnqPrContention;
     Ok(Instance {
         halt,
         space,
         transactions,
         checkpointer,
         log_writer,
-        writers,
         checkpoint_process,
         space_process: Some(space_process),
+        settings: Enqueue::new(&os, *b"PR", contention, settings),
         opened: Opened { recovered, rolled_back, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
     })
@@ -444,9 +448,7 @@ impl Processes {
         };
         self.log_writer = Some(process("fb_lgwr", halt, body, session)?);
         for number in 0..parameters.db_writer_processes {
-            let cache = Arc::clone(&checkpointer.cache);
-            let body = move |session: &Session| cache.run_writer(number, session);
-            self.writers.push(process(&format!("fb_dbw{number}"), halt, body, session)?);
+            self.writers.push(start_writer(number, checkpointer, session)?);
         }
         let inside = Arc::clone(checkpointer);
         let body = move |session: &Session| inside.run(session);
@@ -458,6 +460,17 @@ impl Processes {
         let threads = self.writers.into_iter().chain(self.checkpoint_process);
         join_all(threads.chain(self.log_writer), session);
     }
+}
+
+/// The thread of this database writer.
+pub(crate) fn start_writer(
+    number: u32,
+    checkpointer: &Checkpointer,
+    session: &Session,
+) -> Result<ThreadHandle, Stop> {
+    let cache = Arc::clone(&checkpointer.cache);
+    let body = move |session: &Session| cache.run_writer(number, session);
+    process(&format!("fb_dbw{number}"), &checkpointer.halt, body, session)
 }
 
 /// A background process under its guard (IN4).

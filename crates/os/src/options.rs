@@ -65,6 +65,14 @@ impl FilesystemIo {
         }
     }
 
+    /// The same with one I/O at a time.
+    pub const fn one_at_a_time(self) -> FilesystemIo {
+        match self {
+            FilesystemIo::None | FilesystemIo::Asynch => FilesystemIo::None,
+            FilesystemIo::DirectIo | FilesystemIo::SetAll => FilesystemIo::DirectIo,
+        }
+    }
+
     /// Whether a process keeps many I/Os in flight.
     pub const fn is_asynchronous(self) -> bool {
         matches!(self, FilesystemIo::Asynch | FilesystemIo::SetAll)

@@ -5,9 +5,11 @@
 //! it counts among the writes that may be kept, dropped or torn. A sync makes durable what had
 //! completed when it began.
 //!
-//! Not modelled: the kernel's page cache. A buffered write costs what a direct one does.
+//! Not modelled: the kernel's page cache. A buffered write costs what a direct one does; on a machine
+//! whose file systems let one buffered write at a time into a file, the others wait before they get
+//! to the disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
 
@@ -44,10 +46,26 @@ impl Device {
 
 /// What a request does when it completes.
 pub(crate) enum Action {
-    Read { file: FileId, offset: u64, length: usize },
-    Write { file: FileId, offset: u64, data: Vec<u8>, durable: bool },
-    Sync { file: FileId, mark: u64 },
-    SyncDir { path: PathBuf },
+    Read {
+        file: FileId,
+        offset: u64,
+        length: usize,
+    },
+    Write {
+        file: FileId,
+        offset: u64,
+        data: Vec<u8>,
+        durable: bool,
+        /// It waits for the writes to the file that were asked for before.
+        alone: bool,
+    },
+    Sync {
+        file: FileId,
+        mark: u64,
+    },
+    SyncDir {
+        path: PathBuf,
+    },
 }
 
 /// Who gets the outcome.
@@ -70,6 +88,16 @@ struct InFlight {
     target: Target,
 }
 
+impl InFlight {
+    /// The file of which it is to be the only write.
+    fn alone_in(&self) -> Option<(usize, u64)> {
+        match &self.action {
+            Action::Write { file, alone: true, .. } => Some((self.device, file.number())),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Default)]
 struct RingState {
     completed: Vec<RawCompletion>,
@@ -82,6 +110,8 @@ struct RingState {
 pub(crate) struct Devices {
     pub(crate) list: Vec<Device>,
     in_flight: BTreeMap<u64, InFlight>,
+    /// By device and file with a write that is to be alone: those that wait behind it.
+    behind: BTreeMap<(usize, u64), VecDeque<(u64, InFlight)>>,
     rings: BTreeMap<u64, RingState>,
     outcomes: BTreeMap<Tid, Outcome>,
     next_io: u64,
@@ -106,36 +136,59 @@ impl Devices {
     ) -> u64 {
         self.next_io += 1;
         let io = self.next_io;
-        let disk = &mut self.list[device];
-        let request = match &action {
+        if let Target::Ring { ring, .. } = &target {
+            self.rings.get_mut(ring).expect("an open ring").in_flight += 1;
+        }
+        let request = InFlight { device, action, target };
+        if let Some(file) = request.alone_in() {
+            if let Some(behind) = self.behind.get_mut(&file) {
+                behind.push_back((io, request));
+                return io;
+            }
+            self.behind.insert(file, VecDeque::new());
+        }
+        self.begin(io, request, scheduler);
+        io
+    }
+
+    /// It gets to the disk.
+    fn begin(&mut self, io: u64, begun: InFlight, scheduler: &mut Scheduler) {
+        let disk = &mut self.list[begun.device];
+        let request = match &begun.action {
             Action::Read { file, offset, length } => {
                 let (address, length) = disk.place(*file, *offset, *length);
                 DiskRequest::read(address, length)
             }
-            Action::Write { file, offset, data, durable } => {
+            Action::Write { file, offset, data, durable, .. } => {
                 let (address, length) = disk.place(*file, *offset, data.len());
                 DiskRequest::write(address, length, *durable)
             }
             Action::Sync { .. } | Action::SyncDir { .. } => DiskRequest::flush(),
         };
         let at = disk.model.complete_at(&request, scheduler.now);
-        let tid = match &target {
+        let tid = match &begun.target {
             Target::Thread(tid) => *tid,
-            Target::Ring { ring, .. } => {
-                self.rings.get_mut(ring).expect("an open ring").in_flight += 1;
-                *ring as usize
-            }
+            Target::Ring { ring, .. } => *ring as usize,
         };
         scheduler.log.record(scheduler.now, tid, "submit", io, request.length);
         scheduler.io_completes(io, at);
-        self.in_flight.insert(io, InFlight { device, action, target });
-        io
+        self.in_flight.insert(io, begun);
+    }
+
+    /// The only write into this file has ended: the next begins.
+    fn go_on(&mut self, file: (usize, u64), scheduler: &mut Scheduler) {
+        let behind = self.behind.get_mut(&file).expect("a write was alone in the file");
+        match behind.pop_front() {
+            Some((io, next)) => self.begin(io, next, scheduler),
+            None => _ = self.behind.remove(&file),
+        }
     }
 
     /// Performs a request whose time has come and hands over its outcome. False if the power went.
     pub(crate) fn complete(&mut self, io: u64, scheduler: &mut Scheduler) -> bool {
-        let InFlight { device, action, target } =
-            self.in_flight.remove(&io).expect("what completes was in flight");
+        let request = self.in_flight.remove(&io).expect("what completes was in flight");
+        let was_alone_in = request.alone_in();
+        let InFlight { device, action, target } = request;
         if !matches!(action, Action::Read { .. }) {
             self.show_crash_point(device, |fs| _ = perform(fs, &action));
         }
@@ -164,12 +217,17 @@ impl Devices {
                 self.complete_on_ring(ring, completion, scheduler);
             }
         }
+        if let Some(file) = was_alone_in {
+            self.go_on(file, scheduler);
+        }
         true
     }
 
     /// The power goes on every disk: what is in flight may or may not have reached the medium.
     pub(crate) fn cut_power(&mut self) {
         let in_flight = std::mem::take(&mut self.in_flight);
+        // What waits before the disk never got there.
+        self.behind.clear();
         let mut disks: Vec<&mut FileSystem> =
             self.list.iter_mut().map(|disk| &mut disk.fs).collect();
         cut(&mut disks, &in_flight);
@@ -284,7 +342,9 @@ fn perform(fs: &mut FileSystem, action: &Action) -> Outcome {
             bytes.truncate(*moved.as_ref().unwrap_or(&0));
             moved
         }
-        Action::Write { file, offset, data, durable } => fs.write(*file, *offset, data, *durable),
+        Action::Write { file, offset, data, durable, .. } => {
+            fs.write(*file, *offset, data, *durable)
+        }
         Action::Sync { file, mark } => fs.sync_up_to(*file, *mark).map(|()| 0),
         Action::SyncDir { path } => fs.sync_dir(path).map(|()| 0),
     };

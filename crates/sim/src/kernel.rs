@@ -54,6 +54,7 @@ pub(crate) struct Kernel {
     pin_to: Option<usize>,
     wake_ns: u64,
     wake_idle_ns: u64,
+    buffered_writes_alone: bool,
     state: Mutex<State>,
     stopping: AtomicBool,
     calls_while_unwinding: AtomicU32,
@@ -90,6 +91,8 @@ pub(crate) struct KernelOptions {
     pub(crate) wake_ns: u64,
     /// What each costs besides that is woken on a CPU that idles.
     pub(crate) wake_idle_ns: u64,
+    /// One buffered write at a time gets into a file.
+    pub(crate) buffered_writes_alone: bool,
 }
 
 impl Kernel {
@@ -106,6 +109,7 @@ impl Kernel {
             pin_to: options.pin_to,
             wake_ns: options.wake_ns,
             wake_idle_ns: options.wake_idle_ns,
+            buffered_writes_alone: options.buffered_writes_alone,
             state: Mutex::new(State {
                 scheduler,
                 devices,
@@ -123,6 +127,11 @@ impl Kernel {
             ended: (Mutex::new(None), Condvar::new()),
             next_word: AtomicU64::new(1),
         }
+    }
+
+    /// Whether one buffered write at a time gets into a file.
+    pub(crate) fn buffered_writes_alone(&self) -> bool {
+        self.buffered_writes_alone
     }
 
     // ── from outside: start, wait, watch ────────────────────────────────────────────────────

@@ -292,7 +292,8 @@ impl SimFile {
 
     fn write_action(&self, offset: u64, bytes: &[u8]) -> Action {
         let durable = self.options.write_through;
-        Action::Write { file: self.file, offset, data: bytes.to_vec(), durable }
+        let alone = !self.options.direct && self.kernel.buffered_writes_alone();
+        Action::Write { file: self.file, offset, data: bytes.to_vec(), durable, alone }
     }
 }
 

@@ -144,6 +144,7 @@ impl Simulation {
             pin_to: Some(next_core()),
             wake_ns: scale(self.costs.ns(os::Cost::Wake)).into(),
             wake_idle_ns: self.machine.wake_idle_ns.into(),
+            buffered_writes_alone: self.machine.buffered_writes_alone,
         };
         Kernel::new(scheduler, devices, clock, options)
     }

@@ -201,3 +201,60 @@ fn a_completion_after_the_time_out_wakes_nobody_twice() {
     });
     assert_eq!(report.result, Ok(vec![7]));
 }
+
+/// Where a buffered write has its file for itself, writes to one file follow each other and those to
+/// two don't; direct ones never do. So by blocking calls as by a ring.
+#[test]
+fn buffered_writes_into_one_file_wait_for_each_other_where_the_machine_says_so() {
+    const BUFFERED: FileOptions = FileOptions { direct: false, write_through: true };
+    let took = |alone: bool, options: FileOptions, files: usize, by_ring: bool| {
+        let many = "name = \"many\"\nkind = \"fixed\"\nsource = \"test\"\nservers = 64\n";
+        let mut machine = machine(model(&format!("{many}service_us = 100")), 1);
+        machine.machine.buffered_writes_alone = alone;
+        let report = machine.run(move |world, session| {
+            let open = |number: usize| {
+                let path = format!("/file{number}");
+                let disk = world.disk();
+                disk.create(Path::new(&path), BLOCKS * BLOCK as u64, options, session)
+                    .expect("no fault is planned")
+            };
+            let files: Vec<File> = (0..files).map(open).collect();
+            let began = session.now();
+            if by_ring {
+                let mut ring = world.disk().ring(&RingConfig::new(8), session).expect("simulated");
+                for tag in 0..4 {
+                    let file = files[tag as usize % files.len()].clone();
+                    let (kind, offset) = (IoKind::Write, tag * BLOCK as u64);
+                    let buffer = IoBuf::zeroed(BLOCK);
+                    let request = Request { file, kind, offset, buffer, tag };
+                    ring.push(request, session).expect("there is room");
+                }
+                let mut done: Vec<Completion> = Vec::new();
+                let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
+                ring.reap(4, None, &mut done, waiting).expect("no fault is planned");
+                assert!(done.iter().all(|completion| completion.result.is_ok()));
+            } else {
+                let writer = |number: usize| {
+                    let file = files[number % files.len()].clone();
+                    let body = move |session: &Session| {
+                        let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
+                        let buffer = IoBuf::zeroed(BLOCK);
+                        let offset = (number * BLOCK) as u64;
+                        file.write_at(offset, &buffer, waiting).expect("no fault is planned");
+                    };
+                    session.spawn(ThreadSpec::background("writer"), body).expect("simulated")
+                };
+                let writers: Vec<_> = (0..4).map(writer).collect();
+                writers.iter().for_each(|writer| writer.join(session).expect("no panic"));
+            }
+            session.now().since(began)
+        });
+        report.result.expect("it runs").as_micros()
+    };
+    for by_ring in [false, true] {
+        assert_eq!(took(true, BUFFERED, 1, by_ring), 400);
+        assert_eq!(took(true, BUFFERED, 2, by_ring), 200);
+        assert_eq!(took(true, DIRECT, 1, by_ring), 100);
+        assert_eq!(took(false, BUFFERED, 1, by_ring), 100);
+    }
+}

@@ -8,6 +8,11 @@
 //! Who wakes a thread on a CPU that idles pays `wake_idle_ns` for calling that CPU: next to nothing
 //! on bare metal, and an exit to the hypervisor in a virtual machine.
 //!
+//! Two facts of its operating system decide how writes to files queue: `buffered_writes_alone` says
+//! that a buffered write has its file for itself until it is done, and `asynchronous_files` whether
+//! asynchronous I/O on files is asynchronous; where it isn't, who uses the machine has to do without
+//! (`disk_asynch_io`).
+//!
 //! Invariant: what exists is valid; `parse` is the only way to make one.
 //!
 //! Callers: the simulated port's scheduler, reports.
@@ -15,10 +20,11 @@
 use super::error::ModelError;
 use super::reader::Reader;
 
-const BUILTIN: [(&str, &str); 3] = [
+const BUILTIN: [(&str, &str); 4] = [
     ("two-core", include_str!("../../models/machine-two-core.toml")),
     ("eight-core", include_str!("../../models/machine-eight-core.toml")),
     ("thirty-two-core", include_str!("../../models/machine-thirty-two-core.toml")),
+    ("hp-ux", include_str!("../../models/machine-hp-ux.toml")),
 ];
 
 /// A description of a machine.
@@ -38,6 +44,10 @@ pub struct MachineParameters {
     pub migration_cost_ns: u32,
     /// What a thread pays for waking another on a CPU that idles, beyond the wake itself.
     pub wake_idle_ns: u32,
+    /// Whether one buffered write at a time gets into a file. Reads don't wait for it.
+    pub buffered_writes_alone: bool,
+    /// Whether there is asynchronous I/O on files. The simulator doesn't enforce it.
+    pub asynchronous_files: bool,
     /// How many times longer charged work takes than on the calibrated machine.
     pub cpu_scale: f64,
 }
@@ -59,6 +69,8 @@ impl MachineParameters {
             switch_cost_ns: u32_of(&mut reader, "switch_cost_ns", 0, 1_000_000)?,
             migration_cost_ns: u32_of(&mut reader, "migration_cost_ns", 0, 100_000_000)?,
             wake_idle_ns: u32_of(&mut reader, "wake_idle_ns", 0, 1_000_000)?,
+            buffered_writes_alone: reader.flag("buffered_writes_alone")?,
+            asynchronous_files: reader.flag("asynchronous_files")?,
             cpu_scale: reader.number("cpu_scale", 0.01..=100.0)?,
         };
         reader.finish()?;
@@ -107,7 +119,7 @@ mod tests {
         let message = error.expect_err("a key that doesn't exist").to_string();
         assert!(message.contains("unknown key `cpu_turbo`; its keys are: name, source, cpus"));
         let message = MachineParameters::builtin("two-cores").expect_err("no such").to_string();
-        let known = "two-core, eight-core, thirty-two-core";
+        let known = "two-core, eight-core, thirty-two-core, hp-ux";
         assert_eq!(message, format!("no machine is called \"two-cores\"; there are: {known}"));
     }
 }

@@ -15,10 +15,11 @@ use super::reader::Reader;
 use super::rotating::RotatingParameters;
 
 /// The files that come with the program, by the name that asks for them.
-const BUILTIN: [(&str, &str); 5] = [
+const BUILTIN: [(&str, &str); 6] = [
     ("disk-7200", include_str!("../../models/disk-7200.toml")),
     ("nvme", include_str!("../../models/nvme.toml")),
     ("nvme-consumer", include_str!("../../models/nvme-consumer.toml")),
+    ("array", include_str!("../../models/array.toml")),
     ("fixed", include_str!("../../models/fixed.toml")),
     ("exponential", include_str!("../../models/exponential.toml")),
 ];
