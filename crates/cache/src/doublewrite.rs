@@ -13,10 +13,10 @@
 //! matter. Where one ends the next begins, of any size; so the file is read from front to end, and
 //! where nothing begins that is a block of the size that its file has, the next place is looked at.
 //!
-//! What a read shows needn't be durable: after a sync that failed nothing is known (M11), and who was
-//! killed may not have synced yet. So copies are written again where they lie, and synced, before one
-//! is used; and a block that is at home what its copy is, is written home again: until then its copy
-//! must not be overwritten (CB26).
+//! What a read shows needn't be durable: after a sync that failed nothing is known (M11), and who
+//! was killed may not have synced yet. So copies are written again where they lie, and synced,
+//! before one is used; and a block that is at home what its copy is, is written home again: until
+//! then its copy must not be overwritten (CB26).
 //!
 //! Invariants
 //!   * a block that is valid at home is never overwritten with anything else (CB14)

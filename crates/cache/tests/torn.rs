@@ -65,8 +65,11 @@ fn mended(home: &[u8], copies: &[Vec<u8>]) -> (Option<u64>, Vec<Dba>) {
     (versions[&dba(BLOCK)], restored)
 }
 
+/// A name, the blocks in the doublewrite file, and the version that they give.
+type Copies = (&'static str, Vec<Vec<u8>>, Option<u64>);
+
 /// What lies in the doublewrite file, and the version that a torn block gets from it.
-fn copies() -> Vec<(&'static str, Vec<Vec<u8>>, Option<u64>)> {
+fn copies() -> Vec<Copies> {
     let block = |number| whole(dba(BLOCK), number);
     vec![
         ("none", vec![], None),

@@ -99,8 +99,8 @@ impl Instance {
             None => durable_writes(disk, directory, session, &PROBE)?.pick,
         };
         let config = redo_config(directory, &content, parameters, redo_write);
-        control.settle(session).map_err(Stop::from)?;
         let opened = open_data_files(disk, directory, options, &content, session)?;
+        control.settle(session).map_err(Stop::from)?;
         remove_leftovers(disk, directory, session)?;
         let sized = |((number, file), entry): (_, &space::DataFileContent)| {
             (number, file, content.block_size_of(entry))

@@ -71,6 +71,8 @@ pub struct Record {
     moments: u64,
     /// Checkpoints that sessions asked for.
     pub checkpoints: u64,
+    /// Parameters that sessions changed.
+    pub altered: u64,
     /// What else happened while the load ran; known at its end.
     pub happened: Happened,
 }
@@ -142,6 +144,11 @@ impl Journal {
     /// A session asks for a checkpoint.
     pub fn checkpoint(&self) {
         self.0.with(|record| record.checkpoints += 1);
+    }
+
+    /// A session has changed a parameter.
+    pub fn altered(&self) {
+        self.0.with(|record| record.altered += 1);
     }
 
     /// This happened while the load ran.

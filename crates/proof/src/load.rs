@@ -21,6 +21,16 @@ const VERSION: usize = 0;
 const WRITER: usize = 1;
 const FILLER: usize = 2;
 
+/// Parameters that change while the instance runs, and values for them.
+const ALTERED: [(&str, &[&str]); 6] = [
+    ("db_writer_processes", &["1", "2"]),
+    ("commit_leader", &["session", "lgwr"]),
+    ("log_writes_in_flight", &["1", "2", "4"]),
+    ("log_checkpoint_interval", &["0", "4", "12"]),
+    ("log_checkpoint_timeout", &["1", "1800"]),
+    ("fast_start_mttr_target", &["0", "1"]),
+];
+
 /// What sessions do.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
@@ -39,6 +49,8 @@ pub struct Load {
     /// Every so many transactions, about, a session pauses for up to four seconds: what happens by
     /// the clock happens then, incremental checkpoints above all.
     pub pauses_every: Option<u32>,
+    /// Sessions change parameters of the instance between transactions.
+    pub alters: bool,
     /// Commits are made in all the ways there are, rather than all durable and at once.
     pub commit_modes: bool,
     /// The last transaction stays open and its changes are written; then the instance is aborted.
@@ -188,6 +200,9 @@ impl Client {
             let length = Nanos::from_millis(self.random.random_range(0..4_000));
             session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
         }
+        if load.alters && self.one_in(4) {
+            self.alter(instance, session)?;
+        }
         let number = self.journal.begin();
         let mut transaction = Transaction::new();
         self.changed.clear();
@@ -226,6 +241,17 @@ impl Client {
         let outcome = if waits { Outcome::Acknowledged } else { Outcome::Unawaited };
         self.journal.outcome(number, outcome);
         Ok(())
+    }
+
+    /// Another value for one of the parameters that change while the instance runs.
+    fn alter(&mut self, instance: &Instance, session: &Session) -> Result<(), Stop> {
+        let (name, values) = ALTERED[self.random.random_range(0..ALTERED.len())];
+        let value = values[self.random.random_range(0..values.len())];
+        match instance.set_parameter(name, value, session) {
+            // More writes at once than the log buffer was divided for.
+            Err(stop) if stop.refusal().is_some() => Ok(()),
+            done => done.map(|()| self.journal.altered()),
+        }
     }
 
     /// Perhaps a read, in the transaction or beside it, and then a change.

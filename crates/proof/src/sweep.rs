@@ -115,6 +115,7 @@ impl Sweep {
             tables: [1, 3, 2, 3][(seed / 2 % 4) as usize],
             checkpoint_every: (seed % 2 == 1).then_some(5),
             pauses_every: (seed % 3 != 2).then_some(3),
+            alters: seed % 7 == 2,
             commit_modes: seed % 5 == 3,
             leaves_open: seed % 4 == 3,
         };
@@ -142,6 +143,7 @@ impl Sweep {
             tables: 2 + (seed / 3 % 2) as usize,
             checkpoint_every: (!seed.is_multiple_of(5)).then_some(12),
             pauses_every: (seed % 3 != 1).then_some(8),
+            alters: seed % 4 == 2,
             commit_modes: seed % 3 == 1,
             leaves_open: seed % 2 == 1,
         };
@@ -301,7 +303,7 @@ struct Known<'a> {
 impl Run<'_> {
     fn everything(&mut self, base: &FileSystem) -> Result<(), Violation> {
         let (shots, end) = self.sweep.run_load(base)?;
-        self.tally.load_ended(self.sweep, end.record.happened);
+        self.tally.load_ended(self.sweep, &end.record);
         for shot in shots {
             let known = Known { record: &shot.record, before: None };
             self.crash(&shot.disk, known, 1, shot.number).map_err(|violation| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::shape::TABLES;
-use crate::{Happened, Kind, Sweep};
+use crate::{Kind, Record, Sweep};
 
 /// What was swept, and what happened on the way: a sweep in which something never happened proves
 /// nothing about it.
@@ -42,6 +42,8 @@ pub struct Tally {
     pub grown: u64,
     /// Checkpoints in the loads that nobody asked for.
     pub incremental: u64,
+    /// Parameters changed in the loads.
+    pub altered: u64,
     /// Loads on blocks of two sizes.
     pub two_sizes: u64,
     /// Loads with more than one redo write in flight.
@@ -55,7 +57,9 @@ impl Tally {
     }
 
     /// A load has come to its end.
-    pub(crate) fn load_ended(&mut self, sweep: &Sweep, happened: Happened) {
+    pub(crate) fn load_ended(&mut self, sweep: &Sweep, record: &Record) {
+        let happened = record.happened;
+        self.altered += record.altered;
         let parameters = &sweep.shape.parameters;
         self.loads += 1;
         self.log_switches += happened.log_switches;
@@ -83,6 +87,7 @@ impl Tally {
             (&mut self.told, other.told),
             (&mut self.log_switches, other.log_switches),
             (&mut self.grown, other.grown),
+            (&mut self.altered, other.altered),
             (&mut self.incremental, other.incremental),
             (&mut self.two_sizes, other.two_sizes),
             (&mut self.writes_in_flight, other.writes_in_flight),
@@ -105,6 +110,7 @@ impl Tally {
             ("a log switch in a load", self.log_switches + u64::from(kind == Kind::Small)),
             ("a data file that grew in a load", self.grown),
             ("an incremental checkpoint in a load", self.incremental),
+            ("a parameter changed in a load", self.altered),
             ("a load on blocks of two sizes", self.two_sizes),
             ("several redo writes in flight", self.writes_in_flight),
             ("crashes nested three deep", u64::from(self.depth >= 3)),

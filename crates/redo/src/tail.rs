@@ -11,8 +11,8 @@
 //! | a block behind the end that knew more SCNs to be durable   | damage: redo is missing     |
 //! | no header of the next log, but its first block             | damage: redo is missing     |
 //!
-//! The line before the last is what the stamp of a redo block is for (RD8): one write follows the other, so a
-//! block lost from a write that was durable is found out if the next write left a block. The search
+//! The line before the last is what the stamp of a redo block is for (RD8): one write follows the
+//! other, so a block lost from a write that was durable is found out if the next write left a block. The search
 //! goes as far as one write can reach. Callers: the reader.
 
 use format::LogHeader;

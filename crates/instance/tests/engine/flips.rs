@@ -54,8 +54,8 @@ fn all_found(base: &FileSystem, path: &str, start: u64, names: &[&str]) {
     }
 }
 
-/// Every kind of block in a data file: its header, the map, the directory, segment headers, undo and
-/// rows.
+/// Every kind of block in a data file: its header, the map, the directory, segment headers, undo
+/// and rows.
 #[test]
 fn a_flipped_byte_of_a_data_block_is_found() {
     let base = database(16 * 4);
@@ -91,7 +91,7 @@ fn a_flipped_byte_of_the_control_file_is_found() {
     for at in (0..HEADERS).chain([32_767]) {
         let one = flipped(&base, paths[(at % 2) as usize], at);
         if let Some(text) = reads(one.clone(), "one copy") {
-            // A later format is refused also if the other copy is whole: whoever wrote it knew more.
+            // A later format is refused also if the other copy is whole: its writer knew more.
             assert!(text.contains("control0"), "byte {at}: {text}");
         }
         let text = reads(flipped(&one, paths[((at + 1) % 2) as usize], at), "both copies")

@@ -4,9 +4,10 @@
 //! above the checkpoint has a change of the block; and both say which block.
 //!
 //! Not found: a lost write of an instance that has ended, of which recovery has no redo, for the
-//! checkpoint has passed it (MEDIA, D4). Here that is a block which stayed in the cache, so that the
-//! instance that wrote it didn't read it again. And a log, a control file or a doublewrite copy that isn't there is an end, an older copy, or none, as
-//! after a crash: of these only what a stamp or a header proves is missed.
+//! checkpoint has passed it (MEDIA, D4). Here that is a block which stayed in the cache, so that
+//! the instance that wrote it didn't read it again. And a log, a control file or a doublewrite copy
+//! that isn't there is an end, an older copy, or none, as after a crash: of these only what a stamp
+//! or a header proves is missed.
 
 use instance::{Instance, Parameters, Transaction};
 use os::Session;
