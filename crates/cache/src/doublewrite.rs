@@ -13,8 +13,13 @@
 //! matter. Where one ends the next begins, of any size; so the file is read from front to end, and
 //! where nothing begins that is a block of the size that its file has, the next place is looked at.
 //!
+//! What a read shows needn't be durable: after a sync that failed nothing is known (M11), and who
+//! was killed may not have synced yet. So copies are written again where they lie, and synced,
+//! before one is used; and a block that is at home what its copy is, is written home again: until
+//! then its copy must not be overwritten (CB26).
+//!
 //! Invariants
-//!   * a block that is valid at home is never overwritten (CB14)
+//!   * a block that is valid at home is never overwritten with anything else (CB14)
 //!   * of several copies of one block the newest SCN, then sequence, counts
 //!   * only a copy that is newer than the checkpoint, and whose redo is there, is used: older and
 //!     newer ones are left over from another time
@@ -68,6 +73,9 @@ pub fn restore(
     let mut found = Restored::default();
     let copies = newest_copies(files, doublewrite, (from, through), &mut found, session)?;
     let mut written: Vec<&File> = Vec::new();
+    if !copies.is_empty() && !doublewrite.options().write_through {
+        doublewrite.sync(session.waiting(WaitEvent::DbFileParallelWrite))?;
+    }
     for (address, copy) in &copies {
         let (number, file, size) = file_of(files, *address).expect("a copy is of a file");
         found.examined += 1;
@@ -78,15 +86,18 @@ pub fn restore(
         file.read_at(offset, &mut home, waiting.p(named.0, named.1, 1))?;
         session.charge(Cost::ChecksumKib, kib(home.len()));
         // Zeros are mended too: a torn first write may have left nothing.
-        if format::check(&home, *address).is_ok() {
-            continue;
-        }
+        let is_whole = match format::check(&home, *address) {
+            Ok(header) if (header.changed(), header.sequence()) != copy.version => continue,
+            checked => checked.is_ok(),
+        };
         let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
         file.write_at(offset, &copy.image, waiting.p(1, 0, 0))?;
         if written.iter().all(|written| written.path() != file.path()) {
             written.push(file);
         }
-        found.restored.push(*address);
+        if !is_whole {
+            found.restored.push(*address);
+        }
     }
     for file in written {
         if !file.options().write_through {
@@ -102,6 +113,7 @@ fn file_of(files: &[DataFile], address: Dba) -> Option<&DataFile> {
 }
 
 /// For each block its newest copy of those whose SCN is above the first and not above the second.
+/// Each is written again where it lies.
 fn newest_copies(
     files: &[DataFile],
     doublewrite: &File,
@@ -115,7 +127,8 @@ fn newest_copies(
     };
     let end = doublewrite.length()? / smallest as u64 * smallest as u64;
     // What is kept of the piece before lies in front of the next one.
-    let mut bytes = IoBuf::zeroed(KEPT_MAX + READ_BYTES);
+    let piece_max = READ_BYTES.min(usize::try_from(end).unwrap_or(READ_BYTES));
+    let mut bytes = IoBuf::zeroed(KEPT_MAX + piece_max);
     let (mut kept, mut offset) = (0, 0);
     while offset < end {
         let piece = (READ_BYTES as u64).min(end - offset) as usize;
@@ -126,6 +139,7 @@ fn newest_copies(
         session.charge(Cost::ChecksumKib, kib(piece));
         offset += piece as u64;
         let (mut at, stop) = (KEPT_MAX - kept, KEPT_MAX + piece);
+        let mut used: Option<std::ops::Range<usize>> = None;
         while at < stop {
             let rest = &mut bytes[at..stop];
             match look(files, rest, smallest) {
@@ -136,12 +150,19 @@ fn newest_copies(
                     {
                         let image = IoBuf::copy_of(&rest[..size]);
                         newest.insert(address, Newest { version, image });
+                        used = Some(used.map_or(at, |used| used.start)..at + size);
                     }
                     at += size;
                 }
                 Look::Cut if offset < end => break,
                 Look::Cut | Look::Nothing => at += smallest,
             }
+        }
+        if let Some(used) = used {
+            let place = offset - (stop - used.start) as u64;
+            let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
+            let copies = IoBuf::copy_of(&bytes[used]);
+            doublewrite.write_at(place, &copies, waiting.p(1, 0, 0))?;
         }
         kept = stop.saturating_sub(at);
         bytes.copy_within(at.min(stop)..stop, KEPT_MAX - kept);

@@ -74,6 +74,8 @@ fn replay_vector(
     let found = (header.changed(), header.sequence());
     let (before, after) = ((vector.before_scn, vector.before_sequence), (record.scn, number));
     if found >= after && !sabotage.applies_twice() {
+        // What a read shows needn't be durable (rule CH7): it is written again.
+        block.will_change();
         return Ok(false);
     }
     if found != before && !sabotage.applies_twice() {

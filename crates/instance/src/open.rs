@@ -100,6 +100,7 @@ impl Instance {
         };
         let config = redo_config(directory, &content, parameters, redo_write);
         let opened = open_data_files(disk, directory, options, &content, session)?;
+        control.settle(session).map_err(Stop::from)?;
         remove_leftovers(disk, directory, session)?;
         let sized = |((number, file), entry): (_, &space::DataFileContent)| {
             (number, file, content.block_size_of(entry))
@@ -133,7 +134,7 @@ impl Instance {
         start(parameters, (config, recovered), (files, doublewrite, storage), session)
     }
 
-    /// Makes a table.
+    /// Makes a table; it is durable when this returns.
     pub fn create_table(
         &self,
         name: &str,
@@ -141,7 +142,14 @@ impl Instance {
         session: &Session,
     ) -> Result<Table, Stop> {
         self.halt.check(session)?;
-        Table::create(name, columns, &self.space, &self.transactions, session)
+        let table = Table::create(name, columns, &self.space, &self.transactions, session)?;
+        self.make_definition_durable(session).map(|()| table)
+    }
+
+    /// What was defined last is durable when this returns, as after a commit.
+    pub(crate) fn make_definition_durable(&self, session: &Session) -> Result<(), Stop> {
+        let last = self.redo().last_scn(session);
+        self.redo().make_durable(last, session, WaitEvent::LogFileSync)
     }
 
     /// The table of that name.

@@ -28,7 +28,7 @@ impl Instance {
         self.space().add_data_file(tablespace, file, session)
     }
 
-    /// Makes a table in the tablespace of this name.
+    /// Makes a table in the tablespace of this name; it is durable when this returns.
     pub fn create_table_within(
         &self,
         tablespace: &str,
@@ -37,7 +37,9 @@ impl Instance {
     ) -> Result<Table, Stop> {
         self.halt().check(session)?;
         let what = (name, columns);
-        Table::create_within(tablespace, what, self.space(), self.transactions(), session)
+        let (space, transactions) = (self.space(), self.transactions());
+        let table = Table::create_within(tablespace, what, space, transactions, session)?;
+        self.make_definition_durable(session).map(|()| table)
     }
 }
 

@@ -69,8 +69,23 @@ pub struct Record {
     rows: Vec<RowId>,
     /// Moments so far: each call and each return of a commit is one.
     moments: u64,
-    /// Redo logs that were switched to while the load ran.
-    pub log_switches: u32,
+    /// Checkpoints that sessions asked for.
+    pub checkpoints: u64,
+    /// Parameters that sessions changed.
+    pub altered: u64,
+    /// What else happened while the load ran; known at its end.
+    pub happened: Happened,
+}
+
+/// What happened in the engine while a load ran.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Happened {
+    /// Redo logs that were switched to.
+    pub log_switches: u64,
+    /// Blocks by which data files grew.
+    pub grown: u64,
+    /// Checkpoints that nobody asked for and no log switch brought.
+    pub incremental: u64,
 }
 
 /// The record as it grows. Clones are the same journal.
@@ -126,9 +141,19 @@ impl Journal {
         self.0.with(|record| record.told.push(told));
     }
 
-    /// The load has seen so many log switches.
-    pub fn log_switches(&self, count: u32) {
-        self.0.with(|record| record.log_switches = count);
+    /// A session asks for a checkpoint.
+    pub fn checkpoint(&self) {
+        self.0.with(|record| record.checkpoints += 1);
+    }
+
+    /// A session has changed a parameter.
+    pub fn altered(&self) {
+        self.0.with(|record| record.altered += 1);
+    }
+
+    /// This happened while the load ran.
+    pub fn happened(&self, happened: Happened) {
+        self.0.with(|record| record.happened = happened);
     }
 
     /// A committed row, whoever inserted it: `pick` is given their number.

@@ -24,7 +24,7 @@ mod shape;
 mod sweep;
 mod tally;
 
-pub use journal::{Change, Entry, Journal, Outcome, Record, RowId, Told};
+pub use journal::{Change, Entry, Happened, Journal, Outcome, Record, RowId, Told};
 pub use load::Load;
 pub use oracle::{Rows, Violation, compare, inspect};
 pub use shape::{Bases, Shape};

@@ -12,13 +12,24 @@ use os::{Session, ThreadSpec};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stop::Stop;
+use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::shape::TABLES;
-use crate::{Change, Journal, Outcome, RowId, Told};
+use crate::{Change, Happened, Journal, Outcome, RowId, Told};
 
 const VERSION: usize = 0;
 const WRITER: usize = 1;
 const FILLER: usize = 2;
+
+/// Parameters that change while the instance runs, and values for them.
+const ALTERED: [(&str, &[&str]); 6] = [
+    ("db_writer_processes", &["1", "2"]),
+    ("commit_leader", &["session", "lgwr"]),
+    ("log_writes_in_flight", &["1", "2", "4"]),
+    ("log_checkpoint_interval", &["0", "4", "12"]),
+    ("log_checkpoint_timeout", &["1", "1800"]),
+    ("fast_start_mttr_target", &["0", "1"]),
+];
 
 /// What sessions do.
 #[derive(Clone, Copy, Debug)]
@@ -31,10 +42,15 @@ pub struct Load {
     pub transactions: u32,
     /// Changes of a transaction, at most.
     pub changes_max: u32,
-    /// Of how many tables the rows are: 1 or 2.
+    /// Of how many tables the rows are: 1 to 3.
     pub tables: usize,
     /// Every so many transactions, about, a session asks for a checkpoint, often in one's midst.
     pub checkpoint_every: Option<u32>,
+    /// Every so many transactions, about, a session pauses for up to four seconds: what happens by
+    /// the clock happens then, incremental checkpoints above all.
+    pub pauses_every: Option<u32>,
+    /// Sessions change parameters of the instance between transactions.
+    pub alters: bool,
     /// Commits are made in all the ways there are, rather than all durable and at once.
     pub commit_modes: bool,
     /// The last transaction stays open and its changes are written; then the instance is aborted.
@@ -50,7 +66,7 @@ impl Load {
         session: &Session,
     ) -> Result<(), Stop> {
         let instance = Arc::new(instance);
-        let began = instance.redo().position(session).sequence;
+        let began = Began::now(&instance, session);
         let mut threads = Vec::new();
         for number in 1..self.sessions {
             let (load, journal, instance) = (*self, journal.clone(), Arc::clone(&instance));
@@ -65,8 +81,7 @@ impl Load {
             assert!(thread.join(session).is_ok(), "{} panicked", thread.name());
         }
         ended?;
-        let switches = instance.redo().position(session).sequence - began;
-        journal.log_switches(switches);
+        journal.happened(began.since(&instance, journal, session));
         let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
         if !self.leaves_open {
             return instance.shutdown(session);
@@ -111,7 +126,34 @@ impl Load {
                 Err(stop) => return Err(stop),
             }
         }
+        journal.checkpoint();
         instance.checkpoint(session)
+    }
+}
+
+/// Where an instance stood when the load began.
+struct Began {
+    sequence: u32,
+    blocks: u64,
+}
+
+impl Began {
+    fn now(instance: &Instance, session: &Session) -> Began {
+        let sizes = instance.space().file_blocks(session);
+        let blocks = sizes.iter().map(|(_, blocks)| u64::from(*blocks)).sum();
+        Began { sequence: instance.redo().position(session).sequence, blocks }
+    }
+
+    fn since(&self, instance: &Instance, journal: &Journal, session: &Session) -> Happened {
+        let now = Began::now(instance, session);
+        let log_switches = u64::from(now.sequence - self.sequence);
+        let checkpoints = session.os().totals().statistic(Statistic::DbwrCheckpoints);
+        let asked = journal.record().checkpoints + log_switches;
+        Happened {
+            log_switches,
+            grown: now.blocks - self.blocks,
+            incremental: checkpoints.saturating_sub(asked),
+        }
     }
 }
 
@@ -134,7 +176,7 @@ impl Client {
     ) -> Result<Client, Stop> {
         let seed = load.seed.wrapping_mul(1_000).wrapping_add(u64::from(number));
         let names = TABLES[..load.tables].iter();
-        let tables = names.map(|(name, _)| instance.table(name, session));
+        let tables = names.map(|table| instance.table(table.name, session));
         Ok(Client {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             tables: tables.collect::<Result<_, _>>()?,
@@ -154,6 +196,13 @@ impl Client {
         instance: &Instance,
         session: &Session,
     ) -> Result<(), Stop> {
+        if load.pauses_every.is_some_and(|every| self.one_in(every)) {
+            let length = Nanos::from_millis(self.random.random_range(0..4_000));
+            session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
+        }
+        if load.alters && self.one_in(4) {
+            self.alter(instance, session)?;
+        }
         let number = self.journal.begin();
         let mut transaction = Transaction::new();
         self.changed.clear();
@@ -163,6 +212,7 @@ impl Client {
         let mut refused = false;
         for at in 0..changes {
             if checkpoint && at == checkpoint_at {
+                self.journal.checkpoint();
                 instance.checkpoint(session)?;
             }
             match self.step(number, &mut transaction, session) {
@@ -191,6 +241,17 @@ impl Client {
         let outcome = if waits { Outcome::Acknowledged } else { Outcome::Unawaited };
         self.journal.outcome(number, outcome);
         Ok(())
+    }
+
+    /// Another value for one of the parameters that change while the instance runs.
+    fn alter(&mut self, instance: &Instance, session: &Session) -> Result<(), Stop> {
+        let (name, values) = ALTERED[self.random.random_range(0..ALTERED.len())];
+        let value = values[self.random.random_range(0..values.len())];
+        match instance.set_parameter(name, value, session) {
+            // More writes at once than the log buffer was divided for.
+            Err(stop) if stop.refusal().is_some() => Ok(()),
+            done => done.map(|()| self.journal.altered()),
+        }
     }
 
     /// Perhaps a read, in the transaction or beside it, and then a change.

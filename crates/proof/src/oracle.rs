@@ -49,8 +49,8 @@ pub fn inspect(instance: &Instance, session: &Session) -> Result<Rows, Violation
         Err(stop) => return Err(Violation(format!("the undo can't be read: {stop}"))),
     }
     let mut rows = Rows::new();
-    for (number, (name, _)) in TABLES.iter().enumerate() {
-        rows_of(number, name, instance, &mut rows, session)?;
+    for (number, table) in TABLES.iter().enumerate() {
+        rows_of(number, table.name, instance, &mut rows, session)?;
     }
     instance.space().check(session).map_err(Violation)?;
     undo.check(session).map_err(Violation)?;

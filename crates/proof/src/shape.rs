@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ids::BlockSize;
-use instance::{Creation, Instance, Parameters};
+use instance::{Creation, DataFileSpec, Instance, Parameters, TablespaceSpec};
 use os::probe::DurableWrite;
 use os::{Disk, FilesystemIo, Session};
 use redo::CommitLeader;
@@ -19,9 +19,29 @@ use crate::sweep::left;
 /// Where the database is.
 pub(crate) const DIRECTORY: &str = "/db";
 
-/// The tables that loads change: names, and bytes of a row's filler. Rows of the second are so long
-/// that a transaction's undo doesn't fit into one block.
-pub(crate) const TABLES: [(&str, u16); 2] = [("narrow", 90), ("wide", 500)];
+/// A table that loads change.
+pub(crate) struct TableShape {
+    pub(crate) name: &'static str,
+    pub(crate) tablespace: &'static str,
+    /// Bytes of a row's filler.
+    pub(crate) filler: u16,
+}
+
+/// The tables. Rows of the second are so long that a transaction's undo doesn't fit into one block;
+/// the third lies in blocks of another size, in two files.
+pub(crate) const TABLES: [TableShape; 3] = [
+    TableShape { name: "narrow", tablespace: SYSTEM, filler: 90 },
+    TableShape { name: "wide", tablespace: SYSTEM, filler: 500 },
+    TableShape { name: "other", tablespace: USERS, filler: 200 },
+];
+
+/// The tablespace that each database has.
+const SYSTEM: &str = "system";
+/// The one of another block size.
+const USERS: &str = "users";
+
+/// The data files; none of them may depend on the schedule of an opening.
+pub(crate) const DATA_FILES: [&str; 3] = ["/db/data01.dbf", "/db/users01.dbf", "/db/users02.dbf"];
 
 /// The database under a load, and how its instance runs.
 #[derive(Clone, Debug)]
@@ -39,7 +59,7 @@ impl Shape {
         let creation = Creation {
             db_block_size: block_size,
             // Almost full when the tables are made, so that it grows.
-            data_bytes: 40 * block,
+            data_bytes: 28 * block,
             data_bytes_max: 160 * block,
             data_growth_bytes: 8 * block,
             extent_blocks: 4,
@@ -47,10 +67,11 @@ impl Shape {
             log_groups: 3,
             undo_segments: 2,
             undo_slots: 4,
-            doublewrite_slots: 16,
+            doublewrite_slots: 64,
+            tablespaces: vec![users(block_size)],
             ..Creation::default()
         };
-        let parameters = Parameters {
+        let mut parameters = Parameters {
             db_cache_size: 24 * block,
             db_writer_processes: 1,
             db_working_sets: 2,
@@ -61,6 +82,13 @@ impl Shape {
             redo_consistency: true,
             ..Parameters::default()
         };
+        let other = other_size(block_size);
+        let buffers = 16 * other.bytes() as u64;
+        match other {
+            BlockSize::KIB_2 => parameters.db_2k_cache_size = buffers,
+            BlockSize::KIB_4 => parameters.db_4k_cache_size = buffers,
+            _ => parameters.db_8k_cache_size = buffers,
+        }
         Shape { creation, parameters }
     }
 
@@ -75,6 +103,8 @@ impl Shape {
         parameters.log_writes_in_flight = [1, 2, 1, 4][(seed / 2 % 4) as usize];
         let parts = u64::from(parameters.log_writes_in_flight) + 1;
         parameters.log_buffer = redo::LOG_BUFFER_BYTES_MIN as u64 / 2 * parts;
+        parameters.log_checkpoint_interval = [0, 4, 0, 12][(seed / 2 % 4) as usize];
+        parameters.log_checkpoint_timeout = [1_800, 1, 1_800][(seed % 3) as usize];
         if seed / 2 % 3 == 2 {
             parameters.commit_leader = CommitLeader::Lgwr;
         }
@@ -92,6 +122,29 @@ impl Shape {
         };
         shape
     }
+}
+
+/// The block size of the second tablespace, in a database of this one.
+fn other_size(block_size: BlockSize) -> BlockSize {
+    match block_size {
+        BlockSize::KIB_2 => BlockSize::KIB_4,
+        BlockSize::KIB_4 => BlockSize::KIB_8,
+        _ => BlockSize::KIB_2,
+    }
+}
+
+/// Two files that are almost full from the start.
+fn users(block_size: BlockSize) -> TablespaceSpec {
+    let block_size = other_size(block_size);
+    let block = block_size.bytes() as u64;
+    let file = |path: &str| DataFileSpec {
+        path: path.to_string(),
+        bytes: 16 * block,
+        bytes_max: 60 * block,
+        growth_bytes: 4 * block,
+    };
+    let files = vec![file("users01.dbf"), file("users02.dbf")];
+    TablespaceSpec { name: USERS.to_string(), block_size, extent_blocks: 4, files }
 }
 
 /// A disk for each block size, with a database in it: loads begin from it.
@@ -130,9 +183,9 @@ fn prepare(shape: &Shape, disk: &Disk, session: &Session) -> Result<(), Stop> {
     let directory = Path::new(DIRECTORY);
     Instance::create(disk, directory, &shape.creation, &shape.parameters, session)?;
     let instance = Instance::open(disk, directory, &shape.parameters, session)?;
-    for (name, filler) in TABLES {
-        let columns = [Column::Number, Column::Number, Column::Bytes(filler)];
-        instance.create_table(name, &columns, session)?;
+    for table in TABLES {
+        let columns = [Column::Number, Column::Number, Column::Bytes(table.filler)];
+        instance.create_table_within(table.tablespace, (table.name, &columns), session)?;
     }
     instance.shutdown(session)
 }

@@ -24,11 +24,8 @@ use sim::{CrashPoints, Outside, Perturbation, Report, World};
 use stop::Stop;
 
 use crate::oracle::difference;
-use crate::shape::{DIRECTORY, machine};
+use crate::shape::{DATA_FILES, DIRECTORY, machine};
 use crate::{Bases, Journal, Load, Record, Rows, Shape, Tally, Violation, compare, inspect};
-
-/// The file whose content must not depend on the schedule of an opening.
-const DATA_FILE: &str = "/db/data01.dbf";
 
 /// Of the images one in so many is opened under a disturbed schedule, which costs twice as much.
 const DISTURBED_ONE_IN: u64 = 4;
@@ -115,8 +112,10 @@ impl Sweep {
             sessions: 1 + u32::from(seed % 3 == 2),
             transactions: 6,
             changes_max: 3,
-            tables: 1 + (seed / 2 % 2) as usize,
+            tables: [1, 3, 2, 3][(seed / 2 % 4) as usize],
             checkpoint_every: (seed % 2 == 1).then_some(5),
+            pauses_every: (seed % 3 != 2).then_some(3),
+            alters: seed % 7 == 2,
             commit_modes: seed % 5 == 3,
             leaves_open: seed % 4 == 3,
         };
@@ -141,8 +140,10 @@ impl Sweep {
             sessions: 1 + (seed % 4) as u32,
             transactions: [60, 30, 24, 20][(seed % 4) as usize],
             changes_max: 4 + 4 * (seed % 3) as u32,
-            tables: 2,
+            tables: 2 + (seed / 3 % 2) as usize,
             checkpoint_every: (!seed.is_multiple_of(5)).then_some(12),
+            pauses_every: (seed % 3 != 1).then_some(8),
+            alters: seed % 4 == 2,
             commit_modes: seed % 3 == 1,
             leaves_open: seed % 2 == 1,
         };
@@ -237,8 +238,12 @@ impl Sweep {
             Ok(Err(violation)) => return Err(violation.clone()),
             Err(failure) => return Err(Violation(format!("while it was opened: {failure}"))),
         };
-        let data = left(report).content_hash(DATA_FILE);
-        let data = data.expect("a database that was opened has its data file").0;
+        let disk = left(report);
+        let hash = |path| {
+            let hash = disk.content_hash(path);
+            hash.expect("a database that was opened has its data files").0
+        };
+        let data = DATA_FILES.map(hash);
         let cuts = drawn.with(|drawn| std::mem::take(&mut drawn.cuts));
         Ok(Opening { rows, rolled_back, repaired, data, cuts })
     }
@@ -255,8 +260,8 @@ struct Opening {
     rows: Rows,
     rolled_back: u64,
     repaired: u64,
-    /// Hash of the data file after the shutdown.
-    data: u64,
+    /// Hashes of the data files after the shutdown.
+    data: [u64; DATA_FILES.len()],
     cuts: Vec<(u64, FileSystem)>,
 }
 
@@ -298,8 +303,7 @@ struct Known<'a> {
 impl Run<'_> {
     fn everything(&mut self, base: &FileSystem) -> Result<(), Violation> {
         let (shots, end) = self.sweep.run_load(base)?;
-        self.tally.loads += 1;
-        self.tally.log_switches += u64::from(end.record.log_switches);
+        self.tally.load_ended(self.sweep, &end.record);
         for shot in shots {
             let known = Known { record: &shot.record, before: None };
             self.crash(&shot.disk, known, 1, shot.number).map_err(|violation| {
@@ -379,7 +383,7 @@ impl Run<'_> {
             let again = sweep.open(state, !hash, 0)?;
             if again.data != opening.data || again.rows != *rows {
                 return Err(Violation(
-                    "opened under two schedules, it gives two data files".to_string(),
+                    "opened under two schedules, its data files differ".to_string(),
                 ));
             }
         }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::Kind;
+use crate::shape::TABLES;
+use crate::{Kind, Record, Sweep};
 
 /// What was swept, and what happened on the way: a sweep in which something never happened proves
 /// nothing about it.
@@ -37,12 +38,35 @@ pub struct Tally {
     pub told: u64,
     /// Log switches in the loads.
     pub log_switches: u64,
+    /// Blocks by which data files grew in the loads.
+    pub grown: u64,
+    /// Checkpoints in the loads that nobody asked for.
+    pub incremental: u64,
+    /// Parameters changed in the loads.
+    pub altered: u64,
+    /// Loads on blocks of two sizes.
+    pub two_sizes: u64,
+    /// Loads with more than one redo write in flight.
+    pub writes_in_flight: u64,
 }
 
 impl Tally {
     /// Distinct crash states: by the hash of the surviving image.
     pub fn distinct(&self) -> usize {
         self.images.len()
+    }
+
+    /// A load has come to its end.
+    pub(crate) fn load_ended(&mut self, sweep: &Sweep, record: &Record) {
+        let happened = record.happened;
+        self.altered += record.altered;
+        let parameters = &sweep.shape.parameters;
+        self.loads += 1;
+        self.log_switches += happened.log_switches;
+        self.grown += happened.grown;
+        self.incremental += happened.incremental;
+        self.two_sizes += u64::from(sweep.load.tables == TABLES.len());
+        self.writes_in_flight += u64::from(parameters.log_writes_in_flight > 1);
     }
 
     /// Takes in what another sweep has seen.
@@ -62,6 +86,11 @@ impl Tally {
             (&mut self.unawaited, other.unawaited),
             (&mut self.told, other.told),
             (&mut self.log_switches, other.log_switches),
+            (&mut self.grown, other.grown),
+            (&mut self.altered, other.altered),
+            (&mut self.incremental, other.incremental),
+            (&mut self.two_sizes, other.two_sizes),
+            (&mut self.writes_in_flight, other.writes_in_flight),
         ];
         for (sum, more) in pairs {
             *sum += more;
@@ -79,6 +108,11 @@ impl Tally {
             ("a commit that didn't wait, looked for", self.unawaited),
             ("a read held against what survived", self.told),
             ("a log switch in a load", self.log_switches + u64::from(kind == Kind::Small)),
+            ("a data file that grew in a load", self.grown),
+            ("an incremental checkpoint in a load", self.incremental),
+            ("a parameter changed in a load", self.altered),
+            ("a load on blocks of two sizes", self.two_sizes),
+            ("several redo writes in flight", self.writes_in_flight),
             ("crashes nested three deep", u64::from(self.depth >= 3)),
         ];
         wanted.into_iter().filter(|(_, times)| *times == 0).map(|(what, _)| what).collect()
@@ -92,8 +126,9 @@ impl fmt::Display for Tally {
             f,
             "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of \
              them twice, {} with rollback, {} with repairs), {} comparisons with {} reads, {} and \
-             {} in doubt there and gone ({} hadn't waited), {} log switches; crashes nested up to \
-             {depth} deep",
+             {} in doubt there and gone ({} hadn't waited), {} log switches, {} incremental \
+             checkpoints, files grown by {} blocks, {} loads on two block sizes; crashes nested up \
+             to {depth} deep",
             self.loads,
             self.cuts,
             self.openings,
@@ -106,6 +141,9 @@ impl fmt::Display for Tally {
             self.doubt_gone,
             self.unawaited,
             self.log_switches,
+            self.incremental,
+            self.grown,
+            self.two_sizes,
         )
     }
 }

@@ -75,6 +75,7 @@ pub fn recover(
         elapsed: Nanos::ZERO,
     };
     let last_scn = recovered.end.last_scn.max(known);
+    redo::secure(layout.disk, layout.redo, &recovered.end, session)?;
     if let Some(first_scn) = found.first_scn {
         let before_first = Scn::new(first_scn.get() - 1);
         let restored = cache::doublewrite::restore(

@@ -9,9 +9,10 @@
 //! | the next log says that it goes on exactly here             | it is read                  |
 //! | a later log has begun, but not from here                   | damage: redo is missing     |
 //! | a block behind the end that knew more SCNs to be durable   | damage: redo is missing     |
+//! | no header of the next log, but its first block             | damage: redo is missing     |
 //!
-//! The last line is what the stamp of a redo block is for (RD8): one write follows the other, so a
-//! block lost from a write that was durable is found out if the next write left a block. The search
+//! The line before the last is what the stamp of a redo block is for (RD8): one write follows the
+//! other, so a block lost from a write that was durable is found out if the next write left a block. The search
 //! goes as far as one write can reach. Callers: the reader.
 
 use format::LogHeader;
@@ -26,7 +27,11 @@ use crate::{EndReason, LogEnd};
 impl Reader {
     /// Whether the log where reading begins is there; if not, it is the one after the newest, and
     /// reading begins at its start.
-    pub(crate) fn first_log_is_there(&self, from: Rba, session: &Session) -> Result<bool, Stop> {
+    pub(crate) fn first_log_is_there(
+        &mut self,
+        from: Rba,
+        session: &Session,
+    ) -> Result<bool, Stop> {
         let newest = self.newest_log(session)?;
         let group = self.logs.group_of(from.sequence);
         let found = match self.logs.read_header(group, session)? {
@@ -38,7 +43,7 @@ impl Reader {
         };
         let at_start = from.block <= 1 && from.offset == 0;
         if at_start && newest == from.sequence - 1 {
-            return Ok(false);
+            return self.check_not_begun(from.sequence, session).map(|()| false);
         }
         Err(corrupt(format!(
             "redo from {from} on is needed, and group {group} holds {found}; the newest log is \
@@ -66,6 +71,7 @@ impl Reader {
         let block = self.first_without_redo(reason);
         let newest = self.newest_log(session)?;
         if newest <= sequence {
+            self.check_not_begun(sequence + 1, session)?;
             self.find_lost_redo(block, reason, session)?;
             self.set_end(sequence, block, reason);
             return Ok(());
@@ -87,6 +93,20 @@ impl Reader {
         }
         self.expected = Expected::Exactly(first_scn);
         self.enter_log(sequence + 1, 1, session)
+    }
+
+    /// This log has no header: its first block must not be there either, for a header is durable
+    /// before that is written (RD6).
+    fn check_not_begun(&mut self, sequence: u32, session: &Session) -> Result<(), Stop> {
+        if self.block(sequence, 1, session)?.is_err() {
+            return Ok(());
+        }
+        let group = self.logs.group_of(sequence);
+        Err(corrupt(format!(
+            "redo is missing: {} has no header of log {sequence}, but block 1 of that log; restore \
+             the log from a good copy",
+            self.logs.of_group(group).path().display()
+        )))
     }
 
     /// The highest sequence of a log of this database; 0 if there is none.

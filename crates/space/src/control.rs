@@ -112,6 +112,14 @@ impl ControlFile {
         self.write(session)
     }
 
+    /// Writes what was read again, so that both copies have it durably (SP12). Before anything is
+    /// done that only goes with this content.
+    pub fn settle(&mut self, session: &Session) -> Result<(), Error> {
+        // The number of the write that may have failed is passed over.
+        self.version += 1;
+        self.write(session)
+    }
+
     /// The files, for messages.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.copies.iter().map(|file| file.path().to_path_buf()).collect()

@@ -240,6 +240,40 @@ fn redo_that_was_durable_is_missed() {
     }
 }
 
+/// A hole that writes in flight can leave: what lies behind is whole, and never handed out.
+#[test]
+fn redo_ends_at_a_hole_between_writes_in_flight() {
+    for hole in 8..=10 {
+        let found = after(move |world, _, session| {
+            // As if writes of these blocks had been in flight together, begun when 7 was durable.
+            for block in 8..=10 {
+                forge(world, block, session, |bytes| {
+                    BlockHeader::of_mut(bytes).stamp(Scn::new(7), 0);
+                });
+            }
+            with_block(world, (1, hole), session, |bytes| bytes.fill(0));
+        });
+        let end = found.expect("nobody was told of what was in flight").end;
+        let expected = EndReason::NeverWritten { address: address(hole) };
+        assert_eq!((end.block, end.reason), (hole, expected), "{end}");
+        assert_eq!(end.last_scn, Scn::new(u64::from(hole) - 1));
+    }
+}
+
+/// The last block torn after any of its sectors: behind that lies what lay there before.
+#[test]
+fn redo_ends_at_a_block_torn_at_any_sector() {
+    for sectors in 1..8 {
+        let found = after(move |world, _, session| {
+            with_block(world, (1, 10), session, |bytes| bytes[512 * sectors..].fill(0xA5));
+        });
+        let end = found.expect("a torn tail is no damage").end;
+        let damaged = matches!(end.reason, EndReason::Damaged { fault }
+            if matches!(fault, format::BlockFault::BadChecksum { .. }));
+        assert!(damaged && end.block == 10 && end.last_scn == Scn::new(9), "{end}");
+    }
+}
+
 /// The next log says that there was more, or something else.
 #[test]
 fn a_log_that_ends_before_the_next_began_is_damage() {
