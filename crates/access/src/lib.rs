@@ -19,6 +19,7 @@
 
 mod apply;
 mod row;
+mod scan;
 mod table;
 
 pub use apply::LAYER;

@@ -82,6 +82,9 @@ declared! {
     "How many blocks a database writer writes before it syncs, at most."
         db_writer_batch: u32 = 128, "blocks",
         Allowed::Between(1, CacheConfig::BATCH_BLOCKS_MAX as u64);
+    "How many blocks a scan reads at once; 0, as unset, for a MiB, or each session's share of the \
+     buffers if that is less."
+        db_file_multiblock_read_count: u32 = 0, "blocks", Allowed::Between(0, 512);
     "The size of the redo log buffer."
         log_buffer: u64 = 8 << 20, BYTES,
         Allowed::Between(LOG_BUFFER_BYTES_MIN as u64, Parameters::LOG_BUFFER_MAX);
@@ -240,6 +243,7 @@ impl Parameters {
             filesystem_io: self.filesystemio_options,
             doublewrite: self.doublewrite,
             lost_write_protect: self.db_lost_write_protect,
+            multiblock_read_count: self.db_file_multiblock_read_count,
             sabotage: self.sabotage.cache,
         }
     }
