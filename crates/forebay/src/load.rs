@@ -5,6 +5,7 @@
 //! that whoever reads it knows, wherever the power goes, what must be found again; `audit` is told
 //! that.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,13 +13,17 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use experiment::{SessionInterval, Snapshot};
-use instance::{Creation, Instance, Parameters};
+use instance::{Creation, Instance, Parameters, Progress};
 use os::{Disk, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind, WaitEvent};
 use workload::{Mixture, Scale, Tables, Witness};
 
+use crate::alter::{self, Alterations};
 use crate::settings::Settings;
+
+/// A recovery that takes longer says so often how far it has come.
+const TELL_EVERY: Nanos = Nanos::from_secs(2);
 
 #[derive(Subcommand)]
 pub(crate) enum Load {
@@ -70,6 +75,8 @@ pub(crate) struct Run {
     /// Prints "SESSION NUMBER" for each commit, as soon as it is acknowledged.
     #[arg(long)]
     acknowledge: bool,
+    #[command(flatten)]
+    alterations: Alterations,
 }
 
 #[derive(Args)]
@@ -124,6 +131,7 @@ impl Create {
 
 impl Run {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
+        let alterations = self.alterations.read()?;
         let instance = Arc::new(self.instanced.open(disk, session)?);
         let scale = Tables::open(&instance, session)?.scale();
         let first_session = match self.first_session {
@@ -140,15 +148,18 @@ impl Run {
             length: Nanos::from_secs(self.seconds),
         };
         let witness: Option<Witness> = self.acknowledge.then(|| Arc::new(print_commit) as Witness);
+        let altering = alter::start(alterations, &instance, session)?;
         let mut marks = Vec::new();
         let mark =
             |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
         let ran =
             workload::run(&instance, (mixture, witness), &os::linux::interrupted, mark, session);
+        let altered = altering.map_or_else(|| Ok(String::new()), |altering| altering.end(session));
         let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
         let ended = instance.shutdown(session);
         let ran = ran?;
         ended?;
+        let altered = altered?;
         if self.acknowledge {
             return Ok(String::new());
         }
@@ -162,7 +173,8 @@ impl Run {
         let worst = [("session", worst(&sessions)), ("process", worst(&processes))]
             .map(|(kind, worst)| format!("largest unaccounted share of a {kind}: {worst}\n"));
         let profile = profile(&sessions);
-        Ok(format!("{throughput:.1} transactions a second\n\n{profile}\n{}", worst.concat()))
+        let worst = worst.concat();
+        Ok(format!("{altered}{throughput:.1} transactions a second\n\n{profile}\n{worst}"))
     }
 }
 
@@ -227,12 +239,14 @@ impl Audit {
         let recovered = &opened.recovered;
         Ok(format!(
             "none of {} acknowledged commits is lost, and {} more are there; recovery read {} redo \
-             records in {:.2} s and rolled {} transactions back\n",
+             records in {:.2} s ({:.2} s were estimated) and rolled {} transactions back; {}\n",
             audit.acknowledged,
             audit.unacknowledged,
             recovered.records,
             recovered.elapsed.as_secs_f64(),
-            opened.rolled_back
+            opened.estimated_recovery.as_secs_f64(),
+            opened.rolled_back,
+            recovered.end
         ))
     }
 }
@@ -241,7 +255,15 @@ impl Instanced {
     fn open(&self, disk: &Disk, session: &Session) -> Result<Instance, Stop> {
         let mut parameters = Parameters::default();
         self.settings.apply(None, &mut parameters)?;
-        Instance::open(disk, &self.directory, &parameters, session)
+        let told = Cell::new(Nanos::ZERO);
+        // Quiet if it is short; else a line now and then.
+        let tell = |progress: Progress| {
+            if progress.elapsed.0 >= told.get().0 + TELL_EVERY.0 {
+                told.set(progress.elapsed);
+                eprintln!("{progress}");
+            }
+        };
+        Instance::open_telling(disk, &self.directory, &parameters, &tell, session)
     }
 }
 

@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alter;
 mod laboratory;
 mod load;
 mod probe;

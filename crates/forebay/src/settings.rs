@@ -3,7 +3,7 @@
 //! Callers: `load`, `laboratory`, `main`.
 
 use clap::Args;
-use instance::{Creation, ParameterInfo, Parameters};
+use instance::{Changeable, Creation, ParameterInfo, Parameters};
 use stop::{RefusalKind, Stop};
 
 /// What the user chose; may be given several times.
@@ -66,7 +66,9 @@ pub(crate) fn list() -> String {
             let unit = if info.unit.is_empty() { String::new() } else { format!(" {}", info.unit) };
             let (name, default) = (info.name, &info.default);
             out += &wrapped(&format!("{name} = {default} ({}{unit})", info.allowed()), "  ");
-            out += &wrapped(info.meaning, "      ");
+            let any_time = info.changeable == Changeable::AnyTime;
+            let when = if any_time { " Can be changed while it is open." } else { "" };
+            out += &wrapped(&format!("{}{when}", info.meaning), "      ");
         }
         out += "\n";
     }

@@ -101,6 +101,31 @@ fn a_second_program_on_the_same_database_is_refused() {
     said(&forebay(&folder, &["load", "run", "db", "--seconds", "1"]));
 }
 
+/// Parameters change while sessions work, and what can't be changed is said before they begin.
+#[test]
+fn parameters_change_under_load() {
+    let folder = Folder::new("load-alter");
+    create(&folder);
+    let mut run = vec!["load", "run", "db", "--seconds", "2", "--set", "sga_max_size=128m"];
+    for change in ["0.5:db_writer_processes=4", "1:db_cache_size=96m", "1.2:commit_leader=lgwr"] {
+        run.extend(["--alter", change]);
+    }
+    let ran = said(&forebay(&folder, &run));
+    let changes: Vec<&str> = ran.lines().take(3).collect();
+    assert!(changes[0].starts_with("after 0.5 s: db_writer_processes = 4, in "), "{ran}");
+    assert!(changes[1].starts_with("after 1.0 s: db_cache_size = 96m, in "), "{ran}");
+    assert!(changes[2].starts_with("after 1.2 s: commit_leader = lgwr, in "), "{ran}");
+    for (change, answer) in [
+        ("db_writer_processes=4", "--alter takes SECONDS:NAME=VALUE"),
+        ("1:db_writer_processes=0", "choose 1 to 100"),
+        ("0:db_working_sets=4", "chosen when an instance opens"),
+    ] {
+        let arguments = ["load", "run", "db", "--seconds", "1", "--alter", change];
+        let said = refused(&forebay(&folder, &arguments));
+        assert!(said.contains(answer), "{said}");
+    }
+}
+
 /// A wrong place, a full directory, no database: one line each, and nothing changed.
 #[test]
 fn wrong_input_is_one_clear_line() {

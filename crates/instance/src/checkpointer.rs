@@ -20,7 +20,7 @@ use stop::Halt;
 use waits::{Nanos, WaitEvent};
 
 use crate::Parameters;
-use crate::incremental::{Behind, Incremental, Pace};
+use crate::incremental::{Behind, Bounds, Incremental, Pace};
 
 /// The heartbeat: so often the control file follows, if there is something to follow.
 const HEARTBEAT: Nanos = Nanos::from_secs(3);
@@ -58,8 +58,8 @@ pub(crate) struct Checkpointer {
     pub(crate) redo: Arc<Redo>,
     pub(crate) halt: Halt,
     control: Arc<Enqueue<ControlFile>>,
-    /// Here while the process doesn't run.
-    incremental: Latch<Option<Incremental>>,
+    log_blocks: u32,
+    bounds: Latch<Bounds>,
     /// How long a recovery would take, as estimated last; only with `fast_start_mttr_target`.
     pub(crate) estimate_ns: Shared64,
 }
@@ -74,10 +74,15 @@ impl Checkpointer {
         parameters: &Parameters,
     ) -> Checkpointer {
         let (control, log_blocks) = control;
-        let incremental = Incremental::new(parameters, log_blocks);
-        let incremental = Latch::new(os, LatchKind::Innermost, Some(incremental));
+        let bounds = Latch::new(os, LatchKind::Innermost, Bounds::of(parameters));
         let estimate_ns = Shared64::new(0);
-        Checkpointer { wanted, cache, redo, halt, control, incremental, estimate_ns }
+        Checkpointer { wanted, cache, redo, halt, control, log_blocks, bounds, estimate_ns }
+    }
+
+    /// From now on the checkpoint may be so far behind.
+    pub(crate) fn bind(&self, bounds: Bounds, session: &Session) {
+        *self.bounds.exclusive(session) = bounds;
+        self.wanted.post(session);
     }
 
     /// The control file, for who writes it while the process doesn't run (rule space/SP1).
@@ -89,13 +94,13 @@ impl Checkpointer {
     pub(crate) fn run(&self, session: &Session) {
         // Nobody else moves it while the process runs.
         let mut recorded = self.control.hold(0, session).content().checkpoint;
-        let mut incremental =
-            self.incremental.exclusive(session).take().expect("the process runs once");
+        let mut bounds = *self.bounds.shared(session);
+        let mut incremental = Incremental::new(bounds, self.log_blocks);
         let mut heartbeat = session.now();
         let mut requested = recorded;
         while !self.wanted.stop.is_raised(session) && !self.halt.is_raised(session) {
             let under_way = recorded < requested;
-            let pause = match (under_way, incremental.is_close()) {
+            let pause = match (under_way, bounds.are_close()) {
                 (true, _) => LOOK,
                 (false, true) => PACE,
                 (false, false) => HEARTBEAT,
@@ -107,8 +112,10 @@ impl Checkpointer {
                 requested = switched;
                 self.cache.request_checkpoint(requested, session);
             }
-            self.ask_incremental(&mut incremental, recorded, session);
-            let due = incremental.is_close() || session.now().since(heartbeat) >= HEARTBEAT;
+            bounds = *self.bounds.shared(session);
+            incremental.bind(bounds);
+            self.ask_incremental(&mut incremental, (bounds, recorded), session);
+            let due = bounds.are_close() || session.now().since(heartbeat) >= HEARTBEAT;
             match self.follow(recorded, due, session) {
                 Some(position) => recorded = position,
                 None => break,
@@ -120,11 +127,17 @@ impl Checkpointer {
     }
 
     /// Has the writers keep the checkpoint as close to the end of the redo as parameters say.
-    fn ask_incremental(&self, incremental: &mut Incremental, checkpoint: Rba, session: &Session) {
-        let dirty = if incremental.estimates() { self.cache.dirty(session) } else { 0 };
+    fn ask_incremental(
+        &self,
+        incremental: &mut Incremental,
+        (bounds, checkpoint): (Bounds, Rba),
+        session: &Session,
+    ) {
+        let estimates = bounds.need_estimates();
+        let dirty = if estimates { self.cache.dirty(session) } else { 0 };
         let end = self.redo.position(session);
         let behind = Behind { now: session.now(), end, checkpoint, dirty };
-        let pace = if incremental.estimates() {
+        let pace = if estimates {
             let pace = Pace::of(&session.os().totals());
             let lag = incremental.distance(end).saturating_sub(incremental.distance(checkpoint));
             self.estimate_ns.store(pace.estimate(lag, dirty).0, session);

@@ -18,6 +18,7 @@
 use std::collections::VecDeque;
 
 use ids::Rba;
+use recovery::Recovered;
 use waits::{Nanos, Statistic, Timestamp, Totals, WaitEvent};
 
 use crate::Parameters;
@@ -25,6 +26,8 @@ use crate::Parameters;
 /// Recovery reads a redo block twice; together so long, as far as nothing is known: 200 MB a
 /// second.
 const REDO_BLOCK: Nanos = Nanos::from_micros(40);
+/// Of the redo.
+const REDO_BLOCK_BYTES: u64 = format::REDO_BLOCK.bytes() as u64;
 /// A block read or written at random takes so long until that is known better.
 const BLOCK_UNKNOWN: Nanos = Nanos::from_millis(1);
 /// Known means that so many were seen.
@@ -58,6 +61,11 @@ impl Pace {
         let redo = self.redo_block.0.saturating_mul(redo_blocks);
         Nanos(self.block.0.saturating_mul(dirty).saturating_add(redo))
     }
+
+    /// How long this recovery should have taken.
+    pub(crate) fn of_recovered(&self, recovered: &Recovered) -> Nanos {
+        self.estimate(recovered.bytes.div_ceil(REDO_BLOCK_BYTES), recovered.brought)
+    }
 }
 
 fn mean(total: Nanos, count: u64) -> Nanos {
@@ -77,64 +85,84 @@ pub(crate) struct Behind {
     pub(crate) dirty: u64,
 }
 
-/// The bounds, and what is needed to keep them.
-pub(crate) struct Incremental {
+/// The bounds, zero where there is none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bounds {
     interval: u64,
     timeout: Nanos,
     mttr: Nanos,
+}
+
+impl Bounds {
+    pub(crate) fn of(parameters: &Parameters) -> Bounds {
+        Bounds {
+            interval: parameters.log_checkpoint_interval.into(),
+            timeout: Nanos::from_secs(parameters.log_checkpoint_timeout.into()),
+            mttr: Nanos::from_secs(parameters.fast_start_mttr_target.into()),
+        }
+    }
+
+    /// Whether the end of the redo has to be looked at, and the control file to follow, more often
+    /// than at heartbeats.
+    pub(crate) fn are_close(&self) -> bool {
+        self.interval > 0 || self.mttr > Nanos::ZERO
+    }
+
+    /// Whether estimates are wanted.
+    pub(crate) fn need_estimates(&self) -> bool {
+        self.mttr > Nanos::ZERO
+    }
+}
+
+/// The bounds, and what is needed to keep them.
+pub(crate) struct Incremental {
+    bounds: Bounds,
     log_blocks: u64,
     /// When the end of the redo was where; the oldest first.
     history: VecDeque<(Timestamp, u64)>,
 }
 
 impl Incremental {
-    pub(crate) fn new(parameters: &Parameters, log_blocks: u32) -> Incremental {
-        Incremental {
-            interval: parameters.log_checkpoint_interval.into(),
-            timeout: Nanos::from_secs(parameters.log_checkpoint_timeout.into()),
-            mttr: Nanos::from_secs(parameters.fast_start_mttr_target.into()),
-            log_blocks: log_blocks.into(),
-            history: VecDeque::new(),
+    pub(crate) fn new(bounds: Bounds, log_blocks: u32) -> Incremental {
+        Incremental { bounds, log_blocks: log_blocks.into(), history: VecDeque::new() }
+    }
+
+    /// From now on these bounds.
+    pub(crate) fn bind(&mut self, bounds: Bounds) {
+        if bounds.timeout != self.bounds.timeout {
+            // Kept at another distance.
+            self.history.clear();
         }
-    }
-
-    /// Whether the end of the redo has to be looked at, and the control file to follow, more often
-    /// than at heartbeats.
-    pub(crate) fn is_close(&self) -> bool {
-        self.interval > 0 || self.mttr > Nanos::ZERO
-    }
-
-    /// Whether estimates are wanted.
-    pub(crate) fn estimates(&self) -> bool {
-        self.mttr > Nanos::ZERO
+        self.bounds = bounds;
     }
 
     /// Up to where blocks are to be written now; `None` where there is no bound.
     pub(crate) fn target(&mut self, behind: Behind, pace: Pace) -> Option<Rba> {
         let end = self.distance(behind.end);
-        let by_interval = (self.interval > 0).then(|| end.saturating_sub(self.interval));
+        let by_interval =
+            (self.bounds.interval > 0).then(|| end.saturating_sub(self.bounds.interval));
         let by_timeout = self.by_timeout(behind.now, end);
-        let by_mttr = (self.mttr > Nanos::ZERO).then(|| self.by_mttr(behind, pace));
+        let by_mttr = (self.bounds.mttr > Nanos::ZERO).then(|| self.by_mttr(behind, pace));
         let target = [by_interval, by_timeout, by_mttr].into_iter().flatten().max()?;
         Some(self.place(target))
     }
 
     /// Where the end was when the timeout began.
     fn by_timeout(&mut self, now: Timestamp, end: u64) -> Option<u64> {
-        if self.timeout == Nanos::ZERO {
+        if self.bounds.timeout == Nanos::ZERO {
             return None;
         }
-        let apart = Nanos(self.timeout.0 / (HISTORY_MAX as u64 / 2));
+        let apart = Nanos(self.bounds.timeout.0 / (HISTORY_MAX as u64 / 2));
         let is_due = self.history.back().is_none_or(|(seen, _)| now.since(*seen) >= apart);
         if is_due {
             self.history.push_back((now, end));
         }
         let mut target = None;
         while let Some(&(seen, place)) = self.history.front()
-            && now.since(seen) >= self.timeout
+            && now.since(seen) >= self.bounds.timeout
         {
             target = Some(place);
-            if self.history.len() == 1 || now.since(self.history[1].0) < self.timeout {
+            if self.history.len() == 1 || now.since(self.history[1].0) < self.bounds.timeout {
                 break;
             }
             self.history.pop_front();
@@ -147,10 +175,10 @@ impl Incremental {
         let (end, checkpoint) = (self.distance(behind.end), self.distance(behind.checkpoint));
         let lag = end.saturating_sub(checkpoint);
         let takes = pace.estimate(lag, behind.dirty).0.max(1);
-        if takes <= self.mttr.0 {
+        if takes <= self.bounds.mttr.0 {
             return checkpoint;
         }
-        let allowed = u128::from(lag) * u128::from(self.mttr.0) / u128::from(takes);
+        let allowed = u128::from(lag) * u128::from(self.bounds.mttr.0) / u128::from(takes);
         end.saturating_sub(u64::try_from(allowed).expect("less than the lag"))
     }
 
@@ -179,7 +207,7 @@ mod tests {
             fast_start_mttr_target: mttr,
             ..Parameters::default()
         };
-        Incremental::new(&parameters, LOG_BLOCKS)
+        Incremental::new(Bounds::of(&parameters), LOG_BLOCKS)
     }
 
     fn behind(seconds: u64, end: (u32, u32), checkpoint: (u32, u32), dirty: u64) -> Behind {

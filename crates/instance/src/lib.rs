@@ -14,23 +14,29 @@
 //! Rules IN1 to IN6 are in the README.
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
-//! * [`Parameters`], [`Creation`]: what can be chosen; [`ParameterInfo`], [`markdown`]: what there
-//!   is to say of it. [`CommitMode`]: and for each commit.
+//! * [`recover_database`]: recovery without opening; [`Progress`], [`Recovered`]: how it goes.
+//! * [`Parameters`], [`Creation`]: what can be chosen, some of it also while the instance runs
+//!   ([`Instance::set_parameter`]); [`ParameterInfo`], [`markdown`]: what there is to say of it.
+//!   [`CommitMode`]: and for each commit.
 
 #![forbid(unsafe_code)]
 
+mod alter;
 mod checkpointer;
 mod create;
 mod gate;
 mod incremental;
+mod mount;
 mod open;
 mod parameters;
 mod tablespaces;
 
+pub use mount::recover_database;
 pub use open::{Instance, Opened};
 pub use parameters::{
     Allowed, Changeable, Creation, ParameterInfo, Parameters, Sabotage, markdown,
 };
+pub use recovery::{Progress, Recovered};
 pub use redo::{CommitLogging, CommitMode, CommitWait};
 pub use space::{DataFileSpec, TablespaceSpec};
 pub use txn::Transaction;

@@ -5,39 +5,34 @@ use std::sync::Arc;
 
 use access::Table;
 use cache::Cache;
-use change::{Changes, Layer};
+use change::Changes;
 use ids::Rba;
 use latch::Shared32;
-use os::probe::{DurableWrite, ProbeConfig, durable_writes};
+use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadHandle, ThreadSpec};
-use recovery::{Layout, Recovered, recover};
+use recovery::{Progress, Recovered};
 use redo::{CommitMode, LogStart, Redo, RedoConfig};
-use space::{
-    Ahead, Column, ControlFile, ControlState, Enqueue, Space, Storage, open_data_files,
-    remove_leftovers,
-};
+use space::{Ahead, Column, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, RefusalKind, Stop};
 use txn::{Active, Transaction, Transactions};
 use undo::Undo;
 use waits::{Nanos, WaitEvent};
 
 use crate::Parameters;
+use crate::alter::Settings;
 use crate::checkpointer::{Checkpointer, Wanted};
-use crate::create::{doublewrite_path, file_options, redo_config};
 use crate::gate::Gate;
-use crate::tablespaces::check_buffers;
-
-/// Who owns which blocks.
-static LAYERS: [&Layer; 3] = [&space::LAYER, &undo::LAYER, &access::LAYER];
-
-/// Long enough to tell ways of a durable write apart that differ much.
-const PROBE: ProbeConfig = ProbeConfig { rounds_min: 16, length: Nanos::from_millis(20) };
+use crate::incremental::Pace;
+use crate::mount::{LAYERS, Mounted};
 
 /// What opening found to do.
 #[derive(Clone, Debug)]
 pub struct Opened {
     /// What recovery did.
     pub recovered: Recovered,
+    /// How long that should have taken, by what there was to do and by the pace that is assumed
+    /// while nothing is known.
+    pub estimated_recovery: Nanos,
     /// Transactions that were active at the crash and have been rolled back.
     pub rolled_back: u64,
     /// How redo is made durable.
@@ -46,17 +41,17 @@ pub struct Opened {
 
 /// An open database.
 pub struct Instance {
-    halt: Halt,
+    pub(crate) halt: Halt,
     space: Space,
     transactions: Transactions,
-    checkpointer: Arc<Checkpointer>,
+    pub(crate) checkpointer: Arc<Checkpointer>,
     log_writer: Option<ThreadHandle>,
-    writers: Vec<ThreadHandle>,
     checkpoint_process: Option<ThreadHandle>,
     space_process: Option<ThreadHandle>,
     opened: Opened,
+    pub(crate) settings: Enqueue<Settings>,
     /// Which of `CommitMode::ALL`.
-    commit_mode: Shared32,
+    pub(crate) commit_mode: Shared32,
 }
 
 impl Instance {
@@ -68,54 +63,31 @@ impl Instance {
         parameters: &Parameters,
         session: &Session,
     ) -> Result<Instance, Stop> {
-        Instance::open_in(disk, directory, parameters, ControlState::Open, session)
+        Instance::open_telling(disk, directory, parameters, &|_| (), session)
+    }
+
+    /// The same, and `tell` is called while redo is applied, every MiB of it or so.
+    pub fn open_telling(
+        disk: &Disk,
+        directory: &Path,
+        parameters: &Parameters,
+        tell: &dyn Fn(Progress),
+        session: &Session,
+    ) -> Result<Instance, Stop> {
+        Instance::open_in((disk, directory), parameters, ControlState::Open, tell, session)
     }
 
     /// `state` is what the control file says meanwhile: a database that is being created stays so.
     pub(crate) fn open_in(
-        disk: &Disk,
-        directory: &Path,
+        (disk, directory): (&Disk, &Path),
         parameters: &Parameters,
         state: ControlState,
+        tell: &dyn Fn(Progress),
         session: &Session,
     ) -> Result<Instance, Stop> {
-        let options = file_options(parameters);
-        let mut control = ControlFile::open(disk, directory, options.direct, session)?;
-        let content = control.content().clone();
-        if content.state == ControlState::Creating && state != ControlState::Creating {
-            let message = format!(
-                "cannot open {}: its creation didn't come to its end; remove it and create it \
-                 again",
-                directory.display()
-            );
-            return Err(Stop::refuse(RefusalKind::WrongState, message));
-        }
-        let block_size = content.system().block_size;
-        check_buffers(&content, parameters)?;
-        parameters.check(block_size, content.doublewrite_slots)?;
-        let redo_write = match parameters.redo_write {
-            Some(way) => way,
-            None => durable_writes(disk, directory, session, &PROBE)?.pick,
-        };
-        let config = redo_config(directory, &content, parameters, redo_write);
-        let opened = open_data_files(disk, directory, options, &content, session)?;
-        remove_leftovers(disk, directory, session)?;
-        let sized = |((number, file), entry): (_, &space::DataFileContent)| {
-            (number, file, content.block_size_of(entry))
-        };
-        let files: Vec<_> = opened.into_iter().zip(&content.data_files).map(sized).collect();
-        let doublewrite = disk.open(&doublewrite_path(directory), options, session)?;
-        let layout = Layout {
-            disk,
-            directory,
-            files: files.clone(),
-            doublewrite: doublewrite.clone(),
-            redo: &config,
-            cache: parameters.cache_config(block_size),
-            layers: &LAYERS,
-            sabotage: parameters.sabotage.replay,
-        };
-        let recovered = recover(layout, &mut control, session)?;
+        let mut mounted = Mounted::new((disk, directory), parameters, state, session)?;
+        let recovered = mounted.recover((disk, directory), parameters, tell, session)?;
+        let Mounted { mut control, redo, files, doublewrite, options } = mounted;
         control.update(|content| content.state = state, session).map_err(Stop::from)?;
         let storage = Storage {
             disk: disk.clone(),
@@ -129,7 +101,7 @@ impl Instance {
             )),
             files: files.iter().map(|(_, file, _)| file.clone()).collect(),
         };
-        start(parameters, (config, recovered), (files, doublewrite, storage), session)
+        start(parameters, (redo, recovered), (files, doublewrite, storage), session)
     }
 
     /// Makes a table.
@@ -163,11 +135,6 @@ impl Instance {
         session: &Session,
     ) -> Result<(), Stop> {
         self.transactions.commit(transaction, mode, session)
-    }
-
-    /// Changes `commit_wait` and `commit_logging`, for commits from now on.
-    pub fn set_commit_mode(&self, mode: CommitMode, session: &Session) {
-        self.commit_mode.store(index_of(mode), session);
     }
 
     /// Ends a transaction: its changes are taken back.
@@ -250,7 +217,7 @@ impl Instance {
         join_all(self.space_process.take(), session);
         self.checkpoint(session)?;
         self.cache().stop(session);
-        join_all(self.writers.drain(..), session);
+        join_all(self.take_writers(session), session);
         self.checkpointer.wanted.stop(session);
         join_all(self.checkpoint_process.take(), session);
         self.redo().stop(session);
@@ -277,19 +244,23 @@ impl Instance {
         self.join(session);
     }
 
+    fn take_writers(&self, session: &Session) -> Vec<ThreadHandle> {
+        std::mem::take(&mut self.settings.hold(0, session).writers)
+    }
+
     fn join(&mut self, session: &Session) {
-        let threads = self.writers.drain(..).chain(self.checkpoint_process.take());
+        let threads = self.take_writers(session).into_iter().chain(self.checkpoint_process.take());
         let threads = threads.chain(self.space_process.take());
         join_all(threads.chain(self.log_writer.take()), session);
     }
 }
 
-fn index_of(mode: CommitMode) -> u32 {
+pub(crate) fn index_of(mode: CommitMode) -> u32 {
     let at = CommitMode::ALL.iter().position(|each| *each == mode);
     at.expect("every mode is in the list") as u32
 }
 
-fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session: &Session) {
+pub(crate) fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session: &Session) {
     for thread in threads {
         // A panic has halted the instance already (IN4).
         let _ = thread.join(session);
@@ -310,6 +281,7 @@ fn start(
     let wanted = Wanted::new(&os);
     let disk = storage.disk.clone();
     let content = storage.control.hold(0, session).content().clone();
+    let estimated_recovery = Pace::UNKNOWN.of_recovered(&recovered);
     let sequence = recovered.end.next_sequence();
     let begin = LogStart {
         sequence,
@@ -327,7 +299,7 @@ fn start(
         disk,
         files,
         doublewrite,
-        parameters.cache_config(content.system().block_size),
+        parameters.cache_config(content.system().block_size, content.doublewrite_slots),
         Arc::new(Gate(Arc::clone(&redo))),
         halt.clone(),
         session,
@@ -348,16 +320,20 @@ fn start(
         }
     };
     let Processes { log_writer, writers, checkpoint_process } = processes;
+    let slots = content.doublewrite_slots;
+    let log_writes_max = parameters.log_writes_in_flight;
+    let settings = Settings { parameters: parameters.clone(), slots, log_writes_max, writers };
+    let contention = WaitEvent::EnqPrContention;
     Ok(Instance {
         halt,
         space,
         transactions,
         checkpointer,
         log_writer,
-        writers,
         checkpoint_process,
         space_process: Some(space_process),
-        opened: Opened { recovered, rolled_back, redo_write },
+        settings: Enqueue::new(&os, *b"PR", contention, settings),
+        opened: Opened { recovered, estimated_recovery, rolled_back, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
     })
 }
@@ -436,9 +412,7 @@ impl Processes {
         };
         self.log_writer = Some(process("fb_lgwr", halt, body, session)?);
         for number in 0..parameters.db_writer_processes {
-            let cache = Arc::clone(&checkpointer.cache);
-            let body = move |session: &Session| cache.run_writer(number, session);
-            self.writers.push(process(&format!("fb_dbw{number}"), halt, body, session)?);
+            self.writers.push(start_writer(number, checkpointer, session)?);
         }
         let inside = Arc::clone(checkpointer);
         let body = move |session: &Session| inside.run(session);
@@ -450,6 +424,17 @@ impl Processes {
         let threads = self.writers.into_iter().chain(self.checkpoint_process);
         join_all(threads.chain(self.log_writer), session);
     }
+}
+
+/// The thread of this database writer.
+pub(crate) fn start_writer(
+    number: u32,
+    checkpointer: &Checkpointer,
+    session: &Session,
+) -> Result<ThreadHandle, Stop> {
+    let cache = Arc::clone(&checkpointer.cache);
+    let body = move |session: &Session| cache.run_writer(number, session);
+    process(&format!("fb_dbw{number}"), &checkpointer.halt, body, session)
 }
 
 /// A background process under its guard (IN4).

@@ -214,6 +214,8 @@ wait_events! {
             "a session waits for the answer of a background process";
         EnqCfContention "enq: CF - contention" ["name|mode", "0", "operation"]
             "another thread is writing the control file";
+        EnqPrContention "enq: PR - contention" ["name|mode", "0", "0"]
+            "another session is changing how the instance runs: its processes, its parameters";
         EnqTtContention "enq: TT - contention" ["name|mode", "tablespace ID", "operation"]
             "another session is making a tablespace, or adding a data file to one";
         EnqCrBlockRangeReuse "enq: CR - block range reuse ckpt" ["name|mode", "2", "0"]

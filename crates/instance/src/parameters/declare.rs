@@ -18,6 +18,8 @@ pub enum Changeable {
     AtCreation,
     /// When an instance opens the database.
     AtOpening,
+    /// Then, and while it is open.
+    AnyTime,
 }
 
 impl Changeable {
@@ -26,6 +28,7 @@ impl Changeable {
         match self {
             Changeable::AtCreation => "at creation",
             Changeable::AtOpening => "at opening",
+            Changeable::AnyTime => "at any time",
         }
     }
 }
@@ -231,12 +234,13 @@ impl Value for Option<DurableWrite> {
 }
 
 /// Declares the parameters of a structure: each with what it decides, its type, default, unit and
-/// allowed values.
+/// allowed values, and when it can be changed if that isn't as for most.
 macro_rules! declared {
     (
         $(#[$about:meta])*
         pub struct $structure:ident, $changeable:ident;
-        $($meaning:literal $name:ident: $type:ty = $default:expr, $unit:expr, $allowed:expr;)*
+        $($meaning:literal
+            $name:ident: $type:ty = $default:expr, $unit:expr, $allowed:expr $(, $when:ident)?;)*
         $(beside
             $($(#[$beside_about:meta])* $beside:ident: $beside_type:ty = $beside_default:expr;)+)?
     ) => {
@@ -263,7 +267,7 @@ macro_rules! declared {
                     meaning: $meaning,
                     default: show(&defaults.$name, $unit),
                     allowed: $allowed,
-                    changeable: Changeable::$changeable,
+                    changeable: declared!(@when $changeable $(, $when)?),
                 },)*]
             }
 
@@ -294,7 +298,8 @@ macro_rules! declared {
                 Ok(())
             }
 
-            fn info(name: &str) -> Result<ParameterInfo, Stop> {
+            /// Everything that is declared of the parameter `name`.
+            pub(crate) fn info(name: &str) -> Result<ParameterInfo, Stop> {
                 let list = $structure::list();
                 list.into_iter().find(|info| info.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
                     let message = format!("there is no parameter {name} to be chosen here");
@@ -303,6 +308,8 @@ macro_rules! declared {
             }
         }
     };
+    (@when $usual:ident) => { Changeable::$usual };
+    (@when $usual:ident, $when:ident) => { Changeable::$when };
 }
 
 pub(super) use declared;

@@ -18,13 +18,15 @@ pub fn markdown() -> String {
 }
 
 fn table(out: &mut String, title: &str, list: &[ParameterInfo]) {
-    let head = "| parameter | default | allowed | unit | decides |\n|---|---|---|---|---|\n";
+    let head = "| parameter | default | allowed | unit | changed | decides |\n\
+                |---|---|---|---|---|---|\n";
     let mut write = |text: String| out.push_str(&text);
     write(format!("\n## {title}\n\n{head}"));
     for info in list {
         let (name, default, allowed) = (info.name, &info.default, info.allowed());
         let mut line = String::new();
-        writeln!(line, "| `{name}` | {default} | {allowed} | {} | {} |", info.unit, info.meaning)
+        let (unit, when, meaning) = (info.unit, info.changeable.name(), info.meaning);
+        writeln!(line, "| `{name}` | {default} | {allowed} | {unit} | {when} | {meaning} |")
             .expect("writing to a string can't fail");
         write(line);
     }

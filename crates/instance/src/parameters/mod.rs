@@ -9,8 +9,8 @@ mod markdown;
 
 use cache::{CacheConfig, PoolSize};
 use ids::BlockSize;
-use os::FilesystemIo;
 use os::probe::DurableWrite;
+use os::{FilesystemIo, RingConfig};
 use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LOG_BUFFER_BYTES_MIN};
 use space::{DataFileSpec, TablespaceSpec};
 use stop::{RefusalKind, Stop};
@@ -62,47 +62,54 @@ declared! {
     pub struct Parameters, AtOpening;
 
     "The size of the buffer cache."
-        db_cache_size: u64 = 64 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45);
+        db_cache_size: u64 = 64 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45), AnyTime;
     "The size of the buffer cache for blocks of 2 KiB, in a database of larger ones."
-        db_2k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
+        db_2k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
     "The same for blocks of 4 KiB, in a database of others."
-        db_4k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
+        db_4k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
     "The same for blocks of 8 KiB."
-        db_8k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
+        db_8k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
     "The same for blocks of 16 KiB."
-        db_16k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
+        db_16k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
     "The same for blocks of 32 KiB."
-        db_32k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
+        db_32k_cache_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45), AnyTime;
+    "How many bytes all buffers together may come to while the instance is open; 0 for what they \
+     have when it opens."
+        sga_max_size: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
     "How many database writers there are."
         db_writer_processes: u32 = 1, "processes",
-        Allowed::Between(1, CacheConfig::WRITERS_MAX as u64);
+        Allowed::Between(1, CacheConfig::WRITERS_MAX as u64), AnyTime;
     "How many working sets the cache is divided into, whatever the number of writers; not fewer \
      than writers."
         db_working_sets: u32 = 8, "sets", Allowed::Between(1, CacheConfig::WORKING_SETS_MAX as u64);
     "How many blocks a database writer writes before it syncs, at most."
         db_writer_batch: u32 = 128, "blocks",
         Allowed::Between(1, CacheConfig::BATCH_BLOCKS_MAX as u64);
+    "How many I/O slaves a database writer has; with any, it keeps as many writes in flight \
+     whatever filesystemio_options says."
+        dbwr_io_slaves: u32 = 0, "slaves", Allowed::Between(0, RingConfig::SLAVES_MAX as u64);
     "How many blocks a scan reads at once; 0, as unset, for a MiB, or each session's share of the \
      buffers if that is less."
-        db_file_multiblock_read_count: u32 = 0, "blocks", Allowed::Between(0, 512);
+        db_file_multiblock_read_count: u32 = 0, "blocks", Allowed::Between(0, 512),
+        AnyTime;
     "The size of the redo log buffer."
         log_buffer: u64 = 8 << 20, BYTES,
         Allowed::Between(LOG_BUFFER_BYTES_MIN as u64, Parameters::LOG_BUFFER_MAX);
     "How many seconds recovery after a crash may take, as estimated; 0 for no bound."
-        fast_start_mttr_target: u32 = 0, "seconds", Allowed::Between(0, 3_600);
+        fast_start_mttr_target: u32 = 0, "seconds", Allowed::Between(0, 3_600), AnyTime;
     "How many redo blocks of 4 KiB the checkpoint may be behind; 0 for no bound."
-        log_checkpoint_interval: u32 = 0, "blocks", Allowed::Between(0, u32::MAX as u64);
+        log_checkpoint_interval: u32 = 0, "blocks", Allowed::Between(0, u32::MAX as u64), AnyTime;
     "How many seconds the checkpoint may be behind; 0 for no bound."
-        log_checkpoint_timeout: u32 = 1_800, "seconds", Allowed::Between(0, 1 << 20);
+        log_checkpoint_timeout: u32 = 1_800, "seconds", Allowed::Between(0, 1 << 20), AnyTime;
     "Who writes redo that sessions wait for: the first of them, or the log writer alone."
-        commit_leader: CommitLeader = CommitLeader::Session, "", COMMIT_LEADERS;
+        commit_leader: CommitLeader = CommitLeader::Session, "", COMMIT_LEADERS, AnyTime;
     "How many redo writes are in flight at once, at most."
         log_writes_in_flight: u32 = 1, "writes",
-        Allowed::Between(1, redo::WRITES_IN_FLIGHT_MAX as u64);
+        Allowed::Between(1, redo::WRITES_IN_FLIGHT_MAX as u64), AnyTime;
     "Whether a commit returns when it is durable, or at once."
-        commit_wait: CommitWait = CommitWait::Wait, "", COMMIT_WAITS;
+        commit_wait: CommitWait = CommitWait::Wait, "", COMMIT_WAITS, AnyTime;
     "Whether the redo of a commit is written at once, or with whatever is written next."
-        commit_logging: CommitLogging = CommitLogging::Immediate, "", COMMIT_LOGGINGS;
+        commit_logging: CommitLogging = CommitLogging::Immediate, "", COMMIT_LOGGINGS, AnyTime;
     "How data files are opened and written: none (buffered, one write at a time), asynch \
      (buffered, many in flight), directio (direct, one at a time), setall (direct, many in \
      flight)."
@@ -171,7 +178,7 @@ impl Parameters {
                 CacheConfig::FRAMES_MAX
             ));
         }
-        let mut all = u64::from(buffers);
+        let (mut all, mut bytes_in_all) = (u64::from(buffers), self.db_cache_size);
         for size in BlockSize::ALL.into_iter().filter(|size| *size != block_size) {
             let (bytes, others) = (self.bytes_of(size), self.buffers_of(size));
             if bytes > 0 && others < least {
@@ -182,6 +189,14 @@ impl Parameters {
                 ));
             }
             all += u64::from(others);
+            bytes_in_all += bytes;
+        }
+        if self.sga_max_size > 0 && bytes_in_all > self.sga_max_size {
+            return refuse(format!(
+                "the buffers would come to {bytes_in_all} bytes, and sga_max_size is {}: choose \
+                 smaller caches, or open the database with a larger sga_max_size",
+                self.sga_max_size
+            ));
         }
         if all > u64::from(CacheConfig::FRAMES_MAX) {
             let most = CacheConfig::FRAMES_MAX;
@@ -196,6 +211,13 @@ impl Parameters {
             ));
         }
         Ok(())
+    }
+
+    /// So many writers there may come to be while the instance is open: each has a working set, and
+    /// a part of the doublewrite file.
+    fn writers_max(&self, slots: u32) -> u32 {
+        let regions = if self.doublewrite { slots / self.db_writer_batch } else { u32::MAX };
+        regions.min(self.db_working_sets).min(CacheConfig::WRITERS_MAX)
     }
 
     pub(crate) fn commit_mode(&self) -> CommitMode {
@@ -224,22 +246,32 @@ impl Parameters {
         }
     }
 
+    /// The buffers for blocks of this size, in a database whose own are of size `own`.
+    pub(crate) fn frames(&self, block_size: BlockSize, own: BlockSize) -> u32 {
+        if block_size == own { self.buffers(own) } else { self.buffers_of(block_size) }
+    }
+
     pub(crate) fn buffers_of(&self, block_size: BlockSize) -> u32 {
         u32::try_from(self.bytes_of(block_size) / block_size.bytes() as u64).unwrap_or(u32::MAX)
     }
 
-    pub(crate) fn cache_config(&self, block_size: BlockSize) -> CacheConfig {
+    /// How the cache is opened, with `slots` blocks in the doublewrite file.
+    pub(crate) fn cache_config(&self, block_size: BlockSize, slots: u32) -> CacheConfig {
+        let pools = self.pools(block_size);
+        let smallest = pools.iter().map(|pool| pool.block_size).min();
+        let smallest = smallest.map_or(block_size, |size| size.min(block_size));
+        let frames_max = self.sga_max_size / smallest.bytes() as u64;
         CacheConfig {
             block_size,
             frames: self.buffers(block_size),
-            pools: self.pools(block_size),
-            frames_max: 0,
+            pools,
+            frames_max: u32::try_from(frames_max).unwrap_or(u32::MAX).min(CacheConfig::FRAMES_MAX),
             working_sets: self.db_working_sets,
             writers: self.db_writer_processes,
-            writers_max: self.db_writer_processes,
+            writers_max: self.writers_max(slots),
             batch_blocks: self.db_writer_batch,
             ring_depth: self.db_writer_batch.min(64),
-            io_slaves: 0,
+            io_slaves: self.dbwr_io_slaves,
             filesystem_io: self.filesystemio_options,
             doublewrite: self.doublewrite,
             lost_write_protect: self.db_lost_write_protect,

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod alter;
 mod checkpoint;
 mod common;
 mod faults;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use instance::{CommitLogging, CommitMode, CommitWait, Instance, Parameters, Transaction};
+use instance::{CommitLogging, CommitWait, Instance, Parameters, Transaction};
 use latch::Shared64;
 use os::Session;
 use stop::{RefusalKind, Stop};
@@ -328,7 +328,8 @@ fn a_commit_that_does_not_wait_lets_go_of_its_rows_and_is_durable_with_the_next(
             assert_eq!(waits(), before, "nobody waited");
             let mut second = Transaction::new();
             add(&table, &mut second, at, 1, session).expect("the row is free");
-            instance.set_commit_mode(CommitMode::DURABLE, session);
+            instance.set_parameter("commit_wait", "wait", session).expect("allowed");
+            instance.set_parameter("commit_logging", "immediate", session).expect("allowed");
             instance.commit(second, session).expect("committed");
             assert!(redo.durable_scn(session) > last);
             drop(table);

@@ -1,0 +1,139 @@
+//! Changing how an instance runs, while it runs.
+//!
+//! A parameter is changed by one session at a time, under the enqueue PR. What isn't allowed, or
+//! can't be had, is refused, and then nothing has changed. What is changed counts until the
+//! instance ends; the next opening says again what it wants.
+//!
+//! Invariants
+//!   * what [`Instance::parameters`] says is how the instance runs, or what a change under way has
+//!     not come to yet
+//!   * a writer's thread is joined before another one of its number starts (rule cache/CB25)
+//!
+//! Callers: whoever administers an instance.
+
+use os::{Session, ThreadHandle};
+use stop::{RefusalKind, Stop};
+
+use ids::BlockSize;
+
+use crate::incremental::Bounds;
+use crate::open::{index_of, join_all, start_writer};
+use crate::{Changeable, Instance, Parameters};
+
+/// How the instance runs, and what has to be known to change that.
+pub(crate) struct Settings {
+    pub(crate) parameters: Parameters,
+    /// Blocks of the doublewrite file.
+    pub(crate) slots: u32,
+    /// For so many redo writes at once the log buffer was divided.
+    pub(crate) log_writes_max: u32,
+    pub(crate) writers: Vec<ThreadHandle>,
+}
+
+impl Instance {
+    /// How it runs now.
+    pub fn parameters(&self, session: &Session) -> Parameters {
+        self.settings.hold(0, session).parameters.clone()
+    }
+
+    /// Sets the parameter `name` to what a user writes, from now on. Refused if it is chosen at
+    /// opening only, if the value isn't allowed, or doesn't go with the others.
+    pub fn set_parameter(&self, name: &str, value: &str, session: &Session) -> Result<(), Stop> {
+        self.halt.check(session)?;
+        let info = Parameters::info(name)?;
+        if info.changeable != Changeable::AnyTime {
+            let message = format!(
+                "{} is chosen when an instance opens: shut the database, and open it with another",
+                info.name
+            );
+            return Err(Stop::refuse(RefusalKind::WrongState, message));
+        }
+        let mut settings = self.settings.hold(0, session);
+        let mut wanted = settings.parameters.clone();
+        wanted.set(name, value)?;
+        wanted.check(self.cache().block_size(), settings.slots)?;
+        self.take_over(&wanted, &mut settings, session)?;
+        settings.parameters = wanted;
+        Ok(())
+    }
+
+    /// Makes the instance run as is wanted; one parameter is another than now.
+    fn take_over(
+        &self,
+        wanted: &Parameters,
+        settings: &mut Settings,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let now = settings.parameters.clone();
+        let most = settings.log_writes_max;
+        if wanted.log_writes_in_flight > most {
+            let message = format!(
+                "log_writes_in_flight is {}: the log buffer was divided for {most} when the \
+                 instance opened, so choose 1 to {most}",
+                wanted.log_writes_in_flight
+            );
+            return Err(Stop::refuse(RefusalKind::Invalid, message));
+        }
+        for size in BlockSize::ALL {
+            self.resize(size, (&now, wanted), session)?;
+        }
+        if wanted.db_writer_processes != now.db_writer_processes {
+            let started = self.set_writers(wanted.db_writer_processes, settings, session);
+            settings.parameters.db_writer_processes = settings.writers.len() as u32;
+            started?;
+        }
+        let blocks = wanted.db_file_multiblock_read_count;
+        self.cache().set_multiblock_read_count(blocks, session);
+        self.redo().set_commit_leader(wanted.commit_leader, session);
+        self.redo().set_writes_in_flight(wanted.log_writes_in_flight, session);
+        self.commit_mode.store(index_of(wanted.commit_mode()), session);
+        self.checkpointer.bind(Bounds::of(wanted), session);
+        Ok(())
+    }
+
+    /// The buffers for blocks of this size become as many as is wanted.
+    fn resize(
+        &self,
+        size: BlockSize,
+        (now, wanted): (&Parameters, &Parameters),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let own = self.cache().block_size();
+        let (has, wants) = (now.frames(size, own), wanted.frames(size, own));
+        if wants < has {
+            let message = format!(
+                "the cache for blocks of {size} has {has} buffers and can't become smaller while \
+                 the database is open: shut it, and open it with fewer"
+            );
+            return Err(Stop::refuse(RefusalKind::WrongState, message));
+        }
+        if wants > has {
+            self.cache().grow_pool(size, wants - has, session)?;
+        }
+        Ok(())
+    }
+
+    /// Starts writers, or has the last ones end. If one can't be started, there are as many as
+    /// could be.
+    fn set_writers(
+        &self,
+        count: u32,
+        settings: &mut Settings,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let writers = &mut settings.writers;
+        self.cache().set_writers(count, session);
+        let ending = writers.split_off(writers.len().min(count as usize));
+        join_all(ending, session);
+        for number in writers.len() as u32..count {
+            match start_writer(number, &self.checkpointer, session) {
+                Ok(writer) => writers.push(writer),
+                Err(stop) => {
+                    self.cache().set_writers(writers.len() as u32, session);
+                    return Err(stop);
+                }
+            }
+        }
+        Ok(())
+    }
+}
