@@ -2,9 +2,10 @@
 //! many at once.
 //!
 //! A process of its own, `fb_rcv0`, so that reading and checking redo and blocks goes on while
-//! changes are applied. It works in batches: when a batch is handed on its blocks are there, as far
-//! as there were buffers; those that aren't are read by who applies. How far it is ahead is bounded
-//! by the cache (RC6).
+//! changes are applied. It works in batches, and brings the changes of each in the order of their
+//! blocks: so a block is got once for all of them. When a batch is handed on its blocks are there,
+//! as far as there were buffers; those that aren't are read by who applies. How far it is ahead is
+//! bounded by the cache (RC6).
 //!
 //! Caller: `recover`.
 
@@ -20,8 +21,8 @@ use stop::{Halt, Stop};
 use crate::line::{Batch, Line};
 
 /// Redo of one batch, at most.
-const BATCH_BYTES: usize = 1 << 20;
-/// The blocks of one batch take at most so large a share of the buffers: one in ...
+const BATCH_BYTES: usize = 4 << 20;
+/// New blocks of one batch take at most so large a share of the buffers: one in ...
 const BATCH_SHARE: u32 = 8;
 
 /// What it needs, and what it leaves.
@@ -36,7 +37,7 @@ pub(crate) struct Ahead {
 }
 
 /// Which blocks were named lately: one place for each, which the next block there takes away. So it
-/// is small, and what it has forgotten is only looked for once more.
+/// is small, and what it has forgotten is counted once more.
 struct Named(Vec<u64>);
 
 impl Ahead {
@@ -69,8 +70,8 @@ impl Ahead {
             if batch.records.count() == 0 {
                 return Ok(());
             }
-            // In the order in which they lie: all of them are waited for.
-            batch.blocks.sort_unstable();
+            batch.records.sort();
+            batch.blocks.extend(batch.records.blocks());
             let brought = blocks.prefetch(&batch.blocks)?;
             self.brought.fetch_add(brought.into(), session);
             if !self.line.put(batch, session) {
@@ -88,10 +89,10 @@ fn gather(
     batch: &mut Batch,
     session: &Session,
 ) -> Result<(), Stop> {
-    while batch.blocks.len() < most && batch.records.bytes() < BATCH_BYTES {
+    let mut new = 0;
+    while new < most && batch.records.bytes() < BATCH_BYTES {
         let Some(record) = reader.next(session)? else { break };
-        let addresses = record.vectors().map(|vector| vector.address);
-        batch.blocks.extend(addresses.filter(|address| named.is_new(*address)));
+        new += record.vectors().filter(|vector| named.is_new(vector.address)).count();
         batch.records.push(&record);
     }
     Ok(())

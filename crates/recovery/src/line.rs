@@ -31,7 +31,7 @@ const LOOK_UP: Nanos = Nanos::from_millis(200);
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) records: Records,
-    /// Those that no batch just before has named.
+    /// Each of them once.
     pub(crate) blocks: Vec<Dba>,
 }
 

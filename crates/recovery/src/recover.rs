@@ -218,9 +218,12 @@ fn apply_all(
     let started = session.now();
     let (mut records, mut bytes) = (0, 0);
     while let Some(batch) = line.take(session)? {
-        for record in batch.records.iter() {
-            gate.move_to(record.rba, session);
-            let replayed = replay(&record, layout.layers, cache, layout.sabotage, session)?;
+        // RC7: below all of its changes.
+        let first = batch.records.first().expect("a batch has records");
+        gate.move_to(first, session);
+        for (block, changes) in batch.records.by_block() {
+            let Layout { layers, sabotage, .. } = *layout;
+            let replayed = replay(block, changes, layers, cache, sabotage, session)?;
             recovered.applied += replayed.applied;
             recovered.skipped += replayed.skipped;
         }

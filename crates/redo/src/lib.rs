@@ -56,6 +56,6 @@ pub use flights::WRITES_IN_FLIGHT_MAX;
 pub use log_file::{create, log_path};
 pub use reader::Reader;
 pub use record::{Record, RecordFault, Vector, Vectors};
-pub use records::Records;
+pub use records::{Change, Records};
 pub use redo::{CheckpointWanted, Redo};
 pub use state::Placed;

@@ -208,6 +208,12 @@ impl Crashed {
             if name.to_string_lossy().starts_with("redo") {
                 continue;
             }
+            if std::env::var_os("NOCOPY").is_some()
+                && to == self.directory
+                && !name.to_string_lossy().starts_with("control")
+            {
+                continue;
+            }
             fs::copy(from.join(&name), to.join(&name)).map_err(told)?;
             let file = fs::File::open(to.join(&name)).map_err(told)?;
             file.sync_all().map_err(told)?;
