@@ -31,7 +31,8 @@ use crate::Table;
 use crate::apply::{USED, row_at};
 use crate::row::{RowAddress, RowView};
 
-/// A table is read around the cache if it has more blocks than this share of the buffers: one in ...
+/// A table is read around the cache if it has more blocks than this share of the buffers: one
+/// in ...
 const LARGE_SHARE: u32 = 10;
 
 /// What was true before the checkpoint of the blocks.

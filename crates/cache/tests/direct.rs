@@ -133,7 +133,8 @@ fn pieces_of_a_mebibyte_are_in_flight_together() {
         let report = simulation.run(move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
             let (seen, before) = (Seen::of(session), session.now());
-            let mut reader = bed.cache.direct_reader(&[span(0, blocks)], session).expect("no fault");
+            let mut reader =
+                bed.cache.direct_reader(&[span(0, blocks)], session).expect("no fault");
             let mut lengths = Vec::new();
             while let Some(run) = reader.next_run().expect("no fault") {
                 lengths.push(run.blocks().count());

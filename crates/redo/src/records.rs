@@ -1,4 +1,5 @@
-//! Records that are kept for a while: what one thread reads and another one applies, block by block.
+//! Records that are kept for a while: what one thread reads and another one applies, block by
+//! block.
 //!
 //! ```text
 //!   bytes    │ record: vector vector │ record: vector │ …      as they were read

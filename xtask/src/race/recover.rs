@@ -67,20 +67,8 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
     eprintln!("race recover: two databases that have crashed");
     let dense = Crashed::make(scratch.path().join("dense"), dense, &session)?;
     let random = Crashed::make(scratch.path().join("random"), random, &session)?;
-    let log = FioJob {
-        depth: 4,
-        batch: Batch::up_to(4),
-        ..FioJob::new(dense.directory.join("redo01.log"), LOG_BYTES, Pattern::Read, 1 << 20)
-    };
-    let log = FioJob { runtime: setup.length, fixed_buffers: true, registered_files: true, ..log };
-    let size = fs::metadata(data_file(&random.directory)).map_err(told)?.len();
-    let blocks = FioJob {
-        depth: DEPTH,
-        batch: Batch { reap_min: DEPTH.div_ceil(4), ..Batch::up_to(DEPTH) },
-        ..FioJob::new(data_file(&random.directory), size, Pattern::RandRead, 8_192)
-    };
-    let blocks =
-        FioJob { runtime: setup.length, fixed_buffers: true, registered_files: true, ..blocks };
+    let log = log_job(&dense, setup);
+    let blocks = blocks_job(&random, setup)?;
     let figures = |job: &FioJob| -> rivals::Result<FioResult> { fio.run(job, &scratch) };
     let race = Race {
         name: "recover".into(),
@@ -142,6 +130,33 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
     run_race(race, setup)
 }
 
+/// The log from front to end, as recovery reads it.
+fn log_job(dense: &Crashed, setup: &Setup) -> FioJob {
+    let file = dense.directory.join("redo01.log");
+    FioJob {
+        depth: 4,
+        batch: Batch::up_to(4),
+        runtime: setup.length,
+        fixed_buffers: true,
+        registered_files: true,
+        ..FioJob::new(file, LOG_BYTES, Pattern::Read, 1 << 20)
+    }
+}
+
+/// Blocks of the data file at random.
+fn blocks_job(random: &Crashed, setup: &Setup) -> rivals::Result<FioJob> {
+    let file = data_file(&random.directory);
+    let size = fs::metadata(&file).map_err(told)?.len();
+    Ok(FioJob {
+        depth: DEPTH,
+        batch: Batch { reap_min: DEPTH.div_ceil(4), ..Batch::up_to(DEPTH) },
+        runtime: setup.length,
+        fixed_buffers: true,
+        registered_files: true,
+        ..FioJob::new(file, size, Pattern::RandRead, 8_192)
+    })
+}
+
 fn case(name: &str, metric: &'static str, unit: &'static str, goal: Option<f64>) -> Case {
     Case { name: name.into(), metric, unit, higher_is_better: true, goal }
 }
@@ -189,8 +204,7 @@ impl Crashed {
             ..Parameters::default()
         };
         Instance::create(&disk, &directory, &creation, &parameters, session).map_err(told)?;
-        let instance =
-            Instance::open(&disk, &directory, &parameters, session).map_err(told)?;
+        let instance = Instance::open(&disk, &directory, &parameters, session).map_err(told)?;
         let worked = work(&instance, session);
         instance.abort(session);
         worked.map_err(told)?;
@@ -208,12 +222,6 @@ impl Crashed {
             if name.to_string_lossy().starts_with("redo") {
                 continue;
             }
-            if std::env::var_os("NOCOPY").is_some()
-                && to == self.directory
-                && !name.to_string_lossy().starts_with("control")
-            {
-                continue;
-            }
             fs::copy(from.join(&name), to.join(&name)).map_err(told)?;
             let file = fs::File::open(to.join(&name)).map_err(told)?;
             file.sync_all().map_err(told)?;
@@ -226,11 +234,7 @@ impl Crashed {
         let disk = os::linux::disk();
         let recovered =
             recover_database(&disk, &self.directory, &self.parameters, &|_| (), session);
-        let recovered = recovered.map_err(told)?;
-        if std::env::var_os("FOREBAY_RACE_SHOW").is_some() {
-            eprintln!("{recovered:?}");
-        }
-        Ok(recovered)
+        recovered.map_err(told)
     }
 }
 

@@ -69,7 +69,10 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
     let workload = Workload {
         name: "full scans".into(),
         settings: vec![
-            format!("ours: cache of {} MiB, rows of 100 bytes, a column added up", CACHE_BYTES >> 20),
+            format!(
+                "ours: cache of {} MiB, rows of 100 bytes, a column added up",
+                CACHE_BYTES >> 20
+            ),
             format!("fio: {}", job.settings()),
         ],
         cases: SIZES.iter().map(|(_, name, metric)| case(name, metric)).collect(),

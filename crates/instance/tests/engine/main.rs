@@ -9,6 +9,8 @@ mod checkpoint;
 mod common;
 mod faults;
 mod life;
+mod recovery;
+mod scan;
 mod space;
 mod tablespaces;
 mod txn;
