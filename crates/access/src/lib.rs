@@ -19,6 +19,7 @@
 
 mod apply;
 mod row;
+mod scan;
 mod table;
 mod update_scan;
 

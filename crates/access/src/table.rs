@@ -292,43 +292,6 @@ impl Table {
         Ok(Looked::Done(Some(read(RowView { shape: &self.shape, bytes }))))
     }
 
-    /// Reads every row, in the order of the blocks, each as [`fetch`](Table::fetch) does. For who
-    /// has changed no row of the table: it would wait for itself. See
-    /// [`scan_within`](Table::scan_within).
-    pub fn scan(
-        &self,
-        read: impl FnMut(RowAddress, RowView<'_>),
-        session: &Session,
-    ) -> Result<(), Stop> {
-        self.scan_within(None, read, session)
-    }
-
-    /// The same as `transaction` sees the rows.
-    pub fn scan_within(
-        &self,
-        transaction: Option<&Transaction>,
-        mut read: impl FnMut(RowAddress, RowView<'_>),
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let cache = self.changes().cache();
-        let (mut reader, mut in_run) = (cache.multiblock_reader(session), 0);
-        let run_max = self.run_max(session);
-        // The segment's first block is its header.
-        let blocks = self.data_blocks(session)?.split_off(1);
-        for (place, block) in blocks.iter().copied().enumerate() {
-            if in_run == 0 {
-                in_run = neighbours(&blocks[place..]).min(run_max);
-                reader.read_run(block, in_run)?;
-            }
-            in_run -= 1;
-            for slot in 0..self.rows_in(block, session)? {
-                let address = RowAddress { block, slot };
-                self.fetch(transaction, address, |row| read(address, row), session)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Rows by number, of a table that one inserter has filled and of which none was removed: the
     /// number is the place in the order of inserting.
     pub fn loaded(&self, session: &Session) -> Result<Loaded, Stop> {
@@ -348,27 +311,15 @@ impl Table {
         Ok(Loaded { blocks, capacity, rows_in_last })
     }
 
-    /// So many slots of this block have been used.
-    pub(crate) fn rows_in(&self, block: Dba, session: &Session) -> Result<u16, Stop> {
-        let pin = self.changes().cache().pin(block, session)?;
-        let block = pin.shared(FrameOrder::Heap, session);
-        if is_unwritten(&block) {
-            return Ok(0);
-        }
-        Ok(HeapBlock::at(&block, HeapBlock::START).rows.get())
+    /// Its blocks that were handed out, as runs of neighbours; the first of them is its header.
+    pub(crate) fn runs(&self, session: &Session) -> Result<Vec<Blocks>, Stop> {
+        self.space.blocks(self.segment.header, session)
     }
 
-    pub(crate) fn data_blocks(&self, session: &Session) -> Result<Vec<Dba>, Stop> {
-        let runs = self.space.blocks(self.segment.header, session)?;
+    fn data_blocks(&self, session: &Session) -> Result<Vec<Dba>, Stop> {
+        let runs = self.runs(session)?;
         let blocks = runs.into_iter().flat_map(|run| (0..run.count).map(move |n| (run.first, n)));
         Ok(blocks.map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n)).collect())
-    }
-
-    /// So many of its blocks are asked for at once.
-    pub(crate) fn run_max(&self, session: &Session) -> u32 {
-        let cache = self.changes().cache();
-        let size = cache.block_size_of(self.segment.header.file, session);
-        cache.run_max(size.unwrap_or(cache.block_size()), session)
     }
 
     /// The row's head and where its columns begin, if there is such a row in this table.
@@ -431,16 +382,13 @@ impl Table {
         Ok(pin)
     }
 
+    pub(crate) fn transactions(&self) -> &Transactions {
+        &self.transactions
+    }
+
     pub(crate) fn changes(&self) -> &Changes {
         self.transactions.changes()
     }
-}
-
-/// How many blocks, from the first of these, lie side by side.
-pub(crate) fn neighbours(blocks: &[Dba]) -> u32 {
-    let first = blocks[0];
-    let expected = (first.block.get()..).map(|block| Dba::new(first.file.get(), block));
-    blocks.iter().zip(expected).take_while(|(block, expected)| *block == expected).count() as u32
 }
 
 /// The range in which two rows differ.

@@ -10,8 +10,9 @@ use os::Session;
 use stop::Stop;
 use txn::Transaction;
 
+use crate::Table;
 use crate::row::{RowAddress, RowMut};
-use crate::table::{Table, neighbours};
+use crate::scan::after;
 
 impl Table {
     /// Changes every row that is there when its block is met; how many there were. `goes_on` is
@@ -24,22 +25,22 @@ impl Table {
         session: &Session,
     ) -> Result<u64, Stop> {
         let cache = self.changes().cache();
-        let (mut reader, mut in_run, mut changed) = (cache.multiblock_reader(session), 0, 0);
-        let run_max = self.run_max(session);
-        // The segment's first block is its header.
-        let blocks = self.data_blocks(session)?.split_off(1);
-        for (place, block) in blocks.iter().copied().enumerate() {
-            if !goes_on() {
-                break;
-            }
-            if in_run == 0 {
-                in_run = neighbours(&blocks[place..]).min(run_max);
-                reader.read_run(block, in_run)?;
-            }
-            in_run -= 1;
-            for slot in 0..self.rows_in(block, session)? {
-                let address = RowAddress { block, slot };
-                changed += u64::from(self.update(transaction, address, &mut change, session)?);
+        let (mut reader, mut changed) = (cache.multiblock_reader(session), 0);
+        let run_max = cache.run_max(self.block_size(session), session);
+        for span in self.spans(session)? {
+            for at in 0..span.count {
+                if !goes_on() {
+                    return Ok(changed);
+                }
+                let block = after(span.first, at);
+                if at % run_max == 0 {
+                    reader.read_run(block, run_max.min(span.count - at))?;
+                }
+                for slot in 0..self.rows_in(block, session)? {
+                    let address = RowAddress { block, slot };
+                    changed +=
+                        u64::from(self.update(transaction, address, &mut change, session)?);
+                }
             }
         }
         Ok(changed)

@@ -43,6 +43,8 @@ pub struct Cache {
     pub(crate) writers: Box<[Signal]>,
     /// So many there are to be.
     pub(crate) writer_count: Shared32,
+    /// Blocks of one read of many; 0 to have it found out.
+    pub(crate) multiblock_count: Shared32,
     /// For sessions, by thread: the place among a pool's sets of the one in which a frame was found
     /// last. A hint.
     pub(crate) last_used: Box<[Shared32]>,
@@ -102,6 +104,7 @@ impl Cache {
             reads: (0..READ_SHARDS.min(frames)).map(shard).collect(),
             writers: (0..config.writers_max).map(|_| Signal::new(os)).collect(),
             writer_count: Shared32::new(config.writers),
+            multiblock_count: Shared32::new(config.multiblock_read_count),
             last_used: (0..HINTS).map(Shared32::new).collect(),
             requested: Shared64::new(0),
             progress: Latch::new(os, LatchKind::Innermost, 0),

@@ -73,6 +73,8 @@ pub struct CacheConfig {
     /// Whether a block that is read is compared with what was written there last since opening: 4
     /// bytes for each block that is written. `db_lost_write_protect`.
     pub lost_write_protect: bool,
+    /// Blocks of one read of many; 0 to have it found out. `db_file_multiblock_read_count`.
+    pub multiblock_read_count: u32,
     /// What a test leaves out.
     pub sabotage: Sabotage,
 }
@@ -149,6 +151,7 @@ impl Default for CacheConfig {
             filesystem_io: FilesystemIo::SetAll,
             doublewrite: true,
             lost_write_protect: true,
+            multiblock_read_count: 0,
             sabotage: Sabotage::None,
         }
     }

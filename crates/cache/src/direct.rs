@@ -1,4 +1,4 @@
-//! Reading blocks around the cache, in pieces of a MiB with several in flight.
+//! Reading blocks around the cache, in pieces of up to a MiB with several in flight.
 //!
 //! ```text
 //!   checkpoint of the blocks ──▶ ┌─────────┬─────────┬─────────┬─────────┐
@@ -23,6 +23,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 
 use ids::Dba;
 use latch::FrameOrder;
@@ -32,25 +33,24 @@ use os::{
 use stop::Stop;
 use waits::WaitEvent;
 
-use crate::Cache;
 use crate::files::DataFile;
-use crate::multiblock::RUN_BYTES_MAX;
+use crate::{Cache, Span};
 
 /// So many pieces are on their way at once.
 const IN_FLIGHT_MAX: usize = 4;
 
-/// Reads a span of blocks around the cache. For one session.
+/// Reads spans of blocks around the cache. For one session.
 pub struct DirectReader<'a> {
     cache: &'a Cache,
     session: &'a Session,
-    file: DataFile,
     /// `None`: pieces are read one after the other.
     ring: Option<Ring>,
-    /// The next block to be asked for, and the end.
-    next: u32,
-    end: u32,
+    /// What is still to be asked for, the next at the end.
+    left: Vec<Part>,
     /// Pieces that were asked for, in the order of their blocks.
     pieces: VecDeque<Piece>,
+    /// How many were, for their tags.
+    asked: u64,
     /// Whole buffers that are in no piece.
     spare: Vec<IoBuf>,
     done: Vec<Completion>,
@@ -58,10 +58,21 @@ pub struct DirectReader<'a> {
     in_hand: Option<IoBuf>,
 }
 
+/// What is left of a span.
+struct Part {
+    file: Arc<DataFile>,
+    next: u32,
+    end: u32,
+    /// Blocks of a piece, but for the last.
+    piece: u32,
+}
+
 /// Neighbouring blocks that were asked for with one I/O.
 struct Piece {
+    file: Arc<DataFile>,
     first: u32,
     count: u32,
+    tag: u64,
     /// It has come, or not.
     arrived: Option<(IoBuf, Result<(), Error>)>,
 }
@@ -84,29 +95,36 @@ impl<'r> DirectRun<'r> {
 }
 
 impl Cache {
-    /// Reads these `count` blocks, from `first` on, around the cache. What was changed of them is
-    /// written first; every change made before this call will be in what is read.
+    /// Reads these spans, which don't overlap, around the cache, in this order. What was changed of
+    /// them is written first; every change made before this call will be in what is read.
     pub fn direct_reader<'a>(
         &'a self,
-        first: Dba,
-        count: u32,
+        spans: &[Span],
         session: &'a Session,
     ) -> Result<DirectReader<'a>, Stop> {
-        let file = self.files.of(first, session)?;
-        self.checkpoint_blocks(first, count, session)?;
+        let mut left: Vec<Part> = Vec::with_capacity(spans.len());
+        for span in spans.iter().rev() {
+            let last = left.last().filter(|part| part.file.number == span.first.file);
+            let file = match last {
+                Some(part) => Arc::clone(&part.file),
+                None => Arc::new(self.files.of(span.first, session)?),
+            };
+            let piece = self.multiblock_read_count(file.block_size, session);
+            let next = span.first.block.get();
+            left.push(Part { file, next, end: next.saturating_add(span.count), piece });
+        }
+        self.checkpoint_blocks(spans, session)?;
         let ring = match self.config.filesystem_io.is_asynchronous() {
             true => Some(self.open_direct_ring(session)?),
             false => None,
         };
-        let next = first.block.get();
         Ok(DirectReader {
             cache: self,
             session,
-            file,
             ring,
-            next,
-            end: next.saturating_add(count),
+            left,
             pieces: VecDeque::with_capacity(IN_FLIGHT_MAX),
+            asked: 0,
             spare: Vec::with_capacity(IN_FLIGHT_MAX + 1),
             done: Vec::with_capacity(IN_FLIGHT_MAX),
             in_hand: None,
@@ -124,22 +142,19 @@ impl Cache {
     }
 }
 
-impl<'a> DirectReader<'a> {
+impl DirectReader<'_> {
     /// The next blocks; `None` after the last. Waits for them if they haven't come yet.
     pub fn next_run(&mut self) -> Result<Option<DirectRun<'_>>, Stop> {
         latch::assert_none_held("a direct read");
         self.cache.halt.check(self.session)?;
-        let whole = self.whole_piece() as usize * self.block_bytes();
-        let had = self.in_hand.take().filter(|buffer| buffer.len() == whole);
-        self.spare.extend(had);
+        self.spare.extend(self.in_hand.take());
         self.ask()?;
-        let Some(piece) = self.pieces.front() else { return Ok(None) };
-        let (first, count) = (piece.first, piece.count);
-        let (mut buffer, result) = self.await_first(first, count)?;
+        let Some(piece) = self.await_first()? else { return Ok(None) };
+        let (mut buffer, result) = piece.arrived.expect("it was waited for");
         result?;
-        let first = self.address(first);
-        self.mend(first, &mut buffer)?;
-        let block_bytes = self.block_bytes();
+        let first = Dba::new(piece.file.number.get(), piece.first);
+        self.mend(&piece.file, first, &mut buffer)?;
+        let block_bytes = piece.file.block_size.bytes();
         let bytes: &[u8] = self.in_hand.insert(buffer);
         Ok(Some(DirectRun { first, block_bytes, bytes }))
     }
@@ -147,27 +162,25 @@ impl<'a> DirectReader<'a> {
     /// Asks for as many pieces as may be on their way.
     fn ask(&mut self) -> Result<(), Stop> {
         let most = if self.ring.is_some() { IN_FLIGHT_MAX } else { 1 };
-        while self.pieces.len() < most && self.next < self.end {
-            let (first, count) = (self.next, self.whole_piece().min(self.end - self.next));
-            let bytes = count as usize * self.block_bytes();
-            let fits = self.spare.pop_if(|buffer| buffer.len() == bytes);
-            let mut buffer = fits.unwrap_or_else(|| IoBuf::zeroed(bytes));
-            let offset = self.file.offset(self.address(first));
-            let waiting = self.waiting(first, count);
-            let arrived = match &mut self.ring {
+        while self.pieces.len() < most
+            && let Some(mut piece) = self.next_piece()
+        {
+            let bytes = piece.count as usize * piece.file.block_size.bytes();
+            let mut buffer = self.buffer(bytes);
+            let offset = piece.file.offset(Dba::new(piece.file.number.get(), piece.first));
+            let waiting = piece.waiting(self.session);
+            match &mut self.ring {
                 Some(ring) => {
-                    let (file, kind) = (self.file.file.clone(), IoKind::Read);
-                    let tag = u64::from(first);
+                    let (file, kind) = (piece.file.file.clone(), IoKind::Read);
+                    let tag = piece.tag;
                     ring.push(Request { file, kind, offset, buffer, tag }, self.session)?;
-                    None
                 }
                 None => {
-                    let result = self.file.file.read_at(offset, &mut buffer, waiting);
-                    Some((buffer, result))
+                    let result = piece.file.file.read_at(offset, &mut buffer, waiting);
+                    piece.arrived = Some((buffer, result));
                 }
-            };
-            self.pieces.push_back(Piece { first, count, arrived });
-            self.next += count;
+            }
+            self.pieces.push_back(piece);
         }
         match &mut self.ring {
             Some(ring) => ring.submit().map_err(Stop::from),
@@ -175,28 +188,52 @@ impl<'a> DirectReader<'a> {
         }
     }
 
-    /// Waits until the first piece has come, whichever else come meanwhile.
-    fn await_first(&mut self, first: u32, count: u32) -> Result<(IoBuf, Result<(), Error>), Stop> {
-        let waiting = self.waiting(first, count);
-        loop {
-            if let Some(piece) = self.pieces.pop_front_if(|piece| piece.arrived.is_some()) {
-                return Ok(piece.arrived.expect("it has come"));
+    /// What is to be asked for next.
+    fn next_piece(&mut self) -> Option<Piece> {
+        while self.left.pop_if(|part| part.next >= part.end).is_some() {}
+        let part = self.left.last_mut()?;
+        let (first, count) = (part.next, part.piece.min(part.end - part.next));
+        part.next += count;
+        self.asked += 1;
+        let file = Arc::clone(&part.file);
+        Some(Piece { file, first, count, tag: self.asked, arrived: None })
+    }
+
+    /// A buffer of exactly so many bytes: one that was used before, if one fits.
+    fn buffer(&mut self, bytes: usize) -> IoBuf {
+        match self.spare.iter().position(|buffer| buffer.len() == bytes) {
+            Some(place) => self.spare.swap_remove(place),
+            None => {
+                // No more of other lengths than can be in use.
+                self.spare.truncate(IN_FLIGHT_MAX);
+                IoBuf::zeroed(bytes)
             }
+        }
+    }
+
+    /// Waits until the first piece has come, whichever else come meanwhile.
+    fn await_first(&mut self) -> Result<Option<Piece>, Stop> {
+        loop {
+            let Some(first) = self.pieces.front() else { return Ok(None) };
+            if first.arrived.is_some() {
+                return Ok(self.pieces.pop_front());
+            }
+            let waiting = first.waiting(self.session);
             let ring = self.ring.as_mut().expect("without a ring a piece has come when asked for");
             ring.reap(1, None, &mut self.done, waiting)?;
             for Completion { tag, buffer, result } in self.done.drain(..) {
                 let mut pieces = self.pieces.iter_mut();
-                let piece = pieces.find(|piece| u64::from(piece.first) == tag);
+                let piece = pieces.find(|piece| piece.tag == tag);
                 piece.expect("a piece that was asked for").arrived = Some((buffer, result));
             }
         }
     }
 
     /// CB24: what isn't whole, or older than what was written, is got through the cache.
-    fn mend(&self, first: Dba, bytes: &mut [u8]) -> Result<(), Stop> {
-        for (block, nth) in bytes.chunks_mut(self.block_bytes()).zip(0..) {
+    fn mend(&self, file: &DataFile, first: Dba, bytes: &mut [u8]) -> Result<(), Stop> {
+        for (block, nth) in bytes.chunks_mut(file.block_size.bytes()).zip(0..) {
             let address = Dba::new(first.file.get(), first.block.get() + nth);
-            if self.file.check(address, block, self.session).is_ok() {
+            if file.check(address, block, self.session).is_ok() {
                 continue;
             }
             let pin = self.cache.pin(address, self.session)?;
@@ -204,23 +241,12 @@ impl<'a> DirectReader<'a> {
         }
         Ok(())
     }
+}
 
-    fn waiting(&self, first: u32, count: u32) -> Waiting<'a> {
-        let waiting = self.session.waiting(WaitEvent::DirectPathRead);
-        waiting.p(self.file.number.get().into(), first.into(), count.into())
-    }
-
-    fn address(&self, block: u32) -> Dba {
-        Dba::new(self.file.number.get(), block)
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.file.block_size.bytes()
-    }
-
-    /// Blocks of a piece, but for the last.
-    fn whole_piece(&self) -> u32 {
-        (RUN_BYTES_MAX / self.block_bytes()) as u32
+impl Piece {
+    fn waiting<'s>(&self, session: &'s Session) -> Waiting<'s> {
+        let waiting = session.waiting(WaitEvent::DirectPathRead);
+        waiting.p(self.file.number.get().into(), self.first.into(), self.count.into())
     }
 }
 
@@ -229,10 +255,10 @@ impl Drop for DirectReader<'_> {
     fn drop(&mut self) {
         if let Some(ring) = &mut self.ring
             && ring.in_flight() > 0
+            && let Some(piece) = self.pieces.front()
         {
-            let waiting = self.session.waiting(WaitEvent::DirectPathRead);
-            let waiting = waiting.p(self.file.number.get().into(), self.next.into(), 0);
             // What a read says that nobody wants isn't worth a word.
+            let waiting = piece.waiting(self.session);
             let _ = ring.reap(ring.in_flight(), None, &mut self.done, waiting);
         }
     }
@@ -240,7 +266,7 @@ impl Drop for DirectReader<'_> {
 
 impl fmt::Debug for DirectReader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (file, next, end) = (self.file.number, self.next, self.end);
-        write!(f, "DirectReader(file {file}, blocks {next} to {end})")
+        let (left, asked) = (self.left.len(), self.asked);
+        write!(f, "DirectReader({asked} pieces asked for, {left} spans left)")
     }
 }

@@ -21,7 +21,7 @@
 //!   [`run_writer`](Cache::run_writer) for the processes `fb_dbw<n>`;
 //!   [`checkpoint_position`](Cache::checkpoint_position) and [`checkpoint`](Cache::checkpoint).
 //! * [`MultiblockReader`]: runs of blocks, and separate ones, read with few I/Os.
-//! * [`DirectReader`]: blocks read around the cache, after
+//! * [`DirectReader`]: blocks of [`Span`]s read around the cache, after
 //!   [`checkpoint_blocks`](Cache::checkpoint_blocks).
 //! * [`Pin`]: a claim on a block; from it come [`SharedBlock`] and [`ExclusiveBlock`].
 //! * [`CacheConfig`], [`PoolSize`], [`Sabotage`]: how large, how many, how written.
@@ -57,4 +57,5 @@ pub use config::{CacheConfig, PoolSize, Sabotage};
 pub use direct::{DirectReader, DirectRun};
 pub use gate::RedoGate;
 pub use multiblock::MultiblockReader;
+pub use object_checkpoint::Span;
 pub use pin::{ExclusiveBlock, Pin, SharedBlock, is_unwritten};

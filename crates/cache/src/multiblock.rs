@@ -5,7 +5,7 @@
 //!            │r │  │  │  │r │  │  │     into one buffer, from which its blocks are copied into
 //!            └──┴──┴──┴──┴──┴──┴──┘     their frames              (db file scattered read)
 //!
-//!   separate blocks: an I/O each, straight into the frames, all in flight at once
+//!   separate blocks: an I/O each, straight into the frames, many in flight at once
 //!                                                                 (db file parallel read)
 //! ```
 //!
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use ids::{BlockSize, Dba};
 use os::{Completion, Cost, IoBuf, IoKind, Request, Ring, RingBackend, RingConfig, Session};
 use stop::Stop;
-use waits::{Statistic, WaitEvent};
+use waits::{SessionKind, Statistic, WaitEvent};
 
 use crate::Cache;
 use crate::files::DataFile;
@@ -39,6 +39,8 @@ pub(crate) const RUN_BYTES_MAX: usize = 1 << 20;
 const RUN_SHARE: u32 = 8;
 /// So many separate reads in flight at most.
 const PREFETCH_MAX: usize = 32;
+/// While there are more to come so many are waited for: each submission costs.
+const PREFETCH_REAP: usize = PREFETCH_MAX / 4;
 
 /// Reads for one session many blocks at a time. Made once for a scan: it keeps its buffer.
 pub struct MultiblockReader<'a> {
@@ -47,6 +49,10 @@ pub struct MultiblockReader<'a> {
     /// Holds the longest piece so far.
     buffer: Option<IoBuf>,
     begun: Vec<Begun<'a>>,
+    /// Those that the ring is reading, by tag.
+    flying: Vec<Option<Begun<'a>>>,
+    /// That of the last separate block.
+    file: Option<Arc<DataFile>>,
     ring: Option<Ring>,
     done: Vec<Completion>,
 }
@@ -76,15 +82,36 @@ impl Cache {
             session,
             buffer: None,
             begun: Vec::new(),
+            flying: Vec::new(),
+            file: None,
             ring: None,
             done: Vec::new(),
         }
     }
 
-    /// The most blocks of this size that a run brings at once: a MiB, but not so many that others
-    /// would miss the buffers.
-    pub fn run_max(&self, block_size: BlockSize, session: &Session) -> u32 {
+    /// How many blocks of this size one read of many brings: as many as was chosen, else a MiB or,
+    /// with few buffers, each session's share of them. A MiB at most.
+    pub fn multiblock_read_count(&self, block_size: BlockSize, session: &Session) -> u32 {
         let most = (RUN_BYTES_MAX / block_size.bytes()) as u32;
+        let chosen = self.multiblock_count.load(session);
+        if chosen > 0 {
+            return chosen.min(most);
+        }
+        let is_user = |kind: SessionKind| kind == SessionKind::Foreground;
+        let running = session.os().running();
+        let sessions = running.iter().filter(|each| is_user(each.account.kind())).count() as u32;
+        most.min(self.buffers(block_size, session) / sessions.max(1)).max(1)
+    }
+
+    /// From now on reads of many blocks bring so many; 0 to have it found out.
+    pub fn set_multiblock_read_count(&self, count: u32, session: &Session) {
+        self.multiblock_count.store(count, session);
+    }
+
+    /// The most blocks of this size that a run brings into the cache at once: as many as one read
+    /// does, but not so many that others would miss the buffers.
+    pub fn run_max(&self, block_size: BlockSize, session: &Session) -> u32 {
+        let most = self.multiblock_read_count(block_size, session);
         most.min(self.buffers(block_size, session) / RUN_SHARE).max(1)
     }
 
@@ -180,80 +207,112 @@ impl<'a> MultiblockReader<'a> {
         count as u32
     }
 
-    /// Brings these blocks into the cache, those that aren't there yet, with their reads in flight
-    /// at once, as far as there are buffers. How many it has brought. What can't be read or isn't
-    /// whole is left to who gets it.
+    /// Brings these blocks into the cache, those that aren't there yet, with many of their reads in
+    /// flight at once, as far as there are buffers. How many it has brought. What can't be read or
+    /// isn't whole is left to who gets it.
     pub fn prefetch(&mut self, blocks: &[Dba]) -> Result<u32, Stop> {
         latch::assert_none_held("a read of many blocks");
         self.cache.halt.check(self.session)?;
-        let (mut brought, mut file) = (0, None::<Arc<DataFile>>);
-        for chunk in blocks.chunks(PREFETCH_MAX) {
-            for address in chunk {
-                let of = match file.take().filter(|file| file.number == address.file) {
-                    Some(same) => same,
-                    None => Arc::new(self.cache.files.of(*address, self.session)?),
-                };
-                let begun = self.cache.begin(*address, &of, self.session);
-                file = Some(of);
-                match begun {
-                    Begin::Begun(begun) => self.begun.push(begun),
-                    Begin::Resident => {}
-                    Begin::NoBuffer => break,
-                }
+        let at_once = self.cache.config.filesystem_io.is_asynchronous() && blocks.len() > 1;
+        let brought = match at_once {
+            true => self.prefetch_at_once(blocks),
+            false => self.prefetch_singly(blocks),
+        };
+        if let Err(stop) = &brought {
+            // Waits for what is still in flight.
+            self.ring = None;
+            for mut begun in self.flying.drain(..).flatten() {
+                begun.loading.fail(stop.clone());
             }
-            brought += self.begun.len() as u32;
-            self.read_begun()?;
+        }
+        brought
+    }
+
+    fn prefetch_singly(&mut self, blocks: &[Dba]) -> Result<u32, Stop> {
+        let mut brought = 0;
+        for address in blocks {
+            match self.begin(*address)? {
+                Begin::Begun(begun) => begun.read(self.cache, self.session),
+                Begin::Resident => continue,
+                Begin::NoBuffer => break,
+            }
+            brought += 1;
         }
         Ok(brought)
     }
 
-    /// Reads what was begun, each block with an I/O of its own.
-    fn read_begun(&mut self) -> Result<(), Stop> {
-        let (cache, session) = (self.cache, self.session);
-        let at_once = cache.config.filesystem_io.is_asynchronous() && self.begun.len() > 1;
-        if !at_once {
-            self.begun.drain(..).for_each(|begun| begun.read(cache, session));
-            return Ok(());
-        }
-        let read = self.read_at_once();
-        if let Err(stop) = &read {
-            // Waits for what is still in flight.
-            self.ring = None;
-            for mut begun in self.begun.drain(..) {
-                begun.loading.fail(stop.clone());
-            }
-        }
-        read
-    }
-
-    fn read_at_once(&mut self) -> Result<(), Stop> {
-        let session = self.session;
+    /// Keeps the ring full until all were asked for, then waits for the last.
+    fn prefetch_at_once(&mut self, blocks: &[Dba]) -> Result<u32, Stop> {
         if self.ring.is_none() {
             self.ring = Some(self.open_ring()?);
         }
-        let ring = self.ring.as_mut().expect("it was opened just now");
-        for (tag, begun) in self.begun.iter_mut().enumerate() {
-            let offset = begun.file.offset(begun.loading.address);
-            let buffer = begun.loading.lend();
-            let (file, kind, tag) = (begun.file.file.clone(), IoKind::Read, tag as u64);
-            ring.push(Request { file, kind, offset, buffer, tag }, session)?;
+        self.flying.resize_with(PREFETCH_MAX, || None);
+        let (mut left, mut brought) = (blocks.iter(), 0);
+        loop {
+            while self.in_flight() < PREFETCH_MAX
+                && let Some(address) = left.next()
+            {
+                match self.begin(*address)? {
+                    Begin::Begun(begun) => self.start(begun)?,
+                    Begin::Resident => continue,
+                    Begin::NoBuffer => {
+                        left = [].iter();
+                        break;
+                    }
+                }
+                brought += 1;
+            }
+            match (self.in_flight(), left.len()) {
+                (0, 0) => return Ok(brought),
+                (in_flight, 0) => self.reap(in_flight)?,
+                _ => self.reap(PREFETCH_REAP)?,
+            }
         }
-        let requests = self.begun.len() as u64;
-        let mut files: Vec<_> = self.begun.iter().map(|begun| begun.file.number).collect();
+    }
+
+    /// Begins to read a block, of whichever file.
+    fn begin(&mut self, address: Dba) -> Result<Begin<'a>, Stop> {
+        let of = match self.file.take().filter(|file| file.number == address.file) {
+            Some(same) => same,
+            None => Arc::new(self.cache.files.of(address, self.session)?),
+        };
+        let begun = self.cache.begin(address, &of, self.session);
+        self.file = Some(of);
+        Ok(begun)
+    }
+
+    fn in_flight(&self) -> usize {
+        self.ring.as_ref().map_or(0, |ring| ring.in_flight() as usize)
+    }
+
+    /// Asks for a block that was begun. There is room.
+    fn start(&mut self, mut begun: Begun<'a>) -> Result<(), Stop> {
+        let free = self.flying.iter().position(Option::is_none).expect("the ring isn't full");
+        let offset = begun.file.offset(begun.loading.address);
+        let (file, kind, tag) = (begun.file.file.clone(), IoKind::Read, free as u64);
+        let buffer = begun.loading.lend();
+        self.flying[free] = Some(begun);
+        let ring = self.ring.as_mut().expect("it was opened");
+        ring.push(Request { file, kind, offset, buffer, tag }, self.session).map_err(Stop::from)
+    }
+
+    /// Waits until so many have come.
+    fn reap(&mut self, at_least: usize) -> Result<(), Stop> {
+        let (session, requests) = (self.session, self.in_flight() as u64);
+        let mut files: Vec<_> =
+            self.flying.iter().flatten().map(|begun| begun.file.number).collect();
         files.sort_unstable();
         files.dedup();
         let waiting = session.waiting(WaitEvent::DbFileParallelRead);
         let waiting = waiting.p(files.len() as u64, requests, requests);
-        ring.reap(ring.in_flight(), None, &mut self.done, waiting)?;
-        let mut errors: Vec<Option<Stop>> = self.begun.iter().map(|_| None).collect();
+        let ring = self.ring.as_mut().expect("it was opened");
+        ring.reap(at_least as u32, None, &mut self.done, waiting)?;
         for Completion { tag, buffer, result } in self.done.drain(..) {
-            self.begun[tag as usize].loading.take_back(buffer);
-            errors[tag as usize] = result.err().map(Stop::from);
-        }
-        for (mut begun, error) in self.begun.drain(..).zip(errors) {
-            match error {
-                None => begun.finish(session),
-                Some(stop) => begun.loading.fail(stop),
+            let mut begun = self.flying[tag as usize].take().expect("it was asked for");
+            begun.loading.take_back(buffer);
+            match result {
+                Ok(()) => begun.finish(session),
+                Err(error) => begun.loading.fail(Stop::from(error)),
             }
         }
         Ok(())

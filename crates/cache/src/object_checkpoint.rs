@@ -28,11 +28,16 @@ use crate::Cache;
 const KO_EXCLUSIVE: u64 = (b'K' as u64) << 24 | (b'O' as u64) << 16 | 6;
 
 /// Neighbouring blocks.
-#[derive(Clone, Copy)]
-pub(crate) struct Span {
-    pub(crate) first: Dba,
-    pub(crate) count: u32,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// The first of them.
+    pub first: Dba,
+    /// How many.
+    pub count: u32,
 }
+
+/// Spans that don't overlap, in the order of their blocks.
+pub(crate) struct Spans(Vec<Span>);
 
 /// A block that is waited for.
 pub(crate) struct Awaited {
@@ -43,25 +48,38 @@ pub(crate) struct Awaited {
 }
 
 impl Span {
-    pub(crate) fn holds(&self, address: Dba) -> bool {
+    fn holds(&self, address: Dba) -> bool {
         let from = self.first.block.get();
         let at = address.block.get();
         address.file == self.first.file && at >= from && at - from < self.count
     }
 }
 
+impl Spans {
+    pub(crate) fn new(spans: &[Span]) -> Spans {
+        let mut sorted = spans.to_vec();
+        sorted.sort_unstable_by_key(|span| span.first);
+        Spans(sorted)
+    }
+
+    pub(crate) fn holds(&self, address: Dba) -> bool {
+        let after = self.0.partition_point(|span| span.first <= address);
+        after > 0 && self.0[after - 1].holds(address)
+    }
+}
+
 impl Cache {
-    /// Has the blocks written that were changed of these `count`, from `first` on, and waits until
-    /// every change made before this call is on disk.
-    pub fn checkpoint_blocks(&self, first: Dba, count: u32, session: &Session) -> Result<(), Stop> {
+    /// Has the blocks written that were changed of these spans, which don't overlap, and waits
+    /// until every change made before this call is on disk.
+    pub fn checkpoint_blocks(&self, spans: &[Span], session: &Session) -> Result<(), Stop> {
         latch::assert_none_held("a checkpoint of blocks");
-        let span = Span { first, count };
+        let spans = Spans::new(spans);
         // CB23: before the sets are looked at.
         let until = self.gate.position(session);
         let mut left = Vec::new();
         for set in &self.sets {
             let mut state = set.state.exclusive(session);
-            state.ask(&self.frames, (span, until), &mut left, session);
+            state.ask(&self.frames, (&spans, until), &mut left, session);
         }
         if left.is_empty() {
             return Ok(());

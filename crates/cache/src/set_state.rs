@@ -29,7 +29,7 @@ use waits::Statistic;
 
 use crate::frame::{DIRTY, Frame, WRITING};
 use crate::list::{Link, List};
-use crate::object_checkpoint::{Awaited, Span};
+use crate::object_checkpoint::{Awaited, Spans};
 
 /// A search passes so large a share of its set's frames that are dirty, then gives up: one in ...
 const SCAN_SHARE: u32 = 4;
@@ -274,12 +274,12 @@ impl SetState {
 
     // Checkpoints of some blocks
 
-    /// Asks for the blocks of this span that became dirty at `until` or below to be written.
+    /// Asks for the blocks of these spans that became dirty at `until` or below to be written.
     /// Appends to `found` these, and those that are being written and were dirty from there.
     pub(crate) fn ask(
         &mut self,
         frames: &[Frame],
-        (span, until): (Span, Rba),
+        (spans, until): (&Spans, Rba),
         found: &mut Vec<Awaited>,
         session: &Session,
     ) {
@@ -289,7 +289,7 @@ impl SetState {
             let frame = numbers[slot as usize];
             let address = frames[frame as usize].address(session);
             let until = written[slot as usize].wrapping_add(writes);
-            let is_meant = span.holds(address);
+            let is_meant = spans.holds(address);
             if is_meant {
                 found.push(Awaited { frame, address, until });
             }

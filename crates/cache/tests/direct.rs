@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use cache::CacheConfig;
+use cache::{CacheConfig, Span};
 use common::{Bed, DATA, Dice, Seen, Toy, dba, disk, racy, small, version};
 use ids::{BlockSize, Dba};
 use os::{FilesystemIo, Session};
@@ -18,9 +18,13 @@ use waits::{Nanos, Statistic, WaitEvent};
 
 const BLOCKS: u32 = 40;
 
+fn span(first: u32, count: u32) -> Span {
+    Span { first: dba(first), count }
+}
+
 /// The version of each block as a direct read of all has it.
 fn read_all(bed: &Bed, blocks: u32, session: &Session) -> Result<BTreeMap<Dba, u64>, Stop> {
-    let mut reader = bed.cache.direct_reader(dba(0), blocks, session)?;
+    let mut reader = bed.cache.direct_reader(&[span(0, blocks)], session)?;
     let mut found = BTreeMap::new();
     while let Some(run) = reader.next_run()? {
         for (address, block) in run.blocks() {
@@ -99,12 +103,12 @@ fn a_checkpoint_of_blocks_writes_these_and_no_others() {
             bed.change(block, session).expect("no fault");
         }
         let seen = Seen::of(session);
-        bed.cache.checkpoint_blocks(dba(5), 10, session).expect("no halt");
+        bed.cache.checkpoint_blocks(&[span(5, 10)], session).expect("no halt");
         let waits = seen.take(WaitEvent::EnqKoFastObjectCheckpoint);
         assert!(!waits.is_empty());
         assert!(waits.iter().all(|(p, took)| *p == [0x4b4f_0006, 2, 0] && *took > Nanos::ZERO));
         let written = world.os().totals().statistic(Statistic::PhysicalWrites);
-        bed.cache.checkpoint_blocks(dba(5), 10, session).expect("no halt");
+        bed.cache.checkpoint_blocks(&[span(5, 10)], session).expect("no halt");
         assert!(seen.take(WaitEvent::EnqKoFastObjectCheckpoint).is_empty(), "nothing to wait for");
         bed.close(session);
         written
@@ -122,14 +126,15 @@ fn a_checkpoint_of_blocks_writes_these_and_no_others() {
 #[test]
 fn pieces_of_a_mebibyte_are_in_flight_together() {
     let read = |io: FilesystemIo| {
-        let config = CacheConfig { filesystem_io: io, ..small() };
+        let config = CacheConfig { filesystem_io: io, multiblock_read_count: 512, ..small() };
         let blocks = 8 * 512 + 3;
         let mut simulation = Simulation::new(1);
         simulation.disks = vec![disk(&config, blocks)];
         let report = simulation.run(move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
             let (seen, before) = (Seen::of(session), session.now());
-            let mut reader = bed.cache.direct_reader(dba(0), blocks, session).expect("no fault");
+            let mut reader =
+                bed.cache.direct_reader(&[span(0, blocks)], session).expect("no fault");
             let mut lengths = Vec::new();
             while let Some(run) = reader.next_run().expect("no fault") {
                 lengths.push(run.blocks().count());
@@ -161,7 +166,7 @@ fn a_reader_may_be_dropped_early() {
     simulation.disks = vec![disk(&config, 4 * 512)];
     let report = simulation.run(move |world, session| {
         let bed = Bed::open(world, config, &Toy::default(), session);
-        let mut reader = bed.cache.direct_reader(dba(0), 4 * 512, session).expect("no fault");
+        let mut reader = bed.cache.direct_reader(&[span(0, 4 * 512)], session).expect("no fault");
         assert!(reader.next_run().expect("no fault").is_some());
         drop(reader);
         bed.close(session);

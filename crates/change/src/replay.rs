@@ -1,10 +1,11 @@
-//! Doing a record again, in recovery (CH5, CH6).
+//! Doing changes again, in recovery, block by block (CH5, CH6).
 
-use cache::{Cache, Pin};
+use cache::{Cache, ExclusiveBlock};
 use format::BlockHeader;
-use ids::Scn;
+use ids::{Dba, Scn};
+use latch::FrameOrder;
 use os::Session;
-use redo::{Record, Vector};
+use redo::Change;
 use stop::{RefusalKind, Stop};
 
 use crate::group::{apply, image_of};
@@ -39,40 +40,54 @@ impl Sabotage {
     }
 }
 
-/// Does the changes of a record again, to the blocks that haven't got them. One vector after the
-/// other: until recovery ends nobody else looks.
-pub fn replay(
-    record: &Record<'_>,
+/// Does the changes of one block again that it hasn't got, in the order of the redo. Which block is
+/// done first doesn't matter: until recovery ends nobody else looks, and a block's changes say of
+/// no other block what it has.
+pub fn replay<'r>(
+    address: Dba,
+    changes: impl Iterator<Item = Change<'r>>,
     layers: &[&'static Layer],
     cache: &Cache,
     sabotage: Sabotage,
     session: &Session,
 ) -> Result<Replayed, Stop> {
     let mut replayed = Replayed::default();
-    for (number, vector) in (0..).zip(record.vectors()) {
-        let layer = layers.iter().find(|layer| layer.number == vector.layer);
-        let layer = layer.ok_or_else(|| refuse(record, &vector, "is of an unknown layer"))?;
-        let pin = cache.pin(vector.address, session)?;
-        if replay_vector((record, &vector, number), layer, &pin, sabotage, session)? {
+    let pin = cache.pin(address, session)?;
+    let mut held: Option<Held<'_>> = None;
+    for change in changes {
+        let layer = layers.iter().find(|layer| layer.number == change.vector.layer);
+        let layer = *layer.ok_or_else(|| refuse(&change, "is of an unknown layer"))?;
+        let mut hold = match held.take().filter(|hold| hold.order == layer.order) {
+            Some(hold) => hold,
+            None => Held { order: layer.order, block: pin.exclusive(layer.order, session) },
+        };
+        if replay_change(&change, layer, &mut hold.block, sabotage)? {
             replayed.applied += 1;
         } else {
             replayed.skipped += 1;
         }
+        held = Some(hold);
     }
     Ok(replayed)
 }
 
-fn replay_vector(
-    (record, vector, number): (&Record<'_>, &Vector<'_>, u32),
+/// The block under its latch, as blocks of one layer are.
+struct Held<'p> {
+    order: FrameOrder,
+    block: ExclusiveBlock<'p>,
+}
+
+fn replay_change(
+    change: &Change<'_>,
     layer: &'static Layer,
-    pin: &Pin<'_>,
+    block: &mut ExclusiveBlock<'_>,
     sabotage: Sabotage,
-    session: &Session,
 ) -> Result<bool, Stop> {
-    let mut block = pin.exclusive(layer.order, session);
-    let header = BlockHeader::at(&block, 0);
+    let vector = &change.vector;
+    let header = BlockHeader::at(block, 0);
     let found = (header.changed(), header.sequence());
-    let (before, after) = ((vector.before_scn, vector.before_sequence), (record.scn, number));
+    let before = (vector.before_scn, vector.before_sequence);
+    let after = (change.scn, change.number);
     if found >= after && !sabotage.applies_twice() {
         // What a read shows needn't be durable (rule CH7): it is written again.
         block.will_change();
@@ -85,18 +100,18 @@ fn replay_vector(
             version(after),
             version(found)
         );
-        return Err(refuse(record, vector, &what));
+        return Err(refuse(change, &what));
     }
     block.will_change();
-    let (address, scn) = (vector.address, record.scn);
+    let (address, scn) = (vector.address, change.scn);
     let bytes = block.bytes_for_apply();
-    apply(layer, BlockMut { address, scn, bytes }, vector.opcode, vector.payload, number);
-    if vector.image != 0 && vector.image != image_of(&block) {
+    apply(layer, BlockMut { address, scn, bytes }, vector.opcode, vector.payload, change.number);
+    if vector.image != 0 && vector.image != image_of(block) {
         let what = format!(
             "doesn't give the block that it gave when it was made (layer {}, change {})",
             layer.name, vector.opcode
         );
-        return Err(refuse(record, vector, &what));
+        return Err(refuse(change, &what));
     }
     Ok(true)
 }
@@ -105,10 +120,10 @@ fn version((scn, sequence): (Scn, u32)) -> String {
     format!("{scn}.{sequence}")
 }
 
-fn refuse(record: &Record<'_>, vector: &Vector<'_>, what: &str) -> Stop {
+fn refuse(change: &Change<'_>, what: &str) -> Stop {
     let message = format!(
         "cannot recover block {}: the redo at {} {what}; restore the data file from a good copy",
-        vector.address, record.rba
+        change.vector.address, change.rba
     );
     Stop::refuse(RefusalKind::Corrupt, message)
 }

@@ -5,6 +5,7 @@
 //! that whoever reads it knows, wherever the power goes, what must be found again; `audit` is told
 //! that.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use experiment::{SessionInterval, Snapshot};
-use instance::{Creation, Instance, Parameters};
+use instance::{Creation, Instance, Parameters, Progress};
 use os::{Disk, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind, WaitEvent};
@@ -20,6 +21,9 @@ use workload::{Mixture, Scale, Tables, Witness};
 
 use crate::alter::{self, Alterations};
 use crate::settings::Settings;
+
+/// A recovery that takes longer says so often how far it has come.
+const TELL_EVERY: Nanos = Nanos::from_secs(2);
 
 #[derive(Subcommand)]
 pub(crate) enum Load {
@@ -235,12 +239,14 @@ impl Audit {
         let recovered = &opened.recovered;
         Ok(format!(
             "none of {} acknowledged commits is lost, and {} more are there; recovery read {} redo \
-             records in {:.2} s and rolled {} transactions back\n",
+             records in {:.2} s ({:.2} s were estimated) and rolled {} transactions back; {}\n",
             audit.acknowledged,
             audit.unacknowledged,
             recovered.records,
             recovered.elapsed.as_secs_f64(),
-            opened.rolled_back
+            opened.estimated_recovery.as_secs_f64(),
+            opened.rolled_back,
+            recovered.end
         ))
     }
 }
@@ -249,7 +255,15 @@ impl Instanced {
     fn open(&self, disk: &Disk, session: &Session) -> Result<Instance, Stop> {
         let mut parameters = Parameters::default();
         self.settings.apply(None, &mut parameters)?;
-        Instance::open(disk, &self.directory, &parameters, session)
+        let told = Cell::new(Nanos::ZERO);
+        // Quiet if it is short; else a line now and then.
+        let tell = |progress: Progress| {
+            if progress.elapsed.0 >= told.get().0 + TELL_EVERY.0 {
+                told.set(progress.elapsed);
+                eprintln!("{progress}");
+            }
+        };
+        Instance::open_telling(disk, &self.directory, &parameters, &tell, session)
     }
 }
 

@@ -82,6 +82,8 @@ impl Instance {
             settings.parameters.db_writer_processes = settings.writers.len() as u32;
             started?;
         }
+        let blocks = wanted.db_file_multiblock_read_count;
+        self.cache().set_multiblock_read_count(blocks, session);
         self.redo().set_commit_leader(wanted.commit_leader, session);
         self.redo().set_writes_in_flight(wanted.log_writes_in_flight, session);
         self.commit_mode.store(index_of(wanted.commit_mode()), session);

@@ -144,7 +144,8 @@ fn make_undo(
     parameters: &Parameters,
     session: &Session,
 ) -> Result<(), Stop> {
-    let instance = Instance::open_in(disk, directory, parameters, ControlState::Creating, session)?;
+    let (place, state) = ((disk, directory), ControlState::Creating);
+    let instance = Instance::open_in(place, parameters, state, &|_| (), session)?;
     let (segments, slots) = (creation.undo_segments.max(1), creation.undo_slots.max(1));
     let made = undo::Undo::create(instance.space(), segments, slots, session);
     match made {

@@ -18,6 +18,7 @@
 use std::collections::VecDeque;
 
 use ids::Rba;
+use recovery::Recovered;
 use waits::{Nanos, Statistic, Timestamp, Totals, WaitEvent};
 
 use crate::Parameters;
@@ -25,6 +26,8 @@ use crate::Parameters;
 /// Recovery reads a redo block twice; together so long, as far as nothing is known: 200 MB a
 /// second.
 const REDO_BLOCK: Nanos = Nanos::from_micros(40);
+/// Of the redo.
+const REDO_BLOCK_BYTES: u64 = format::REDO_BLOCK.bytes() as u64;
 /// A block read or written at random takes so long until that is known better.
 const BLOCK_UNKNOWN: Nanos = Nanos::from_millis(1);
 /// Known means that so many were seen.
@@ -57,6 +60,11 @@ impl Pace {
     pub(crate) fn estimate(&self, redo_blocks: u64, dirty: u64) -> Nanos {
         let redo = self.redo_block.0.saturating_mul(redo_blocks);
         Nanos(self.block.0.saturating_mul(dirty).saturating_add(redo))
+    }
+
+    /// How long this recovery should have taken.
+    pub(crate) fn of_recovered(&self, recovered: &Recovered) -> Nanos {
+        self.estimate(recovered.bytes.div_ceil(REDO_BLOCK_BYTES), recovered.brought)
     }
 }
 

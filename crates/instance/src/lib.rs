@@ -14,6 +14,7 @@
 //! Rules IN1 to IN6 are in the README.
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
+//! * [`recover_database`]: recovery without opening; [`Progress`], [`Recovered`]: how it goes.
 //! * [`Parameters`], [`Creation`]: what can be chosen, some of it also while the instance runs
 //!   ([`Instance::set_parameter`]); [`ParameterInfo`], [`markdown`]: what there is to say of it.
 //!   [`CommitMode`]: and for each commit.
@@ -25,14 +26,17 @@ mod checkpointer;
 mod create;
 mod gate;
 mod incremental;
+mod mount;
 mod open;
 mod parameters;
 mod tablespaces;
 
+pub use mount::recover_database;
 pub use open::{Instance, Opened};
 pub use parameters::{
     Allowed, Changeable, Creation, ParameterInfo, Parameters, Sabotage, markdown,
 };
+pub use recovery::{Progress, Recovered};
 pub use redo::{CommitLogging, CommitMode, CommitWait};
 pub use space::{DataFileSpec, TablespaceSpec};
 pub use txn::Transaction;

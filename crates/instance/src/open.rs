@@ -5,17 +5,14 @@ use std::sync::Arc;
 
 use access::Table;
 use cache::Cache;
-use change::{Changes, Layer};
+use change::Changes;
 use ids::Rba;
 use latch::Shared32;
-use os::probe::{DurableWrite, ProbeConfig, durable_writes};
+use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadHandle, ThreadSpec};
-use recovery::{Layout, Recovered, recover};
+use recovery::{Progress, Recovered};
 use redo::{CommitMode, LogStart, Redo, RedoConfig};
-use space::{
-    Ahead, Column, ControlFile, ControlState, Enqueue, Space, Storage, open_data_files,
-    remove_leftovers,
-};
+use space::{Ahead, Column, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, RefusalKind, Stop};
 use txn::{Active, Transaction, Transactions};
 use undo::Undo;
@@ -24,21 +21,18 @@ use waits::{Nanos, WaitEvent};
 use crate::Parameters;
 use crate::alter::Settings;
 use crate::checkpointer::{Checkpointer, Wanted};
-use crate::create::{doublewrite_path, file_options, redo_config};
 use crate::gate::Gate;
-use crate::tablespaces::check_buffers;
-
-/// Who owns which blocks.
-static LAYERS: [&Layer; 3] = [&space::LAYER, &undo::LAYER, &access::LAYER];
-
-/// Long enough to tell ways of a durable write apart that differ much.
-const PROBE: ProbeConfig = ProbeConfig { rounds_min: 16, length: Nanos::from_millis(20) };
+use crate::incremental::Pace;
+use crate::mount::{LAYERS, Mounted};
 
 /// What opening found to do.
 #[derive(Clone, Debug)]
 pub struct Opened {
     /// What recovery did.
     pub recovered: Recovered,
+    /// How long that should have taken, by what there was to do and by the pace that is assumed
+    /// while nothing is known.
+    pub estimated_recovery: Nanos,
     /// Transactions that were active at the crash and have been rolled back.
     pub rolled_back: u64,
     /// How redo is made durable.
@@ -69,55 +63,31 @@ impl Instance {
         parameters: &Parameters,
         session: &Session,
     ) -> Result<Instance, Stop> {
-        Instance::open_in(disk, directory, parameters, ControlState::Open, session)
+        Instance::open_telling(disk, directory, parameters, &|_| (), session)
+    }
+
+    /// The same, and `tell` is called while redo is applied, every MiB of it or so.
+    pub fn open_telling(
+        disk: &Disk,
+        directory: &Path,
+        parameters: &Parameters,
+        tell: &dyn Fn(Progress),
+        session: &Session,
+    ) -> Result<Instance, Stop> {
+        Instance::open_in((disk, directory), parameters, ControlState::Open, tell, session)
     }
 
     /// `state` is what the control file says meanwhile: a database that is being created stays so.
     pub(crate) fn open_in(
-        disk: &Disk,
-        directory: &Path,
+        (disk, directory): (&Disk, &Path),
         parameters: &Parameters,
         state: ControlState,
+        tell: &dyn Fn(Progress),
         session: &Session,
     ) -> Result<Instance, Stop> {
-        let options = file_options(parameters);
-        let mut control = ControlFile::open(disk, directory, options.direct, session)?;
-        let content = control.content().clone();
-        if content.state == ControlState::Creating && state != ControlState::Creating {
-            let message = format!(
-                "cannot open {}: its creation didn't come to its end; remove it and create it \
-                 again",
-                directory.display()
-            );
-            return Err(Stop::refuse(RefusalKind::WrongState, message));
-        }
-        let block_size = content.system().block_size;
-        check_buffers(&content, parameters)?;
-        parameters.check(block_size, content.doublewrite_slots)?;
-        let redo_write = match parameters.redo_write {
-            Some(way) => way,
-            None => durable_writes(disk, directory, session, &PROBE)?.pick,
-        };
-        let config = redo_config(directory, &content, parameters, redo_write);
-        let opened = open_data_files(disk, directory, options, &content, session)?;
-        control.settle(session).map_err(Stop::from)?;
-        remove_leftovers(disk, directory, session)?;
-        let sized = |((number, file), entry): (_, &space::DataFileContent)| {
-            (number, file, content.block_size_of(entry))
-        };
-        let files: Vec<_> = opened.into_iter().zip(&content.data_files).map(sized).collect();
-        let doublewrite = disk.open(&doublewrite_path(directory), options, session)?;
-        let layout = Layout {
-            disk,
-            directory,
-            files: files.clone(),
-            doublewrite: doublewrite.clone(),
-            redo: &config,
-            cache: parameters.cache_config(block_size, content.doublewrite_slots),
-            layers: &LAYERS,
-            sabotage: parameters.sabotage.replay,
-        };
-        let recovered = recover(layout, &mut control, session)?;
+        let mut mounted = Mounted::new((disk, directory), parameters, state, session)?;
+        let recovered = mounted.recover((disk, directory), parameters, tell, session)?;
+        let Mounted { mut control, redo, files, doublewrite, options } = mounted;
         control.update(|content| content.state = state, session).map_err(Stop::from)?;
         let storage = Storage {
             disk: disk.clone(),
@@ -131,7 +101,7 @@ impl Instance {
             )),
             files: files.iter().map(|(_, file, _)| file.clone()).collect(),
         };
-        start(parameters, (config, recovered), (files, doublewrite, storage), session)
+        start(parameters, (redo, recovered), (files, doublewrite, storage), session)
     }
 
     /// Makes a table; it is durable when this returns.
@@ -318,6 +288,7 @@ fn start(
     let wanted = Wanted::new(&os);
     let disk = storage.disk.clone();
     let content = storage.control.hold(0, session).content().clone();
+    let estimated_recovery = Pace::UNKNOWN.of_recovered(&recovered);
     let sequence = recovered.end.next_sequence();
     let begin = LogStart {
         sequence,
@@ -369,7 +340,7 @@ fn start(
         checkpoint_process,
         space_process: Some(space_process),
         settings: Enqueue::new(&os, *b"PR", contention, settings),
-        opened: Opened { recovered, rolled_back, redo_write },
+        opened: Opened { recovered, estimated_recovery, rolled_back, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
     })
 }

@@ -6,13 +6,17 @@ use std::sync::Arc;
 use cache::{Cache, CacheConfig};
 use change::{Layer, Sabotage, replay};
 use ids::{BlockSize, FileNo, Rba, Scn};
+use latch::Shared64;
 use os::{Disk, File, Session, ThreadHandle, ThreadSpec};
 use redo::{LogEnd, Reader, RedoConfig};
 use space::ControlFile;
 use stop::{Halt, RefusalKind, Stop};
 use waits::Nanos;
 
+use crate::ahead::Ahead;
 use crate::gate::ReplayGate;
+use crate::line::Line;
+use crate::progress::Progress;
 
 /// Where the parts of the database are, and how to work on them.
 pub struct Layout<'a> {
@@ -32,6 +36,8 @@ pub struct Layout<'a> {
     pub layers: &'a [&'static Layer],
     /// What a test breaks on purpose.
     pub sabotage: Sabotage,
+    /// Is told, every MiB of redo or so, how far it has come.
+    pub progress: &'a dyn Fn(Progress),
 }
 
 /// What recovery did.
@@ -43,14 +49,22 @@ pub struct Recovered {
     pub end: LogEnd,
     /// Redo records that were read.
     pub records: u64,
+    /// Their bytes.
+    pub bytes: u64,
     /// Changes that blocks hadn't got.
     pub applied: u64,
     /// Changes that they had.
     pub skipped: u64,
+    /// Blocks that were brought into the cache before their changes were applied.
+    pub brought: u64,
     /// Torn blocks that were repaired from the doublewrite file.
     pub repaired: u64,
     /// How long it took.
     pub elapsed: Nanos,
+    /// Of that, until the end of the redo was known.
+    pub surveyed_in: Nanos,
+    /// Of that, until all changes were applied, from then on; the rest is writing.
+    pub applied_in: Nanos,
 }
 
 /// Brings the data files to the end of the redo, and moves the control file's checkpoint to the
@@ -69,10 +83,14 @@ pub fn recover(
         from,
         end: found.end,
         records: found.records,
+        bytes: found.bytes,
         applied: 0,
         skipped: 0,
+        brought: 0,
         repaired: 0,
         elapsed: Nanos::ZERO,
+        surveyed_in: session.now().since(started),
+        applied_in: Nanos::ZERO,
     };
     let last_scn = recovered.end.last_scn.max(known);
     redo::secure(layout.disk, layout.redo, &recovered.end, session)?;
@@ -104,6 +122,7 @@ pub fn recover(
 struct Survey {
     first_scn: Option<Scn>,
     records: u64,
+    bytes: u64,
     end: LogEnd,
 }
 
@@ -115,13 +134,14 @@ fn survey(
     session: &Session,
 ) -> Result<Survey, Stop> {
     let mut reader = Reader::open(layout.disk, layout.redo, from, first_scn, session)?;
-    let (mut first_scn, mut records) = (None, 0);
+    let (mut first_scn, mut records, mut bytes) = (None, 0, 0);
     while let Some(record) = reader.next(session)? {
         first_scn.get_or_insert(record.scn);
         records += 1;
+        bytes += record.bytes().len() as u64;
     }
     let end = reader.end().expect("a reader without a next record knows its end");
-    Ok(Survey { first_scn, records, end })
+    Ok(Survey { first_scn, records, bytes, end })
 }
 
 fn roll_forward(
@@ -145,7 +165,7 @@ fn roll_forward(
     )?;
     let mut writers = Vec::new();
     let done = start_writers(&cache, &layout.cache, &halt, &mut writers, session)
-        .and_then(|()| replay_all(layout, from, &gate, &cache, recovered, session))
+        .and_then(|()| replay_all(layout, (from, &halt), &gate, &cache, recovered, session))
         .and_then(|()| {
             // Everything below the end is to be on disk, and nothing lies beyond it.
             let end = Rba::block(recovered.end.next_sequence(), 1);
@@ -163,20 +183,56 @@ fn roll_forward(
 
 fn replay_all(
     layout: &Layout<'_>,
-    (from, first_scn): (Rba, Scn),
+    (from, halt): ((Rba, Scn), &Halt),
     gate: &ReplayGate,
-    cache: &Cache,
+    cache: &Arc<Cache>,
     recovered: &mut Recovered,
     session: &Session,
 ) -> Result<(), Stop> {
-    let mut reader = Reader::open(layout.disk, layout.redo, from, first_scn, session)?;
-    let mut records = 0;
-    while let Some(record) = reader.next(session)? {
-        gate.move_to(record.rba, session);
-        let replayed = replay(&record, layout.layers, cache, layout.sabotage, session)?;
-        recovered.applied += replayed.applied;
-        recovered.skipped += replayed.skipped;
-        records += 1;
+    let started = session.now();
+    let ahead = Arc::new(Ahead {
+        disk: layout.disk.clone(),
+        redo: layout.redo.clone(),
+        from,
+        cache: Arc::clone(cache),
+        line: Line::new(session.os(), halt),
+        brought: Shared64::new(0),
+    });
+    let process = ahead.start(halt, session)?;
+    let applied = apply_all(layout, &ahead.line, (gate, cache), recovered, session);
+    ahead.line.close(session);
+    // A panic has raised the halt already.
+    let _ = process.join(session);
+    applied?;
+    recovered.brought = ahead.brought.load(session);
+    recovered.applied_in = session.now().since(started);
+    halt.check(session)
+}
+
+fn apply_all(
+    layout: &Layout<'_>,
+    line: &Line,
+    (gate, cache): (&ReplayGate, &Cache),
+    recovered: &mut Recovered,
+    session: &Session,
+) -> Result<(), Stop> {
+    let started = session.now();
+    let (mut records, mut bytes) = (0, 0);
+    while let Some(batch) = line.take(session)? {
+        // RC7: below all of its changes.
+        let first = batch.records.first().expect("a batch has records");
+        gate.move_to(first, session);
+        for (block, changes) in batch.records.by_block() {
+            let Layout { layers, sabotage, .. } = *layout;
+            let replayed = replay(block, changes, layers, cache, sabotage, session)?;
+            recovered.applied += replayed.applied;
+            recovered.skipped += replayed.skipped;
+        }
+        records += batch.records.count() as u64;
+        bytes += batch.records.bytes() as u64;
+        line.give_back(batch, session);
+        let elapsed = session.now().since(started);
+        (layout.progress)(Progress { applied: bytes, of: recovered.bytes, elapsed });
     }
     if records != recovered.records {
         let message = format!(

@@ -21,7 +21,7 @@
 //! * [`Credits`], [`Placed`]: room promised, and where a record went.
 //! * [`CommitLeader`]: who writes what a session waits for. [`CommitMode`]: whether it waits, and
 //!   when that is written.
-//! * [`Reader`], [`Record`], [`Vector`]: reading back.
+//! * [`Reader`], [`Record`], [`Records`], [`Vector`]: reading back.
 //! * [`LogEnd`], [`EndReason`]: where redo ends, and exactly why.
 
 #![forbid(unsafe_code)]
@@ -37,8 +37,10 @@ mod landing;
 mod lgwr;
 mod log_file;
 mod queue;
+mod read_ahead;
 mod reader;
 mod record;
+mod records;
 mod redo;
 mod secure;
 mod state;
@@ -55,6 +57,7 @@ pub use flights::WRITES_IN_FLIGHT_MAX;
 pub use log_file::{create, log_path};
 pub use reader::Reader;
 pub use record::{Record, RecordFault, Vector, Vectors};
+pub use records::{Change, Records};
 pub use redo::{CheckpointWanted, Redo};
 pub use secure::secure;
 pub use state::Placed;

@@ -14,18 +14,16 @@
 //! Callers: `recovery`; checkers of logs.
 
 use format::{BlockKind, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};
-use ids::{BlockNo, Dba, Rba, Scn};
+use ids::{Dba, Rba, Scn};
 use os::{Cost, Disk, IoBuf, Session};
 use stop::Stop;
 use waits::WaitEvent;
 
 use crate::batch::BLOCK_HEAD;
 use crate::log_file::{BLOCK_KIB, LogFiles, corrupt};
+use crate::read_ahead::{Piece, ReadAhead};
 use crate::record;
 use crate::{EndReason, LogEnd, RECORD_BYTES_MAX, Record, RedoConfig};
-
-/// Redo blocks of one read: 256 KiB.
-pub(crate) const CHUNK_BLOCKS: u32 = 64;
 
 /// The SCN that the next record must have.
 #[derive(Clone, Copy, Debug)]
@@ -72,9 +70,10 @@ pub struct Reader {
     pub(crate) logs: LogFiles,
     /// Writes in flight when all before the end was durable may have reached so many blocks.
     pub(crate) flight_blocks: u32,
-    buffer: IoBuf,
-    /// Log, first block and number of the blocks in the buffer.
-    chunk: (u32, u32, u32),
+    ahead: ReadAhead,
+    /// What was read last, and which blocks that is.
+    buffer: Option<IoBuf>,
+    piece: Option<Piece>,
     pub(crate) place: Place,
     pub(crate) expected: Expected,
     record: Vec<u8>,
@@ -103,8 +102,9 @@ impl Reader {
         let mut reader = Reader {
             logs,
             flight_blocks: config.buffer_blocks(),
-            buffer: IoBuf::zeroed(CHUNK_BLOCKS as usize * REDO_BLOCK.bytes()),
-            chunk: (0, 0, 0),
+            ahead: ReadAhead::new(disk, session),
+            buffer: None,
+            piece: None,
             place: Place::before(from.sequence, from.block.max(1)),
             expected: Expected::AtMost(first_scn),
             record: Vec::with_capacity(RECORD_BYTES_MAX),
@@ -123,6 +123,7 @@ impl Reader {
     pub fn next(&mut self, session: &Session) -> Result<Option<Record<'_>>, Stop> {
         let (scn, rba) = loop {
             if self.end.is_some() {
+                self.ahead.forget(&self.logs, session)?;
                 return Ok(None);
             }
             match self.gather(session)? {
@@ -183,10 +184,10 @@ impl Reader {
     /// Whether a record begins at this byte of the present block.
     fn begins_at(&self, offset: usize) -> bool {
         let Place { block, used, first_record, .. } = self.place;
-        let start = self.start_in_buffer(block) + BLOCK_HEAD;
+        let bytes = &self.block_bytes(block)[BLOCK_HEAD..];
         let mut at = first_record;
         while at < offset && at + RedoRecord::BYTES <= used {
-            match record::length(RedoRecord::at(&self.buffer, start + at)) {
+            match record::length(RedoRecord::at(bytes, at)) {
                 Ok(length) => at += length,
                 Err(_) => return false,
             }
@@ -255,8 +256,9 @@ impl Reader {
                 continue;
             }
             let taken = (total - self.record.len()).min(used - offset);
-            let start = self.start_in_buffer(block) + BLOCK_HEAD + offset;
-            self.record.extend_from_slice(&self.buffer[start..start + taken]);
+            let start = BLOCK_HEAD + offset;
+            let Reader { buffer, piece, record, .. } = self;
+            record.extend_from_slice(&bytes_of(buffer, piece, block)[start..start + taken]);
             self.place.offset += taken;
         }
         Ok(Ok(()))
@@ -297,8 +299,7 @@ impl Reader {
         session: &Session,
     ) -> Result<Result<(Scn, RedoBlock), EndReason>, Stop> {
         self.load(sequence, number, session)?;
-        let start = self.start_in_buffer(number);
-        let block = &self.buffer[start..start + REDO_BLOCK.bytes()];
+        let block = self.block_bytes(number);
         session.charge(Cost::ChecksumKib, BLOCK_KIB);
         let address = self.logs.address(sequence, number);
         let (kind, stamp) = match format::check(block, address) {
@@ -333,25 +334,22 @@ impl Reader {
 
     /// Brings a block into the buffer, with those that follow it.
     fn load(&mut self, sequence: u32, number: u32, session: &Session) -> Result<(), Stop> {
-        let (log, first, blocks) = self.chunk;
-        if log == sequence && (first..first + blocks).contains(&number) {
+        if self.piece.as_ref().is_some_and(|piece| piece.holds(sequence, number)) {
             return Ok(());
         }
-        let blocks = CHUNK_BLOCKS.min(self.logs.log_blocks - number);
-        let group = self.logs.group_of(sequence);
-        let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
-        let waiting = waiting.p(group.into(), number.into(), blocks.into());
-        let bytes = &mut self.buffer[..blocks as usize * REDO_BLOCK.bytes()];
         // Until it is there, nothing is.
-        self.chunk = (0, 0, 0);
-        let offset = BlockNo::new(number).byte_offset(REDO_BLOCK);
-        self.logs.of_group(group).read_at(offset, bytes, waiting)?;
-        self.chunk = (sequence, number, blocks);
+        self.piece = None;
+        if let Some(used) = self.buffer.take() {
+            self.ahead.give_back(used);
+        }
+        let (piece, buffer) = self.ahead.take(&self.logs, (sequence, number), session)?;
+        (self.piece, self.buffer) = (Some(piece), Some(buffer));
         Ok(())
     }
 
-    fn start_in_buffer(&self, block: u32) -> usize {
-        (block - self.chunk.1) as usize * REDO_BLOCK.bytes()
+    /// A block that was loaded.
+    fn block_bytes(&self, block: u32) -> &[u8] {
+        bytes_of(&self.buffer, &self.piece, block)
     }
 
     fn rba(&self) -> Rba {
@@ -372,6 +370,13 @@ impl Reader {
             _ => self.place.block + 1,
         }
     }
+}
+
+/// A block of what was read last.
+fn bytes_of<'b>(buffer: &'b Option<IoBuf>, piece: &Option<Piece>, block: u32) -> &'b [u8] {
+    let (Some(buffer), Some(piece)) = (buffer, piece) else { panic!("no block is loaded") };
+    let start = (block - piece.first) as usize * REDO_BLOCK.bytes();
+    &buffer[start..start + REDO_BLOCK.bytes()]
 }
 
 impl Place {

@@ -65,6 +65,13 @@ pub struct Vector<'a> {
     pub payload: &'a [u8],
 }
 
+impl<'a> Vector<'a> {
+    /// The one that begins here, in a record that was checked.
+    pub(crate) fn first_of(bytes: &'a [u8]) -> Vector<'a> {
+        split(bytes).expect("the record was checked").0
+    }
+}
+
 /// The changes of a record, in order.
 #[derive(Clone, Debug)]
 pub struct Vectors<'a> {

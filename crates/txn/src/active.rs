@@ -69,6 +69,21 @@ impl Active {
         self.sequences[self.number(id) as usize].load(session) == u64::from(id.sequence)
     }
 
+    /// Every transaction that is active, in order. One that isn't among them, and has changed
+    /// something before this call, has ended: what it changed stays, or was taken back already.
+    pub fn all(&self, session: &Session) -> Vec<TxnId> {
+        let slots = self.sequences.iter().zip(0_u32..);
+        let named = slots.map(|(sequence, number)| (sequence.load(session), number));
+        let active = named.filter(|(sequence, _)| *sequence != 0);
+        let id = |(sequence, number): (u64, u32)| {
+            let slots = u32::from(self.slots_per_segment);
+            let (segment, slot) = ((number / slots) as u16, (number % slots) as u16);
+            let sequence = u32::try_from(sequence).expect("it was that of a transaction");
+            TxnId { segment, slot, sequence }
+        };
+        active.map(id).collect()
+    }
+
     /// A slot that nobody has: segment and slot.
     pub(crate) fn take_slot(&self, session: &Session) -> Result<(u16, u16), Stop> {
         let mut state = self.state.exclusive(session);

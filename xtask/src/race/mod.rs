@@ -19,6 +19,8 @@ mod dbwr;
 mod get;
 mod io;
 mod load;
+mod recover;
+mod scan;
 mod waits;
 
 /// What can be said of how a race is run.
@@ -77,6 +79,16 @@ const RACES: &[Entry] = &[
         name: "io",
         about: "files through `os` against fio: IOPS, bandwidth, CPU per I/O",
         run: io::run,
+    },
+    Entry {
+        name: "recover",
+        about: "redo done again: bytes a second, and blocks against fio's random reads",
+        run: recover::run,
+    },
+    Entry {
+        name: "scan",
+        about: "full scans around the cache, against fio's sequential reads",
+        run: scan::run,
     },
     Entry {
         name: "waits",

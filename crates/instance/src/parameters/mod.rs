@@ -88,6 +88,10 @@ declared! {
     "How many I/O slaves a database writer has; with any, it keeps as many writes in flight \
      whatever filesystemio_options says."
         dbwr_io_slaves: u32 = 0, "slaves", Allowed::Between(0, RingConfig::SLAVES_MAX as u64);
+    "How many blocks a scan reads at once; 0, as unset, for a MiB, or each session's share of the \
+     buffers if that is less."
+        db_file_multiblock_read_count: u32 = 0, "blocks", Allowed::Between(0, 512),
+        AnyTime;
     "The size of the redo log buffer."
         log_buffer: u64 = 8 << 20, BYTES,
         Allowed::Between(LOG_BUFFER_BYTES_MIN as u64, Parameters::LOG_BUFFER_MAX);
@@ -277,6 +281,7 @@ impl Parameters {
             },
             doublewrite: self.doublewrite,
             lost_write_protect: self.db_lost_write_protect,
+            multiblock_read_count: self.db_file_multiblock_read_count,
             sabotage: self.sabotage.cache,
         }
     }

@@ -37,6 +37,7 @@ fn values(name: &str) -> &'static [&'static str] {
         "db_8k_cache_size" | "db_16k_cache_size" | "db_32k_cache_size" => &["0"],
         "db_writer_processes" => &["2", "1"],
         "fast_start_mttr_target" => &["1", "0", "3600"],
+        "db_file_multiblock_read_count" => &["1", "8", "0"],
         "log_checkpoint_interval" => &["10", "0", "4294967295"],
         "log_checkpoint_timeout" => &["1", "0", "1800"],
         "commit_leader" => &["lgwr", "session"],

@@ -11,6 +11,8 @@ mod faults;
 mod flips;
 mod life;
 mod lost;
+mod recovery;
+mod scan;
 mod space;
 mod tablespaces;
 mod txn;

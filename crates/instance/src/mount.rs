@@ -1,0 +1,109 @@
+//! A database with its files open, and its recovery.
+//!
+//! Callers: `open`; who wants the recovery alone.
+
+use std::path::Path;
+
+use change::Layer;
+use ids::{BlockSize, FileNo};
+use os::probe::{ProbeConfig, durable_writes};
+use os::{Disk, File, FileOptions, Session};
+use recovery::{Layout, Progress, Recovered, recover};
+use redo::RedoConfig;
+use space::{ControlFile, ControlState, DataFileContent, open_data_files, remove_leftovers};
+use stop::{RefusalKind, Stop};
+use waits::Nanos;
+
+use crate::Parameters;
+use crate::create::{doublewrite_path, file_options, redo_config};
+use crate::tablespaces::check_buffers;
+
+/// Who owns which blocks.
+pub(crate) static LAYERS: [&Layer; 3] = [&space::LAYER, &undo::LAYER, &access::LAYER];
+
+/// Long enough to tell ways of a durable write apart that differ much.
+const PROBE: ProbeConfig = ProbeConfig { rounds_min: 16, length: Nanos::from_millis(20) };
+
+/// The files of a database that isn't open.
+pub(crate) struct Mounted {
+    pub(crate) control: ControlFile,
+    pub(crate) redo: RedoConfig,
+    pub(crate) files: Vec<(FileNo, File, BlockSize)>,
+    pub(crate) doublewrite: File,
+    pub(crate) options: FileOptions,
+}
+
+/// Brings the data files of the database in this directory to the end of its redo, and leaves it
+/// shut: the next opening has only to roll back what was active. `tell` is called while redo is
+/// applied, every MiB of it or so.
+pub fn recover_database(
+    disk: &Disk,
+    directory: &Path,
+    parameters: &Parameters,
+    tell: &dyn Fn(Progress),
+    session: &Session,
+) -> Result<Recovered, Stop> {
+    let place = (disk, directory);
+    let mut mounted = Mounted::new(place, parameters, ControlState::Open, session)?;
+    mounted.recover(place, parameters, tell, session)
+}
+
+impl Mounted {
+    pub(crate) fn new(
+        (disk, directory): (&Disk, &Path),
+        parameters: &Parameters,
+        state: ControlState,
+        session: &Session,
+    ) -> Result<Mounted, Stop> {
+        let options = file_options(parameters);
+        let mut control = ControlFile::open(disk, directory, options.direct, session)?;
+        let content = control.content().clone();
+        if content.state == ControlState::Creating && state != ControlState::Creating {
+            let message = format!(
+                "cannot open {}: its creation didn't come to its end; remove it and create it \
+                 again",
+                directory.display()
+            );
+            return Err(Stop::refuse(RefusalKind::WrongState, message));
+        }
+        check_buffers(&content, parameters)?;
+        parameters.check(content.system().block_size, content.doublewrite_slots)?;
+        let redo_write = match parameters.redo_write {
+            Some(way) => way,
+            None => durable_writes(disk, directory, session, &PROBE)?.pick,
+        };
+        let redo = redo_config(directory, &content, parameters, redo_write);
+        let opened = open_data_files(disk, directory, options, &content, session)?;
+        control.settle(session).map_err(Stop::from)?;
+        remove_leftovers(disk, directory, session)?;
+        let sized = |((number, file), entry): (_, &DataFileContent)| {
+            (number, file, content.block_size_of(entry))
+        };
+        let files: Vec<_> = opened.into_iter().zip(&content.data_files).map(sized).collect();
+        let doublewrite = disk.open(&doublewrite_path(directory), options, session)?;
+        Ok(Mounted { control, redo, files, doublewrite, options })
+    }
+
+    pub(crate) fn recover(
+        &mut self,
+        (disk, directory): (&Disk, &Path),
+        parameters: &Parameters,
+        tell: &dyn Fn(Progress),
+        session: &Session,
+    ) -> Result<Recovered, Stop> {
+        let content = self.control.content();
+        let (block_size, slots) = (content.system().block_size, content.doublewrite_slots);
+        let layout = Layout {
+            disk,
+            directory,
+            files: self.files.clone(),
+            doublewrite: self.doublewrite.clone(),
+            redo: &self.redo,
+            cache: parameters.cache_config(block_size, slots),
+            layers: &LAYERS,
+            sabotage: parameters.sabotage.replay,
+            progress: tell,
+        };
+        recover(layout, &mut self.control, session)
+    }
+}

@@ -1,0 +1,112 @@
+//! Recovery: how it reads, what it tells, and that a second one finds nothing to do.
+
+use std::cell::RefCell;
+
+use ids::Rba;
+use instance::{Instance, Parameters, recover_database};
+use latch::FrameOrder;
+use os::FilesystemIo;
+use sim::fs::FileSystem;
+use waits::WaitEvent;
+
+use crate::common::{
+    self, TABLE, abort, add, check, creation, directory, ended, left, machine, number, open_as,
+    parameters, rows, shut,
+};
+
+const ROWS: u64 = 600;
+
+/// With room for the table, and nobody who writes before the crash.
+fn roomy() -> Parameters {
+    Parameters { db_cache_size: 256 * 2_048, ..parameters() }
+}
+
+/// Every row was changed and committed, none of its blocks written: one change of one transaction.
+fn crashed() -> FileSystem {
+    let creation = instance::Creation { log_file_bytes: 400 * 4_096, ..creation() };
+    let base = common::database_with(creation, roomy(), |instance, session| {
+        let table = instance.create_table(TABLE, &common::COLUMNS, session).expect("made");
+        common::fill(instance, &table, ROWS, session);
+    });
+    let mut report = machine(1, base).run(|world, session| {
+        let instance = open_as(&roomy(), world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        let mut transaction = instance::Transaction::new();
+        for row in rows(&table, session) {
+            add(&table, &mut transaction, row, 7, session).expect("changed");
+        }
+        instance.commit(transaction, session).expect("committed");
+        drop(table);
+        abort(instance, session);
+    });
+    let disk = left(&mut report);
+    ended(report, "work");
+    disk
+}
+
+/// It reads blocks before it needs them, many at once; tells how far it has come, up to the end;
+/// keeps where the redo ended and why; and says what should have been expected.
+#[test]
+fn recovery_reads_ahead_and_says_what_it_does() {
+    let report = machine(2, crashed()).run(|world, session| {
+        let told = RefCell::new(Vec::new());
+        let tell = |progress| told.borrow_mut().push(progress);
+        let disk = world.disk();
+        let instance =
+            Instance::open_telling(&disk, directory(), &roomy(), &tell, session).expect("opened");
+        let opened = instance.opened().clone();
+        let recovered = &opened.recovered;
+        let last = *told.borrow().last().expect("it was told");
+        assert_eq!((last.applied, last.of), (recovered.bytes, recovered.bytes));
+        assert!(last.to_string().contains("MB of redo applied"), "{last}");
+        assert!(recovered.applied >= 2 * ROWS, "{recovered:?}");
+        assert!(recovered.brought > 30, "{recovered:?}");
+        assert!(recovered.end.to_string().starts_with("redo ends at log"), "{}", recovered.end);
+        assert!(opened.estimated_recovery.0 > 0);
+        let parts = recovered.surveyed_in.0 + recovered.applied_in.0;
+        assert!(parts > 0 && parts <= recovered.elapsed.0, "{recovered:?}");
+        let totals = session.os().totals();
+        let together = totals.event(WaitEvent::DbFileParallelRead).count;
+        assert!(together > 0 && together < recovered.brought, "{together} waits");
+        let table = instance.table(TABLE, session).expect("there");
+        for row in rows(&table, session) {
+            assert_eq!(number(&table, row, session), 7);
+        }
+        check(&instance, session);
+        drop(table);
+        instance.shutdown(session).expect("shut in good order");
+    });
+    ended(report, "recovery");
+}
+
+/// Recovered without being opened, and then opened: nothing is left to be done again. So it is
+/// however files are read, and with a cache of the fewest buffers.
+#[test]
+fn a_database_that_was_recovered_has_nothing_to_recover() {
+    let base = crashed();
+    let small = Parameters { db_cache_size: 32 * 2_048, ..roomy() };
+    let ways = FilesystemIo::ALL.map(|io| Parameters { filesystemio_options: io, ..roomy() });
+    for parameters in ways.into_iter().chain([small]) {
+        let report = machine(3, base.clone()).run(move |world, session| {
+            let disk = world.disk();
+            let tell = |_| ();
+            let first = recover_database(&disk, directory(), &parameters, &tell, session);
+            let first = first.expect("recovered");
+            assert!(first.applied > ROWS, "{first:?}");
+            let again = recover_database(&disk, directory(), &parameters, &tell, session);
+            let again = again.expect("recovered");
+            assert_eq!((again.records, again.bytes, again.applied), (0, 0, 0));
+            assert_eq!(again.from, Rba::block(first.end.next_sequence(), 1));
+            let instance = open_as(&parameters, world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            let all = rows(&table, session);
+            assert_eq!(all.len() as u64, ROWS);
+            assert!(all.iter().all(|row| number(&table, *row, session) == 7));
+            let pin = instance.cache().pin(all[0].block, session).expect("read");
+            drop(pin.shared(FrameOrder::Heap, session));
+            drop((pin, table));
+            shut(instance, session);
+        });
+        ended(report, "twice");
+    }
+}

@@ -1,0 +1,188 @@
+//! Reading a log ahead of who reads it: pieces of a MiB, several in flight.
+//!
+//! ```text
+//!   take ──▶ in hand │ arrived │ on its way │ on its way │ …      (log file sequential read)
+//! ```
+//!
+//! Invariants
+//!   * pieces are of one log, each begins where the one before ends; who wants another place gets
+//!     new ones, and what was asked for is let come and forgotten
+//!   * a piece that can't be read is an error only to who wants it: behind the end of redo nobody
+//!     does
+//!
+//! Caller: the reader, which has synced the log before (RD9).
+
+use std::collections::VecDeque;
+
+use format::REDO_BLOCK;
+use ids::BlockNo;
+use os::{
+    Completion, Disk, Error, IoBuf, IoKind, Request, Ring, RingBackend, RingConfig, Session,
+    Waiting,
+};
+use stop::Stop;
+use waits::WaitEvent;
+
+use crate::log_file::LogFiles;
+
+/// Redo blocks of a piece: a MiB.
+const PIECE_BLOCKS: u32 = 256;
+/// So many pieces are on their way at once.
+const IN_FLIGHT_MAX: usize = 3;
+
+/// Neighbouring blocks of a log.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) sequence: u32,
+    pub(crate) first: u32,
+    pub(crate) blocks: u32,
+}
+
+/// A piece that was asked for.
+#[derive(Debug)]
+struct Asked {
+    piece: Piece,
+    tag: u64,
+    arrived: Option<(IoBuf, Result<(), Error>)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ReadAhead {
+    /// `None`: the disk has no asynchronous I/O, and a piece is read when it is wanted.
+    ring: Option<Ring>,
+    asked: VecDeque<Asked>,
+    /// How many were, for their tags.
+    tags: u64,
+    spare: Vec<IoBuf>,
+    done: Vec<Completion>,
+}
+
+impl ReadAhead {
+    pub(crate) fn new(disk: &Disk, session: &Session) -> ReadAhead {
+        let config = RingConfig {
+            depth: IN_FLIGHT_MAX as u32,
+            backend: RingBackend::Native,
+            slave_event: WaitEvent::LogFileSequentialRead,
+            pool: None,
+        };
+        // Without one it goes too, only slower.
+        let ring = disk.ring(&config, session).ok();
+        let (asked, spare, done) = (VecDeque::new(), Vec::new(), Vec::new());
+        ReadAhead { ring, asked, tags: 0, spare, done }
+    }
+
+    /// A piece that holds this block, with its bytes. Waits for it if it hasn't come yet.
+    pub(crate) fn take(
+        &mut self,
+        logs: &LogFiles,
+        (sequence, block): (u32, u32),
+        session: &Session,
+    ) -> Result<(Piece, IoBuf), Stop> {
+        if !self.asked.front().is_some_and(|asked| asked.piece.holds(sequence, block)) {
+            self.forget(logs, session)?;
+        }
+        self.ask(logs, (sequence, block), session)?;
+        while self.asked.front().is_some_and(|asked| asked.arrived.is_none()) {
+            let waiting = self.waiting(logs, session);
+            self.reap(1, waiting)?;
+        }
+        let asked = self.asked.pop_front().expect("a piece was asked for");
+        let (buffer, result) = asked.arrived.expect("it was waited for");
+        result?;
+        let after = asked.piece.first + asked.piece.blocks;
+        if self.ring.is_some() {
+            self.ask(logs, (sequence, after), session)?;
+        }
+        Ok((asked.piece, buffer))
+    }
+
+    /// The bytes of a piece that isn't used any more.
+    pub(crate) fn give_back(&mut self, buffer: IoBuf) {
+        if self.spare.len() <= IN_FLIGHT_MAX {
+            self.spare.push(buffer);
+        }
+    }
+
+    /// Nothing is on its way any more.
+    pub(crate) fn forget(&mut self, logs: &LogFiles, session: &Session) -> Result<(), Stop> {
+        let in_flight = self.ring.as_ref().map_or(0, Ring::in_flight);
+        if in_flight > 0 {
+            let waiting = self.waiting(logs, session);
+            self.reap(in_flight, waiting)?;
+        }
+        for (buffer, _) in self.asked.drain(..).filter_map(|asked| asked.arrived) {
+            self.spare.push(buffer);
+        }
+        self.spare.truncate(IN_FLIGHT_MAX + 1);
+        Ok(())
+    }
+
+    /// Asks for as many pieces as may be on their way, the first from here if there is none yet.
+    fn ask(
+        &mut self,
+        logs: &LogFiles,
+        (sequence, from): (u32, u32),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let most = if self.ring.is_some() { IN_FLIGHT_MAX } else { 1 };
+        let mut first = self.asked.back().map_or(from, |last| last.piece.first + last.piece.blocks);
+        while self.asked.len() < most && first < logs.log_blocks {
+            let blocks = PIECE_BLOCKS.min(logs.log_blocks - first);
+            let piece = Piece { sequence, first, blocks };
+            let bytes = blocks as usize * REDO_BLOCK.bytes();
+            let fits = self.spare.iter().position(|buffer| buffer.len() == bytes);
+            let mut buffer =
+                fits.map_or_else(|| IoBuf::zeroed(bytes), |place| self.spare.swap_remove(place));
+            let (offset, tag) = (BlockNo::new(first).byte_offset(REDO_BLOCK), self.tags);
+            let file = logs.of_group(logs.group_of(sequence));
+            let arrived = match &mut self.ring {
+                Some(ring) => {
+                    let (file, kind) = (file.clone(), IoKind::Read);
+                    ring.push(Request { file, kind, offset, buffer, tag }, session)?;
+                    None
+                }
+                None => {
+                    let result = file.read_at(offset, &mut buffer, piece.waiting(logs, session));
+                    Some((buffer, result))
+                }
+            };
+            self.asked.push_back(Asked { piece, tag, arrived });
+            self.tags += 1;
+            first += blocks;
+        }
+        match &mut self.ring {
+            Some(ring) => ring.submit().map_err(Stop::from),
+            None => Ok(()),
+        }
+    }
+
+    fn reap(&mut self, at_least: u32, waiting: Waiting<'_>) -> Result<(), Stop> {
+        let ring = self.ring.as_mut().expect("without a ring a piece has come when asked for");
+        ring.reap(at_least, None, &mut self.done, waiting)?;
+        for Completion { tag, buffer, result } in self.done.drain(..) {
+            let asked = self.asked.iter_mut().find(|asked| asked.tag == tag);
+            asked.expect("a piece that was asked for").arrived = Some((buffer, result));
+        }
+        Ok(())
+    }
+
+    /// For the piece that is wanted next.
+    fn waiting<'s>(&self, logs: &LogFiles, session: &'s Session) -> Waiting<'s> {
+        match self.asked.front() {
+            Some(asked) => asked.piece.waiting(logs, session),
+            None => session.waiting(WaitEvent::LogFileSequentialRead),
+        }
+    }
+}
+
+impl Piece {
+    pub(crate) fn holds(&self, sequence: u32, block: u32) -> bool {
+        self.sequence == sequence && (self.first..self.first + self.blocks).contains(&block)
+    }
+
+    fn waiting<'s>(&self, logs: &LogFiles, session: &'s Session) -> Waiting<'s> {
+        let group = logs.group_of(self.sequence);
+        let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
+        waiting.p(group.into(), self.first.into(), self.blocks.into())
+    }
+}

@@ -1,0 +1,118 @@
+//! Records that are kept for a while: what one thread reads and another one applies, block by
+//! block.
+//!
+//! ```text
+//!   bytes    │ record: vector vector │ record: vector │ …      as they were read
+//!   changes  block 7: ▪▪▪▪  block 9: ▪  block 12: ▪▪ …         by block, each block's in order
+//! ```
+//!
+//! Callers: `recovery`.
+
+use format::{ChangeVector, RedoRecord};
+use ids::{Dba, Rba, Scn};
+
+use crate::{Record, Vector};
+
+/// Records in the order in which they were read, and their changes by block.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    bytes: Vec<u8>,
+    heads: Vec<Head>,
+    changes: Vec<Place>,
+}
+
+/// A record: its SCN, and where it begins in the redo.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    scn: Scn,
+    rba: Rba,
+}
+
+/// Where a change lies. In the order of blocks, then of the redo.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Place {
+    block: Dba,
+    /// In `bytes`.
+    start: u32,
+    record: u32,
+    /// Which of its record.
+    number: u32,
+}
+
+/// One change of a block, with what is to be known of its record.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// SCN of the record.
+    pub scn: Scn,
+    /// Where the record begins.
+    pub rba: Rba,
+    /// The change's number in its record.
+    pub number: u32,
+    /// The change.
+    pub vector: Vector<'a>,
+}
+
+impl Records {
+    /// One more. They are few enough for 4 GiB.
+    pub fn push(&mut self, record: &Record<'_>) {
+        let mut start = (self.bytes.len() + RedoRecord::BYTES) as u32;
+        let number_of = self.heads.len() as u32;
+        for (vector, number) in record.vectors().zip(0..) {
+            let block = vector.address;
+            self.changes.push(Place { block, start, record: number_of, number });
+            start += (ChangeVector::BYTES + vector.payload.len()) as u32;
+        }
+        self.bytes.extend_from_slice(record.bytes());
+        self.heads.push(Head { scn: record.scn, rba: record.rba });
+    }
+
+    /// Brings the changes in the order of their blocks.
+    pub fn sort(&mut self) {
+        self.changes.sort_unstable();
+    }
+
+    /// Their bytes together.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// How many records there are.
+    pub fn count(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// Where the first record begins.
+    pub fn first(&self) -> Option<Rba> {
+        self.heads.first().map(|head| head.rba)
+    }
+
+    /// The blocks that are changed, each once, after [`sort`](Records::sort).
+    pub fn blocks(&self) -> impl Iterator<Item = Dba> {
+        self.changes.chunk_by(same_block).map(|changes| changes[0].block)
+    }
+
+    /// The same with each block's changes, in the order of the redo.
+    pub fn by_block(&self) -> impl Iterator<Item = (Dba, impl Iterator<Item = Change<'_>>)> {
+        self.changes.chunk_by(same_block).map(|changes| {
+            let each = changes.iter().map(|place| self.change(place));
+            (changes[0].block, each)
+        })
+    }
+
+    /// None any more; their memory is kept.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.heads.clear();
+        self.changes.clear();
+    }
+
+    fn change(&self, place: &Place) -> Change<'_> {
+        let Head { scn, rba } = self.heads[place.record as usize];
+        let vector = Vector::first_of(&self.bytes[place.start as usize..]);
+        Change { scn, rba, number: place.number, vector }
+    }
+}
+
+fn same_block(one: &Place, other: &Place) -> bool {
+    one.block == other.block
+}

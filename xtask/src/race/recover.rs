@@ -1,0 +1,307 @@
+//! Race `recover`: redo done again, against fio's reads and a goal in bytes.
+//!
+//! A database is made, worked on and stopped as by a crash; its files are kept. Each run of ours
+//! puts them back and recovers. Two kinds of redo:
+//!
+//! * dense: whole rows of a small table changed again and again: 300 MB of redo a second are the
+//!   goal; fio's sequential reads of the same log are shown beside.
+//! * random: one small change in each of many blocks, in random order, none of them cached: blocks
+//!   a second, against fio's random reads of the same data file, as many in flight.
+//!
+//! The time counts from the first look at the redo until every change is applied. Writing the
+//! blocks, after that, is shown beside, as is the whole.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use access::{Inserter, RowAddress, RowMut, Table};
+use instance::{
+    CommitLogging, CommitMode, CommitWait, Creation, Instance, Parameters, Recovered, Transaction,
+    recover_database,
+};
+use os::Session;
+use os::probe::DurableWrite;
+use rand::seq::SliceRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rivals::Scratch;
+use rivals::fio::{Batch, Fio, FioJob, FioResult, Pattern};
+use rivals::race::{Case, Metrics, Outcome, Race, Workload, metric};
+use space::Column;
+use stop::Stop;
+use waits::{Nanos, SessionKind};
+
+use super::scan::data_file;
+use super::{Setup, run_race, told};
+
+const LOG_BYTES: u64 = 512 << 20;
+const CACHE_BYTES: u64 = 512 << 20;
+const LOAD_BATCH: usize = 500;
+
+/// Megabytes of redo a second.
+const DENSE_GOAL: f64 = 300.0;
+/// Rows of 100 bytes: 16 MiB.
+const DENSE_ROWS: u32 = 147_200;
+const DENSE_CHANGES: u32 = 600_000;
+
+/// IOPS of fio's to reach.
+const RANDOM_GOAL: f64 = 0.8;
+const RANDOM_BLOCKS: u32 = 32_768;
+/// Rows that fill a block of 8 KiB but for some bytes.
+const ROWS_A_BLOCK: u32 = 4;
+/// As many reads as recovery has in flight.
+const DEPTH: u32 = 32;
+
+const REDO: &str = "redo_mb_per_s";
+const APPLY: &str = "apply_mb_per_s";
+const WHOLE: &str = "whole_mb_per_s";
+const SEQUENTIAL: &str = "redo_mb_per_s_sequential";
+const BLOCKS: &str = "blocks_per_s";
+const BLOCKS_WHOLE: &str = "blocks_per_s_whole";
+
+pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
+    let fio = Fio::find()?;
+    let scratch = Scratch::create(&setup.directory)?;
+    let os = os::linux::start();
+    let session = os.adopt("race", SessionKind::Foreground);
+    eprintln!("race recover: two databases that have crashed");
+    let dense = Crashed::make(scratch.path().join("dense"), dense, &session)?;
+    let random = Crashed::make(scratch.path().join("random"), random, &session)?;
+    let log = log_job(&dense, setup);
+    let blocks = blocks_job(&random, setup)?;
+    let figures = |job: &FioJob| -> rivals::Result<FioResult> { fio.run(job, &scratch) };
+    let race = Race {
+        name: "recover".into(),
+        description: "redo done again, against fio's reads".into(),
+        settings: vec![
+            format!("fio: {}", fio.version()),
+            format!("file system: {}", rivals::machine::file_system(scratch.path())),
+        ],
+        workloads: vec![
+            Workload {
+                name: "dense redo".into(),
+                settings: vec![
+                    format!("ours: {DENSE_CHANGES} changes of rows of 100 bytes in 16 MiB"),
+                    format!("rival: {DENSE_GOAL} MB/s, and beside: {}", log.settings()),
+                ],
+                cases: dense_cases(),
+                ours: Box::new(|_| {
+                    let Recovered { bytes, elapsed, surveyed_in, applied_in, .. } =
+                        dense.recover(&session)?;
+                    let rate = |took: Nanos| bytes as f64 / 1e6 / took.as_secs_f64();
+                    let redo = rate(Nanos(surveyed_in.0 + applied_in.0));
+                    Ok(Metrics::from([
+                        (REDO, redo),
+                        (SEQUENTIAL, redo),
+                        (APPLY, rate(applied_in)),
+                        (WHOLE, rate(elapsed)),
+                    ]))
+                }),
+                rival: Box::new(|turn| {
+                    let job = FioJob { seed: turn.seed as u32, ..log.clone() };
+                    let sequential = figures(&job)?.metrics()[metric::MB_PER_S];
+                    let goal = |metric| (metric, DENSE_GOAL);
+                    let beside = (SEQUENTIAL, sequential);
+                    Ok(Metrics::from([goal(REDO), goal(APPLY), goal(WHOLE), beside]))
+                }),
+            },
+            Workload {
+                name: "random redo".into(),
+                settings: vec![
+                    format!("ours: a change in each of {RANDOM_BLOCKS} blocks of 8 KiB"),
+                    format!("fio: {}", blocks.settings()),
+                ],
+                cases: random_cases(),
+                ours: Box::new(|_| {
+                    let Recovered { elapsed, surveyed_in, applied_in, .. } =
+                        random.recover(&session)?;
+                    let rate = |took: Nanos| f64::from(RANDOM_BLOCKS) / took.as_secs_f64();
+                    let read = rate(Nanos(surveyed_in.0 + applied_in.0));
+                    Ok(Metrics::from([(BLOCKS, read), (BLOCKS_WHOLE, rate(elapsed))]))
+                }),
+                rival: Box::new(|turn| {
+                    let job = FioJob { seed: turn.seed as u32, ..blocks.clone() };
+                    let iops = figures(&job)?.metrics()[metric::IOPS];
+                    Ok(Metrics::from([(BLOCKS, iops), (BLOCKS_WHOLE, iops)]))
+                }),
+            },
+        ],
+    };
+    run_race(race, setup)
+}
+
+/// The log from front to end, as recovery reads it.
+fn log_job(dense: &Crashed, setup: &Setup) -> FioJob {
+    let file = dense.directory.join("redo01.log");
+    FioJob {
+        depth: 4,
+        batch: Batch::up_to(4),
+        runtime: setup.length,
+        fixed_buffers: true,
+        registered_files: true,
+        ..FioJob::new(file, LOG_BYTES, Pattern::Read, 1 << 20)
+    }
+}
+
+/// Blocks of the data file at random.
+fn blocks_job(random: &Crashed, setup: &Setup) -> rivals::Result<FioJob> {
+    let file = data_file(&random.directory);
+    let size = fs::metadata(&file).map_err(told)?.len();
+    Ok(FioJob {
+        depth: DEPTH,
+        batch: Batch { reap_min: DEPTH.div_ceil(4), ..Batch::up_to(DEPTH) },
+        runtime: setup.length,
+        fixed_buffers: true,
+        registered_files: true,
+        ..FioJob::new(file, size, Pattern::RandRead, 8_192)
+    })
+}
+
+fn case(name: &str, metric: &'static str, unit: &'static str, goal: Option<f64>) -> Case {
+    Case { name: name.into(), metric, unit, higher_is_better: true, goal }
+}
+
+fn dense_cases() -> Vec<Case> {
+    vec![
+        case("dense redo, read twice and applied", REDO, "MB/s", Some(1.0)),
+        case("dense redo, applied only", APPLY, "MB/s", None),
+        case("dense redo, with the writing of blocks", WHOLE, "MB/s", None),
+        case("dense redo, against sequential reads", SEQUENTIAL, "MB/s", None),
+    ]
+}
+
+fn random_cases() -> Vec<Case> {
+    vec![
+        case("random redo, blocks recovered", BLOCKS, "1/s", Some(RANDOM_GOAL)),
+        case("random redo, with the writing of blocks", BLOCKS_WHOLE, "1/s", None),
+    ]
+}
+
+/// A database as a crash left it.
+struct Crashed {
+    directory: PathBuf,
+    saved: PathBuf,
+    parameters: Parameters,
+}
+
+impl Crashed {
+    fn make(
+        directory: PathBuf,
+        work: fn(&Instance, &Session) -> Result<(), Stop>,
+        session: &Session,
+    ) -> rivals::Result<Crashed> {
+        let disk = os::linux::disk();
+        let creation = Creation {
+            data_bytes: 512 << 20,
+            log_file_bytes: LOG_BYTES,
+            log_groups: 2,
+            extent_blocks: 512,
+            ..Creation::default()
+        };
+        let parameters = Parameters {
+            db_cache_size: CACHE_BYTES,
+            redo_write: Some(DurableWrite::DirectThenSync),
+            ..Parameters::default()
+        };
+        Instance::create(&disk, &directory, &creation, &parameters, session).map_err(told)?;
+        let instance = Instance::open(&disk, &directory, &parameters, session).map_err(told)?;
+        let worked = work(&instance, session);
+        instance.abort(session);
+        worked.map_err(told)?;
+        let saved = directory.with_extension("saved");
+        fs::create_dir(&saved).map_err(told)?;
+        let crashed = Crashed { directory, saved, parameters };
+        crashed.copy(&crashed.directory, &crashed.saved)?;
+        Ok(crashed)
+    }
+
+    /// Everything but the redo, which recovery only reads.
+    fn copy(&self, from: &Path, to: &Path) -> rivals::Result<()> {
+        for entry in fs::read_dir(from).map_err(told)? {
+            let name = entry.map_err(told)?.file_name();
+            if name.to_string_lossy().starts_with("redo") {
+                continue;
+            }
+            fs::copy(from.join(&name), to.join(&name)).map_err(told)?;
+            let file = fs::File::open(to.join(&name)).map_err(told)?;
+            file.sync_all().map_err(told)?;
+        }
+        Ok(())
+    }
+
+    fn recover(&self, session: &Session) -> rivals::Result<Recovered> {
+        self.copy(&self.saved, &self.directory)?;
+        let disk = os::linux::disk();
+        let recovered =
+            recover_database(&disk, &self.directory, &self.parameters, &|_| (), session);
+        recovered.map_err(told)
+    }
+}
+
+/// Nobody waits for these commits.
+const QUICK: CommitMode = CommitMode { wait: CommitWait::Nowait, logging: CommitLogging::Batch };
+
+/// Loads rows of these columns, and has them written.
+fn load(
+    instance: &Instance,
+    columns: &[Column],
+    rows: u32,
+    session: &Session,
+) -> Result<(Table, Vec<RowAddress>), Stop> {
+    let table = instance.create_table("changed", columns, session)?;
+    let (mut inserter, mut addresses) = (Inserter::default(), Vec::new());
+    while addresses.len() < rows as usize {
+        let mut transaction = Transaction::new();
+        for _ in 0..LOAD_BATCH {
+            addresses.push(table.insert(&mut transaction, &mut inserter, |_| {}, session)?);
+        }
+        instance.commit_with(transaction, QUICK, session)?;
+    }
+    instance.checkpoint(session)?;
+    Ok((table, addresses))
+}
+
+/// Changes these rows, and makes all of it durable.
+fn change<'r>(
+    instance: &Instance,
+    table: &Table,
+    rows: impl Iterator<Item = &'r RowAddress>,
+    mut change: impl FnMut(&mut RowMut<'_>),
+    session: &Session,
+) -> Result<(), Stop> {
+    let mut transaction = Transaction::new();
+    for (row, number) in rows.zip(1..) {
+        table.update(&mut transaction, *row, &mut change, session)?;
+        if number % LOAD_BATCH == 0 {
+            let done = std::mem::replace(&mut transaction, Transaction::new());
+            instance.commit_with(done, QUICK, session)?;
+        }
+    }
+    instance.commit_with(transaction, CommitMode::DURABLE, session)
+}
+
+fn dense(instance: &Instance, session: &Session) -> Result<(), Stop> {
+    let columns = [Column::Number, Column::Bytes(92)];
+    let (table, rows) = load(instance, &columns, DENSE_ROWS, session)?;
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    let mut filling = Xoshiro256PlusPlus::seed_from_u64(2);
+    let picked = (0..DENSE_CHANGES).map(|_| &rows[random.random_range(0..rows.len())]);
+    let fill = |row: &mut RowMut<'_>| {
+        let bytes = [filling.random::<u8>() | 1; 92];
+        row.set_number(0, filling.random());
+        row.set_bytes(1, &bytes);
+    };
+    change(instance, &table, picked, fill, session)
+}
+
+fn random(instance: &Instance, session: &Session) -> Result<(), Stop> {
+    let columns = [Column::Number, Column::Bytes(1_950)];
+    let rows = RANDOM_BLOCKS * ROWS_A_BLOCK;
+    let (table, rows) = load(instance, &columns, rows, session)?;
+    let mut firsts: Vec<RowAddress> = rows.into_iter().filter(|row| row.slot == 0).collect();
+    firsts.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(1));
+    assert!(firsts.len() >= RANDOM_BLOCKS as usize, "rows fill blocks");
+    firsts.truncate(RANDOM_BLOCKS as usize);
+    let add = |row: &mut RowMut<'_>| row.set_number(0, row.view().number(0) + 1);
+    change(instance, &table, firsts.iter(), add, session)
+}
