@@ -8,13 +8,14 @@
 //!   flying    land: home writes end ─▶ data files' sync
 //! ```
 //!
-//! There are two loads, in the two halves of one piece of memory: while one flies the other is
-//! filled. So the device has work while the next blocks are copied.
+//! There are two loads: while one flies the other is filled, so that the device has work while the
+//! next blocks are copied. And where nothing forbids it (CB27), home writes of the one that was
+//! filled begin before the other has landed: so the device has work while that is synced.
 //!
 //! Invariants (rule D1)
 //!   * a copy is sealed as it is made, so no frame is touched again; the same image goes to both
 //!     places
-//!   * one load flies at a time, and the gate is asked only when none does (CB26)
+//!   * the gate is waited for only when no load flies (CB26)
 //!   * no home write begins before its copy is durable, and no slot of the doublewrite file is used
 //!     again before the home writes of the batch before are
 //!   * with I/O in flight nothing but that I/O is waited for (rule os/O9)
@@ -75,23 +76,54 @@ pub(crate) struct Load {
     pub(crate) items: Vec<Item>,
     /// How many writers there were when the first of them was taken.
     pub(crate) writers: u32,
-    /// Where its half of the images begins.
-    from: usize,
-    /// Where its last copy ends.
+    /// Which of the two it is: the tag of its home writes.
+    number: u64,
+    /// The copies side by side, in the order of the items.
+    images: IoArea,
+    /// Where the last of them ends.
     end: usize,
-    /// The highest SCN in the copies.
+    /// The highest SCN in them.
     newest: Scn,
+    /// So many of the items were pushed to the ring.
+    pushed: usize,
+    /// So many of these were written.
+    written: usize,
 }
 
 impl Load {
-    fn new(from: usize, blocks: u32) -> Load {
+    fn new(number: u64, images: IoArea, blocks: u32) -> Load {
         let items = Vec::with_capacity(blocks as usize);
-        Load { items, writers: 0, from, end: from, newest: Scn::ZERO }
+        let newest = Scn::ZERO;
+        Load { items, writers: 0, number, images, end: 0, newest, pushed: 0, written: 0 }
     }
 
     fn clear(&mut self) {
-        *self = Load { items: std::mem::take(&mut self.items), ..Load::new(self.from, 0) };
         self.items.clear();
+        (self.end, self.newest, self.pushed, self.written) = (0, Scn::ZERO, 0, 0);
+    }
+
+    /// Pushes as many home writes as there is room for in the ring; false if there are more.
+    fn push(&mut self, ring: &mut Ring, session: &Session) -> Result<bool, Error> {
+        while ring.has_room()
+            && let Some(item) = self.items.get(self.pushed)
+        {
+            let (file, offset) = (item.file.file.clone(), item.file.offset(item.address));
+            // In a batch of several block sizes a copy may lie where its file can't take it from.
+            let buffer = if item.at.is_multiple_of(file.alignment().memory as usize) {
+                self.images.lend(item.image())
+            } else {
+                session.charge(Cost::CopyKib, kib(item.bytes()));
+                IoBuf::copy_of(self.images.bytes(item.image()))
+            };
+            let (kind, tag) = (IoKind::Write, self.number);
+            ring.push(Request { file, kind, offset, buffer, tag }, session)?;
+            self.pushed += 1;
+        }
+        Ok(self.pushed == self.items.len())
+    }
+
+    fn is_written(&self) -> bool {
+        self.written == self.items.len()
     }
 }
 
@@ -101,9 +133,6 @@ pub(crate) struct Batch<'a> {
     session: &'a Session,
     filling: Load,
     flying: Load,
-    /// Twice as much as the region holds: the copies of a load lie side by side in its half, in the
-    /// order of the items.
-    images: IoArea,
     /// Where this writer's region of the doublewrite file begins.
     region: u64,
     /// Files that the flying load is written to.
@@ -115,8 +144,8 @@ pub(crate) struct Batch<'a> {
 enum Home {
     /// One at a time.
     OneByOne,
-    /// Many in flight. So many of the flying load's items were pushed.
-    Ring { ring: Ring, pushed: usize, done: Vec<Completion> },
+    /// Many in flight.
+    Ring { ring: Ring, done: Vec<Completion> },
 }
 
 impl<'a> Batch<'a> {
@@ -127,14 +156,13 @@ impl<'a> Batch<'a> {
     ) -> Result<Batch<'a>, Stop> {
         let config = &cache.config;
         let bytes = config.region_bytes();
-        let images = IoArea::zeroed(2 * bytes);
+        let [first, second] = IoArea::zeroed(bytes);
         Ok(Batch {
             cache,
             session,
-            filling: Load::new(0, config.batch_blocks),
-            flying: Load::new(bytes, config.batch_blocks),
-            home: Home::open(cache, &images, session)?,
-            images,
+            home: Home::open(cache, &first, session)?,
+            filling: Load::new(0, first, config.batch_blocks),
+            flying: Load::new(1, second, config.batch_blocks),
             region: u64::from(writer) * bytes as u64,
             written: Vec::new(),
         })
@@ -158,8 +186,8 @@ impl<'a> Batch<'a> {
     /// Whether the filling load can take one more block of so many bytes and doesn't become longer
     /// than `full`; the first is always taken.
     pub(crate) fn has_room(&self, bytes: usize, full: usize) -> bool {
-        let end = self.filling.end + bytes - self.filling.from;
-        self.is_empty() || (!self.is_full() && end <= full && end <= self.images.length() / 2)
+        let end = self.filling.end + bytes;
+        self.is_empty() || (!self.is_full() && end <= full && end <= self.filling.images.length())
     }
 
     /// Takes a copy of a block; with its latch held. `seal_last` is called next, without.
@@ -173,18 +201,21 @@ impl<'a> Batch<'a> {
         let file = self.cache.files.of(address, self.session);
         let file = file.expect("a block in the cache is of a data file");
         let item = Item { frame, address, reason, set, file, at: self.filling.end };
-        self.images.bytes(item.image()).copy_from_slice(block);
+        let load = &mut self.filling;
+        assert_eq!(load.pushed, 0, "a batch grows that is being written");
+        load.images.bytes(item.image()).copy_from_slice(block);
         self.session.charge(Cost::CopyKib, kib(block.len()));
-        self.filling.end += block.len();
-        self.filling.items.push(item);
+        load.end += block.len();
+        load.items.push(item);
     }
 
     /// Seals the copy that was taken last, while the processor's cache has it.
     pub(crate) fn seal_last(&mut self) {
-        let item = self.filling.items.last().expect("a copy was taken just now");
-        let image = self.images.bytes(item.image());
+        let Load { items, images, newest, .. } = &mut self.filling;
+        let item = items.last().expect("a copy was taken just now");
+        let image = images.bytes(item.image());
         format::seal(image, item.address);
-        self.filling.newest = self.filling.newest.max(BlockHeader::of_mut(image).changed());
+        *newest = (*newest).max(BlockHeader::of_mut(image).changed());
         self.session.charge(Cost::ChecksumKib, kib(item.bytes()));
     }
 
@@ -201,11 +232,13 @@ impl<'a> Batch<'a> {
         latch::assert_none_held("writing a batch");
         assert!(self.flying.items.is_empty(), "two batches of one writer are on their way");
         let (cache, session) = (self.cache, self.session);
-        if !self.is_sabotaged(Precaution::Gate) {
+        let is_ahead = self.filling.pushed > 0;
+        if !is_ahead && !self.is_sabotaged(Precaution::Gate) {
             cache.gate.make_durable(self.filling.newest, session)?;
         }
         std::mem::swap(&mut self.filling, &mut self.flying);
-        let launched = self.write_copies().and_then(|()| self.begin_home());
+        let copied = if is_ahead { Ok(()) } else { self.write_copies() };
+        let launched = copied.and_then(|()| self.begin_home());
         launched.map_err(|error| self.halted(&error))
     }
 
@@ -237,8 +270,9 @@ impl<'a> Batch<'a> {
 
     /// CB20: before a frame of the batch can be given away, and its block be read again.
     fn note_versions(&mut self) {
-        for item in &self.flying.items {
-            let changed = BlockHeader::of_mut(self.images.bytes(item.image())).changed();
+        let Load { items, images, .. } = &mut self.flying;
+        for item in items {
+            let changed = BlockHeader::of_mut(images.bytes(item.image())).changed();
             item.file.note_written(item.address, changed, self.session);
         }
     }
@@ -250,12 +284,12 @@ impl<'a> Batch<'a> {
         }
         let waiting = self.waiting();
         let file = &self.cache.doublewrite;
-        let Load { from, end, .. } = self.flying;
+        let Load { images, end, .. } = &mut self.flying;
         // CB17: so that nothing is left of the middle of a block of a batch before.
         let left_over = self.cache.left_over_max(self.session);
-        let cleared = (end + left_over).min(from + self.images.length() / 2);
-        self.images.bytes(end..cleared).fill(0);
-        file.write_at(self.region, self.images.bytes(from..cleared), waiting)?;
+        let cleared = (*end + left_over).min(images.length());
+        images.bytes(*end..cleared).fill(0);
+        file.write_at(self.region, images.bytes(0..cleared), waiting)?;
         let blocks = self.flying.items.len() as u64;
         self.session.count(Statistic::DoublewriteBlocks, blocks);
         if file.options().write_through || self.is_sabotaged(Precaution::DoublewriteSync) {
@@ -271,64 +305,75 @@ impl<'a> Batch<'a> {
                 self.written.push(file.clone());
             }
         }
-        self.push_home()?;
-        match &mut self.home {
-            Home::OneByOne => Ok(()),
-            Home::Ring { ring, .. } => ring.submit(),
+        if matches!(self.home, Home::OneByOne) {
+            return Ok(());
         }
+        // What was begun ahead has made room meanwhile.
+        self.collect(0)?;
+        let Home::Ring { ring, .. } = &mut self.home else { return Ok(()) };
+        self.flying.push(ring, self.session)?;
+        ring.submit()
     }
 
     fn write_one_by_one(&mut self) -> Result<(), Error> {
         let waiting = self.waiting().p(1, 0, 0);
-        for item in &self.flying.items {
+        let Load { items, images, .. } = &mut self.flying;
+        for item in items {
             let DataFile { file, .. } = &item.file;
-            let image = self.images.bytes(item.image());
+            let image = images.bytes(item.image());
             file.write_at(item.file.offset(item.address), image, waiting)?;
         }
         Ok(())
     }
 
-    /// Pushes as many home writes as there is room for in the ring; false if there are more.
-    fn push_home(&mut self) -> Result<bool, Error> {
-        let Home::Ring { ring, pushed, .. } = &mut self.home else { return Ok(true) };
-        while ring.has_room()
-            && let Some(item) = self.flying.items.get(*pushed)
-        {
-            let (file, offset) = (item.file.file.clone(), item.file.offset(item.address));
-            // In a batch of several block sizes a copy may lie where its file can't take it from.
-            let buffer = if item.at.is_multiple_of(file.alignment().memory as usize) {
-                self.images.lend(item.image())
-            } else {
-                self.session.charge(Cost::CopyKib, kib(item.bytes()));
-                IoBuf::copy_of(self.images.bytes(item.image()))
-            };
-            let tag = *pushed as u64;
-            ring.push(Request { file, kind: IoKind::Write, offset, buffer, tag }, self.session)?;
-            *pushed += 1;
-        }
-        Ok(*pushed == self.flying.items.len())
-    }
-
+    /// Until the flying load is written. What was begun of the other one goes on.
     fn write_through_ring(&mut self) -> Result<(), Error> {
-        let waiting = self.waiting();
-        loop {
-            let all_pushed = self.push_home()?;
-            let Home::Ring { ring, pushed, done } = &mut self.home else {
+        let goes_ahead = self.may_go_ahead();
+        while !self.flying.is_written() {
+            let Home::Ring { ring, .. } = &mut self.home else {
                 unreachable!("asked for with a ring");
             };
-            if all_pushed && ring.in_flight() == 0 {
-                *pushed = 0;
-                return Ok(());
+            let mut all_pushed = self.flying.push(ring, self.session)?;
+            if all_pushed && goes_ahead {
+                all_pushed = self.filling.push(ring, self.session)?;
             }
-            // With more to come as soon as there is room for some. Else all of them, in one wait.
-            let in_flight = ring.in_flight();
-            let at_least =
-                if all_pushed { in_flight } else { (in_flight / REAP_SHARE).max(1) };
-            ring.reap(at_least, None, done, waiting)?;
-            for Completion { result, .. } in done.drain(..) {
-                result?;
-            }
+            // With more to come as soon as there is room for some. Else those that are missing, in
+            // one wait.
+            let missing = (self.flying.items.len() - self.flying.written) as u32;
+            let share = (ring.in_flight() / REAP_SHARE).max(1);
+            self.collect(if all_pushed { missing } else { share })?;
         }
+        match &mut self.home {
+            // While the flying load is synced.
+            Home::Ring { ring, .. } if goes_ahead => {
+                self.filling.push(ring, self.session)?;
+                ring.submit()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes what the ring has done, at least so much.
+    fn collect(&mut self, at_least: u32) -> Result<(), Error> {
+        let waiting = self.waiting();
+        let Home::Ring { ring, done } = &mut self.home else { return Ok(()) };
+        ring.reap(at_least, None, done, waiting)?;
+        for Completion { result, tag, .. } in done.drain(..) {
+            result?;
+            let is_filling = tag == self.filling.number;
+            let load = if is_filling { &mut self.filling } else { &mut self.flying };
+            load.written += 1;
+        }
+        Ok(())
+    }
+
+    /// CB27: whether home writes of the load that was filled may begin before the other has landed.
+    fn may_go_ahead(&self) -> bool {
+        let redo_is_durable = || {
+            self.is_sabotaged(Precaution::Gate)
+                || self.cache.gate.is_durable(self.filling.newest, self.session)
+        };
+        !self.cache.config.doublewrite && self.is_full() && redo_is_durable()
     }
 
     /// M2: a finished write isn't durable; until this has returned nothing may rely on it.
@@ -385,6 +430,6 @@ impl Home {
         };
         let (pool, slave_event) = (Some(images.pool().clone()), WaitEvent::DbFileParallelWrite);
         let ring = cache.disk.ring(&RingConfig { depth, backend, slave_event, pool }, session)?;
-        Ok(Home::Ring { ring, pushed: 0, done: Vec::with_capacity(depth as usize) })
+        Ok(Home::Ring { ring, done: Vec::with_capacity(depth as usize) })
     }
 }

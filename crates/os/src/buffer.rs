@@ -162,8 +162,8 @@ pub(crate) struct Region {
     buffers: u32,
     /// Held for a push or a pop, never across anything that blocks.
     free: Mutex<Vec<u32>>,
-    /// Of an [`IoArea`]: how many pieces are out. `None`: it is a pool.
-    lent: Option<AtomicU32>,
+    /// If the buffers are [`IoArea`]s: how many pieces of each are out.
+    lent: Box<[AtomicU32]>,
 }
 
 // SAFETY: the region's bytes are reached only through the IoBufs that it lends, each once.
@@ -172,9 +172,9 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    fn new(buffers: u32, buffer_bytes: usize, lent: Option<AtomicU32>) -> Region {
+    fn new(buffers: u32, buffer_bytes: usize, lent: Box<[AtomicU32]>) -> Region {
         static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-        let free = if lent.is_some() { Vec::new() } else { (0..buffers).rev().collect() };
+        let free = if lent.is_empty() { (0..buffers).rev().collect() } else { Vec::new() };
         Region {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             start: allocate(buffer_bytes * buffers as usize),
@@ -185,14 +185,14 @@ impl Region {
         }
     }
 
-    /// The buffer that begins here.
+    /// What begins here: a buffer of a pool, or a piece of an area.
     fn give_back(&self, start: NonNull<u8>) {
-        if let Some(lent) = &self.lent {
+        let number = ((start.addr().get() - self.start.addr().get()) / self.buffer_bytes) as u32;
+        if let Some(lent) = self.lent.get(number as usize) {
             // With this the area may be looked at again: what was done to the piece comes before.
             lent.fetch_sub(1, Ordering::Release);
             return;
         }
-        let number = ((start.addr().get() - self.start.addr().get()) / self.buffer_bytes) as u32;
         self.free.lock().unwrap_or_else(PoisonError::into_inner).push(number);
     }
 
@@ -223,7 +223,7 @@ impl IoPool {
             let detail = format!("a buffer is a multiple of {IO_ALIGNMENT} bytes");
             return Err(Error::new(what, Cause::Invalid, detail));
         }
-        Ok(IoPool { region: Arc::new(Region::new(buffers, buffer_bytes, None)) })
+        Ok(IoPool { region: Arc::new(Region::new(buffers, buffer_bytes, Box::default())) })
     }
 
     /// A free buffer, with whatever bytes it held last; `None` when all are out.
@@ -252,31 +252,38 @@ impl fmt::Debug for IoPool {
     }
 }
 
-/// One piece of memory that is written as a whole or in pieces. A piece is lent as an [`IoBuf`];
-/// what lies elsewhere can be used meanwhile.
+/// A piece of memory that is written to a file as a whole, or lent to a ring in pieces. A piece is
+/// lent as an [`IoBuf`]; what lies elsewhere in the area can be used meanwhile.
 ///
 /// Invariant: pieces that are out lie inside `lent`, apart from one another, and nobody gets at
 /// bytes in there while one is out.
 pub struct IoArea {
+    /// Areas that were made together are the buffers of one pool, each taken for good.
     pool: IoPool,
+    number: u32,
+    length: usize,
     lent: Range<usize>,
 }
 
 impl IoArea {
-    /// An area of zeros.
-    pub fn zeroed(length: usize) -> IoArea {
-        let region = Region::new(1, length, Some(AtomicU32::new(0)));
-        IoArea { pool: IoPool { region: Arc::new(region) }, lent: 0..0 }
+    /// Areas of so many bytes each, in one piece of memory, all zeros.
+    pub fn zeroed<const AREAS: usize>(length: usize) -> [IoArea; AREAS] {
+        let lent = (0..AREAS).map(|_| AtomicU32::new(0)).collect();
+        let region = Region::new(AREAS as u32, length.next_multiple_of(IO_ALIGNMENT), lent);
+        let pool = IoPool { region: Arc::new(region) };
+        std::array::from_fn(|number| {
+            IoArea { pool: pool.clone(), number: number as u32, length, lent: 0..0 }
+        })
     }
 
-    /// Its memory, for a ring to make it known to the kernel; as a pool it has no buffers.
+    /// The memory of all that were made together, for a ring to make it known to the kernel.
     pub fn pool(&self) -> &IoPool {
         &self.pool
     }
 
     /// How many bytes it has.
     pub fn length(&self) -> usize {
-        self.pool.region.bytes()
+        self.length
     }
 
     /// Lends this piece, until the buffer is dropped.
@@ -285,19 +292,16 @@ impl IoArea {
     /// When it isn't inside the area, or while one is out that doesn't end before it begins.
     pub fn lend(&mut self, piece: Range<usize>) -> IoBuf {
         let Range { start, end } = piece;
-        assert!(start < end && end <= self.length(), "an area has no such piece");
-        self.lent = if self.is_lent() {
+        assert!(start < end && end <= self.length, "an area has no such piece");
+        self.lent = if self.lent_count().load(Ordering::Acquire) > 0 {
             assert!(start >= self.lent.end, "pieces of an area are lent in their order");
             self.lent.start..end
         } else {
             start..end
         };
-        let region = Arc::clone(&self.pool.region);
-        let lent = region.lent.as_ref().expect("an area counts what it lends");
-        lent.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the piece lies inside the region (asserted above).
-        let at = unsafe { region.start.add(start) };
-        IoBuf { start: at, length: end - start, region: Some(region) }
+        self.lent_count().fetch_add(1, Ordering::Relaxed);
+        let region = Some(Arc::clone(&self.pool.region));
+        IoBuf { start: self.at(start), length: end - start, region }
     }
 
     /// The bytes of this piece.
@@ -306,25 +310,30 @@ impl IoArea {
     /// When it isn't inside the area, or some of it may be out.
     pub fn bytes(&mut self, piece: Range<usize>) -> &mut [u8] {
         let Range { start, end } = piece;
-        assert!(start <= end && end <= self.length(), "an area has no such piece");
+        assert!(start <= end && end <= self.length, "an area has no such piece");
         let apart = end <= self.lent.start || start >= self.lent.end;
-        assert!(apart || !self.is_lent(), "a piece of an area is used while it is lent");
-        // SAFETY: the piece lies inside the region, no IoBuf has any of it (both asserted above),
-        // and `&mut self` makes this the only slice.
-        unsafe {
-            std::slice::from_raw_parts_mut(self.pool.region.start.add(start).as_ptr(), end - start)
-        }
+        let is_free = apart || self.lent_count().load(Ordering::Acquire) == 0;
+        assert!(is_free, "a piece of an area is used while it is lent");
+        // SAFETY: the piece lies inside this area, which is this IoArea's alone; no IoBuf has any
+        // of it (both asserted above), and `&mut self` makes this the only slice.
+        unsafe { std::slice::from_raw_parts_mut(self.at(start).as_ptr(), end - start) }
     }
 
-    fn is_lent(&self) -> bool {
-        let lent = self.pool.region.lent.as_ref().expect("an area counts what it lends");
-        lent.load(Ordering::Acquire) > 0
+    fn at(&self, offset: usize) -> NonNull<u8> {
+        let region = &self.pool.region;
+        assert!(offset <= self.length);
+        // SAFETY: areas lie in the region side by side, and the offset isn't beyond this one's end.
+        unsafe { region.start.add(self.number as usize * region.buffer_bytes + offset) }
+    }
+
+    fn lent_count(&self) -> &AtomicU32 {
+        &self.pool.region.lent[self.number as usize]
     }
 }
 
 impl fmt::Debug for IoArea {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "IoArea({} bytes)", self.length())
+        write!(f, "IoArea({} bytes)", self.length)
     }
 }
 
@@ -335,7 +344,8 @@ mod tests {
     /// What is lent is the area's own memory, and what lies beside it can be used meanwhile.
     #[test]
     fn an_area_lends_pieces_of_itself() {
-        let mut area = IoArea::zeroed(4 * 4096);
+        let [mut area, mut other] = IoArea::zeroed(4 * 4096);
+        let _out = other.lend(0..100);
         area.bytes(0..4096).fill(1);
         let first = area.lend(0..2048);
         let mut second = area.lend(2048..8192);
@@ -351,7 +361,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "used while it is lent")]
     fn what_is_lent_is_not_used() {
-        let mut area = IoArea::zeroed(8192);
+        let [mut area] = IoArea::zeroed(8192);
         let _out = area.lend(4096..8192);
         let _ = area.bytes(0..4097);
     }
@@ -360,7 +370,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "lent in their order")]
     fn a_piece_is_lent_once() {
-        let mut area = IoArea::zeroed(8192);
+        let [mut area] = IoArea::zeroed(8192);
         let _out = area.lend(0..4096);
         let _ = area.lend(4095..8192);
     }

@@ -126,6 +126,11 @@ impl RedoGate for Toy {
         log.durable = log.durable.max(through.get());
         Ok(())
     }
+
+    fn is_durable(&self, through: Scn, session: &Session) -> bool {
+        session.interleave();
+        self.log().durable >= through.get()
+    }
 }
 
 /// The address of change `number`.
