@@ -18,7 +18,7 @@
 //!   * the gate is waited for only when no load flies (CB26)
 //!   * no home write begins before its copy is durable, and no slot of the doublewrite file is used
 //!     again before the home writes of the batch before are
-//!   * with I/O in flight nothing but that I/O is waited for (rule os/O9)
+//!   * with I/O in flight nothing is waited for but I/O and latches (rule os/O9)
 //!
 //! Caller: `writer`.
 

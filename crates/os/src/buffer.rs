@@ -271,8 +271,11 @@ impl IoArea {
         let lent = (0..AREAS).map(|_| AtomicU32::new(0)).collect();
         let region = Region::new(AREAS as u32, length.next_multiple_of(IO_ALIGNMENT), lent);
         let pool = IoPool { region: Arc::new(region) };
-        std::array::from_fn(|number| {
-            IoArea { pool: pool.clone(), number: number as u32, length, lent: 0..0 }
+        std::array::from_fn(|number| IoArea {
+            pool: pool.clone(),
+            number: number as u32,
+            length,
+            lent: 0..0,
         })
     }
 
