@@ -28,6 +28,10 @@ impl RedoGate for NoRedo {
     fn make_durable(&self, _: Scn, _: &Session) -> Result<(), Stop> {
         Ok(())
     }
+
+    fn is_durable(&self, _: Scn, _: &Session) -> bool {
+        true
+    }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

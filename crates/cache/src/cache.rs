@@ -48,6 +48,7 @@ pub struct Cache {
     /// For sessions, by thread: the place among a pool's sets of the one in which a frame was found
     /// last. A hint.
     pub(crate) last_used: Box<[Shared32]>,
+    pub(crate) unpin_wanted: UnpinWanted,
     /// Up to here writers are to write, as a packed redo address.
     pub(crate) requested: Shared64,
     /// How many times writers have finished something.
@@ -63,6 +64,13 @@ pub(crate) struct ReadShard {
     pub(crate) latch: Latch<()>,
     pub(crate) ended: Condition,
 }
+
+/// How many sessions wait for a frame that only a pin that goes can give them: the writers have
+/// nothing to write for them. Raised before the last look at the pins, so that either the one who
+/// waits sees that a pin is gone, or the one who lets it go sees that somebody waits. It is read
+/// with each pin that goes, and so lies apart from what changes.
+#[repr(align(64))]
+pub(crate) struct UnpinWanted(pub(crate) Shared32);
 
 /// Reads wait in so many places.
 const READ_SHARDS: u32 = 64;
@@ -106,6 +114,7 @@ impl Cache {
             writer_count: Shared32::new(config.writers),
             multiblock_count: Shared32::new(config.multiblock_read_count),
             last_used: (0..HINTS).map(Shared32::new).collect(),
+            unpin_wanted: UnpinWanted(Shared32::new(0)),
             requested: Shared64::new(0),
             progress: Latch::new(os, LatchKind::Innermost, 0),
             progressed: Condition::new(os),

@@ -1,8 +1,14 @@
-//! Which block lives in which frame: hash chains under latches.
+//! Which block lives in which frame: hash chains.
 //!
 //! ```text
-//!   hash(address) ──▶ bucket { latch, first } ──▶ frame ──▶ frame      (usually one)
+//!   hash(address) ──▶ head { first frame, tag of its block } ──▶ frame ──▶ frame   (usually one)
+//!                 └─▶ bucket's latch
 //! ```
+//!
+//! A chain is changed, and looked through for certain, under its bucket's latch. A hit goes without
+//! (CB3): it follows the chain as it finds it, and what it comes to is a *hint*, to be pinned and
+//! then looked at. For that everything on a chain is a number that can be read at any time, and the
+//! heads lie side by side, apart from the latches.
 //!
 //! Invariants
 //!   * a block is on the chain of its bucket once at most, and then its frame says its address
@@ -11,68 +17,116 @@
 //! Callers: `get` (look up, enter), `victim` (remove).
 
 use ids::Dba;
-use latch::{ExclusiveGuard, Latch, LatchKind, SharedGuard};
+use latch::{ExclusiveGuard, Latch, LatchKind, Shared64, SharedGuard};
 use os::{Os, Session};
 
 use crate::frame::{Frame, NO_ADDRESS};
 use crate::list::NONE;
 
-/// What a bucket's latch guards: the first frame of its chain. The rest is in the frames.
-pub(crate) struct Bucket {
-    first: u32,
-}
-
 /// Buckets for each frame, at least: chains of one or none.
 const BUCKETS_PER_FRAME: u32 = 2;
 
+/// A hint isn't looked for further down a chain than this: a chain that changes meanwhile may lead
+/// in a circle.
+const HINT_FRAMES_MAX: u32 = 4;
+
 /// All buckets.
 pub(crate) struct Chains {
-    buckets: Box<[Latch<Bucket>]>,
+    /// The first frame of each chain in the lower half, the tag of its block in the upper.
+    heads: Box<[Shared64]>,
+    latches: Box<[Latch<()>]>,
     /// What a hash is shifted by to give a bucket's number.
     shift: u32,
 }
 
+/// A chain that doesn't change while this lives: `G` is a guard of its bucket's latch.
+pub(crate) struct Chain<'a, G> {
+    head: &'a Shared64,
+    frames: &'a [Frame],
+    _guard: G,
+}
+
+/// Nobody changes it.
+pub(crate) type SharedChain<'a> = Chain<'a, SharedGuard<'a, ()>>;
+/// Only who has it changes it.
+pub(crate) type ExclusiveChain<'a> = Chain<'a, ExclusiveGuard<'a, ()>>;
+
 impl Chains {
     pub(crate) fn new(os: &Os, frames: u32) -> Chains {
         let count = (frames * BUCKETS_PER_FRAME).next_power_of_two();
-        let bucket = |_| Latch::new(os, LatchKind::Bucket, Bucket { first: NONE });
-        Chains { buckets: (0..count).map(bucket).collect(), shift: 64 - count.trailing_zeros() }
+        Chains {
+            heads: (0..count).map(|_| Shared64::new(u64::from(NONE))).collect(),
+            latches: (0..count).map(|_| Latch::new(os, LatchKind::Bucket, ())).collect(),
+            shift: 64 - count.trailing_zeros(),
+        }
     }
 
-    #[inline]
     pub(crate) fn shared<'a>(
         &'a self,
+        frames: &'a [Frame],
         address: Dba,
         session: &'a Session,
-    ) -> SharedGuard<'a, Bucket> {
-        self.bucket(address).shared(session)
+    ) -> SharedChain<'a> {
+        let bucket = self.bucket(address);
+        let guard = self.latches[bucket].shared(session);
+        Chain { head: &self.heads[bucket], frames, _guard: guard }
     }
 
     pub(crate) fn exclusive<'a>(
         &'a self,
+        frames: &'a [Frame],
         address: Dba,
         session: &'a Session,
-    ) -> ExclusiveGuard<'a, Bucket> {
-        self.bucket(address).exclusive(session)
+    ) -> ExclusiveChain<'a> {
+        let bucket = self.bucket(address);
+        let guard = self.latches[bucket].exclusive(session);
+        Chain { head: &self.heads[bucket], frames, _guard: guard }
+    }
+
+    /// The frame in which this block seems to live, without a latch. It may be another block's by
+    /// now, or nobody's, and a block that isn't found may be there all the same.
+    #[inline]
+    pub(crate) fn hint(&self, frames: &[Frame], address: Dba, session: &Session) -> Option<u32> {
+        let head = self.heads[self.bucket(address)].load(session);
+        let mut at = head as u32;
+        // The frame's memory isn't touched before it is pinned: so another processor that has used
+        // it last is asked for it once.
+        if head >> 32 == tag_of(address) && at != NONE {
+            return Some(at);
+        }
+        for _ in 0..HINT_FRAMES_MAX {
+            let frame = frames.get(at as usize)?;
+            if frame.address.load(session) == address.pack() {
+                return Some(at);
+            }
+            at = frame.chained.load(session);
+        }
+        None
     }
 
     /// Fibonacci hashing (Knuth 6.4): the upper bits of a product are well mixed, also for
     /// addresses that follow each other.
     #[inline]
-    fn bucket(&self, address: Dba) -> &Latch<Bucket> {
+    fn bucket(&self, address: Dba) -> usize {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-        &self.buckets[(address.pack().wrapping_mul(GOLDEN) >> self.shift) as usize]
+        (address.pack().wrapping_mul(GOLDEN) >> self.shift) as usize
     }
 }
 
-impl Bucket {
+/// By what a head tells most blocks of one bucket apart. Its chain is short, and a wrong guess is
+/// noticed.
+#[inline]
+fn tag_of(address: Dba) -> u64 {
+    address.block.get().into()
+}
+
+impl<G> Chain<'_, G> {
     /// The frame in which this block lives.
-    #[inline]
-    pub(crate) fn find(&self, frames: &[Frame], address: Dba, session: &Session) -> Option<u32> {
+    pub(crate) fn find(&self, address: Dba, session: &Session) -> Option<u32> {
         let packed = address.pack();
-        let mut at = self.first;
+        let mut at = self.first(session);
         while at != NONE {
-            let frame = &frames[at as usize];
+            let frame = &self.frames[at as usize];
             if frame.address.load(session) == packed {
                 return Some(at);
             }
@@ -81,31 +135,40 @@ impl Bucket {
         None
     }
 
+    fn first(&self, session: &Session) -> u32 {
+        self.head.load(session) as u32
+    }
+}
+
+impl ExclusiveChain<'_> {
     /// Puts a frame that the session has claimed on the chain, as the block's.
-    pub(crate) fn enter(&mut self, frames: &[Frame], at: u32, address: Dba, session: &Session) {
-        let frame = &frames[at as usize];
+    pub(crate) fn enter(&mut self, at: u32, address: Dba, session: &Session) {
+        let frame = &self.frames[at as usize];
         let before = frame.address.swap(address.pack(), session);
         assert_eq!(before, NO_ADDRESS, "a frame is entered that is on a chain");
-        frame.chained.store(self.first, session);
-        self.first = at;
+        frame.chained.store(self.first(session), session);
+        self.head.store(tag_of(address) << 32 | u64::from(at), session);
     }
 
     /// Takes a frame off the chain.
-    pub(crate) fn remove(&mut self, frames: &[Frame], at: u32, session: &Session) {
-        let gone = &frames[at as usize];
+    pub(crate) fn remove(&mut self, at: u32, session: &Session) {
+        let gone = &self.frames[at as usize];
         let behind = gone.chained.swap(NONE, session);
-        if self.first == at {
-            self.first = behind;
+        if self.first(session) == at {
+            let next = self.frames.get(behind as usize);
+            let address = next.map(|next| next.address(session));
+            let tag = address.map_or(0, tag_of);
+            self.head.store(tag << 32 | u64::from(behind), session);
         } else {
-            let mut before = self.first;
+            let mut before = self.first(session);
             loop {
-                let next = frames[before as usize].chained.load(session);
+                let next = self.frames[before as usize].chained.load(session);
                 if next == at {
                     break;
                 }
                 before = next;
             }
-            frames[before as usize].chained.store(behind, session);
+            self.frames[before as usize].chained.store(behind, session);
         }
         gone.address.store(NO_ADDRESS, session);
     }

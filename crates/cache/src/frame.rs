@@ -9,15 +9,25 @@
 //!
 //! Facts that hold in each state
 //!   * Absent: without memory and of no set; nobody but the list of such frames knows it
-//!   * Free: not on a chain, no pin; on the free list, or owned by one session that claimed it
+//!   * Free: not on a chain, `VACANT`; on the free list, or owned by one session that claimed it
 //!   * Reading: on a chain, pinned by who reads; on no list; its bytes belong to the reader
 //!   * Resident: on a chain; on the replacement or the write list, or claimed by one session
 //!   * Failed: on no chain and no list; the pins left are of those who waited for the read
 //!
-//! Reading and Failed are bits beside the count of pins, so that a hit learns of them with the
-//! same access that counts its pin.
+//! Vacant, Reading and Failed are bits beside the count of pins, so that a hit learns of them with
+//! the same access that counts its pin. A hit pins on a hint (CB3): a pin may come to any frame at
+//! any time, and goes at once if the frame isn't what it was to be.
+//!
+//! In memory, two lines of the processor's cache: what a hit doesn't touch, and what it does.
+//!
+//! ```text
+//!    0  home            words of the latch                                     (cold)
+//!   64  latch's state   buffer, fault   address   chained   pins   touches   flags
+//! ```
 //!
 //! Callers: all of this crate.
+
+use std::mem::offset_of;
 
 use ids::Dba;
 use latch::{FrameLatch, Shared32, Shared64};
@@ -32,7 +42,7 @@ pub(crate) struct Content {
     /// frame is Absent.
     pub(crate) buffer: Option<IoBuf>,
     /// Why the read failed, in state Failed.
-    pub(crate) fault: Option<Stop>,
+    pub(crate) fault: Option<Box<Stop>>,
 }
 
 impl Content {
@@ -50,29 +60,34 @@ impl Content {
 }
 
 /// One buffer of the cache.
+#[repr(C, align(64))]
 pub(crate) struct Frame {
+    /// The working set, and the slot there, packed, or `HOMELESS`. Changed only while nobody can
+    /// come upon the frame: as it leaves state Absent, or enters it.
+    home: Shared64,
+    _cold: [u64; 2],
     /// The block's bytes.
     pub(crate) latch: FrameLatch<Content>,
     /// The block that lives here, packed, or `NO_ADDRESS`. Changed only by the session that claimed
     /// the frame, under the exclusive latch of the block's bucket, with no pin; so it is stable
     /// while pinned, while dirty, and under the bucket's latch.
     pub(crate) address: Shared64,
-    /// The working set, and the slot there, packed, or `HOMELESS`. Changed only while nobody can
-    /// come upon the frame: as it leaves state Absent, or enters it.
-    home: Shared64,
     /// The next frame on the chain. Protected by the bucket's latch.
     pub(crate) chained: Shared32,
-    /// Pins, and the bits `READING` and `FAILED`. From no pin to one only under the bucket's latch;
-    /// who has a pin may add one. Bits: see `get`.
+    /// Pins, and the bits `VACANT`, `READING` and `FAILED`.
     pub(crate) pins: Shared32,
     /// How often it was hit, roughly; a hint that nothing protects and nothing relies on.
     touches: Shared32,
     /// `DIRTY` and `WRITING`. Changed only under the set's latch: `DIRTY` is set with the frame's
     /// latch held exclusively and cleared with it held shared, so it is stable under the frame's
-    /// latch held exclusively too, and with no pin under the bucket's exclusive latch it can't be
-    /// set.
+    /// latch held exclusively too, and of a frame that is `VACANT` it can't be set.
     pub(crate) flags: Shared32,
 }
+
+/// A line of the processor's cache: what two processors write to is apart by this much.
+const LINE: usize = 64;
+const _: () = assert!(offset_of!(Frame, latch) + FrameLatch::<Content>::STATE_AT == LINE);
+const _: () = assert!(size_of::<Frame>() == 2 * LINE);
 
 /// What `address` holds when no block lives in a frame; no packed address has these bits.
 pub(crate) const NO_ADDRESS: u64 = u64::MAX;
@@ -80,6 +95,9 @@ pub(crate) const NO_ADDRESS: u64 = u64::MAX;
 /// What `home` holds when a frame is of no set.
 const HOMELESS: u64 = u64::MAX;
 
+/// In `pins`: no block lives here. Set when there is no pin, and in the same step, so the frame
+/// belongs to the session that set it; who pins it now lets go at once.
+pub(crate) const VACANT: u32 = 1 << 29;
 /// In `pins`: the block is being read; its bytes aren't there yet.
 pub(crate) const READING: u32 = 1 << 30;
 /// In `pins`: the read failed; who has a pin looks at the fault and lets go.
@@ -87,7 +105,7 @@ pub(crate) const FAILED: u32 = 1 << 31;
 /// More pins than sessions times blocks that one of them uses can ever be.
 const PINS_MAX: u32 = 1 << 24;
 /// The count in `pins`.
-pub(crate) const PINS: u32 = READING - 1;
+pub(crate) const PINS: u32 = VACANT - 1;
 
 /// In `flags`: changed since last written; exactly then it is in its set's checkpoint queue.
 pub(crate) const DIRTY: u32 = 1;
@@ -105,17 +123,19 @@ impl Frame {
     /// A frame without memory.
     pub(crate) fn absent(os: &Os) -> Frame {
         Frame {
+            home: Shared64::new(HOMELESS),
+            _cold: [0; 2],
             latch: FrameLatch::new(os, Content { buffer: None, fault: None }),
             address: Shared64::new(NO_ADDRESS),
-            home: Shared64::new(HOMELESS),
             chained: Shared32::new(NONE),
-            pins: Shared32::new(0),
+            pins: Shared32::new(VACANT),
             touches: Shared32::new(0),
             flags: Shared32::new(0),
         }
     }
 
     /// The block that lives here; asked only where it is stable.
+    #[inline]
     pub(crate) fn address(&self, session: &Session) -> Dba {
         Dba::unpack(self.address.load(session)).expect("a frame in use has an address")
     }
@@ -137,6 +157,29 @@ impl Frame {
     pub(crate) fn settle(&self, set: u32, slot: u32, session: &Session) {
         let before = self.home.swap(u64::from(set) << 32 | u64::from(slot), session);
         assert_eq!(before, HOMELESS, "a frame comes into a second working set");
+    }
+
+    /// The session that has claimed it, and found it on a chain, takes it for itself; not if there
+    /// is a pin.
+    pub(crate) fn vacate(&self, session: &Session) -> bool {
+        self.pins.compare_exchange(0, VACANT, session).is_ok()
+    }
+
+    /// It was vacated too early.
+    pub(crate) fn unvacate(&self, session: &Session) {
+        let before = self.pins.fetch_and(!VACANT, session);
+        assert!(before & VACANT != 0, "a frame was vacant and isn't");
+    }
+
+    /// It is going to have a block again, with a pin of the session that reads it.
+    pub(crate) fn occupy(&self, session: &Session) {
+        let before = self.pins.fetch_add((READING + 1) - VACANT, session);
+        assert_eq!(before & !PINS, VACANT, "a claimed frame is in use");
+    }
+
+    /// The read has failed and all pins have gone; whether this session is the one to recycle it.
+    pub(crate) fn vacate_failed(&self, session: &Session) -> bool {
+        self.pins.compare_exchange(FAILED, VACANT, session).is_ok()
     }
 
     /// One more pin; what `pins` was before.

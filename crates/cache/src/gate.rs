@@ -22,4 +22,7 @@ pub trait RedoGate: Send + Sync {
     /// Returns when the redo of every change up to this SCN is durable; until then no block with
     /// such a change may be written (CB9). Called with no latch held.
     fn make_durable(&self, through: Scn, session: &Session) -> Result<(), Stop>;
+
+    /// Whether the redo of every change up to this SCN is durable already. Doesn't wait.
+    fn is_durable(&self, through: Scn, session: &Session) -> bool;
 }

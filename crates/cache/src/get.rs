@@ -11,6 +11,7 @@
 //! Invariants
 //!   * one session reads a block; nobody else touches the frame's bytes meanwhile (CB4)
 //!   * no latch is held across the read (CB2)
+//!   * a hit takes no latch: it pins on a hint, then looks at what it has pinned (CB3)
 //!   * no byte of a block is seen before `format::check` has accepted it (rule format/F2)
 //!
 //! Callers: sessions, through `Cache::pin` and `Cache::pin_new`.
@@ -23,7 +24,7 @@ use waits::{Statistic, WaitEvent};
 
 use crate::Cache;
 use crate::files::DataFile;
-use crate::frame::{FAILED, READING};
+use crate::frame::{FAILED, PINS, READING};
 use crate::pin::Pin;
 
 /// What a block that isn't in the cache is to begin with.
@@ -40,20 +41,52 @@ impl Cache {
     /// zeros; one that is damaged, or older than what was written, is refused (`Corrupt`), and so
     /// is one that can't be read. No latch may be held: this may wait, for a read or for a free
     /// buffer.
+    #[inline(always)] // Returned through memory, a pin would cost a fifth of the whole hit.
     pub fn pin<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
         self.get(address, Fill::Read, session)
     }
 
     /// Pins this block without reading it, for who is going to format it. Its bytes are zeros,
     /// unless the cache has the block already.
+    #[inline(never)]
     pub fn pin_new<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
         self.get(address, Fill::Zeros, session)
     }
 
+    #[inline(always)]
     fn get<'a>(&'a self, address: Dba, fill: Fill, session: &'a Session) -> Result<Pin<'a>, Stop> {
         latch::assert_none_held("a get of a block");
         session.count(Statistic::CurrentGets, 1);
         session.charge(Cost::BufferGet, 1);
+        match self.pin_hinted(address, session) {
+            Some(pin) => Ok(pin),
+            None => self.get_latched(address, fill, session),
+        }
+    }
+
+    /// Pins the block if it is found in the cache, and has been read, at the first look.
+    #[inline(always)]
+    fn pin_hinted<'a>(&'a self, address: Dba, session: &'a Session) -> Option<Pin<'a>> {
+        let at = self.chains.hint(&self.frames, address, session)?;
+        let frame = &self.frames[at as usize];
+        let before = frame.pin(session);
+        // CB3: from here on the frame can't be given away; so what it is now it stays.
+        if before & !PINS != 0 || frame.address.load(session) != address.pack() {
+            self.let_go(at, session);
+            return None;
+        }
+        frame.touch(session);
+        Some(Pin::counted(self, at, session))
+    }
+
+    /// What the hint has missed, or isn't there.
+    #[cold]
+    fn get_latched<'a>(
+        &'a self,
+        address: Dba,
+        fill: Fill,
+        session: &'a Session,
+    ) -> Result<Pin<'a>, Stop> {
         loop {
             if let Some((pin, is_read)) = self.pin_resident(address, session) {
                 if is_read {
@@ -76,13 +109,12 @@ impl Cache {
     }
 
     /// Pins the block if it is in the cache; also says whether it has been read.
-    #[inline]
     fn pin_resident<'a>(&'a self, address: Dba, session: &'a Session) -> Option<(Pin<'a>, bool)> {
-        let bucket = self.chains.shared(address, session);
-        let at = bucket.find(&self.frames, address, session)?;
+        let chain = self.chains.shared(&self.frames, address, session);
+        let at = chain.find(address, session)?;
         let frame = &self.frames[at as usize];
         let before = frame.pin(session);
-        drop(bucket);
+        drop(chain);
         frame.touch(session);
         Some((Pin::counted(self, at, session), before & READING == 0))
     }
@@ -102,12 +134,13 @@ impl Cache {
             return Ok(());
         }
         let content = frame.latch.shared(named, session);
-        Err(content.fault.clone().expect("a failed read has left its fault"))
+        let fault = content.fault.as_deref();
+        Err(fault.cloned().expect("a failed read has left its fault"))
     }
 
     /// Whether the cache has this block, or is getting it.
     pub(crate) fn is_resident(&self, address: Dba, session: &Session) -> bool {
-        self.chains.shared(address, session).find(&self.frames, address, session).is_some()
+        self.chains.shared(&self.frames, address, session).find(address, session).is_some()
     }
 
     /// Makes a claimed frame this block's, pinned and being read. `None` if another session has
@@ -118,17 +151,17 @@ impl Cache {
         address: Dba,
         session: &'a Session,
     ) -> Option<Pin<'a>> {
-        let mut bucket = self.chains.exclusive(address, session);
-        if bucket.find(&self.frames, address, session).is_some() {
-            drop(bucket);
+        let mut chain = self.chains.exclusive(&self.frames, address, session);
+        if chain.find(address, session).is_some() {
+            drop(chain);
             self.give_back(at, session);
             return None;
         }
         let frame = &self.frames[at as usize];
-        let before = frame.pins.swap(READING | 1, session);
-        assert_eq!(before, 0, "a claimed frame has a pin");
+        // CB3: before it says its address, so that a hint finds it being read.
+        frame.occupy(session);
         frame.untouch(session);
-        bucket.enter(&self.frames, at, address, session);
+        chain.enter(at, address, session);
         Some(Pin::counted(self, at, session))
     }
 
@@ -228,14 +261,14 @@ impl<'a> Loading<'a> {
     pub(crate) fn fail(&mut self, stop: Stop) {
         let (cache, session) = (self.cache, self.session);
         let frame = &cache.frames[self.frame as usize];
-        let mut bucket = cache.chains.exclusive(self.address, session);
-        bucket.remove(&cache.frames, self.frame, session);
-        drop(bucket);
+        let mut chain = cache.chains.exclusive(&cache.frames, self.address, session);
+        chain.remove(self.frame, session);
+        drop(chain);
         // What a ring that has failed hasn't given back is replaced.
         let buffer = self.buffer.take().unwrap_or_else(|| IoBuf::zeroed(self.size.bytes()));
         let mut content = frame.latch.exclusive(name_of(self.address), session);
         content.buffer = Some(buffer);
-        content.fault = Some(stop);
+        content.fault = Some(Box::new(stop));
         drop(content);
         frame.pins.fetch_or(FAILED, session);
         self.end_reading();

@@ -19,7 +19,7 @@ use latch::{ExclusiveGuard, FrameBlock, FrameOrder, SharedGuard};
 use os::Session;
 
 use crate::Cache;
-use crate::frame::{Content, DIRTY, FAILED, Frame, PINS};
+use crate::frame::{Content, DIRTY, Frame, PINS};
 
 /// A claim on a block: it stays in the cache. Belongs to the session that made it.
 #[must_use = "a block without a pin may go at any time"]
@@ -31,6 +31,7 @@ pub struct Pin<'a> {
 
 impl<'a> Pin<'a> {
     /// Of a frame whose pin was counted.
+    #[inline]
     pub(crate) fn counted(cache: &'a Cache, frame: u32, session: &'a Session) -> Pin<'a> {
         Pin { cache, frame, session }
     }
@@ -39,23 +40,27 @@ impl<'a> Pin<'a> {
         self.frame
     }
 
+    #[inline]
     pub(crate) fn frame(&self) -> &'a Frame {
         &self.cache.frames[self.frame as usize]
     }
 
     /// Which block it is.
+    #[inline]
     pub fn address(&self) -> Dba {
         self.frame().address(self.session)
     }
 
     /// Gets the block's latch together with other readers. `order` is the block's place among
     /// frames that the session latches at once, and says its class.
+    #[inline]
     pub fn shared<'p>(&'p self, order: FrameOrder, session: &'p Session) -> SharedBlock<'p> {
         let content = self.frame().latch.shared(self.named(order), session);
         SharedBlock { content }
     }
 
     /// Gets the block's latch alone.
+    #[inline]
     pub fn exclusive<'p>(&'p self, order: FrameOrder, session: &'p Session) -> ExclusiveBlock<'p> {
         let content = self.frame().latch.exclusive(self.named(order), session);
         ExclusiveBlock { pin: self, content, session }
@@ -81,6 +86,7 @@ impl<'a> Pin<'a> {
         Some(ExclusiveBlock { pin: self, content, session })
     }
 
+    #[inline]
     fn named(&self, order: FrameOrder) -> FrameBlock {
         let Dba { file, block } = self.address();
         let class = class_of(order);
@@ -109,16 +115,9 @@ impl Clone for Pin<'_> {
 }
 
 impl Drop for Pin<'_> {
+    #[inline]
     fn drop(&mut self) {
-        let before = self.frame().pins.fetch_sub(1, self.session);
-        if before & PINS != 1 {
-            return;
-        }
-        if before & FAILED != 0 {
-            self.cache.recycle_failed(self.frame, self.session);
-        } else {
-            self.cache.unpinned(self.frame, self.session);
-        }
+        self.cache.let_go(self.frame, self.session);
     }
 }
 
@@ -163,12 +162,18 @@ impl ExclusiveBlock<'_> {
     /// Says that the block is going to be changed. Called before the redo address of the change is
     /// assigned, and with no redo latch held; once is enough for all changes under this guard
     /// (CB7). A change may then fail to come: the block is written once for nothing.
+    #[inline]
     pub fn will_change(&mut self) {
-        let (cache, session) = (self.pin.cache, self.session);
-        let frame = self.pin.frame();
-        if frame.flags.load(session) & DIRTY != 0 {
+        if self.pin.frame().flags.load(self.session) & DIRTY != 0 {
             return;
         }
+        self.enter_queue();
+    }
+
+    /// The block becomes dirty.
+    fn enter_queue(&self) {
+        let (cache, session) = (self.pin.cache, self.session);
+        let frame = self.pin.frame();
         let (set, slot) = frame.home(session);
         let mut state = cache.sets[set as usize].state.exclusive(session);
         let low = cache.gate.position(session);
@@ -180,6 +185,7 @@ impl ExclusiveBlock<'_> {
     ///
     /// # Panics
     /// Without `will_change` before.
+    #[inline]
     pub fn bytes_for_apply(&mut self) -> &mut [u8] {
         let flags = self.pin.frame().flags.load(self.session);
         assert!(flags & DIRTY != 0, "a block is changed that nobody said would change (CB7)");

@@ -104,7 +104,7 @@ impl Cache {
         session: &Session,
     ) -> Result<(), Stop> {
         self.check_region(block_size)?;
-        let (buffers, _) = new_buffers(frames, block_size.bytes())?;
+        let buffers = new_buffers(frames, block_size.bytes())?;
         let taken = self.stock.take(frames, session).map_err(|have| {
             Stop::refuse(
                 RefusalKind::Invalid,
@@ -178,13 +178,12 @@ fn sets_for(frames: u32, most: u32) -> u32 {
 }
 
 /// Equal buffers in one piece of memory, where blocks are long enough for that.
-pub(crate) fn new_buffers(count: u32, bytes: usize) -> Result<(Vec<IoBuf>, Option<IoPool>), Stop> {
+fn new_buffers(count: u32, bytes: usize) -> Result<Vec<IoBuf>, Stop> {
     if count == 0 || !bytes.is_multiple_of(IO_ALIGNMENT) {
-        return Ok(((0..count).map(|_| IoBuf::zeroed(bytes)).collect(), None));
+        return Ok((0..count).map(|_| IoBuf::zeroed(bytes)).collect());
     }
     let pool = IoPool::new(count, bytes)?;
-    let buffers = (0..count).map(|_| pool.take().expect("the pool has so many")).collect();
-    Ok((buffers, Some(pool)))
+    Ok((0..count).map(|_| pool.take().expect("the pool has so many")).collect())
 }
 
 #[cfg(test)]

@@ -386,15 +386,22 @@ impl SetState {
         self.in_flight_low = Some(self.in_flight_low.map_or(low, |lowest| lowest.min(low)));
     }
 
-    /// The copy is on disk.
-    pub(crate) fn end_write(&mut self, slot: u32, frame: &Frame, session: &Session) {
-        let before = frame.flags.fetch_and(!WRITING, session);
-        assert!(before & WRITING != 0, "a frame was written that wasn't being written");
-        self.in_flight.remove(&mut self.flight_links, slot);
-        if self.in_flight.is_empty() {
-            self.in_flight_low = None;
+    /// The copies of these slots are on disk.
+    pub(crate) fn end_writes<'f>(
+        &mut self,
+        slots: impl Iterator<Item = (u32, &'f Frame)>,
+        session: &Session,
+    ) {
+        for (slot, frame) in slots {
+            let before = frame.flags.fetch_and(!WRITING, session);
+            assert!(before & WRITING != 0, "a frame was written that wasn't being written");
+            self.in_flight.remove(&mut self.flight_links, slot);
+            self.after_write(slot, before & DIRTY != 0);
         }
-        self.after_write(slot, before & DIRTY != 0);
+        // Another batch may be on its way already: a writer takes the next before one has landed.
+        let next = |at: &u32| List::after(&self.flight_links, *at);
+        let left = std::iter::successors(self.in_flight.first(), next);
+        self.in_flight_low = left.map(|slot| self.flight_lows[slot as usize]).min();
     }
 
     /// There is nothing to be written, for the block has never been formatted.

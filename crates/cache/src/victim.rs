@@ -21,7 +21,7 @@ use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::Cache;
-use crate::frame::{FAILED, NO_ADDRESS};
+use crate::frame::{FAILED, NO_ADDRESS, PINS};
 use crate::get::name_of;
 use crate::pool::Pool;
 use crate::set_state::SetState;
@@ -120,19 +120,19 @@ impl Cache {
         let home = &self.sets[set as usize];
         session.count(Statistic::DbwrMakeFreeRequests, 1);
         // Before the look: a pin that goes after it sees that somebody waits.
-        home.unpin_wanted.fetch_add(1, session);
+        self.unpin_wanted.0.fetch_add(1, session);
         let mut state = home.state.exclusive(session);
         let found = state.search(&self.frames, session).map(|slot| state.frame_of(slot));
         let _ = state.take_post();
         if found.is_some() {
             drop(state);
-            home.unpin_wanted.fetch_sub(1, session);
+            self.unpin_wanted.0.fetch_sub(1, session);
             return Ok(found);
         }
         self.post_writers(session);
         let unpin_helps = state.writer_has_nothing();
         if !unpin_helps {
-            home.unpin_wanted.fetch_sub(1, session);
+            self.unpin_wanted.0.fetch_sub(1, session);
         }
         let result = if self.halt.is_raised(session) {
             drop(state);
@@ -146,7 +146,7 @@ impl Cache {
             Ok(())
         };
         if unpin_helps {
-            home.unpin_wanted.fetch_sub(1, session);
+            self.unpin_wanted.0.fetch_sub(1, session);
         }
         result.map(|()| None)
     }
@@ -157,11 +157,15 @@ impl Cache {
         let Some(address) = Dba::unpack(frame.address.load(session)) else {
             return true;
         };
-        let mut bucket = self.chains.exclusive(address, session);
-        if frame.is_pinned(session) || frame.flags.load(session) != 0 {
+        let mut chain = self.chains.exclusive(&self.frames, address, session);
+        if !frame.vacate(session) {
             return false;
         }
-        bucket.remove(&self.frames, at, session);
+        if frame.flags.load(session) != 0 {
+            frame.unvacate(session);
+            return false;
+        }
+        chain.remove(at, session);
         true
     }
 
@@ -174,24 +178,41 @@ impl Cache {
         set.freed.notify_one(session);
     }
 
-    /// The last pin of this frame has gone.
+    /// A pin of this frame goes.
     #[inline]
-    pub(crate) fn unpinned(&self, at: u32, session: &Session) {
-        let (set, _) = self.frames[at as usize].home(session);
-        let set = &self.sets[set as usize];
-        if set.unpin_wanted.load(session) > 0 {
-            // With the latch, so that who waits has either seen the pin gone or sleeps already.
-            let _state = set.state.exclusive(session);
-            set.freed.notify_one(session);
+    pub(crate) fn let_go(&self, at: u32, session: &Session) {
+        let before = self.frames[at as usize].pins.fetch_sub(1, session);
+        if before & PINS == 1 && (before & FAILED != 0 || self.unpin_wanted.0.load(session) > 0) {
+            self.last_let_go(before, at, session);
         }
     }
 
+    #[cold]
+    fn last_let_go(&self, before: u32, at: u32, session: &Session) {
+        if before & FAILED != 0 {
+            self.recycle_failed(at, session);
+        } else {
+            self.tell_unpinned(at, session);
+        }
+    }
+
+    /// The last pin of this frame has gone, and sessions wait for such.
+    fn tell_unpinned(&self, at: u32, session: &Session) {
+        // A pin made on a hint may go when the frame has left its set.
+        let Some((set, _)) = self.frames[at as usize].home_if_any(session) else { return };
+        let set = &self.sets[set as usize];
+        // With the latch, so that who waits has either seen the pin gone or sleeps already.
+        let _state = set.state.exclusive(session);
+        set.freed.notify_one(session);
+    }
+
     /// The last session that knew of a failed read has let go.
-    pub(crate) fn recycle_failed(&self, at: u32, session: &Session) {
+    fn recycle_failed(&self, at: u32, session: &Session) {
         let frame = &self.frames[at as usize];
-        frame.latch.exclusive(name_of(NOWHERE), session).fault = None;
-        let before = frame.pins.fetch_and(!FAILED, session);
-        assert_eq!(before, FAILED, "a failed frame is recycled that has pins");
-        self.give_back(at, session);
+        // A hint may have brought one more pin: then that one is the last.
+        if frame.vacate_failed(session) {
+            frame.latch.exclusive(name_of(NOWHERE), session).fault = None;
+            self.give_back(at, session);
+        }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Callers: `victim`, `pin`, `writer`, `checkpoint`.
 
-use latch::{Condition, Latch, LatchKind, Shared32};
+use latch::{Condition, Latch, LatchKind};
 use os::Os;
 
 use crate::set_state::SetState;
@@ -13,10 +13,6 @@ pub(crate) struct WorkingSet {
     pub(crate) state: Latch<SetState>,
     /// Sessions wait here for a frame that could be given away.
     pub(crate) freed: Condition,
-    /// How many of them can be helped only by a pin that goes: the writer has nothing to write for
-    /// them. Raised before the last look at the pins, so that either the one who waits sees that a
-    /// pin is gone, or the one who lets it go sees that somebody waits.
-    pub(crate) unpin_wanted: Shared32,
 }
 
 impl WorkingSet {
@@ -25,7 +21,6 @@ impl WorkingSet {
         WorkingSet {
             state: Latch::new(os, LatchKind::WorkingSet, SetState::new()),
             freed: Condition::new(os),
-            unpin_wanted: Shared32::new(0),
         }
     }
 }

@@ -6,12 +6,14 @@
 //!                      │ for each: try its latch, clean it, copy it
 //!                      ▼
 //!                    write the batch (batch.rs) ──▶ end: frames can be victims, wake who waits
+//!                      └── while it is on its way: gather the next
 //! ```
 //!
 //! Invariants
 //!   * a writer never waits for a frame's latch (CB6): what is latched is tried again later, and if
 //!     nothing else is left, after a pause
-//!   * it has one batch at a time, only of frames of sets that were its own when it gathered (CB25)
+//!   * one of its batches is on its way at a time, and one more at most is gathered; both only of
+//!     frames of sets that were its own when it gathered (CB25)
 //!
 //! Caller: a background thread of the instance, through `Cache::run_writer`.
 
@@ -22,7 +24,7 @@ use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::Cache;
-use crate::batch::{Batch, Item, Reason};
+use crate::batch::{Batch, Load, Reason};
 use crate::frame::DIRTY;
 
 /// With nothing to do, a writer looks around this often.
@@ -94,19 +96,38 @@ impl<'a> Writer<'a> {
         let (cache, session) = (self.cache, self.session);
         loop {
             cache.halt.check(session)?;
-            if cache.stopping.is_raised(session) || self.number >= cache.writers(session) {
+            if self.is_to_end() && self.batch.is_empty() {
                 return Ok(());
             }
             let met = self.gather();
             if !self.batch.is_empty() {
-                self.batch.write()?;
-                self.end();
+                self.write()?;
             } else if met.cleaned > 0 {
                 cache.note_progress(session);
             } else {
                 self.sleep(if met.latched > 0 { LATCHED_RETRY } else { IDLE_MAX });
             }
         }
+    }
+
+    fn is_to_end(&self) -> bool {
+        let (cache, session) = (self.cache, self.session);
+        cache.stopping.is_raised(session) || self.number >= cache.writers(session)
+    }
+
+    /// Writes the batch. While it is on its way the next is gathered: for that, latches are waited
+    /// for, which nobody holds for long, and nothing else (CB26).
+    fn write(&mut self) -> Result<(), Stop> {
+        self.batch.launch()?;
+        if self.batch.is_asynchronous() && !self.is_to_end() {
+            let met = self.gather();
+            if met.cleaned > 0 {
+                self.cache.note_progress(self.session);
+            }
+        }
+        self.batch.land()?;
+        self.end();
+        Ok(())
     }
 
     fn sleep(&self, length: Nanos) {
@@ -132,12 +153,16 @@ impl<'a> Writer<'a> {
     /// Fills the batch: first with what is to become free, then with what the checkpoint wants.
     fn gather(&mut self) -> Met {
         let (cache, session) = (self.cache, self.session);
+        let mut met = Met::default();
+        if self.batch.is_full() || self.is_to_end() {
+            return met;
+        }
         self.find_sets();
+        self.batch.note_writers(self.writers);
         let target = cache.requested(session);
         let full = cache.config.batch_blocks as usize;
         let kept_back = if self.checkpoint_is_due(target) { full / CHECKPOINT_SHARE } else { 0 };
         let bytes = cache.config.block_size.bytes();
-        let mut met = Met::default();
         for place in 0..self.sets.len() {
             let set = self.sets[place];
             let mut state = cache.sets[set as usize].state.exclusive(session);
@@ -218,35 +243,35 @@ impl<'a> Writer<'a> {
         }
         state.begin_write(slot, frame, session);
         drop(state);
-        self.batch.add(number, frame.address(session), reason, content.bytes());
+        self.batch.add((set, number), frame.address(session), reason, content.bytes());
+        drop(content);
+        self.batch.seal_last();
         Taken::Copied
     }
 
     /// The batch is on disk: its frames can be given away, and the checkpoint can pass them.
     fn end(&mut self) {
         let (cache, session) = (self.cache, self.session);
-        for run in self.batch.items().chunk_by(|a, b| self.set_of(a) == self.set_of(b)) {
-            let set = &cache.sets[self.set_of(&run[0]) as usize];
+        let Load { items, writers, .. } = self.batch.landed();
+        for run in items.chunk_by(|a, b| a.set == b.set) {
+            let set = &cache.sets[run[0].set as usize];
             let mut state = set.state.exclusive(session);
-            for item in run {
+            let slots = run.iter().map(|item| {
                 let frame = &cache.frames[item.frame as usize];
-                let (_, slot) = frame.home(session);
-                state.end_write(slot, frame, session);
-            }
+                (frame.home(session).1, frame)
+            });
+            state.end_writes(slots, session);
             set.freed.notify_all(session);
         }
-        let made_free = self.batch.items().iter().filter(|item| item.reason == Reason::Free);
-        session.count(Statistic::PhysicalWrites, self.batch.len() as u64);
+        let made_free = items.iter().filter(|item| item.reason == Reason::Free);
+        session.count(Statistic::PhysicalWrites, items.len() as u64);
         session.count(Statistic::PhysicalWritesNonCheckpoint, made_free.count() as u64);
-        self.batch.clear();
-        if cache.writers(session) != self.writers {
+        let sets_have_changed = cache.writers(session) != *writers;
+        self.batch.clear_landed();
+        if sets_have_changed {
             // CB25: who has its sets now may have met what was being written, and passed it.
             cache.post_writers(session);
         }
         cache.note_progress(session);
-    }
-
-    fn set_of(&self, item: &Item) -> u32 {
-        self.cache.frames[item.frame as usize].home(self.session).0
     }
 }

@@ -20,4 +20,8 @@ impl RedoGate for Gate {
     fn make_durable(&self, scn: Scn, session: &Session) -> Result<(), Stop> {
         self.0.make_durable(scn, session, WaitEvent::RdbmsIpcReply)
     }
+
+    fn is_durable(&self, scn: Scn, session: &Session) -> bool {
+        self.0.durable_scn(session) >= scn
+    }
 }

@@ -6,6 +6,13 @@ use waits::{Nanos, WaitEvent};
 
 use crate::parts::Sleeper;
 
+/// A get is paid for and may come after another thread's, whether or not it waits (rule L11).
+#[inline]
+pub(crate) fn begin(session: &Session) {
+    session.charge(Cost::LatchGet, 1);
+    session.interleave();
+}
+
 /// Who asks for a latch, and what its wait would be called.
 #[derive(Clone, Copy)]
 pub(crate) struct Get<'s> {
@@ -18,16 +25,12 @@ pub(crate) struct Get<'s> {
 }
 
 impl<'s> Get<'s> {
-    /// A get is paid for and may come after another thread's, whether or not it waits (rule L11).
-    #[inline]
-    pub(crate) fn begin(session: &'s Session, event: WaitEvent, p: (u64, u64)) -> Get<'s> {
-        session.charge(Cost::LatchGet, 1);
-        session.interleave();
+    /// Asked for only when a latch can't be had at once.
+    pub(crate) fn new(session: &'s Session, event: WaitEvent, p: (u64, u64)) -> Get<'s> {
         Get { session, event, p1: p.0, p2: p.1, p3: None }
     }
 
     /// The same with a fixed p3.
-    #[inline]
     pub(crate) fn with_p3(self, p3: u64) -> Get<'s> {
         Get { p3: Some(p3), ..self }
     }

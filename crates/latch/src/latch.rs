@@ -12,20 +12,24 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::mem::offset_of;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::AtomicU64;
 
 use os::{Os, Session, WaitWord};
 
-use crate::get::Get;
+use crate::get::{self, Get};
 use crate::raw::RawLatch;
 use crate::state::State;
 use crate::{FrameOrder, LatchKind, LatchRank, held};
 
 /// Guards a `T`: many readers or one writer. Frames of the buffer cache have a [`FrameLatch`].
+///
+/// What an uncontended get doesn't touch comes first; the state and the value are neighbours.
+#[repr(C)]
 pub struct Latch<T> {
-    raw: RawLatch<AtomicU64, WaitWord>,
     kind: LatchKind,
+    raw: RawLatch<AtomicU64, WaitWord>,
     /// Protected by `raw`.
     value: UnsafeCell<T>,
 }
@@ -45,7 +49,7 @@ impl<T> Latch<T> {
     fn of_kind(os: &Os, kind: LatchKind, value: T) -> Latch<T> {
         let state = AtomicU64::new(State::FREE.0);
         let raw = RawLatch::new(state, WaitWord::new(os, 0), WaitWord::new(os, 0));
-        Latch { raw, kind, value: UnsafeCell::new(value) }
+        Latch { kind, raw, value: UnsafeCell::new(value) }
     }
 
     /// Its number in its world: the same from run to run (rule L5). p1 of its wait event.
@@ -61,26 +65,24 @@ impl<T> Latch<T> {
     /// Gets it together with other readers. Waits while a writer has it or waits for it.
     #[inline]
     pub fn shared<'a>(&'a self, session: &'a Session) -> SharedGuard<'a, T> {
-        self.get_shared(self.kind.rank(), self.get(session), session)
+        self.get_shared(self.kind.rank(), || self.named(session), session)
     }
 
     /// Gets it alone. Waits while anybody has it.
     #[inline]
     pub fn exclusive<'a>(&'a self, session: &'a Session) -> ExclusiveGuard<'a, T> {
-        self.get_exclusive(self.kind.rank(), self.get(session), session)
+        self.get_exclusive(self.kind.rank(), || self.named(session), session)
     }
 
     /// As `shared`, but gives up rather than waits. Exempt from the order of ranks (rule L3).
     #[inline]
     pub fn try_shared<'a>(&'a self, session: &'a Session) -> Option<SharedGuard<'a, T>> {
-        let _ = self.get(session);
         self.no_wait_shared(self.kind.rank(), session)
     }
 
     /// As `exclusive`, but gives up rather than waits. Exempt from the order of ranks (rule L3).
     #[inline]
     pub fn try_exclusive<'a>(&'a self, session: &'a Session) -> Option<ExclusiveGuard<'a, T>> {
-        let _ = self.get(session);
         self.no_wait_exclusive(self.kind.rank(), session)
     }
 
@@ -94,21 +96,21 @@ impl<T> Latch<T> {
         self.value.into_inner()
     }
 
-    #[inline]
-    fn get<'a>(&self, session: &'a Session) -> Get<'a> {
+    fn named<'a>(&self, session: &'a Session) -> Get<'a> {
         let info = self.kind.info();
-        Get::begin(session, info.event, (self.id(), u64::from(info.number)))
+        Get::new(session, info.event, (self.id(), u64::from(info.number)))
     }
 
     #[inline]
     fn get_shared<'a>(
         &'a self,
         rank: LatchRank,
-        get: Get<'a>,
+        named: impl FnOnce() -> Get<'a>,
         session: &'a Session,
     ) -> SharedGuard<'a, T> {
+        get::begin(session);
         held::check_order(rank, self.id());
-        self.raw.shared(get);
+        self.raw.shared(named);
         held::enter(rank, self.id());
         SharedGuard { latch: self, session }
     }
@@ -117,11 +119,12 @@ impl<T> Latch<T> {
     fn get_exclusive<'a>(
         &'a self,
         rank: LatchRank,
-        get: Get<'a>,
+        named: impl FnOnce() -> Get<'a>,
         session: &'a Session,
     ) -> ExclusiveGuard<'a, T> {
+        get::begin(session);
         held::check_order(rank, self.id());
-        self.raw.exclusive(get);
+        self.raw.exclusive(named);
         held::enter(rank, self.id());
         ExclusiveGuard { latch: self, session }
     }
@@ -132,6 +135,7 @@ impl<T> Latch<T> {
         rank: LatchRank,
         session: &'a Session,
     ) -> Option<SharedGuard<'a, T>> {
+        get::begin(session);
         self.raw.try_shared().then(|| {
             held::enter(rank, self.id());
             SharedGuard { latch: self, session }
@@ -144,6 +148,7 @@ impl<T> Latch<T> {
         rank: LatchRank,
         session: &'a Session,
     ) -> Option<ExclusiveGuard<'a, T>> {
+        get::begin(session);
         self.raw.try_exclusive().then(|| {
             held::enter(rank, self.id());
             ExclusiveGuard { latch: self, session }
@@ -253,9 +258,15 @@ pub struct FrameBlock {
 /// The latch of a frame of the buffer cache. It outlives the blocks that come and go in the frame,
 /// so each get names the block; the wait is `buffer busy waits` on that block.
 #[derive(Debug)]
+#[repr(transparent)]
 pub struct FrameLatch<T>(Latch<T>);
 
 impl<T> FrameLatch<T> {
+    /// Where in it that begins which a get touches: its state, and behind it the value. So a frame
+    /// can be laid out in lines of the processor's cache.
+    pub const STATE_AT: usize =
+        offset_of!(Latch<T>, raw) + offset_of!(RawLatch<AtomicU64, WaitWord>, state);
+
     /// A free latch around a frame's contents.
     pub fn new(os: &Os, value: T) -> FrameLatch<T> {
         FrameLatch(Latch::of_kind(os, LatchKind::Frame, value))
@@ -269,7 +280,7 @@ impl<T> FrameLatch<T> {
     /// As [`Latch::shared`].
     #[inline]
     pub fn shared<'a>(&'a self, block: FrameBlock, session: &'a Session) -> SharedGuard<'a, T> {
-        self.0.get_shared(block.order.rank(), block.get(session), session)
+        self.0.get_shared(block.order.rank(), || block.named(session), session)
     }
 
     /// As [`Latch::exclusive`].
@@ -279,7 +290,7 @@ impl<T> FrameLatch<T> {
         block: FrameBlock,
         session: &'a Session,
     ) -> ExclusiveGuard<'a, T> {
-        self.0.get_exclusive(block.order.rank(), block.get(session), session)
+        self.0.get_exclusive(block.order.rank(), || block.named(session), session)
     }
 
     /// As [`Latch::try_shared`].
@@ -289,7 +300,6 @@ impl<T> FrameLatch<T> {
         order: FrameOrder,
         session: &'a Session,
     ) -> Option<SharedGuard<'a, T>> {
-        let _ = self.0.get(session);
         self.0.no_wait_shared(order.rank(), session)
     }
 
@@ -300,15 +310,13 @@ impl<T> FrameLatch<T> {
         order: FrameOrder,
         session: &'a Session,
     ) -> Option<ExclusiveGuard<'a, T>> {
-        let _ = self.0.get(session);
         self.0.no_wait_exclusive(order.rank(), session)
     }
 }
 
 impl FrameBlock {
-    #[inline]
-    fn get(self, session: &Session) -> Get<'_> {
+    fn named(self, session: &Session) -> Get<'_> {
         let event = LatchKind::Frame.info().event;
-        Get::begin(session, event, (self.file, self.block)).with_p3(self.class)
+        Get::new(session, event, (self.file, self.block)).with_p3(self.class)
     }
 }

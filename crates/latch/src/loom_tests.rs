@@ -150,7 +150,7 @@ where
     }
 
     fn write(&self) {
-        self.latch.exclusive(Actor);
+        self.latch.exclusive(|| Actor);
         self.change();
         self.latch.release_exclusive(&Actor);
     }
@@ -163,7 +163,7 @@ where
     }
 
     fn read(&self) -> u32 {
-        self.latch.shared(Actor);
+        self.latch.shared(|| Actor);
         let number = self.read_held();
         self.latch.release_shared(&Actor);
         number
@@ -253,7 +253,7 @@ fn a_reader_between_two_writers_gets_in_and_lets_them_in() {
 fn readers_share() {
     explore_fully(|| {
         let pair = sound_pair();
-        pair.latch.shared(Actor);
+        pair.latch.shared(|| Actor);
         finish([start(&pair, |pair| assert_eq!(pair.read(), 0))]);
         pair.latch.release_shared(&Actor);
         assert!(pair.latch.try_exclusive());
@@ -295,7 +295,7 @@ fn until_waited_for(pair: &Pair<AtomicU64, Futex>) {
 fn a_waiting_writer_comes_before_later_readers() {
     explore_within(2, || {
         let pair = sound_pair();
-        pair.latch.shared(Actor);
+        pair.latch.shared(|| Actor);
         let writer = start(&pair, |pair| pair.write());
         until_waited_for(&pair);
         let reader = start(&pair, |pair| assert_eq!(pair.read(), 1, "a writer was overtaken"));
@@ -310,7 +310,7 @@ fn a_waiting_writer_comes_before_later_readers() {
 fn a_waiting_reader_comes_before_the_next_writer() {
     explore_within(3, || {
         let pair = sound_pair();
-        pair.latch.exclusive(Actor);
+        pair.latch.exclusive(|| Actor);
         let reader = start(&pair, |pair| assert_eq!(pair.read(), 1, "a reader was overtaken"));
         until_waited_for(&pair);
         pair.change();
@@ -335,13 +335,13 @@ impl Queue {
 
     /// As `Condition::wait` does it, until the number is `least`.
     fn wait_for(&self, least: u32) {
-        self.pair.latch.exclusive(Actor);
+        self.pair.latch.exclusive(|| Actor);
         while self.pair.read_held() < least {
             let ticket = self.condition.enter();
             self.pair.latch.release_exclusive(&Actor);
             let _ = self.condition.word.sleep(ticket.0);
             self.condition.leave();
-            self.pair.latch.exclusive(Actor);
+            self.pair.latch.exclusive(|| Actor);
         }
         self.pair.latch.release_exclusive(&Actor);
     }
@@ -366,7 +366,7 @@ fn a_condition_told_under_the_latch_wakes_all() {
         let queue = Queue::new();
         let waits = |queue: &Queue| queue.wait_for(1);
         let waiters = [start(&queue, waits), start(&queue, waits)];
-        queue.pair.latch.exclusive(Actor);
+        queue.pair.latch.exclusive(|| Actor);
         queue.pair.change();
         queue.condition.notify(u32::MAX, &Actor);
         queue.pair.latch.release_exclusive(&Actor);
@@ -530,13 +530,13 @@ fn the_model_finds_a_condition_changed_outside_its_latch() {
     explore_fully(|| {
         let shared = Rc::new((Queue::new(), AtomicU64::new(0)));
         let waiter = start(&shared, |(queue, number)| {
-            queue.pair.latch.exclusive(Actor);
+            queue.pair.latch.exclusive(|| Actor);
             while number.load(Ordering::Acquire) == 0 {
                 let ticket = queue.condition.enter();
                 queue.pair.latch.release_exclusive(&Actor);
                 let _ = queue.condition.word.sleep(ticket.0);
                 queue.condition.leave();
-                queue.pair.latch.exclusive(Actor);
+                queue.pair.latch.exclusive(|| Actor);
             }
             queue.pair.latch.release_exclusive(&Actor);
         });

@@ -18,11 +18,13 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::parts::{Atom, Sleeper, Waker, Word};
 use crate::state::{READER, State};
 
+/// `state` is last, for what the latch guards to lie beside it.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct RawLatch<A, W> {
-    state: A,
     readers: W,
     writers: W,
+    pub(crate) state: A,
 }
 
 /// How an attempt that must not fail for good ended.
@@ -34,7 +36,7 @@ enum Entered {
 impl<A: Atom, W: Word> RawLatch<A, W> {
     /// A free latch: `state` is zero, the words hold anything.
     pub(crate) fn new(state: A, readers: W, writers: W) -> RawLatch<A, W> {
-        RawLatch { state, readers, writers }
+        RawLatch { readers, writers, state }
     }
 
     /// The word of the readers, whose id is the latch's.
@@ -58,16 +60,16 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
     }
 
     #[inline]
-    pub(crate) fn shared<S: Sleeper<W>>(&self, sleeper: S) {
+    pub(crate) fn shared<S: Sleeper<W>>(&self, sleeper: impl FnOnce() -> S) {
         if !self.try_shared() {
-            self.shared_contended(sleeper);
+            self.shared_contended(sleeper());
         }
     }
 
     #[inline]
-    pub(crate) fn exclusive<S: Sleeper<W>>(&self, sleeper: S) {
+    pub(crate) fn exclusive<S: Sleeper<W>>(&self, sleeper: impl FnOnce() -> S) {
         if !self.try_exclusive() {
-            self.exclusive_contended(sleeper);
+            self.exclusive_contended(sleeper());
         }
     }
 

@@ -5,8 +5,9 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -20,14 +21,12 @@ pub const IO_ALIGNMENT: usize = 4096;
 pub struct IoBuf {
     start: NonNull<u8>,
     length: usize,
-    home: Home,
+    /// The pool that gets the memory back; `None`: it is from the heap.
+    region: Option<Arc<Region>>,
 }
 
-/// Who gets the memory back.
-enum Home {
-    Heap,
-    Pool(Arc<Region>, u32),
-}
+// Who has many of them keeps them beside what it looks at with each use.
+const _: () = assert!(size_of::<Option<IoBuf>>() == 24);
 
 // SAFETY: an IoBuf is the only way to its bytes (rule O7), as a Box<[u8]> is.
 unsafe impl Send for IoBuf {}
@@ -37,7 +36,7 @@ unsafe impl Sync for IoBuf {}
 impl IoBuf {
     /// A buffer of `length` bytes of its own.
     pub fn zeroed(length: usize) -> IoBuf {
-        IoBuf { start: allocate(length), length, home: Home::Heap }
+        IoBuf { start: allocate(length), length, region: None }
     }
 
     /// A buffer with these bytes.
@@ -49,10 +48,7 @@ impl IoBuf {
 
     /// The pool's number if it comes from one: a ring that has registered the pool saves work.
     pub(crate) fn pool_id(&self) -> Option<u64> {
-        match &self.home {
-            Home::Heap => None,
-            Home::Pool(region, _) => Some(region.id),
-        }
+        self.region.as_ref().map(|region| region.id)
     }
 
     pub(crate) fn as_mut_ptr(&mut self) -> *mut u8 {
@@ -127,6 +123,7 @@ fn whole_pages(length: usize) -> usize {
 impl Deref for IoBuf {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         // SAFETY: `start` points to `length` initialised bytes that only this IoBuf reaches (O7).
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
@@ -134,6 +131,7 @@ impl Deref for IoBuf {
 }
 
 impl DerefMut for IoBuf {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`, and `&mut self` makes this the only slice.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
@@ -142,10 +140,10 @@ impl DerefMut for IoBuf {
 
 impl Drop for IoBuf {
     fn drop(&mut self) {
-        match &self.home {
+        match &self.region {
             // SAFETY: from `allocate` with the same length, and dropped once.
-            Home::Heap => unsafe { release(self.start, self.length) },
-            Home::Pool(region, number) => region.give_back(*number),
+            None => unsafe { release(self.start, self.length) },
+            Some(region) => region.give_back(self.start),
         }
     }
 }
@@ -164,6 +162,8 @@ pub(crate) struct Region {
     buffers: u32,
     /// Held for a push or a pop, never across anything that blocks.
     free: Mutex<Vec<u32>>,
+    /// If the buffers are [`IoArea`]s: how many pieces of each are out.
+    lent: Box<[AtomicU32]>,
 }
 
 // SAFETY: the region's bytes are reached only through the IoBufs that it lends, each once.
@@ -172,7 +172,27 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    fn give_back(&self, number: u32) {
+    fn new(buffers: u32, buffer_bytes: usize, lent: Box<[AtomicU32]>) -> Region {
+        static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        let free = if lent.is_empty() { (0..buffers).rev().collect() } else { Vec::new() };
+        Region {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            start: allocate(buffer_bytes * buffers as usize),
+            buffer_bytes,
+            buffers,
+            free: Mutex::new(free),
+            lent,
+        }
+    }
+
+    /// What begins here: a buffer of a pool, or a piece of an area.
+    fn give_back(&self, start: NonNull<u8>) {
+        let number = ((start.addr().get() - self.start.addr().get()) / self.buffer_bytes) as u32;
+        if let Some(lent) = self.lent.get(number as usize) {
+            // With this the area may be looked at again: what was done to the piece comes before.
+            lent.fetch_sub(1, Ordering::Release);
+            return;
+        }
         self.free.lock().unwrap_or_else(PoisonError::into_inner).push(number);
     }
 
@@ -203,15 +223,7 @@ impl IoPool {
             let detail = format!("a buffer is a multiple of {IO_ALIGNMENT} bytes");
             return Err(Error::new(what, Cause::Invalid, detail));
         }
-        static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-        let region = Region {
-            id: NEXT_ID.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
-            start: allocate(buffer_bytes * buffers as usize),
-            buffer_bytes,
-            buffers,
-            free: Mutex::new((0..buffers).rev().collect()),
-        };
-        Ok(IoPool { region: Arc::new(region) })
+        Ok(IoPool { region: Arc::new(Region::new(buffers, buffer_bytes, Box::default())) })
     }
 
     /// A free buffer, with whatever bytes it held last; `None` when all are out.
@@ -220,8 +232,8 @@ impl IoPool {
         let offset = number as usize * self.region.buffer_bytes;
         // SAFETY: the buffer with this number lies inside the region.
         let start = unsafe { self.region.start.add(offset) };
-        let home = Home::Pool(Arc::clone(&self.region), number);
-        Some(IoBuf { start, length: self.region.buffer_bytes, home })
+        let region = Some(Arc::clone(&self.region));
+        Some(IoBuf { start, length: self.region.buffer_bytes, region })
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -240,9 +252,131 @@ impl fmt::Debug for IoPool {
     }
 }
 
+/// A piece of memory that is written to a file as a whole, or lent to a ring in pieces. A piece is
+/// lent as an [`IoBuf`]; what lies elsewhere in the area can be used meanwhile.
+///
+/// Invariant: pieces that are out lie inside `lent`, apart from one another, and nobody gets at
+/// bytes in there while one is out.
+pub struct IoArea {
+    /// Areas that were made together are the buffers of one pool, each taken for good.
+    pool: IoPool,
+    number: u32,
+    length: usize,
+    lent: Range<usize>,
+}
+
+impl IoArea {
+    /// Areas of so many bytes each, in one piece of memory, all zeros.
+    pub fn zeroed<const AREAS: usize>(length: usize) -> [IoArea; AREAS] {
+        let lent = (0..AREAS).map(|_| AtomicU32::new(0)).collect();
+        let region = Region::new(AREAS as u32, length.next_multiple_of(IO_ALIGNMENT), lent);
+        let pool = IoPool { region: Arc::new(region) };
+        std::array::from_fn(|number| IoArea {
+            pool: pool.clone(),
+            number: number as u32,
+            length,
+            lent: 0..0,
+        })
+    }
+
+    /// The memory of all that were made together, for a ring to make it known to the kernel.
+    pub fn pool(&self) -> &IoPool {
+        &self.pool
+    }
+
+    /// How many bytes it has.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Lends this piece, until the buffer is dropped.
+    ///
+    /// # Panics
+    /// When it isn't inside the area, or while one is out that doesn't end before it begins.
+    pub fn lend(&mut self, piece: Range<usize>) -> IoBuf {
+        let Range { start, end } = piece;
+        assert!(start < end && end <= self.length, "an area has no such piece");
+        self.lent = if self.lent_count().load(Ordering::Acquire) > 0 {
+            assert!(start >= self.lent.end, "pieces of an area are lent in their order");
+            self.lent.start..end
+        } else {
+            start..end
+        };
+        self.lent_count().fetch_add(1, Ordering::Relaxed);
+        let region = Some(Arc::clone(&self.pool.region));
+        IoBuf { start: self.at(start), length: end - start, region }
+    }
+
+    /// The bytes of this piece.
+    ///
+    /// # Panics
+    /// When it isn't inside the area, or some of it may be out.
+    pub fn bytes(&mut self, piece: Range<usize>) -> &mut [u8] {
+        let Range { start, end } = piece;
+        assert!(start <= end && end <= self.length, "an area has no such piece");
+        let apart = end <= self.lent.start || start >= self.lent.end;
+        let is_free = apart || self.lent_count().load(Ordering::Acquire) == 0;
+        assert!(is_free, "a piece of an area is used while it is lent");
+        // SAFETY: the piece lies inside this area, which is this IoArea's alone; no IoBuf has any
+        // of it (both asserted above), and `&mut self` makes this the only slice.
+        unsafe { std::slice::from_raw_parts_mut(self.at(start).as_ptr(), end - start) }
+    }
+
+    fn at(&self, offset: usize) -> NonNull<u8> {
+        let region = &self.pool.region;
+        assert!(offset <= self.length);
+        // SAFETY: areas lie in the region side by side, and the offset isn't beyond this one's end.
+        unsafe { region.start.add(self.number as usize * region.buffer_bytes + offset) }
+    }
+
+    fn lent_count(&self) -> &AtomicU32 {
+        &self.pool.region.lent[self.number as usize]
+    }
+}
+
+impl fmt::Debug for IoArea {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IoArea({} bytes)", self.length)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is lent is the area's own memory, and what lies beside it can be used meanwhile.
+    #[test]
+    fn an_area_lends_pieces_of_itself() {
+        let [mut area, mut other] = IoArea::zeroed(4 * 4096);
+        let _out = other.lend(0..100);
+        area.bytes(0..4096).fill(1);
+        let first = area.lend(0..2048);
+        let mut second = area.lend(2048..8192);
+        assert!(first.iter().all(|byte| *byte == 1));
+        second.fill(2);
+        area.bytes(8192..16_384).fill(3);
+        drop((first, second));
+        assert_eq!([0, 2048, 8191, 8192].map(|at| area.bytes(at..at + 1)[0]), [1, 2, 2, 3]);
+        assert_eq!(area.lend(0..16_384)[2047], 1);
+    }
+
+    /// Nobody gets at bytes that are out, not even with a piece that only touches them.
+    #[test]
+    #[should_panic(expected = "used while it is lent")]
+    fn what_is_lent_is_not_used() {
+        let [mut area] = IoArea::zeroed(8192);
+        let _out = area.lend(4096..8192);
+        let _ = area.bytes(0..4097);
+    }
+
+    /// Nor can a piece be lent twice.
+    #[test]
+    #[should_panic(expected = "lent in their order")]
+    fn a_piece_is_lent_once() {
+        let [mut area] = IoArea::zeroed(8192);
+        let _out = area.lend(0..4096);
+        let _ = area.lend(4095..8192);
+    }
 
     /// A buffer is aligned and starts as zeros; a pool lends each of its buffers once.
     #[test]

@@ -49,7 +49,7 @@ mod thread;
 mod word;
 mod world;
 
-pub use buffer::{IO_ALIGNMENT, IoBuf, IoPool};
+pub use buffer::{IO_ALIGNMENT, IoArea, IoBuf, IoPool};
 pub use clock::{Clock, ClockSource, VirtualClock};
 pub use cost::{Cost, CostInfo};
 pub use disk::Disk;

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! What does the work is io_uring, a pool of I/O slaves, or the simulator. A ring belongs to the
-//! thread that made it, and a thread with I/O in flight waits for nothing but that I/O (rule O9).
+//! thread that made it, and a thread with I/O in flight waits for nothing but I/O and latches (rule
+//! O9).
 
 use std::fmt;
 use std::io;

@@ -114,8 +114,14 @@ impl Session {
     #[inline]
     pub fn interleave(&self) {
         if self.simulated {
-            self.os.port().interleave();
+            self.interleave_simulated();
         }
+    }
+
+    /// Out of line, for there is such a point in every other line of a get.
+    #[cold]
+    fn interleave_simulated(&self) {
+        self.os.port().interleave();
     }
 
     /// One turn of a spin, the `turn`th in a row. Spins call this and nothing else (rule O5).

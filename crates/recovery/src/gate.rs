@@ -30,4 +30,8 @@ impl RedoGate for ReplayGate {
     fn make_durable(&self, _: Scn, _: &Session) -> Result<(), Stop> {
         Ok(())
     }
+
+    fn is_durable(&self, _: Scn, _: &Session) -> bool {
+        true
+    }
 }

@@ -158,6 +158,10 @@ impl RedoGate for Redo {
     fn make_durable(&self, _: Scn, _: &Session) -> Result<(), Stop> {
         Ok(())
     }
+
+    fn is_durable(&self, _: Scn, _: &Session) -> bool {
+        true
+    }
 }
 
 /// A cache with its writers.

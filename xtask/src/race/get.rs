@@ -142,6 +142,10 @@ impl RedoGate for NoRedo {
     fn make_durable(&self, _: Scn, _: &Session) -> Result<(), Stop> {
         Ok(())
     }
+
+    fn is_durable(&self, _: Scn, _: &Session) -> bool {
+        true
+    }
 }
 
 /// A cache with all the blocks in it; its files are gone already.

@@ -126,6 +126,15 @@ impl RedoGate for Toy {
         log.durable = log.durable.max(through.get());
         Ok(())
     }
+
+    fn is_durable(&self, through: Scn, session: &Session) -> bool {
+        session.interleave();
+        let mut log = self.log();
+        if self.flush == Nanos::ZERO {
+            log.durable = log.durable.max(through.get());
+        }
+        log.durable >= through.get()
+    }
 }
 
 /// The address of change `number`.
