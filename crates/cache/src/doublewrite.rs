@@ -16,7 +16,7 @@
 //! What a read shows needn't be durable: after a sync that failed nothing is known (M11), and who
 //! was killed may not have synced yet. So copies are written again where they lie, and synced,
 //! before one is used; and a block that is at home what its copy is, is written home again: until
-//! then its copy must not be overwritten (CB26).
+//! then its copy must not be overwritten (CB28).
 //!
 //! Invariants
 //!   * a block that is valid at home is never overwritten with anything else (CB14)

@@ -2,8 +2,9 @@
 //! and its time.
 //!
 //! Here are those that a session of the whole engine meets on a disk that takes 100 us for any
-//! request, alone and against another session. [`ELSEWHERE`] says which test provokes the others. The list
-//! is held against the source: an event that is raised somewhere and provoked nowhere is an error.
+//! request, alone and against another session. [`ELSEWHERE`] says which test provokes the others.
+//! The list is held against the source: an event that is raised somewhere and provoked nowhere is
+//! an error.
 #![forbid(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "it reads the project's source")]
 

@@ -12,8 +12,8 @@
 //! | no header of the next log, but its first block             | damage: redo is missing     |
 //!
 //! The line before the last is what the stamp of a redo block is for (RD8): one write follows the
-//! other, so a block lost from a write that was durable is found out if the next write left a block. The search
-//! goes as far as one write can reach. Callers: the reader.
+//! other, so a block lost from a write that was durable is found out if the next write left a
+//! block. The search goes as far as one write can reach. Callers: the reader.
 
 use format::LogHeader;
 use ids::Rba;
