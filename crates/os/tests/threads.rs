@@ -65,6 +65,10 @@ fn a_thread_is_known_by_its_name() {
         let running = os.running();
         running.iter().filter(|s| s.account.name() == "fb_names_15byte").count()
     };
+    // It has its name before it is in the list.
+    while runs(&os) == 0 {
+        std::thread::yield_now();
+    }
     assert_eq!(runs(&os), 1);
     let handle = held.end(&session);
     assert!(handle.has_ended() && handle.name() == "fb_names_15byte");

@@ -196,17 +196,26 @@ fn work_waits_for_commit_checkpoint_and_growth() {
     assert!(replies.len() >= 2 && replies.iter().all(|wait| wait.2.0 >= REQUEST), "{replies:?}");
     let growth = requests(&waits, WaitEvent::DataFileInitWrite);
     assert!(!growth.is_empty() && growth.iter().all(|p| *p == [1, 256, 0]));
-    // And a scan afterwards reads in runs, each block once.
-    let (waits, _) = run(disk, |world, session| {
-        let instance = open(world, session);
-        let table = instance.table("t", session).expect("there");
-        let waits = waits_of(session, || table.scan(|_, _| {}, session).expect("read"));
-        drop(table);
-        instance.shutdown(session).expect("shut");
-        waits
-    });
+    // Afterwards a scan reads around the cache, for the table is large beside it; and beside a
+    // larger one in runs into it, each block once.
+    let scan = |cache: u64| {
+        move |world: &World, session: &Session| {
+            let parameters = Parameters { db_cache_size: cache, ..parameters() };
+            let opened = Instance::open(&world.disk(), directory(), &parameters, session);
+            let instance = opened.expect("opened");
+            let table = instance.table("t", session).expect("there");
+            let waits = waits_of(session, || table.scan(|_, _| {}, session).expect("read"));
+            drop(table);
+            instance.shutdown(session).expect("shut");
+            waits
+        }
+    };
+    let (waits, disk) = run(disk, scan(parameters().db_cache_size));
+    let direct = requests(&waits, WaitEvent::DirectPathRead);
+    assert!(!direct.is_empty() && direct.iter().all(|p| p[0] == 1 && p[2] > 1), "{direct:?}");
+    let (waits, _) = run(disk, scan(16 << 20));
     let runs = requests(&waits, WaitEvent::DbFileScatteredRead);
-    assert!(runs.len() > 1, "{runs:?}");
+    assert!(!runs.is_empty(), "the table isn't there");
     assert!(runs.iter().all(|p| p[0] == 1 && p[2] > 1), "{runs:?}");
     let follows = |pair: &[[u64; 3]]| pair[0][1] + pair[0][2] <= pair[1][1];
     assert!(runs.windows(2).all(follows), "no block twice: {runs:?}");

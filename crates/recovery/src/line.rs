@@ -94,16 +94,17 @@ impl Line {
         let waiting = session.waiting(WaitEvent::RdbmsIpcReply);
         let mut state = self.state.exclusive(session);
         loop {
+            // First: who reads ends early then, and that is no end of the redo.
+            if self.halt.is_raised(session) {
+                drop(state);
+                return self.halt.check(session).map(|()| None);
+            }
             if let Some(batch) = state.ready.pop_front() {
                 self.changed.notify_all(session);
                 return Ok(Some(batch));
             }
             if let Some(how) = &state.ended {
                 return how.clone().map(|()| None);
-            }
-            if self.halt.is_raised(session) {
-                drop(state);
-                return self.halt.check(session).map(|()| None);
             }
             state = self.changed.wait(state, waiting, Some(LOOK_UP)).0;
         }

@@ -61,8 +61,9 @@ fn change_one(instance: &Instance, dice: &mut Dice, session: &Session) -> Result
     let value = values[dice.below(values.len() as u64) as usize];
     match instance.set_parameter(name, value, session) {
         Ok(()) => {
+            // The other one who changes may have changed the same meanwhile.
             let shows = instance.parameters(session).get(name).expect("it is in the list");
-            assert_eq!(shows, value, "{name}");
+            assert!(values.contains(&shows.as_str()), "{name}: {shows}");
             Ok(())
         }
         Err(Stop::Refused(refusal)) if name.ends_with("cache_size") => {
