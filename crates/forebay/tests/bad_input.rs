@@ -235,7 +235,8 @@ fn a_small_limit_on_locked_memory_is_one_notice() {
 fn a_probe_that_is_interrupted_leaves_nothing() {
     for signal in [2, 9] {
         let scratch = Scratch::new(&format!("signal-{signal}"));
-        // Who runs these tests in the background may have had SIGINT ignored, and that is inherited.
+        // Who runs these tests in the background may have had SIGINT ignored, and that is
+        // inherited.
         let mut child = Command::new("env")
             .args(["--default-signal=INT", FOREBAY, "probe", &scratch.text()])
             .stdout(Stdio::null())
