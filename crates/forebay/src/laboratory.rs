@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
 use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
+use stop::Stop;
 use waits::{Nanos, SessionKind};
 
 use crate::settings::Settings;
@@ -129,16 +130,10 @@ impl Run {
     /// The experiment that is a curve.
     fn draw(self) -> Result<String, (u8, String)> {
         let curve = self.curve().map_err(|error| (USAGE, error))?;
-        let session = begin();
-        let mut progress = Progress::new();
-        let tell = &mut |line: &str| progress.tell(line);
-        let found = redo_size::run(&curve, &os::linux::interrupted, tell, &session);
-        progress.end();
-        match found {
-            Ok(Some(found)) => Ok(if self.json { found.json() + "\n" } else { found.text() }),
-            Ok(None) => Err(stopped()),
-            Err(stop) => Err((FAILED, stop.to_string())),
-        }
+        let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
+            redo_size::run(&curve, &os::linux::interrupted, tell, session)
+        };
+        self.answer(run, [redo_size::Found::text, redo_size::Found::json])
     }
 
     fn curve(&self) -> Result<Curve, String> {
@@ -156,13 +151,25 @@ impl Run {
     /// The experiment that is a table.
     fn tabulate(self) -> Result<String, (u8, String)> {
         let matrix = self.matrix().map_err(|error| (USAGE, error))?;
+        let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
+            free_buffer_waits::run(&matrix, &os::linux::interrupted, tell, session)
+        };
+        self.answer(run, [free_buffer_waits::Found::text, free_buffer_waits::Found::json])
+    }
+
+    /// Runs an experiment that gives what it found, and shows that as text or as JSON.
+    fn answer<F>(
+        &self,
+        run: impl FnOnce(&mut dyn FnMut(&str), &os::Session) -> Result<Option<F>, Stop>,
+        [text, json]: [fn(&F) -> String; 2],
+    ) -> Result<String, (u8, String)> {
         let session = begin();
         let mut progress = Progress::new();
-        let tell = &mut |line: &str| progress.tell(line);
-        let found = free_buffer_waits::run(&matrix, &os::linux::interrupted, tell, &session);
+        let found = run(&mut |line: &str| progress.tell(line), &session);
         progress.end();
         match found {
-            Ok(Some(found)) => Ok(if self.json { found.json() + "\n" } else { found.text() }),
+            Ok(Some(found)) if self.json => Ok(json(&found) + "\n"),
+            Ok(Some(found)) => Ok(text(&found)),
             Ok(None) => Err(stopped()),
             Err(stop) => Err((FAILED, stop.to_string())),
         }
