@@ -102,6 +102,18 @@ impl Table {
         read: &mut impl FnMut(RowAddress, RowView<'_>),
         session: &Session,
     ) -> Result<(), Stop> {
+        let mut visit = |block| self.scan_block(transaction, block, read, session).map(|()| true);
+        self.through_cache((spans, size), &mut visit, session)
+    }
+
+    /// Visits each block when it has been brought into the cache with its neighbours, as long as
+    /// `visit` says to go on.
+    pub(crate) fn through_cache(
+        &self,
+        (spans, size): (&[Span], BlockSize),
+        visit: &mut impl FnMut(Dba) -> Result<bool, Stop>,
+        session: &Session,
+    ) -> Result<(), Stop> {
         let cache = self.changes().cache();
         let mut reader = cache.multiblock_reader(session);
         let run_max = cache.run_max(size, session);
@@ -111,7 +123,9 @@ impl Table {
                 if at % run_max == 0 {
                     reader.read_run(block, run_max.min(span.count - at))?;
                 }
-                self.scan_block(transaction, block, read, session)?;
+                if !visit(block)? {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -209,6 +223,6 @@ fn rows_of(block: &[u8]) -> u16 {
     HeapBlock::at(block, HeapBlock::START).rows.get()
 }
 
-pub(crate) fn after(first: Dba, blocks: u32) -> Dba {
+fn after(first: Dba, blocks: u32) -> Dba {
     Dba::new(first.file.get(), first.block.get() + blocks)
 }

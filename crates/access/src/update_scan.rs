@@ -12,7 +12,6 @@ use txn::Transaction;
 
 use crate::Table;
 use crate::row::{RowAddress, RowMut};
-use crate::scan::after;
 
 impl Table {
     /// Changes every row that is there when its block is met; how many there were. `goes_on` is
@@ -24,25 +23,19 @@ impl Table {
         goes_on: &dyn Fn() -> bool,
         session: &Session,
     ) -> Result<u64, Stop> {
-        let cache = self.changes().cache();
-        let (mut reader, mut changed) = (cache.multiblock_reader(session), 0);
-        let run_max = cache.run_max(self.block_size(session), session);
-        for span in self.spans(session)? {
-            for at in 0..span.count {
-                if !goes_on() {
-                    return Ok(changed);
-                }
-                let block = after(span.first, at);
-                if at % run_max == 0 {
-                    reader.read_run(block, run_max.min(span.count - at))?;
-                }
-                for slot in 0..self.rows_in(block, session)? {
-                    let address = RowAddress { block, slot };
-                    changed +=
-                        u64::from(self.update(transaction, address, &mut change, session)?);
-                }
+        let mut changed = 0;
+        let mut visit = |block| {
+            if !goes_on() {
+                return Ok(false);
             }
-        }
+            for slot in 0..self.rows_in(block, session)? {
+                let address = RowAddress { block, slot };
+                changed += u64::from(self.update(transaction, address, &mut change, session)?);
+            }
+            Ok(true)
+        };
+        let blocks = (&*self.spans(session)?, self.block_size(session));
+        self.through_cache(blocks, &mut visit, session)?;
         Ok(changed)
     }
 }
