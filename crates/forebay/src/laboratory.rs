@@ -321,7 +321,7 @@ fn write_rows(
     let text: String = rows.iter().map(|row| row.to_json_line() + "\n").collect();
     let options = os::FileOptions { direct: false, write_through: false };
     let written = os::linux::disk().create(path, 0, options, session).and_then(|file| {
-        let waiting = || session.waiting(waits::WaitEvent::DiskFileOperations);
+        let waiting = || os::FileOperation::Fill.waiting(session);
         file.write_at(0, text.as_bytes(), waiting())?;
         file.sync(waiting())
     });

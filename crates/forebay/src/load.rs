@@ -16,7 +16,7 @@ use experiment::{SessionInterval, Snapshot};
 use instance::{Creation, Instance, Parameters, Progress};
 use os::{Disk, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
-use waits::{Nanos, SessionKind, WaitEvent};
+use waits::{Nanos, SessionKind};
 use workload::{Mixture, Scale, Tables, Witness};
 
 use crate::alter::{self, Alterations};
@@ -273,7 +273,7 @@ fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<
     let file = disk.open_read_only(path, options, session)?;
     let length = usize::try_from(file.length()?).unwrap_or(usize::MAX);
     let mut text = IoBuf::zeroed(length.max(1));
-    file.read_at(0, &mut text[..length], session.waiting(WaitEvent::DiskFileOperations))?;
+    file.read_at(0, &mut text[..length], os::FileOperation::Read.waiting(session))?;
     let mut told: BTreeMap<u32, u64> = BTreeMap::new();
     for (line, number) in text[..length].split(|byte| *byte == b'\n').zip(1..) {
         let words = std::str::from_utf8(line).unwrap_or("?");

@@ -8,9 +8,8 @@
 
 use std::path::{Path, PathBuf};
 
-use os::{Disk, FileOptions, IoBuf, Session};
+use os::{Disk, FileOperation, FileOptions, IoBuf, Session};
 use stop::Stop;
-use waits::WaitEvent;
 
 const PREFIX: &str = "forebay-lab-";
 /// Files are copied in pieces of so many bytes.
@@ -76,12 +75,11 @@ impl<'s> Scratch<'s> {
                     return Ok(false);
                 }
                 let bytes = (length - at).min(PIECE as u64) as usize;
-                let waiting = || session.waiting(WaitEvent::DiskFileOperations);
-                from.read_at(at, &mut piece[..bytes], waiting())?;
-                to.write_at(at, &piece[..bytes], waiting())?;
+                from.read_at(at, &mut piece[..bytes], FileOperation::Read.waiting(session))?;
+                to.write_at(at, &piece[..bytes], FileOperation::Fill.waiting(session))?;
                 at += bytes as u64;
             }
-            to.sync(session.waiting(WaitEvent::DiskFileOperations))?;
+            to.sync(FileOperation::Sync.waiting(session))?;
         }
         Ok(true)
     }

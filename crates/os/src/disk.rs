@@ -7,8 +7,8 @@ use std::sync::Arc;
 use waits::WaitEvent;
 
 use crate::{
-    Cause, DiskPort, Error, File, FileOptions, IO_ALIGNMENT, IoBuf, OpenMode, Ring, RingConfig,
-    Session,
+    Cause, DiskPort, Error, File, FileOperation, FileOptions, IO_ALIGNMENT, IoBuf, OpenMode, Ring,
+    RingConfig, Session,
 };
 
 /// Files are filled with zeros in writes of this many bytes.
@@ -61,7 +61,7 @@ impl Disk {
             .open_as(path, OpenMode::CreateNew, options, session)
             .map_err(|error| error.while_doing(&what))?;
         let made = fill(&file, length, session).and_then(|()| {
-            file.sync(session.waiting(WaitEvent::DiskFileOperations))?;
+            file.sync(FileOperation::Sync.waiting(session))?;
             self.sync_dir(parent(path), session)
         });
         if let Err(error) = made {
@@ -88,13 +88,15 @@ impl Disk {
         let plain = FileOptions { direct: false, write_through: false };
         let _made = self.open_as(path, OpenMode::CreateNew, plain, session)?;
         let files = ways.iter().map(|options| self.open(path, *options, session)).collect();
-        self.operation("remove", path, session, |event| self.port.remove(path, event))?;
+        self.operation(FileOperation::Remove, path, session, |event| {
+            self.port.remove(path, event)
+        })?;
         Ok(files)
     }
 
     /// Makes a directory and its own entry durable.
     pub fn create_dir(&self, path: &Path, session: &Session) -> Result<(), Error> {
-        self.operation("create directory", path, session, |event| {
+        self.operation(FileOperation::CreateDirectory, path, session, |event| {
             self.port.create_dir(path, event)
         })?;
         self.sync_dir(parent(path), session)
@@ -102,24 +104,30 @@ impl Disk {
 
     /// Makes the entries of a directory durable.
     pub fn sync_dir(&self, path: &Path, session: &Session) -> Result<(), Error> {
-        self.operation("sync directory", path, session, |event| self.port.sync_dir(path, event))
+        self.operation(FileOperation::SyncDirectory, path, session, |event| {
+            self.port.sync_dir(path, event)
+        })
     }
 
     /// Gives a file another name in the same directory, replacing what had it, durably.
     pub fn rename(&self, from: &Path, to: &Path, session: &Session) -> Result<(), Error> {
-        self.operation("rename", from, session, |event| self.port.rename(from, to, event))?;
+        self.operation(FileOperation::Rename, from, session, |event| {
+            self.port.rename(from, to, event)
+        })?;
         self.sync_dir(parent(to), session)
     }
 
     /// Removes a file or an empty directory, durably.
     pub fn remove(&self, path: &Path, session: &Session) -> Result<(), Error> {
-        self.operation("remove", path, session, |event| self.port.remove(path, event))?;
+        self.operation(FileOperation::Remove, path, session, |event| {
+            self.port.remove(path, event)
+        })?;
         self.sync_dir(parent(path), session)
     }
 
     /// The names in a directory, sorted.
     pub fn list(&self, path: &Path, session: &Session) -> Result<Vec<String>, Error> {
-        self.operation("list", path, session, |event| self.port.list(path, event))
+        self.operation(FileOperation::List, path, session, |event| self.port.list(path, event))
     }
 
     /// Bytes that a file made in this directory could still get.
@@ -144,13 +152,17 @@ impl Disk {
         options: FileOptions,
         session: &Session,
     ) -> Result<File, Error> {
-        let verb = if mode == OpenMode::CreateNew { "create" } else { "open" };
-        let port =
-            self.operation(verb, path, session, |event| self.port.open(path, mode, options, event));
+        let operation = match mode {
+            OpenMode::CreateNew => FileOperation::Create,
+            _ => FileOperation::Open,
+        };
+        let port = self.operation(operation, path, session, |event| {
+            self.port.open(path, mode, options, event)
+        });
         match port {
             Ok(port) => Ok(File::new(path, port, options)),
             Err(error) if error.cause() == Cause::Invalid && options.direct => {
-                let what = format!("{verb} {} for direct I/O", path.display());
+                let what = format!("{} {} for direct I/O", operation.verb(), path.display());
                 let detail = "the file system doesn't do direct I/O (O_DIRECT)";
                 Err(Error::new(what, Cause::DirectIoUnsupported, detail))
             }
@@ -160,18 +172,18 @@ impl Disk {
 
     fn operation<T>(
         &self,
-        verb: &str,
+        operation: FileOperation,
         path: &Path,
         session: &Session,
         call: impl FnOnce(WaitEvent) -> std::io::Result<T>,
     ) -> Result<T, Error> {
-        session
-            .waiting(WaitEvent::DiskFileOperations)
+        operation
+            .waiting(session)
             .around(|session, event| {
                 session.charge(crate::Cost::IoSync, 1);
                 (call(event), false)
             })
-            .map_err(|error| Error::on(verb, path, &error))
+            .map_err(|error| Error::on(operation.verb(), path, &error))
     }
 }
 
@@ -185,7 +197,7 @@ pub(crate) fn fill(file: &File, length: u64, session: &Session) -> Result<(), Er
     let mut offset = 0;
     while offset < length {
         let bytes = usize::try_from(length - offset).map_or(FILL_BYTES, |n| n.min(FILL_BYTES));
-        file.write_at(offset, &zeros[..bytes], session.waiting(WaitEvent::DiskFileOperations))?;
+        file.write_at(offset, &zeros[..bytes], FileOperation::Fill.waiting(session))?;
         offset += bytes as u64;
     }
     Ok(())

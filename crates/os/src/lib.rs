@@ -37,6 +37,7 @@ mod cost;
 mod disk;
 mod error;
 mod file;
+mod file_operation;
 pub mod linux;
 mod options;
 mod port;
@@ -55,11 +56,12 @@ pub use cost::{Cost, CostInfo};
 pub use disk::Disk;
 pub use error::{Cause, Error};
 pub use file::File;
+pub use file_operation::FileOperation;
 pub use options::{Alignment, FileOptions, FilesystemIo, OpenMode};
 pub use port::{
     DiskPort, FilePort, IoKind, Port, RawCompletion, RawRequest, RingPort, ThreadBody, Woken,
 };
-pub use registry::{RunningSession, SessionTimes};
+pub use registry::{RunningSession, SessionTimes, WaitSinks};
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
 pub use session::{Session, Waiting};
 pub use thread::{CpuSet, Panicked, Priority, ThreadHandle, ThreadId, ThreadSpec};

@@ -18,7 +18,7 @@ use std::path::Path;
 use waits::{Nanos, WaitEvent};
 
 use crate::disk::fill;
-use crate::{Alignment, Cause, Disk, Error, File, FileOptions, IoBuf, Session};
+use crate::{Alignment, Cause, Disk, Error, File, FileOperation, FileOptions, IoBuf, Session};
 
 /// What redo writes at least: one block.
 const WRITE_BYTES: u64 = 4_096;
@@ -173,7 +173,7 @@ struct Way {
 fn measure(ways: &mut [Way], session: &Session, config: &ProbeConfig) -> Result<(), Error> {
     let plain = ways.last().expect("buffered I/O works everywhere").file.clone();
     fill(&plain, ways.len() as u64 * REGION_WRITES * WRITE_BYTES, session)?;
-    plain.sync(session.waiting(WaitEvent::DiskFileOperations))?;
+    plain.sync(FileOperation::Sync.waiting(session))?;
     let mut block = IoBuf::zeroed(WRITE_BYTES as usize);
     for round in 0..ROUNDS_WARMING {
         for way in ways.iter() {

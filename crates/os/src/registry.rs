@@ -1,8 +1,9 @@
 //! The sessions of a world: those that run, and what ended ones left behind.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use waits::{Account, Level, ThreadTimes, Timestamp, Totals};
+use waits::{Account, Level, ThreadTimes, Timestamp, Totals, WaitSink};
 
 use crate::ThreadId;
 
@@ -26,6 +27,9 @@ pub struct SessionTimes {
     pub at: Timestamp,
 }
 
+/// Where a session's ended waits are to go, by the session's name; asked as it begins.
+pub type WaitSinks = Arc<dyn Fn(&str) -> Option<Box<dyn WaitSink>> + Send + Sync>;
+
 /// Held for a few hundred instructions and never across anything that blocks, so that a plain
 /// mutex does no harm in a simulated world either.
 #[derive(Debug, Default)]
@@ -33,20 +37,35 @@ pub(crate) struct Registry {
     inner: Mutex<Inner>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Inner {
     running: Vec<RunningSession>,
     ended: Totals,
     level: Option<Level>,
+    sinks: Option<WaitSinks>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner").field("running", &self.running).finish_non_exhaustive()
+    }
 }
 
 impl Registry {
-    pub(crate) fn enter(&self, account: &Arc<Account>, thread: ThreadId) {
+    /// Where its waits are to go, if anybody wants to know.
+    pub(crate) fn enter(
+        &self,
+        account: &Arc<Account>,
+        thread: ThreadId,
+    ) -> Option<Box<dyn WaitSink>> {
         let mut inner = self.lock();
         if let Some(level) = inner.level {
             account.set_level(level);
         }
         inner.running.push(RunningSession { account: Arc::clone(account), thread });
+        let sinks = inner.sinks.clone();
+        drop(inner);
+        sinks.and_then(|sinks| sinks(account.name()))
     }
 
     /// Folds the session's totals into those of the ended ones: one step, so that the sum over
@@ -81,6 +100,10 @@ impl Registry {
         for session in &inner.running {
             session.account.set_level(level);
         }
+    }
+
+    pub(crate) fn set_wait_sinks(&self, sinks: Option<WaitSinks>) {
+        self.lock().sinks = sinks;
     }
 
     /// A thread that panicked inside left sums that are still sums.

@@ -42,7 +42,7 @@ impl Session {
         let thread = port.current_thread();
         let started = os.now();
         let recorder = Recorder::open(name, kind, started, port.sampling());
-        os.registry().enter(recorder.account(), thread);
+        recorder.set_sink(os.registry().enter(recorder.account(), thread));
         let times_at_start = port.thread_times(thread);
         let session = Session {
             recorder,

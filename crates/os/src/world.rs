@@ -89,6 +89,12 @@ impl Os {
         self.shared.registry.set_level(level);
     }
 
+    /// Where the waits of sessions that begin from now on go at level trace: processes of the
+    /// instance too. A session may choose otherwise ([`Session::set_wait_sink`]).
+    pub fn set_wait_sinks(&self, sinks: Option<crate::WaitSinks>) {
+        self.shared.registry.set_wait_sinks(sinks);
+    }
+
     /// Sets a thread's priority.
     pub fn set_priority(
         &self,

@@ -103,7 +103,12 @@ impl Shared {
             latch::assert_none_held("a wait for redo to be durable");
             self.halt.check(session)?;
             let (turn, block) = self.take_turn(scn, &mut place, session);
-            let waiting = session.waiting(event).p(block, scn.get(), 0);
+            let waiting = session.waiting(event);
+            let waiting = match event {
+                WaitEvent::LogFileSync => waiting.p(block, scn.get(), 0),
+                // Whoever writes it answers, and nobody gives up.
+                _ => waiting,
+            };
             match turn {
                 Turn::Durable => break,
                 Turn::Write(flight) => {

@@ -9,7 +9,7 @@ use format::{
     check, seal,
 };
 use ids::{BlockNo, BlockSize, Dba, FileNo, Scn};
-use os::{Cause, Disk, Error, File, FileOptions, IO_ALIGNMENT, IoBuf, Session};
+use os::{Cause, Disk, Error, File, FileOperation, FileOptions, IO_ALIGNMENT, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
@@ -161,7 +161,7 @@ fn write_first_blocks(file: &File, shape: &DataFileShape, session: &Session) -> 
         let at = address.block.byte_offset(shape.block_size);
         file.write_at(at, &block, session.waiting(WaitEvent::DataFileInitWrite).p(1, 256, 0))?;
     }
-    file.sync(session.waiting(WaitEvent::DiskFileOperations))
+    file.sync(FileOperation::Sync.waiting(session))
 }
 
 /// Opens a data file of this database, and looks whether it is the one that the control file means.

@@ -19,7 +19,7 @@ use change::credits_for;
 use format::{ExtentMap, U32Le};
 use ids::FileNo;
 use latch::FrameOrder;
-use os::{Cause, File, IoBuf, Session};
+use os::{Cause, File, FileOperation, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
@@ -116,7 +116,7 @@ impl Space {
                 return Err(self.changes().halt().raise(cause, session));
             }
             // What was written is given back; if it can't be, the next growth writes over it.
-            let waiting = session.waiting(WaitEvent::DiskFileOperations);
+            let waiting = FileOperation::Resize.waiting(session);
             let _ = file.set_len(from, waiting);
             let what = format!("make {} grow by {} bytes", file.path().display(), to - from);
             return Err(Stop::from(match error.cause() {

@@ -129,7 +129,7 @@ wait_events! {
         ReadByOtherSession "read by other session" ["file#", "block#", "class#"]
             "another session is reading the block in";
         DiskFileOperations "Disk file operations I/O" ["FileOperation", "fileno", "filetype"]
-            "a file is opened, closed, created, resized, renamed, removed or synced";
+            "a file is created, opened, renamed, synced ...: `os::FileOperation` has the numbers";
         DataFileInitWrite "Data file init write" ["count", "intr", "timeout"]
             "what a data file grows by is written with zeros, or a new one's first blocks";
     }

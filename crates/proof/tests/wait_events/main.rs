@@ -2,11 +2,15 @@
 //! and its time.
 //!
 //! Here are those that a session of the whole engine meets on a disk that takes 100 us for any
-//! request, alone and against another session. [`ELSEWHERE`] says which test provokes the others.
-//! The list is held against the source: an event that is raised somewhere and provoked nowhere is
-//! an error.
+//! request, alone and against another session. [`listed`] says which test provokes the others.
+//! `processes` has those of the instance's own processes, `latches` those of latches, enqueues and
+//! buffers; `listed` holds them all against the source: an event that is raised somewhere and
+//! provoked nowhere is an error.
 #![forbid(unsafe_code)]
-#![expect(clippy::disallowed_methods, reason = "it reads the project's source")]
+
+mod latches;
+mod listed;
+mod processes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,7 +20,7 @@ use access::Inserter;
 use ids::BlockSize;
 use instance::{Creation, Instance, Parameters, Transaction};
 use os::probe::DurableWrite;
-use os::{Session, ThreadSpec};
+use os::{FileOperation, Session, ThreadSpec};
 use sim::fs::FileSystem;
 use sim::{Outside, Simulation, World};
 use space::Column;
@@ -178,7 +182,24 @@ fn creating_and_opening_wait_for_each_request() {
         .map(|(_, p, _)| p[0])
         .collect();
     assert_eq!(ended, BTreeSet::from([1, 2, 3, 4]));
-    assert!(waits.iter().any(|wait| wait.0 == WaitEvent::DiskFileOperations));
+    let operations: BTreeSet<[u64; 3]> = waits
+        .iter()
+        .filter(|wait| wait.0 == WaitEvent::DiskFileOperations)
+        .map(|(_, p, _)| *p)
+        .collect();
+    use FileOperation::{Create, CreateDirectory, Fill, List, Open, Sync, SyncDirectory};
+    let expected = [Create, Open, Sync, SyncDirectory, List, Fill, CreateDirectory];
+    assert_eq!(operations, expected.map(|operation| [operation as u64, 0, 0]).into());
+}
+
+/// Asked for: as long as was said, with no parameter that it hasn't.
+#[test]
+fn a_pause_takes_as_long_as_it_was_to_take() {
+    let (waits, _) =
+        run(FileSystem::new(1 << 20), |_, session| waits_of(session, || pause(1_234, session)));
+    let (p, length) = only(&waits, WaitEvent::PlSqlLockTimer);
+    assert_eq!(p, [0; 3]);
+    assert!((1_234_000..1_244_000).contains(&length), "{length}");
 }
 
 /// Work: a commit waits for its redo, a checkpoint for the writer, growth for the space process.
@@ -346,79 +367,4 @@ fn a_tablespace_in_the_making_is_tt_contention() {
     assert_eq!(p[0], name_mode(*b"TT"));
     assert!(length > 5 * REQUEST, "a file is made, synced, listed, renamed: {length}");
     assert!(!requests(&waits, WaitEvent::ControlFileParallelWrite).is_empty());
-}
-
-/// Which test provokes an event that isn't provoked here.
-const ELSEWHERE: [(&str, &str); 12] = [
-    ("DbFileParallelRead", "cache/tests/multiblock.rs"),
-    ("DirectPathRead", "cache/tests/direct.rs"),
-    ("EnqKoFastObjectCheckpoint", "cache/tests/direct.rs"),
-    ("FreeBufferWaits", "cache/tests/waits.rs"),
-    ("LogBufferSpace", "redo/tests/redo/waits.rs"),
-    ("LogFileSwitchCompletion", "redo/tests/redo/waits.rs"),
-    ("LogFileSwitchCheckpointIncomplete", "redo/tests/redo/waits.rs"),
-    ("LogFileParallelWrite", "redo/tests/redo/commits.rs"),
-    ("BufferBusyWaits", "latch/tests/linux.rs"),
-    ("LatchFree", "latch/tests/linux.rs"),
-    ("LatchCacheBuffersLruChain", "latch/tests/linux.rs"),
-    ("PlSqlLockTimer", "os/tests/waits.rs"),
-];
-
-/// Raised, and provoked by no test; why.
-const NOT: [(&str, &str); 3] = [
-    ("EnqPrContention", "two administrators at once; the enqueue is the same as TT's"),
-    ("EnqCfContention", "held for one write, by processes that hardly ever meet"),
-    ("IoSlaveWait", "idle: of a thread that only real disks have"),
-];
-
-/// Every event that some crate raises is provoked by a test, or said not to be.
-#[test]
-fn every_event_that_is_raised_is_provoked() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crates");
-    let mut raised = BTreeMap::new();
-    let engine = [
-        "os", "latch", "cache", "redo", "change", "space", "undo", "txn", "access", "recovery",
-        "instance",
-    ];
-    for room in engine {
-        collect(&crates.join(room).join("src"), &mut raised);
-    }
-    let known: BTreeSet<String> = WaitEvent::ALL.iter().map(|event| format!("{event:?}")).collect();
-    raised.retain(|event, _| known.contains(event));
-    assert!(raised.len() > 20, "the source isn't read as it is written now: {raised:?}");
-    let here = std::fs::read_to_string(crates.join("proof/tests/wait_events.rs")).expect("read");
-    let mut missing = Vec::new();
-    for (event, file) in &raised {
-        let elsewhere = ELSEWHERE.iter().find(|(name, _)| name == event);
-        let provoked = match elsewhere {
-            Some((_, test)) => {
-                let text = std::fs::read_to_string(crates.join(test)).expect("the test is there");
-                text.contains(&format!("WaitEvent::{event}"))
-            }
-            None => here.contains(&format!("WaitEvent::{event}")),
-        };
-        if !provoked && NOT.iter().all(|(name, _)| name != event) {
-            missing.push(format!("{event}, raised in {file}"));
-        }
-    }
-    assert_eq!(missing, [""; 0], "provoke them by a test, here or in a file that ELSEWHERE names");
-    for (name, _) in NOT {
-        assert!(raised.contains_key(name), "{name} isn't raised any more");
-    }
-}
-
-/// Every `WaitEvent::Name` below a folder, with a file that has it.
-fn collect(folder: &Path, raised: &mut BTreeMap<String, String>) {
-    for entry in std::fs::read_dir(folder).expect("a folder of the project") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            collect(&path, raised);
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).expect("text");
-        for part in text.split("WaitEvent::").skip(1) {
-            let end = part.find(|c: char| !c.is_alphanumeric()).unwrap_or(part.len());
-            raised.insert(part[..end].to_string(), path.display().to_string());
-        }
-    }
 }

@@ -1,0 +1,59 @@
+//! What is done with a file as a whole: p1 of *Disk file operations I/O*.
+//!
+//! Callers: all of this crate, and who names such a wait for a call of his own.
+
+use waits::WaitEvent;
+
+use crate::{Session, Waiting};
+
+/// One operation; its number is what views and traces show. Numbers stay as they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileOperation {
+    /// A file is made.
+    Create = 1,
+    /// A file is opened.
+    Open = 2,
+    /// A file is made longer or shorter.
+    Resize = 3,
+    /// A file gets another name.
+    Rename = 4,
+    /// A file or a directory is removed.
+    Remove = 5,
+    /// What was written to a file is made durable.
+    Sync = 6,
+    /// The entries of a directory are made durable.
+    SyncDirectory = 7,
+    /// A directory's names are read.
+    List = 8,
+    /// Some bytes of a file are read that isn't the database's.
+    Read = 9,
+    /// A new file is filled.
+    Fill = 10,
+    /// A directory is made.
+    CreateDirectory = 11,
+}
+
+impl FileOperation {
+    /// As errors have it, before a path.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            FileOperation::Create => "create",
+            FileOperation::Open => "open",
+            FileOperation::Resize => "resize",
+            FileOperation::Rename => "rename",
+            FileOperation::Remove => "remove",
+            FileOperation::Sync => "sync",
+            FileOperation::SyncDirectory => "sync directory",
+            FileOperation::List => "list",
+            FileOperation::Read => "read",
+            FileOperation::Fill => "fill",
+            FileOperation::CreateDirectory => "create directory",
+        }
+    }
+
+    /// The wait for it. The file's number and type are 0: a disk knows no database files.
+    #[inline]
+    pub fn waiting(self, session: &Session) -> Waiting<'_> {
+        session.waiting(WaitEvent::DiskFileOperations).p(self as u64, 0, 0)
+    }
+}
