@@ -1,7 +1,7 @@
 //! A frame: the memory of one block, and what must be known of it without its latch.
 //!
 //! ```text
-//!   Absent ──memory, into a set──▶ Free
+//!   Absent ──memory, into a set──▶ Free ──claim, out of its set, memory away──▶ Absent
 //!
 //!   Free ──claim, hash──▶ Reading ──read, checked──▶ Resident ──claim, unhash──▶ Free
 //!                            └──fault──▶ Failed ──last pin goes──▶ Free
@@ -157,6 +157,12 @@ impl Frame {
     pub(crate) fn settle(&self, set: u32, slot: u32, session: &Session) {
         let before = self.home.swap(u64::from(set) << 32 | u64::from(slot), session);
         assert_eq!(before, HOMELESS, "a frame comes into a second working set");
+    }
+
+    /// It leaves its set: no block lives here, and it gets back to the stock.
+    pub(crate) fn unsettle(&self, session: &Session) {
+        let before = self.home.swap(HOMELESS, session);
+        assert_ne!(before, HOMELESS, "a frame leaves a working set that it isn't in");
     }
 
     /// The session that has claimed it, and found it on a chain, takes it for itself; not if there

@@ -253,7 +253,7 @@ impl<'a> Loading<'a> {
         let frame = &self.cache.frames[self.frame as usize];
         frame.latch.exclusive(name_of(self.address), self.session).buffer = self.buffer.take();
         let (set, slot) = frame.home(self.session);
-        self.cache.sets[set as usize].state.exclusive(self.session).put_hot(slot);
+        self.cache.sets[set as usize].state.exclusive(self.session).put_midpoint(slot);
         self.end_reading();
     }
 

@@ -9,7 +9,7 @@
 //!   * a slot's links belong to one list at a time; who keeps the links knows which
 //!   * the length is the number of slots that can be walked in either direction
 //!
-//! Caller: `set_state`, for the free, replacement and write lists (one set of links, a slot is in
+//! Callers: `set_state` and `replacement`, for the lists of frames (one set of links, a slot is in
 //! one of them at most) and for the checkpoint queue (another set of links).
 
 /// No slot.

@@ -42,8 +42,10 @@ pub(crate) struct Spans(Vec<Span>);
 /// A block that is waited for.
 pub(crate) struct Awaited {
     pub(crate) frame: u32,
+    /// Where that was, in set and slot.
+    pub(crate) home: (u32, u32),
     pub(crate) address: Dba,
-    /// Until so many writes of the frame's slot have ended.
+    /// Until so many writes of this slot have ended.
     pub(crate) until: u32,
 }
 
@@ -96,10 +98,11 @@ impl Cache {
 
     fn is_awaited(&self, awaited: &Awaited, session: &Session) -> bool {
         let frame = &self.frames[awaited.frame as usize];
-        let Some((set, slot)) = frame.home_if_any(session) else { return false };
+        let (set, slot) = awaited.home;
         let state = self.sets[set as usize].state.shared(session);
-        // Another block lives here: this one was written before it could go.
-        frame.address.load(session) == awaited.address.pack()
+        // Another block lives here, or the frame has left its set: this one was written before.
+        frame.home_if_any(session) == Some(awaited.home)
+            && frame.address.load(session) == awaited.address.pack()
             && state.is_awaited(slot, awaited.until)
     }
 }

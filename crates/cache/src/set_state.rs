@@ -18,7 +18,8 @@
 //!   * a slot is in the list of those in flight exactly while its frame is being written
 //!   * `in_flight_low` isn't above the low of any frame of this set that is being written
 //!
-//! Slots number the frames of a set from 0, in the order in which they came.
+//! Slots number the frames of a set from 0, in the order in which they came; one that comes later
+//! gets the slot of one that has left, if any has.
 //!
 //! Callers: `victim` (search, put), `pin` (enter the queue), `writer` (refill, candidates, take,
 //! finish), `checkpoint` (low), `object_checkpoint` (ask).
@@ -30,6 +31,7 @@ use waits::Statistic;
 use crate::frame::{DIRTY, Frame, WRITING};
 use crate::list::{Link, List};
 use crate::object_checkpoint::{Awaited, Spans};
+use crate::replacement::{Half, Replacement};
 
 /// A search passes so large a share of its set's frames that are dirty, then gives up: one in ...
 const SCAN_SHARE: u32 = 4;
@@ -46,19 +48,20 @@ enum Place {
     /// In none: some session has claimed it or reads into it.
     Nowhere,
     Free,
-    Replacement,
+    Replacement(Half),
     Write,
 }
 
 /// The guarded part of a working set.
 pub(crate) struct SetState {
-    /// By slot: which frame it is.
+    /// By slot: which frame it is, or was.
     frames: Vec<u32>,
+    /// Slots whose frames have left the set.
+    vacated: Vec<u32>,
     places: Vec<Place>,
     links: Vec<Link>,
     free: List,
-    /// First is coldest.
-    replacement: List,
+    replacement: Replacement,
     /// Dirty and cold: written next, to become free.
     write: List,
     queue_links: Vec<Link>,
@@ -86,10 +89,11 @@ impl SetState {
     pub(crate) fn new() -> SetState {
         SetState {
             frames: Vec::new(),
+            vacated: Vec::new(),
             places: Vec::new(),
             links: Vec::new(),
             free: List::EMPTY,
-            replacement: List::EMPTY,
+            replacement: Replacement::EMPTY,
             write: List::EMPTY,
             queue_links: Vec::new(),
             queue: List::EMPTY,
@@ -108,7 +112,11 @@ impl SetState {
 
     /// A frame more; its slot, which is on no list yet.
     pub(crate) fn add(&mut self, frame: u32) -> u32 {
-        let slot = self.slots();
+        if let Some(slot) = self.vacated.pop() {
+            self.frames[slot as usize] = frame;
+            return slot;
+        }
+        let slot = self.places.len() as u32;
         self.frames.push(frame);
         self.places.push(Place::Nowhere);
         self.links.push(Link::FREE);
@@ -118,6 +126,19 @@ impl SetState {
         self.flight_lows.push(Rba::block(0, 0));
         self.written.push(0);
         slot
+    }
+
+    /// A frame fewer: one that a session has claimed, and in which no block lives.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        assert_eq!(self.places[slot as usize], Place::Nowhere, "a frame leaves that isn't claimed");
+        // What was asked for has been written, for the frame is clean.
+        self.asked.retain(|(asked, _)| *asked != slot);
+        self.vacated.push(slot);
+    }
+
+    /// How many frames the set has.
+    pub(crate) fn slots(&self) -> u32 {
+        (self.places.len() - self.vacated.len()) as u32
     }
 
     /// Which frame a slot is.
@@ -152,10 +173,10 @@ impl SetState {
         let dirty_max = (self.slots() / SCAN_SHARE).max(SCAN_MIN);
         let (mut dirty, mut passed) = (0, 0);
         let mut found = None;
-        let mut at = self.replacement.first();
+        let mut at = self.replacement.coldest();
         for _ in 0..self.replacement.length() {
             let Some(slot) = at.filter(|_| dirty < dirty_max) else { break };
-            at = List::after(&self.links, slot);
+            at = self.replacement.warmer(&self.links, slot);
             let frame = &frames[self.frame_of(slot) as usize];
             if !frame.is_pinned(session) && !self.age(slot, frame, session) {
                 let flags = frame.flags.load(session);
@@ -210,15 +231,25 @@ impl SetState {
     /// A frame to be kept long.
     pub(crate) fn put_hot(&mut self, slot: u32) {
         self.take_out(slot);
-        self.places[slot as usize] = Place::Replacement;
-        self.replacement.push_last(&mut self.links, slot);
+        self.places[slot as usize] = Place::Replacement(Half::Hot);
+        self.replacement.push_hot(&mut self.links, slot);
+        while let Some(cooled) = self.replacement.overflow(&mut self.links) {
+            self.places[cooled as usize] = Place::Replacement(Half::Cold);
+        }
+    }
+
+    /// A frame with a block that was read just now.
+    pub(crate) fn put_midpoint(&mut self, slot: u32) {
+        self.take_out(slot);
+        self.places[slot as usize] = Place::Replacement(Half::Cold);
+        self.replacement.push_midpoint(&mut self.links, slot);
     }
 
     /// A frame to be given away next.
     fn put_cold(&mut self, slot: u32) {
         self.take_out(slot);
-        self.places[slot as usize] = Place::Replacement;
-        self.replacement.push_first(&mut self.links, slot);
+        self.places[slot as usize] = Place::Replacement(Half::Cold);
+        self.replacement.push_cold(&mut self.links, slot);
     }
 
     fn put_write(&mut self, slot: u32) {
@@ -230,15 +261,13 @@ impl SetState {
     fn take_out(&mut self, slot: u32) {
         let list = match std::mem::replace(&mut self.places[slot as usize], Place::Nowhere) {
             Place::Nowhere => return,
+            Place::Replacement(half) => {
+                return self.replacement.remove(&mut self.links, slot, half);
+            }
             Place::Free => &mut self.free,
-            Place::Replacement => &mut self.replacement,
             Place::Write => &mut self.write,
         };
         list.remove(&mut self.links, slot);
-    }
-
-    fn slots(&self) -> u32 {
-        self.places.len() as u32
     }
 
     fn reserve(&self) -> u32 {
@@ -291,7 +320,8 @@ impl SetState {
             let until = written[slot as usize].wrapping_add(writes);
             let is_meant = spans.holds(address);
             if is_meant {
-                found.push(Awaited { frame, address, until });
+                let home = frames[frame as usize].home(session);
+                found.push(Awaited { frame, home, address, until });
             }
             is_meant
         };
@@ -348,10 +378,10 @@ impl SetState {
         if !std::mem::take(&mut self.refill_wanted) {
             return;
         }
-        let mut at = self.replacement.first();
+        let mut at = self.replacement.coldest();
         for _ in 0..self.reserve().min(self.replacement.length()) {
             let Some(slot) = at else { break };
-            at = List::after(&self.links, slot);
+            at = self.replacement.warmer(&self.links, slot);
             let frame = &frames[self.frame_of(slot) as usize];
             if frame.is_pinned(session) || self.age(slot, frame, session) {
                 continue;
@@ -425,7 +455,7 @@ impl SetState {
         match self.places[slot as usize] {
             Place::Write if dirty_again => self.put_hot(slot),
             Place::Write => self.put_cold(slot),
-            Place::Nowhere | Place::Free | Place::Replacement => {}
+            Place::Nowhere | Place::Free | Place::Replacement(_) => {}
         }
     }
 }

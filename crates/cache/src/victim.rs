@@ -12,7 +12,7 @@
 //!   * a frame that a search took off the lists belongs to that session until it puts it back
 //!   * a frame is taken off its chain only unpinned, clean and with no write under way (CB5)
 //!
-//! Callers: `get`; `pin`, when the last pin of a frame goes.
+//! Callers: `get`; `pin`, when the last pin of a frame goes; `shrink`.
 
 use ids::Dba;
 use latch::ExclusiveGuard;
@@ -71,7 +71,7 @@ impl Cache {
     }
 
     /// A claimed frame that somebody has come to use.
-    fn put_back(&self, at: u32, session: &Session) {
+    pub(crate) fn put_back(&self, at: u32, session: &Session) {
         let (set, slot) = self.frames[at as usize].home(session);
         let set = &self.sets[set as usize];
         set.state.exclusive(session).put_hot(slot);
@@ -99,7 +99,7 @@ impl Cache {
         })
     }
 
-    fn search_set(
+    pub(crate) fn search_set(
         &self,
         set: u32,
         mut state: ExclusiveGuard<'_, SetState>,
@@ -116,7 +116,12 @@ impl Cache {
     }
 
     /// Looks once more into one set, and if there is nothing, waits until there may be.
-    fn await_free(&self, set: u32, wanted: Dba, session: &Session) -> Result<Option<u32>, Stop> {
+    pub(crate) fn await_free(
+        &self,
+        set: u32,
+        wanted: Dba,
+        session: &Session,
+    ) -> Result<Option<u32>, Stop> {
         let home = &self.sets[set as usize];
         session.count(Statistic::DbwrMakeFreeRequests, 1);
         // Before the look: a pin that goes after it sees that somebody waits.
@@ -152,7 +157,7 @@ impl Cache {
     }
 
     /// Takes a claimed frame off its chain, unless somebody has come to use it meanwhile.
-    fn unhash(&self, at: u32, session: &Session) -> bool {
+    pub(crate) fn unhash(&self, at: u32, session: &Session) -> bool {
         let frame = &self.frames[at as usize];
         let Some(address) = Dba::unpack(frame.address.load(session)) else {
             return true;

@@ -101,11 +101,7 @@ impl Instance {
         let own = self.cache().block_size();
         let (has, wants) = (now.frames(size, own), wanted.frames(size, own));
         if wants < has {
-            let message = format!(
-                "the cache for blocks of {size} has {has} buffers and can't become smaller while \
-                 the database is open: shut it, and open it with fewer"
-            );
-            return Err(Stop::refuse(RefusalKind::WrongState, message));
+            self.cache().shrink_pool(size, has - wants, session)?;
         }
         if wants > has {
             self.cache().grow_pool(size, wants - has, session)?;

@@ -22,7 +22,9 @@ const WRITER: usize = 1;
 const FILLER: usize = 2;
 
 /// Parameters that change while the instance runs, and values for them.
-const ALTERED: [(&str, &[&str]); 6] = [
+const ALTERED: [(&str, &[&str]); 7] = [
+    // Of 16 or 24 buffers, whatever their size; what is too much or too little is refused.
+    ("db_cache_size", &["32k", "48k", "64k", "96k", "128k", "192k"]),
     ("db_writer_processes", &["1", "2"]),
     ("commit_leader", &["session", "lgwr"]),
     ("log_writes_in_flight", &["1", "2", "4"]),
@@ -248,7 +250,7 @@ impl Client {
         let (name, values) = ALTERED[self.random.random_range(0..ALTERED.len())];
         let value = values[self.random.random_range(0..values.len())];
         match instance.set_parameter(name, value, session) {
-            // More writes at once than the log buffer was divided for.
+            // More writes at once than the log buffer was divided for, or another block size.
             Err(stop) if stop.refusal().is_some() => Ok(()),
             done => done.map(|()| self.journal.altered()),
         }

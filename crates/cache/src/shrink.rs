@@ -1,0 +1,91 @@
+//! A pool that becomes smaller while it is in use.
+//!
+//! ```text
+//!   the set with most frames ──search──▶ claimed ──off its chain──▶ memory away, out of its set
+//!         ▲        │ none                                               │
+//!         │        ▼                                                    ▼
+//!         └── free buffer waits                                       stock
+//! ```
+//!
+//! Invariants
+//!   * a set keeps a frame, so who waits for one in it is told some day
+//!   * what happens to a frame on its way is what happens to one that is claimed for a block (CB5),
+//!     so a change that isn't on disk is never lost
+//!
+//! Caller: whoever administers an instance.
+
+use ids::BlockSize;
+use os::Session;
+use stop::{RefusalKind, Stop};
+
+use crate::Cache;
+use crate::get::name_of;
+use crate::victim::NOWHERE;
+
+impl Cache {
+    /// Takes so many buffers away from the pool of this size, coldest first, and gives their memory
+    /// back. Waits until that many are clean and unpinned. Refused when a working set would have
+    /// none left. One session at a time. If the instance halts meanwhile, some may have gone.
+    pub fn shrink_pool(
+        &self,
+        block_size: BlockSize,
+        frames: u32,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        latch::assert_none_held("making a cache smaller");
+        let pool = self.pool(block_size);
+        let (has, sets) = (pool.frames.load(session), pool.sets.load(session));
+        if has < frames.saturating_add(sets.max(1)) {
+            return Err(Stop::refuse(
+                RefusalKind::Invalid,
+                format!(
+                    "the cache for blocks of {block_size} would have {} buffers left, and needs \
+                     one for each of its {} working sets while it is open",
+                    has.saturating_sub(frames),
+                    sets.max(1)
+                ),
+            ));
+        }
+        let all = pool.first_set..pool.first_set + sets;
+        let mut sizes: Vec<(u32, u32)> =
+            all.map(|set| (self.sets[set as usize].state.shared(session).slots(), set)).collect();
+        for _ in 0..frames {
+            let largest = sizes.iter_mut().max_by_key(|(slots, _)| *slots);
+            let (slots, set) = largest.expect("a pool with buffers has a set");
+            let frame = self.claim_of(*set, session)?;
+            self.dismiss(frame, session);
+            *slots -= 1;
+            pool.frames.fetch_sub(1, session);
+        }
+        Ok(())
+    }
+
+    /// A frame of this set in which no block lives; on no list.
+    fn claim_of(&self, set: u32, session: &Session) -> Result<u32, Stop> {
+        loop {
+            let state = self.sets[set as usize].state.exclusive(session);
+            let found = match self.search_set(set, state, session) {
+                Some(found) => Some(found),
+                None => self.await_free(set, NOWHERE, session)?,
+            };
+            let Some(found) = found else { continue };
+            if self.unhash(found, session) {
+                return Ok(found);
+            }
+            self.put_back(found, session);
+        }
+    }
+
+    /// A claimed frame goes back to the stock.
+    fn dismiss(&self, at: u32, session: &Session) {
+        let frame = &self.frames[at as usize];
+        let mut content = frame.latch.exclusive(name_of(NOWHERE), session);
+        let buffer = content.buffer.take();
+        let (set, slot) = frame.home(session);
+        self.sets[set as usize].state.exclusive(session).remove(slot);
+        frame.unsettle(session);
+        drop(content);
+        self.stock.free.exclusive(session).push(at);
+        buffer.expect("a free frame has its buffer").discard();
+    }
+}
