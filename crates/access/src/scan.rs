@@ -70,6 +70,13 @@ impl Table {
         }
     }
 
+    /// A checkpoint of the table's segment: returns when every change made to it before is on disk.
+    pub fn checkpoint(&self, session: &Session) -> Result<(), Stop> {
+        let mut spans = self.spans(session)?;
+        spans.push(Span { first: self.segment().header, count: 1 });
+        self.changes().cache().checkpoint_blocks(&spans, session)
+    }
+
     pub(crate) fn block_size(&self, session: &Session) -> BlockSize {
         let cache = self.changes().cache();
         let size = cache.block_size_of(self.segment().header.file, session);

@@ -3,7 +3,8 @@
 //! ```text
 //!   position P ──▶ each set: dirty since P or before, or being written? ──▶ asked of its writer
 //!                                                 │
-//!                    wait until none of them is ◀─┘       (enq: KO - fast object checkpoint)
+//!                    wait until none of them is ◀─┘       (enq: KO - fast object checkpoint,
+//!                                                          or rdbms ipc reply for whole files)
 //! ```
 //!
 //! Who reads around the cache needs this: a change is found in the cache, or on disk, and after
@@ -15,10 +16,10 @@
 //!   * one write that begins after that has every such change, so its end is waited for; changes
 //!     made since aren't, so a block that is changed all the time doesn't hold it up
 //!
-//! Callers: direct reads; whoever drops a file or a segment.
+//! Callers: direct reads; checkpoints of a tablespace; whoever drops a file or a segment.
 
-use ids::Dba;
-use os::Session;
+use ids::{Dba, FileNo};
+use os::{Session, Waiting};
 use stop::Stop;
 use waits::{Statistic, WaitEvent};
 
@@ -74,8 +75,20 @@ impl Cache {
     /// Has the blocks written that were changed of these spans, which don't overlap, and waits
     /// until every change made before this call is on disk.
     pub fn checkpoint_blocks(&self, spans: &[Span], session: &Session) -> Result<(), Stop> {
+        let waiting = session.waiting(WaitEvent::EnqKoFastObjectCheckpoint);
+        self.checkpoint_spans(Spans::new(spans), waiting.p(KO_EXCLUSIVE, 2, 0))
+    }
+
+    /// The same for all blocks of these files: a checkpoint of a tablespace.
+    pub fn checkpoint_files(&self, files: &[FileNo], session: &Session) -> Result<(), Stop> {
+        let whole = |file: &FileNo| Span { first: Dba::new(file.get(), 0), count: u32::MAX };
+        let spans: Vec<Span> = files.iter().map(whole).collect();
+        self.checkpoint_spans(Spans::new(&spans), session.waiting(WaitEvent::RdbmsIpcReply))
+    }
+
+    fn checkpoint_spans(&self, spans: Spans, waiting: Waiting<'_>) -> Result<(), Stop> {
         latch::assert_none_held("a checkpoint of blocks");
-        let spans = Spans::new(spans);
+        let session = waiting.session();
         // CB23: before the sets are looked at.
         let until = self.gate.position(session);
         let mut left = Vec::new();
@@ -88,12 +101,11 @@ impl Cache {
         }
         session.count(Statistic::DbwrCheckpoints, 1);
         self.post_writers(session);
-        let waiting = session.waiting(WaitEvent::EnqKoFastObjectCheckpoint);
         let is_written = || {
             left.retain(|awaited| self.is_awaited(awaited, session));
             left.is_empty()
         };
-        self.await_progress(is_written, waiting.p(KO_EXCLUSIVE, 2, 0))
+        self.await_progress(is_written, waiting)
     }
 
     fn is_awaited(&self, awaited: &Awaited, session: &Session) -> bool {

@@ -28,6 +28,12 @@ impl Instance {
         self.space().add_data_file(tablespace, file, session)
     }
 
+    /// A checkpoint of a tablespace: returns when every change made to it before is on disk.
+    pub fn checkpoint_tablespace(&self, name: &str, session: &Session) -> Result<(), Stop> {
+        let files = self.space().files_of_tablespace(name, session)?;
+        self.cache().checkpoint_files(&files, session)
+    }
+
     /// Makes a table in the tablespace of this name; it is durable when this returns.
     pub fn create_table_within(
         &self,

@@ -150,6 +150,12 @@ impl Space {
         1 + files.iter().position(|one| *one == file).expect("a file is of its tablespace")
     }
 
+    /// The data files of the tablespace of this name; refused if there is none.
+    pub fn files_of_tablespace(&self, name: &str, session: &Session) -> Result<Vec<FileNo>, Stop> {
+        let number = self.tablespace(name, session)?.number;
+        Ok(self.files_of(number, 0, session))
+    }
+
     /// Every data file, and how many blocks it has.
     pub fn file_blocks(&self, session: &Session) -> Vec<(FileNo, u32)> {
         let all = self.shared.tablespaces.shared(session);

@@ -665,3 +665,41 @@ fn files_grow_ahead_of_a_session_that_is_not_too_fast() {
         assert!(ended(report, seed) > 8);
     }
 }
+
+/// A checkpoint of a tablespace, or of a table, brings what was changed of it to disk, and nothing
+/// else.
+#[test]
+fn a_checkpoint_of_a_part_writes_that_part() {
+    let report = machine(1, base(growing(64))).run(|world, session| {
+        let instance = open_as(&parameters(), world, session);
+        instance.create_tablespace(&users(), session).expect("made");
+        let tables = [("a", "users"), ("b", "users"), ("c", "system")].map(|(name, within)| {
+            let what = (name, &COLUMNS[..]);
+            instance.create_table_within(within, what, session).expect("made")
+        });
+        instance.checkpoint(session).expect("written");
+        let (cache, mut inserter) = (instance.cache(), Inserter::default());
+        let mut fill = || {
+            for table in &tables {
+                insert(&instance, table, &mut inserter, session).expect("room");
+            }
+            cache.dirty(session)
+        };
+        let all = fill();
+        tables[0].checkpoint(session).expect("written");
+        let without_a = cache.dirty(session);
+        instance.checkpoint_tablespace("users", session).expect("written");
+        let without_users = cache.dirty(session);
+        assert!(all > without_a && without_a > without_users, "{all} {without_a} {without_users}");
+        assert!(without_users > 0, "blocks of system were written too");
+        for name in ["users", "system"] {
+            instance.checkpoint_tablespace(name, session).expect("written");
+        }
+        assert_eq!(cache.dirty(session), 0);
+        let refused = instance.checkpoint_tablespace("usres", session).expect_err("no such one");
+        assert!(refused.to_string().contains("there is no tablespace usres"), "{refused}");
+        drop(tables);
+        shut(instance, session);
+    });
+    ended(report, "checkpoints of parts");
+}
