@@ -82,6 +82,7 @@ impl Instance {
             settings.parameters.db_writer_processes = settings.writers.len() as u32;
             started?;
         }
+        self.reschedule((&now, wanted), settings, session)?;
         let blocks = wanted.db_file_multiblock_read_count;
         self.cache().set_multiblock_read_count(blocks, session);
         self.redo().set_commit_leader(wanted.commit_leader, session);

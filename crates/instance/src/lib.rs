@@ -29,6 +29,7 @@ mod incremental;
 mod mount;
 mod open;
 mod parameters;
+mod scheduling;
 mod tablespaces;
 
 pub use mount::recover_database;
@@ -38,5 +39,6 @@ pub use parameters::{
 };
 pub use recovery::{Progress, Recovered};
 pub use redo::{CommitLogging, CommitMode, CommitWait};
+pub use scheduling::{ProcessAffinity, ProcessPatterns};
 pub use space::{DataFileSpec, TablespaceSpec};
 pub use txn::Transaction;

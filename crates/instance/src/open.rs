@@ -45,9 +45,9 @@ pub struct Instance {
     space: Space,
     transactions: Transactions,
     pub(crate) checkpointer: Arc<Checkpointer>,
-    log_writer: Option<ThreadHandle>,
-    checkpoint_process: Option<ThreadHandle>,
-    space_process: Option<ThreadHandle>,
+    pub(crate) log_writer: Option<ThreadHandle>,
+    pub(crate) checkpoint_process: Option<ThreadHandle>,
+    pub(crate) space_process: Option<ThreadHandle>,
     opened: Opened,
     pub(crate) settings: Enqueue<Settings>,
     /// Which of `CommitMode::ALL`.
@@ -331,7 +331,7 @@ fn start(
     let log_writes_max = parameters.log_writes_in_flight;
     let settings = Settings { parameters: parameters.clone(), slots, log_writes_max, writers };
     let contention = WaitEvent::EnqPrContention;
-    Ok(Instance {
+    let instance = Instance {
         halt,
         space,
         transactions,
@@ -342,7 +342,9 @@ fn start(
         settings: Enqueue::new(&os, *b"PR", contention, settings),
         opened: Opened { recovered, estimated_recovery, rolled_back, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
-    })
+    };
+    instance.schedule_at_opening(parameters, session);
+    Ok(instance)
 }
 
 /// Opens space and undo, rolls back the dead, and starts the process that needs both.

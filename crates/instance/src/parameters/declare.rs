@@ -11,6 +11,8 @@ use os::probe::DurableWrite;
 use redo::{CommitLeader, CommitLogging, CommitWait};
 use stop::{RefusalKind, Stop};
 
+use crate::scheduling::{ProcessAffinity, ProcessPatterns};
+
 /// When a parameter can be chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Changeable {
@@ -40,6 +42,8 @@ pub enum Allowed {
     Between(u64, u64),
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// A text that these words describe.
+    Text(&'static str),
 }
 
 /// What is declared of a parameter.
@@ -64,6 +68,7 @@ impl ParameterInfo {
     pub fn allowed(&self) -> String {
         match self.allowed {
             Allowed::OneOf(words) => words.join(", "),
+            Allowed::Text(words) => words.to_string(),
             Allowed::Between(least, most) => {
                 let show =
                     |number| if self.unit == BYTES { sized(number) } else { number.to_string() };
@@ -230,6 +235,32 @@ impl Value for Option<DurableWrite> {
 
     fn show(&self) -> String {
         self.map_or(PROBED, DurableWrite::name).to_string()
+    }
+}
+
+pub(super) const PROCESS_PATTERNS: Allowed =
+    Allowed::Text("nothing, or names without fb_ (`lgwr`, `dbw*`) with bars between them");
+
+impl Value for ProcessPatterns {
+    fn read(text: &str) -> Option<ProcessPatterns> {
+        ProcessPatterns::read(text)
+    }
+
+    fn show(&self) -> String {
+        self.show()
+    }
+}
+
+pub(super) const PROCESS_AFFINITY: Allowed =
+    Allowed::Text("nothing, or such names with CPUs (`dbw*:0-3`) with bars between them");
+
+impl Value for ProcessAffinity {
+    fn read(text: &str) -> Option<ProcessAffinity> {
+        ProcessAffinity::read(text)
+    }
+
+    fn show(&self) -> String {
+        self.show()
     }
 }
 

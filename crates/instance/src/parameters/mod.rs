@@ -15,10 +15,11 @@ use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LOG_BUFFER_BYTES
 use space::{DataFileSpec, TablespaceSpec};
 use stop::{RefusalKind, Stop};
 
+use crate::scheduling::{ProcessAffinity, ProcessPatterns};
 pub use declare::{Allowed, Changeable, ParameterInfo};
 use declare::{
     BLOCK_SIZES, BOOLEANS, BYTES, COMMIT_LEADERS, COMMIT_LOGGINGS, COMMIT_WAITS, FILESYSTEM_IO,
-    REDO_WRITES, declared, show,
+    PROCESS_AFFINITY, PROCESS_PATTERNS, REDO_WRITES, declared, show,
 };
 pub use markdown::markdown;
 
@@ -110,6 +111,12 @@ declared! {
         commit_wait: CommitWait = CommitWait::Wait, "", COMMIT_WAITS, AnyTime;
     "Whether the redo of a commit is written at once, or with whatever is written next."
         commit_logging: CommitLogging = CommitLogging::Immediate, "", COMMIT_LOGGINGS, AnyTime;
+    "Which background processes have real-time priority, before everything that hasn't."
+        high_priority_processes: ProcessPatterns = ProcessPatterns::default(), "",
+        PROCESS_PATTERNS, AnyTime;
+    "On which CPUs background processes run; those that aren't named, on all."
+        process_affinity: ProcessAffinity = ProcessAffinity::default(), "",
+        PROCESS_AFFINITY, AnyTime;
     "How data files are opened and written: none (buffered, one write at a time), asynch \
      (buffered, many in flight), directio (direct, one at a time), setall (direct, many in \
      flight)."

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use instance::{Allowed, Changeable, Instance, Parameters, Transaction};
 use os::Session;
+use redo::CommitLeader;
 use stop::Stop;
 use waits::{Nanos, Statistic};
 
@@ -44,6 +45,8 @@ fn values(name: &str) -> &'static [&'static str] {
         "log_writes_in_flight" => &["1", "4", "2"],
         "commit_wait" => &["nowait", "wait"],
         "commit_logging" => &["batch", "immediate"],
+        "high_priority_processes" => &["lgwr|dbw*", "", "*"],
+        "process_affinity" => &["dbw*:0|lgwr:1", "", "*:0-1"],
         other => panic!("say which values {other} can have here"),
     }
 }
@@ -246,4 +249,55 @@ fn every_parameter_that_can_be_changed_is_tried() {
             assert!(words.iter().all(|word| values(info.name).contains(word)), "{}", info.name);
         }
     }
+}
+
+/// What the log writer waits for a CPU while sessions compute, on a machine with one.
+fn run_queue_of_the_log_writer(parameters: Parameters) -> Nanos {
+    let mut simulation = machine(1, database(ROWS));
+    simulation.machine.cpus = 1;
+    let report = simulation.run(move |world, session| {
+        let instance = open_as(&parameters, world, session);
+        let busy = |number: u64| {
+            start(&format!("user{number}"), &instance, session, move |instance, session| {
+                let table = instance.table(TABLE, session).expect("there");
+                let row = rows(&table, session)[number as usize];
+                for _ in 0..40 {
+                    let mut transaction = Transaction::new();
+                    add(&table, &mut transaction, row, 1, session).expect("no deadlock");
+                    session.charge_nanos(Nanos::from_millis(1));
+                    instance.commit(transaction, session).expect("committed");
+                }
+            })
+        };
+        join((0..4).map(busy).collect(), session);
+        let times = world.os().session_times();
+        let log_writer = times.iter().find(|times| times.session.account.name() == "fb_lgwr");
+        let run_queue = log_writer.expect("it runs").times.run_queue;
+        shut(instance, session);
+        run_queue
+    });
+    ended(report, "a busy machine")
+}
+
+/// A process with high priority doesn't wait for a CPU that sessions keep busy; it may be set, and
+/// taken back, while the instance runs; and CPUs that a machine hasn't are refused.
+#[test]
+fn a_process_with_high_priority_comes_first() {
+    let usual = Parameters { commit_leader: CommitLeader::Lgwr, ..roomy() };
+    let mut high = usual.clone();
+    high.set("high_priority_processes", "LG*").expect("a pattern");
+    let [usual, high] = [usual, high].map(run_queue_of_the_log_writer);
+    assert!(high.0 < usual.0 / 10, "{usual} without, {high} with");
+    let report = machine(1, database(8)).run(|world, session| {
+        let instance = open_as(&roomy(), world, session);
+        instance.set_parameter("process_affinity", "dbw*:0", session).expect("there is CPU 0");
+        let refused = instance.set_parameter("process_affinity", "ckpt:77", session);
+        let said = refused.expect_err("no such CPU").to_string();
+        assert!(said.contains("simulated machine has none of them"), "{said}");
+        let shows = instance.parameters(session).get("process_affinity").expect("there");
+        assert_eq!(shows, "dbw*:0");
+        instance.set_parameter("process_affinity", "", session).expect("all CPUs again");
+        shut(instance, session);
+    });
+    ended(report, "CPUs");
 }

@@ -1,0 +1,237 @@
+//! Which background processes come before others, and on which CPUs they run.
+//!
+//! ```text
+//!   high_priority_processes = lgwr|dbw*        real time, as Oracle's on Linux
+//!   process_affinity        = dbw*:0-3|lgwr:5  the first pattern that a process matches counts
+//! ```
+//!
+//! A pattern is a process's name without `fb_`, in which `*` stands for whatever may be there.
+//!
+//! Invariants
+//!   * a process that no pattern means has normal priority and all CPUs, unless nothing was ever
+//!     said: then it has what it inherited
+//!   * a change that can't be made for one process is made for none
+//!
+//! Callers: `open`, for what starts; `alter`.
+//! Source: Oracle's `_high_priority_processes`; `sched(7)` for what real time means.
+
+use os::{CpuSet, Priority, Session, ThreadHandle};
+use stop::Stop;
+
+use crate::alter::Settings;
+use crate::{Instance, Parameters};
+
+/// Patterns of process names, separated by `|`.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ProcessPatterns(Vec<String>);
+
+/// Patterns, each with the CPUs on which its processes run.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ProcessAffinity(Vec<(String, CpuList)>);
+
+/// CPUs in the order in which a user named them, from and to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct CpuList(Vec<(u32, u32)>);
+
+/// Real time, below everything else that is real time.
+const HIGH: Priority = Priority::RealTime(1);
+
+impl ProcessPatterns {
+    /// From what a user writes; none if it isn't patterns.
+    pub(crate) fn read(text: &str) -> Option<ProcessPatterns> {
+        parts(text)
+            .map(|part| is_pattern(part).then(|| part.to_string()))
+            .collect::<Option<_>>()
+            .map(ProcessPatterns)
+    }
+
+    /// As a user would write it.
+    pub(crate) fn show(&self) -> String {
+        self.0.join("|")
+    }
+
+    fn priority_of(&self, process: &str) -> Priority {
+        let is_high = self.0.iter().any(|pattern| matches(pattern, process));
+        if is_high { HIGH } else { Priority::NORMAL }
+    }
+}
+
+impl ProcessAffinity {
+    /// From what a user writes; none if it isn't patterns with CPUs.
+    pub(crate) fn read(text: &str) -> Option<ProcessAffinity> {
+        let one = |part: &str| {
+            let (pattern, cpus) = part.split_once(':')?;
+            let pattern = pattern.trim();
+            is_pattern(pattern).then_some(())?;
+            Some((pattern.to_string(), CpuList::read(cpus)?))
+        };
+        parts(text).map(one).collect::<Option<_>>().map(ProcessAffinity)
+    }
+
+    /// As a user would write it.
+    pub(crate) fn show(&self) -> String {
+        let one = |(pattern, cpus): &(String, CpuList)| format!("{pattern}:{}", cpus.show());
+        self.0.iter().map(one).collect::<Vec<_>>().join("|")
+    }
+
+    fn cpus_of(&self, process: &str) -> CpuSet {
+        let first = self.0.iter().find(|(pattern, _)| matches(pattern, process));
+        first.map_or(CpuSet::ALL, |(_, cpus)| cpus.set())
+    }
+}
+
+impl CpuList {
+    fn read(text: &str) -> Option<CpuList> {
+        let one = |part: &str| {
+            let (from, to) = part.split_once('-').unwrap_or((part, part));
+            let (from, to): (u32, u32) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+            (from <= to && to < CpuSet::CPUS_MAX).then_some((from, to))
+        };
+        text.split(',').map(one).collect::<Option<_>>().map(CpuList)
+    }
+
+    fn show(&self) -> String {
+        let one = |(from, to): &(u32, u32)| match from == to {
+            true => from.to_string(),
+            false => format!("{from}-{to}"),
+        };
+        self.0.iter().map(one).collect::<Vec<_>>().join(",")
+    }
+
+    fn set(&self) -> CpuSet {
+        let mut all = self.0.iter().flat_map(|(from, to)| *from..=*to);
+        let first = CpuSet::one(all.next().expect("a list names a CPU"));
+        all.fold(first, CpuSet::with)
+    }
+}
+
+/// What is between bars, if anything.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split('|').map(str::trim).filter(move |part| !(part.is_empty() && text.trim().is_empty()))
+}
+
+fn is_pattern(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'*')
+}
+
+/// Whether a process, named as its thread is, is one that the pattern means.
+fn matches(pattern: &str, process: &str) -> bool {
+    let name = process.strip_prefix("fb_").unwrap_or(process).to_ascii_lowercase();
+    let pattern = pattern.to_ascii_lowercase();
+    let Some((first, others)) = pattern.split_once('*') else { return name == pattern };
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut middle: Vec<&str> = others.split('*').collect();
+    let last = middle.pop().unwrap_or_default();
+    for piece in middle {
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+impl Instance {
+    /// What can't be had is said, and left: a database that runs is worth more than one whose
+    /// processes have a priority.
+    pub(crate) fn schedule_at_opening(&self, parameters: &Parameters, session: &Session) {
+        let settings = self.settings.hold(0, session);
+        let usual = Parameters::default();
+        if let Err(stop) = self.reschedule((&usual, parameters), &settings, session) {
+            session.os().notice(&format!("the background processes run as any others: {stop}"));
+        }
+    }
+
+    /// The processes get the priorities and CPUs that are wanted; if one of them can't, all have
+    /// what they had. Where nothing is wanted and nothing was, they keep what they inherited.
+    pub(crate) fn reschedule(
+        &self,
+        (now, wanted): (&Parameters, &Parameters),
+        settings: &Settings,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let is_usual = |parameters: &Parameters| {
+            parameters.high_priority_processes.0.is_empty()
+                && parameters.process_affinity.0.is_empty()
+        };
+        if is_usual(now) && is_usual(wanted) {
+            return Ok(());
+        }
+        let all = || {
+            let others = [&self.log_writer, &self.checkpoint_process, &self.space_process];
+            others.into_iter().flatten().chain(&settings.writers)
+        };
+        schedule(all(), wanted, session).inspect_err(|_| {
+            // It was so before.
+            let _ = schedule(all(), now, session);
+        })
+    }
+}
+
+/// Gives each of these processes the priority and the CPUs that `wanted` says.
+fn schedule<'a>(
+    processes: impl Iterator<Item = &'a ThreadHandle>,
+    wanted: &Parameters,
+    session: &Session,
+) -> Result<(), Stop> {
+    let os = session.os();
+    for process in processes {
+        let (name, id) = (process.name(), process.id());
+        let cpus = wanted.process_affinity.cpus_of(name);
+        os.set_affinity(id, cpus)
+            .map_err(|error| error.while_doing(format!("set process_affinity for {name}")))?;
+        let priority = wanted.high_priority_processes.priority_of(name);
+        os.set_priority(id, priority)
+            .map_err(|error| error.while_doing(format!("set the priority of {name}")))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_means_the_names_that_it_should() {
+        let cases = [
+            ("lgwr", "fb_lgwr", true),
+            ("LG*", "fb_lgwr", true),
+            ("dbw*", "fb_dbw12", true),
+            ("dbw1", "fb_dbw12", false),
+            ("*w*2", "fb_dbw12", true),
+            ("*w*2", "fb_dbw122", true),
+            ("*2*", "fb_dbw12", true),
+            ("*", "fb_ckpt", true),
+            ("ck*t", "fb_ckpt", true),
+            ("ck*pt*t", "fb_ckpt", false),
+            ("c*p", "fb_ckpt", false),
+        ];
+        for (pattern, process, means) in cases {
+            assert_eq!(matches(pattern, process), means, "{pattern} {process}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_is_shown_again() {
+        for text in ["", "lgwr", "LG*|dbw*"] {
+            assert_eq!(ProcessPatterns::read(text).map(|read| read.show()), Some(text.to_string()));
+        }
+        for text in ["", "dbw*:0-3|lgwr:5", "*:0,2,4-6"] {
+            assert_eq!(ProcessAffinity::read(text).map(|read| read.show()), Some(text.to_string()));
+        }
+        for text in ["|", "lgwr|", "db w", "l.*"] {
+            assert_eq!(ProcessPatterns::read(text), None, "{text}");
+        }
+        for text in ["dbw*", "dbw*:", ":1", "dbw*:3-1", "dbw*:128", "dbw*:a", "lgwr:1|"] {
+            assert_eq!(ProcessAffinity::read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_pattern_that_is_met_says_the_cpus() {
+        let affinity = ProcessAffinity::read("dbw1:2|dbw*:0-1").expect("patterns");
+        assert_eq!(affinity.cpus_of("fb_dbw1"), CpuSet::one(2));
+        assert_eq!(affinity.cpus_of("fb_dbw0"), CpuSet::one(0).with(1));
+        assert_eq!(affinity.cpus_of("fb_lgwr"), CpuSet::ALL);
+    }
+}
