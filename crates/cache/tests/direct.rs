@@ -217,3 +217,42 @@ fn a_damaged_block_and_a_lost_write_are_refused() {
     assert_eq!(kind, Some(RefusalKind::Corrupt));
     assert!(said.contains("1/9") || said.contains("block 9"), "{said}");
 }
+
+/// A piece that came as it isn't on disk, as one that was read while it was written may: each of
+/// its blocks is got through the cache, and so comes as it is.
+#[test]
+fn what_came_torn_is_got_through_the_cache() {
+    const ALL: u32 = 4 * 512;
+    let config = CacheConfig { frames: 64, ..small() };
+    let mut simulation = Simulation::new(1);
+    simulation.disks = vec![disk(&config, ALL)];
+    let written = config.clone();
+    let report = simulation.run(move |world, session| {
+        let bed = Bed::open(world, written, &Toy::default(), session);
+        for block in 0..ALL {
+            bed.change(block, session).expect("no fault");
+        }
+        bed.checkpoint(session);
+        bed.close(session);
+    });
+    report.result.expect("no failure");
+    let mut content = report.disks["disk"].clone();
+    content.close_all();
+    for nth in 1..=4 {
+        let mut simulation = Simulation::new(nth);
+        simulation.disks[0].content = content.clone();
+        let scope = Scope::of(&[Operation::Read]).under(DATA);
+        let plan = FaultPlan::new(nth).nth(nth, Fault::MisdirectedRead, scope);
+        simulation.disks[0].content.plan_faults(plan);
+        let config = config.clone();
+        let report = simulation.run(move |world, session| {
+            let bed = Bed::open(world, config, &Toy::default(), session);
+            let read = read_all(&bed, ALL, session).expect("whole in the cache");
+            bed.close(session);
+            let right = (0..ALL).all(|block| read[&dba(block)] == u64::from(block) + 1);
+            let totals = world.os().totals();
+            (right, totals.event(WaitEvent::DbFileSequentialRead).count >= 64)
+        });
+        assert_eq!(report.result, Ok((true, true)), "the {nth}th read");
+    }
+}
