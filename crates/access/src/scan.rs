@@ -155,8 +155,7 @@ impl Table {
 
     /// How many rows a block has room for given out.
     pub(crate) fn rows_in(&self, block: Dba, session: &Session) -> Result<u16, Stop> {
-        let pin = self.changes().cache().pin(block, session)?;
-        Ok(rows_of(&pin.shared(FrameOrder::Heap, session)))
+        Ok(rows_of(&self.changes().cache().pin_shared(block, FrameOrder::Heap, session)?))
     }
 
     /// Around the cache.

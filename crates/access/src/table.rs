@@ -282,8 +282,7 @@ impl Table {
         let changes = self.changes();
         changes.halt().check(session)?;
         session.charge(Cost::RowRead, 1);
-        let pin = changes.cache().pin(address.block, session)?;
-        let block = pin.shared(FrameOrder::Heap, session);
+        let block = changes.cache().pin_shared(address.block, FrameOrder::Heap, session)?;
         let Some((row, at)) = self.look(&block, address) else { return Ok(Looked::Done(None)) };
         if let Some(holder) = self.locked_by(&row, own, session) {
             return Ok(Looked::LockedBy(holder));
@@ -299,8 +298,7 @@ impl Table {
         blocks.remove(0);
         let (mut rows_in_last, mut capacity) = (0, 1);
         while let Some(last) = blocks.last() {
-            let pin = self.changes().cache().pin(*last, session)?;
-            let block = pin.shared(FrameOrder::Heap, session);
+            let block = self.changes().cache().pin_shared(*last, FrameOrder::Heap, session)?;
             let head = HeapBlock::at(&block, HeapBlock::START);
             if !is_unwritten(&block) && head.rows.get() > 0 {
                 (rows_in_last, capacity) = (u64::from(head.rows.get()), head.capacity.get());

@@ -75,6 +75,11 @@ fn measure(cache: &Cache, session: &Session) -> Result<(), Stop> {
         sum += u64::from(pin.shared(FrameOrder::Heap, session)[100]);
         Ok(())
     })?;
+    timed("both in one step, a byte, let go", session, |block| {
+        let address = Dba::new(1, block);
+        sum += u64::from(cache.pin_shared(address, FrameOrder::Heap, session)?[100]);
+        Ok(())
+    })?;
     timed("pin, exclusive latch, change of a dirty block, let go", session, |block| {
         let pin = cache.pin(Dba::new(1, block), session)?;
         let mut guard = pin.exclusive(FrameOrder::Heap, session);

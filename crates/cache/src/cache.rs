@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ids::{BlockSize, FileNo};
-use latch::{Condition, Latch, LatchKind, Shared32, Shared64, SharedFlag, Signal};
+use latch::{Condition, Latch, LatchKind, ReaderCounts, Shared32, Shared64, SharedFlag, Signal};
 use os::{Disk, File, Os, Session};
 use stop::{Halt, RefusalKind, Stop};
 
@@ -59,10 +59,32 @@ pub struct Cache {
 }
 
 /// Sessions that wait for reads of others, for one in so many frames. The latch guards the end of
-/// the bit `READING` in the frames of this shard.
+/// the bits `READING` and `FAILED` in the frames of this shard.
 pub(crate) struct ReadShard {
-    pub(crate) latch: Latch<()>,
+    pub(crate) latch: Latch<Faults>,
     pub(crate) ended: Condition,
+}
+
+/// Why reads failed, of the frames of one shard that are in state Failed.
+#[derive(Default)]
+pub(crate) struct Faults(Vec<(u32, Stop)>);
+
+impl Faults {
+    /// That of this frame.
+    pub(crate) fn of(&self, frame: u32) -> Option<Stop> {
+        let found = self.0.iter().find(|(failed, _)| *failed == frame);
+        found.map(|(_, stop)| stop.clone())
+    }
+
+    /// Is there until the last session that waited has let go.
+    pub(crate) fn leave(&mut self, frame: u32, fault: Option<Stop>) {
+        self.0.extend(fault.map(|stop| (frame, stop)));
+    }
+
+    /// Nobody waits for it any more.
+    pub(crate) fn forget(&mut self, frame: u32) {
+        self.0.retain(|(failed, _)| *failed != frame);
+    }
 }
 
 /// How many sessions wait for a frame that only a pin that goes can give them: the writers have
@@ -99,12 +121,13 @@ impl Cache {
         check_doublewrite(&config, &doublewrite)?;
         let (sets, frames) = (config.working_sets, config.frames_in_all());
         let shard = |_| ReadShard {
-            latch: Latch::new(os, LatchKind::Innermost, ()),
+            latch: Latch::new(os, LatchKind::Innermost, Faults::default()),
             ended: Condition::new(os),
         };
+        let counts = ReaderCounts::new(os, frames);
         let cache = Arc::new(Cache {
             files: Files::new(os),
-            frames: (0..frames).map(|_| Frame::absent(os)).collect(),
+            frames: (0..frames).map(|number| Frame::absent(os, &counts, number)).collect(),
             chains: Chains::new(os, frames),
             stock: Stock::new(os, frames),
             pools: std::array::from_fn(|place| Pool::new(place, sets)),

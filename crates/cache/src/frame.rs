@@ -14,25 +14,26 @@
 //!   * Resident: on a chain; on the replacement or the write list, or claimed by one session
 //!   * Failed: on no chain and no list; the pins left are of those who waited for the read
 //!
-//! Vacant, Reading and Failed are bits beside the count of pins, so that a hit learns of them with
-//! the same access that counts its pin. A hit pins on a hint (CB3): a pin may come to any frame at
-//! any time, and goes at once if the frame isn't what it was to be.
+//! Vacant, Reading and Failed are bits of one word, `status`, which is zero of a block that can be
+//! had. Pins are counted apart from it, in stripes (`latch::ReaderCounts`), so that sessions that
+//! use one block don't write to one place. A hit pins on a hint (CB3): a pin may come to any frame
+//! at any time, and goes at once if the frame isn't what it was to be.
 //!
-//! In memory, two lines of the processor's cache: what a hit doesn't touch, and what it does.
+//! In memory, two lines of the processor's cache. Of a block that is only read neither is written.
 //!
 //! ```text
-//!    0  home            words of the latch                                     (cold)
-//!   64  latch's state   buffer, fault   address   chained   pins   touches   flags
+//!    0  home   chained                                 words of the latch      (cold)
+//!   64  latch's state   counts   buffer   number   address   status   touches   flags
 //! ```
 //!
 //! Callers: all of this crate.
 
 use std::mem::offset_of;
+use std::sync::Arc;
 
 use ids::Dba;
-use latch::{FrameLatch, Shared32, Shared64};
+use latch::{FrameLatch, ReaderCounts, Shared16, Shared32, Shared64};
 use os::{IoBuf, Os, Session};
-use stop::Stop;
 
 use crate::list::NONE;
 
@@ -41,8 +42,6 @@ pub(crate) struct Content {
     /// The block. It is away only while a session reads into it, in state Reading, and when the
     /// frame is Absent.
     pub(crate) buffer: Option<IoBuf>,
-    /// Why the read failed, in state Failed.
-    pub(crate) fault: Option<Box<Stop>>,
 }
 
 impl Content {
@@ -65,23 +64,23 @@ pub(crate) struct Frame {
     /// The working set, and the slot there, packed, or `HOMELESS`. Changed only while nobody can
     /// come upon the frame: as it leaves state Absent, or enters it.
     home: Shared64,
-    _cold: [u64; 2],
+    /// The next frame on the chain. Protected by the bucket's latch.
+    pub(crate) chained: Shared32,
+    _cold: [u32; 5],
     /// The block's bytes.
     pub(crate) latch: FrameLatch<Content>,
     /// The block that lives here, packed, or `NO_ADDRESS`. Changed only by the session that claimed
     /// the frame, under the exclusive latch of the block's bucket, with no pin; so it is stable
     /// while pinned, while dirty, and under the bucket's latch.
     pub(crate) address: Shared64,
-    /// The next frame on the chain. Protected by the bucket's latch.
-    pub(crate) chained: Shared32,
-    /// Pins, and the bits `VACANT`, `READING` and `FAILED`.
-    pub(crate) pins: Shared32,
+    /// `VACANT`, `READING` and `FAILED`; see CB3 for who sets and clears them.
+    pub(crate) status: Shared32,
     /// How often it was hit, roughly; a hint that nothing protects and nothing relies on.
-    touches: Shared32,
+    touches: Shared16,
     /// `DIRTY` and `WRITING`. Changed only under the set's latch: `DIRTY` is set with the frame's
     /// latch held exclusively and cleared with it held shared, so it is stable under the frame's
     /// latch held exclusively too, and of a frame that is `VACANT` it can't be set.
-    pub(crate) flags: Shared32,
+    pub(crate) flags: Shared16,
 }
 
 /// A line of the processor's cache: what two processors write to is apart by this much.
@@ -95,42 +94,38 @@ pub(crate) const NO_ADDRESS: u64 = u64::MAX;
 /// What `home` holds when a frame is of no set.
 const HOMELESS: u64 = u64::MAX;
 
-/// In `pins`: no block lives here. Set when there is no pin, and in the same step, so the frame
-/// belongs to the session that set it; who pins it now lets go at once.
-pub(crate) const VACANT: u32 = 1 << 29;
-/// In `pins`: the block is being read; its bytes aren't there yet.
-pub(crate) const READING: u32 = 1 << 30;
-/// In `pins`: the read failed; who has a pin looks at the fault and lets go.
-pub(crate) const FAILED: u32 = 1 << 31;
-/// More pins than sessions times blocks that one of them uses can ever be.
-const PINS_MAX: u32 = 1 << 24;
-/// The count in `pins`.
-pub(crate) const PINS: u32 = VACANT - 1;
+/// In `status`: no block lives here. Who sets it then looks whether there is a pin, and if there is
+/// none the frame is his; who pins it and sees this lets go at once.
+pub(crate) const VACANT: u32 = 1;
+/// In `status`: the block is being read; its bytes aren't there yet.
+pub(crate) const READING: u32 = 2;
+/// In `status`: the read failed; who has a pin looks at the fault and lets go.
+pub(crate) const FAILED: u32 = 4;
 
 /// In `flags`: changed since last written; exactly then it is in its set's checkpoint queue.
-pub(crate) const DIRTY: u32 = 1;
+pub(crate) const DIRTY: u16 = 1;
 /// In `flags`: a copy of it is on its way to disk.
-pub(crate) const WRITING: u32 = 2;
+pub(crate) const WRITING: u16 = 2;
 
 /// A frame hit this often since it was last looked at is warm: it goes to the hot end, not out.
-const TOUCHES_WARM: u32 = 2;
+const TOUCHES_WARM: u16 = 2;
 /// Touches beyond this aren't counted, so that hits don't all write to the same memory, and a block
 /// that was hot once is cold after a round of the list.
-const TOUCHES_MAX: u32 = 3;
+const TOUCHES_MAX: u16 = 3;
 const _: () = assert!(TOUCHES_WARM <= TOUCHES_MAX && TOUCHES_MAX / 2 < TOUCHES_WARM);
 
 impl Frame {
-    /// A frame without memory.
-    pub(crate) fn absent(os: &Os) -> Frame {
+    /// A frame without memory, of this number.
+    pub(crate) fn absent(os: &Os, counts: &Arc<ReaderCounts>, number: u32) -> Frame {
         Frame {
             home: Shared64::new(HOMELESS),
-            _cold: [0; 2],
-            latch: FrameLatch::new(os, Content { buffer: None, fault: None }),
-            address: Shared64::new(NO_ADDRESS),
             chained: Shared32::new(NONE),
-            pins: Shared32::new(VACANT),
-            touches: Shared32::new(0),
-            flags: Shared32::new(0),
+            _cold: [0; 5],
+            latch: FrameLatch::new(os, counts, number, Content { buffer: None }),
+            address: Shared64::new(NO_ADDRESS),
+            status: Shared32::new(VACANT),
+            touches: Shared16::new(0),
+            flags: Shared16::new(0),
         }
     }
 
@@ -166,38 +161,59 @@ impl Frame {
     }
 
     /// The session that has claimed it, and found it on a chain, takes it for itself; not if there
-    /// is a pin.
+    /// is a pin. With its bucket's latch held exclusively.
     pub(crate) fn vacate(&self, session: &Session) -> bool {
-        self.pins.compare_exchange(0, VACANT, session).is_ok()
+        if self.status.compare_exchange(0, VACANT, session).is_err() {
+            return false;
+        }
+        // CB3: the look at the pins comes after it says that it is vacant.
+        let pinned = self.latch.has_pins(session);
+        if pinned {
+            self.unvacate(session);
+        }
+        !pinned
     }
 
     /// It was vacated too early.
     pub(crate) fn unvacate(&self, session: &Session) {
-        let before = self.pins.fetch_and(!VACANT, session);
+        let before = self.status.fetch_and(!VACANT, session);
         assert!(before & VACANT != 0, "a frame was vacant and isn't");
     }
 
     /// It is going to have a block again, with a pin of the session that reads it.
     pub(crate) fn occupy(&self, session: &Session) {
-        let before = self.pins.fetch_add((READING + 1) - VACANT, session);
-        assert_eq!(before & !PINS, VACANT, "a claimed frame is in use");
+        self.latch.pin(session);
+        let before = self.status.swap(READING, session);
+        assert_eq!(before, VACANT, "a claimed frame is in use");
     }
 
-    /// The read has failed and all pins have gone; whether this session is the one to recycle it.
+    /// If its read has failed and all pins have gone it is vacant, and the caller's. With the latch
+    /// of its shard of reads held.
     pub(crate) fn vacate_failed(&self, session: &Session) -> bool {
-        self.pins.compare_exchange(FAILED, VACANT, session).is_ok()
+        let status = self.status.load(session);
+        if status != FAILED || self.latch.has_pins(session) {
+            return false;
+        }
+        let before = self.status.swap(VACANT, session);
+        assert_eq!(before, FAILED, "a failed frame changes without its latch");
+        true
     }
 
-    /// One more pin; what `pins` was before.
+    /// One more pin.
     #[inline]
-    pub(crate) fn pin(&self, session: &Session) -> u32 {
-        let before = self.pins.fetch_add(1, session);
-        assert!(before & PINS < PINS_MAX, "a block has {PINS_MAX} pins: they leak");
-        before
+    pub(crate) fn pin(&self, session: &Session) {
+        self.latch.pin(session);
     }
 
-    pub(crate) fn is_pinned(&self, session: &Session) -> bool {
-        self.pins.load(session) != 0
+    /// A pin of this session goes; whether it was the last of its stripe.
+    #[inline]
+    pub(crate) fn unpin(&self, session: &Session) -> bool {
+        self.latch.unpin(session)
+    }
+
+    /// Whether a block lives here that nobody uses, each as it was at the look at it.
+    pub(crate) fn is_idle(&self, session: &Session) -> bool {
+        self.status.load(session) == 0 && !self.latch.has_pins(session)
     }
 
     /// Notes a hit. Two at once may count as one.

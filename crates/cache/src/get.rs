@@ -24,8 +24,8 @@ use waits::{Statistic, WaitEvent};
 
 use crate::Cache;
 use crate::files::DataFile;
-use crate::frame::{FAILED, PINS, READING};
-use crate::pin::Pin;
+use crate::frame::{FAILED, READING};
+use crate::pin::{Pin, PinnedBlock, PinnedFrame};
 
 /// What a block that isn't in the cache is to begin with.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,11 +53,32 @@ impl Cache {
         self.get(address, Fill::Zeros, session)
     }
 
+    /// Pins this block as [`pin`](Cache::pin) does and gets its latch together with other readers:
+    /// what `pin` and then [`Pin::shared`] do, in one step where that can be.
     #[inline(always)]
-    fn get<'a>(&'a self, address: Dba, fill: Fill, session: &'a Session) -> Result<Pin<'a>, Stop> {
+    pub fn pin_shared<'a>(
+        &'a self,
+        address: Dba,
+        order: FrameOrder,
+        session: &'a Session,
+    ) -> Result<PinnedBlock<'a>, Stop> {
+        self.begin_get(session);
+        match self.shared_hinted(address, order, session) {
+            Some(block) => Ok(block),
+            None => Ok(self.get_latched(address, Fill::Read, session)?.into_shared(order)),
+        }
+    }
+
+    #[inline]
+    fn begin_get(&self, session: &Session) {
         latch::assert_none_held("a get of a block");
         session.count(Statistic::CurrentGets, 1);
         session.charge(Cost::BufferGet, 1);
+    }
+
+    #[inline(always)]
+    fn get<'a>(&'a self, address: Dba, fill: Fill, session: &'a Session) -> Result<Pin<'a>, Stop> {
+        self.begin_get(session);
         match self.pin_hinted(address, session) {
             Some(pin) => Ok(pin),
             None => self.get_latched(address, fill, session),
@@ -69,14 +90,40 @@ impl Cache {
     fn pin_hinted<'a>(&'a self, address: Dba, session: &'a Session) -> Option<Pin<'a>> {
         let at = self.chains.hint(&self.frames, address, session)?;
         let frame = &self.frames[at as usize];
-        let before = frame.pin(session);
-        // CB3: from here on the frame can't be given away; so what it is now it stays.
-        if before & !PINS != 0 || frame.address.load(session) != address.pack() {
+        frame.pin(session);
+        // CB3: the look at the status comes after the pin. If it is none of the three the frame
+        // can't be given away from here on; so what it is now it stays.
+        if frame.status.load(session) != 0 || frame.address.load(session) != address.pack() {
             self.let_go(at, session);
             return None;
         }
         frame.touch(session);
         Some(Pin::counted(self, at, session))
+    }
+
+    /// The same, with its latch. A writer is left to the slow way too: the pin goes and comes
+    /// again.
+    #[inline(always)]
+    fn shared_hinted<'a>(
+        &'a self,
+        address: Dba,
+        order: FrameOrder,
+        session: &'a Session,
+    ) -> Option<PinnedBlock<'a>> {
+        let at = self.chains.hint(&self.frames, address, session)?;
+        let frame = &self.frames[at as usize];
+        let pinned = PinnedFrame { cache: self, number: at };
+        let Some(content) = frame.latch.pin_shared(order, pinned, session) else {
+            self.let_go(at, session);
+            return None;
+        };
+        let block = PinnedBlock::held(content);
+        // CB3: as above. What isn't the block that is looked for is let go, and never read.
+        if frame.status.load(session) != 0 || frame.address.load(session) != address.pack() {
+            return None;
+        }
+        frame.touch(session);
+        Some(block)
     }
 
     /// What the hint has missed, or isn't there.
@@ -113,10 +160,12 @@ impl Cache {
         let chain = self.chains.shared(&self.frames, address, session);
         let at = chain.find(address, session)?;
         let frame = &self.frames[at as usize];
-        let before = frame.pin(session);
+        frame.pin(session);
+        // A read that fails takes its frame off the chain first: so if it is over it is well.
+        let is_read = frame.status.load(session) & READING == 0;
         drop(chain);
         frame.touch(session);
-        Some((Pin::counted(self, at, session), before & READING == 0))
+        Some((Pin::counted(self, at, session), is_read))
     }
 
     /// Waits for the session that reads this block; its fault is ours too.
@@ -126,16 +175,13 @@ impl Cache {
         let waiting = session.waiting(WaitEvent::ReadByOtherSession);
         let waiting = waiting.p(named.file, named.block, named.class);
         let mut guard = shard.latch.exclusive(session);
-        while frame.pins.load(session) & READING != 0 {
+        while frame.status.load(session) & READING != 0 {
             guard = shard.ended.wait(guard, waiting, None).0;
         }
-        drop(guard);
-        if frame.pins.load(session) & FAILED == 0 {
+        if frame.status.load(session) & FAILED == 0 {
             return Ok(());
         }
-        let content = frame.latch.shared(named, session);
-        let fault = content.fault.as_deref();
-        Err(fault.cloned().expect("a failed read has left its fault"))
+        Err(guard.of(pin.frame_no()).expect("a failed read has left its fault"))
     }
 
     /// Whether the cache has this block, or is getting it.
@@ -158,7 +204,7 @@ impl Cache {
             return None;
         }
         let frame = &self.frames[at as usize];
-        // CB3: before it says its address, so that a hint finds it being read.
+        // CB3: before it says its address, so that who pins it on a hint finds it being read.
         frame.occupy(session);
         frame.untouch(session);
         chain.enter(at, address, session);
@@ -254,7 +300,7 @@ impl<'a> Loading<'a> {
         frame.latch.exclusive(name_of(self.address), self.session).buffer = self.buffer.take();
         let (set, slot) = frame.home(self.session);
         self.cache.sets[set as usize].state.exclusive(self.session).put_midpoint(slot);
-        self.end_reading();
+        self.end_reading(None);
     }
 
     /// Off the chain first, so that nobody else comes to wait for a read that has failed.
@@ -266,19 +312,18 @@ impl<'a> Loading<'a> {
         drop(chain);
         // What a ring that has failed hasn't given back is replaced.
         let buffer = self.buffer.take().unwrap_or_else(|| IoBuf::zeroed(self.size.bytes()));
-        let mut content = frame.latch.exclusive(name_of(self.address), session);
-        content.buffer = Some(buffer);
-        content.fault = Some(Box::new(stop));
-        drop(content);
-        frame.pins.fetch_or(FAILED, session);
-        self.end_reading();
+        frame.latch.exclusive(name_of(self.address), session).buffer = Some(buffer);
+        self.end_reading(Some(stop));
     }
 
-    fn end_reading(&mut self) {
+    fn end_reading(&mut self, fault: Option<Stop>) {
         self.has_ended = true;
         let shard = self.cache.read_shard(self.frame);
-        let _guard = shard.latch.exclusive(self.session);
-        self.cache.frames[self.frame as usize].pins.fetch_and(!READING, self.session);
+        let mut faults = shard.latch.exclusive(self.session);
+        let status = if fault.is_some() { FAILED } else { 0 };
+        let before = self.cache.frames[self.frame as usize].status.swap(status, self.session);
+        assert_eq!(before, READING, "a read ends that hasn't begun");
+        faults.leave(self.frame, fault);
         shard.ended.notify_all(self.session);
     }
 }

@@ -17,7 +17,8 @@
 //! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB29, with the
 //! reasons, are in the README.
 //!
-//! * [`Cache`]: [`pin`](Cache::pin) and [`pin_new`](Cache::pin_new) for sessions;
+//! * [`Cache`]: [`pin`](Cache::pin), [`pin_shared`](Cache::pin_shared) and
+//!   [`pin_new`](Cache::pin_new) for sessions;
 //!   [`run_writer`](Cache::run_writer) for the processes `fb_dbw<n>`;
 //!   [`checkpoint_position`](Cache::checkpoint_position) and [`checkpoint`](Cache::checkpoint).
 //! * [`MultiblockReader`]: runs of blocks, and separate ones, read with few I/Os.
@@ -60,4 +61,4 @@ pub use direct::{DirectReader, DirectRun};
 pub use gate::RedoGate;
 pub use multiblock::MultiblockReader;
 pub use object_checkpoint::Span;
-pub use pin::{ExclusiveBlock, Pin, SharedBlock, is_unwritten};
+pub use pin::{ExclusiveBlock, Pin, PinnedBlock, SharedBlock, is_unwritten};

@@ -1,7 +1,7 @@
 //! A claim on a block, and the block's bytes under its frame's latch.
 //!
 //! ```text
-//!   Pin ──shared──▶ SharedBlock      reads
+//!   Pin ──shared──▶ SharedBlock      reads                 (PinnedBlock: both at once)
 //!    └──exclusive──▶ ExclusiveBlock  reads; will_change ──▶ bytes_for_apply
 //! ```
 //!
@@ -12,16 +12,18 @@
 //! Callers: everybody who uses blocks; bytes are changed by crate `change` alone (rule J4).
 
 use std::fmt;
+use std::mem;
 use std::ops::Deref;
 
 use ids::Dba;
-use latch::{ExclusiveGuard, FrameBlock, FrameOrder, SharedGuard};
+use latch::{FrameBlock, FrameExclusiveGuard, FrameOrder, FrameSharedGuard, Pinned, PinnedShared};
 use os::Session;
 
 use crate::Cache;
-use crate::frame::{Content, DIRTY, Frame, PINS};
+use crate::frame::{Content, DIRTY, Frame};
 
-/// A claim on a block: it stays in the cache. Belongs to the session that made it.
+/// A claim on a block: it stays in the cache. Belongs to the session that made it, in whose stripe
+/// it is counted.
 #[must_use = "a block without a pin may go at any time"]
 pub struct Pin<'a> {
     cache: &'a Cache,
@@ -34,6 +36,16 @@ impl<'a> Pin<'a> {
     #[inline]
     pub(crate) fn counted(cache: &'a Cache, frame: u32, session: &'a Session) -> Pin<'a> {
         Pin { cache, frame, session }
+    }
+
+    /// Gets the block's latch too, together with other readers, and makes one thing of both.
+    #[cold]
+    pub(crate) fn into_shared(self, order: FrameOrder) -> PinnedBlock<'a> {
+        let guard = self.frame().latch.shared(self.named(order), self.session);
+        let pinned = PinnedFrame { cache: self.cache, number: self.frame };
+        // The pin goes over into the block.
+        mem::forget(self);
+        PinnedBlock::held(guard.with_pin(pinned))
     }
 
     pub(crate) fn frame_no(&self) -> u32 {
@@ -108,8 +120,7 @@ fn class_of(order: FrameOrder) -> u64 {
 /// One more claim on the same block.
 impl Clone for Pin<'_> {
     fn clone(&self) -> Self {
-        let before = self.frame().pin(self.session);
-        assert!(before & PINS > 0, "a pin is counted");
+        self.frame().pin(self.session);
         Pin { cache: self.cache, frame: self.frame, session: self.session }
     }
 }
@@ -127,17 +138,59 @@ impl fmt::Debug for Pin<'_> {
     }
 }
 
+/// A block pinned and its latch held together with other readers, to be read: what
+/// [`Cache::pin_shared`] gives. Lets go of both when dropped.
+#[must_use = "a guard that is dropped at once guards nothing"]
+pub struct PinnedBlock<'a> {
+    content: PinnedShared<'a, Content, PinnedFrame<'a>>,
+}
+
+/// A frame with a pin that belongs to a guard of its latch.
+pub(crate) struct PinnedFrame<'a> {
+    pub(crate) cache: &'a Cache,
+    pub(crate) number: u32,
+}
+
+impl Pinned for PinnedFrame<'_> {
+    #[inline(always)]
+    fn stripe_unpinned(&self, session: &Session) {
+        self.cache.after_unpin(self.number, session);
+    }
+}
+
+impl<'a> PinnedBlock<'a> {
+    /// Of a frame that was pinned and latched.
+    #[inline]
+    pub(crate) fn held(content: PinnedShared<'a, Content, PinnedFrame<'a>>) -> PinnedBlock<'a> {
+        PinnedBlock { content }
+    }
+
+    /// Whether it was never written, nor formatted since: all its bytes are zero.
+    pub fn is_unwritten(&self) -> bool {
+        is_unwritten(self)
+    }
+}
+
+impl Deref for PinnedBlock<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.content.bytes()
+    }
+}
+
 /// A block's bytes, to be read. Lets go of the latch when dropped.
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct SharedBlock<'p> {
-    content: SharedGuard<'p, Content>,
+    content: FrameSharedGuard<'p, Content>,
 }
 
 /// A block's bytes, alone. Lets go of the latch when dropped.
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct ExclusiveBlock<'p> {
     pin: &'p Pin<'p>,
-    content: ExclusiveGuard<'p, Content>,
+    content: FrameExclusiveGuard<'p, Content>,
     session: &'p Session,
 }
 

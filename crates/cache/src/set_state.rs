@@ -178,7 +178,7 @@ impl SetState {
             let Some(slot) = at.filter(|_| dirty < dirty_max) else { break };
             at = self.replacement.warmer(&self.links, slot);
             let frame = &frames[self.frame_of(slot) as usize];
-            if !frame.is_pinned(session) && !self.age(slot, frame, session) {
+            if frame.is_idle(session) && !self.age(slot, frame, session) {
                 let flags = frame.flags.load(session);
                 if flags == 0 {
                     found = Some(slot);
@@ -383,7 +383,7 @@ impl SetState {
             let Some(slot) = at else { break };
             at = self.replacement.warmer(&self.links, slot);
             let frame = &frames[self.frame_of(slot) as usize];
-            if frame.is_pinned(session) || self.age(slot, frame, session) {
+            if !frame.is_idle(session) || self.age(slot, frame, session) {
                 continue;
             }
             if frame.flags.load(session) & DIRTY != 0 {

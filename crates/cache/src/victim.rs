@@ -21,8 +21,7 @@ use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::Cache;
-use crate::frame::{FAILED, NO_ADDRESS, PINS};
-use crate::get::name_of;
+use crate::frame::{FAILED, NO_ADDRESS};
 use crate::pool::Pool;
 use crate::set_state::SetState;
 
@@ -186,22 +185,31 @@ impl Cache {
     /// A pin of this frame goes.
     #[inline]
     pub(crate) fn let_go(&self, at: u32, session: &Session) {
-        let before = self.frames[at as usize].pins.fetch_sub(1, session);
-        if before & PINS == 1 && (before & FAILED != 0 || self.unpin_wanted.0.load(session) > 0) {
-            self.last_let_go(before, at, session);
+        if self.frames[at as usize].unpin(session) {
+            self.after_unpin(at, session);
+        }
+    }
+
+    /// The last pin of one stripe of this frame has gone.
+    #[inline]
+    pub(crate) fn after_unpin(&self, at: u32, session: &Session) {
+        let failed = self.frames[at as usize].status.load(session) & FAILED != 0;
+        if failed || self.unpin_wanted.0.load(session) > 0 {
+            self.last_let_go(failed, at, session);
         }
     }
 
     #[cold]
-    fn last_let_go(&self, before: u32, at: u32, session: &Session) {
-        if before & FAILED != 0 {
+    fn last_let_go(&self, failed: bool, at: u32, session: &Session) {
+        if failed {
             self.recycle_failed(at, session);
         } else {
             self.tell_unpinned(at, session);
         }
     }
 
-    /// The last pin of this frame has gone, and sessions wait for such.
+    /// The last pin of one stripe of this frame has gone, and sessions wait for such. Another
+    /// stripe may have one still: who lets that go tells them too.
     fn tell_unpinned(&self, at: u32, session: &Session) {
         // A pin made on a hint may go when the frame has left its set.
         let Some((set, _)) = self.frames[at as usize].home_if_any(session) else { return };
@@ -211,12 +219,13 @@ impl Cache {
         set.freed.notify_one(session);
     }
 
-    /// The last session that knew of a failed read has let go.
+    /// Perhaps the last session that knew of a failed read has let go.
     fn recycle_failed(&self, at: u32, session: &Session) {
-        let frame = &self.frames[at as usize];
-        // A hint may have brought one more pin: then that one is the last.
-        if frame.vacate_failed(session) {
-            frame.latch.exclusive(name_of(NOWHERE), session).fault = None;
+        let mut faults = self.read_shard(at).latch.exclusive(session);
+        // CB3: one session is the first to find it so.
+        if self.frames[at as usize].vacate_failed(session) {
+            faults.forget(at);
+            drop(faults);
             self.give_back(at, session);
         }
     }

@@ -22,7 +22,8 @@ fn work(bed: &Bed, mut dice: Dice, session: &Session) {
             Dba::new(file, block)
         });
         match dice.below(6) {
-            0 | 1 => _ = bed.read_at(one, session).expect("no fault"),
+            0 => _ = bed.read_at(one, session).expect("no fault"),
+            1 => _ = bed.read_at_once(one, session).expect("no fault"),
             2 | 3 => _ = bed.change_at(one, session).expect("no fault"),
             4 => {
                 let first = bed.cache.pin(one, session).expect("no fault");

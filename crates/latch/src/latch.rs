@@ -12,7 +12,6 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::mem::offset_of;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::AtomicU64;
 
@@ -21,7 +20,7 @@ use os::{Os, Session, WaitWord};
 use crate::get::{self, Get};
 use crate::raw::RawLatch;
 use crate::state::State;
-use crate::{FrameOrder, LatchKind, LatchRank, held};
+use crate::{LatchKind, held};
 
 /// Guards a `T`: many readers or one writer. Frames of the buffer cache have a [`FrameLatch`].
 ///
@@ -43,10 +42,6 @@ impl<T> Latch<T> {
     /// they hold.
     pub fn new(os: &Os, kind: LatchKind, value: T) -> Latch<T> {
         assert!(kind != LatchKind::Frame, "a frame has a FrameLatch");
-        Latch::of_kind(os, kind, value)
-    }
-
-    fn of_kind(os: &Os, kind: LatchKind, value: T) -> Latch<T> {
         let state = AtomicU64::new(State::FREE.0);
         let raw = RawLatch::new(state, WaitWord::new(os, 0), WaitWord::new(os, 0));
         Latch { kind, raw, value: UnsafeCell::new(value) }
@@ -65,25 +60,41 @@ impl<T> Latch<T> {
     /// Gets it together with other readers. Waits while a writer has it or waits for it.
     #[inline]
     pub fn shared<'a>(&'a self, session: &'a Session) -> SharedGuard<'a, T> {
-        self.get_shared(self.kind.rank(), || self.named(session), session)
+        get::begin(session);
+        held::check_order(self.kind.rank(), self.id());
+        self.raw.shared(|| self.named(session));
+        held::enter(self.kind.rank(), self.id());
+        SharedGuard { latch: self, session }
     }
 
     /// Gets it alone. Waits while anybody has it.
     #[inline]
     pub fn exclusive<'a>(&'a self, session: &'a Session) -> ExclusiveGuard<'a, T> {
-        self.get_exclusive(self.kind.rank(), || self.named(session), session)
+        get::begin(session);
+        held::check_order(self.kind.rank(), self.id());
+        self.raw.exclusive(|| self.named(session));
+        held::enter(self.kind.rank(), self.id());
+        ExclusiveGuard { latch: self, session }
     }
 
     /// As `shared`, but gives up rather than waits. Exempt from the order of ranks (rule L3).
     #[inline]
     pub fn try_shared<'a>(&'a self, session: &'a Session) -> Option<SharedGuard<'a, T>> {
-        self.no_wait_shared(self.kind.rank(), session)
+        get::begin(session);
+        self.raw.try_shared().then(|| {
+            held::enter(self.kind.rank(), self.id());
+            SharedGuard { latch: self, session }
+        })
     }
 
     /// As `exclusive`, but gives up rather than waits. Exempt from the order of ranks (rule L3).
     #[inline]
     pub fn try_exclusive<'a>(&'a self, session: &'a Session) -> Option<ExclusiveGuard<'a, T>> {
-        self.no_wait_exclusive(self.kind.rank(), session)
+        get::begin(session);
+        self.raw.try_exclusive().then(|| {
+            held::enter(self.kind.rank(), self.id());
+            ExclusiveGuard { latch: self, session }
+        })
     }
 
     /// The value, when nobody else can have the latch.
@@ -99,60 +110,6 @@ impl<T> Latch<T> {
     fn named<'a>(&self, session: &'a Session) -> Get<'a> {
         let info = self.kind.info();
         Get::new(session, info.event, (self.id(), u64::from(info.number)))
-    }
-
-    #[inline]
-    fn get_shared<'a>(
-        &'a self,
-        rank: LatchRank,
-        named: impl FnOnce() -> Get<'a>,
-        session: &'a Session,
-    ) -> SharedGuard<'a, T> {
-        get::begin(session);
-        held::check_order(rank, self.id());
-        self.raw.shared(named);
-        held::enter(rank, self.id());
-        SharedGuard { latch: self, session }
-    }
-
-    #[inline]
-    fn get_exclusive<'a>(
-        &'a self,
-        rank: LatchRank,
-        named: impl FnOnce() -> Get<'a>,
-        session: &'a Session,
-    ) -> ExclusiveGuard<'a, T> {
-        get::begin(session);
-        held::check_order(rank, self.id());
-        self.raw.exclusive(named);
-        held::enter(rank, self.id());
-        ExclusiveGuard { latch: self, session }
-    }
-
-    #[inline]
-    fn no_wait_shared<'a>(
-        &'a self,
-        rank: LatchRank,
-        session: &'a Session,
-    ) -> Option<SharedGuard<'a, T>> {
-        get::begin(session);
-        self.raw.try_shared().then(|| {
-            held::enter(rank, self.id());
-            SharedGuard { latch: self, session }
-        })
-    }
-
-    #[inline]
-    fn no_wait_exclusive<'a>(
-        &'a self,
-        rank: LatchRank,
-        session: &'a Session,
-    ) -> Option<ExclusiveGuard<'a, T>> {
-        get::begin(session);
-        self.raw.try_exclusive().then(|| {
-            held::enter(rank, self.id());
-            ExclusiveGuard { latch: self, session }
-        })
     }
 }
 
@@ -239,84 +196,5 @@ impl<T: fmt::Debug> fmt::Debug for SharedGuard<'_, T> {
 impl<T: fmt::Debug> fmt::Debug for ExclusiveGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
-    }
-}
-
-/// The block that a frame holds, as the one who asks for the frame's latch knows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FrameBlock {
-    /// Its place in the order of latches.
-    pub order: FrameOrder,
-    /// p1 of `buffer busy waits`: the file's number.
-    pub file: u64,
-    /// p2: the block's number in its file.
-    pub block: u64,
-    /// p3: the block's class.
-    pub class: u64,
-}
-
-/// The latch of a frame of the buffer cache. It outlives the blocks that come and go in the frame,
-/// so each get names the block; the wait is `buffer busy waits` on that block.
-#[derive(Debug)]
-#[repr(transparent)]
-pub struct FrameLatch<T>(Latch<T>);
-
-impl<T> FrameLatch<T> {
-    /// Where in it that begins which a get touches: its state, and behind it the value. So a frame
-    /// can be laid out in lines of the processor's cache.
-    pub const STATE_AT: usize =
-        offset_of!(Latch<T>, raw) + offset_of!(RawLatch<AtomicU64, WaitWord>, state);
-
-    /// A free latch around a frame's contents.
-    pub fn new(os: &Os, value: T) -> FrameLatch<T> {
-        FrameLatch(Latch::of_kind(os, LatchKind::Frame, value))
-    }
-
-    /// Its number in its world (rule L5).
-    pub fn id(&self) -> u64 {
-        self.0.id()
-    }
-
-    /// As [`Latch::shared`].
-    #[inline]
-    pub fn shared<'a>(&'a self, block: FrameBlock, session: &'a Session) -> SharedGuard<'a, T> {
-        self.0.get_shared(block.order.rank(), || block.named(session), session)
-    }
-
-    /// As [`Latch::exclusive`].
-    #[inline]
-    pub fn exclusive<'a>(
-        &'a self,
-        block: FrameBlock,
-        session: &'a Session,
-    ) -> ExclusiveGuard<'a, T> {
-        self.0.get_exclusive(block.order.rank(), || block.named(session), session)
-    }
-
-    /// As [`Latch::try_shared`].
-    #[inline]
-    pub fn try_shared<'a>(
-        &'a self,
-        order: FrameOrder,
-        session: &'a Session,
-    ) -> Option<SharedGuard<'a, T>> {
-        self.0.no_wait_shared(order.rank(), session)
-    }
-
-    /// As [`Latch::try_exclusive`].
-    #[inline]
-    pub fn try_exclusive<'a>(
-        &'a self,
-        order: FrameOrder,
-        session: &'a Session,
-    ) -> Option<ExclusiveGuard<'a, T>> {
-        self.0.no_wait_exclusive(order.rank(), session)
-    }
-}
-
-impl FrameBlock {
-    fn named(self, session: &Session) -> Get<'_> {
-        let event = LatchKind::Frame.info().event;
-        Get::new(session, event, (self.file, self.block)).with_p3(self.class)
     }
 }

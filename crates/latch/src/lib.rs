@@ -6,7 +6,7 @@
 //!   ┌───────▼───────────────────────────────────────────────┐
 //!   │ Latch  FrameLatch  Condition  Signal  Shared64 …      │  data, ranks, events, costs
 //!   ├───────────────────────────────────────────────────────┤
-//!   │ raw latch, raw condition, raw signal                  │  run on modelled parts in tests
+//!   │ raw latch, striped latch, raw condition, raw signal   │  run on modelled parts in tests
 //!   └───────┬───────────────────────────────────────────────┘
 //!        os::WaitWord                                           the one thing that blocks
 //! ```
@@ -14,32 +14,44 @@
 //! Everything here is one of the seams that the simulator needs: a get is a point at which it may
 //! switch threads, a wait has an event, an id is the same from run to run. And every claim about
 //! the machines (they exclude, they lose no wake-up) is checked by a model checker, loom, over the
-//! same code that ships. Rules L1 to L11 are in the README.
+//! same code that ships. Rules L1 to L14 are in the README.
 //!
 //! * [`Latch`]: owns what it guards; many readers or one writer; waits have names.
-//! * [`FrameLatch`]: the same for a frame, whose block, and so rank, changes.
+//! * [`FrameLatch`]: the same for a frame, whose block, and so rank, changes, and whose readers are
+//!   many.
+//! * [`ReaderCounts`]: who reads which frame, counted so that readers don't meet.
 //! * [`LatchKind`], [`FrameOrder`], [`LatchRank`]: the order of latches, declared once.
 //! * [`Condition`]: wait for a change of what a latch guards.
 //! * [`Signal`]: post a background process; posts aren't forgotten.
-//! * [`Shared64`], [`Shared32`], [`SharedFlag`]: atomics that the simulator can interleave.
+//! * [`Shared64`], [`Shared32`], [`Shared16`], [`SharedFlag`]: atomics that the simulator can
+//!   interleave.
 //! * [`assert_none_held`]: for whoever is about to do what no latch may be held across.
 
 mod condition;
+mod frame_latch;
 mod get;
 mod held;
 mod latch;
+#[cfg(test)]
+mod loom_striped;
 #[cfg(test)]
 mod loom_tests;
 mod parts;
 mod rank;
 mod raw;
+mod reader_counts;
 mod shared;
 mod signal;
 mod state;
+mod striped;
 
 pub use condition::Condition;
+pub use frame_latch::{
+    FrameBlock, FrameExclusiveGuard, FrameLatch, FrameSharedGuard, Pinned, PinnedShared,
+};
 pub use held::assert_none_held;
-pub use latch::{ExclusiveGuard, FrameBlock, FrameLatch, Latch, SharedGuard};
+pub use latch::{ExclusiveGuard, Latch, SharedGuard};
 pub use rank::{FrameOrder, LatchInfo, LatchKind, LatchRank};
-pub use shared::{Shared32, Shared64, SharedFlag};
+pub use reader_counts::ReaderCounts;
+pub use shared::{Shared16, Shared32, Shared64, SharedFlag};
 pub use signal::Signal;

@@ -23,7 +23,7 @@ use crate::raw::RawLatch;
 use crate::signal::RawSignal;
 
 /// Explores every order of the threads' steps: for two threads with little to do.
-fn explore_fully(claim: impl Fn() + Sync + Send + 'static) {
+pub(crate) fn explore_fully(claim: impl Fn() + Sync + Send + 'static) {
     loom::model::Builder::new().check(claim);
 }
 
@@ -31,7 +31,7 @@ fn explore_fully(claim: impl Fn() + Sync + Send + 'static) {
 /// thread that could go on. Nearly all bugs of this sort need two at most (Musuvathi and Qadeer,
 /// 2007), but loom's search is not complete under a bound, so what two threads can show is shown
 /// with two, fully.
-fn explore_within(preemptions: usize, claim: impl Fn() + Sync + Send + 'static) {
+pub(crate) fn explore_within(preemptions: usize, claim: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
     model.check(claim);
@@ -56,14 +56,14 @@ impl Atom for AtomicU64 {
 }
 
 /// A futex: whether to sleep is decided in one step with falling asleep.
-struct Futex {
+pub(crate) struct Futex {
     value: AtomicU32,
     bucket: Mutex<()>,
     sleepers: Condvar,
 }
 
 impl Futex {
-    fn new() -> Futex {
+    pub(crate) fn new() -> Futex {
         Futex { value: AtomicU32::new(0), bucket: Mutex::new(()), sleepers: Condvar::new() }
     }
 
@@ -106,7 +106,7 @@ impl Word for Futex {
 
 /// The acting thread.
 #[derive(Clone, Copy)]
-struct Actor;
+pub(crate) struct Actor;
 
 impl Waker<Futex> for Actor {
     fn wake(&self, word: &Futex, count: u32) {
@@ -174,12 +174,15 @@ fn sound_pair() -> Rc<Pair<AtomicU64, Futex>> {
     Pair::new(AtomicU64::new(0), Futex::new(), Futex::new())
 }
 
-fn start<T: 'static>(shared: &Rc<T>, body: impl FnOnce(&T) + 'static) -> thread::JoinHandle<()> {
+pub(crate) fn start<T: 'static>(
+    shared: &Rc<T>,
+    body: impl FnOnce(&T) + 'static,
+) -> thread::JoinHandle<()> {
     let shared = Rc::clone(shared);
     thread::spawn(move || body(&shared))
 }
 
-fn finish(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
+pub(crate) fn finish(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
     for thread in threads {
         thread.join().expect("no thread panics");
     }

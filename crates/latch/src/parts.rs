@@ -19,6 +19,17 @@ pub(crate) trait Atom {
     fn subtract(&self, amount: u64, order: Ordering) -> u64;
 }
 
+/// Shared holds that are counted apart from the latch's state, in stripes. Every change and every
+/// look is sequentially consistent.
+pub(crate) trait Holds {
+    /// One more, in the acting thread's stripe.
+    fn enter(&self);
+    /// One less; whether it was the last of the stripe.
+    fn leave(&self) -> bool;
+    /// Whether any stripe has one, each as it was at the look at it.
+    fn any(&self) -> bool;
+}
+
 /// A word that threads sleep on.
 pub(crate) trait Word {
     /// Its value; what came before it was written is seen.

@@ -11,9 +11,10 @@
 //! the state, then sleeps on what it read of the word. A sleeper that missed the change of state
 //! finds another word than the one it read, or is asleep and woken.
 //!
-//! Orders of memory: taking acquires, letting go releases, on `state`. Callers: `latch.rs`.
+//! Orders of memory: taking acquires, letting go releases, on `state`. Callers: `latch.rs`, and
+//! `striped.rs`, which takes it exclusively in a stronger order.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
 use crate::parts::{Atom, Sleeper, Waker, Word};
 use crate::state::{READER, State};
@@ -23,7 +24,7 @@ use crate::state::{READER, State};
 #[repr(C)]
 pub(crate) struct RawLatch<A, W> {
     readers: W,
-    writers: W,
+    pub(crate) writers: W,
     pub(crate) state: A,
 }
 
@@ -51,12 +52,12 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
 
     #[inline]
     pub(crate) fn try_shared(&self) -> bool {
-        self.try_take(State::take_shared)
+        self.try_take(State::take_shared, Acquire)
     }
 
     #[inline]
     pub(crate) fn try_exclusive(&self) -> bool {
-        self.try_take(State::take_exclusive)
+        self.try_take(State::take_exclusive, Acquire)
     }
 
     #[inline]
@@ -69,7 +70,7 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
     #[inline]
     pub(crate) fn exclusive<S: Sleeper<W>>(&self, sleeper: impl FnOnce() -> S) {
         if !self.try_exclusive() {
-            self.exclusive_contended(sleeper());
+            self.exclusive_contended(sleeper(), Acquire);
         }
     }
 
@@ -100,10 +101,10 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
 
     /// Takes it as long as its state allows that, whatever else changes meanwhile.
     #[inline]
-    fn try_take(&self, take: impl Fn(State) -> Option<State>) -> bool {
+    pub(crate) fn try_take(&self, take: impl Fn(State) -> Option<State>, order: Ordering) -> bool {
         let mut seen = self.state();
         while let Some(taken) = take(seen) {
-            match self.state.exchange(seen.0, taken.0, Acquire) {
+            match self.state.exchange(seen.0, taken.0, order) {
                 Ok(_) => return true,
                 Err(now) => seen = State(now),
             }
@@ -116,12 +117,13 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         &self,
         take: impl Fn(State) -> Option<State>,
         wait: impl Fn(State) -> State,
+        order: Ordering,
     ) -> Entered {
         let mut seen = self.state();
         loop {
             let taken = take(seen);
             let next = taken.unwrap_or_else(|| wait(seen));
-            match self.state.exchange(seen.0, next.0, Acquire) {
+            match self.state.exchange(seen.0, next.0, order) {
                 Ok(_) if taken.is_some() => return Entered::Taken,
                 Ok(_) => return Entered::Waiting(next),
                 Err(now) => seen = State(now),
@@ -134,7 +136,12 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
         if spin(sleeper, || self.try_shared()) {
             return;
         }
-        let phase = match self.take_or(State::take_shared, State::reader_waits) {
+        self.shared_waited(sleeper);
+    }
+
+    /// Takes it shared, in the state, after waiting if that must be.
+    pub(crate) fn shared_waited<S: Sleeper<W>>(&self, sleeper: S) {
+        let phase = match self.take_or(State::take_shared, State::reader_waits, Acquire) {
             Entered::Taken => return,
             Entered::Waiting(state) => state.phase(),
         };
@@ -148,17 +155,17 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
     }
 
     #[cold]
-    fn exclusive_contended<S: Sleeper<W>>(&self, sleeper: S) {
-        if spin(sleeper, || self.try_exclusive()) {
+    pub(crate) fn exclusive_contended<S: Sleeper<W>>(&self, sleeper: S, order: Ordering) {
+        if spin(sleeper, || self.try_take(State::take_exclusive, order)) {
             return;
         }
-        match self.take_or(State::take_exclusive, State::writer_waits) {
+        match self.take_or(State::take_exclusive, State::writer_waits, order) {
             Entered::Taken => return,
             Entered::Waiting(_) => {}
         }
         for tries in 1.. {
             let word = self.writers.load();
-            if self.try_take(State::take_exclusive_waited) {
+            if self.try_take(State::take_exclusive_waited, order) {
                 return;
             }
             let _ = sleeper.sleep(&self.writers, word, None, tries);
@@ -178,7 +185,7 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
     }
 }
 
-fn spin<W, S: Sleeper<W>>(sleeper: S, attempt: impl Fn() -> bool) -> bool {
+pub(crate) fn spin<W, S: Sleeper<W>>(sleeper: S, attempt: impl Fn() -> bool) -> bool {
     (0..S::SPIN_TURNS).any(|turn| {
         sleeper.relax(turn);
         attempt()

@@ -9,7 +9,7 @@
 
 use std::fmt;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64};
 
 use os::Session;
 
@@ -110,6 +110,11 @@ shared_number! {
 shared_number! {
     /// A number of 32 bits that sessions coordinate by.
     Shared32, AtomicU32, u32
+}
+
+shared_number! {
+    /// A number of 16 bits that sessions coordinate by.
+    Shared16, AtomicU16, u16
 }
 
 /// A yes or no that sessions coordinate by.

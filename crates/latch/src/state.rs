@@ -40,6 +40,8 @@ const WAITING_READER: u64 = 1 << COUNT_BITS;
 const WAITING_WRITER: u64 = 1 << (2 * COUNT_BITS);
 const EXCLUSIVE: u64 = 1 << (3 * COUNT_BITS);
 const PHASE: u64 = EXCLUSIVE << 1;
+/// Of a striped latch: the writer that has it sleeps until the readers inside have left.
+pub(crate) const DRAINING: u64 = PHASE << 1;
 
 const READERS: u64 = COUNT_MAX * READER;
 const WAITING_READERS: u64 = COUNT_MAX * WAITING_READER;
@@ -68,10 +70,20 @@ impl State {
         self.0 & PHASE
     }
 
+    pub(crate) fn is_draining(self) -> bool {
+        self.0 & DRAINING != 0
+    }
+
+    /// Whether no reader may come in: a writer has it or waits for it.
+    #[inline]
+    pub(crate) fn keeps_readers_out(self) -> bool {
+        self.0 & (EXCLUSIVE | WAITING_WRITERS) != 0
+    }
+
     /// One more reader has it; `None` while a writer has it or waits for it.
     #[inline]
     pub(crate) fn take_shared(self) -> Option<State> {
-        (self.0 & (EXCLUSIVE | WAITING_WRITERS) == 0).then_some(State(self.0 + READER))
+        (!self.keeps_readers_out()).then_some(State(self.0 + READER))
     }
 
     /// A writer has it; `None` while anybody has it.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use latch::{
-    Condition, FrameBlock, FrameLatch, FrameOrder, Latch, LatchKind, Shared64, SharedFlag, Signal,
+    Condition, FrameBlock, FrameLatch, FrameOrder, Latch, LatchKind, Pinned, ReaderCounts,
+    Shared64, SharedFlag, Signal,
 };
 use os::{Os, Session, ThreadHandle, ThreadSpec, Woken};
 use waits::{CurrentWait, Nanos, SessionKind, Totals, WaitClass, WaitEvent};
@@ -162,7 +163,8 @@ fn a_wait_for_a_latch_has_the_event_of_its_kind() {
 #[test]
 fn a_wait_for_a_frame_names_its_block() {
     let (os, session) = world();
-    let frame = Arc::new(FrameLatch::new(&os, [0_u8; 64]));
+    let counts = ReaderCounts::new(&os, 1);
+    let frame = Arc::new(FrameLatch::new(&os, &counts, 0, [0_u8; 64]));
     let block = FrameBlock { order: FrameOrder::Heap, file: 4, block: 711, class: 1 };
     let held = frame.shared(block, &session);
     let other = {
@@ -263,7 +265,8 @@ fn a_condition_that_nobody_notifies_times_out() {
 #[should_panic(expected = "(buffer frame (undo), rank 10.4) is held across a wait for a condition")]
 fn no_other_latch_is_held_across_a_wait_for_a_condition() {
     let (os, session) = world();
-    let frame = FrameLatch::new(&os, ());
+    let counts = ReaderCounts::new(&os, 1);
+    let frame = FrameLatch::new(&os, &counts, 0, ());
     let _held = frame.try_shared(FrameOrder::Undo, &session);
     let (latch, condition) = (Latch::new(&os, LatchKind::Innermost, ()), Condition::new(&os));
     let waiting = session.waiting(WaitEvent::RdbmsIpcReply);
@@ -313,4 +316,56 @@ fn posts_before_the_wait_are_one_post() {
     assert_eq!(os.totals().event(WaitEvent::RdbmsIpcMessage).timeouts, 1);
     signal.post(&session);
     assert!(signal.take(&session) && !signal.take(&session));
+}
+
+/// Counts how often it was told that a stripe has no pin any more.
+struct Told<'a>(&'a Shared64);
+
+impl Pinned for Told<'_> {
+    fn stripe_unpinned(&self, session: &Session) {
+        self.0.fetch_add(1, session);
+    }
+}
+
+/// A pin and a latch got in one step keep a writer out, are counted as pins are, and go together;
+/// who counts pins is told when the last one goes, and not before.
+#[test]
+fn a_pin_and_a_latch_got_in_one_step_go_in_one_step() {
+    let (os, session) = world();
+    let frame = FrameLatch::new(&os, &ReaderCounts::new(&os, 1), 0, 7);
+    let told = Shared64::new(0);
+    let both = frame.pin_shared(FrameOrder::Heap, Told(&told), &session).expect("no writer");
+    assert!(frame.has_pins(&session) && frame.try_exclusive(FrameOrder::Heap, &session).is_none());
+    frame.pin(&session);
+    assert_eq!(*both, 7);
+    drop(both);
+    assert!(frame.try_exclusive(FrameOrder::Heap, &session).is_some());
+    assert_eq!((frame.has_pins(&session), told.load(&session)), (true, 0), "one pin is left");
+    assert!(frame.unpin(&session));
+    let guard = frame.try_shared(FrameOrder::Heap, &session).expect("no writer");
+    frame.pin(&session);
+    drop(guard.with_pin(Told(&told)));
+    assert_eq!((frame.has_pins(&session), told.load(&session)), (false, 1));
+}
+
+/// With a writer there is only the pin.
+#[test]
+fn a_pin_is_counted_where_the_latch_cannot_be_had() {
+    let (os, session) = world();
+    let frame = FrameLatch::new(&os, &ReaderCounts::new(&os, 1), 0, ());
+    let (told, writer) = (Shared64::new(0), frame.try_exclusive(FrameOrder::Heap, &session));
+    assert!(frame.pin_shared(FrameOrder::Heap, Told(&told), &session).is_none());
+    assert!(writer.is_some() && frame.has_pins(&session));
+    assert!(frame.unpin(&session), "it was the only one");
+}
+
+/// Frames don't share their counts, and a pin that isn't there can't go.
+#[test]
+#[should_panic(expected = "a block is let go that isn't held")]
+fn a_pin_that_is_not_there_cannot_go() {
+    let (os, session) = world();
+    let counts = ReaderCounts::new(&os, 2);
+    let frames = [0, 1].map(|number| FrameLatch::new(&os, &counts, number, ()));
+    frames[0].pin(&session);
+    frames[1].unpin(&session);
 }

@@ -302,6 +302,12 @@ impl Bed {
         Ok(self.check_newest(pin.address(), &block))
     }
 
+    /// The same, pinned and latched in one step.
+    pub(crate) fn read_at_once(&self, address: Dba, session: &Session) -> Result<u64, Stop> {
+        let block = self.cache.pin_shared(address, FrameOrder::Heap, session)?;
+        Ok(self.check_newest(address, &block))
+    }
+
     fn check_newest(&self, address: Dba, block: &[u8]) -> u64 {
         let version = version(address, block);
         let log = self.toy.log();

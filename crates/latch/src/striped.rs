@@ -1,0 +1,144 @@
+//! The latch without its data, with readers that are counted apart, in stripes.
+//!
+//! ```text
+//!   reader   look: no writer? ─▶ enter own stripe ─▶ look again: no writer? ─▶ inside
+//!                  │                                       │ a writer: leave the stripe
+//!                  └──────────────▶ spin, wait ◀───────────┘ (waits are in the state, raw.rs)
+//!
+//!   writer   take the state (raw.rs) ─▶ look at all stripes: empty? ─▶ its own
+//!                                              │ no: spin; say DRAINING and sleep until they are
+//!                                              ▼
+//!                                         looks again, whenever a stripe has become empty
+//! ```
+//!
+//! Nobody is inside with a writer (rule L12), because each side first says that it comes and then
+//! looks for the other: in any order of these four steps one of the two sees the other. No wake-up
+//! is lost (rule L13) by the same argument: a writer says that it sleeps and then looks at the
+//! stripes; a reader leaves its stripe and then looks whether a writer sleeps.
+//!
+//! All four are sequentially consistent: with acquire and release alone both could look too early,
+//! and loom shows it. Callers: `frame_latch.rs`.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use crate::parts::{Atom, Holds, Sleeper, Waker, Word};
+use crate::raw::{RawLatch, spin};
+use crate::state::{DRAINING, State};
+
+impl<A: Atom, W: Word> RawLatch<A, W> {
+    #[inline]
+    pub(crate) fn try_shared_striped(&self, holds: &impl Holds, waker: &impl Waker<W>) -> bool {
+        // Not needed, but a reader that comes and goes for nothing holds a writer up.
+        if self.state().keeps_readers_out() {
+            return false;
+        }
+        holds.enter();
+        self.stays_inside(holds, waker)
+    }
+
+    /// For a reader that has entered its stripe: whether it is inside. If it isn't it has left.
+    #[inline]
+    pub(crate) fn stays_inside(&self, holds: &impl Holds, waker: &impl Waker<W>) -> bool {
+        if State(self.state.load(SeqCst)).keeps_readers_out() {
+            self.release_shared_striped(holds, waker);
+            return false;
+        }
+        true
+    }
+
+    #[inline]
+    pub(crate) fn try_exclusive_striped(&self, holds: &impl Holds, waker: &impl Waker<W>) -> bool {
+        if !self.try_take(State::take_exclusive, SeqCst) {
+            return false;
+        }
+        if holds.any() {
+            // Lets those in that have come to wait meanwhile.
+            self.release_exclusive(waker);
+            return false;
+        }
+        true
+    }
+
+    #[inline]
+    pub(crate) fn shared_striped<S: Sleeper<W>>(
+        &self,
+        holds: &impl Holds,
+        waker: &impl Waker<W>,
+        sleeper: impl FnOnce() -> S,
+    ) {
+        if !self.try_shared_striped(holds, waker) {
+            self.shared_striped_contended(holds, waker, sleeper());
+        }
+    }
+
+    #[inline]
+    pub(crate) fn exclusive_striped<S: Sleeper<W>>(
+        &self,
+        holds: &impl Holds,
+        sleeper: impl FnOnce() -> S,
+    ) {
+        if !self.try_take(State::take_exclusive, SeqCst) {
+            let sleeper = sleeper();
+            self.exclusive_contended(sleeper, SeqCst);
+            self.drain(holds, sleeper);
+        } else if holds.any() {
+            self.drain(holds, sleeper());
+        }
+    }
+
+    #[inline]
+    pub(crate) fn release_shared_striped(&self, holds: &impl Holds, waker: &impl Waker<W>) {
+        if holds.leave() {
+            self.stripe_empty(waker);
+        }
+    }
+
+    /// A reader was the last to leave its stripe.
+    #[inline]
+    pub(crate) fn stripe_empty(&self, waker: &impl Waker<W>) {
+        if State(self.state.load(SeqCst)).is_draining() {
+            self.wake_drainer(waker);
+        }
+    }
+
+    /// Waits as a reader of any latch does, and then is one that has it by the state; so it enters
+    /// its stripe before it gives that up.
+    #[cold]
+    fn shared_striped_contended<S: Sleeper<W>>(
+        &self,
+        holds: &impl Holds,
+        waker: &impl Waker<W>,
+        sleeper: S,
+    ) {
+        if spin(sleeper, || self.try_shared_striped(holds, waker)) {
+            return;
+        }
+        self.shared_waited(sleeper);
+        holds.enter();
+        self.release_shared(waker);
+    }
+
+    /// The state is the caller's, and no reader comes in any more; waits for those that are inside.
+    #[cold]
+    fn drain<S: Sleeper<W>>(&self, holds: &impl Holds, sleeper: S) {
+        if !holds.any() || spin(sleeper, || !holds.any()) {
+            return;
+        }
+        self.state.add(DRAINING, SeqCst);
+        for tries in 1.. {
+            let word = self.writers.load();
+            if !holds.any() {
+                break;
+            }
+            let _ = sleeper.sleep(&self.writers, word, None, tries);
+        }
+        self.state.subtract(DRAINING, Relaxed);
+    }
+
+    /// All that sleep there, for the one that is meant may not be the first.
+    #[cold]
+    fn wake_drainer(&self, waker: &impl Waker<W>) {
+        self.writers.raise();
+        waker.wake(&self.writers, u32::MAX);
+    }
+}
