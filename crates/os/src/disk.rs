@@ -140,6 +140,11 @@ impl Disk {
         Ring::open(&*self.port, config, session)
     }
 
+    /// Whether it is this one.
+    pub(crate) fn is_same(&self, other: &Disk) -> bool {
+        Arc::ptr_eq(&self.port, &other.port)
+    }
+
     /// What a wrapping disk calls.
     pub fn port(&self) -> &Arc<dyn DiskPort> {
         &self.port

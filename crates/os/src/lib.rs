@@ -33,6 +33,7 @@
 
 mod buffer;
 mod clock;
+mod copies;
 mod cost;
 mod disk;
 mod error;
@@ -52,6 +53,7 @@ mod world;
 
 pub use buffer::{IO_ALIGNMENT, IoArea, IoBuf, IoPool};
 pub use clock::{Clock, ClockSource, VirtualClock};
+pub use copies::COPIES_MAX;
 pub use cost::{Cost, CostInfo};
 pub use disk::Disk;
 pub use error::{Cause, Error};

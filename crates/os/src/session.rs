@@ -1,6 +1,6 @@
 //! The calling thread's ticket to the world.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use waits::{
@@ -8,12 +8,15 @@ use waits::{
     Totals, WaitEvent, WaitSink,
 };
 
+use crate::copies::Copier;
 use crate::{Clock, Cost, Error, Os, ThreadHandle, ThreadId, ThreadSpec, WaitWord, thread};
 
 /// One thread's session: the books it keeps and the world it runs in. Every call that can block
 /// takes a [`Waiting`] made from it. Belongs to one thread; it can't be shared.
 #[derive(Debug)]
 pub struct Session {
+    /// Once it has written copies.
+    copier: RefCell<Option<Copier>>,
     recorder: Recorder,
     clock: Clock,
     simulated: bool,
@@ -45,6 +48,7 @@ impl Session {
         recorder.set_sink(os.registry().enter(recorder.account(), thread));
         let times_at_start = port.thread_times(thread);
         let session = Session {
+            copier: RefCell::new(None),
             recorder,
             clock: os.clock().clone(),
             simulated: os.clock().is_virtual(),
@@ -74,6 +78,10 @@ impl Session {
     #[inline]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    pub(crate) fn copier(&self) -> &RefCell<Option<Copier>> {
+        &self.copier
     }
 
     /// Its thread.
