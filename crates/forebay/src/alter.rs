@@ -1,4 +1,4 @@
-//! `--alter SECONDS:NAME=VALUE`: parameters changed while a load runs.
+//! `--alter SECONDS:NAME=VALUE`: parameters and redo logs changed while a load runs.
 //!
 //! Each is read before the load begins, so that a slip of the pen is found then. What the instance
 //! refuses when the time comes ends the changes, not the load, and is told in the end.
@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use clap::Args;
-use instance::{Instance, Parameters};
+use instance::{Instance, LogChange, Parameters};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadHandle, ThreadSpec};
 use stop::{RefusalKind, Stop};
@@ -18,7 +18,8 @@ use waits::{Nanos, WaitEvent};
 /// What the user wants changed; may be given several times.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Alterations {
-    /// Changes a parameter so many seconds after the load has begun.
+    /// Changes a parameter, or the redo logs as `forebay logs` does, so many seconds after the load
+    /// has begun.
     #[arg(long = "alter", value_name = "SECONDS:NAME=VALUE")]
     alterations: Vec<String>,
 }
@@ -99,7 +100,10 @@ fn alter(
             session.pause(LOOK, session.waiting(WaitEvent::PlSqlLockTimer));
         }
         let asked = session.now();
-        instance.set_parameter(name, value, session)?;
+        match LogChange::read(name, value) {
+            Some(change) => instance.change_logs(&change?, session)?,
+            None => instance.set_parameter(name, value, session)?,
+        }
         let (at, took) = (asked.since(began), session.now().since(asked));
         writeln!(
             text,
@@ -126,7 +130,10 @@ fn read(text: &str) -> Result<Alteration, Stop> {
             format!("--alter takes SECONDS:NAME=VALUE (3:db_writer_processes=8), not '{text}'");
         Stop::refuse(RefusalKind::Invalid, message)
     })?;
-    // Whether there is such a parameter, and such a value.
-    Parameters::default().set(&alteration.name, &alteration.value)?;
+    // Whether there is such a change, or such a parameter, and such a value.
+    match LogChange::read(&alteration.name, &alteration.value) {
+        Some(change) => _ = change?,
+        None => Parameters::default().set(&alteration.name, &alteration.value)?,
+    }
     Ok(alteration)
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use experiment::{SessionInterval, Snapshot};
-use instance::{Creation, Instance, Parameters, Progress};
+use instance::{Creation, Instance, LogGroupSpec, Parameters, Progress};
 use os::{Disk, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind};
@@ -43,6 +43,10 @@ pub(crate) struct Create {
     /// Megabytes of rows.
     #[arg(long, value_name = "MB", default_value_t = 64)]
     megabytes: u64,
+    /// A redo log group, with its members; given at least twice, else there are log_groups with
+    /// log_members each.
+    #[arg(long = "log-group", value_name = "SIZE:PATH[,PATH...]")]
+    log_groups: Vec<String>,
     #[command(flatten)]
     settings: Settings,
 }
@@ -114,13 +118,19 @@ impl Create {
         let scale = Scale::of_mib(self.megabytes);
         let mut parameters = Parameters::default();
         self.settings.apply(Some(&mut creation), &mut parameters)?;
+        for text in &self.log_groups {
+            creation.log_files.push(LogGroupSpec::read(text).ok_or_else(|| {
+                let message = format!("--log-group takes SIZE:PATH[,PATH...], not '{text}'");
+                Stop::refuse(RefusalKind::Invalid, message)
+            })?);
+        }
         Instance::create(disk, &self.directory, &creation, &parameters, session)?;
         let instance = Instance::open(disk, &self.directory, &parameters, session)?;
         let go_on = |_, _| !os::linux::interrupted();
         let loaded = workload::load(&instance, scale, go_on, session);
         if !matches!(loaded, Ok(true)) {
             instance.abort(session);
-            remove(disk, &self.directory, session)?;
+            remove(disk, &self.directory, &creation, session)?;
             let stopped = "stopped; the database is removed again";
             return loaded.and_then(|_| Err(Stop::refuse(RefusalKind::WrongState, stopped)));
         }
@@ -252,7 +262,7 @@ impl Audit {
 }
 
 impl Instanced {
-    fn open(&self, disk: &Disk, session: &Session) -> Result<Instance, Stop> {
+    pub(crate) fn open(&self, disk: &Disk, session: &Session) -> Result<Instance, Stop> {
         let mut parameters = Parameters::default();
         self.settings.apply(None, &mut parameters)?;
         let told = Cell::new(Nanos::ZERO);
@@ -296,7 +306,18 @@ fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<
     Ok(told.into_iter().collect())
 }
 
-fn remove(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
+fn remove(
+    disk: &Disk,
+    directory: &Path,
+    creation: &Creation,
+    session: &Session,
+) -> Result<(), Stop> {
+    let logs = creation.log_files.iter().flat_map(|group| &group.members);
+    for path in logs.map(|path| directory.join(path)) {
+        if path.parent() != Some(directory) {
+            disk.remove(&path, session)?;
+        }
+    }
     for name in disk.list(directory, session)? {
         disk.remove(&directory.join(name), session)?;
     }

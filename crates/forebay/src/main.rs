@@ -4,6 +4,8 @@
 //!
 //! `forebay load` makes a database, puts it under load, and audits it after a crash.
 //!
+//! `forebay logs DIR` lists the redo log groups of a database, and changes them.
+//!
 //! `forebay parameters` lists what can be chosen.
 //!
 //! `forebay probe DIR` says what this machine and the file system at DIR offer to a database: the
@@ -18,6 +20,7 @@
 mod alter;
 mod laboratory;
 mod load;
+mod logs;
 mod probe;
 mod settings;
 
@@ -56,6 +59,8 @@ enum Command {
     /// Runs experiments: two settings, one load, a verdict.
     #[command(subcommand)]
     Lab(laboratory::Lab),
+    /// Lists the redo log groups of a database, after changes of them.
+    Logs(logs::Logs),
     /// Lists the parameters: what each decides, its default, and what it takes.
     Parameters,
 }
@@ -74,6 +79,12 @@ fn main() -> ExitCode {
         Command::Probe { directory, json } => (directory, json),
         Command::Load(command) => {
             return match load::run(command) {
+                Ok(text) => print(&text),
+                Err(error) => fail(FAILED, error),
+            };
+        }
+        Command::Logs(logs) => {
+            return match logs::run(&logs) {
                 Ok(text) => print(&text),
                 Err(error) => fail(FAILED, error),
             };

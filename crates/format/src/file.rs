@@ -108,8 +108,10 @@ layout! {
     pub struct LogMemberEntry: 4 {
         /// Bytes of the path.
         0 => pub path_bytes: U16Le,
+        /// 0 when it is good; 1 when it may lack redo of its group, until a log begins there.
+        2 => pub invalid: u8,
         /// Zero.
-        2 => pub reserved: [u8; 2],
+        3 => pub reserved: [u8; 1],
     }
 }
 

@@ -58,7 +58,6 @@ pub(crate) struct Checkpointer {
     pub(crate) redo: Arc<Redo>,
     pub(crate) halt: Halt,
     control: Arc<Enqueue<ControlFile>>,
-    log_blocks: u32,
     bounds: Latch<Bounds>,
     /// How long a recovery would take, as estimated last; only with `fast_start_mttr_target`.
     pub(crate) estimate_ns: Shared64,
@@ -70,13 +69,12 @@ impl Checkpointer {
         wanted: Arc<Wanted>,
         (cache, redo): (Arc<Cache>, Arc<Redo>),
         halt: Halt,
-        control: (Arc<Enqueue<ControlFile>>, u32),
+        control: Arc<Enqueue<ControlFile>>,
         parameters: &Parameters,
     ) -> Checkpointer {
-        let (control, log_blocks) = control;
         let bounds = Latch::new(os, LatchKind::Innermost, Bounds::of(parameters));
         let estimate_ns = Shared64::new(0);
-        Checkpointer { wanted, cache, redo, halt, control, log_blocks, bounds, estimate_ns }
+        Checkpointer { wanted, cache, redo, halt, control, bounds, estimate_ns }
     }
 
     /// From now on the checkpoint may be so far behind.
@@ -95,7 +93,7 @@ impl Checkpointer {
         // Nobody else moves it while the process runs.
         let mut recorded = self.control.hold(0, session).content().checkpoint;
         let mut bounds = *self.bounds.shared(session);
-        let mut incremental = Incremental::new(bounds, self.log_blocks);
+        let mut incremental = Incremental::new(bounds, self.redo.log_blocks_max(session));
         let mut heartbeat = session.now();
         let mut requested = recorded;
         while !self.wanted.stop.is_raised(session) && !self.halt.is_raised(session) {
@@ -114,6 +112,7 @@ impl Checkpointer {
             }
             bounds = *self.bounds.shared(session);
             incremental.bind(bounds);
+            incremental.rescale(self.redo.log_blocks_max(session));
             self.ask_incremental(&mut incremental, (bounds, recorded), session);
             let due = bounds.are_close() || session.now().since(heartbeat) >= HEARTBEAT;
             match self.follow(recorded, due, session) {

@@ -6,11 +6,11 @@ use ids::{Rba, Scn};
 use os::{Cause, Disk, FileOptions, Session};
 use redo::RedoConfig;
 use space::{
-    ControlContent, ControlFile, ControlState, DataFileSpec, LogGroupContent, TablespaceSpec,
-    create_data_file,
+    ControlContent, ControlFile, ControlState, DataFileSpec, TablespaceSpec, create_data_file,
 };
 use stop::{RefusalKind, Stop};
 
+use crate::logs::{first_groups, log_groups};
 use crate::tablespaces::check_buffers;
 use crate::{Creation, Instance, Parameters};
 
@@ -74,8 +74,7 @@ fn make_files(
 ) -> Result<(), Stop> {
     let block_size = creation.db_block_size;
     creation.check_each()?;
-    let log_blocks = u32::try_from(creation.log_file_bytes / 4096).unwrap_or(u32::MAX);
-    let mut content = first_content(directory, creation, log_blocks, session);
+    let mut content = first_content(directory, creation, session)?;
     let mut shapes = content.add_tablespace(&TablespaceSpec {
         name: SYSTEM.to_string(),
         block_size,
@@ -87,7 +86,10 @@ fn make_files(
     }
     check_buffers(&content, parameters)?;
     parameters.check(block_size, creation.doublewrite_slots)?;
-    redo::create(disk, directory, creation.log_groups, log_blocks, session)?;
+    let groups = log_groups(directory, &content);
+    redo::create(disk, &groups, session)?;
+    let members = groups.iter().flat_map(|group| &group.members).map(|member| &member.path);
+    elsewhere.extend(members.filter(|path| path.parent() != Some(directory)).cloned());
     let options = parameters.filesystemio_options.file_options();
     for (shape, entry) in shapes.iter().zip(&content.data_files) {
         let path = directory.join(&entry.path);
@@ -106,16 +108,9 @@ fn make_files(
 fn first_content(
     directory: &Path,
     creation: &Creation,
-    log_blocks: u32,
     session: &Session,
-) -> ControlContent {
-    let log_group = |number| {
-        let path = redo::log_path(directory, number);
-        let path = path.strip_prefix(directory).unwrap_or(&path);
-        let members = vec![path.display().to_string()];
-        LogGroupContent { number, blocks: log_blocks, members }
-    };
-    ControlContent {
+) -> Result<ControlContent, Stop> {
+    let mut content = ControlContent {
         database: session.os().random().max(1),
         state: ControlState::Creating,
         checkpoint: Rba::block(1, 1),
@@ -123,8 +118,12 @@ fn first_content(
         doublewrite_slots: creation.doublewrite_slots,
         tablespaces: Vec::new(),
         data_files: Vec::new(),
-        log_groups: (1..=creation.log_groups.min(redo::GROUPS_MAX)).map(log_group).collect(),
+        log_groups: Vec::new(),
+    };
+    for spec in first_groups(directory, creation) {
+        spec.add_to(&mut content)?;
     }
+    Ok(content)
 }
 
 fn system_files(creation: &Creation) -> Vec<DataFileSpec> {
@@ -165,10 +164,8 @@ pub(crate) fn redo_config(
     durable_write: os::probe::DurableWrite,
 ) -> RedoConfig {
     RedoConfig {
-        directory: directory.to_path_buf(),
         database: content.database,
-        groups: content.log_groups.len() as u16,
-        log_blocks: content.log_groups.first().map_or(0, |group| group.blocks),
+        groups: log_groups(directory, content),
         log_buffer_bytes: usize::try_from(parameters.log_buffer).unwrap_or(usize::MAX),
         durable_write,
         writes_in_flight: parameters.log_writes_in_flight,

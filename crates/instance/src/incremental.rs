@@ -10,8 +10,9 @@
 //! The estimate is redo to be read, and blocks to be read, changed and written again, each at the
 //! pace at which this instance has read and written.
 //!
-//! Distances between redo addresses are counted as if every log were full to its end: a log that
-//! was switched early makes them longer than they are, so bounds are kept.
+//! Distances between redo addresses are counted as if every log were full to its end, and as long
+//! as the largest: a log that was switched early or is smaller makes them longer than they are, so
+//! bounds are kept.
 //!
 //! Callers: the checkpoint process.
 
@@ -134,6 +135,15 @@ impl Incremental {
             self.history.clear();
         }
         self.bounds = bounds;
+    }
+
+    /// The largest log has so many blocks now.
+    pub(crate) fn rescale(&mut self, log_blocks: u32) {
+        if self.log_blocks != u64::from(log_blocks) {
+            self.log_blocks = log_blocks.into();
+            // Kept in another scale.
+            self.history.clear();
+        }
     }
 
     /// Up to where blocks are to be written now; `None` where there is no bound.

@@ -11,13 +11,15 @@
 //!   fb_smco   makes data files grow before sessions need it
 //! ```
 //!
-//! Rules IN1 to IN6 are in the README.
+//! Rules IN1 to IN8 are in the README.
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
 //! * [`recover_database`]: recovery without opening; [`Progress`], [`Recovered`]: how it goes.
 //! * [`Parameters`], [`Creation`]: what can be chosen, some of it also while the instance runs
 //!   ([`Instance::set_parameter`]); [`ParameterInfo`], [`markdown`]: what there is to say of it.
 //!   [`CommitMode`]: and for each commit.
+//! * [`LogGroupSpec`], [`LogChange`]: redo log groups and members, that come and go while it runs;
+//!   [`Instance::log_groups`]: how they are.
 
 #![forbid(unsafe_code)]
 
@@ -26,19 +28,23 @@ mod checkpointer;
 mod create;
 mod gate;
 mod incremental;
+mod log_change;
+mod logs;
 mod mount;
 mod open;
 mod parameters;
 mod scheduling;
 mod tablespaces;
 
+pub use log_change::LogChange;
+pub use logs::LogGroupSpec;
 pub use mount::recover_database;
 pub use open::{Instance, Opened};
 pub use parameters::{
     Allowed, Changeable, Creation, ParameterInfo, Parameters, Sabotage, markdown,
 };
 pub use recovery::{Progress, Recovered};
-pub use redo::{CommitLogging, CommitMode, CommitWait};
+pub use redo::{CommitLogging, CommitMode, CommitWait, LogStatus, LogView};
 pub use scheduling::{ProcessAffinity, ProcessPatterns};
 pub use space::{DataFileSpec, TablespaceSpec};
 pub use txn::Transaction;

@@ -10,7 +10,10 @@ use os::probe::{ProbeConfig, durable_writes};
 use os::{Disk, File, FileOptions, Session};
 use recovery::{Layout, Progress, Recovered, recover};
 use redo::RedoConfig;
-use space::{ControlFile, ControlState, DataFileContent, open_data_files, remove_leftovers};
+use space::{
+    ControlContent, ControlFile, ControlState, DataFileContent, open_data_files, remove_leftovers,
+    settle_name,
+};
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
@@ -48,6 +51,21 @@ pub fn recover_database(
     mounted.recover(place, parameters, tell, session)
 }
 
+/// Gives redo logs their names that were listed when a crash came. Where a group has another
+/// member, the one that can't get its name is found to be invalid next.
+fn settle_names(disk: &Disk, redo: &RedoConfig, session: &Session) -> Result<(), Stop> {
+    for group in &redo.groups {
+        let good = group.members.iter().filter(|member| member.good).count();
+        for member in &group.members {
+            match settle_name(disk, &member.path, session) {
+                Err(stop) if good > 1 || !member.good => session.os().notice(&stop.to_string()),
+                settled => settled?,
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Mounted {
     pub(crate) fn new(
         (disk, directory): (&Disk, &Path),
@@ -72,10 +90,18 @@ impl Mounted {
             Some(way) => way,
             None => durable_writes(disk, directory, session, &PROBE)?.pick,
         };
-        let redo = redo_config(directory, &content, parameters, redo_write);
+        let mut redo = redo_config(directory, &content, parameters, redo_write);
         let opened = open_data_files(disk, directory, options, &content, session)?;
+        settle_names(disk, &redo, session)?;
         control.settle(session).map_err(Stop::from)?;
         remove_leftovers(disk, directory, session)?;
+        let lost = redo::examine(disk, &mut redo, session)?;
+        if !lost.is_empty() {
+            let says = |content: &mut ControlContent| {
+                content.set_log_members(directory, &lost, false);
+            };
+            control.update(says, session).map_err(Stop::from)?;
+        }
         let sized = |((number, file), entry): (_, &DataFileContent)| {
             (number, file, content.block_size_of(entry))
         };

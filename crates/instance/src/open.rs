@@ -1,6 +1,6 @@
 //! Opening, working, shutting (IN2 to IN5).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use access::Table;
@@ -11,7 +11,7 @@ use latch::Shared32;
 use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadHandle, ThreadSpec};
 use recovery::{Progress, Recovered};
-use redo::{CommitMode, LogStart, Redo, RedoConfig};
+use redo::{CommitMode, Hooks, LogStart, Redo, RedoConfig};
 use space::{Ahead, Column, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, RefusalKind, Stop};
 use txn::{Active, Transaction, Transactions};
@@ -21,8 +21,10 @@ use waits::{Nanos, WaitEvent};
 use crate::Parameters;
 use crate::alter::Settings;
 use crate::checkpointer::{Checkpointer, Wanted};
+use crate::create::redo_config;
 use crate::gate::Gate;
 use crate::incremental::Pace;
+use crate::logs::keep_members;
 use crate::mount::{LAYERS, Mounted};
 
 /// What opening found to do.
@@ -50,6 +52,8 @@ pub struct Instance {
     pub(crate) space_process: Option<ThreadHandle>,
     opened: Opened,
     pub(crate) settings: Enqueue<Settings>,
+    /// Where the database is.
+    pub(crate) place: (Disk, PathBuf),
     /// Which of `CommitMode::ALL`.
     pub(crate) commit_mode: Shared32,
 }
@@ -88,6 +92,8 @@ impl Instance {
         let mut mounted = Mounted::new((disk, directory), parameters, state, session)?;
         let recovered = mounted.recover((disk, directory), parameters, tell, session)?;
         let Mounted { mut control, redo, files, doublewrite, options } = mounted;
+        // Recovery may have found members of logs that are no good.
+        let redo = redo_config(directory, control.content(), parameters, redo.durable_write);
         control.update(|content| content.state = state, session).map_err(Stop::from)?;
         let storage = Storage {
             disk: disk.clone(),
@@ -297,10 +303,9 @@ fn start(
         previous_end: recovered.end.previous_end(),
     };
     wake_at_halt(&halt, &wanted, Wanted::post, session);
-    let hook = Arc::clone(&wanted);
-    let hook = Box::new(move |session: &Session| hook.post(session));
+    let hooks = hooks(&wanted, &storage, &halt);
     let redo_write = config.durable_write;
-    let redo = Arc::new(Redo::open(&disk, &config, begin, &halt, hook, session)?);
+    let redo = Arc::new(Redo::open(&disk, &config, begin, &halt, hooks, session)?);
     let cache = Cache::open(
         &os,
         disk,
@@ -312,7 +317,8 @@ fn start(
         session,
     )?;
     let pair = (Arc::clone(&cache), Arc::clone(&redo));
-    let control = (Arc::clone(&storage.control), config.log_blocks);
+    let control = Arc::clone(&storage.control);
+    let place = (storage.disk.clone(), storage.directory.clone());
     let checkpointer =
         Arc::new(Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters));
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
@@ -340,11 +346,21 @@ fn start(
         checkpoint_process,
         space_process: Some(space_process),
         settings: Enqueue::new(&os, *b"PR", contention, settings),
+        place,
         opened: Opened { recovered, estimated_recovery, rolled_back, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
     };
     instance.schedule_at_opening(parameters, session);
     Ok(instance)
+}
+
+/// What the redo asks of the checkpoint process and of the control file.
+fn hooks(wanted: &Arc<Wanted>, storage: &Storage, halt: &Halt) -> Hooks {
+    let wanted = Arc::clone(wanted);
+    Hooks {
+        checkpoint_wanted: Box::new(move |session: &Session| wanted.post(session)),
+        keep_members: keep_members(&storage.control, &storage.directory, halt),
+    }
 }
 
 /// Opens space and undo, rolls back the dead, and starts the process that needs both.

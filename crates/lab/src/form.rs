@@ -106,17 +106,19 @@ impl Form {
     pub(crate) fn disk_bytes(&self) -> u64 {
         let c = &self.creation;
         let doublewrite = u64::from(c.doublewrite_slots) * c.db_block_size.bytes() as u64;
-        2 * (c.data_bytes + u64::from(c.log_groups) * c.log_file_bytes + doublewrite + MIB)
+        let logs = u64::from(c.log_groups) * u64::from(c.log_members) * c.log_file_bytes;
+        2 * (c.data_bytes + logs + doublewrite + MIB)
     }
 
     /// Everything that a row must say of it, and of a setting.
     pub(crate) fn describe(&self, parameters: &Parameters) -> BTreeMap<String, String> {
         let (c, m, s) = (&self.creation, &self.mixture, &self.scale);
-        let pairs: [(&str, String); 20] = [
+        let pairs: [(&str, String); 21] = [
             ("db_block_size", c.db_block_size.bytes().to_string()),
             ("data_file_bytes", c.data_bytes.to_string()),
             ("log_file_bytes", c.log_file_bytes.to_string()),
             ("log_groups", c.log_groups.to_string()),
+            ("log_members", c.log_members.to_string()),
             ("db_cache_size", parameters.db_cache_size.to_string()),
             ("db_writer_processes", parameters.db_writer_processes.to_string()),
             ("db_working_sets", parameters.db_working_sets.to_string()),

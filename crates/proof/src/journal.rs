@@ -73,6 +73,8 @@ pub struct Record {
     pub checkpoints: u64,
     /// Parameters that sessions changed.
     pub altered: u64,
+    /// Changes of the redo log groups that sessions made.
+    pub logs_changed: u64,
     /// What else happened while the load ran; known at its end.
     pub happened: Happened,
 }
@@ -149,6 +151,11 @@ impl Journal {
     /// A session has changed a parameter.
     pub fn altered(&self) {
         self.0.with(|record| record.altered += 1);
+    }
+
+    /// A session has changed the redo log groups.
+    pub fn logs_changed(&self) {
+        self.0.with(|record| record.logs_changed += 1);
     }
 
     /// This happened while the load ran.

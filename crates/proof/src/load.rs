@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use access::{Inserter, RowMut, RowView, Table};
-use instance::{CommitMode, CommitWait, Instance, Transaction};
+use instance::{CommitMode, CommitWait, Instance, LogChange, Transaction};
 use os::{Session, ThreadSpec};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -31,6 +31,15 @@ const ALTERED: [(&str, &[&str]); 7] = [
     ("log_checkpoint_interval", &["0", "4", "12"]),
     ("log_checkpoint_timeout", &["1", "1800"]),
     ("fast_start_mttr_target", &["0", "1"]),
+];
+
+/// Changes of the redo log groups: new ones, and of those that a database has.
+const LOG_CHANGES: [(&str, &[&str]); 5] = [
+    ("add_log_group", &["208k:x1.log,x2.log", "300k:y.log", "252k:z1.log,z2.log,z3.log"]),
+    ("drop_log_group", &["1", "2", "3", "4", "5"]),
+    ("add_log_member", &["1:m.log", "3:n.log", "4:m.log"]),
+    ("drop_log_member", &["m.log", "redo01b.log", "redo02.log", "x1.log", "z2.log"]),
+    ("switch_log", &["next"]),
 ];
 
 /// What sessions do.
@@ -245,14 +254,29 @@ impl Client {
         Ok(())
     }
 
-    /// Another value for one of the parameters that change while the instance runs.
+    /// Another value for one of the parameters that change while the instance runs, or other log
+    /// groups.
     fn alter(&mut self, instance: &Instance, session: &Session) -> Result<(), Stop> {
+        if self.one_in(2) {
+            return self.change_logs(instance, session);
+        }
         let (name, values) = ALTERED[self.random.random_range(0..ALTERED.len())];
         let value = values[self.random.random_range(0..values.len())];
         match instance.set_parameter(name, value, session) {
             // More writes at once than the log buffer was divided for, or another block size.
             Err(stop) if stop.refusal().is_some() => Ok(()),
             done => done.map(|()| self.journal.altered()),
+        }
+    }
+
+    fn change_logs(&mut self, instance: &Instance, session: &Session) -> Result<(), Stop> {
+        let (name, values) = LOG_CHANGES[self.random.random_range(0..LOG_CHANGES.len())];
+        let value = values[self.random.random_range(0..values.len())];
+        let change = LogChange::read(name, value).expect("it is one")?;
+        match instance.change_logs(&change, session) {
+            // It is there already, or gone, or needed.
+            Err(stop) if stop.refusal().is_some() => Ok(()),
+            done => done.map(|()| self.journal.logs_changed()),
         }
     }
 

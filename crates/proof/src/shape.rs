@@ -97,6 +97,7 @@ impl Shape {
         // Not in step with the number of sessions, which follows from the seed too.
         let block = [BlockSize::KIB_2, BlockSize::KIB_2, BlockSize::KIB_4, BlockSize::KIB_8];
         let mut shape = Shape::tiny(block[((seed + seed / 4) % 4) as usize]);
+        shape.creation.log_members = [1, 2, 1, 1, 2][(seed % 5) as usize];
         let parameters = &mut shape.parameters;
         parameters.db_writer_processes = [1, 2, 1, 3][(seed / 3 % 4) as usize];
         parameters.db_working_sets = parameters.db_writer_processes.max(2);
@@ -147,15 +148,17 @@ fn users(block_size: BlockSize) -> TablespaceSpec {
     TablespaceSpec { name: USERS.to_string(), block_size, extent_blocks: 4, files }
 }
 
-/// A disk for each block size, with a database in it: loads begin from it.
+/// A disk for each block size and number of log members, with a database in it: loads begin from
+/// it.
 #[derive(Default)]
-pub struct Bases(BTreeMap<(u64, usize), FileSystem>);
+pub struct Bases(BTreeMap<(u64, usize, u16), FileSystem>);
 
 impl Bases {
     /// The disk for a shape. Another `number` gives databases of another identity, none of whose
     /// images is one of these.
     pub fn of(&mut self, shape: &Shape, number: u64) -> &FileSystem {
-        let key = (number, shape.creation.db_block_size.bytes());
+        let Creation { db_block_size, log_members, .. } = shape.creation;
+        let key = (number, db_block_size.bytes(), log_members);
         self.0.entry(key).or_insert_with(|| create(shape, number))
     }
 }

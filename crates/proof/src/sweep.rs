@@ -30,6 +30,10 @@ use crate::{Bases, Journal, Load, Record, Rows, Shape, Tally, Violation, compare
 /// Of the images one in so many is opened under a disturbed schedule, which costs twice as much.
 const DISTURBED_ONE_IN: u64 = 4;
 
+/// Of the images that a crash of the load left, in a database whose redo logs have two members, so
+/// many lose one of these before they are opened.
+const MEMBER_LOST_ONE_IN: u64 = 3;
+
 /// And one in so many is opened a second time, under another schedule.
 const OPENED_TWICE_ONE_IN: u64 = 8;
 
@@ -205,6 +209,20 @@ impl Sweep {
         Ok((shots.take(), end))
     }
 
+    /// What is left when one member of a redo log group goes too. Not where members are added and
+    /// dropped: the other may not be good then. Nor after a crash of recovery, for the same reason.
+    fn without_a_member(&self, state: &FileSystem, depth: u32, seed: u64) -> Option<FileSystem> {
+        let loses = self.shape.creation.log_members == 2 && !self.load.alters && depth == 1;
+        if !loses || !(seed >> 16).is_multiple_of(MEMBER_LOST_ONE_IN) {
+            return None;
+        }
+        let (group, copy) = (1 + seed % 3, ["", "b"][(seed >> 8) as usize % 2]);
+        let mut state = state.clone();
+        let removed = state.remove(format!("{DIRECTORY}/redo0{group}{copy}.log"));
+        removed.and_then(|()| state.sync_dir(DIRECTORY)).expect("each group has two members");
+        Some(state)
+    }
+
     /// Opens, inspects and shuts; and what cuts at `cuts` operations drawn by `seed` leave.
     fn open(&self, state: &FileSystem, seed: u64, cuts: usize) -> Result<Opening, Violation> {
         let disturbed = (seed >> 32).is_multiple_of(DISTURBED_ONE_IN);
@@ -370,6 +388,9 @@ impl Run<'_> {
         let sweep = self.sweep;
         let nests = depth > 0 && depth < sweep.depth_max;
         let cuts = if nests { sweep.cuts_in_recovery } else { 0 };
+        let poorer = sweep.without_a_member(state, depth, hash);
+        self.tally.members_lost += u64::from(poorer.is_some());
+        let state = poorer.as_ref().unwrap_or(state);
         let opening = sweep.open(state, hash, cuts)?;
         self.tally.openings += 1;
         self.tally.rolled_back += u64::from(opening.rolled_back > 0);

@@ -44,6 +44,10 @@ pub struct Tally {
     pub incremental: u64,
     /// Parameters changed in the loads.
     pub altered: u64,
+    /// Redo log groups and members added and dropped in the loads, and switches asked for.
+    pub logs_changed: u64,
+    /// States of which a member of a redo log group was lost before they were opened.
+    pub members_lost: u64,
     /// Loads on blocks of two sizes.
     pub two_sizes: u64,
     /// Loads with more than one redo write in flight.
@@ -60,6 +64,7 @@ impl Tally {
     pub(crate) fn load_ended(&mut self, sweep: &Sweep, record: &Record) {
         let happened = record.happened;
         self.altered += record.altered;
+        self.logs_changed += record.logs_changed;
         let parameters = &sweep.shape.parameters;
         self.loads += 1;
         self.log_switches += happened.log_switches;
@@ -88,6 +93,8 @@ impl Tally {
             (&mut self.log_switches, other.log_switches),
             (&mut self.grown, other.grown),
             (&mut self.altered, other.altered),
+            (&mut self.logs_changed, other.logs_changed),
+            (&mut self.members_lost, other.members_lost),
             (&mut self.incremental, other.incremental),
             (&mut self.two_sizes, other.two_sizes),
             (&mut self.writes_in_flight, other.writes_in_flight),
@@ -111,6 +118,8 @@ impl Tally {
             ("a data file that grew in a load", self.grown),
             ("an incremental checkpoint in a load", self.incremental),
             ("a parameter changed in a load", self.altered),
+            ("a redo log group changed in a load", self.logs_changed),
+            ("a member of a redo log group lost", self.members_lost),
             ("a load on blocks of two sizes", self.two_sizes),
             ("several redo writes in flight", self.writes_in_flight),
             ("crashes nested three deep", u64::from(self.depth >= 3)),
@@ -127,8 +136,8 @@ impl fmt::Display for Tally {
             "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of \
              them twice, {} with rollback, {} with repairs), {} comparisons with {} reads, {} and \
              {} in doubt there and gone ({} hadn't waited), {} log switches, {} incremental \
-             checkpoints, files grown by {} blocks, {} loads on two block sizes; crashes nested up \
-             to {depth} deep",
+             checkpoints, files grown by {} blocks, {} loads on two block sizes, {} changes of \
+             redo logs, {} states that lost a member of one; crashes nested up to {depth} deep",
             self.loads,
             self.cuts,
             self.openings,
@@ -144,6 +153,8 @@ impl fmt::Display for Tally {
             self.incremental,
             self.grown,
             self.two_sizes,
+            self.logs_changed,
+            self.members_lost,
         )
     }
 }

@@ -17,7 +17,9 @@ use std::path::Path;
 
 use access::{Inserter, Table};
 use ids::BlockSize;
-use instance::{Creation, DataFileSpec, Instance, Parameters, TablespaceSpec, Transaction};
+use instance::{
+    Creation, DataFileSpec, Instance, LogChange, Parameters, TablespaceSpec, Transaction,
+};
 use os::Session;
 use os::probe::DurableWrite;
 use sim::fs::crash::CrashStates;
@@ -198,6 +200,15 @@ fn transactions(
     Some(())
 }
 
+/// A group with two members comes, and another one and a member go, or are refused.
+const LOG_CHANGES: [(&str, &str); 5] = [
+    ("add_log_group", "208k:x1.log,x2.log"),
+    ("switch_log", "next"),
+    ("add_log_member", "1:y.log"),
+    ("drop_log_member", "x1.log"),
+    ("drop_log_group", "2"),
+];
+
 /// What an open instance is asked for in each of the lives. None if it halted.
 fn work(life: u32, instance: &Instance, journal: &Journal, session: &Session) -> Option<()> {
     journal.make("t", || instance.create_table("t", &COLUMNS, session).map(drop))?;
@@ -212,6 +223,12 @@ fn work(life: u32, instance: &Instance, journal: &Journal, session: &Session) ->
         journal.make("users02.dbf", add)?;
     }
     journal.hear(instance.redo().switch(session))?.ok();
+    for (name, value) in LOG_CHANGES {
+        let change = LogChange::read(name, value).expect("it is one").expect("it can be read");
+        // What isn't refused is there when the next life opens: its log may be needed.
+        journal.hear(instance.change_logs(&change, session))?.ok();
+        transactions("t", 1, instance, journal, session)?;
+    }
     transactions("u", 3, instance, journal, session)
 }
 
@@ -307,7 +324,11 @@ fn compare(told: &Told, instance: &Instance, session: &Session) -> Result<(), St
 }
 
 /// Errors that say what an earlier one has led to, and so needn't name the file.
-const CONSEQUENCES: [&str; 4] = [
+const CONSEQUENCES: [&str; 8] = [
+    "cannot drop ",
+    "there is no redo log group",
+    "is no member of a redo log group",
+    "is a file of the database already",
     "it was aborted",
     "its creation didn't come to its end",
     "there is no table",

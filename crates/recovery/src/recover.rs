@@ -1,6 +1,6 @@
 //! The steps of recovery (RC1).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cache::{Cache, CacheConfig};
@@ -78,7 +78,9 @@ pub fn recover(
     let from = control.content().checkpoint;
     // The control file may know of SCNs whose redo was never durable; none is given out again.
     let known = control.content().checkpoint_scn;
-    let found = survey(&layout, (from, known.next()), session)?;
+    let mut redo = layout.redo.clone();
+    let (found, lost) = survey(&layout, (from, known.next()), session)?;
+    distrust(&lost, (&layout, &mut redo), control, session)?;
     let mut recovered = Recovered {
         from,
         end: found.end,
@@ -93,7 +95,9 @@ pub fn recover(
         applied_in: Nanos::ZERO,
     };
     let last_scn = recovered.end.last_scn.max(known);
-    redo::secure(layout.disk, layout.redo, &recovered.end, session)?;
+    let secured = redo::secure(layout.disk, &redo, &recovered.end, session)?;
+    distrust(&secured.lost, (&layout, &mut redo), control, session)?;
+    let layout = Layout { redo: &redo, ..layout };
     if let Some(first_scn) = found.first_scn {
         let before_first = Scn::new(first_scn.get() - 1);
         let restored = cache::doublewrite::restore(
@@ -119,6 +123,23 @@ pub fn recover(
     Ok(recovered)
 }
 
+/// Members of log groups that can't be read or written are no good from now on, and the control
+/// file says so before anybody relies on the others (rule redo/RD18).
+fn distrust(
+    lost: &[PathBuf],
+    (layout, redo): (&Layout<'_>, &mut RedoConfig),
+    control: &mut ControlFile,
+    session: &Session,
+) -> Result<(), Stop> {
+    if lost.is_empty() {
+        return Ok(());
+    }
+    redo.distrust(lost);
+    let says =
+        control.update(|content| content.set_log_members(layout.directory, lost, false), session);
+    says.map_err(Stop::from)
+}
+
 struct Survey {
     first_scn: Option<Scn>,
     records: u64,
@@ -127,12 +148,12 @@ struct Survey {
 }
 
 /// Reads the redo once, only to know where it begins and ends: torn blocks are repaired within
-/// these limits before anything is done again.
+/// these limits before anything is done again. And which members of logs can't be relied on.
 fn survey(
     layout: &Layout<'_>,
     (from, first_scn): (Rba, Scn),
     session: &Session,
-) -> Result<Survey, Stop> {
+) -> Result<(Survey, Vec<PathBuf>), Stop> {
     let mut reader = Reader::open(layout.disk, layout.redo, from, first_scn, session)?;
     let (mut first_scn, mut records, mut bytes) = (None, 0, 0);
     while let Some(record) = reader.next(session)? {
@@ -141,7 +162,8 @@ fn survey(
         bytes += record.bytes().len() as u64;
     }
     let end = reader.end().expect("a reader without a next record knows its end");
-    Ok(Survey { first_scn, records, bytes, end })
+    let lost = reader.lost_members().to_vec();
+    Ok((Survey { first_scn, records, bytes, end }, lost))
 }
 
 fn roll_forward(

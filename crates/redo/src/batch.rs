@@ -12,24 +12,42 @@
 //!
 //! Callers: `state`, under the redo allocation latch; `writer`, which owns a batch while it writes.
 
+use std::sync::Arc;
+
 use format::{BlockHeader, BlockKind, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock};
 use format::{U16Le, U32Le, U64Le};
 use ids::{Dba, Scn};
 use os::{Cost, IoBuf, Session};
 
-use crate::log_file::{BLOCK_KIB, Beginning, LogFiles};
+use crate::config::GROUPS_MAX;
+use crate::log_file::{BLOCK_KIB, Beginning, OpenGroup};
 
 /// Bytes of a redo block before its records.
 pub(crate) const BLOCK_HEAD: usize = RedoBlock::START + RedoBlock::BYTES;
 
 /// The blocks of one log within a batch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Part {
+    /// The number of the group in which the log lies.
+    group: u16,
+    /// The group as it was when the batch was taken; none before.
+    taken: Option<Arc<OpenGroup>>,
     pub(crate) sequence: u32,
     /// Set if the log begins with this batch.
     pub(crate) beginning: Option<Beginning>,
     pub(crate) first_block: u32,
     pub(crate) blocks: u32,
+}
+
+impl Part {
+    fn new((group, sequence): (u16, u32), first_block: u32) -> Part {
+        Part { group, taken: None, sequence, beginning: None, first_block, blocks: 0 }
+    }
+
+    /// The group in which it is written.
+    pub(crate) fn group(&self) -> &Arc<OpenGroup> {
+        self.taken.as_ref().expect("found when the batch was taken")
+    }
 }
 
 /// The block that is being filled: always the last that was begun.
@@ -54,10 +72,10 @@ pub(crate) struct Batch {
 impl Batch {
     /// An empty one. It never holds more than one part for each group, and one for the log that
     /// goes on, so no part is ever allocated later.
-    pub(crate) fn new(blocks: u32, groups: u16) -> Batch {
+    pub(crate) fn new(blocks: u32) -> Batch {
         Batch {
             buffer: IoBuf::zeroed(blocks as usize * REDO_BLOCK.bytes()),
-            parts: Vec::with_capacity(usize::from(groups) + 1),
+            parts: Vec::with_capacity(usize::from(GROUPS_MAX) + 1),
             blocks: 0,
             open: None,
             wasted: 0,
@@ -117,16 +135,13 @@ impl Batch {
     }
 
     /// Opens the next block, the one with this address.
-    pub(crate) fn begin_block(&mut self, sequence: u32, address: Dba, database: u64) {
+    pub(crate) fn begin_block(&mut self, log: (u16, u32), address: Dba, database: u64) {
         assert!(self.open.is_none(), "the block before was not closed");
-        let block_no = address.block.get();
-        match self.parts.last_mut() {
-            Some(part) if part.sequence == sequence => part.blocks += 1,
-            _ => {
-                let first_block = block_no;
-                self.parts.push(Part { sequence, beginning: None, first_block, blocks: 1 });
-            }
+        let (_, sequence) = log;
+        if self.parts.last().is_none_or(|part| part.sequence != sequence) {
+            self.parts.push(Part::new(log, address.block.get()));
         }
+        self.parts.last_mut().expect("pushed if it wasn't there").blocks += 1;
         self.blocks += 1;
         self.open = Some(Open { filled: 0, first_record: None });
         let block = self.last_block();
@@ -139,11 +154,15 @@ impl Batch {
         };
     }
 
-    /// From here on, blocks belong to a log that begins.
-    pub(crate) fn begin_log(&mut self, sequence: u32, beginning: Beginning) {
+    /// From here on, blocks belong to a log that begins: its group and sequence.
+    pub(crate) fn begin_log(&mut self, log: (u16, u32), beginning: Beginning) {
         assert!(self.open.is_none(), "the last block of the log before was not closed");
-        let beginning = Some(beginning);
-        self.parts.push(Part { sequence, beginning, first_block: 1, blocks: 0 });
+        self.parts.push(Part { beginning: Some(beginning), ..Part::new(log, 1) });
+    }
+
+    /// It is taken: to be written to these groups, as they are now.
+    pub(crate) fn find_groups(&mut self, find: impl Fn(u16) -> Arc<OpenGroup>) {
+        self.parts.iter_mut().for_each(|part| part.taken = Some(find(part.group)));
     }
 
     /// Takes as many of the bytes as the open block has room for; says how many.
@@ -169,26 +188,26 @@ impl Batch {
     }
 
     /// Seals every block. Their stamp says what was durable before they were written (RD8).
-    pub(crate) fn seal(&mut self, durable: Scn, logs: &LogFiles, session: &Session) {
+    pub(crate) fn seal(&mut self, durable: Scn, session: &Session) {
         assert!(self.open.is_none(), "an open block was about to be written");
         let mut blocks = self.buffer.chunks_exact_mut(REDO_BLOCK.bytes());
         for part in &self.parts {
             for number in part.first_block..part.first_block + part.blocks {
                 let block = blocks.next().expect("every part's blocks lie in the buffer");
                 BlockHeader::of_mut(block).stamp(durable, 0);
-                format::seal(block, logs.address(part.sequence, number));
+                format::seal(block, part.group().address(number));
             }
         }
         session.charge(Cost::ChecksumKib, u64::from(self.blocks) * BLOCK_KIB);
     }
 
     /// Each part with its bytes, in order.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Part, &[u8])> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (&Part, &[u8])> {
         let mut rest: &[u8] = &self.buffer;
         self.parts.iter().map(move |part| {
             let (bytes, after) = rest.split_at(part.blocks as usize * REDO_BLOCK.bytes());
             rest = after;
-            (*part, bytes)
+            (part, bytes)
         })
     }
 
@@ -216,15 +235,15 @@ mod tests {
     /// A block in which no record begins says so by `first_record` equal to `used`.
     #[test]
     fn a_block_says_where_its_first_record_begins() {
-        let mut batch = Batch::new(4, 2);
-        batch.begin_block(1, address(1), 9);
+        let mut batch = Batch::new(4);
+        batch.begin_block((1, 1), address(1), 9);
         batch.begin_record();
         assert_eq!(batch.fill(&[1; 9_000]), REDO_PAYLOAD_BYTES);
         batch.close_block();
-        batch.begin_block(1, address(2), 9);
+        batch.begin_block((1, 1), address(2), 9);
         assert_eq!(batch.fill(&[2; 100]), 100);
         batch.close_block();
-        batch.begin_block(1, address(3), 9);
+        batch.begin_block((1, 1), address(3), 9);
         assert_eq!(batch.fill(&[3; 10]), 10);
         batch.begin_record();
         assert_eq!(batch.fill(&[4; 20]), 20);
@@ -240,12 +259,12 @@ mod tests {
     /// What a buffer held before doesn't show behind the records of its next use.
     #[test]
     fn the_tail_of_a_used_buffer_is_cleared() {
-        let mut batch = Batch::new(1, 2);
-        batch.begin_block(1, address(1), 9);
+        let mut batch = Batch::new(1);
+        batch.begin_block((1, 1), address(1), 9);
         batch.fill(&[7; REDO_PAYLOAD_BYTES]);
         batch.close_block();
         batch.clear();
-        batch.begin_block(1, address(2), 9);
+        batch.begin_block((1, 1), address(2), 9);
         batch.fill(&[8; 5]);
         batch.close_block();
         assert!(batch.buffer[BLOCK_HEAD + 5..].iter().all(|byte| *byte == 0));

@@ -3,10 +3,11 @@
 //! Invariants (of a configuration that was checked)
 //!   * the largest record fits into one part of the log buffer (RD3)
 //!   * a log holds the largest record twice, so that one free log admits any record (RD4)
+//!   * every group has a good member
 //!
 //! Callers: `Redo::open`, `Reader::open`, `create`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use format::{REDO_BLOCK, REDO_PAYLOAD_BYTES};
 use ids::{Rba, Scn};
@@ -14,6 +15,7 @@ use os::probe::DurableWrite;
 use stop::{RefusalKind, Stop};
 
 use crate::flights::WRITES_IN_FLIGHT_MAX;
+use crate::log_file::log_path;
 
 /// The largest record, its head included: three blocks of the largest size.
 pub const RECORD_BYTES_MAX: usize = 96 << 10;
@@ -29,6 +31,9 @@ pub const LOG_BUFFER_BYTES_MIN: usize = 2 * RECORD_BLOCKS_MAX as usize * REDO_BL
 
 /// The most log groups.
 pub const GROUPS_MAX: u16 = 255;
+
+/// The most members of a group.
+pub const MEMBERS_MAX: usize = os::COPIES_MAX;
 
 /// The redo blocks that a record of so many bytes needs if it begins in a new one.
 pub(crate) const fn blocks_of(record_bytes: usize) -> u32 {
@@ -98,17 +103,58 @@ pub enum Sabotage {
     SkipSync,
 }
 
+/// A file that holds a whole copy of its group's log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogMember {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether it has all redo of its group: what isn't good is neither read nor written.
+    pub good: bool,
+}
+
+/// A group: files with the same redo.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogGroup {
+    /// Its number, from 1.
+    pub number: u16,
+    /// Redo blocks of each member, its header included; at least [`LOG_BLOCKS_MIN`].
+    pub blocks: u32,
+    /// From 1 to [`MEMBERS_MAX`], at least one of them good.
+    pub members: Vec<LogMember>,
+}
+
+impl LogGroup {
+    /// Groups 1 to `groups` of so many blocks, with one member each, under their usual names.
+    pub fn usual(directory: &Path, groups: u16, blocks: u32) -> Vec<LogGroup> {
+        let member = |number| LogMember { path: log_path(directory, number), good: true };
+        let group = |number| LogGroup { number, blocks, members: vec![member(number)] };
+        (1..=groups).map(group).collect()
+    }
+
+    /// Refuses what can't be a group.
+    pub fn check(&self) -> Result<(), Stop> {
+        check_blocks(self.blocks)?;
+        let (number, members) = (self.number, self.members.len());
+        if !(1..=MEMBERS_MAX).contains(&members) {
+            let message =
+                format!("redo log group {number} has 1 to {MEMBERS_MAX} members, not {members}");
+            return Err(Stop::refuse(RefusalKind::Invalid, message));
+        }
+        if !(1..=GROUPS_MAX).contains(&number) || !self.members.iter().any(|member| member.good) {
+            let message = format!("redo log group {number} can't be: no member of it is good");
+            return Err(Stop::refuse(RefusalKind::Corrupt, message));
+        }
+        Ok(())
+    }
+}
+
 /// How redo is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RedoConfig {
-    /// Where the logs are.
-    pub directory: PathBuf,
     /// Identity of the database: redo of another one is none of ours.
     pub database: u64,
-    /// How many log groups there are, from 2 to [`GROUPS_MAX`].
-    pub groups: u16,
-    /// Redo blocks of each log, its header included; at least [`LOG_BLOCKS_MIN`].
-    pub log_blocks: u32,
+    /// The log groups, from 2 to [`GROUPS_MAX`], in the order of their numbers.
+    pub groups: Vec<LogGroup>,
     /// The parameter `log_buffer`, in bytes; at least [`LOG_BUFFER_BYTES_MIN`].
     pub log_buffer_bytes: usize,
     /// How a write is made durable.
@@ -124,8 +170,8 @@ pub struct RedoConfig {
 impl RedoConfig {
     /// Refuses what can't work, naming the value and its limit.
     pub(crate) fn check(&self) -> Result<(), Stop> {
-        check_groups(self.groups)?;
-        check_blocks(self.log_blocks)?;
+        check_groups(self.groups.len())?;
+        self.groups.iter().try_for_each(LogGroup::check)?;
         let (flights, most) = (self.writes_in_flight, WRITES_IN_FLIGHT_MAX);
         if !(1..=most).contains(&flights) {
             let message =
@@ -155,6 +201,14 @@ impl RedoConfig {
         u32::try_from(self.log_buffer_bytes / REDO_BLOCK.bytes()).unwrap_or(u32::MAX)
     }
 
+    /// The members of these paths are no good any more.
+    pub fn distrust(&mut self, paths: &[PathBuf]) {
+        let members = self.groups.iter_mut().flat_map(|group| &mut group.members);
+        for member in members.filter(|member| paths.contains(&member.path)) {
+            member.good = false;
+        }
+    }
+
     pub(crate) fn skips_sync(&self) -> bool {
         match self.sabotage {
             Sabotage::None => false,
@@ -172,8 +226,8 @@ impl RedoConfig {
     }
 }
 
-pub(crate) fn check_groups(groups: u16) -> Result<(), Stop> {
-    if (2..=GROUPS_MAX).contains(&groups) {
+pub(crate) fn check_groups(groups: usize) -> Result<(), Stop> {
+    if (2..=usize::from(GROUPS_MAX)).contains(&groups) {
         return Ok(());
     }
     let message = format!("there are 2 to {GROUPS_MAX} redo log groups, not {groups}");

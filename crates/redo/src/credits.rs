@@ -182,7 +182,7 @@ impl Shared {
             }
             // What was asked for a batch that has been taken since, or for fewer free logs, may
             // have been done already.
-            let asks = (blocked, state.number, state.free_groups());
+            let asks = (blocked, state.number, state.groups.free());
             if is_first && asked != Some(asks) {
                 asked = Some(asks);
                 drop(state);

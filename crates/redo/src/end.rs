@@ -140,6 +140,18 @@ pub enum EndReason {
     },
 }
 
+impl EndReason {
+    /// Whether a whole block lies there that was never this one.
+    pub(crate) fn is_foreign(&self) -> bool {
+        matches!(
+            self,
+            EndReason::OtherDatabase { .. }
+                | EndReason::WrongAddress { .. }
+                | EndReason::OtherKind { .. }
+        )
+    }
+}
+
 impl fmt::Display for EndReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

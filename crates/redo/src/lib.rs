@@ -7,16 +7,18 @@
 //!                     │ log buffer: active │ spares  │   parts: one fills, others are written
 //!                     └────────────────────────┬─────┘
 //!   make_durable ─▶ a session, or run_lgwr ────▼─────┐
-//!                     │ log 1 │ log 2 │ log 3 │ log 1 … one file each, written in turn
+//!                     │ log 1 │ log 2 │ log 3 │ log 4 … in groups of files, in turn
 //!                     └──────────────────────────────┘
 //!   checkpoint_advanced ─▶ logs become free               Reader ─▶ Record ─▶ Vector … LogEnd
 //! ```
 //!
 //! Each record has an SCN of its own, one more than that of the record before. So the order of SCNs
 //! is the order of redo, "durable through SCN x" is all there is to say about durability, and a
-//! reader sees a hole by its number. The rules, RD1 to RD15, and the proofs are in README.md.
+//! reader sees a hole by its number. The rules, RD1 to RD21, and the proofs are in README.md.
 //!
-//! * [`create`], [`Redo::open`], [`RedoConfig`], [`LogStart`]: from nothing to open.
+//! * [`create`], [`examine`], [`Redo::open`], [`RedoConfig`], [`LogStart`]: from nothing to open.
+//! * [`LogGroup`], [`LogMember`], [`LogView`]: groups and their members; they come and go while it
+//!   is open ([`Redo::add_group`]).
 //! * [`Redo`]: reserve, append, make durable, switch, advance, stop.
 //! * [`Credits`], [`Placed`]: room promised, and where a record went.
 //! * [`CommitLeader`]: who writes what a session waits for. [`CommitMode`]: whether it waits, and
@@ -26,16 +28,21 @@
 
 #![forbid(unsafe_code)]
 
+mod alter;
 mod batch;
 mod commit;
 mod config;
 mod credits;
 mod end;
+mod examine;
 mod flights;
 mod gather;
+mod groups;
 mod landing;
 mod lgwr;
 mod log_file;
+mod log_files;
+mod members;
 mod queue;
 mod read_ahead;
 mod reader;
@@ -49,15 +56,19 @@ mod writer;
 
 pub use config::{
     CommitLeader, CommitLogging, CommitMode, CommitWait, GROUPS_MAX, LOG_BLOCKS_MIN,
-    LOG_BUFFER_BYTES_MIN, LogStart, RECORD_BLOCKS_MAX, RECORD_BYTES_MAX, RedoConfig, Sabotage,
+    LOG_BUFFER_BYTES_MIN, LogGroup, LogMember, LogStart, MEMBERS_MAX, RECORD_BLOCKS_MAX,
+    RECORD_BYTES_MAX, RedoConfig, Sabotage,
 };
 pub use credits::Credits;
 pub use end::{EndReason, LogEnd};
+pub use examine::examine;
 pub use flights::WRITES_IN_FLIGHT_MAX;
-pub use log_file::{create, log_path};
+pub use groups::{LogStatus, LogView};
+pub use log_file::{create, create_member, log_path};
+pub use members::{KeepMembers, MemberChange};
 pub use reader::Reader;
 pub use record::{Record, RecordFault, Vector, Vectors};
 pub use records::{Change, Records};
-pub use redo::{CheckpointWanted, Redo};
-pub use secure::secure;
+pub use redo::{CheckpointWanted, Hooks, Redo};
+pub use secure::{Secured, secure};
 pub use state::Placed;

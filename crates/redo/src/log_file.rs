@@ -1,13 +1,13 @@
-//! The files of the online redo log: their names, their headers, writing to them.
+//! The files of the online redo log: their names, how they are made and opened, their headers.
 //!
-//! One file for each group. Log sequence `s` lives in group `(s - 1) % groups + 1`, so each log
-//! overwrites the one that is `groups` older.
+//! A group has one file or several, its members, each a whole copy of its log. Which log a group
+//! holds is said by the headers of its members; see `groups` for which it gets next.
 //!
 //! Invariants
-//!   * what `write` or `write_header` has returned from is durable
 //!   * a file has the length that the configuration says, or it isn't opened
+//!   * only good members are open
 //!
-//! Callers: the writer, the reader, `create`.
+//! Callers: the writer, the reader, `create`, `examine`.
 
 use std::path::{Path, PathBuf};
 
@@ -16,52 +16,49 @@ use format::{
 };
 use ids::{BlockNo, Dba, FileNo, Scn};
 use os::probe::DurableWrite;
-use os::{Cost, Disk, Error, File, FileOptions, IoBuf, Session, Waiting};
+use os::{Cost, Disk, File, FileOptions, IoBuf, Session, Waiting};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
-use crate::config::{check_blocks, check_groups};
-use crate::{EndReason, RedoConfig};
+use crate::EndReason;
+use crate::config::{LogGroup, RedoConfig, check_groups};
 
 /// CPU is charged for checksums in KiB.
 pub(crate) const BLOCK_KIB: u64 = REDO_BLOCK.bytes() as u64 / 1024;
 
-/// Where the log of this group is.
+/// Where the log of this group is, if nobody says otherwise.
 pub fn log_path(directory: &Path, group: u16) -> PathBuf {
     directory.join(format!("redo{group:02}.log"))
 }
 
-/// The group in which this log lives.
-pub(crate) fn group_of(sequence: u32, groups: u16) -> u16 {
-    let place = (sequence - 1) % u32::from(groups);
-    u16::try_from(place).expect("less than the number of groups, a u16") + 1
-}
-
 /// Makes the files of a new database: every block written once, as zeros, so that no later write
 /// has to find space. They hold no log yet. If it fails, nothing is left.
-pub fn create(
-    disk: &Disk,
-    directory: &Path,
-    groups: u16,
-    blocks: u32,
-    session: &Session,
-) -> Result<(), Stop> {
-    check_groups(groups)?;
-    check_blocks(blocks)?;
-    let options = DurableWrite::BufferedThenSync.file_options();
-    for group in 1..=groups {
-        let path = log_path(directory, group);
-        if let Err(error) = disk.create(&path, file_bytes(blocks), options, session) {
-            remove_made(disk, directory, 1..group, session);
-            return Err(error.into());
+pub fn create(disk: &Disk, groups: &[LogGroup], session: &Session) -> Result<(), Stop> {
+    check_groups(groups.len())?;
+    groups.iter().try_for_each(LogGroup::check)?;
+    let mut made = Vec::new();
+    let all = groups.iter().flat_map(|group| group.members.iter().map(|m| (&m.path, group.blocks)));
+    for (path, blocks) in all {
+        if let Err(stop) = create_member(disk, path, blocks, session) {
+            remove_made(disk, &made, session);
+            return Err(stop);
         }
+        made.push(path);
     }
     Ok(())
 }
 
-fn remove_made(disk: &Disk, directory: &Path, made: std::ops::Range<u16>, session: &Session) {
-    for group in made {
-        if let Err(error) = disk.remove(&log_path(directory, group), session) {
+/// Makes one file that can be a member of a group with logs of so many blocks. If it fails,
+/// nothing is left.
+pub fn create_member(disk: &Disk, path: &Path, blocks: u32, session: &Session) -> Result<(), Stop> {
+    let options = DurableWrite::BufferedThenSync.file_options();
+    disk.create(path, file_bytes(blocks), options, session)?;
+    Ok(())
+}
+
+fn remove_made(disk: &Disk, made: &[&PathBuf], session: &Session) {
+    for path in made {
+        if let Err(error) = disk.remove(path, session) {
             session.os().notice(&format!("a redo log that isn't used is left: {error}"));
         }
     }
@@ -71,6 +68,50 @@ fn file_bytes(blocks: u32) -> u64 {
     BlockNo::new(blocks).byte_offset(REDO_BLOCK)
 }
 
+/// How logs are opened and written.
+#[derive(Clone)]
+pub(crate) struct Medium {
+    pub(crate) disk: Disk,
+    pub(crate) database: u64,
+    pub(crate) needs_sync: bool,
+    options: FileOptions,
+}
+
+impl Medium {
+    pub(crate) fn new(disk: &Disk, config: &RedoConfig) -> Medium {
+        let mut options = config.durable_write.file_options();
+        if config.skips_sync() {
+            options.write_through = false;
+        }
+        Medium {
+            disk: disk.clone(),
+            database: config.database,
+            needs_sync: config.durable_write.needs_sync() && !config.skips_sync(),
+            options,
+        }
+    }
+
+    /// Opens a member, which is to have so many blocks.
+    pub(crate) fn open(&self, path: &Path, blocks: u32, session: &Session) -> Result<File, Stop> {
+        let file = self.disk.open(path, self.options, session)?;
+        let (found, expected) = (file.length()?, file_bytes(blocks));
+        if found != expected {
+            return Err(corrupt(format!(
+                "{} has {found} bytes, and a redo log of {blocks} blocks has {expected}: put the \
+                 right file back",
+                path.display(),
+            )));
+        }
+        Ok(file)
+    }
+}
+
+impl std::fmt::Debug for Medium {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Medium({:016x}, {:?})", self.database, self.options)
+    }
+}
+
 /// What the header of a new log says, beside what follows from its sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beginning {
@@ -78,101 +119,118 @@ pub(crate) struct Beginning {
     pub(crate) previous_end: u32,
 }
 
-/// The open files.
-#[derive(Debug)]
-pub(crate) struct LogFiles {
-    files: Vec<File>,
-    pub(crate) database: u64,
-    pub(crate) log_blocks: u32,
-    needs_sync: bool,
+/// A member of an open group.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub(crate) path: PathBuf,
+    /// Open as long as it is good.
+    pub(crate) file: Option<File>,
 }
 
-impl LogFiles {
+/// An open group. It doesn't change: who changes its members makes another one.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenGroup {
+    pub(crate) number: u16,
+    pub(crate) blocks: u32,
+    pub(crate) members: Vec<Member>,
+}
+
+impl OpenGroup {
     pub(crate) fn open(
-        disk: &Disk,
-        config: &RedoConfig,
+        medium: &Medium,
+        group: &LogGroup,
         session: &Session,
-    ) -> Result<LogFiles, Stop> {
-        let mut options = config.durable_write.file_options();
-        if config.skips_sync() {
-            options.write_through = false;
+    ) -> Result<OpenGroup, Stop> {
+        let blocks = group.blocks;
+        let mut members = Vec::with_capacity(group.members.len());
+        for member in &group.members {
+            let path = member.path.clone();
+            let file = match member.good {
+                true => Some(medium.open(&path, blocks, session)?),
+                false => None,
+            };
+            members.push(Member { path, file });
         }
-        let open = |group| open_log(disk, config, group, options, session);
-        Ok(LogFiles {
-            files: (1..=config.groups).map(open).collect::<Result<_, _>>()?,
-            database: config.database,
-            log_blocks: config.log_blocks,
-            needs_sync: config.durable_write.needs_sync() && !config.skips_sync(),
-        })
+        Ok(OpenGroup { number: group.number, blocks, members })
     }
 
-    pub(crate) fn groups(&self) -> u16 {
-        u16::try_from(self.files.len()).expect("at most 255 groups")
+    /// The good members.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
+        self.members.iter().filter_map(|member| member.file.as_ref())
     }
 
-    pub(crate) fn group_of(&self, sequence: u32) -> u16 {
-        group_of(sequence, self.groups())
+    /// How many are good.
+    pub(crate) fn copies(&self) -> u64 {
+        self.files().count() as u64
     }
 
-    pub(crate) fn of_group(&self, group: u16) -> &File {
-        &self.files[usize::from(group) - 1]
+    /// The first good one: it is read, and the others where it isn't whole.
+    pub(crate) fn first(&self) -> &File {
+        self.files().next().expect("a group has a good member")
     }
 
-    /// The address of a block of this log.
-    pub(crate) fn address(&self, sequence: u32, block: u32) -> Dba {
-        Dba { file: FileNo::redo(self.group_of(sequence)), block: BlockNo::new(block) }
+    /// The address of a block of its log.
+    pub(crate) fn address(&self, block: u32) -> Dba {
+        Dba { file: FileNo::redo(self.number), block: BlockNo::new(block) }
     }
 
-    /// Writes whole blocks of a log, durably.
-    pub(crate) fn write(
+    /// The header with which a log begins in this group, sealed.
+    pub(crate) fn header(
         &self,
-        sequence: u32,
-        first_block: u32,
-        bytes: &[u8],
-        waiting: Waiting<'_>,
-    ) -> Result<(), Error> {
-        let file = self.of_group(self.group_of(sequence));
-        file.write_at(BlockNo::new(first_block).byte_offset(REDO_BLOCK), bytes, waiting)?;
-        if self.needs_sync {
-            file.sync(waiting)?;
-        }
-        Ok(())
-    }
-
-    /// Begins a log, durably (RD6).
-    pub(crate) fn write_header(
-        &self,
+        database: u64,
         sequence: u32,
         beginning: Beginning,
-        waiting: Waiting<'_>,
-    ) -> Result<(), Error> {
-        let address = self.address(sequence, 0);
+        session: &Session,
+    ) -> IoBuf {
+        let address = self.address(0);
         let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
         *BlockHeader::of_mut(&mut block) = BlockHeader::new(BlockKind::LogHeader, address);
         *LogHeader::at_mut(&mut block, LogHeader::START) = LogHeader {
-            database: U64Le::new(self.database),
+            database: U64Le::new(database),
             log_sequence: U32Le::new(sequence),
-            blocks: U32Le::new(self.log_blocks),
+            blocks: U32Le::new(self.blocks),
             first_scn: ScnLe::new(beginning.first_scn),
             previous_end: U32Le::new(beginning.previous_end),
-            group: U16Le::new(self.group_of(sequence)),
+            group: U16Le::new(self.number),
             reserved: [0; 10],
         };
         format::seal(&mut block, address);
-        waiting.session().charge(Cost::ChecksumKib, BLOCK_KIB);
-        self.write(sequence, 0, &block, waiting)
+        session.charge(Cost::ChecksumKib, BLOCK_KIB);
+        block
     }
 
-    /// The header of the log that a group's file holds, or what is there instead.
+    /// The newest header of its good members, or what is there instead. A member that can't be
+    /// read is passed over, if another can.
     pub(crate) fn read_header(
         &self,
-        group: u16,
+        database: u64,
         session: &Session,
     ) -> Result<Result<LogHeader, EndReason>, Stop> {
-        let address = Dba { file: FileNo::redo(group), block: BlockNo::new(0) };
+        let mut newest: Option<Result<LogHeader, EndReason>> = None;
+        let mut failed = None;
+        for file in self.files() {
+            let sequence = |header: &LogHeader| header.log_sequence.get();
+            match (self.read_header_of(file, database, session), &newest) {
+                (Err(stop), _) => failed = Some(stop),
+                (Ok(Err(_)), Some(_)) => {}
+                (Ok(Ok(one)), Some(Ok(other))) if sequence(&one) <= sequence(other) => {}
+                (Ok(found), _) => newest = Some(found),
+            }
+        }
+        newest.ok_or_else(|| failed.expect("a group has a good member"))
+    }
+
+    /// The header of the log that one member holds, or what is there instead.
+    pub(crate) fn read_header_of(
+        &self,
+        file: &File,
+        database: u64,
+        session: &Session,
+    ) -> Result<Result<LogHeader, EndReason>, Stop> {
+        let address = self.address(0);
         let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
-        let waiting = session.waiting(WaitEvent::LogFileSequentialRead).p(group.into(), 0, 1);
-        self.of_group(group).read_at(0, &mut block, waiting)?;
+        let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
+        file.read_at(0, &mut block, waiting.p(self.number.into(), 0, 1))?;
         session.charge(Cost::ChecksumKib, BLOCK_KIB);
         let kind = match format::check(&block, address) {
             Ok(header) => header.kind(),
@@ -183,55 +241,48 @@ impl LogFiles {
         }
         let header = *LogHeader::at(&block, LogHeader::START);
         let found = header.database.get();
-        if found != self.database {
+        if found != database {
             return Ok(Err(EndReason::OtherDatabase { address, found }));
         }
-        self.check_shape(group, &header)?;
+        self.check_shape(file, &header)?;
         Ok(Ok(header))
     }
 
     /// A header of ours, whole, that says something else than the configuration isn't an accident
     /// of a crash.
-    fn check_shape(&self, group: u16, header: &LogHeader) -> Result<(), Stop> {
+    fn check_shape(&self, file: &File, header: &LogHeader) -> Result<(), Stop> {
         let (sequence, blocks) = (header.log_sequence.get(), header.blocks.get());
-        let right = header.group.get() == group
-            && blocks == self.log_blocks
-            && sequence > 0
-            && self.group_of(sequence) == group;
-        if right {
+        let group = header.group.get();
+        if group == self.number && blocks == self.blocks && sequence > 0 {
             return Ok(());
         }
         Err(corrupt(format!(
-            "the header of {} says log {sequence} of group {} with {blocks} blocks, and this \
-             database has {} groups of {} blocks: a file of another configuration lies there; put \
-             the right one back",
-            self.of_group(group).path().display(),
-            header.group.get(),
-            self.groups(),
-            self.log_blocks,
+            "the header of {} says log {sequence} of group {group} with {blocks} blocks, and this \
+             is a member of group {} with {} blocks: a file of another configuration lies there; \
+             put the right one back",
+            file.path().display(),
+            self.number,
+            self.blocks,
         )))
     }
-}
 
-fn open_log(
-    disk: &Disk,
-    config: &RedoConfig,
-    group: u16,
-    options: FileOptions,
-    session: &Session,
-) -> Result<File, Stop> {
-    let path = log_path(&config.directory, group);
-    let file = disk.open(&path, options, session)?;
-    let (found, expected) = (file.length()?, file_bytes(config.log_blocks));
-    if found != expected {
-        return Err(corrupt(format!(
-            "{} has {found} bytes, and a redo log of {} blocks has {expected}: put the right file \
-             back",
-            path.display(),
-            config.log_blocks
-        )));
+    /// Reads from one member.
+    pub(crate) fn read(
+        &self,
+        file: &File,
+        first: u32,
+        bytes: &mut [u8],
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let blocks = (bytes.len() / REDO_BLOCK.bytes()) as u64;
+        let offset = BlockNo::new(first).byte_offset(REDO_BLOCK);
+        Ok(file.read_at(offset, bytes, self.reading(first, blocks, session))?)
     }
-    Ok(file)
+
+    pub(crate) fn reading<'s>(&self, first: u32, blocks: u64, session: &'s Session) -> Waiting<'s> {
+        let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
+        waiting.p(self.number.into(), first.into(), blocks)
+    }
 }
 
 /// A refusal because of what is on disk.

@@ -23,7 +23,7 @@ use os::{
 use stop::Stop;
 use waits::WaitEvent;
 
-use crate::log_file::LogFiles;
+use crate::log_files::LogFiles;
 
 /// Redo blocks of a piece: a MiB.
 const PIECE_BLOCKS: u32 = 256;
@@ -87,8 +87,10 @@ impl ReadAhead {
             self.reap(1, waiting)?;
         }
         let asked = self.asked.pop_front().expect("a piece was asked for");
-        let (buffer, result) = asked.arrived.expect("it was waited for");
-        result?;
+        let (mut buffer, result) = asked.arrived.expect("it was waited for");
+        if let Err(error) = result {
+            read_another(logs, &asked.piece, &mut buffer, error, session)?;
+        }
         let after = asked.piece.first + asked.piece.blocks;
         if self.ring.is_some() {
             self.ask(logs, (sequence, after), session)?;
@@ -125,16 +127,17 @@ impl ReadAhead {
         session: &Session,
     ) -> Result<(), Stop> {
         let most = if self.ring.is_some() { IN_FLIGHT_MAX } else { 1 };
+        let group = logs.of(sequence);
         let mut first = self.asked.back().map_or(from, |last| last.piece.first + last.piece.blocks);
-        while self.asked.len() < most && first < logs.log_blocks {
-            let blocks = PIECE_BLOCKS.min(logs.log_blocks - first);
+        while self.asked.len() < most && first < group.blocks {
+            let blocks = PIECE_BLOCKS.min(group.blocks - first);
             let piece = Piece { sequence, first, blocks };
             let bytes = blocks as usize * REDO_BLOCK.bytes();
             let fits = self.spare.iter().position(|buffer| buffer.len() == bytes);
             let mut buffer =
                 fits.map_or_else(|| IoBuf::zeroed(bytes), |place| self.spare.swap_remove(place));
             let (offset, tag) = (BlockNo::new(first).byte_offset(REDO_BLOCK), self.tags);
-            let file = logs.of_group(logs.group_of(sequence));
+            let file = group.first();
             let arrived = match &mut self.ring {
                 Some(ring) => {
                     let (file, kind) = (file.clone(), IoKind::Read);
@@ -181,8 +184,24 @@ impl Piece {
     }
 
     fn waiting<'s>(&self, logs: &LogFiles, session: &'s Session) -> Waiting<'s> {
-        let group = logs.group_of(self.sequence);
-        let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
-        waiting.p(group.into(), self.first.into(), self.blocks.into())
+        logs.of(self.sequence).reading(self.first, self.blocks.into(), session)
     }
+}
+
+/// Reads a piece that the first member didn't give from another one.
+fn read_another(
+    logs: &LogFiles,
+    piece: &Piece,
+    buffer: &mut IoBuf,
+    error: Error,
+    session: &Session,
+) -> Result<(), Stop> {
+    let group = logs.of(piece.sequence);
+    for file in group.files().skip(1) {
+        if group.read(file, piece.first, buffer, session).is_ok() {
+            session.os().notice(&format!("{} is read, for {error}", file.path().display()));
+            return Ok(());
+        }
+    }
+    Err(error.into())
 }

@@ -13,14 +13,16 @@
 //!
 //! Callers: `recovery`; checkers of logs.
 
+use std::path::PathBuf;
+
 use format::{BlockKind, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};
 use ids::{Dba, Rba, Scn};
 use os::{Cost, Disk, IoBuf, Session};
 use stop::Stop;
-use waits::WaitEvent;
 
 use crate::batch::BLOCK_HEAD;
-use crate::log_file::{BLOCK_KIB, LogFiles, corrupt};
+use crate::log_file::{BLOCK_KIB, corrupt};
+use crate::log_files::LogFiles;
 use crate::read_ahead::{Piece, ReadAhead};
 use crate::record;
 use crate::{EndReason, LogEnd, RECORD_BYTES_MAX, Record, RedoConfig};
@@ -68,12 +70,16 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub struct Reader {
     pub(crate) logs: LogFiles,
+    /// Members that can't be relied on.
+    lost: Vec<PathBuf>,
     /// Writes in flight when all before the end was durable may have reached so many blocks.
     pub(crate) flight_blocks: u32,
     ahead: ReadAhead,
     /// What was read last, and which blocks that is.
     buffer: Option<IoBuf>,
     piece: Option<Piece>,
+    /// It has what other members have of it.
+    complete: bool,
     pub(crate) place: Place,
     pub(crate) expected: Expected,
     record: Vec<u8>,
@@ -91,20 +97,22 @@ impl Reader {
         session: &Session,
     ) -> Result<Reader, Stop> {
         config.check()?;
-        if from.sequence == 0 || from.block > config.log_blocks || first_scn == Scn::ZERO {
+        let logs = LogFiles::open(disk, config, session)?;
+        let blocks = logs.holding(from.sequence).map_or(logs.blocks_max(), |group| group.blocks);
+        if from.sequence == 0 || from.block > blocks || first_scn == Scn::ZERO {
             return Err(corrupt(format!(
                 "redo can't be read from {from} and SCN {first_scn}: logs, their blocks of redo \
-                 and SCNs count from 1, and a log has {} blocks",
-                config.log_blocks
+                 and SCNs count from 1, and the log has {blocks} blocks"
             )));
         }
-        let logs = LogFiles::open(disk, config, session)?;
         let mut reader = Reader {
             logs,
+            lost: Vec::new(),
             flight_blocks: config.buffer_blocks(),
             ahead: ReadAhead::new(disk, session),
             buffer: None,
             piece: None,
+            complete: false,
             place: Place::before(from.sequence, from.block.max(1)),
             expected: Expected::AtMost(first_scn),
             record: Vec::with_capacity(RECORD_BYTES_MAX),
@@ -157,10 +165,12 @@ impl Reader {
     ) -> Result<(), Stop> {
         let seeking = self.place.seeking;
         self.place = Place { seeking, ..Place::before(sequence, block) };
-        let group = self.logs.group_of(sequence);
-        let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
-        self.logs.of_group(group).sync(waiting.p(group.into(), 0, 0))?;
-        Ok(())
+        self.logs.sync(sequence, &mut self.lost, session)
+    }
+
+    /// Members that could not be synced, of groups that have another: what they hold is in doubt.
+    pub fn lost_members(&self) -> &[PathBuf] {
+        &self.lost
     }
 
     /// To the record that begins in the middle of a block, if the address says so.
@@ -267,7 +277,7 @@ impl Reader {
     /// Goes to the next block of the log, if that is redo.
     fn enter_block(&mut self, session: &Session) -> Result<Result<(), EndReason>, Stop> {
         let number = self.place.block + 1;
-        if number >= self.logs.log_blocks {
+        if number >= self.logs.of(self.place.sequence).blocks {
             return Ok(Err(EndReason::EndOfLastLog));
         }
         let (_, head) = match self.block(self.place.sequence, number, session)? {
@@ -279,7 +289,7 @@ impl Reader {
         let whole = used > 0 && used <= REDO_PAYLOAD_BYTES && first_record <= used;
         if !whole || (!within && !seeking && first_record != 0) {
             return Ok(Err(EndReason::BadBlock {
-                address: self.logs.address(self.place.sequence, number),
+                address: self.logs.of(self.place.sequence).address(number),
                 used: head.used.get(),
                 first_record: head.first_record.get(),
             }));
@@ -291,7 +301,7 @@ impl Reader {
         Ok(Ok(()))
     }
 
-    /// A block of this log with the SCN in its stamp, if it is redo of this log.
+    /// A block of this log with the SCN in its stamp, if it is redo of this log in some member.
     pub(crate) fn block(
         &mut self,
         sequence: u32,
@@ -299,15 +309,31 @@ impl Reader {
         session: &Session,
     ) -> Result<Result<(Scn, RedoBlock), EndReason>, Stop> {
         self.load(sequence, number, session)?;
+        let found = self.look(sequence, number, session);
+        if found.is_ok() || self.complete {
+            return Ok(found);
+        }
+        self.complete = true;
+        let (Some(buffer), Some(piece)) = (&mut self.buffer, &self.piece) else {
+            panic!("no block is loaded")
+        };
+        self.logs.complete((sequence, piece.first), buffer, session)?;
+        Ok(self.look(sequence, number, session))
+    }
+
+    fn look(
+        &self,
+        sequence: u32,
+        number: u32,
+        session: &Session,
+    ) -> Result<(Scn, RedoBlock), EndReason> {
         let block = self.block_bytes(number);
         session.charge(Cost::ChecksumKib, BLOCK_KIB);
-        let address = self.logs.address(sequence, number);
-        let (kind, stamp) = match format::check(block, address) {
-            Ok(header) => (header.kind(), header.changed()),
-            Err(fault) => return Ok(Err(EndReason::from(fault))),
-        };
+        let address = self.logs.of(sequence).address(number);
+        let header = format::check(block, address)?;
+        let (kind, stamp) = (header.kind(), header.changed());
         let head = *RedoBlock::at(block, RedoBlock::START);
-        Ok(self.belongs(kind, &head, sequence, address).map_or(Ok((stamp, head)), Err))
+        self.belongs(kind, &head, sequence, address).map_or(Ok((stamp, head)), Err)
     }
 
     /// Why this block isn't redo of this log, if it isn't.
@@ -321,7 +347,7 @@ impl Reader {
         if kind != BlockKind::Redo {
             return Some(EndReason::OtherKind { address, found: kind });
         }
-        if head.database.get() != self.logs.database {
+        if head.database.get() != self.logs.medium.database {
             return Some(EndReason::OtherDatabase { address, found: head.database.get() });
         }
         let found = head.log_sequence.get();
@@ -338,7 +364,7 @@ impl Reader {
             return Ok(());
         }
         // Until it is there, nothing is.
-        self.piece = None;
+        (self.piece, self.complete) = (None, false);
         if let Some(used) = self.buffer.take() {
             self.ahead.give_back(used);
         }

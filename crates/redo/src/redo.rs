@@ -12,8 +12,10 @@ use os::{Disk, Session};
 use stop::{Halt, RefusalKind, Stop};
 use waits::{Statistic, WaitEvent};
 
+use crate::groups::Groups;
 use crate::landing::Landings;
-use crate::log_file::{Beginning, LogFiles};
+use crate::log_file::{Beginning, Medium, OpenGroup};
+use crate::members::{self, KeepMembers};
 use crate::queue::{LANES, Lanes};
 use crate::state::State;
 use crate::{CommitLeader, LogStart, RedoConfig};
@@ -27,8 +29,16 @@ pub struct Redo {
     pub(crate) shared: Arc<Shared>,
 }
 
+/// What the redo asks of others.
+pub struct Hooks {
+    /// Sessions wait until a log is free.
+    pub checkpoint_wanted: CheckpointWanted,
+    /// Members of a group failed or became good again.
+    pub keep_members: KeepMembers,
+}
+
 pub(crate) struct Shared {
-    pub(crate) logs: LogFiles,
+    pub(crate) medium: Medium,
     pub(crate) state: Latch<State>,
     /// SCN through which redo is durable. Goes up only.
     pub(crate) durable: Shared64,
@@ -43,31 +53,29 @@ pub(crate) struct Shared {
     pub(crate) lgwr: Signal,
     pub(crate) halt: Halt,
     pub(crate) checkpoint_wanted: CheckpointWanted,
+    pub(crate) keep_members: KeepMembers,
     pub(crate) acknowledges_early: bool,
 }
 
 impl Redo {
     /// Opens the logs and begins the log `start.sequence` by writing its header durably.
-    /// `checkpoint_wanted` is called when sessions wait until a log is free.
     pub fn open(
         disk: &Disk,
         config: &RedoConfig,
         start: LogStart,
         halt: &Halt,
-        checkpoint_wanted: CheckpointWanted,
+        hooks: Hooks,
         session: &Session,
     ) -> Result<Redo, Stop> {
         config.check()?;
         check_start(config, &start)?;
-        let logs = LogFiles::open(disk, config, session)?;
-        let beginning = Beginning { first_scn: start.next_scn, previous_end: start.previous_end };
-        let waiting = session.waiting(WaitEvent::LogFileSingleWrite);
-        let group = u64::from(logs.group_of(start.sequence));
-        logs.write_header(start.sequence, beginning, waiting.p(group, 0, 1))?;
+        let Hooks { checkpoint_wanted, keep_members } = hooks;
+        let medium = Medium::new(disk, config);
+        let groups = begin_first((&medium, &keep_members), config, &start, session)?;
         let (os, last) = (session.os(), start.next_scn.get() - 1);
         let shared = Arc::new(Shared {
-            logs,
-            state: Latch::new(os, LatchKind::RedoAllocation, State::new(config, &start)),
+            medium,
+            state: Latch::new(os, LatchKind::RedoAllocation, State::new(config, &start, groups)),
             durable: Shared64::new(last),
             last: Shared64::new(last),
             position: Shared64::new(Rba::block(start.sequence, 1).pack_block()),
@@ -76,6 +84,7 @@ impl Redo {
             lgwr: Signal::new(os),
             halt: halt.clone(),
             checkpoint_wanted,
+            keep_members,
             acknowledges_early: config.acknowledges_early(),
         });
         let weak = Arc::downgrade(&shared);
@@ -174,15 +183,48 @@ fn check_start(config: &RedoConfig, start: &LogStart) -> Result<(), Stop> {
         );
         return Err(Stop::refuse(RefusalKind::Invalid, message));
     }
-    if needed >= Some(u32::from(config.groups)) {
-        let message = format!(
-            "log {sequence} would overwrite redo that recovery needs: the checkpoint is at \
-             {checkpoint} and there are {} groups; make a checkpoint first",
-            config.groups
-        );
-        return Err(Stop::refuse(RefusalKind::WrongState, message));
+    if needed >= Some(config.groups.len() as u32) {
+        return Err(would_overwrite(config, start));
     }
     Ok(())
+}
+
+fn would_overwrite(config: &RedoConfig, start: &LogStart) -> Stop {
+    let message = format!(
+        "log {} would overwrite redo that recovery needs: the checkpoint is at {} and there are \
+         {} groups; make a checkpoint first",
+        start.sequence,
+        start.checkpoint,
+        config.groups.len()
+    );
+    Stop::refuse(RefusalKind::WrongState, message)
+}
+
+/// Opens the groups, and begins the first log in the one that is free for longest.
+fn begin_first(
+    how: (&Medium, &KeepMembers),
+    config: &RedoConfig,
+    start: &LogStart,
+    session: &Session,
+) -> Result<Groups, Stop> {
+    let (medium, sequence) = (how.0, start.sequence);
+    let mut groups = Vec::with_capacity(config.groups.len());
+    for group in &config.groups {
+        let group = Arc::new(OpenGroup::open(medium, group, session)?);
+        let header = group.read_header(medium.database, session)?;
+        // What is called later than the log that begins belongs to no log of ours.
+        let holds = header.map_or(0, |header| header.log_sequence.get());
+        groups.push((group, if holds < sequence { holds } else { 0 }));
+    }
+    let free = groups.iter_mut().filter(|(_, holds)| *holds < start.checkpoint.sequence);
+    let Some((group, holds)) = free.min_by_key(|(_, holds)| *holds) else {
+        return Err(would_overwrite(config, start));
+    };
+    let beginning = Beginning { first_scn: start.next_scn, previous_end: start.previous_end };
+    let waiting = session.waiting(WaitEvent::LogFileSingleWrite).p(group.number.into(), 0, 1);
+    let (begun, _) = members::begin(how, group, (sequence, beginning), waiting)?;
+    (*group, *holds) = (begun, sequence);
+    Ok(Groups::new(groups, sequence, start.checkpoint.sequence))
 }
 
 impl fmt::Debug for Redo {

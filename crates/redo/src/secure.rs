@@ -12,35 +12,52 @@
 //!
 //! Caller: `recovery`, between reading the redo and the first block that it writes.
 
+use std::path::PathBuf;
+
 use format::{REDO_BLOCK, RedoBlock, RedoRecord};
-use ids::{BlockNo, Scn};
+use ids::Scn;
 use os::{Disk, IoBuf, Session};
 use stop::Stop;
 use waits::WaitEvent;
 
 use crate::batch::BLOCK_HEAD;
-use crate::log_file::{LogFiles, corrupt};
+use crate::log_file::corrupt;
+use crate::log_files::LogFiles;
 use crate::{EndReason, LogEnd, RedoConfig};
 
-/// Writes again, durably, all redo before this end of which no block says that it is durable; of a
-/// log without redo its header. How many blocks that were.
+/// What was secured.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Secured {
+    /// Blocks that were written again.
+    pub blocks: u32,
+    /// Members that could not be written: they are no good, and whoever goes on has that written
+    /// down first.
+    pub lost: Vec<PathBuf>,
+}
+
+/// Writes again, durably and to every good member, all redo before this end of which no block says
+/// that it is durable; of a log without redo its header.
 pub fn secure(
     disk: &Disk,
     config: &RedoConfig,
     end: &LogEnd,
     session: &Session,
-) -> Result<u32, Stop> {
+) -> Result<Secured, Stop> {
     // All of the logs before it was durable when this one was begun (RD6), and its header was when
     // its first block was written.
     if end.reason == EndReason::NotBegun {
-        return Ok(0);
+        return Ok(Secured::default());
     }
     let logs = LogFiles::open(disk, config, session)?;
+    if logs.holding(end.sequence).is_none() {
+        return Err(corrupt(format!("{end}: and now it isn't there; check the device")));
+    }
     let mut blocks = config.buffer_blocks().min(end.block - 1).max(1);
     loop {
         let first = end.block - blocks;
         let bytes = read(&logs, end, first, session)?;
-        let stamp = format::check(&bytes[bytes.len() - REDO_BLOCK.bytes()..], address(&logs, end))
+        let last = logs.of(end.sequence).address(end.block - 1);
+        let stamp = format::check(&bytes[bytes.len() - REDO_BLOCK.bytes()..], last)
             .map_err(|fault| corrupt(format!("{end}: and now {fault}; check the device")))?
             .changed();
         let count = bytes.len() / REDO_BLOCK.bytes();
@@ -63,31 +80,32 @@ fn write(
     first: u32,
     bytes: &[u8],
     session: &Session,
-) -> Result<u32, Stop> {
-    let blocks = (bytes.len() / REDO_BLOCK.bytes()) as u32;
-    let waiting = session.waiting(WaitEvent::LogFileParallelWrite).p(1, blocks.into(), 1);
-    logs.write(end.sequence, first, bytes, waiting)?;
-    Ok(blocks)
+) -> Result<Secured, Stop> {
+    let (group, blocks) = (logs.of(end.sequence), (bytes.len() / REDO_BLOCK.bytes()) as u32);
+    let copies = group.copies();
+    let waiting = session.waiting(WaitEvent::LogFileParallelWrite);
+    let waiting = waiting.p(copies, copies * u64::from(blocks), copies);
+    let failed = group.write(&logs.medium, first, bytes, waiting)?;
+    for failed in &failed {
+        session.os().notice(&format!("a member of a redo log is invalid, for {}", failed.error));
+    }
+    Ok(Secured { blocks, lost: failed.into_iter().map(|failed| failed.path).collect() })
 }
 
-/// The blocks of the last log from this one to the end.
+/// The blocks of the last log from this one to the end, each from a member that has it.
 fn read(logs: &LogFiles, end: &LogEnd, first: u32, session: &Session) -> Result<IoBuf, Stop> {
-    let blocks = end.block - first;
-    let mut bytes = IoBuf::zeroed(blocks as usize * REDO_BLOCK.bytes());
-    let group = logs.group_of(end.sequence);
-    let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
-    let waiting = waiting.p(group.into(), first.into(), blocks.into());
-    logs.of_group(group).read_at(
-        BlockNo::new(first).byte_offset(REDO_BLOCK),
-        &mut bytes,
-        waiting,
-    )?;
+    let mut bytes = IoBuf::zeroed((end.block - first) as usize * REDO_BLOCK.bytes());
+    let group = logs.of(end.sequence);
+    let mut result = Ok(());
+    for file in group.files() {
+        result = group.read(file, first, &mut bytes, session);
+        if result.is_ok() {
+            break;
+        }
+    }
+    result?;
+    logs.complete((end.sequence, first), &mut bytes, session)?;
     Ok(bytes)
-}
-
-/// The address of the last block with redo, or of the header.
-fn address(logs: &LogFiles, end: &LogEnd) -> ids::Dba {
-    logs.address(end.sequence, end.block - 1)
 }
 
 /// The SCN of the first record that begins in this block, if one does.

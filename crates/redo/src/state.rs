@@ -5,23 +5,27 @@
 //!   active ─────────▶ active ────────▶ in flight ──────▶ spare ──(at some take)──▶ active
 //! ```
 //!
-//! Invariants, with C the redo blocks of credits that are out, R those of the largest record, B
-//! those of a log, L those left in the current log, F the number of free groups
+//! Invariants, with C the redo blocks of credits that are out, R those of the largest record, L
+//! those left in the current log, B those of a log in a free group
 //!   * blocks begun in the active batch + C <= blocks of a batch (RD3)
-//!   * C <= L + F * (B - R) (RD4)
+//!   * C <= L + the sum of B - R over the free groups (RD4)
 //!   * the active batch has number `number`; all before it are durable but for those in `flights`
 //!
 //! That appending and flushing keep both bounds is shown in the README. Everything here is plain
 //! data: no I/O, no waiting. Callers: `credits`, `commit`, `writer`, `lgwr`.
 
+use std::sync::Arc;
+
 use format::{RedoRecord, ScnLe};
 use ids::{BlockNo, Dba, FileNo, Rba, Scn};
+use stop::Stop;
 
 use crate::batch::Batch;
 use crate::config::{RECORD_BLOCKS_MAX, RedoConfig, blocks_of};
 use crate::flights::{Flights, Landed, WRITES_IN_FLIGHT_MAX};
 use crate::gather::Gather;
-use crate::log_file::{Beginning, group_of};
+use crate::groups::Groups;
+use crate::log_file::Beginning;
 use crate::queue::{Lanes, Queue};
 use crate::{CommitLeader, LogStart};
 
@@ -76,8 +80,7 @@ pub(crate) enum Next {
 
 pub(crate) struct State {
     database: u64,
-    groups: u16,
-    log_blocks: u32,
+    pub(crate) groups: Groups,
     batch_blocks: u32,
     /// There are spares for so many writes in flight.
     writes_max: u32,
@@ -91,11 +94,8 @@ pub(crate) struct State {
     pub(crate) number: u64,
     pub(crate) next_scn: Scn,
 
-    /// The current log, and the next block to begin in it.
-    sequence: u32,
+    /// The next block to begin in the current log.
     next_block: u32,
-    /// Logs from this one on are needed.
-    checkpoint: u32,
 
     /// Redo blocks of credits that are out.
     credits: u64,
@@ -148,16 +148,15 @@ pub(crate) struct Lgwr {
 const POST_BYTES: u64 = 1 << 20;
 
 impl State {
-    /// `start` was checked against the configuration.
-    pub(crate) fn new(config: &RedoConfig, start: &LogStart) -> State {
+    /// `start` was checked against the configuration, and its log has begun in one of the groups.
+    pub(crate) fn new(config: &RedoConfig, start: &LogStart, groups: Groups) -> State {
         let batch_blocks = config.part_blocks();
-        let batch = || Batch::new(batch_blocks, config.groups);
+        let batch = || Batch::new(batch_blocks);
         let third = config.log_buffer_bytes / 3 / format::REDO_BLOCK.bytes();
         let last = Scn::new(start.next_scn.get() - 1);
         State {
             database: config.database,
-            groups: config.groups,
-            log_blocks: config.log_blocks,
+            groups,
             batch_blocks,
             writes_max: config.writes_in_flight,
             post_blocks: u32::try_from(third).unwrap_or(u32::MAX).clamp(1, batch_blocks),
@@ -166,9 +165,7 @@ impl State {
             flights: Flights::new(config.writes_in_flight, last),
             number: 1,
             next_scn: start.next_scn,
-            sequence: start.sequence,
             next_block: 1,
-            checkpoint: start.checkpoint.sequence,
             credits: 0,
             queue: Queue::default(),
             waiters: [Waiters::default(); LANES],
@@ -182,20 +179,20 @@ impl State {
 
     /// Whether the wish can be granted now, whoever else waits.
     pub(crate) fn check(&self, wish: Wish) -> Result<(), Blocked> {
-        let (rest, others) = (u64::from(RECORD_BLOCKS_MAX), u64::from(self.free_groups()));
-        let log = u64::from(self.log_blocks);
+        let free_room = self.groups.free_room();
         match wish {
             Wish::Blocks(blocks) => {
                 let credits = self.credits + u64::from(blocks);
                 if u64::from(self.active.blocks()) + credits > u64::from(self.batch_blocks) {
                     return Err(Blocked::Buffer);
                 }
-                let left = u64::from(self.log_blocks - self.next_block) + others * (log - rest);
+                let left = u64::from(self.blocks_left()) + free_room;
                 if credits <= left { Ok(()) } else { Err(Blocked::Logs) }
             }
-            Wish::Switch if others == 0 => Err(Blocked::Logs),
+            Wish::Switch if self.groups.free() == 0 => Err(Blocked::Logs),
             Wish::Switch => {
-                let left = log - 1 + (others - 1) * (log - rest);
+                // A free log becomes the current one, with B - 1 blocks left in it.
+                let left = free_room + u64::from(RECORD_BLOCKS_MAX) - 1;
                 if self.credits <= left { Ok(()) } else { Err(Blocked::Logs) }
             }
         }
@@ -236,20 +233,30 @@ impl State {
     /// Logs below this one are free.
     pub(crate) fn advance_checkpoint(&mut self, rba: Rba) {
         assert!(
-            rba.sequence <= self.sequence,
+            rba.sequence <= self.sequence(),
             "the checkpoint {rba} lies beyond the current log, {}",
-            self.sequence
+            self.sequence()
         );
-        self.checkpoint = self.checkpoint.max(rba.sequence);
+        self.groups.advance(rba.sequence);
     }
 
     /// The current log.
     pub(crate) fn sequence(&self) -> u32 {
-        self.sequence
+        self.groups.sequence()
     }
 
-    pub(crate) fn free_groups(&self) -> u32 {
-        u32::from(self.groups) - 1 - (self.sequence - self.checkpoint)
+    /// Blocks that can still be begun in it.
+    fn blocks_left(&self) -> u32 {
+        self.groups.blocks() - self.next_block
+    }
+
+    /// No log begins in this group any more, if all that was promised fits into the others. As long
+    /// as the header of the current log isn't durable, the log before it is needed: reading begins
+    /// with its end.
+    pub(crate) fn retire(&mut self, group: u16) -> Result<(), Stop> {
+        let promised = self.credits.saturating_sub(self.blocks_left().into());
+        let needed = self.sequence() - u32::from(self.is_switching());
+        self.groups.retire(group, promised, needed)
     }
 
     // Appending
@@ -257,14 +264,14 @@ impl State {
     /// Lays down a record; its SCN is set on the way. Says where it went; may begin a log for it.
     pub(crate) fn append(&mut self, record: &[u8]) -> Placed {
         let scn = self.next_scn;
-        if self.blocks_to_begin(record.len()) > self.log_blocks - self.next_block {
+        if self.blocks_to_begin(record.len()) > self.blocks_left() {
             self.switch();
         }
         if self.active.room() == 0 {
             self.begin_block();
         }
         let rba = Rba {
-            sequence: self.sequence,
+            sequence: self.sequence(),
             block: self.next_block - 1,
             offset: self.active.offset(),
         };
@@ -280,7 +287,7 @@ impl State {
     /// The block in which, or after which, the next record will begin.
     pub(crate) fn position(&self) -> Rba {
         let open = u32::from(self.active.is_open());
-        Rba::block(self.sequence, self.next_block - open)
+        Rba::block(self.sequence(), self.next_block - open)
     }
 
     /// How many blocks a record of this length will begin if it stays in the current log.
@@ -300,22 +307,21 @@ impl State {
 
     fn begin_block(&mut self) {
         assert!(self.active.blocks() < self.batch_blocks, "the log buffer is full (rule RD3)");
-        assert!(self.next_block < self.log_blocks, "the log is full (rule RD4)");
+        assert!(self.blocks_left() > 0, "the log is full (rule RD4)");
         self.active.close_block();
-        let file = FileNo::redo(group_of(self.sequence, self.groups));
-        let address = Dba { file, block: BlockNo::new(self.next_block) };
-        self.active.begin_block(self.sequence, address, self.database);
+        let group = self.groups.current();
+        let address = Dba { file: FileNo::redo(group), block: BlockNo::new(self.next_block) };
+        self.active.begin_block((group, self.sequence()), address, self.database);
         self.next_block += 1;
     }
 
     /// Closes the current log and begins the next.
     fn switch(&mut self) {
-        assert!(self.free_groups() > 0, "no redo log is free (rule RD4)");
         self.active.close_block();
         let beginning = Beginning { first_scn: self.next_scn, previous_end: self.next_block };
-        self.sequence = self.sequence.checked_add(1).expect("4 billion logs were written");
+        self.groups.begin_next();
         self.next_block = 1;
-        self.active.begin_log(self.sequence, beginning);
+        self.active.begin_log((self.groups.current(), self.sequence()), beginning);
     }
 
     // Writing
@@ -352,6 +358,7 @@ impl State {
         batch.clear();
         std::mem::swap(&mut self.active, &mut batch);
         batch.close_block();
+        batch.find_groups(|number| Arc::clone(self.groups.of_number(number)));
         let (number, durable) = (self.number, self.flights.durable());
         let through = Scn::new(self.next_scn.get() - 1);
         self.flights.take(through, batch.begins_log());

@@ -32,22 +32,18 @@ impl Reader {
         from: Rba,
         session: &Session,
     ) -> Result<bool, Stop> {
-        let newest = self.newest_log(session)?;
-        let group = self.logs.group_of(from.sequence);
-        let found = match self.logs.read_header(group, session)? {
-            Ok(header) if header.log_sequence.get() == from.sequence => {
-                return self.check_first_scn(&header).map(|()| true);
-            }
-            Ok(header) => format!("log {}", header.log_sequence.get()),
-            Err(reason) => format!("no log, for {reason}"),
-        };
+        if let Some(header) = self.logs.header(from.sequence) {
+            return self.check_first_scn(header).map(|()| true);
+        }
+        let newest = self.logs.newest();
         let at_start = from.block <= 1 && from.offset == 0;
         if at_start && newest == from.sequence - 1 {
             return self.check_not_begun(from.sequence, session).map(|()| false);
         }
         Err(corrupt(format!(
-            "redo from {from} on is needed, and group {group} holds {found}; the newest log is \
-             {newest}: put the redo logs back that belong to this control file"
+            "redo from {from} on is needed, and {}; put the redo logs back that belong to this \
+             control file",
+            self.logs.contents()
         )))
     }
 
@@ -69,7 +65,7 @@ impl Reader {
     pub(crate) fn leave_log(&mut self, reason: EndReason, session: &Session) -> Result<(), Stop> {
         let sequence = self.place.sequence;
         let block = self.first_without_redo(reason);
-        let newest = self.newest_log(session)?;
+        let newest = self.logs.newest();
         if newest <= sequence {
             self.check_not_begun(sequence + 1, session)?;
             self.find_lost_redo(block, reason, session)?;
@@ -78,10 +74,8 @@ impl Reader {
         }
         let end = LogEnd { sequence, block, last_scn: self.last_scn(), reason };
         let missing = |found: String| corrupt(format!("{end}; but {found}: redo is missing"));
-        let group = self.logs.group_of(sequence + 1);
-        let next = match self.logs.read_header(group, session)? {
-            Ok(header) if header.log_sequence.get() == sequence + 1 => header,
-            _ => return Err(missing(format!("log {newest} has begun, and the next is gone"))),
+        let Some(next) = self.logs.header(sequence + 1) else {
+            return Err(missing(format!("log {newest} has begun, and the next is gone")));
         };
         let (previous_end, first_scn) = (next.previous_end.get(), next.first_scn.get());
         if ends_within_record(reason) || (previous_end != block && previous_end != 0) {
@@ -95,29 +89,19 @@ impl Reader {
         self.enter_log(sequence + 1, 1, session)
     }
 
-    /// This log has no header: its first block must not be there either, for a header is durable
-    /// before that is written (RD6).
-    fn check_not_begun(&mut self, sequence: u32, session: &Session) -> Result<(), Stop> {
-        if self.block(sequence, 1, session)?.is_err() {
-            return Ok(());
-        }
-        let group = self.logs.group_of(sequence);
-        Err(corrupt(format!(
-            "redo is missing: {} has no header of log {sequence}, but block 1 of that log; restore \
-             the log from a good copy",
-            self.logs.of_group(group).path().display()
-        )))
-    }
-
-    /// The highest sequence of a log of this database; 0 if there is none.
-    fn newest_log(&self, session: &Session) -> Result<u32, Stop> {
-        let mut newest = 0;
-        for group in 1..=self.logs.groups() {
-            if let Ok(header) = self.logs.read_header(group, session)? {
-                newest = newest.max(header.log_sequence.get());
+    /// No group has a header of this log: its first block must not be there either, for a header is
+    /// durable before that is written (RD6).
+    fn check_not_begun(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
+        for group in self.logs.groups() {
+            if self.logs.begins_in(group, sequence, session)? {
+                return Err(corrupt(format!(
+                    "redo is missing: {} has no header of log {sequence}, but block 1 of that \
+                     log; restore the log from a good copy",
+                    group.first().path().display()
+                )));
             }
         }
-        Ok(newest)
+        Ok(())
     }
 
     /// Looks behind the end for a block that was written when more was durable than was read.
@@ -129,7 +113,7 @@ impl Reader {
     ) -> Result<(), Stop> {
         let (sequence, last) = (self.place.sequence, self.last_scn());
         let until = end.saturating_add(self.flight_blocks).saturating_add(1);
-        for number in end..until.min(self.logs.log_blocks) {
+        for number in end..until.min(self.logs.of(sequence).blocks) {
             let Ok((durable, _)) = self.block(sequence, number, session)? else { continue };
             if durable > last {
                 return Err(corrupt(format!(

@@ -10,12 +10,15 @@
 //!
 //! Callers: `commit`, `lgwr`, `credits`.
 
-use os::{Error, Session, Waiting};
+use std::sync::Arc;
+
+use os::{Session, Waiting};
 use stop::{Halt, Stop};
 use waits::{Nanos, Statistic, Timestamp, WaitEvent};
 
 use crate::batch::Part;
 use crate::flights::WRITES_IN_FLIGHT_MAX;
+use crate::members::{self, Changes};
 use crate::redo::Shared;
 use crate::state::{Flight, Next, State, Waiters, lane};
 
@@ -60,7 +63,7 @@ impl Shared {
             self.landings.wake(lane(flight.number), u32::MAX, session);
         }
         let started = session.now();
-        flight.batch.seal(flight.durable, &self.logs, session);
+        flight.batch.seal(flight.durable, session);
         for (part, bytes) in flight.batch.parts() {
             if let Err(error) = self.write_part(part, bytes, books, session) {
                 unlanded.defuse();
@@ -84,33 +87,46 @@ impl Shared {
 
     fn write_part(
         &self,
-        part: Part,
+        part: &Part,
         bytes: &[u8],
         books: Books<'_>,
         session: &Session,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Stop> {
+        let mut group = Arc::clone(part.group());
+        let writing = |event: WaitEvent, p: [u64; 3]| match books {
+            Books::Caller(waiting) => waiting,
+            Books::Lgwr => session.waiting(event).p(p[0], p[1], p[2]),
+        };
         if let Some(beginning) = part.beginning {
-            let waiting = match books {
-                Books::Caller(waiting) => waiting,
-                Books::Lgwr => {
-                    let group = u64::from(self.logs.group_of(part.sequence));
-                    session.waiting(WaitEvent::LogFileSingleWrite).p(group, 0, 1)
-                }
-            };
-            self.logs.write_header(part.sequence, beginning, waiting)?;
+            let waiting = writing(WaitEvent::LogFileSingleWrite, [group.number.into(), 0, 1]);
+            let (how, log) = ((&self.medium, &self.keep_members), (part.sequence, beginning));
+            let (begun, changes) = members::begin(how, &group, log, waiting)?;
+            self.take_over(begun.number, &changes, session);
+            group = begun;
         }
         if part.blocks == 0 {
             return Ok(());
         }
-        let waiting = match books {
-            Books::Caller(waiting) => waiting,
-            Books::Lgwr => {
-                let blocks = u64::from(part.blocks);
-                session.waiting(WaitEvent::LogFileParallelWrite).p(1, blocks, 1)
-            }
-        };
+        let copies = group.copies();
+        let requests = [copies, copies * u64::from(part.blocks), copies];
+        let waiting = writing(WaitEvent::LogFileParallelWrite, requests);
         session.count(Statistic::RedoWrites, 1);
-        self.logs.write(part.sequence, part.first_block, bytes, waiting)
+        let failed = group.write(&self.medium, part.first_block, bytes, waiting)?;
+        if !failed.is_empty() {
+            // Before anybody is told that this is durable (RD18).
+            let none = Changes::new();
+            let (group, changes) =
+                members::settle(&self.keep_members, &group, failed, none, session)?;
+            self.take_over(group.number, &changes, session);
+        }
+        Ok(())
+    }
+
+    /// From now on batches that are taken go to these members.
+    fn take_over(&self, group: u16, changes: &Changes, session: &Session) {
+        if !changes.is_empty() {
+            self.state.exclusive(session).groups.change(group, changes);
+        }
     }
 
     /// A batch is written. If all before it are, it is durable, and so may be some after it. First

@@ -6,10 +6,14 @@
 //!
 //! Invariants (of a content that was checked)
 //!   * numbers and names are unique; every data file is of a tablespace that is there
+//!   * every log group has a good member
 //!   * file 1 is the first of the system tablespace
 //!   * everything fits into the one block
 //!
 //! Callers: `control`; `instance`, which makes the first and reads the rest.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use format::{
     Control, DataFileEntry, LogGroupEntry, LogMemberEntry, ScnLe, TablespaceEntry, U16Le, U32Le,
@@ -80,6 +84,15 @@ pub struct DataFileContent {
     pub growth_blocks: u32,
 }
 
+/// A member of a group.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogMemberContent {
+    /// Where it is: as data files' paths.
+    pub path: String,
+    /// Whether it has all redo of its group.
+    pub good: bool,
+}
+
 /// A group of online redo logs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogGroupContent {
@@ -87,8 +100,8 @@ pub struct LogGroupContent {
     pub number: u16,
     /// Blocks of each member, its header included.
     pub blocks: u32,
-    /// Where its members are: as data files' paths.
-    pub members: Vec<String>,
+    /// Its members, at least one of them good.
+    pub members: Vec<LogMemberContent>,
 }
 
 /// What the control file says.
@@ -135,6 +148,15 @@ impl ControlContent {
         self.tablespace(file.tablespace).expect("checked when it was read or made").block_size
     }
 
+    /// These members of log groups are good from now on, or aren't. The paths are of files in a
+    /// database in this directory.
+    pub fn set_log_members(&mut self, directory: &Path, paths: &[PathBuf], good: bool) {
+        let members = self.log_groups.iter_mut().flat_map(|group| &mut group.members);
+        for member in members.filter(|member| paths.contains(&directory.join(&member.path))) {
+            member.good = good;
+        }
+    }
+
     /// Refuses what can't be said, or doesn't fit, naming the limit.
     pub fn check(&self) -> Result<(), Stop> {
         let refuse = |kind, message: String| Err(Stop::refuse(kind, message));
@@ -152,6 +174,7 @@ impl ControlContent {
             stored_name("tablespace", &tablespace.name)?;
         }
         let members = self.log_groups.iter().flat_map(|group| &group.members);
+        let members = members.map(|member| &member.path);
         for path in self.data_files.iter().map(|file| &file.path).chain(members) {
             let most = Self::PATH_BYTES_MAX;
             if path.is_empty() || path.len() > most || path.contains('\0') {
@@ -159,7 +182,7 @@ impl ControlContent {
                 return refuse(RefusalKind::Invalid, message);
             }
         }
-        if let Some(fault) = self.fault() {
+        if let Some(fault) = self.fault().or_else(|| self.log_fault()) {
             return refuse(RefusalKind::AlreadyExists, fault);
         }
         let (needs, most) = (self.entries().len(), Control::ENTRY_BYTES_MAX);
@@ -196,6 +219,24 @@ impl ControlContent {
             .then(|| "there is no file 1 of the system tablespace".to_string())
     }
 
+    /// The same of the log groups.
+    fn log_fault(&self) -> Option<String> {
+        let mut paths: BTreeSet<_> = self.data_files.iter().map(|file| &file.path).collect();
+        for (place, group) in self.log_groups.iter().enumerate() {
+            let number = group.number;
+            if self.log_groups[..place].iter().any(|other| other.number == number) {
+                return Some(format!("there is a redo log group {number} already"));
+            }
+            if let Some(member) = group.members.iter().find(|member| !paths.insert(&member.path)) {
+                return Some(format!("{} is a file of the database already", member.path));
+            }
+            if !group.members.iter().any(|member| member.good) {
+                return Some(format!("redo log group {number} would have no good member"));
+            }
+        }
+        None
+    }
+
     fn entries(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for tablespace in &self.tablespaces {
@@ -229,9 +270,9 @@ impl ControlContent {
                 blocks: U32Le::new(group.blocks),
             };
             bytes.extend_from_slice(entry.bytes());
-            for path in &group.members {
+            for LogMemberContent { path, good } in &group.members {
                 let path_bytes = U16Le::new(path.len() as u16);
-                let entry = LogMemberEntry { path_bytes, reserved: [0; 2] };
+                let entry = LogMemberEntry { path_bytes, invalid: u8::from(!good), reserved: [0] };
                 bytes.extend_from_slice(entry.bytes());
                 bytes.extend_from_slice(path.as_bytes());
             }
@@ -331,7 +372,12 @@ impl<'a> Entries<'a> {
         let entry = LogGroupEntry::at(self.take(size_of::<LogGroupEntry>())?, 0);
         let members = (0..entry.members.get()).map(|_| {
             let member = LogMemberEntry::at(self.take(size_of::<LogMemberEntry>())?, 0);
-            self.text(member.path_bytes)
+            let good = match member.invalid {
+                0 => true,
+                1 => false,
+                _ => return None,
+            };
+            Some(LogMemberContent { path: self.text(member.path_bytes)?, good })
         });
         Some(LogGroupContent {
             number: entry.number.get(),
@@ -362,10 +408,14 @@ mod tests {
             block_size: BlockSize::ALL[usize::from(number)],
             extent_blocks: 8,
         };
+        let member = |number, place| LogMemberContent {
+            path: format!("redo{number}_{place}.log"),
+            good: place == 0,
+        };
         let group = |number: u16| LogGroupContent {
             number,
             blocks: 1_000,
-            members: (0..number).map(|member| format!("redo{number}_{member}.log")).collect(),
+            members: (0..number).map(|place| member(number, place)).collect(),
         };
         ControlContent {
             database: 77,
@@ -415,6 +465,12 @@ mod tests {
         says(with(|c| c.data_files[1].path = c.data_files[0].path.clone()), "already");
         says(with(|c| c.data_files[1].tablespace = TablespaceNo(9)), "wrongly");
         says(with(|c| _ = c.data_files.remove(0)), "no file 1");
+        says(with(|c| c.log_groups[1].number = 1), "a redo log group 1 already");
+        says(with(|c| c.log_groups[2].members[0].good = false), "no good member");
+        let path = |c: &mut ControlContent| {
+            c.log_groups[2].members[1].path = c.data_files[0].path.clone();
+        };
+        says(with(path), "is a file of the database already");
     }
 
     /// Whatever bytes are there, reading ends: with a content that is sound, or with none.

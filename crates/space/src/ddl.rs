@@ -17,16 +17,14 @@
 use std::path::{Path, PathBuf};
 
 use ids::FileNo;
-use os::{Cause, Disk, File, FileOptions, Session};
+use os::{Disk, File, FileOptions, Session};
 use stop::{RefusalKind, Stop};
 
 use crate::data_file::{DataFileShape, create_data_file, open_data_file};
+use crate::new_file::{clear_new, give_name, is_there, new_path};
 use crate::{
     ControlContent, DataFileContent, DataFileSpec, Space, TablespaceContent, TablespaceSpec,
 };
-
-/// Behind the name of a data file that isn't in use yet.
-const NEW: &str = ".forebay-new";
 
 impl Space {
     /// Makes a tablespace and its data files, and takes it into use.
@@ -104,17 +102,7 @@ impl Space {
         let (disk, options) = (&self.shared.disk, self.shared.options);
         for (shape, entry) in shapes.iter().zip(entries) {
             let path = self.path(entry);
-            if is_there(disk, &path, session)? {
-                let message = format!(
-                    "cannot make the data file {}: there is a file of this name; choose another",
-                    path.display()
-                );
-                return Err(Stop::refuse(RefusalKind::AlreadyExists, message));
-            }
-            let new = new_path(&path);
-            if is_there(disk, &new, session)? {
-                disk.remove(&new, session)?;
-            }
+            let new = clear_new(disk, &path, "the data file", session)?;
             create_data_file(disk, &new, options, shape, session)?;
         }
         Ok(())
@@ -130,7 +118,7 @@ impl Space {
         let mut files = Vec::with_capacity(entries.len());
         for entry in entries {
             let path = self.path(entry);
-            disk.rename(&new_path(&path), &path, session)?;
+            give_name(disk, &path, session)?;
             let block_size = content.block_size_of(entry);
             let what = (content.database, entry, block_size);
             let file = open_data_file(disk, &path, self.shared.options, what, session)?;
@@ -143,21 +131,6 @@ impl Space {
 
     fn path(&self, entry: &DataFileContent) -> PathBuf {
         self.shared.directory.join(&entry.path)
-    }
-}
-
-fn new_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(NEW);
-    PathBuf::from(name)
-}
-
-fn is_there(disk: &Disk, path: &Path, session: &Session) -> Result<bool, Stop> {
-    let options = FileOptions { direct: false, write_through: false };
-    match disk.open_read_only(path, options, session) {
-        Ok(_) => Ok(true),
-        Err(error) if error.cause() == Cause::NotFound => Ok(false),
-        Err(error) => Err(Stop::from(error)),
     }
 }
 
@@ -190,16 +163,4 @@ pub fn open_data_files(
         files.push((entry.number, file));
     }
     Ok(files)
-}
-
-/// Removes what attempts that were cut off have left in the database's directory. After
-/// [`open_data_files`], so none of it is in use.
-pub fn remove_leftovers(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
-    for name in disk.list(directory, session)? {
-        if name.ends_with(NEW) {
-            disk.remove(&directory.join(&name), session)?;
-            session.os().notice(&format!("{name}, left by an attempt to make it, is removed"));
-        }
-    }
-    Ok(())
 }

@@ -34,6 +34,7 @@ mod ddl;
 mod describe;
 mod enqueue;
 mod growth;
+mod new_file;
 mod segment;
 mod space;
 mod tablespace;
@@ -41,12 +42,14 @@ mod tablespace;
 pub use ahead::Ahead;
 pub use apply::LAYER;
 pub use content::{
-    ControlContent, ControlState, DataFileContent, LogGroupContent, TablespaceContent, TablespaceNo,
+    ControlContent, ControlState, DataFileContent, LogGroupContent, LogMemberContent,
+    TablespaceContent, TablespaceNo,
 };
 pub use control::ControlFile;
 pub use data_file::{DATA_FILE, DataFileShape, create_data_file, open_data_file};
-pub use ddl::{open_data_files, remove_leftovers};
+pub use ddl::open_data_files;
 pub use describe::{DataFileSpec, TablespaceSpec};
 pub use enqueue::{Enqueue, Held};
+pub use new_file::{clear_new, give_name, new_path, remove_leftovers, settle_name};
 pub use segment::{Column, Holds, Segment};
 pub use space::{Blocks, HandOut, Space, Storage};

@@ -123,7 +123,7 @@ fn sized(bytes: u64) -> String {
 }
 
 /// A whole number, perhaps with a suffix.
-fn number(text: &str) -> Option<u64> {
+pub(crate) fn number(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     let with_suffix =
         SUFFIXES.iter().find_map(|(letter, shift)| Some((text.strip_suffix(letter)?, *shift)));

@@ -15,7 +15,10 @@ use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LOG_BUFFER_BYTES
 use space::{DataFileSpec, TablespaceSpec};
 use stop::{RefusalKind, Stop};
 
+use crate::LogGroupSpec;
 use crate::scheduling::{ProcessAffinity, ProcessPatterns};
+
+pub(crate) use declare::number;
 pub use declare::{Allowed, Changeable, ParameterInfo};
 use declare::{
     BLOCK_SIZES, BOOLEANS, BYTES, COMMIT_LEADERS, COMMIT_LOGGINGS, COMMIT_WAITS, FILESYSTEM_IO,
@@ -41,6 +44,8 @@ declared! {
         log_file_bytes: u64 = 64 << 20, BYTES, Allowed::Between(LOG_FILE_MIN, 1 << 40);
     "How many online redo log groups are written in turn."
         log_groups: u16 = 3, "groups", Allowed::Between(2, redo::GROUPS_MAX as u64);
+    "How many members each of these groups has: files with the same redo."
+        log_members: u16 = 1, "members", Allowed::Between(1, redo::MEMBERS_MAX as u64);
     "How many undo segments there are."
         undo_segments: u16 = 8, "segments", Allowed::Between(1, 256);
     "How many transactions at once an undo segment has room for."
@@ -53,6 +58,8 @@ declared! {
     data_files: Vec<DataFileSpec> = Vec::new();
     /// Further tablespaces.
     tablespaces: Vec<TablespaceSpec> = Vec::new();
+    /// The online redo log groups, if not log_groups of log_file_bytes with log_members each.
+    log_files: Vec<LogGroupSpec> = Vec::new();
 }
 
 /// The smallest online redo log.

@@ -10,6 +10,7 @@ mod common;
 mod faults;
 mod flips;
 mod life;
+mod logs;
 mod lost;
 mod recovery;
 mod scan;

@@ -3,14 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use ids::{Rba, Scn};
 use os::{Session, ThreadHandle, ThreadSpec};
-use redo::{CommitLeader, LOG_BUFFER_BYTES_MIN, RedoConfig};
+use redo::{CommitLeader, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, RedoConfig};
+use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 use sim::model::DiskParameters;
 use sim::{Failure, Perturbation, Simulation, World};
+use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
-use crate::common::{Checkpoints, commit, commit_all, fresh, open, put, racing, read_files, small};
+use crate::common::{
+    Checkpoints, commit, commit_all, fresh, groups, mirrored, open, put, racing, read_files, small,
+};
 
 /// How a run of committing sessions is made.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +116,7 @@ pub(crate) fn wide(mut simulation: Simulation) -> Simulation {
 fn config_of(seed: u64) -> RedoConfig {
     let mut config = with_writes(1 + (seed / 8 % 4) as u32);
     config.durable_write = os::probe::DurableWrite::ALL[(seed / 2 % 4) as usize];
+    config.groups = mirrored(&[LOG_BLOCKS_MIN; 3], 1 + (seed / 3 % 2) as usize);
     if seed % 2 == 1 {
         config.commit_leader = CommitLeader::Lgwr;
     }
@@ -178,6 +184,18 @@ fn what_was_acknowledged_survives_a_power_cut() {
 
 /// Runs a load and cuts the power in it; whether it did, or what was lost.
 pub(crate) fn cut_power(seed: u64, config: &RedoConfig) -> Result<bool, String> {
+    cut_power_and(seed, config, &mut |_, _, _| Ok(()))
+}
+
+/// What is looked at in each state that is left: the files, from where redo is needed, and the SCN
+/// that was acknowledged last.
+pub(crate) type Look<'a> = dyn FnMut(FileSystem, (Rba, Scn), u64) -> Result<(), Stop> + 'a;
+
+pub(crate) fn cut_power_and(
+    seed: u64,
+    config: &RedoConfig,
+    look: &mut Look<'_>,
+) -> Result<bool, String> {
     let acknowledged = Arc::new(AtomicU64::new(0));
     let checkpoints = Checkpoints::new();
     let mut simulation = racing(wide(fresh(config, seed)));
@@ -209,6 +227,8 @@ pub(crate) fn cut_power(seed: u64, config: &RedoConfig) -> Result<bool, String> 
         let again = read_files(states.sample(draw), config, from, first_scn);
         let again = again.map_err(|stop| tell(&stop.to_string()))?;
         assert_eq!((again.end, again.records), (found.end, found.records));
+        let looked = look(states.sample(draw), (from, first_scn), told);
+        looked.map_err(|stop| tell(&stop.to_string()))?;
     }
     Ok(true)
 }
@@ -219,7 +239,7 @@ fn sixteen_sessions_share_their_writes() {
     for leader in [CommitLeader::Session, CommitLeader::Lgwr] {
         let mut config = small();
         config.commit_leader = leader;
-        config.log_blocks = 1_000;
+        config.groups = groups(1_000);
         config.durable_write = os::probe::DurableWrite::DirectWriteThrough;
         let report = fresh(&config, 1).run(move |world, session| {
             let redo = open(world, &config, session);
@@ -264,7 +284,7 @@ fn sixteen_sessions_share_their_writes() {
 #[test]
 fn sessions_gather_for_a_slow_device() {
     let mut config = small();
-    config.log_blocks = 1_000;
+    config.groups = groups(1_000);
     config.durable_write = os::probe::DurableWrite::DirectWriteThrough;
     let slow = "name = 'slow'\nkind = 'fixed'\nsource = 'for this test'\nservice_us = 500\n\
                 servers = 1\n";

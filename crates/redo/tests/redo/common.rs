@@ -1,6 +1,7 @@
 //! A small redo, records that say what they should be, and reading back what is left.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -10,8 +11,8 @@ use latch::Signal;
 use os::probe::DurableWrite;
 use os::{Session, ThreadSpec};
 use redo::{
-    CommitLeader, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, LogEnd, LogStart, Placed, Reader, Record,
-    Redo, RedoConfig, Sabotage,
+    CheckpointWanted, CommitLeader, Hooks, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, LogEnd, LogGroup,
+    LogMember, LogStart, Placed, Reader, Record, Redo, RedoConfig, Sabotage,
 };
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
@@ -24,10 +25,8 @@ pub(crate) const DATABASE: u64 = 0xF0_2EBA;
 /// The smallest that there can be: three logs of 204 KiB.
 pub(crate) fn small() -> RedoConfig {
     RedoConfig {
-        directory: PathBuf::from("/"),
         database: DATABASE,
-        groups: 3,
-        log_blocks: LOG_BLOCKS_MIN,
+        groups: groups(LOG_BLOCKS_MIN),
         log_buffer_bytes: LOG_BUFFER_BYTES_MIN,
         durable_write: DurableWrite::DirectThenSync,
         writes_in_flight: 1,
@@ -36,12 +35,40 @@ pub(crate) fn small() -> RedoConfig {
     }
 }
 
+/// Three groups of one member, with logs of so many blocks.
+pub(crate) fn groups(blocks: u32) -> Vec<LogGroup> {
+    LogGroup::usual(Path::new("/"), 3, blocks)
+}
+
+/// Groups with logs of these sizes and so many members each: `/a/1.log`, `/b/1.log` …
+pub(crate) fn mirrored(sizes: &[u32], members: usize) -> Vec<LogGroup> {
+    let path = |number, member: usize| {
+        PathBuf::from(format!("/{}/{number}.log", char::from(b'a' + member as u8)))
+    };
+    let member = |number, member| LogMember { path: path(number, member), good: true };
+    let group = |(blocks, number): (&u32, u16)| LogGroup {
+        number,
+        blocks: *blocks,
+        members: (0..members).map(|place| member(number, place)).collect(),
+    };
+    sizes.iter().zip(1..).map(group).collect()
+}
+
+/// Nobody writes down what becomes of members.
+pub(crate) fn hooks(checkpoint_wanted: CheckpointWanted) -> Hooks {
+    Hooks { checkpoint_wanted, keep_members: Box::new(|_, _, _| Ok(())) }
+}
+
 /// A simulation over the files of a new database.
 pub(crate) fn fresh(config: &RedoConfig, seed: u64) -> Simulation {
     let config = config.clone();
     let report = Simulation::new(seed).run(move |world, session| {
-        let (directory, groups) = (&config.directory, config.groups);
-        redo::create(&world.disk(), directory, groups, config.log_blocks, session)
+        let paths = config.groups.iter().flat_map(|group| &group.members);
+        let folders: BTreeSet<_> = paths.filter_map(|member| member.path.parent()).collect();
+        for folder in folders.into_iter().filter(|folder| *folder != Path::new("/")) {
+            world.disk().create_dir(folder, session)?;
+        }
+        redo::create(&world.disk(), &config.groups, session)
     });
     report.result.as_ref().expect("it runs").as_ref().expect("there is room");
     over(CrashStates::of(&report.disks["disk"]).sample(0), seed)
@@ -74,7 +101,8 @@ pub(crate) fn open_at(
     session: &Session,
 ) -> Redo {
     let halt = Halt::new(world.os());
-    Redo::open(&world.disk(), config, start, &halt, Box::new(|_| ()), session).expect("it opens")
+    Redo::open(&world.disk(), config, start, &halt, hooks(Box::new(|_| ())), session)
+        .expect("it opens")
 }
 
 /// A record of one vector whose payload has this length and follows from `tag`.
@@ -207,7 +235,8 @@ impl Checkpoints {
         let asked = Arc::clone(&signal);
         let hook = Box::new(move |session: &Session| asked.post(session));
         let halt = Halt::new(world.os());
-        let redo = Redo::open(&world.disk(), config, FIRST, &halt, hook, session).expect("opens");
+        let redo = Redo::open(&world.disk(), config, FIRST, &halt, hooks(hook), session);
+        let redo = redo.expect("it opens");
         let (inside, me, posted) = (redo.clone(), self.clone(), Arc::clone(&signal));
         let body = move |session: &Session| me.run(&inside, &posted, slow, session);
         let thread = session.spawn(ThreadSpec::background("fb_ckpt"), body).expect("a thread");

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use os::{Session, ThreadSpec};
-use redo::{RECORD_BYTES_MAX, Redo};
+use redo::{LOG_BLOCKS_MIN, RECORD_BYTES_MAX, Redo};
 use waits::{Nanos, WaitEvent};
 
-use crate::common::{Checkpoints, fresh, open, put, racing, record, small};
+use crate::common::{
+    Checkpoints, fresh, groups, hooks, mirrored, open, put, racing, record, small,
+};
 
 fn lgwr(redo: &Redo, session: &Session) -> os::ThreadHandle {
     let redo = redo.clone();
@@ -78,13 +80,16 @@ fn no_append_ever_finds_the_buffer_or_the_logs_full() {
 /// is appended at once, with records that waste as much of a log's end as they can.
 #[test]
 fn all_that_was_promised_is_there() {
+    let mut all_gone = 0;
     for seed in 0..300 {
         let mut config = small();
-        config.groups = 2 + (seed % 4) as u16;
+        let sizes = (0..2 + seed % 4).map(|n| LOG_BLOCKS_MIN + (seed * (n + 7) % 90) as u32);
+        config.groups = mirrored(&sizes.collect::<Vec<_>>(), 1);
         // Larger than all logs together.
         config.log_buffer_bytes = 600 * 4_096;
         let report = fresh(&config, seed).run(move |world, session| {
             let redo = open(world, &config, session);
+            let (groups, mut gone) = (&config.groups, 0);
             for round in 0..6 {
                 let mut promised = Vec::new();
                 let wanted = world.os().random() % 200;
@@ -110,6 +115,12 @@ fn all_that_was_promised_is_there() {
                     session.spawn(ThreadSpec::foreground("switch"), body).expect("a thread")
                 });
                 session.pause(Nanos::from_micros(200), session.waiting(WaitEvent::PlSqlLockTimer));
+                // Groups that can be done without go, and come again as another size of log.
+                let number = 1 + (world.os().random() % groups.len() as u64) as u16;
+                let goes = redo.retire_group(number, session).is_ok();
+                if goes {
+                    redo.end_retirement(number, true, session);
+                }
                 for (credits, mut record) in promised {
                     redo.append(credits, &mut record, session);
                 }
@@ -119,12 +130,20 @@ fn all_that_was_promised_is_there() {
                     redo.checkpoint_advanced(rba, session);
                 }
                 switch.iter().for_each(|switch| switch.join(session).expect("no panic"));
+                if goes {
+                    let group = &groups[usize::from(number) - 1];
+                    redo.add_group(group, session).expect("its file is there");
+                    gone += 1;
+                }
             }
-            redo.position(session).sequence
+            (redo.position(session).sequence, gone)
         });
-        let logs = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        let ended = report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        let (logs, gone) = ended;
         assert!(logs > 1, "seed {seed}");
+        all_gone += gone;
     }
+    assert!(all_gone > 200, "{all_gone} groups went");
 }
 
 /// The circle that credits break: a session holds a latch and appends, the checkpoint that would
@@ -141,7 +160,7 @@ fn a_checkpoint_that_waits_for_a_latch_of_ours_is_no_deadlock() {
             let hook = Box::new(move |session: &Session| asked.post(session));
             let halt = stop::Halt::new(os);
             let first = crate::common::FIRST;
-            let redo = Redo::open(&world.disk(), &config, first, &halt, hook, session);
+            let redo = Redo::open(&world.disk(), &config, first, &halt, hooks(hook), session);
             let redo = redo.expect("it opens");
             let lgwr = lgwr(&redo, session);
             let done = Arc::new(AtomicU64::new(0));
@@ -213,7 +232,7 @@ fn dropped_credits_come_back() {
 fn a_line_for_room_goes_away_with_its_reason() {
     const SESSIONS: u64 = 12;
     const RECORDS: u64 = 400;
-    let config = redo::RedoConfig { log_blocks: 4_000, ..small() };
+    let config = redo::RedoConfig { groups: groups(4_000), ..small() };
     let report = fresh(&config, 7).run(move |world, session| {
         let redo = open(world, &config, session);
         let lgwr = lgwr(&redo, session);

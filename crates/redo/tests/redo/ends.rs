@@ -211,7 +211,7 @@ fn redo_ends_with_the_last_log() {
     let config = small();
     let report = fresh(&config, 1).run(move |world, session| {
         let redo = open(world, &config, session);
-        for tag in 1..u64::from(config.log_blocks) {
+        for tag in 1..u64::from(config.groups[0].blocks) {
             commit(&redo, tag, 10, session);
         }
         let found = read(world, &config, Rba::block(1, 1), Scn::new(1), session);

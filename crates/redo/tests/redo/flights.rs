@@ -5,13 +5,13 @@ use redo::{CommitLeader, RedoConfig};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::commits::{wide, with_writes};
-use crate::common::{commit, fresh, open};
+use crate::common::{commit, fresh, groups, open};
 
 /// Commits of sessions that think between them, on a disk that does four writes at once in 100 us
 /// each: the mean time of a commit in us, and how many writes there were.
 fn commits(writes_in_flight: u32, sessions: u64, thinks_us: u64) -> (u64, u64) {
     let config = RedoConfig {
-        log_blocks: 4_000,
+        groups: groups(4_000),
         durable_write: os::probe::DurableWrite::DirectWriteThrough,
         commit_leader: CommitLeader::Session,
         ..with_writes(writes_in_flight)

@@ -6,7 +6,7 @@ use redo::{CommitMode, Redo, RedoConfig};
 use sim::model::DiskParameters;
 use waits::{Nanos, WaitEvent};
 
-use crate::common::{fresh, open, put, small};
+use crate::common::{fresh, groups, open, put, small};
 
 const MIB: u64 = 1 << 20;
 /// A record of exactly 4 KiB, its heads included.
@@ -15,7 +15,7 @@ const PER_MIB: u64 = MIB / 4_096;
 
 fn config(log_buffer_bytes: u64) -> RedoConfig {
     RedoConfig {
-        log_blocks: 8_192,
+        groups: groups(8_192),
         log_buffer_bytes: usize::try_from(log_buffer_bytes).expect("it fits"),
         ..small()
     }

@@ -10,7 +10,7 @@ use sim::fs::faults::{Fault, FaultPlan, Scope};
 use stop::{Halt, Stop};
 use waits::WaitEvent;
 
-use crate::common::{FIRST, fresh, racing, record, small};
+use crate::common::{FIRST, fresh, hooks, racing, record, small};
 
 fn is_halted<T>(result: Result<T, Stop>) -> bool {
     matches!(result, Err(Stop::Halted(_)))
@@ -32,7 +32,7 @@ fn a_failed_write_wakes_everybody_with_the_cause() {
             let halt = Halt::new(world.os());
             // No checkpoint is ever made: in the end everybody waits for a log.
             let opened =
-                Redo::open(&world.disk(), &config, FIRST, &halt, Box::new(|_| ()), session);
+                Redo::open(&world.disk(), &config, FIRST, &halt, hooks(Box::new(|_| ())), session);
             let redo = opened.expect("its header is written");
             let inside = redo.clone();
             let body = move |s: &Session| assert!(is_halted(inside.run_lgwr(s)));

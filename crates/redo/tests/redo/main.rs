@@ -8,6 +8,7 @@ mod ends;
 mod flights;
 mod flush;
 mod halts;
+mod members;
 mod modes;
 mod round_trip;
 #[cfg(feature = "sabotage")]

@@ -7,7 +7,7 @@ use stop::RefusalKind;
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::common::{
-    Checkpoints, commit, commit_all, fresh, open, open_at, put, racing, read, record, small,
+    Checkpoints, commit, commit_all, fresh, hooks, open, open_at, put, racing, read, record, small,
 };
 
 /// Records of every size, each flushed or not, come back in order and unchanged.
@@ -150,19 +150,19 @@ fn what_does_not_fit_is_refused() {
         drop(largest);
         let halt = stop::Halt::new(world.os());
         let open = |config: &redo::RedoConfig, start| {
-            redo::Redo::open(&world.disk(), config, start, &halt, Box::new(|_| ()), session)
+            redo::Redo::open(&world.disk(), config, start, &halt, hooks(Box::new(|_| ())), session)
                 .expect_err("it can't work")
                 .refusal()
         };
         let first = crate::common::FIRST;
         let mut tiny = config.clone();
-        tiny.log_blocks = LOG_BLOCKS_MIN - 1;
+        tiny.groups[1].blocks = LOG_BLOCKS_MIN - 1;
         assert_eq!(open(&tiny, first), Some(RefusalKind::Invalid));
         let mut tiny = config.clone();
         tiny.log_buffer_bytes = 4_096;
         assert_eq!(open(&tiny, first), Some(RefusalKind::Invalid));
         let mut other = config.clone();
-        other.log_blocks += 1;
+        other.groups[2].blocks += 1;
         assert_eq!(open(&other, first), Some(RefusalKind::Corrupt), "the files are shorter");
         let start = LogStart { sequence: 4, ..first };
         assert_eq!(open(&config, start), Some(RefusalKind::WrongState), "log 1 is needed");

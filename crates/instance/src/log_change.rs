@@ -1,0 +1,94 @@
+//! Changes of the redo log groups, as users write them.
+//!
+//! | name | value |
+//! |---|---|
+//! | `add_log_group` | size and members: `64m:redo04.log,/disk2/redo04b.log` |
+//! | `drop_log_group` | its number |
+//! | `add_log_member` | number of the group and member: `3:/disk2/redo03b.log` |
+//! | `drop_log_member` | the member |
+//! | `switch_log` | `next` |
+//!
+//! Callers: the binary.
+
+use os::Session;
+use stop::{RefusalKind, Stop};
+
+use crate::parameters::number;
+use crate::{Instance, LogGroupSpec};
+
+/// A change of the redo log groups.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LogChange {
+    /// One more group.
+    AddGroup(LogGroupSpec),
+    /// The group of this number goes.
+    DropGroup(u16),
+    /// One more member of the group of this number.
+    AddMember(u16, String),
+    /// This member goes.
+    DropMember(String),
+    /// The current log is closed, and the next begun.
+    Switch,
+}
+
+impl LogChange {
+    /// The names, each with what its value looks like.
+    pub const NAMES: [(&'static str, &'static str); 5] = [
+        ("add_log_group", "SIZE:PATH[,PATH...]"),
+        ("drop_log_group", "NUMBER"),
+        ("add_log_member", "NUMBER:PATH"),
+        ("drop_log_member", "PATH"),
+        ("switch_log", "next"),
+    ];
+
+    /// What a user writes; none if the name is no such change's.
+    pub fn read(name: &str, value: &str) -> Option<Result<LogChange, Stop>> {
+        let is_it = |(known, _): &&(&str, &str)| known.eq_ignore_ascii_case(name);
+        let (name, looks) = LogChange::NAMES.iter().find(is_it)?;
+        let change = read_value(name, value.trim());
+        Some(change.ok_or_else(|| {
+            let message = format!("{name} takes {looks}, not '{value}'");
+            Stop::refuse(RefusalKind::Invalid, message)
+        }))
+    }
+}
+
+impl LogGroupSpec {
+    /// What a user writes: `64m:redo04.log,/disk2/redo04b.log`.
+    pub fn read(text: &str) -> Option<LogGroupSpec> {
+        let (bytes, members) = text.split_once(':')?;
+        let members: Vec<String> = members.split(',').map(|path| path.trim().into()).collect();
+        let bytes = number(bytes.trim())?;
+        members.iter().all(|path| !path.is_empty()).then_some(LogGroupSpec { bytes, members })
+    }
+}
+
+fn read_value(name: &str, value: &str) -> Option<LogChange> {
+    let is_given = !value.is_empty();
+    Some(match name {
+        "add_log_group" => LogChange::AddGroup(LogGroupSpec::read(value)?),
+        "drop_log_group" => LogChange::DropGroup(value.parse().ok()?),
+        "add_log_member" => {
+            let (group, path) = value.split_once(':')?;
+            let path = path.trim();
+            let group = group.trim().parse().ok()?;
+            return (!path.is_empty()).then(|| LogChange::AddMember(group, path.into()));
+        }
+        "drop_log_member" if is_given => LogChange::DropMember(value.into()),
+        "switch_log" if value == "next" => LogChange::Switch,
+        _ => return None,
+    })
+}
+
+impl Instance {
+    /// Makes a change of the redo log groups, while the database is open.
+    pub fn change_logs(&self, change: &LogChange, session: &Session) -> Result<(), Stop> {
+        match change {
+            LogChange::AddGroup(spec) => self.add_log_group(spec, session).map(|_| ()),
+            LogChange::DropGroup(number) => self.drop_log_group(*number, session),
+            LogChange::AddMember(number, path) => self.add_log_member(*number, path, session),
+            LogChange::DropMember(path) => self.drop_log_member(path, session),
+            LogChange::Switch => self.redo().switch(session),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Redo log groups and their members, which come and go while the database is open (IN8).
+//!
+//! ```text
+//!   add   x.forebay-new made, durable ─▶ control file lists x ─▶ renamed x ─▶ in use
+//!   drop  no longer used ─▶ no longer listed ─▶ removed
+//! ```
+//!
+//! A crash on the way leaves a file that nobody lists: one that wasn't added yet goes with the next
+//! opening or attempt; one that was dropped keeps its name, and whoever wants it is told.
+//!
+//! Callers: `create`, `open`; whoever administers an instance.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use os::Session;
+use redo::{GROUPS_MAX, KeepMembers, LogGroup, LogMember, LogView, MEMBERS_MAX, MemberChange};
+use space::{
+    ControlContent, ControlFile, Enqueue, LogGroupContent, LogMemberContent, clear_new, give_name,
+    new_path,
+};
+use stop::{Halt, RefusalKind, Stop};
+
+use crate::{Creation, Instance};
+
+/// A redo log group to be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogGroupSpec {
+    /// Size of each member.
+    pub bytes: u64,
+    /// Where the members are: relative to the database's directory, or absolute.
+    pub members: Vec<String>,
+}
+
+/// The groups of a new database.
+pub(crate) fn first_groups(directory: &Path, creation: &Creation) -> Vec<LogGroupSpec> {
+    if !creation.log_files.is_empty() {
+        return creation.log_files.clone();
+    }
+    let (bytes, members) = (creation.log_file_bytes, creation.log_members);
+    let member = |group, place: u16| {
+        let path = redo::log_path(directory, group);
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        // redo01.log, redo01b.log, redo01c.log …
+        let letter = (place > 0).then(|| char::from(b'a' + place as u8));
+        format!("{name}{}.log", letter.map_or_else(String::new, String::from))
+    };
+    let members = |group| (0..members).map(|place| member(group, place)).collect();
+    let group = |number| LogGroupSpec { bytes, members: members(number) };
+    (1..=creation.log_groups.min(GROUPS_MAX)).map(group).collect()
+}
+
+/// The groups that a control file lists, in a database in this directory.
+pub(crate) fn log_groups(directory: &Path, content: &ControlContent) -> Vec<LogGroup> {
+    content.log_groups.iter().map(|group| log_group(directory, group)).collect()
+}
+
+fn log_group(directory: &Path, group: &LogGroupContent) -> LogGroup {
+    let member = |m: &LogMemberContent| LogMember { path: directory.join(&m.path), good: m.good };
+    let members = group.members.iter().map(member).collect();
+    LogGroup { number: group.number, blocks: group.blocks, members }
+}
+
+/// Has the control file say which members are good, for the redo.
+pub(crate) fn keep_members(
+    control: &Arc<Enqueue<ControlFile>>,
+    directory: &Path,
+    halt: &Halt,
+) -> KeepMembers {
+    let (control, halt) = (Arc::clone(control), halt.clone());
+    let directory = directory.to_path_buf();
+    Box::new(move |_, changes: &[MemberChange], session: &Session| {
+        let say = |content: &mut ControlContent| {
+            for good in [true, false] {
+                let these = changes.iter().filter(|change| change.good == good);
+                let paths: Vec<_> = these.map(|change| change.path.clone()).collect();
+                content.set_log_members(&directory, &paths, good);
+            }
+            Ok(())
+        };
+        describe(&control, &halt, say, session)
+    })
+}
+
+/// Changes what the control file says, if it can be said. If it can't be written the instance
+/// halts.
+fn describe<T>(
+    control: &Enqueue<ControlFile>,
+    halt: &Halt,
+    change: impl FnOnce(&mut ControlContent) -> Result<T, Stop>,
+    session: &Session,
+) -> Result<T, Stop> {
+    let mut held = control.hold(0, session);
+    let mut after = held.content().clone();
+    let changed = change(&mut after)?;
+    after.check()?;
+    let written = held.update(|content| *content = after, session);
+    drop(held);
+    let failed = |error| halt.raise(format!("the control file can't be written: {error}"), session);
+    written.map(|()| changed).map_err(failed)
+}
+
+impl LogGroupSpec {
+    /// Describes it in a control file, under the lowest number that is free.
+    pub(crate) fn add_to(&self, content: &mut ControlContent) -> Result<LogGroupContent, Stop> {
+        let used = |number: &u16| content.log_groups.iter().any(|group| group.number == *number);
+        let Some(number) = (1..=GROUPS_MAX).find(|number| !used(number)) else {
+            let message = format!("a database has at most {GROUPS_MAX} redo log groups");
+            return Err(Stop::refuse(RefusalKind::NoSpace, message));
+        };
+        let member = |path: &String| LogMemberContent { path: path.clone(), good: true };
+        let members = self.members.iter().map(member).collect();
+        let blocks = u32::try_from(self.bytes / 4096).unwrap_or(u32::MAX);
+        let group = LogGroupContent { number, blocks, members };
+        log_group(Path::new(""), &group).check()?;
+        let at = content.log_groups.partition_point(|other| other.number < number);
+        content.log_groups.insert(at, group.clone());
+        Ok(group)
+    }
+}
+
+impl Instance {
+    /// Every redo log group, which log it holds, and how its members are.
+    pub fn log_groups(&self, session: &Session) -> Vec<LogView> {
+        self.redo().groups(session)
+    }
+
+    /// Makes a group and takes it into use. Says its number.
+    pub fn add_log_group(&self, spec: &LogGroupSpec, session: &Session) -> Result<u16, Stop> {
+        let _one = self.settings.hold(0, session);
+        self.halt().check(session)?;
+        let mut planned = self.checkpointer.control().hold(0, session).content().clone();
+        let group = spec.add_to(&mut planned)?;
+        planned.check()?;
+        self.make_logs(&spec.members, group.blocks, session)?;
+        self.list(&spec.members, |content| spec.add_to(content).map(|_| ()), session)?;
+        let group = log_group(&self.place.1, &group);
+        let named = self.name_logs(&spec.members, session);
+        self.must(named.and_then(|()| self.redo().add_group(&group, session)), session)?;
+        Ok(group.number)
+    }
+
+    /// Makes one more member of a group. It is invalid until the group's next log begins, which it
+    /// has whole.
+    pub fn add_log_member(&self, number: u16, path: &str, session: &Session) -> Result<(), Stop> {
+        let _one = self.settings.hold(0, session);
+        self.halt().check(session)?;
+        let member = LogMemberContent { path: path.to_string(), good: false };
+        let add = |content: &mut ControlContent| {
+            let group = find(content, number)?;
+            if group.members.len() >= MEMBERS_MAX {
+                let message = format!("a redo log group has at most {MEMBERS_MAX} members");
+                return Err(Stop::refuse(RefusalKind::NoSpace, message));
+            }
+            group.members.push(member.clone());
+            Ok(group.blocks)
+        };
+        let mut planned = self.checkpointer.control().hold(0, session).content().clone();
+        let blocks = add(&mut planned)?;
+        planned.check()?;
+        let files = [path.to_string()];
+        self.make_logs(&files, blocks, session)?;
+        self.list(&files, |content| add(content).map(|_| ()), session)?;
+        self.must(self.name_logs(&files, session), session)?;
+        self.redo().add_member(number, &self.place.1.join(path), session);
+        Ok(())
+    }
+
+    /// Drops a group and removes its files. Refused if it is current, if recovery would need its
+    /// log, or if fewer than two would be left.
+    pub fn drop_log_group(&self, number: u16, session: &Session) -> Result<(), Stop> {
+        let _one = self.settings.hold(0, session);
+        self.halt().check(session)?;
+        self.redo().retire_group(number, session)?;
+        let dropped = self.describe_logs(
+            |content| {
+                let members = std::mem::take(&mut find(content, number)?.members);
+                content.log_groups.retain(|group| group.number != number);
+                Ok(members)
+            },
+            session,
+        );
+        self.redo().end_retirement(number, dropped.is_ok(), session);
+        for member in dropped? {
+            self.remove_log(&self.place.1.join(member.path), session);
+        }
+        Ok(())
+    }
+
+    /// Drops a member and removes its file. Refused if its group has no other good one.
+    pub fn drop_log_member(&self, path: &str, session: &Session) -> Result<(), Stop> {
+        let _one = self.settings.hold(0, session);
+        self.halt().check(session)?;
+        let file = self.place.1.join(path);
+        let is_it = |member: &LogMemberContent| self.place.1.join(&member.path) == file;
+        let dropped = self.describe_logs(
+            |content| {
+                let mut groups = content.log_groups.iter_mut();
+                let Some(group) = groups.find(|group| group.members.iter().any(is_it)) else {
+                    let message = format!("{} is no member of a redo log group", file.display());
+                    return Err(Stop::refuse(RefusalKind::NotFound, message));
+                };
+                group.members.retain(|member| !is_it(member));
+                if group.members.iter().any(|member| member.good) {
+                    return Ok(group.number);
+                }
+                let message = format!(
+                    "cannot drop {}: redo log group {} has no other good member; add one and \
+                     switch logs until it is good, or drop the group",
+                    file.display(),
+                    group.number
+                );
+                Err(Stop::refuse(RefusalKind::WrongState, message))
+            },
+            session,
+        );
+        self.redo().remove_member(dropped?, &file, session);
+        self.remove_log(&file, session);
+        Ok(())
+    }
+
+    fn describe_logs<T>(
+        &self,
+        change: impl FnOnce(&mut ControlContent) -> Result<T, Stop>,
+        session: &Session,
+    ) -> Result<T, Stop> {
+        describe(self.checkpointer.control(), self.halt(), change, session)
+    }
+
+    /// Makes files under the names of what isn't in use yet. If that fails none is left.
+    fn make_logs(&self, paths: &[String], blocks: u32, session: &Session) -> Result<(), Stop> {
+        let (disk, directory) = &self.place;
+        for (at, path) in paths.iter().enumerate() {
+            let made = clear_new(disk, &directory.join(path), "the redo log", session)
+                .and_then(|new| redo::create_member(disk, &new, blocks, session));
+            if made.is_err() {
+                self.remove_new(&paths[..at], session);
+                return made;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists files that were made; if they can't be, they are removed.
+    fn list(
+        &self,
+        paths: &[String],
+        add: impl FnOnce(&mut ControlContent) -> Result<(), Stop>,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let listed = self.describe_logs(add, session);
+        // After a halt the control file may list them.
+        if listed.as_ref().is_err_and(|stop| stop.refusal().is_some()) {
+            self.remove_new(paths, session);
+        }
+        listed
+    }
+
+    fn name_logs(&self, paths: &[String], session: &Session) -> Result<(), Stop> {
+        let (disk, directory) = &self.place;
+        paths.iter().try_for_each(|path| give_name(disk, &directory.join(path), session))
+    }
+
+    /// What is listed is the database's: what fails from then on is for the next opening to mend.
+    fn must(&self, done: Result<(), Stop>, session: &Session) -> Result<(), Stop> {
+        done.map_err(|stop| {
+            let cause = format!("a redo log that was made can't be used: {stop}");
+            self.halt().raise(cause, session)
+        })
+    }
+
+    /// Those that can't be removed are removed by the next attempt.
+    fn remove_new(&self, paths: &[String], session: &Session) {
+        let (disk, directory) = &self.place;
+        for path in paths {
+            let _ = disk.remove(&new_path(&directory.join(path)), session);
+        }
+    }
+
+    fn remove_log(&self, path: &Path, session: &Session) {
+        if let Err(error) = self.place.0.remove(path, session) {
+            session.os().notice(&format!("a redo log that was dropped is left: {error}"));
+        }
+    }
+}
+
+fn find(content: &mut ControlContent, number: u16) -> Result<&mut LogGroupContent, Stop> {
+    let group = content.log_groups.iter_mut().find(|group| group.number == number);
+    group.ok_or_else(|| {
+        let message = format!("there is no redo log group {number}");
+        Stop::refuse(RefusalKind::NotFound, message)
+    })
+}

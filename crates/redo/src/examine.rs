@@ -1,0 +1,125 @@
+//! Looking at all members before anything is read: which of those called good are (RD19).
+//!
+//! | found                                                           | then                  |
+//! |-----------------------------------------------------------------|-----------------------|
+//! | not there, cut off, unreadable, of another group or database    | invalid               |
+//! | its header is older than another's, whose log has redo          | invalid: it was away  |
+//! | the same, and that log has none                                 | good: cut off between |
+//! | no good member would be left                                    | refused               |
+//!
+//! Caller: `instance`, which writes down what is invalid before it goes on.
+
+use std::path::{Path, PathBuf};
+
+use os::{Disk, File, Session};
+use stop::Stop;
+
+use crate::log_file::{Medium, Member, OpenGroup, corrupt};
+use crate::log_files::begins_in;
+use crate::{EndReason, LogGroup, RedoConfig};
+
+/// What was found of a member.
+enum Found {
+    /// The log that it holds; 0 if none.
+    Log(File, u32),
+    /// A file that was something else.
+    Foreign(EndReason),
+    Bad(Stop),
+}
+
+/// Looks at every member that is called good. The paths of those that aren't, of groups that have
+/// another; they are said to be invalid in `config`.
+pub fn examine(
+    disk: &Disk,
+    config: &mut RedoConfig,
+    session: &Session,
+) -> Result<Vec<PathBuf>, Stop> {
+    config.check()?;
+    let medium = Medium::new(disk, config);
+    let mut lost = Vec::new();
+    for group in config.groups.iter().filter(|group| group.members.len() > 1) {
+        examine_group(&medium, group, &mut lost, session)?;
+    }
+    config.distrust(&lost);
+    Ok(lost)
+}
+
+fn examine_group(
+    medium: &Medium,
+    group: &LogGroup,
+    lost: &mut Vec<PathBuf>,
+    session: &Session,
+) -> Result<(), Stop> {
+    let (number, blocks) = (group.number, group.blocks);
+    let alone = OpenGroup { number, blocks, members: Vec::new() };
+    let good = group.members.iter().filter(|member| member.good);
+    let found: Vec<(&PathBuf, Found)> =
+        good.map(|member| (&member.path, look(medium, &alone, &member.path, session))).collect();
+    let newest = found.iter().filter_map(|(_, found)| match found {
+        Found::Log(file, sequence) => Some((*sequence, file)),
+        _ => None,
+    });
+    let newest = newest.max_by_key(|(sequence, _)| *sequence);
+    let is_older = |(_, found): &(&PathBuf, Found)| match (found, newest) {
+        (Found::Log(_, sequence), Some((newest, _))) => *sequence < newest,
+        _ => false,
+    };
+    let has_redo = match newest {
+        Some((sequence, file)) if found.iter().any(is_older) => {
+            let (path, file) = (file.path().to_path_buf(), Some(file.clone()));
+            let newer = OpenGroup { members: vec![Member { path, file }], ..alone };
+            // Where that can't be read there may be redo, and the others lack it.
+            begins_in(medium, &newer, sequence, session).unwrap_or(true)
+        }
+        _ => false,
+    };
+    let sequence = newest.map_or(0, |(sequence, _)| sequence);
+    let mut faults = Vec::new();
+    let mut foreign = Vec::new();
+    for (path, found) in &found {
+        match found {
+            Found::Log(_, other) if has_redo && *other < sequence => {
+                let what = format!(
+                    "{} doesn't have the header of log {sequence}, though that log has redo",
+                    path.display()
+                );
+                faults.push((*path, corrupt(what)));
+            }
+            Found::Log(..) => {}
+            Found::Foreign(reason) => foreign.push((*path, *reason)),
+            Found::Bad(stop) => faults.push((*path, stop.clone())),
+        }
+    }
+    // If none is ours, they are as one that holds no log.
+    if foreign.len() + faults.len() < found.len() {
+        faults.extend(foreign.into_iter().map(|(path, reason)| {
+            let what = format!("{} is none of its files: {reason}", path.display());
+            (path, corrupt(what))
+        }));
+    }
+    if faults.len() == found.len() {
+        return Err(faults.swap_remove(0).1);
+    }
+    for (path, stop) in faults {
+        session.os().notice(&format!(
+            "the member {} of redo log group {number} is invalid from now on, and the others go \
+             on: {stop}",
+            path.display()
+        ));
+        lost.push(path.clone());
+    }
+    Ok(())
+}
+
+fn look(medium: &Medium, group: &OpenGroup, path: &Path, session: &Session) -> Found {
+    let file = match medium.open(path, group.blocks, session) {
+        Ok(file) => file,
+        Err(stop) => return Found::Bad(stop),
+    };
+    match group.read_header_of(&file, medium.database, session) {
+        Ok(Ok(header)) => Found::Log(file, header.log_sequence.get()),
+        Ok(Err(reason)) if reason.is_foreign() => Found::Foreign(reason),
+        Ok(Err(_)) => Found::Log(file, 0),
+        Err(stop) => Found::Bad(stop),
+    }
+}

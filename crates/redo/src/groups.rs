@@ -1,0 +1,261 @@
+//! The log groups as the redo allocation latch guards them: which log each holds, which is next.
+//!
+//! ```text
+//!   unused ─▶ current ─▶ active: a log that recovery needs ─▶ inactive: free ─▶ current …
+//! ```
+//!
+//! The next log begins in the free group whose log is the oldest; one that has none goes first.
+//!
+//! Invariants
+//!   * a group holds one log, and a log lies in one group
+//!   * `free_room` is the sum of B - R over the free groups (RD4)
+//!
+//! Plain data, no I/O. Callers: `state`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stop::{RefusalKind, Stop};
+
+use crate::config::{GROUPS_MAX, MEMBERS_MAX, RECORD_BLOCKS_MAX};
+use crate::log_file::{Member, OpenGroup};
+use crate::members::Changes;
+
+/// What a group's log is to the redo.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogStatus {
+    /// Redo goes there.
+    Current,
+    /// Recovery would need it.
+    Active,
+    /// It may be written over.
+    Inactive,
+    /// The group holds no log yet.
+    Unused,
+}
+
+/// A group, for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogView {
+    /// Its number.
+    pub number: u16,
+    /// Redo blocks of each member.
+    pub blocks: u32,
+    /// The log that it holds; 0 if none.
+    pub sequence: u32,
+    /// What that is to the redo.
+    pub status: LogStatus,
+    /// The members, and whether each is good.
+    pub members: Vec<(PathBuf, bool)>,
+}
+
+struct Entry {
+    group: Arc<OpenGroup>,
+    /// The log that it holds; 0 if none.
+    sequence: u32,
+    /// It is to be dropped: no log begins there.
+    leaves: bool,
+}
+
+pub(crate) struct Groups {
+    /// In the order of their numbers.
+    entries: Vec<Entry>,
+    /// Logs from this one on are needed.
+    checkpoint: u32,
+    /// The current log, its group's number, and its blocks.
+    sequence: u32,
+    current: u16,
+    blocks: u32,
+    free: u32,
+    free_room: u64,
+}
+
+impl Groups {
+    /// Groups with the logs that they hold, the current one among them.
+    pub(crate) fn new(
+        groups: Vec<(Arc<OpenGroup>, u32)>,
+        sequence: u32,
+        checkpoint: u32,
+    ) -> Groups {
+        let entry = |(group, sequence)| Entry { group, sequence, leaves: false };
+        let entries: Vec<_> = groups.into_iter().map(entry).collect();
+        let current = entries.iter().find(|entry| entry.sequence == sequence);
+        let group = &current.expect("the current log lies in a group").group;
+        let (current, blocks) = (group.number, group.blocks);
+        let mut groups =
+            Groups { entries, checkpoint, sequence, current, blocks, free: 0, free_room: 0 };
+        groups.count();
+        groups
+    }
+
+    /// The current log.
+    pub(crate) fn sequence(&self) -> u32 {
+        self.sequence
+    }
+
+    /// The number of its group.
+    pub(crate) fn current(&self) -> u16 {
+        self.current
+    }
+
+    /// Its blocks.
+    pub(crate) fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    /// How many groups are free.
+    pub(crate) fn free(&self) -> u32 {
+        self.free
+    }
+
+    /// Room for records in the free groups: the sum of B - R.
+    pub(crate) fn free_room(&self) -> u64 {
+        self.free_room
+    }
+
+    /// The blocks of the largest log.
+    pub(crate) fn blocks_max(&self) -> u32 {
+        let blocks = self.entries.iter().map(|entry| entry.group.blocks);
+        blocks.max().expect("there are two groups at least")
+    }
+
+    pub(crate) fn of_number(&self, number: u16) -> &Arc<OpenGroup> {
+        let entry = self.entries.iter().find(|entry| entry.group.number == number);
+        &entry.expect("a group with a log stays").group
+    }
+
+    /// The next log becomes the current one, in the group that is free for longest.
+    pub(crate) fn begin_next(&mut self) {
+        let sequence = self.sequence.checked_add(1).expect("4 billion logs were written");
+        let free = (0..self.entries.len()).filter(|at| self.is_free(&self.entries[*at]));
+        let next = free.min_by_key(|at| self.entries[*at].sequence);
+        let entry = &mut self.entries[next.expect("no redo log is free (rule RD4)")];
+        entry.sequence = sequence;
+        (self.sequence, self.current) = (sequence, entry.group.number);
+        self.blocks = entry.group.blocks;
+        self.count();
+    }
+
+    /// Logs below this one are free.
+    pub(crate) fn advance(&mut self, checkpoint: u32) {
+        if checkpoint > self.checkpoint {
+            self.checkpoint = checkpoint;
+            self.count();
+        }
+    }
+
+    fn is_free(&self, entry: &Entry) -> bool {
+        entry.sequence < self.checkpoint && entry.sequence < self.sequence && !entry.leaves
+    }
+
+    fn count(&mut self) {
+        let free = self.entries.iter().filter(|entry| self.is_free(entry));
+        let rooms = free.map(|entry| room(entry.group.blocks));
+        (self.free, self.free_room) = rooms.fold((0, 0), |(n, sum), room| (n + 1, sum + room));
+    }
+
+    /// These members changed.
+    pub(crate) fn change(&mut self, number: u16, changes: &Changes) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.group.number == number) {
+            entry.group = Arc::new(entry.group.with(changes));
+        }
+    }
+
+    // Groups and members that come and go
+
+    /// One more group, which holds no log.
+    pub(crate) fn add(&mut self, group: Arc<OpenGroup>) {
+        assert!(self.entries.len() < usize::from(GROUPS_MAX), "checked with the control file");
+        let at = self.entries.partition_point(|entry| entry.group.number < group.number);
+        self.entries.insert(at, Entry { group, sequence: 0, leaves: false });
+        self.count();
+    }
+
+    /// No log begins in this group from now on; `promised` is what must fit into the others, and
+    /// `needed` the first log that recovery could need. Refused while it can't be done without.
+    pub(crate) fn retire(&mut self, number: u16, promised: u64, needed: u32) -> Result<(), Stop> {
+        let wrong = |what: String| {
+            let message = format!("cannot drop redo log group {number}: {what}");
+            Err(Stop::refuse(RefusalKind::WrongState, message))
+        };
+        let Some(at) = self.entries.iter().position(|entry| entry.group.number == number) else {
+            let message = format!("there is no redo log group {number}");
+            return Err(Stop::refuse(RefusalKind::NotFound, message));
+        };
+        let entry = &self.entries[at];
+        if entry.sequence == self.sequence {
+            return wrong("it is the current one; switch to the next log first".into());
+        }
+        if !self.is_free(entry) || (entry.sequence > 0 && entry.sequence >= needed) {
+            let log = entry.sequence;
+            return wrong(format!("recovery needs its log {log}; make a checkpoint first"));
+        }
+        if self.entries.iter().filter(|entry| !entry.leaves).count() <= 2 {
+            return wrong("there must be two; add another one first".into());
+        }
+        if self.free_room - room(entry.group.blocks) < promised {
+            return wrong("sessions at work need its room; make a checkpoint first".into());
+        }
+        self.entries[at].leaves = true;
+        self.count();
+        Ok(())
+    }
+
+    /// The group was retired: it is dropped, or stays after all.
+    pub(crate) fn end_retirement(&mut self, number: u16, drops: bool) {
+        if drops {
+            self.entries.retain(|entry| entry.group.number != number);
+        }
+        self.entries.iter_mut().for_each(|entry| entry.leaves = false);
+        self.count();
+    }
+
+    /// One more member, invalid until a log begins in its group.
+    pub(crate) fn add_member(&mut self, number: u16, path: &Path) {
+        self.edit(number, |members| {
+            assert!(members.len() < MEMBERS_MAX, "checked with the control file");
+            members.push(Member { path: path.to_path_buf(), file: None });
+        });
+    }
+
+    /// A member that isn't the only good one goes.
+    pub(crate) fn remove_member(&mut self, number: u16, path: &Path) {
+        self.edit(number, |members| members.retain(|member| member.path != path));
+    }
+
+    fn edit(&mut self, number: u16, edit: impl FnOnce(&mut Vec<Member>)) {
+        let entry = self.entries.iter_mut().find(|entry| entry.group.number == number);
+        let entry = entry.expect("one session at a time changes groups");
+        let mut group = OpenGroup::clone(&entry.group);
+        edit(&mut group.members);
+        entry.group = Arc::new(group);
+    }
+
+    /// Every group, for people.
+    pub(crate) fn views(&self) -> Vec<LogView> {
+        let status = |entry: &Entry| match entry.sequence {
+            0 => LogStatus::Unused,
+            sequence if sequence == self.sequence => LogStatus::Current,
+            sequence if sequence >= self.checkpoint => LogStatus::Active,
+            _ => LogStatus::Inactive,
+        };
+        let view = |entry: &Entry| LogView {
+            number: entry.group.number,
+            blocks: entry.group.blocks,
+            sequence: entry.sequence,
+            status: status(entry),
+            members: entry
+                .group
+                .members
+                .iter()
+                .map(|member| (member.path.clone(), member.file.is_some()))
+                .collect(),
+        };
+        self.entries.iter().map(view).collect()
+    }
+}
+
+/// B - R.
+fn room(blocks: u32) -> u64 {
+    u64::from(blocks - RECORD_BLOCKS_MAX)
+}

@@ -1,0 +1,275 @@
+//! The open groups, for who reads them: which log lies where, and blocks from whichever member has
+//! them.
+//!
+//! A block is written once in its log's life (RD2), the same to all members; so wherever a whole
+//! block of the log lies, it is the block. A member may lack some: what was in flight at a crash,
+//! or what has rotted. Reading takes each block from the first member that has it (RD20).
+//!
+//! Callers: the reader, `read_ahead`, `secure`.
+
+use std::path::PathBuf;
+
+use format::{BlockKind, LogHeader, REDO_BLOCK, RedoBlock};
+use os::{Cost, Disk, File, IoBuf, Session};
+use stop::Stop;
+
+use crate::log_file::{BLOCK_KIB, Medium, OpenGroup};
+use crate::{EndReason, RedoConfig};
+
+/// An open group and the log that it holds.
+#[derive(Debug)]
+struct Held {
+    group: OpenGroup,
+    /// What its header says, if it holds a log of ours.
+    header: Option<LogHeader>,
+    /// What is there instead.
+    instead: Option<EndReason>,
+}
+
+/// The open groups of a database.
+#[derive(Debug)]
+pub(crate) struct LogFiles {
+    pub(crate) medium: Medium,
+    groups: Vec<Held>,
+}
+
+impl LogFiles {
+    pub(crate) fn open(
+        disk: &Disk,
+        config: &RedoConfig,
+        session: &Session,
+    ) -> Result<LogFiles, Stop> {
+        let medium = Medium::new(disk, config);
+        let mut groups = Vec::with_capacity(config.groups.len());
+        for group in &config.groups {
+            let group = OpenGroup::open(&medium, group, session)?;
+            let (header, instead) = match group.read_header(medium.database, session)? {
+                Ok(header) => (Some(header), None),
+                Err(reason) => (None, Some(reason)),
+            };
+            groups.push(Held { group, header, instead });
+        }
+        let mut logs = LogFiles { medium, groups };
+        logs.settle_twins(session)?;
+        Ok(logs)
+    }
+
+    /// A header whose write failed may come to light later, when its log was begun elsewhere. It
+    /// has no block then, for that one was never believed.
+    fn settle_twins(&mut self, session: &Session) -> Result<(), Stop> {
+        for at in 1..self.groups.len() {
+            let Some(sequence) = self.groups[at].sequence() else { continue };
+            let before = self.groups[..at].iter().position(|h| h.sequence() == Some(sequence));
+            let Some(before) = before else { continue };
+            let empty = match self.begins_in(&self.groups[at].group, sequence, session)? {
+                true => before,
+                false => at,
+            };
+            self.groups[empty].header = None;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &OpenGroup> {
+        self.groups.iter().map(|held| &held.group)
+    }
+
+    /// The most blocks of a log.
+    pub(crate) fn blocks_max(&self) -> u32 {
+        self.groups().map(|group| group.blocks).max().unwrap_or(0)
+    }
+
+    /// The highest sequence of a log of this database; 0 if there is none.
+    pub(crate) fn newest(&self) -> u32 {
+        self.groups.iter().filter_map(Held::sequence).max().unwrap_or(0)
+    }
+
+    /// The header of this log, if it has begun.
+    pub(crate) fn header(&self, sequence: u32) -> Option<&LogHeader> {
+        self.held(sequence)?.header.as_ref()
+    }
+
+    /// The group that holds this log, if one does.
+    pub(crate) fn holding(&self, sequence: u32) -> Option<&OpenGroup> {
+        self.held(sequence).map(|held| &held.group)
+    }
+
+    /// The same of a log that was found there.
+    pub(crate) fn of(&self, sequence: u32) -> &OpenGroup {
+        self.holding(sequence).expect("a log that is read was found")
+    }
+
+    fn held(&self, sequence: u32) -> Option<&Held> {
+        self.groups.iter().find(|held| held.sequence() == Some(sequence))
+    }
+
+    /// What each group holds, for a message.
+    pub(crate) fn contents(&self) -> String {
+        let content = |held: &Held| {
+            let number = held.group.number;
+            match (held.sequence(), held.instead) {
+                (Some(sequence), _) => format!("group {number} holds log {sequence}"),
+                (None, Some(reason)) => format!("group {number} holds no log, for {reason}"),
+                (None, None) => format!("group {number} holds no log"),
+            }
+        };
+        self.groups.iter().map(content).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Whether a good member of this group has the first block of this log.
+    pub(crate) fn begins_in(
+        &self,
+        group: &OpenGroup,
+        sequence: u32,
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        begins_in(&self.medium, group, sequence, session)
+    }
+
+    /// What was written to this log is durable when this returns, in the members that can be
+    /// synced (RD9). The others are not read any more; an error if there are only such.
+    pub(crate) fn sync(
+        &mut self,
+        sequence: u32,
+        lost: &mut Vec<PathBuf>,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let held = self.groups.iter_mut().find(|held| held.sequence() == Some(sequence));
+        let group = &mut held.expect("a log that is read was found").group;
+        let mut failed = Vec::new();
+        for file in group.files() {
+            if let Err(error) = file.sync(group.reading(0, 0, session)) {
+                failed.push(error);
+                lost.push(file.path().to_path_buf());
+            }
+        }
+        if failed.len() as u64 == group.copies() {
+            return Err(failed.swap_remove(0).into());
+        }
+        for error in failed {
+            session.os().notice(&format!("another member is read, for {error}"));
+        }
+        let gone = |path: &PathBuf| lost.contains(path);
+        for member in group.members.iter_mut().filter(|member| gone(&member.path)) {
+            member.file = None;
+        }
+        Ok(())
+    }
+
+    /// Whether this is a block of this log as it was sealed.
+    fn is_whole(&self, bytes: &[u8], (sequence, number): (u32, u32), session: &Session) -> bool {
+        is_whole(&self.medium, self.of(sequence), bytes, (sequence, number), session)
+    }
+
+    /// Takes from other members what the first one lacks of these blocks of a log, and says so.
+    /// Behind the end of the redo all lack it.
+    pub(crate) fn complete(
+        &self,
+        (sequence, first): (u32, u32),
+        bytes: &mut [u8],
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let group = self.of(sequence);
+        if group.copies() < 2 {
+            return Ok(());
+        }
+        let size = REDO_BLOCK.bytes();
+        let lacks = |bytes: &[u8]| -> Vec<usize> {
+            let blocks = bytes.chunks_exact(size).zip(first..).enumerate();
+            let lacking =
+                blocks.filter(|(_, (block, no))| !self.is_whole(block, (sequence, *no), session));
+            lacking.map(|(at, _)| at).collect()
+        };
+        let mut lacking = lacks(bytes);
+        for file in group.files().skip(1) {
+            if lacking.is_empty() {
+                break;
+            }
+            let mut other = IoBuf::zeroed(bytes.len());
+            if let Err(stop) = group.read(file, first, &mut other, session) {
+                session.os().notice(&format!("another member is read, for {stop}"));
+                continue;
+            }
+            let there = |at: &usize| {
+                let block = &other[at * size..(at + 1) * size];
+                self.is_whole(block, (sequence, first + *at as u32), session)
+            };
+            let (found, still): (Vec<_>, Vec<_>) = lacking.into_iter().partition(there);
+            for at in &found {
+                let range = at * size..(at + 1) * size;
+                bytes[range.clone()].copy_from_slice(&other[range]);
+            }
+            tell(group, file, (sequence, first), &found, session);
+            lacking = still;
+        }
+        Ok(())
+    }
+}
+
+/// Says that blocks were taken from a member that the first one lacks.
+fn tell(
+    group: &OpenGroup,
+    file: &File,
+    (sequence, first): (u32, u32),
+    found: &[usize],
+    session: &Session,
+) {
+    let Some(at) = found.first() else { return };
+    session.os().notice(&format!(
+        "{} blocks of log {sequence}, from block {} on, are read from {}, for {} lacks them",
+        found.len(),
+        first + *at as u32,
+        file.path().display(),
+        group.first().path().display(),
+    ));
+}
+
+impl Held {
+    fn sequence(&self) -> Option<u32> {
+        self.header.as_ref().map(|header| header.log_sequence.get())
+    }
+}
+
+/// Whether a good member of this group has the first block of this log.
+pub(crate) fn begins_in(
+    medium: &Medium,
+    group: &OpenGroup,
+    sequence: u32,
+    session: &Session,
+) -> Result<bool, Stop> {
+    let (mut is_readable, mut failed) = (false, None);
+    for file in group.files() {
+        let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
+        match group.read(file, 1, &mut block, session) {
+            Ok(()) if is_whole(medium, group, &block, (sequence, 1), session) => return Ok(true),
+            Ok(()) => is_readable = true,
+            Err(stop) => failed = Some(stop),
+        }
+    }
+    match failed {
+        Some(stop) if !is_readable => Err(stop),
+        _ => Ok(false),
+    }
+}
+
+fn is_whole(
+    medium: &Medium,
+    group: &OpenGroup,
+    bytes: &[u8],
+    (sequence, number): (u32, u32),
+    session: &Session,
+) -> bool {
+    session.charge(Cost::ChecksumKib, BLOCK_KIB);
+    let Ok(found) = format::check(bytes, group.address(number)) else { return false };
+    let (kind, says) = match number {
+        0 => {
+            let header = LogHeader::at(bytes, LogHeader::START);
+            (BlockKind::LogHeader, (header.database.get(), header.log_sequence.get()))
+        }
+        _ => {
+            let head = RedoBlock::at(bytes, RedoBlock::START);
+            (BlockKind::Redo, (head.database.get(), head.log_sequence.get()))
+        }
+    };
+    found.kind() == kind && says == (medium.database, sequence)
+}

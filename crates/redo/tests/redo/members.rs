@@ -1,0 +1,372 @@
+//! Groups with several members: what one of them can do without the other.
+
+use std::sync::Arc;
+
+use format::REDO_BLOCK;
+use ids::{Rba, Scn};
+use latch::{Latch, LatchKind};
+use os::Session;
+use redo::{Hooks, LOG_BLOCKS_MIN, LogStart, MemberChange, Redo, RedoConfig, examine};
+use sim::World;
+use sim::fs::faults::{Fault, FaultPlan, Scope};
+use sim::fs::{FileSystem, Operation};
+use stop::{Halt, RefusalKind, Stop};
+use waits::{Statistic, WaitEvent};
+
+use crate::commits::{cut_power_and, with_writes};
+use crate::common::{FIRST, commit, fresh, mirrored, over, put, read, read_files, small};
+
+const FROM: (Rba, Scn) = (Rba::block(1, 1), Scn::new(1));
+
+fn two() -> RedoConfig {
+    RedoConfig { groups: mirrored(&[LOG_BLOCKS_MIN; 3], 2), ..small() }
+}
+
+/// What became of members, kept as a control file would; and through which SCN redo was durable
+/// when it was written down.
+type Kept = Arc<Latch<Vec<(u16, MemberChange, Scn)>>>;
+
+/// Opens, and keeps what becomes of members. A group without a good one is refused.
+fn open_kept(
+    world: &World,
+    config: &RedoConfig,
+    start: LogStart,
+    session: &Session,
+) -> (Redo, Halt, Kept) {
+    let kept: Kept = Arc::new(Latch::new(world.os(), LatchKind::Innermost, Vec::new()));
+    let inside = Arc::clone(&kept);
+    let known = Latch::new(world.os(), LatchKind::Innermost, config.clone());
+    let opened: Arc<Latch<Option<Redo>>> =
+        Arc::new(Latch::new(world.os(), LatchKind::Innermost, None));
+    let slot = Arc::clone(&opened);
+    let keep_members = Box::new(move |group: u16, changes: &[MemberChange], session: &Session| {
+        let mut config = known.exclusive(session);
+        let here = config.groups.iter_mut().find(|here| here.number == group).expect("known");
+        for change in changes {
+            let member = here.members.iter_mut().find(|member| member.path == change.path);
+            member.expect("known").good = change.good;
+        }
+        here.check()?;
+        drop(config);
+        let redo = slot.exclusive(session).clone();
+        let durable = redo.map_or(Scn::ZERO, |redo| redo.durable_scn(session));
+        let changes = changes.iter().map(|change| (group, change.clone(), durable));
+        inside.exclusive(session).extend(changes);
+        Ok(())
+    });
+    let halt = Halt::new(world.os());
+    let hooks = Hooks { checkpoint_wanted: Box::new(|_| ()), keep_members };
+    let redo = Redo::open(&world.disk(), config, start, &halt, hooks, session).expect("it opens");
+    *opened.exclusive(session) = Some(redo.clone());
+    (redo, halt, kept)
+}
+
+/// Every written block is in both members, and the wait says how much that was.
+#[test]
+fn all_members_get_everything() {
+    for way in os::probe::DurableWrite::ALL {
+        let config = RedoConfig { durable_write: way, ..two() };
+        let inside = config.clone();
+        let mut report = fresh(&config, 1).run(move |world, session| {
+            let (redo, _, kept) = open_kept(world, &inside, FIRST, session);
+            let lgwr = redo.clone();
+            let body = move |s: &Session| lgwr.run_lgwr(s).expect("no halt");
+            let spec = os::ThreadSpec::background("fb_lgwr");
+            let lgwr = session.spawn(spec, body).expect("a thread");
+            for tag in 0..60 {
+                commit(&redo, tag, 3_000, session);
+            }
+            put(&redo, 60, 9_000, session);
+            redo.stop(session);
+            lgwr.join(session).expect("no panic");
+            assert_eq!(kept.shared(session).len(), 0);
+            let found = read(world, &inside, FROM.0, FROM.1, session).expect("whole");
+            assert_eq!(found.records.len(), 61);
+            let totals = world.os().totals();
+            (totals.statistic(Statistic::RedoWrites), totals)
+        });
+        let (writes, totals) = report.result.as_ref().expect("it runs");
+        // One wait for both members and, where it takes one, a sync for each.
+        let waits = totals.event(WaitEvent::LogFileParallelWrite).count;
+        assert!((1..=3).contains(&waits), "{way:?}: {waits} waits, {writes} writes");
+        let disk = &mut report.disks.get_mut("disk").expect("one").clone();
+        disk.close_all();
+        for group in 1..=3 {
+            let (a, b) = (
+                bytes_of(disk, &format!("/a/{group}.log")),
+                bytes_of(disk, &format!("/b/{group}.log")),
+            );
+            assert!(a == b, "{way:?}: the members of group {group} differ");
+        }
+    }
+}
+
+fn bytes_of(disk: &mut FileSystem, path: &str) -> Vec<u8> {
+    let file = disk.open(path).expect("there");
+    let mut bytes = vec![0; disk.len(file).expect("there") as usize];
+    disk.read(file, 0, &mut bytes).expect("read");
+    disk.close(file).expect("closed");
+    bytes
+}
+
+fn put_bytes(disk: &mut FileSystem, path: &str, bytes: &[u8]) {
+    let file = disk.open(path).expect("there");
+    disk.write(file, 0, bytes, false).expect("written");
+    disk.sync(file).expect("synced");
+    disk.close(file).expect("closed");
+}
+
+/// What is looked at before reading, on these files; and what is read then.
+fn examined(files: FileSystem, config: &RedoConfig) -> Result<(Vec<String>, u64), Stop> {
+    let mut config = config.clone();
+    let report = over(files, 1).run(move |world, session| {
+        let lost = examine(&world.disk(), &mut config, session)?;
+        let found = read(world, &config, FROM.0, FROM.1, session)?;
+        let names = lost.iter().map(|path| path.display().to_string()).collect();
+        Ok((names, found.records.len() as u64))
+    });
+    report.result.expect("it runs")
+}
+
+/// Rule RD19: a file that was away while its group's log was written is found out, by the redo that
+/// the other has; one that only lacks a header without redo isn't, and gets it.
+#[test]
+fn a_member_that_was_away_is_found_out() {
+    let config = two();
+    let inside = config.clone();
+    let run = |records: u64| {
+        let inside = inside.clone();
+        let mut report = fresh(&config, 1).run(move |world, session| {
+            let (redo, _, _) = open_kept(world, &inside, FIRST, session);
+            for tag in 0..records {
+                commit(&redo, tag, 3_000, session);
+            }
+        });
+        let mut disk = report.disks.remove("disk").expect("one");
+        report.result.expect("it runs");
+        disk.close_all();
+        disk
+    };
+    // A log has 50 blocks: the second has one, the third none.
+    let (mut short, long, other) = (run(0), run(51), run(120));
+    assert_eq!(examined(long.clone(), &config).expect("whole"), (Vec::new(), 51));
+    let old = bytes_of(&mut short, "/b/2.log");
+    for member in ["/a/2.log", "/b/2.log"] {
+        let mut files = long.clone();
+        put_bytes(&mut files, member, &old);
+        let (lost, records) = examined(files, &config).expect("the other has all");
+        assert_eq!((lost, records), (vec![member.to_string()], 51));
+        // Both, and the redo is missed.
+        let mut files = other.clone();
+        for member in ["/a/2.log", "/b/2.log"] {
+            put_bytes(&mut files, member, &old);
+        }
+        let stop = examined(files, &config).expect_err("redo is missing");
+        assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{stop}");
+    }
+    let mut files = run(0);
+    put_bytes(&mut files, "/b/1.log", &old);
+    assert_eq!(examined(files, &config).expect("cut off between"), (Vec::new(), 0));
+}
+
+/// Rule RD20: blocks that one member has lost come from the other, also where each has lost some.
+#[test]
+fn each_block_comes_from_the_member_that_has_it() {
+    let config = two();
+    let inside = config.clone();
+    let mut report = fresh(&config, 1).run(move |world, session| {
+        let (redo, _, _) = open_kept(world, &inside, FIRST, session);
+        for tag in 0..120 {
+            commit(&redo, tag, 3_000, session);
+        }
+    });
+    let mut disk = report.disks.remove("disk").expect("one");
+    report.result.expect("it runs");
+    disk.close_all();
+    for (number, (group, block)) in (1..=3).flat_map(|g| (0..51).map(move |b| (g, b))).enumerate() {
+        // Of the header too, and of every block only one.
+        let path = format!("/{}/{group}.log", ["a", "b"][number % 2]);
+        let mut bytes = bytes_of(&mut disk, &path);
+        bytes[block * REDO_BLOCK.bytes() + 200] ^= 1;
+        put_bytes(&mut disk, &path, &bytes);
+    }
+    let report = over(disk, 1).run(move |world, session| {
+        read(world, &config, FROM.0, FROM.1, session).expect("all is there").records.len()
+    });
+    assert_eq!(report.result.expect("it runs"), 120);
+}
+
+/// Rule RD21: the log before one whose header isn't durable is where reading begins, so its group
+/// stays; and the next log begins in the group that has been free for longest.
+#[test]
+fn a_group_goes_only_when_nothing_needs_it() {
+    let config = RedoConfig { groups: mirrored(&[LOG_BLOCKS_MIN; 4], 2), ..small() };
+    let report = fresh(&config, 1).run(move |world, session| {
+        let (redo, _, _) = open_kept(world, &config, FIRST, session);
+        let holding = |sequence: u32| {
+            let views = redo.groups(session);
+            views.iter().find(|view| view.sequence == sequence).map(|view| view.number)
+        };
+        let retire = |number: u16| redo.retire_group(number, session).map_err(|s| s.to_string());
+        commit(&redo, 1, 100, session);
+        redo.switch(session).expect("free");
+        redo.checkpoint_advanced(redo.position(session), session);
+        let said = retire(1).expect_err("its end is where reading begins");
+        assert!(said.contains("recovery needs its log 1"), "{said}");
+        commit(&redo, 2, 100, session);
+        retire(1).expect("the header of log 2 is durable");
+        redo.end_retirement(1, false, session);
+        // Unused ones first, then the oldest; the one that leaves not at all.
+        for (sequence, group) in [(2, 2), (3, 3), (4, 4), (5, 2), (6, 3)] {
+            if sequence == 4 {
+                retire(1).expect("it is free");
+            }
+            assert_eq!(holding(sequence), Some(group), "log {sequence}");
+            assert!(retire(group).expect_err("it is current").contains("current"));
+            redo.switch(session).expect("free");
+            commit(&redo, sequence.into(), 100, session);
+            redo.checkpoint_advanced(redo.position(session), session);
+        }
+        redo.end_retirement(1, true, session);
+        redo.add_group(&config.groups[0], session).expect("its files are there");
+        redo.switch(session).expect("free");
+        assert_eq!(holding(8), Some(1), "an unused one goes first");
+        commit(&redo, 9, 100, session);
+        let found = read(world, &config, redo.position(session), Scn::new(99), session);
+        assert!(found.is_ok());
+    });
+    report.result.expect("it runs");
+}
+
+/// A member whose write fails, once or for good, is written down as invalid before the commit
+/// returns; the other goes on. When the group's next log begins it is good again, if it can be
+/// written.
+#[test]
+fn a_member_that_fails_is_left_out_until_its_next_log() {
+    for (for_good, operation) in
+        [(false, Operation::Write), (true, Operation::Write), (false, Operation::Sync)]
+    {
+        for n in 2..12 {
+            let config = two();
+            let mut simulation = fresh(&config, n);
+            let scope = Scope::of(&[operation]).under("/b");
+            let plan = FaultPlan::new(n);
+            let plan = match for_good {
+                true => plan.from_nth(n, Fault::Eio, scope),
+                false => plan.nth(n, Fault::Eio, scope),
+            };
+            simulation.disks[0].content.plan_faults(plan);
+            let inside = config.clone();
+            let report = simulation.run(move |world, session| {
+                let (redo, halt, kept) = open_kept(world, &inside, FIRST, session);
+                let mut told = kept.shared(session).len();
+                for tag in 0..400 {
+                    let placed = commit(&redo, tag, 3_000, session);
+                    // Rule RD18: written down when nobody had been told of the batch yet.
+                    let all = kept.shared(session);
+                    let mut new = all[told..].iter();
+                    assert!(new.all(|(_, _, durable)| *durable < placed.scn));
+                    told = all.len();
+                    drop(all);
+                    if tag % 20 == 0 {
+                        redo.checkpoint_advanced(redo.position(session), session);
+                    }
+                }
+                assert!(!halt.is_raised(session));
+                let kept = kept.shared(session).clone();
+                (kept, redo.groups(session))
+            });
+            let (kept, groups) = report.result.expect("it runs");
+            let gone =
+                |good: bool| kept.iter().filter(|(_, change, _)| change.good == good).count();
+            let bad = groups.iter().flat_map(|group| &group.members).filter(|(_, good)| !good);
+            if for_good {
+                assert_eq!((gone(false), gone(true), bad.count()), (3, 0, 3), "{kept:?}");
+            } else {
+                assert_eq!((gone(false), gone(true), bad.count()), (1, 1, 0), "{kept:?}");
+            }
+        }
+    }
+}
+
+/// When both fail nobody is told that anything is durable.
+#[test]
+fn without_a_good_member_the_instance_halts() {
+    for n in 3..20 {
+        let config = two();
+        let mut simulation = fresh(&config, n);
+        let scope = |path| Scope::of(&[Operation::Write]).under(path);
+        let plan = FaultPlan::new(n).from_nth(2, Fault::Eio, scope("/a"));
+        let plan = plan.from_nth(n, Fault::Eio, scope("/b"));
+        simulation.disks[0].content.plan_faults(plan);
+        let report = simulation.run(move |world, session| {
+            let (redo, halt, kept) = open_kept(world, &config, FIRST, session);
+            for tag in 0..30 {
+                let placed = put(&redo, tag, 3_000, session);
+                let told = redo.make_durable(placed.scn, session, WaitEvent::LogFileSync);
+                if let Err(stop) = told {
+                    assert!(matches!(stop, Stop::Halted(_)) && halt.is_raised(session), "{stop}");
+                    let kept: Vec<_> = kept.shared(session).clone();
+                    assert!(kept.iter().all(|(_, change, _)| !change.path.starts_with("/b")));
+                    return stop.to_string();
+                }
+            }
+            panic!("it never halted");
+        });
+        let said = report.result.expect("it runs");
+        assert!(said.contains(".log"), "{said}");
+    }
+}
+
+/// The power goes at any moment. Whichever member is then lost, what was acknowledged is there; and
+/// once the end was secured, either member alone says the same.
+#[test]
+fn after_a_power_cut_either_member_will_do() {
+    let (mut cut, mut differ) = (0, 0);
+    for seed in 0..150 {
+        let mut config = with_writes(1 + (seed / 8 % 3) as u32);
+        config.durable_write = os::probe::DurableWrite::ALL[(seed / 2 % 4) as usize];
+        config.groups = mirrored(&[LOG_BLOCKS_MIN, LOG_BLOCKS_MIN + 20, LOG_BLOCKS_MIN + 3], 2);
+        let known = config.clone();
+        let mut look = |files: FileSystem, from: (Rba, Scn), told: u64| {
+            let both = read_files(files.clone(), &known, from.0, from.1)?;
+            let alone = |files: FileSystem, keep: &str| {
+                let mut one = known.clone();
+                for member in one.groups.iter_mut().flat_map(|group| &mut group.members) {
+                    member.good = member.path.starts_with(keep);
+                }
+                read_files(files, &one, from.0, from.1)
+            };
+            let ends = [alone(files.clone(), "/a")?.end, alone(files.clone(), "/b")?.end];
+            for end in ends {
+                assert!(end.last_scn.get() >= told, "{told} was told, and {end}");
+                assert!(end.last_scn <= both.end.last_scn);
+            }
+            differ += u32::from(ends[0].last_scn != ends[1].last_scn);
+            // Made durable, it is the same for ever, whatever is lost.
+            let (config, end) = (known.clone(), both.end);
+            let mut report = over(files, 1).run(move |world, session| {
+                let mut config = config;
+                let lost = examine(&world.disk(), &mut config, session)?;
+                let secured = redo::secure(&world.disk(), &config, &end, session)?;
+                assert_eq!(secured.lost.len(), 0);
+                Ok::<_, Stop>(lost)
+            });
+            let lost = std::mem::replace(&mut report.result, Ok(Ok(Vec::new())));
+            let lost = lost.expect("it runs")?;
+            let mut disk = report.disks.remove("disk").expect("one");
+            disk.close_all();
+            for keep in ["/a", "/b"] {
+                // A member that was found to be stale stays out.
+                if lost.iter().any(|path| path.starts_with(keep)) {
+                    continue;
+                }
+                assert_eq!(alone(disk.clone(), keep)?.end.last_scn, both.end.last_scn);
+            }
+            Ok(())
+        };
+        let outcome = cut_power_and(seed, &config, &mut look);
+        cut += u32::from(outcome.unwrap_or_else(|lost| panic!("{lost}")));
+    }
+    assert!(cut > 80 && differ > 20, "{cut} cuts, in {differ} of their states members differed");
+}

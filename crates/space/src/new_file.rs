@@ -1,0 +1,75 @@
+//! The name of a file that isn't the database's yet (SP10).
+//!
+//! ```text
+//!   x.forebay-new made, durable ─▶ control file lists x ─▶ renamed x ─▶ in use
+//! ```
+//!
+//! Under that name it is only ever a leftover: what isn't listed is removed, what is gets its own.
+//!
+//! Callers: `ddl`; `instance`, for redo logs.
+
+use std::path::{Path, PathBuf};
+
+use os::{Cause, Disk, FileOptions, Session};
+use stop::{RefusalKind, Stop};
+
+/// Behind the name of a file that isn't in use yet.
+const NEW: &str = ".forebay-new";
+
+/// Where the file of this name is made.
+pub fn new_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(NEW);
+    PathBuf::from(name)
+}
+
+/// Where to make a file, of this kind, that is to have this name: refused if it is taken; a
+/// leftover is removed.
+pub fn clear_new(disk: &Disk, path: &Path, kind: &str, session: &Session) -> Result<PathBuf, Stop> {
+    if is_there(disk, path, session)? {
+        let message = format!(
+            "cannot make {kind} {}: there is a file of this name; choose another",
+            path.display()
+        );
+        return Err(Stop::refuse(RefusalKind::AlreadyExists, message));
+    }
+    let new = new_path(path);
+    if is_there(disk, &new, session)? {
+        disk.remove(&new, session)?;
+    }
+    Ok(new)
+}
+
+/// The file that was made gets its name, durably.
+pub fn give_name(disk: &Disk, path: &Path, session: &Session) -> Result<(), Stop> {
+    Ok(disk.rename(&new_path(path), path, session)?)
+}
+
+/// A file that is listed gets its name, if a crash came before that.
+pub fn settle_name(disk: &Disk, path: &Path, session: &Session) -> Result<(), Stop> {
+    if !is_there(disk, path, session)? && is_there(disk, &new_path(path), session)? {
+        give_name(disk, path, session)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn is_there(disk: &Disk, path: &Path, session: &Session) -> Result<bool, Stop> {
+    let options = FileOptions { direct: false, write_through: false };
+    match disk.open_read_only(path, options, session) {
+        Ok(_) => Ok(true),
+        Err(error) if error.cause() == Cause::NotFound => Ok(false),
+        Err(error) => Err(Stop::from(error)),
+    }
+}
+
+/// Removes what attempts that were cut off have left in the database's directory. After all that
+/// is listed has its name.
+pub fn remove_leftovers(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
+    for name in disk.list(directory, session)? {
+        if name.ends_with(NEW) {
+            disk.remove(&directory.join(&name), session)?;
+            session.os().notice(&format!("{name}, left by an attempt to make it, is removed"));
+        }
+    }
+    Ok(())
+}
