@@ -32,13 +32,14 @@ use crate::Cache;
 use crate::files::DataFile;
 use crate::get::{Loading, kib};
 use crate::pin::Pin;
+use crate::pool::{SIZES, place_of};
 
 /// No run is longer: more in one I/O isn't faster.
 pub(crate) const RUN_BYTES_MAX: usize = 1 << 20;
 /// A run takes at most so large a share of the buffers of its size: one in ...
 const RUN_SHARE: u32 = 8;
 /// So many separate reads in flight at most.
-const PREFETCH_MAX: usize = 32;
+const PREFETCH_MAX: usize = 128;
 /// While there are more to come so many are waited for: each submission costs.
 const PREFETCH_REAP: usize = PREFETCH_MAX / 4;
 
@@ -113,6 +114,24 @@ impl Cache {
     pub fn run_max(&self, block_size: BlockSize, session: &Session) -> u32 {
         let most = self.multiblock_read_count(block_size, session);
         most.min(self.buffers(block_size, session) / RUN_SHARE).max(1)
+    }
+
+    /// Whether there are free buffers for those of these blocks that aren't here. So they come
+    /// without any other block having to go, as long as nobody else brings some.
+    pub fn has_free(&self, blocks: &[Dba], session: &Session) -> bool {
+        let mut free: [usize; SIZES] = std::array::from_fn(|place| {
+            let first = self.pools[place].first_set as usize;
+            let sets = &self.sets[first..][..self.pools[place].sets.load(session) as usize];
+            sets.iter().map(|set| set.state.shared(session).free_count() as usize).sum()
+        });
+        blocks.iter().filter(|block| !self.is_resident(**block, session)).all(|block| {
+            // Of a file that isn't there is nothing to be brought.
+            let Some(size) = self.block_size_of(block.file, session) else { return true };
+            let left = &mut free[place_of(size)];
+            let fits = *left > 0;
+            *left = left.saturating_sub(1);
+            fits
+        })
     }
 
     /// Begins to read a block, unless it is here or there is no buffer.

@@ -22,7 +22,7 @@
 //! Callers: `cache` (opening, adding files), `victim` and `writer` (which sets).
 
 use ids::BlockSize;
-use latch::{Latch, LatchKind, Shared32};
+use latch::{Latch, LatchKind, Shared32, SharedFlag};
 use os::{IO_ALIGNMENT, IoBuf, IoPool, Os, Session};
 use stop::{RefusalKind, Stop};
 
@@ -41,6 +41,8 @@ pub(crate) struct Pool {
     /// So many of its sets have frames.
     pub(crate) sets: Shared32,
     pub(crate) frames: Shared32,
+    /// Some of its sets may have frames in which no block lives. A hint: it may be raised in vain.
+    pub(crate) has_free: SharedFlag,
 }
 
 /// Frames without memory.
@@ -56,6 +58,7 @@ impl Pool {
             first_set: place as u32 * sets,
             sets: Shared32::new(0),
             frames: Shared32::new(0),
+            has_free: SharedFlag::new(false),
         }
     }
 }
@@ -117,9 +120,12 @@ impl Cache {
         let pool = self.pool(block_size);
         let total = pool.frames.load(session) + frames;
         let sets = sets_for(total, self.config.working_sets).max(pool.sets.load(session));
+        // Neighbours in memory go to one set, so that a cache that fills comes by its memory bit by
+        // bit; the first time costs, for it is zeroed then, a huge page at once.
+        let run = (frames / sets).max(1);
         for (nth, (frame, buffer)) in taken.into_iter().zip(buffers).enumerate() {
             // New sets first.
-            let set = (pool.sets.load(session) + nth as u32) % sets;
+            let set = (pool.sets.load(session) + nth as u32 / run) % sets;
             self.settle(frame, buffer, pool.first_set + set, session);
         }
         // Now each of these sets has a frame, if it hadn't before.
@@ -146,6 +152,7 @@ impl Cache {
         let slot = state.add(frame);
         at.settle(set, slot, session);
         state.put_free(slot);
+        self.pool_of_set(set).0.has_free.raise(session);
         set_of.freed.notify_one(session);
     }
 

@@ -160,12 +160,35 @@ impl SetState {
             self.want_refill();
             return None;
         };
+        self.give_out(slot);
+        Some(slot)
+    }
+
+    /// The same, of those in which no block lives.
+    pub(crate) fn search_free(&mut self) -> Option<u32> {
+        let slot = self.free.first()?;
+        self.give_out(slot);
+        Some(slot)
+    }
+
+    fn give_out(&mut self, slot: u32) {
         self.take_out(slot);
         self.claims += 1;
         if self.claims >= self.reserve().div_ceil(2) && self.free.is_empty() {
             self.want_refill();
         }
-        Some(slot)
+    }
+
+    /// How many frames no block lives in.
+    pub(crate) fn free_count(&self) -> u32 {
+        self.free.length()
+    }
+
+    /// Of the frames in which no block lives every `step`th, in the order in which they are given
+    /// out.
+    pub(crate) fn free_frames(&self, step: usize) -> Vec<u32> {
+        let all = std::iter::successors(self.free.first(), |at| List::after(&self.links, *at));
+        all.step_by(step).map(|slot| self.frame_of(slot)).collect()
     }
 
     /// One pass from the cold end.

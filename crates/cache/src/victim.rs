@@ -3,6 +3,7 @@
 //! ```text
 //!   look into every set whose latch is free, from the one used last ──▶ then into the others
 //!         │ found: off the lists                                        │ none in any
+//!         │ first for frames in which no block lives (CB33)             │
 //!         ▼                                                             ▼
 //!   no pin, clean? (bucket's latch) ──yes──▶ off the chain, ours    post the writer, wait
 //!         └── no: back to the hot end, look again                   (free buffer waits)
@@ -15,8 +16,8 @@
 //! Callers: `get`; `pin`, when the last pin of a frame goes; `shrink`.
 
 use ids::Dba;
-use latch::ExclusiveGuard;
-use os::Session;
+use latch::{ExclusiveGuard, Shared32};
+use os::{Session, ThreadId};
 use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
@@ -34,7 +35,7 @@ impl Cache {
     /// A frame in which no block lives, for a block of this pool that is needed; on no list.
     pub(crate) fn claim(&self, wanted: Dba, pool: &Pool, session: &Session) -> Result<u32, Stop> {
         session.count(Statistic::FreeBufferRequested, 1);
-        let hint = &self.last_used[session.thread().0 as usize % self.last_used.len()];
+        let hint = self.hint_of(session.thread());
         loop {
             let first = hint.load(session) % pool.sets.load(session);
             let found = match self.search_all(pool, first, session) {
@@ -44,10 +45,7 @@ impl Cache {
                     None => continue,
                 },
             };
-            let (set, _) = self.frames[found as usize].home(session);
-            if set - pool.first_set != first {
-                hint.store(set - pool.first_set, session);
-            }
+            self.note_used(found, (pool, first), session);
             if self.unhash(found, session) {
                 return Ok(found);
             }
@@ -58,15 +56,29 @@ impl Cache {
     /// The same, but none if there is none at once.
     pub(crate) fn try_claim(&self, pool: &Pool, session: &Session) -> Option<u32> {
         session.count(Statistic::FreeBufferRequested, 1);
-        let hint = &self.last_used[session.thread().0 as usize % self.last_used.len()];
+        let hint = self.hint_of(session.thread());
         loop {
             let first = hint.load(session) % pool.sets.load(session);
             let found = self.search_all(pool, first, session)?;
+            self.note_used(found, (pool, first), session);
             if self.unhash(found, session) {
                 return Some(found);
             }
             self.put_back(found, session);
         }
+    }
+
+    /// The session found this frame when it began with the set at place `first`.
+    fn note_used(&self, found: u32, (pool, first): (&Pool, u32), session: &Session) {
+        let (set, _) = self.frames[found as usize].home(session);
+        if set - pool.first_set != first {
+            self.hint_of(session.thread()).store(set - pool.first_set, session);
+        }
+    }
+
+    /// The set, among those of a pool, in which this thread has found a frame last.
+    pub(crate) fn hint_of(&self, thread: ThreadId) -> &Shared32 {
+        &self.last_used[thread.0 as usize % self.last_used.len()]
     }
 
     /// A claimed frame that somebody has come to use.
@@ -77,15 +89,39 @@ impl Cache {
         set.freed.notify_one(session);
     }
 
+    /// A frame of this pool that can be given away; first one in which no block lives (CB33).
+    fn search_all(&self, pool: &Pool, first: u32, session: &Session) -> Option<u32> {
+        let free = |state: &mut SetState| state.search_free();
+        if pool.has_free.is_raised(session) {
+            let found = self.search_sets(pool, first, free, session);
+            if found.is_some() {
+                return found;
+            }
+            // One may become free between the look and this: then it is found now.
+            pool.has_free.lower(session);
+            if let Some(found) = self.search_sets(pool, first, free, session) {
+                pool.has_free.raise(session);
+                return Some(found);
+            }
+        }
+        self.search_sets(pool, first, |state| state.search(&self.frames, session), session)
+    }
+
     /// Looks into every set of the pool: at first into those whose latch can be had at once, so
     /// that sessions spread over the sets rather than queue for one.
-    fn search_all(&self, pool: &Pool, first: u32, session: &Session) -> Option<u32> {
+    fn search_sets(
+        &self,
+        pool: &Pool,
+        first: u32,
+        search: impl Fn(&mut SetState) -> Option<u32>,
+        session: &Session,
+    ) -> Option<u32> {
         let count = pool.sets.load(session);
         let numbered = |place: u32| pool.first_set + place;
         let mut busy = [false; crate::CacheConfig::WORKING_SETS_MAX as usize];
         for place in (first..count).chain(0..first) {
             match self.sets[numbered(place) as usize].state.try_exclusive(session) {
-                Some(state) => match self.search_set(numbered(place), state, session) {
+                Some(state) => match self.search_by(&search, numbered(place), state, session) {
                     Some(frame) => return Some(frame),
                     None => continue,
                 },
@@ -94,17 +130,27 @@ impl Cache {
         }
         (first..count).chain(0..first).filter(|place| busy[*place as usize]).find_map(|place| {
             let state = self.sets[numbered(place) as usize].state.exclusive(session);
-            self.search_set(numbered(place), state, session)
+            self.search_by(&search, numbered(place), state, session)
         })
     }
 
     pub(crate) fn search_set(
         &self,
         set: u32,
+        state: ExclusiveGuard<'_, SetState>,
+        session: &Session,
+    ) -> Option<u32> {
+        self.search_by(|state| state.search(&self.frames, session), set, state, session)
+    }
+
+    fn search_by(
+        &self,
+        search: impl Fn(&mut SetState) -> Option<u32>,
+        set: u32,
         mut state: ExclusiveGuard<'_, SetState>,
         session: &Session,
     ) -> Option<u32> {
-        let found = state.search(&self.frames, session).map(|slot| state.frame_of(slot));
+        let found = search(&mut state).map(|slot| state.frame_of(slot));
         let post = state.take_post();
         drop(state);
         if post {
@@ -177,8 +223,10 @@ impl Cache {
     pub(crate) fn give_back(&self, at: u32, session: &Session) {
         assert_eq!(self.frames[at as usize].address.load(session), NO_ADDRESS);
         let (set, slot) = self.frames[at as usize].home(session);
+        let (pool, _) = self.pool_of_set(set);
         let set = &self.sets[set as usize];
         set.state.exclusive(session).put_free(slot);
+        pool.has_free.raise(session);
         set.freed.notify_one(session);
     }
 

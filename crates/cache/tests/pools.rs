@@ -51,6 +51,46 @@ fn each_size_has_buffers_of_its_own() {
     assert_eq!(report.result, Ok(0), "long blocks were driven out by short ones");
 }
 
+/// A session uses all frames that no block lives in, of whichever set, before a block has to go
+/// (CB33).
+#[test]
+fn no_block_goes_while_there_are_free_frames() {
+    let config = CacheConfig { frames: 32, working_sets: 4, ..small() };
+    let report = racy(1, &config, BLOCKS).run(move |world, session| {
+        let bed = Bed::open(world, config, &Toy::default(), session);
+        for block in (0..32).chain(0..32) {
+            bed.read(block, session).expect("no fault");
+        }
+        bed.close(session);
+        world.os().totals().statistic(Statistic::PhysicalReads)
+    });
+    assert_eq!(report.result, Ok(32), "blocks went though there were free frames");
+}
+
+/// Memory of buffers can be touched before it is taken, and a block that has come there meanwhile
+/// isn't.
+#[test]
+fn a_block_is_not_touched_with_its_memory() {
+    let config = CacheConfig { frames: 32, working_sets: 4, ..small() };
+    let report = racy(1, &config, BLOCKS).run(move |world, session| {
+        let bed = Bed::open(world, config, &Toy::default(), session);
+        let free = bed.cache.untouched(session.thread(), session);
+        // One for each set: they are smaller than a huge page.
+        assert_eq!(free.len(), 4);
+        free.iter().for_each(|frame| bed.cache.touch(*frame, session));
+        let bytes = |block| {
+            let pin = bed.cache.pin(dba(block), session).expect("no fault");
+            pin.shared(FrameOrder::Heap, session).to_vec()
+        };
+        let before: Vec<_> = (0..32).map(bytes).collect();
+        free.iter().for_each(|frame| bed.cache.touch(*frame, session));
+        assert!((0..32).map(bytes).eq(before), "a block has changed");
+        assert_eq!(bed.cache.untouched(session.thread(), session), []);
+        bed.close(session);
+    });
+    assert_eq!(report.result, Ok(()));
+}
+
 /// Opens the file of longer blocks while the cache is in use, with a pool for it.
 fn add_long(bed: &Bed, world: &World, frames: u32, session: &Session) {
     bed.cache.grow_pool(LONG_SIZE, frames, session).expect("there is room");

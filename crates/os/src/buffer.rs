@@ -74,7 +74,7 @@ impl IoBuf {
 /// From this size on memory is mapped and asked for in huge pages: fewer faults, and an I/O is few
 /// pieces of physical memory. A device takes a limited number of pieces per request (254 on one
 /// machine measured, so that a 1 MiB read into small pages became two requests).
-const HUGE_PAGE: usize = 2 << 20;
+pub const HUGE_PAGE: usize = 2 << 20;
 
 fn layout(length: usize) -> Layout {
     assert!(length > 0, "a buffer without bytes");

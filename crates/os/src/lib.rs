@@ -51,7 +51,7 @@ mod thread;
 mod word;
 mod world;
 
-pub use buffer::{IO_ALIGNMENT, IoArea, IoBuf, IoPool};
+pub use buffer::{HUGE_PAGE, IO_ALIGNMENT, IoArea, IoBuf, IoPool};
 pub use clock::{Clock, ClockSource, VirtualClock};
 pub use copies::COPIES_MAX;
 pub use cost::{Cost, CostInfo};

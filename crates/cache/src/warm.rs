@@ -1,0 +1,42 @@
+//! Touching memory before it is needed.
+//!
+//! Memory that nobody has used yet is zeroed by the kernel when it is, a huge page at once: that is
+//! some milliseconds in which who reads blocks into it asks for no others. Who has nothing to do
+//! meanwhile can have it done before.
+//!
+//! Caller: recovery, between batches.
+
+use os::{HUGE_PAGE, Session, ThreadId};
+
+use crate::Cache;
+use crate::frame::NO_ADDRESS;
+use crate::get::name_of;
+use crate::victim::NOWHERE;
+
+impl Cache {
+    /// Frames in which no block lives, for blocks of the database's own size: one for each huge
+    /// page, in the order in which this thread is going to take them, if nobody else takes any.
+    pub fn untouched(&self, thread: ThreadId, session: &Session) -> Vec<u32> {
+        let pool = self.pool(self.block_size());
+        let sets = pool.sets.load(session);
+        let first = self.hint_of(thread).load(session) % sets;
+        let step = HUGE_PAGE.div_ceil(self.block_size().bytes());
+        let of_set = |place: u32| {
+            let set = &self.sets[(pool.first_set + place) as usize];
+            set.state.shared(session).free_frames(step)
+        };
+        (first..sets).chain(0..first).flat_map(of_set).collect()
+    }
+
+    /// Touches the memory of this frame, unless a block lives there by now.
+    pub fn touch(&self, frame: u32, session: &Session) {
+        let frame = &self.frames[frame as usize];
+        let mut content = frame.latch.exclusive(name_of(NOWHERE), session);
+        // Who enters a block says its address before it gets the buffer, under this latch.
+        if frame.address.load(session) == NO_ADDRESS
+            && let Some(buffer) = &mut content.buffer
+        {
+            buffer[0] = 0;
+        }
+    }
+}
