@@ -17,7 +17,7 @@
 //! Invariants
 //!   * no frame is touched: the buffers are the session's own, and nobody else waits for them. So
 //!     a session may wait for other things with such reads in flight (CB22)
-//!   * pieces come in the order of the blocks, each block once
+//!   * pieces come in the order of the blocks, each block once; so areas become free in turn
 //!
 //! Callers: scans of large tables.
 
@@ -28,7 +28,8 @@ use std::sync::Arc;
 use ids::Dba;
 use latch::FrameOrder;
 use os::{
-    Completion, Error, IoBuf, IoKind, Request, Ring, RingBackend, RingConfig, Session, Waiting,
+    Completion, Error, IO_ALIGNMENT, IoArea, IoBuf, IoKind, Request, Ring, RingBackend, RingConfig,
+    Session, Waiting,
 };
 use stop::Stop;
 use waits::WaitEvent;
@@ -37,7 +38,9 @@ use crate::files::DataFile;
 use crate::{Cache, Span};
 
 /// So many pieces are on their way at once.
-const IN_FLIGHT_MAX: usize = 4;
+const IN_FLIGHT_MAX: usize = 8;
+/// One more is in hand.
+const AREAS: usize = IN_FLIGHT_MAX + 1;
 
 /// Reads spans of blocks around the cache. For one session.
 pub struct DirectReader<'a> {
@@ -51,8 +54,9 @@ pub struct DirectReader<'a> {
     pieces: VecDeque<Piece>,
     /// How many were, for their tags.
     asked: u64,
-    /// Whole buffers that are in no piece.
-    spare: Vec<IoBuf>,
+    /// Memory for pieces, in turn: in one piece of huge pages, so that a piece is one request of
+    /// the device.
+    areas: [IoArea; AREAS],
     done: Vec<Completion>,
     /// What the caller has in hand.
     in_hand: Option<IoBuf>,
@@ -103,6 +107,7 @@ impl Cache {
         session: &'a Session,
     ) -> Result<DirectReader<'a>, Stop> {
         let mut left: Vec<Part> = Vec::with_capacity(spans.len());
+        let mut piece_bytes = IO_ALIGNMENT;
         for span in spans.iter().rev() {
             let last = left.last().filter(|part| part.file.number == span.first.file);
             let file = match last {
@@ -110,6 +115,7 @@ impl Cache {
                 None => Arc::new(self.files.of(span.first, session)?),
             };
             let piece = self.multiblock_read_count(file.block_size, session);
+            piece_bytes = piece_bytes.max(piece as usize * file.block_size.bytes());
             let next = span.first.block.get();
             left.push(Part { file, next, end: next.saturating_add(span.count), piece });
         }
@@ -125,7 +131,7 @@ impl Cache {
             left,
             pieces: VecDeque::with_capacity(IN_FLIGHT_MAX),
             asked: 0,
-            spare: Vec::with_capacity(IN_FLIGHT_MAX + 1),
+            areas: IoArea::zeroed(piece_bytes),
             done: Vec::with_capacity(IN_FLIGHT_MAX),
             in_hand: None,
         })
@@ -147,7 +153,7 @@ impl DirectReader<'_> {
     pub fn next_run(&mut self) -> Result<Option<DirectRun<'_>>, Stop> {
         latch::assert_none_held("a direct read");
         self.cache.halt.check(self.session)?;
-        self.spare.extend(self.in_hand.take());
+        self.in_hand = None;
         self.ask()?;
         let Some(piece) = self.await_first()? else { return Ok(None) };
         let (mut buffer, result) = piece.arrived.expect("it was waited for");
@@ -166,7 +172,8 @@ impl DirectReader<'_> {
             && let Some(mut piece) = self.next_piece()
         {
             let bytes = piece.count as usize * piece.file.block_size.bytes();
-            let mut buffer = self.buffer(bytes);
+            // Those before it that are still used are in other areas.
+            let mut buffer = self.areas[piece.tag as usize % AREAS].lend(0..bytes);
             let offset = piece.file.offset(Dba::new(piece.file.number.get(), piece.first));
             let waiting = piece.waiting(self.session);
             match &mut self.ring {
@@ -197,18 +204,6 @@ impl DirectReader<'_> {
         self.asked += 1;
         let file = Arc::clone(&part.file);
         Some(Piece { file, first, count, tag: self.asked, arrived: None })
-    }
-
-    /// A buffer of exactly so many bytes: one that was used before, if one fits.
-    fn buffer(&mut self, bytes: usize) -> IoBuf {
-        match self.spare.iter().position(|buffer| buffer.len() == bytes) {
-            Some(place) => self.spare.swap_remove(place),
-            None => {
-                // No more of other lengths than can be in use.
-                self.spare.truncate(IN_FLIGHT_MAX);
-                IoBuf::zeroed(bytes)
-            }
-        }
     }
 
     /// Waits until the first piece has come, whichever else come meanwhile.

@@ -17,8 +17,8 @@ use std::collections::VecDeque;
 use format::REDO_BLOCK;
 use ids::BlockNo;
 use os::{
-    Completion, Disk, Error, IoBuf, IoKind, Request, Ring, RingBackend, RingConfig, Session,
-    Waiting,
+    Completion, Disk, Error, IoBuf, IoKind, IoPool, Request, Ring, RingBackend, RingConfig,
+    Session, Waiting,
 };
 use stop::Stop;
 use waits::WaitEvent;
@@ -67,8 +67,11 @@ impl ReadAhead {
         };
         // Without one it goes too, only slower.
         let ring = disk.ring(&config, session).ok();
-        let (asked, spare, done) = (VecDeque::new(), Vec::new(), Vec::new());
-        ReadAhead { ring, asked, tags: 0, spare, done }
+        // In huge pages, so that a piece is one request of the device.
+        let piece_bytes = PIECE_BLOCKS as usize * REDO_BLOCK.bytes();
+        let pool = IoPool::new(IN_FLIGHT_MAX as u32 + 1, piece_bytes);
+        let spare = pool.iter().flat_map(|pool| std::iter::from_fn(|| pool.take())).collect();
+        ReadAhead { ring, asked: VecDeque::new(), tags: 0, spare, done: Vec::new() }
     }
 
     /// A piece that holds this block, with its bytes. Waits for it if it hasn't come yet.
