@@ -7,16 +7,22 @@
 //! as far as there were buffers; those that aren't are read by who applies. How far it is ahead is
 //! bounded by the cache (RC6).
 //!
-//! Caller: `recover`.
+//! The first time through the redo nothing is written, so batches are handed on only as long as
+//! there are free buffers for their blocks; from there on the redo is read to its end all the same
+//! (RC8).
+//!
+//! Caller: `roll`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use cache::Cache;
 use ids::{Dba, Rba, Scn};
-use latch::Shared64;
-use os::{Disk, Session, ThreadHandle, ThreadSpec};
-use redo::{Reader, RedoConfig};
+use latch::{Latch, LatchKind, Shared64};
+use os::{Disk, Os, Session, ThreadHandle, ThreadSpec};
+use redo::{LogEnd, Reader, Record, RedoConfig};
 use stop::{Halt, Stop};
+use waits::Timestamp;
 
 use crate::line::{Batch, Line};
 
@@ -25,15 +31,36 @@ const BATCH_BYTES: usize = 4 << 20;
 /// New blocks of one batch take at most so large a share of the buffers: one in ...
 const BATCH_SHARE: u32 = 8;
 
+/// Where reading begins: an address, and an SCN above that of every record below it.
+pub(crate) type Start = (Rba, Scn);
+
 /// What it needs, and what it leaves.
 pub(crate) struct Ahead {
-    pub(crate) disk: Disk,
-    pub(crate) redo: RedoConfig,
-    pub(crate) from: (Rba, Scn),
-    pub(crate) cache: Arc<Cache>,
+    disk: Disk,
+    redo: RedoConfig,
+    from: Start,
+    cache: Arc<Cache>,
+    /// Nothing is written yet: only what free buffers hold is handed on.
+    is_first: bool,
     pub(crate) line: Line,
-    /// Blocks that were brought.
+    /// Blocks that were brought so far.
     pub(crate) brought: Shared64,
+    found: Latch<Found>,
+}
+
+/// What it found, and did.
+#[derive(Clone, Default)]
+pub(crate) struct Found {
+    /// The first record.
+    pub(crate) first: Option<Start>,
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
+    /// The first record that wasn't handed on.
+    pub(crate) rest: Option<Start>,
+    /// Where the redo ends, and since when that is known.
+    pub(crate) end: Option<(LogEnd, Timestamp)>,
+    /// Members of logs that can't be relied on.
+    pub(crate) lost: Vec<PathBuf>,
 }
 
 /// Which blocks were named lately: one place for each, which the next block there takes away. So it
@@ -41,6 +68,26 @@ pub(crate) struct Ahead {
 struct Named(Vec<u64>);
 
 impl Ahead {
+    pub(crate) fn new(
+        os: &Os,
+        (disk, redo): (&Disk, &RedoConfig),
+        from: Start,
+        cache: &Arc<Cache>,
+        is_first: bool,
+        halt: &Halt,
+    ) -> Ahead {
+        Ahead {
+            disk: disk.clone(),
+            redo: redo.clone(),
+            from,
+            cache: Arc::clone(cache),
+            is_first,
+            line: Line::new(os, halt),
+            brought: Shared64::new(0),
+            found: Latch::new(os, LatchKind::Innermost, Found::default()),
+        }
+    }
+
     /// Starts the process.
     pub(crate) fn start(
         self: &Arc<Ahead>,
@@ -51,14 +98,21 @@ impl Ahead {
         let spec = ThreadSpec::background("fb_rcv0");
         let started = session.spawn(spec, move |session| {
             let guard = halt.guard("fb_rcv0 panicked", session);
-            let read = ahead.read(session);
+            let mut found = Found::default();
+            let read = ahead.read(&mut found, session);
+            *ahead.found.exclusive(session) = found;
             ahead.line.end(read, session);
             guard.disarm();
         });
         started.map_err(Stop::from)
     }
 
-    fn read(&self, session: &Session) -> Result<(), Stop> {
+    /// What it has found, when the line has ended.
+    pub(crate) fn found(&self, session: &Session) -> Found {
+        self.found.shared(session).clone()
+    }
+
+    fn read(&self, found: &mut Found, session: &Session) -> Result<(), Stop> {
         let (from, first_scn) = self.from;
         let mut reader = Reader::open(&self.disk, &self.redo, from, first_scn, session)?;
         let mut blocks = self.cache.multiblock_reader(session);
@@ -66,18 +120,37 @@ impl Ahead {
         let (mut named, most) = (Named::new(buffers), (buffers / BATCH_SHARE).max(1) as usize);
         loop {
             let mut batch = self.line.spare(session);
-            gather(&mut reader, &mut named, most, &mut batch, session)?;
-            if batch.records.count() == 0 {
-                return Ok(());
-            }
+            gather(&mut reader, &mut named, most, (&mut batch, found), session)?;
+            let Some(first) = batch.records.first() else { break };
             batch.records.sort();
             batch.blocks.extend(batch.records.blocks());
-            let brought = blocks.prefetch(&batch.blocks)?;
-            self.brought.fetch_add(brought.into(), session);
-            if !self.line.put(batch, session) {
-                return Ok(());
+            let fits = !self.is_first || self.cache.has_free(&batch.blocks, session);
+            if fits {
+                let brought = blocks.prefetch(&batch.blocks)?;
+                self.brought.fetch_add(brought.into(), session);
+            }
+            if !fits || !self.line.put(batch, session) {
+                found.rest = Some(first);
+                break;
             }
         }
+        // RC8: also if nothing more can be applied.
+        while self.is_first
+            && let Some(record) = reader.next(session)?
+        {
+            found.note(&record);
+        }
+        found.end = reader.end().map(|end| (end, session.now()));
+        found.lost = reader.lost_members().to_vec();
+        Ok(())
+    }
+}
+
+impl Found {
+    fn note(&mut self, record: &Record<'_>) {
+        self.first.get_or_insert((record.rba, record.scn));
+        self.records += 1;
+        self.bytes += record.bytes().len() as u64;
     }
 }
 
@@ -86,7 +159,7 @@ fn gather(
     reader: &mut Reader,
     named: &mut Named,
     most: usize,
-    batch: &mut Batch,
+    (batch, found): (&mut Batch, &mut Found),
     session: &Session,
 ) -> Result<(), Stop> {
     let mut new = 0;
@@ -94,6 +167,7 @@ fn gather(
         let Some(record) = reader.next(session)? else { break };
         new += record.vectors().filter(|vector| named.is_new(vector.address)).count();
         batch.records.push(&record);
+        found.note(&record);
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! Recovery: what happens between a crash and the next opening.
 //!
 //! ```text
-//!   read redo ─▶ repair torn ─▶ replay from ─▶ write all, ─▶ checkpoint := start
-//!   to its end   blocks         checkpoint      sync          of the next log
-//!                                   │
-//!              fb_rcv0: read redo, bring blocks ─▶ batches ─▶ apply
+//!   read redo to its end, ─▶ make the end ─▶ repair torn ─▶ apply  ─▶ write all, ─▶ checkpoint :=
+//!   apply it in buffers      durable         blocks         the rest  sync          start of the
+//!         │                                                   │                     next log
+//!         └──── fb_rcv0: read redo, bring blocks ─▶ batches ──┘
 //! ```
 //!
-//! Rules RC1 to RC6 are in the README. Caller: `instance`, at opening.
+//! Rules RC1 to RC9 are in the README. Caller: `instance`, at opening.
 //! Sources: PostgreSQL's and Oracle's crash recovery; ARIES (Mohan et al. 1992), for repeating
 //! history before undoing.
 
@@ -18,6 +18,7 @@ mod gate;
 mod line;
 mod progress;
 mod recover;
+mod roll;
 
 pub use progress::Progress;
 pub use recover::{Layout, Recovered, recover};

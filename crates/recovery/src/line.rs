@@ -11,7 +11,7 @@
 //!     are bounded (RC6)
 //!   * after the end, or an error, nothing comes any more
 //!
-//! Callers: `ahead` puts, `recover` takes.
+//! Callers: `ahead` puts, `roll` takes.
 
 use std::collections::VecDeque;
 
@@ -108,6 +108,17 @@ impl Line {
             }
             state = self.changed.wait(state, waiting, Some(LOOK_UP)).0;
         }
+    }
+
+    /// An error if reading ended with one.
+    pub(crate) fn how_it_ended(&self, session: &Session) -> Result<(), Stop> {
+        self.state.shared(session).ended.clone().unwrap_or(Ok(()))
+    }
+
+    /// Whether who takes would wait.
+    pub(crate) fn is_empty(&self, session: &Session) -> bool {
+        let state = self.state.shared(session);
+        state.ready.is_empty() && state.ended.is_none()
     }
 
     /// A batch that was applied.

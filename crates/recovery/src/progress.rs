@@ -11,8 +11,8 @@ use waits::Nanos;
 pub struct Progress {
     /// Bytes of redo records that were applied.
     pub applied: u64,
-    /// Bytes of all that are to be.
-    pub of: u64,
+    /// Bytes of all that are to be; `None` as long as the end of the redo isn't known.
+    pub of: Option<u64>,
     /// Since when changes are applied.
     pub elapsed: Nanos,
 }
@@ -20,8 +20,12 @@ pub struct Progress {
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Progress { applied, of, elapsed } = *self;
-        let (mb, mb_of) = (applied as f64 / 1e6, of as f64 / 1e6);
+        let mb = applied as f64 / 1e6;
         let rate = mb / elapsed.as_secs_f64().max(1e-9);
-        write!(f, "recovery: {mb:.0} of {mb_of:.0} MB of redo applied, {rate:.0} MB/s")
+        write!(f, "recovery: {mb:.0} ")?;
+        if let Some(of) = of {
+            write!(f, "of {:.0} ", of as f64 / 1e6)?;
+        }
+        write!(f, "MB of redo applied, {rate:.0} MB/s")
     }
 }

@@ -1,22 +1,19 @@
 //! The steps of recovery (RC1).
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use cache::{Cache, CacheConfig};
-use change::{Layer, Sabotage, replay};
+use cache::CacheConfig;
+use change::{Layer, Sabotage};
 use ids::{BlockSize, FileNo, Rba, Scn};
-use latch::Shared64;
-use os::{Disk, File, Session, ThreadHandle, ThreadSpec};
+use os::{Disk, File, Session};
 use redo::{LogEnd, Reader, RedoConfig};
-use space::ControlFile;
-use stop::{Halt, RefusalKind, Stop};
+use space::{ControlContent, ControlFile};
+use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
-use crate::ahead::Ahead;
-use crate::gate::ReplayGate;
-use crate::line::Line;
+use crate::ahead::Start;
 use crate::progress::Progress;
+use crate::roll::{Done, Roll, Surveyed};
 
 /// Where the parts of the database are, and how to work on them.
 pub struct Layout<'a> {
@@ -61,9 +58,9 @@ pub struct Recovered {
     pub repaired: u64,
     /// How long it took.
     pub elapsed: Nanos,
-    /// Of that, until the end of the redo was known.
+    /// Of that, until the end of the redo was known. Most changes are applied by then.
     pub surveyed_in: Nanos,
-    /// Of that, until all changes were applied, from then on; the rest is writing.
+    /// Of that, applying what was left then; the rest is making durable, mending and writing.
     pub applied_in: Nanos,
 }
 
@@ -75,42 +72,22 @@ pub fn recover(
     session: &Session,
 ) -> Result<Recovered, Stop> {
     let started = session.now();
-    let from = control.content().checkpoint;
     // The control file may know of SCNs whose redo was never durable; none is given out again.
     let known = control.content().checkpoint_scn;
+    let from = (control.content().checkpoint, known.next());
     let mut redo = layout.redo.clone();
-    let (found, lost) = survey(&layout, (from, known.next()), session)?;
-    distrust(&lost, (&layout, &mut redo), control, session)?;
-    let mut recovered = Recovered {
-        from,
-        end: found.end,
-        records: found.records,
-        bytes: found.bytes,
-        applied: 0,
-        skipped: 0,
-        brought: 0,
-        repaired: 0,
-        elapsed: Nanos::ZERO,
-        surveyed_in: session.now().since(started),
-        applied_in: Nanos::ZERO,
+    let (end, lost) = end_of_nothing(&layout, from, session)?;
+    let mut logs = Logs { layout: &layout, redo: &mut redo, control };
+    logs.distrust(&lost, session)?;
+    let mut recovered = match end {
+        Some(end) => {
+            logs.secure(&end, session)?;
+            Recovered::nothing(from.0, end)
+        }
+        None => roll_forward(&mut logs, from, session)?,
     };
-    let last_scn = recovered.end.last_scn.max(known);
-    let secured = redo::secure(layout.disk, &redo, &recovered.end, session)?;
-    distrust(&secured.lost, (&layout, &mut redo), control, session)?;
-    let layout = Layout { redo: &redo, ..layout };
-    if let Some(first_scn) = found.first_scn {
-        let before_first = Scn::new(first_scn.get() - 1);
-        let restored = cache::doublewrite::restore(
-            &layout.files,
-            &layout.doublewrite,
-            before_first,
-            recovered.end.last_scn,
-            session,
-        )?;
-        recovered.repaired = restored.restored.len() as u64;
-        roll_forward(&layout, (from, first_scn), &mut recovered, session)?;
-    }
     let next = Rba::block(recovered.end.next_sequence(), 1);
+    let last_scn = recovered.end.last_scn.max(known);
     let moved = control.update(
         |content| {
             content.checkpoint = next;
@@ -123,168 +100,104 @@ pub fn recover(
     Ok(recovered)
 }
 
-/// Members of log groups that can't be read or written are no good from now on, and the control
-/// file says so before anybody relies on the others (rule redo/RD18).
-fn distrust(
-    lost: &[PathBuf],
-    (layout, redo): (&Layout<'_>, &mut RedoConfig),
-    control: &mut ControlFile,
-    session: &Session,
-) -> Result<(), Stop> {
-    if lost.is_empty() {
-        return Ok(());
+/// The logs, as far as they can be relied on.
+struct Logs<'a> {
+    layout: &'a Layout<'a>,
+    /// Without the members that can't be.
+    redo: &'a mut RedoConfig,
+    control: &'a mut ControlFile,
+}
+
+impl Logs<'_> {
+    /// Members of log groups that can't be read or written are no good from now on, and the control
+    /// file says so before anybody relies on the others (rule redo/RD18).
+    fn distrust(&mut self, lost: &[PathBuf], session: &Session) -> Result<(), Stop> {
+        if lost.is_empty() {
+            return Ok(());
+        }
+        self.redo.distrust(lost);
+        let directory = self.layout.directory;
+        let says = |content: &mut ControlContent| content.set_log_members(directory, lost, false);
+        self.control.update(says, session).map_err(Stop::from)
     }
-    redo.distrust(lost);
-    let says =
-        control.update(|content| content.set_log_members(layout.directory, lost, false), session);
-    says.map_err(Stop::from)
+
+    /// Makes the end of the redo durable, in all members (rule redo/RD17).
+    fn secure(&mut self, end: &LogEnd, session: &Session) -> Result<(), Stop> {
+        let secured = redo::secure(self.layout.disk, self.redo, end, session)?;
+        self.distrust(&secured.lost, session)
+    }
 }
 
-struct Survey {
-    first_scn: Option<Scn>,
-    records: u64,
-    bytes: u64,
-    end: LogEnd,
-}
-
-/// Reads the redo once, only to know where it begins and ends: torn blocks are repaired within
-/// these limits before anything is done again. And which members of logs can't be relied on.
-fn survey(
+/// Where the redo ends, if there is no record from here on; and members of logs that can't be
+/// relied on. After a shutdown in good order that is so, and no cache is needed.
+fn end_of_nothing(
     layout: &Layout<'_>,
-    (from, first_scn): (Rba, Scn),
+    (from, first_scn): Start,
     session: &Session,
-) -> Result<(Survey, Vec<PathBuf>), Stop> {
+) -> Result<(Option<LogEnd>, Vec<PathBuf>), Stop> {
     let mut reader = Reader::open(layout.disk, layout.redo, from, first_scn, session)?;
-    let (mut first_scn, mut records, mut bytes) = (None, 0, 0);
-    while let Some(record) = reader.next(session)? {
-        first_scn.get_or_insert(record.scn);
-        records += 1;
-        bytes += record.bytes().len() as u64;
-    }
-    let end = reader.end().expect("a reader without a next record knows its end");
+    let is_empty = reader.next(session)?.is_none();
+    let end = reader.end().filter(|_| is_empty);
     let lost = reader.lost_members().to_vec();
-    Ok((Survey { first_scn, records, bytes, end }, lost))
+    reader.close(session)?;
+    Ok((end, lost))
 }
 
-fn roll_forward(
-    layout: &Layout<'_>,
-    from: (Rba, Scn),
-    recovered: &mut Recovered,
-    session: &Session,
-) -> Result<(), Stop> {
-    let halt = Halt::new(session.os());
-    let gate = Arc::new(ReplayGate::new(from.0));
-    let as_gate: Arc<dyn cache::RedoGate> = gate.clone();
-    let cache = Cache::open(
-        session.os(),
-        layout.disk.clone(),
-        layout.files.clone(),
-        layout.doublewrite.clone(),
-        layout.cache.clone(),
-        as_gate,
-        halt.clone(),
-        session,
-    )?;
-    let mut writers = Vec::new();
-    let done = start_writers(&cache, &layout.cache, &halt, &mut writers, session)
-        .and_then(|()| replay_all(layout, (from, &halt), &gate, &cache, recovered, session))
-        .and_then(|()| {
-            // Everything below the end is to be on disk, and nothing lies beyond it.
-            let end = Rba::block(recovered.end.next_sequence(), 1);
-            gate.move_to(end, session);
-            cache.checkpoint(end, session)
-        });
-    cache.stop(session);
-    for writer in writers {
-        if writer.join(session).is_err() {
-            halt.raise(format!("{} panicked", writer.name()), session);
-        }
-    }
-    done.and_then(|()| halt.check(session))
-}
-
-fn replay_all(
-    layout: &Layout<'_>,
-    (from, halt): ((Rba, Scn), &Halt),
-    gate: &ReplayGate,
-    cache: &Arc<Cache>,
-    recovered: &mut Recovered,
-    session: &Session,
-) -> Result<(), Stop> {
-    let started = session.now();
-    let ahead = Arc::new(Ahead {
-        disk: layout.disk.clone(),
-        redo: layout.redo.clone(),
-        from,
-        cache: Arc::clone(cache),
-        line: Line::new(session.os(), halt),
-        brought: Shared64::new(0),
-    });
-    let process = ahead.start(halt, session)?;
-    let applied = apply_all(layout, &ahead.line, (gate, cache), recovered, session);
-    ahead.line.close(session);
-    // A panic has raised the halt already.
-    let _ = process.join(session);
-    applied?;
-    recovered.brought = ahead.brought.load(session);
-    recovered.applied_in = session.now().since(started);
-    halt.check(session)
-}
-
-fn apply_all(
-    layout: &Layout<'_>,
-    line: &Line,
-    (gate, cache): (&ReplayGate, &Cache),
-    recovered: &mut Recovered,
-    session: &Session,
-) -> Result<(), Stop> {
-    let started = session.now();
-    let (mut records, mut bytes) = (0, 0);
-    while let Some(batch) = line.take(session)? {
-        // RC7: below all of its changes.
-        let first = batch.records.first().expect("a batch has records");
-        gate.move_to(first, session);
-        for (block, changes) in batch.records.by_block() {
-            let Layout { layers, sabotage, .. } = *layout;
-            let replayed = replay(block, changes, layers, cache, sabotage, session)?;
-            recovered.applied += replayed.applied;
-            recovered.skipped += replayed.skipped;
-        }
-        records += batch.records.count() as u64;
-        bytes += batch.records.bytes() as u64;
-        line.give_back(batch, session);
-        let elapsed = session.now().since(started);
-        (layout.progress)(Progress { applied: bytes, of: recovered.bytes, elapsed });
-    }
-    if records != recovered.records {
-        let message = format!(
-            "cannot recover: the redo had {} records when it was read first, and {records} now; \
-             check the device",
-            recovered.records
-        );
+/// Does everything from here on again, and has it written.
+fn roll_forward(logs: &mut Logs<'_>, from: Start, session: &Session) -> Result<Recovered, Stop> {
+    let (started, layout) = (session.now(), logs.layout);
+    let mut roll = Roll::open(layout, from.0, session)?;
+    let Surveyed { found, end: (end, known_at), rolled } = roll.survey(logs.redo, from, session)?;
+    let surveyed_in = known_at.since(started);
+    let applied_then = session.now().since(known_at);
+    logs.distrust(&found.lost, session)?;
+    logs.secure(&end, session)?;
+    let Some((_, first_scn)) = found.first else {
+        let message = format!("cannot recover: {end}, and there was redo before; check the device");
         return Err(Stop::refuse(RefusalKind::Corrupt, message));
+    };
+    let (files, doublewrite) = (&layout.files, &layout.doublewrite);
+    let limits = (Scn::new(first_scn.get() - 1), end.last_scn);
+    let restored = cache::doublewrite::restore(files, doublewrite, limits.0, limits.1, session)?;
+    let repaired = restored.restored.len() as u64;
+    let began = session.now();
+    let mut rest = found.rest;
+    if rolled.is_err() || repaired > 0 {
+        // RC8: the buffers may have blocks as they were before.
+        drop(roll);
+        roll = Roll::open(layout, from.0, session)?;
+        rest = Some((from.0, first_scn));
     }
-    Ok(())
+    let applied_at = roll.finish((logs.redo, rest), (&found, &end), session)?;
+    let Done { applied, skipped, brought, .. } = roll.done;
+    Ok(Recovered {
+        records: found.records,
+        bytes: found.bytes,
+        applied,
+        skipped,
+        brought,
+        repaired,
+        surveyed_in,
+        applied_in: Nanos(applied_then.0 + applied_at.since(began).0),
+        ..Recovered::nothing(from.0, end)
+    })
 }
 
-/// Those that were started are in `writers` also if one can't be: they are to be ended.
-fn start_writers(
-    cache: &Arc<Cache>,
-    config: &CacheConfig,
-    halt: &Halt,
-    writers: &mut Vec<ThreadHandle>,
-    session: &Session,
-) -> Result<(), Stop> {
-    for number in 0..config.writers {
-        let (cache, halt) = (Arc::clone(cache), halt.clone());
-        let name = format!("fb_dbw{number}");
-        let spec = ThreadSpec::background(name.clone());
-        let started = session.spawn(spec, move |session| {
-            let guard = halt.guard(format!("{name} panicked"), session);
-            cache.run_writer(number, session);
-            guard.disarm();
-        });
-        writers.push(started.map_err(Stop::from)?);
+impl Recovered {
+    /// There was nothing to be done from here to the end.
+    fn nothing(from: Rba, end: LogEnd) -> Recovered {
+        Recovered {
+            from,
+            end,
+            records: 0,
+            bytes: 0,
+            applied: 0,
+            skipped: 0,
+            brought: 0,
+            repaired: 0,
+            elapsed: Nanos::ZERO,
+            surveyed_in: Nanos::ZERO,
+            applied_in: Nanos::ZERO,
+        }
     }
-    Ok(())
 }

@@ -142,6 +142,11 @@ impl Reader {
         Ok(Some(Record::new(scn, rba, &self.record)))
     }
 
+    /// Reads no more: waits for what is on its way.
+    pub fn close(mut self, session: &Session) -> Result<(), Stop> {
+        self.ahead.forget(&self.logs, session)
+    }
+
     /// Where redo ends; known when there is no next record.
     pub fn end(&self) -> Option<LogEnd> {
         self.end

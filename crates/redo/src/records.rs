@@ -81,9 +81,9 @@ impl Records {
         self.heads.len()
     }
 
-    /// Where the first record begins.
-    pub fn first(&self) -> Option<Rba> {
-        self.heads.first().map(|head| head.rba)
+    /// Where the first record begins, and its SCN.
+    pub fn first(&self) -> Option<(Rba, Scn)> {
+        self.heads.first().map(|head| (head.rba, head.scn))
     }
 
     /// The blocks that are changed, each once, after [`sort`](Records::sort).
