@@ -5,6 +5,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
+use std::num::NonZero;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,6 +38,12 @@ impl IoBuf {
     /// A buffer of `length` bytes of its own.
     pub fn zeroed(length: usize) -> IoBuf {
         IoBuf { start: allocate(length), length, region: None }
+    }
+
+    /// A buffer without bytes, for requests that move none.
+    pub const fn empty() -> IoBuf {
+        let start = NonNull::without_provenance(NonZero::new(IO_ALIGNMENT).expect("not zero"));
+        IoBuf { start, length: 0, region: None }
     }
 
     /// A buffer with these bytes.
@@ -156,6 +163,7 @@ impl DerefMut for IoBuf {
 impl Drop for IoBuf {
     fn drop(&mut self) {
         match &self.region {
+            None if self.length == 0 => {}
             // SAFETY: from `allocate` with the same length, and dropped once.
             None => unsafe { release(self.start, self.length) },
             Some(region) => region.give_back(self.start),
@@ -440,6 +448,14 @@ mod tests {
     fn a_buffer_outlives_its_pool() {
         let buffer = IoPool::new(1, 4096).expect("a good size").take().expect("free");
         assert_eq!(buffer.len(), 4096);
+    }
+
+    /// A buffer without bytes has no memory to give back.
+    #[test]
+    fn a_buffer_can_be_empty() {
+        let mut buffer = IoBuf::empty();
+        assert!(buffer.is_empty() && buffer.as_ptr().addr().is_multiple_of(IO_ALIGNMENT));
+        buffer.fill(1);
     }
 
     /// A size that direct I/O couldn't use is refused by name.

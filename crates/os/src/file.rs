@@ -134,13 +134,7 @@ impl File {
             session.charge(Cost::IoSync, 1);
             (self.inner.port.sync(event), false)
         });
-        result.map_err(|error| {
-            self.inner.failed.store(true, Ordering::Release);
-            Error::on("sync", self.path(), &error).advise(
-                "what it holds is unknown now: stop, check the device, and recover from what is \
-                 durable",
-            )
-        })
+        result.map_err(|error| self.sync_failed(&error))
     }
 
     /// Cuts or extends the file; an extension reads as zeros and may have no space of its own.
@@ -206,6 +200,15 @@ impl File {
     ) -> Error {
         let what = format!("{verb} {length} bytes at {offset} of {}", self.path().display());
         Error::from_io(what, error)
+    }
+
+    /// Nothing is known of the file any more (O8).
+    pub(crate) fn sync_failed(&self, error: &io::Error) -> Error {
+        self.inner.failed.store(true, Ordering::Release);
+        Error::on("sync", self.path(), error).advise(
+            "what it holds is unknown now: stop, check the device, and recover from what is \
+             durable",
+        )
     }
 
     /// A failed write of a write-through file leaves the same doubt as a failed sync, unless it

@@ -133,13 +133,17 @@ pub trait FilePort: Send + Sync + fmt::Debug {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Read or write.
+/// What a request to a ring is to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IoKind {
     /// From the file into the buffer.
     Read,
     /// From the buffer into the file.
     Write,
+    /// Makes durable what had been written to the file when the request began, and the size that
+    /// it needs; there are no bytes. What is in flight beside it is not waited for, and perhaps
+    /// not covered (rule M5).
+    Sync,
 }
 
 impl IoKind {
@@ -148,6 +152,7 @@ impl IoKind {
         match self {
             IoKind::Read => "read",
             IoKind::Write => "write",
+            IoKind::Sync => "sync",
         }
     }
 }
@@ -157,7 +162,7 @@ impl IoKind {
 pub struct RawRequest {
     /// Names the request; comes back with the completion. Below the ring's depth.
     pub slot: u32,
-    /// Read or write.
+    /// What to do.
     pub kind: IoKind,
     /// Where in the file, in bytes.
     pub offset: u64,

@@ -69,7 +69,7 @@ impl RingConfig {
 pub struct Request {
     /// On which file.
     pub file: File,
-    /// Read or write.
+    /// What to do.
     pub kind: IoKind,
     /// Where, in bytes.
     pub offset: u64,
@@ -77,6 +77,14 @@ pub struct Request {
     pub buffer: IoBuf,
     /// Comes back with the completion.
     pub tag: u64,
+}
+
+impl Request {
+    /// Makes durable what has been written to this file: of the writes of a ring those whose
+    /// completion was reaped before this is pushed. If it fails the file is failed for good (O8).
+    pub fn sync(file: File, tag: u64) -> Request {
+        Request { file, kind: IoKind::Sync, offset: 0, buffer: IoBuf::empty(), tag }
+    }
 }
 
 /// One I/O done: the buffer back, and whether it went well.
@@ -160,12 +168,18 @@ impl Ring {
         file.check_usable(kind.verb())?;
         file.check_aligned(kind.verb(), offset, &buffer)?;
         let slot = self.free.pop().expect("the caller leaves room in the ring");
-        let (requests, bytes) = match kind {
-            IoKind::Read => (Statistic::PhysicalReadRequests, Statistic::PhysicalReadBytes),
-            IoKind::Write => (Statistic::PhysicalWriteRequests, Statistic::PhysicalWriteBytes),
-        };
-        session.count(requests, 1);
-        session.count(bytes, buffer.len() as u64);
+        let bytes = buffer.len() as u64;
+        match kind {
+            IoKind::Read => {
+                session.count(Statistic::PhysicalReadRequests, 1);
+                session.count(Statistic::PhysicalReadBytes, bytes);
+            }
+            IoKind::Write => {
+                session.count(Statistic::PhysicalWriteRequests, 1);
+                session.count(Statistic::PhysicalWriteBytes, bytes);
+            }
+            IoKind::Sync => session.count(Statistic::FileSyncRequests, 1),
+        }
         session.charge(Cost::IoSubmit, 1);
         let progress = file.progress(buffer.len());
         let raw = RawRequest { slot, kind, offset, range: 0..buffer.len(), buffer };
@@ -233,11 +247,15 @@ impl Ring {
         for RawCompletion { slot, buffer, result } in collected.drain(..) {
             session.charge(Cost::IoReap, 1);
             let flight = self.slots[slot as usize].as_mut().expect("a slot in flight");
-            let nothing = match flight.kind {
-                IoKind::Read => io::ErrorKind::UnexpectedEof,
-                IoKind::Write => io::ErrorKind::WriteZero,
+            let progress = match flight.kind {
+                IoKind::Read => {
+                    flight.progress.after(result, session, io::ErrorKind::UnexpectedEof)
+                }
+                IoKind::Write => flight.progress.after(result, session, io::ErrorKind::WriteZero),
+                // O8: whatever the error is, it isn't tried again.
+                IoKind::Sync => Some(result.map(|_| ())),
             };
-            let outcome = match flight.progress.after(result, session, nothing) {
+            let outcome = match progress {
                 // O8: the rest of it doesn't reach a file that has failed meanwhile.
                 None => flight.file.check_usable(flight.kind.verb()).err().map(Err),
                 Some(Ok(())) => Some(Ok(())),
@@ -268,6 +286,7 @@ impl InFlight {
         match self.kind {
             IoKind::Read => self.file.io_error("read", length as u64, self.offset, error),
             IoKind::Write => self.file.write_failed(length as u64, self.offset, error),
+            IoKind::Sync => self.file.sync_failed(error),
         }
     }
 }

@@ -111,6 +111,7 @@ fn perform(file: &dyn FilePort, request: RawRequest, event: WaitEvent) -> RawCom
     let result = match kind {
         IoKind::Read => file.read_at(offset, &mut buffer[range], event),
         IoKind::Write => file.write_at(offset, &buffer[range], event),
+        IoKind::Sync => file.sync(event).map(|()| 0),
     };
     RawCompletion { slot, buffer, result }
 }

@@ -136,6 +136,7 @@ fn is_failed_for_good(file: &File, fake: &FakeFile, ring: &mut Ring, session: &S
             let request = Request { file: file.clone(), kind, offset: 0, buffer, tag: 1 };
             failed(ring.push(request, session), "push");
         }
+        failed(ring.push(Request::sync(file.clone(), 1), session), "push a sync");
     }
     assert!(file.is_failed() && ring.in_flight() == 0);
     assert_eq!(fake.calls().len(), calls, "the port was asked");
@@ -152,6 +153,24 @@ fn a_failed_sync_fails_the_file_for_good() {
         let mut ring = disk.ring(&RingConfig::new(4), &session).expect("the fake has one");
         fake.sync_will(Outcome::Fail(number));
         let error = file.sync(session.waiting(WRITE)).expect_err("it failed");
+        assert!(error.to_string().contains("recover from what is durable"), "{error}");
+        is_failed_for_good(&file, &fake, &mut ring, &session);
+    }
+}
+
+/// Nor is one tried again that was a request of a ring, whatever it failed of.
+#[test]
+fn a_failed_sync_of_a_ring_fails_the_file_for_good() {
+    for number in [libc::EIO, libc::ENOSPC, libc::EINTR, libc::EAGAIN] {
+        let (os, _) = world();
+        let session = session(&os);
+        let (disk, file, fake) = FakeDisk::new(512).file(DIRECT, 8192, &session);
+        let mut ring = disk.ring(&RingConfig::new(4), &session).expect("the fake has one");
+        fake.sync_will(Outcome::Fail(number));
+        ring.push(Request::sync(file.clone(), 1), &session).expect("usable");
+        let mut done = Vec::new();
+        ring.reap(1, None, &mut done, session.waiting(WRITE)).expect("reaped");
+        let error = done.remove(0).result.expect_err("it failed");
         assert!(error.to_string().contains("recover from what is durable"), "{error}");
         is_failed_for_good(&file, &fake, &mut ring, &session);
     }

@@ -39,6 +39,7 @@ over_both_backends! {
     a_ring_is_as_deep_as_it_was_asked
     a_misaligned_request_is_refused_before_it_starts
     many_files_share_one_ring
+    a_sync_is_a_request_as_others_are
 }
 
 fn config(depth: u32, backend: RingBackend) -> RingConfig {
@@ -203,6 +204,32 @@ fn slow_reads_time_out_too(session: &Session) {
     assert!(ring.in_flight() >= 1, "both had come");
     ring.reap(u32::MAX, None, &mut done, session.waiting(EVENT)).expect("no error");
     assert_eq!(done.len(), 2);
+}
+
+/// Syncs of several files are in flight beside writes, and are counted as syncs.
+fn a_sync_is_a_request_as_others_are(backend: RingBackend, name: &str) {
+    let scratch = Scratch::new(&format!("sync-{name}"));
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    let create = |name: &str| disk.create(&scratch.join(name), 8192, DIRECT, &session);
+    let files = ["a", "b", "c"].map(|name| create(name).expect("created"));
+    let mut ring = disk.ring(&config(8, backend), &session).expect("opened");
+    let before = session.account().totals();
+    for (file, tag) in files.iter().zip(0..) {
+        ring.push(write(file, tag), &session).expect("usable");
+        ring.push(Request::sync(file.clone(), 10 + tag), &session).expect("usable");
+    }
+    let mut done = Vec::new();
+    ring.reap(6, None, &mut done, session.waiting(EVENT)).expect("reaped");
+    let mut tags: Vec<u64> = done.iter().map(|completion| completion.tag).collect();
+    tags.sort_unstable();
+    assert_eq!(tags, [0, 1, 2, 10, 11, 12]);
+    assert!(done.iter().all(|completion| completion.result == Ok(())));
+    let empty = done.iter().filter(|completion| completion.buffer.is_empty()).count();
+    assert_eq!(empty, 3, "a sync moves no bytes");
+    let totals = session.account().totals().since(&before);
+    let counted = [Statistic::FileSyncRequests, Statistic::PhysicalWriteRequests];
+    assert_eq!(counted.map(|statistic| totals.statistic(statistic)), [3, 3]);
 }
 
 fn a_read_past_the_end_is_an_error_of_its_own_completion(backend: RingBackend, name: &str) {

@@ -124,10 +124,11 @@ impl Pacer {
     fn transfer(&self, kind: IoKind, file: u64, offset: u64, length: usize, durable: bool) -> Due {
         let length = (length as u64).max(1);
         self.request(|layout| {
-            let address = layout.address(file, offset, length);
+            let mut address = || layout.address(file, offset, length);
             match kind {
-                IoKind::Read => DiskRequest::read(address, length),
-                IoKind::Write => DiskRequest::write(address, length, durable),
+                IoKind::Read => DiskRequest::read(address(), length),
+                IoKind::Write => DiskRequest::write(address(), length, durable),
+                IoKind::Sync => DiskRequest::flush(),
             }
         })
     }

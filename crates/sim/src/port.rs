@@ -375,6 +375,8 @@ impl RingPort for SimRing {
         let action = file.check(kind, offset, range.len()).map(|()| match kind {
             IoKind::Read => Action::Read { file: file.file, offset, length: range.len() },
             IoKind::Write => file.write_action(offset, &buffer[range.clone()]),
+            // What it covers is known when it is submitted.
+            IoKind::Sync => Action::Sync { file: file.file, mark: 0 },
         });
         let target = Target::Ring { ring: self.ring, slot, buffer, start: range.start };
         self.pushed.push(Pushed { disk: file.disk, action, target });
@@ -384,7 +386,10 @@ impl RingPort for SimRing {
         let pushed = std::mem::take(&mut self.pushed);
         let submitted = self.kernel.call(|state, _| {
             let crate::kernel::State { scheduler, devices, .. } = state;
-            for Pushed { disk, action, target } in pushed {
+            for Pushed { disk, mut action, target } in pushed {
+                if let Ok(Action::Sync { mark, .. }) = &mut action {
+                    *mark = devices.list[disk].fs.mark();
+                }
                 match action {
                     Ok(action) => _ = devices.submit(scheduler, disk, action, target),
                     Err(error) => devices.refuse(target, error, scheduler),

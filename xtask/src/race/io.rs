@@ -122,6 +122,7 @@ fn pattern(spec: &Spec) -> Pattern {
         (IoKind::Write, true) => Pattern::RandWrite,
         (IoKind::Read, false) => Pattern::Read,
         (IoKind::Write, false) => Pattern::Write,
+        (IoKind::Sync, _) => unreachable!("no race is of syncs alone"),
     }
 }
 

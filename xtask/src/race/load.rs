@@ -144,6 +144,7 @@ impl Runner {
                         file.sync(waiting)?;
                     }
                 }
+                IoKind::Sync => file.sync(session.waiting(WaitEvent::LogFileParallelWrite))?,
             }
             ios += 1;
         }

@@ -10,7 +10,7 @@
 use std::io;
 use std::sync::{Arc, Weak};
 
-use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use waits::{Nanos, WaitEvent};
 
@@ -108,6 +108,10 @@ impl Uring {
                     }
                     (IoKind::Write, true) => {
                         opcode::WriteFixed::new($file, address, length, 0).offset(offset).build()
+                    }
+                    // A worker of the kernel does it; the size that the data needs is synced too.
+                    (IoKind::Sync, _) => {
+                        opcode::Fsync::new($file).flags(FsyncFlags::DATASYNC).build()
                     }
                 }
             };

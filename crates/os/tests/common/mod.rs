@@ -334,6 +334,7 @@ impl RingPort for FakeRing {
             let result = match kind {
                 IoKind::Read => file.read_at(offset, &mut buffer[range], event),
                 IoKind::Write => file.write_at(offset, &buffer[range], event),
+                IoKind::Sync => file.sync(event).map(|()| 0),
             };
             completed.push(RawCompletion { slot, buffer, result });
         }
