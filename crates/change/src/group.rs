@@ -190,5 +190,5 @@ fn note_images(blocks: &[Changed<'_>], record: &mut [u8]) {
 
 /// The checksum of a block's body (CH6); never 0, which stands for "not taken".
 pub(crate) fn image_of(block: &[u8]) -> u32 {
-    crc32c::crc32c(&block[BlockHeader::BYTES..]).max(1)
+    crc_fast::crc32_iscsi(&block[BlockHeader::BYTES..]).max(1)
 }

@@ -8,6 +8,8 @@
 
 use std::mem::offset_of;
 
+use crc_fast::{CrcAlgorithm, Digest};
+
 use crate::BlockHeader;
 
 const AT: usize = offset_of!(BlockHeader, checksum);
@@ -15,9 +17,11 @@ const ZERO: [u8; 4] = [0; 4];
 
 /// The checksum that this block should carry, computed around the stored one without a copy.
 pub(crate) fn of_block(block: &[u8]) -> u32 {
-    let before = crc32c::crc32c(&block[..AT]);
-    let field = crc32c::crc32c_append(before, &ZERO);
-    crc32c::crc32c_append(field, &block[AT + ZERO.len()..])
+    let mut checksum = Digest::new(CrcAlgorithm::Crc32Iscsi);
+    checksum.update(&block[..AT]);
+    checksum.update(&ZERO);
+    checksum.update(&block[AT + ZERO.len()..]);
+    checksum.finalize() as u32
 }
 
 #[cfg(test)]

@@ -202,8 +202,8 @@ impl Devices {
             Err(error) => error.raw_os_error().map_or(u64::MAX, |code| code as u64 | 1 << 32),
         };
         let sum = match &action {
-            Action::Write { data, .. } => crc32c::crc32c(data),
-            _ => crc32c::crc32c(&outcome.data),
+            Action::Write { data, .. } => crc_fast::crc32_iscsi(data),
+            _ => crc_fast::crc32_iscsi(&outcome.data),
         };
         scheduler.log.record(scheduler.now, io as usize, "complete", moved, u64::from(sum));
         match target {

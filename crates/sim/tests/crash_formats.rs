@@ -273,7 +273,7 @@ fn record(sequence: u64, key: u8, kind: u8, value: &[u8]) -> Vec<u8> {
 
 /// Over the record without its checksum.
 fn checksum(record: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&record[..12]), &record[16..])
+    crc_fast::crc32_iscsi(&[&record[..12], &record[16..]].concat())
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
