@@ -29,6 +29,8 @@ pub struct Cache {
     pub(crate) config: CacheConfig,
     pub(crate) files: Files,
     pub(crate) doublewrite: File,
+    /// So many regions of it each writer has.
+    doublewrite_regions: u64,
     pub(crate) disk: Disk,
     pub(crate) gate: Arc<dyn RedoGate>,
     pub(crate) halt: Halt,
@@ -118,7 +120,7 @@ impl Cache {
         session: &Session,
     ) -> Result<Arc<Cache>, Stop> {
         config.assert_sound();
-        check_doublewrite(&config, &doublewrite)?;
+        let doublewrite_regions = doublewrite_regions(&config, &doublewrite)?;
         let (sets, frames) = (config.working_sets, config.frames_in_all());
         let shard = |_| ReadShard {
             latch: Latch::new(os, LatchKind::Innermost, Faults::default()),
@@ -143,6 +145,7 @@ impl Cache {
             progressed: Condition::new(os),
             stopping: SharedFlag::new(false),
             doublewrite,
+            doublewrite_regions,
             disk,
             gate,
             halt,
@@ -231,6 +234,13 @@ impl Cache {
         self.post_writers(session);
     }
 
+    /// Where the regions begin that this writer has of the doublewrite file.
+    pub(crate) fn regions_of(&self, writer: u32) -> impl Iterator<Item = u64> {
+        let (count, bytes) = (self.doublewrite_regions, self.config.region_bytes() as u64);
+        let first = u64::from(writer) * count;
+        (first..first + count).map(move |region| region * bytes)
+    }
+
     /// Tells every writer that there is work.
     pub(crate) fn post_writers(&self, session: &Session) {
         for writer in &self.writers {
@@ -262,10 +272,15 @@ impl Cache {
     }
 }
 
-fn check_doublewrite(config: &CacheConfig, file: &File) -> Result<(), Stop> {
-    let (has, wants) = (file.length()?, config.doublewrite_bytes());
-    if !config.doublewrite || has >= wants {
-        return Ok(());
+/// How many regions of the doublewrite file each writer has: as many as batches can be on their
+/// way, if the file is as long.
+fn doublewrite_regions(config: &CacheConfig, file: &File) -> Result<u64, Stop> {
+    let (has, wants) = (file.length()?, config.doublewrite_bytes_min());
+    if !config.doublewrite {
+        return Ok(0);
+    }
+    if has >= wants {
+        return Ok((has / wants).min(CacheConfig::FLYING_MAX.into()));
     }
     let (path, writers, batch) = (file.path().display(), config.writers_max, config.batch_blocks);
     Err(Stop::refuse(

@@ -28,6 +28,15 @@ pub enum Sabotage {
     IgnoreGate,
 }
 
+/// What is done only to be safe.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Precaution {
+    Gate,
+    DoublewriteWrite,
+    DoublewriteSync,
+    DataSync,
+}
+
 /// Buffers for blocks of one size, besides the database's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PoolSize {
@@ -55,7 +64,8 @@ pub struct CacheConfig {
     /// Database writers at first; the set at place `s` of a block size belongs to writer `s %
     /// writers`. `db_writer_processes`.
     pub writers: u32,
-    /// Regions of the doublewrite file, so the most writers that its size allows.
+    /// The most writers that there can come to be: the doublewrite file has a region for each, and
+    /// more of them for each if it is longer.
     pub writers_max: u32,
     /// Blocks that a writer writes before it syncs; of other sizes as many as have the same bytes,
     /// and not more.
@@ -91,14 +101,38 @@ impl CacheConfig {
     /// The largest batch.
     pub const BATCH_BLOCKS_MAX: u32 = 4_096;
 
-    /// Bytes that the doublewrite file must have.
+    /// As many batches of a writer can be on their way at once.
+    pub const FLYING_MAX: u32 = 3;
+
+    /// Bytes of the doublewrite file with which no batch waits for a region of it.
     pub fn doublewrite_bytes(&self) -> u64 {
+        self.doublewrite_bytes_min() * u64::from(CacheConfig::FLYING_MAX)
+    }
+
+    /// Bytes that the doublewrite file must have: a region for each writer.
+    pub(crate) fn doublewrite_bytes_min(&self) -> u64 {
         u64::from(self.writers_max) * self.region_bytes() as u64
     }
 
-    /// Bytes of one writer's region of the doublewrite file, so the most in one batch.
+    /// Bytes of one region of the doublewrite file, so the most in one batch.
     pub(crate) fn region_bytes(&self) -> usize {
         self.batch_blocks as usize * self.block_size.bytes()
+    }
+
+    /// Whether a test leaves this out.
+    pub(crate) fn leaves_out(&self, precaution: Precaution) -> bool {
+        let left_out = match self.sabotage {
+            Sabotage::None => None,
+            #[cfg(feature = "sabotage")]
+            Sabotage::SkipDoublewriteWrite => Some(Precaution::DoublewriteWrite),
+            #[cfg(feature = "sabotage")]
+            Sabotage::SkipDoublewriteSync => Some(Precaution::DoublewriteSync),
+            #[cfg(feature = "sabotage")]
+            Sabotage::SkipDataSync => Some(Precaution::DataSync),
+            #[cfg(feature = "sabotage")]
+            Sabotage::IgnoreGate => Some(Precaution::Gate),
+        };
+        left_out == Some(precaution)
     }
 
     /// Frames in the cache, with memory or without.

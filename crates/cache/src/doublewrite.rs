@@ -1,13 +1,13 @@
 //! Mending torn blocks from their copies, before recovery rolls forward.
 //!
 //! ```text
-//!   doublewrite file      region of writer 0      region of writer 1     …
+//!   doublewrite file      a region of writer 0    the next region        …
 //!                       ┌──────┬───┬─┬── … ──┬──────┬──────┬── … ──┐
 //!                       │ copy │   │ │       │ copy │ copy │       │   sealed blocks, each as
 //!                       └──────┴───┴─┴── … ──┴──────┴──────┴── … ──┘   long as its file's are
 //! ```
 //!
-//! A batch's copies lie side by side from the start of its writer's region. A copy doesn't say
+//! A batch's copies lie side by side from the start of its region. A copy doesn't say
 //! whether its block was written home: it is a sealed block, which names itself. So every copy that
 //! is whole and new enough is a candidate, and only where the block at home isn't whole does it
 //! matter. Where one ends the next begins, of any size; so the file is read from front to end, and

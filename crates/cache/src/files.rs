@@ -37,10 +37,12 @@ impl DataFile {
         address.block.byte_offset(self.block_size)
     }
 
-    /// This block is durable at home as of this SCN (CB20).
-    pub(crate) fn note_written(&self, address: Dba, scn: Scn, session: &Session) {
-        if let Some(versions) = &self.versions {
-            versions.exclusive(session).note(address.block, scn);
+    /// These blocks are durable at home as of these SCNs (CB20).
+    pub(crate) fn note_written(&self, blocks: impl Iterator<Item = (Dba, Scn)>, session: &Session) {
+        let Some(versions) = &self.versions else { return };
+        let mut versions = versions.exclusive(session);
+        for (address, scn) in blocks {
+            versions.note(address.block, scn);
         }
     }
 

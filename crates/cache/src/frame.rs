@@ -129,6 +129,12 @@ impl Frame {
         }
     }
 
+    /// Something of both of its lines, for which nobody has a use.
+    #[inline]
+    pub(crate) fn look(&self, session: &Session) -> u64 {
+        self.home.load(session) ^ u64::from(self.flags.load(session))
+    }
+
     /// The block that lives here; asked only where it is stable.
     #[inline]
     pub(crate) fn address(&self, session: &Session) -> Dba {

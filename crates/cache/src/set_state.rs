@@ -16,7 +16,7 @@
 //!   * a slot is in the checkpoint queue exactly while its frame is dirty
 //!   * the queue is sorted by `low` (CB10)
 //!   * a slot is in the list of those in flight exactly while its frame is being written
-//!   * `in_flight_low` isn't above the low of any frame of this set that is being written
+//!   * the low of a flight is the lowest of those that the frames had which were taken into it
 //!
 //! Slots number the frames of a set from 0, in the order in which they came; one that comes later
 //! gets the slot of one that has left, if any has.
@@ -52,6 +52,15 @@ enum Place {
     Write,
 }
 
+/// What a batch has of a set.
+struct Flight {
+    batch: u64,
+    /// The lowest low of the frames that it took.
+    low: Rba,
+    /// So many of these are still being written.
+    frames: u32,
+}
+
 /// The guarded part of a working set.
 pub(crate) struct SetState {
     /// By slot: which frame it is, or was.
@@ -72,7 +81,8 @@ pub(crate) struct SetState {
     in_flight: List,
     /// For slots in flight: the low that the frame had in the queue.
     flight_lows: Vec<Rba>,
-    in_flight_low: Option<Rba>,
+    /// The batches that have frames of this set.
+    flights: Vec<Flight>,
     /// How many writes of this slot have ended.
     written: Vec<u32>,
     /// To be written because somebody waits for these blocks, as far as their low isn't above this.
@@ -101,7 +111,7 @@ impl SetState {
             flight_links: Vec::new(),
             in_flight: List::EMPTY,
             flight_lows: Vec::new(),
-            in_flight_low: None,
+            flights: Vec::new(),
             written: Vec::new(),
             asked: Vec::new(),
             claims: 0,
@@ -316,7 +326,7 @@ impl SetState {
 
     /// Every change of a block of this set below this redo address is on disk; `None`: all are.
     pub(crate) fn low(&self) -> Option<Rba> {
-        [self.queue_low(), self.in_flight_low].into_iter().flatten().min()
+        self.queue_low().into_iter().chain(self.flights.iter().map(|flight| flight.low)).min()
     }
 
     /// The lowest address at which a frame of the queue became dirty.
@@ -429,32 +439,41 @@ impl SetState {
         candidates.extend(old.take(most).map(|slot| self.frame_of(slot)));
     }
 
-    /// A copy of the frame is going to be written; with the frame's latch held.
-    pub(crate) fn begin_write(&mut self, slot: u32, frame: &Frame, session: &Session) {
+    /// A copy of the frame is going to be written, in this batch; with the frame's latch held.
+    pub(crate) fn begin_write(&mut self, slot: u32, frame: &Frame, batch: u64, session: &Session) {
         let low = self.leave_queue(slot, frame, session);
         let before = frame.flags.fetch_or(WRITING, session);
         assert!(before & WRITING == 0, "a frame is written twice at once");
         self.in_flight.push_last(&mut self.flight_links, slot);
         self.flight_lows[slot as usize] = low;
-        self.in_flight_low = Some(self.in_flight_low.map_or(low, |lowest| lowest.min(low)));
+        match self.flights.iter_mut().find(|flight| flight.batch == batch) {
+            Some(flight) => {
+                flight.low = flight.low.min(low);
+                flight.frames += 1;
+            }
+            None => self.flights.push(Flight { batch, low, frames: 1 }),
+        }
     }
 
-    /// The copies of these slots are on disk.
+    /// The copies of these slots are on disk, which this batch took.
     pub(crate) fn end_writes<'f>(
         &mut self,
+        batch: u64,
         slots: impl Iterator<Item = (u32, &'f Frame)>,
         session: &Session,
     ) {
+        let place = self.flights.iter().position(|flight| flight.batch == batch);
+        let place = place.expect("a batch ends that took no frame of this set");
         for (slot, frame) in slots {
+            self.flights[place].frames -= 1;
             let before = frame.flags.fetch_and(!WRITING, session);
             assert!(before & WRITING != 0, "a frame was written that wasn't being written");
             self.in_flight.remove(&mut self.flight_links, slot);
             self.after_write(slot, before & DIRTY != 0);
         }
-        // Another batch may be on its way already: a writer takes the next before one has landed.
-        let next = |at: &u32| List::after(&self.flight_links, *at);
-        let left = std::iter::successors(self.in_flight.first(), next);
-        self.in_flight_low = left.map(|slot| self.flight_lows[slot as usize]).min();
+        if self.flights[place].frames == 0 {
+            self.flights.swap_remove(place);
+        }
     }
 
     /// There is nothing to be written, for the block has never been formatted.

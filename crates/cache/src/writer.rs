@@ -6,14 +6,13 @@
 //!                      │ for each: try its latch, clean it, copy it
 //!                      ▼
 //!                    write the batch (batch.rs) ──▶ end: frames can be victims, wake who waits
-//!                      └── while it is on its way: gather the next
+//!                      └── while it is on its way: gather the next ones
 //! ```
 //!
 //! Invariants
 //!   * a writer never waits for a frame's latch (CB6): what is latched is tried again later, and if
 //!     nothing else is left, after a pause
-//!   * one of its batches is on its way at a time, and one more at most is gathered; both only of
-//!     frames of sets that were its own when it gathered (CB25)
+//!   * its batches are only of frames of sets that were its own when it gathered (CB25)
 //!
 //! Caller: a background thread of the instance, through `Cache::run_writer`.
 
@@ -24,8 +23,9 @@ use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::Cache;
-use crate::batch::{Batch, Load, Reason};
-use crate::frame::DIRTY;
+use crate::batch::Batch;
+use crate::frame::{DIRTY, Frame};
+use crate::load::{Load, Reason};
 
 /// With nothing to do, a writer looks around this often.
 const IDLE_MAX: Nanos = Nanos::from_secs(3);
@@ -100,12 +100,20 @@ impl<'a> Writer<'a> {
                 return Ok(());
             }
             let met = self.gather();
-            if !self.batch.is_empty() {
-                self.write()?;
-            } else if met.cleaned > 0 {
+            if met.cleaned > 0 {
                 cache.note_progress(session);
-            } else {
+            }
+            if self.batch.may_launch() {
+                self.batch.launch()?;
+            } else if self.batch.flies() {
+                self.batch.fly()?;
+            } else if met.cleaned == 0 {
                 self.sleep(if met.latched > 0 { LATCHED_RETRY } else { IDLE_MAX });
+            }
+            while let Some(landed) = self.batch.take_landed() {
+                self.end(&landed);
+                self.batch.clear(landed);
+                cache.note_progress(session);
             }
         }
     }
@@ -113,21 +121,6 @@ impl<'a> Writer<'a> {
     fn is_to_end(&self) -> bool {
         let (cache, session) = (self.cache, self.session);
         cache.stopping.is_raised(session) || self.number >= cache.writers(session)
-    }
-
-    /// Writes the batch. While it is on its way the next is gathered: for that, latches are waited
-    /// for, which nobody holds for long, and nothing else (CB26).
-    fn write(&mut self) -> Result<(), Stop> {
-        self.batch.launch()?;
-        if self.batch.is_asynchronous() && !self.is_to_end() {
-            let met = self.gather();
-            if met.cleaned > 0 {
-                self.cache.note_progress(self.session);
-            }
-        }
-        self.batch.land()?;
-        self.end();
-        Ok(())
     }
 
     fn sleep(&self, length: Nanos) {
@@ -151,6 +144,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Fills the batch: first with what is to become free, then with what the checkpoint wants.
+    /// While others are on their way latches are waited for, which nobody holds for long, and
+    /// nothing else (CB26).
     fn gather(&mut self) -> Met {
         let (cache, session) = (self.cache, self.session);
         let mut met = Met::default();
@@ -181,15 +176,30 @@ impl<'a> Writer<'a> {
             drop(state);
             self.take_candidates(set, full * bytes, Reason::Checkpoint, &mut met);
         }
-        for place in 0..self.sets.len() {
-            let set = self.sets[place];
-            let state = cache.sets[set as usize].state.shared(session);
-            self.candidates.clear();
-            state.queue_candidates(target, full + CANDIDATES_SPARE, &mut self.candidates);
-            drop(state);
-            self.take_candidates(set, full * bytes, Reason::Checkpoint, &mut met);
-        }
+        self.gather_queues(target, full * bytes, &mut met);
         met
+    }
+
+    /// Fills the batch with what became dirty below `target`. Of each set an equal share first
+    /// (CB34): the checkpoint moves on only when the oldest of all sets are written.
+    fn gather_queues(&mut self, target: Rba, full: usize, met: &mut Met) {
+        let bytes = self.cache.config.block_size.bytes();
+        let room = full.saturating_sub(self.batch.bytes());
+        let share = (room / self.sets.len().max(1)).max(bytes);
+        for (share, most) in [(share, share / bytes), (full, full / bytes + CANDIDATES_SPARE)] {
+            for place in 0..self.sets.len() {
+                if self.batch.is_full() {
+                    return;
+                }
+                let set = self.sets[place];
+                let state = self.cache.sets[set as usize].state.shared(self.session);
+                self.candidates.clear();
+                state.queue_candidates(target, most, &mut self.candidates);
+                drop(state);
+                let until = full.min(self.batch.bytes() + share);
+                self.take_candidates(set, until, Reason::Checkpoint, met);
+            }
+        }
     }
 
     /// Whether writes are wanted by who doesn't want buffers.
@@ -203,6 +213,7 @@ impl<'a> Writer<'a> {
     /// Takes candidates of one set until the batch has so many bytes.
     fn take_candidates(&mut self, set: u32, full: usize, reason: Reason, met: &mut Met) {
         let candidates = std::mem::take(&mut self.candidates);
+        fetch(candidates.iter().map(|frame| &self.cache.frames[*frame as usize]), self.session);
         let (pool, _) = self.cache.pool_of_set(set);
         for frame in &candidates {
             if !self.batch.has_room(pool.block_size.bytes(), full) {
@@ -241,7 +252,7 @@ impl<'a> Writer<'a> {
             state.clean_unwritten(slot, frame, session);
             return Taken::Cleaned;
         }
-        state.begin_write(slot, frame, session);
+        state.begin_write(slot, frame, self.batch.filling(), session);
         drop(state);
         self.batch.add((set, number), frame.address(session), reason, content.bytes());
         drop(content);
@@ -250,9 +261,10 @@ impl<'a> Writer<'a> {
     }
 
     /// The batch is on disk: its frames can be given away, and the checkpoint can pass them.
-    fn end(&mut self) {
+    fn end(&self, landed: &Load) {
         let (cache, session) = (self.cache, self.session);
-        let Load { items, writers, .. } = self.batch.landed();
+        let Load { items, writers, .. } = landed;
+        fetch(items.iter().map(|item| &cache.frames[item.frame as usize]), session);
         for run in items.chunk_by(|a, b| a.set == b.set) {
             let set = &cache.sets[run[0].set as usize];
             let mut state = set.state.exclusive(session);
@@ -260,18 +272,22 @@ impl<'a> Writer<'a> {
                 let frame = &cache.frames[item.frame as usize];
                 (frame.home(session).1, frame)
             });
-            state.end_writes(slots, session);
+            state.end_writes(landed.number, slots, session);
             set.freed.notify_all(session);
         }
         let made_free = items.iter().filter(|item| item.reason == Reason::Free);
         session.count(Statistic::PhysicalWrites, items.len() as u64);
         session.count(Statistic::PhysicalWritesNonCheckpoint, made_free.count() as u64);
-        let sets_have_changed = cache.writers(session) != *writers;
-        self.batch.clear_landed();
-        if sets_have_changed {
+        if cache.writers(session) != *writers {
             // CB25: who has its sets now may have met what was being written, and passed it.
             cache.post_writers(session);
         }
-        cache.note_progress(session);
     }
+}
+
+/// Looks at frames that are going to be worked on. Sessions have written to them, so each look
+/// waits for another processor or for memory; looks that don't depend on another wait together.
+fn fetch<'f>(frames: impl Iterator<Item = &'f Frame>, session: &Session) {
+    let seen = frames.fold(0, |seen, frame| seen ^ frame.look(session));
+    std::hint::black_box(seen);
 }

@@ -50,7 +50,8 @@ declared! {
         undo_segments: u16 = 8, "segments", Allowed::Between(1, 256);
     "How many transactions at once an undo segment has room for."
         undo_slots: u16 = 32, "slots", Allowed::Between(1, 1_024);
-    "How many blocks the doublewrite file holds: enough for the batches of all writers."
+    "How many blocks the doublewrite file holds: a batch of each writer at least; with two or \
+     three of each, a batch is begun while the one before is on its way."
         doublewrite_slots: u32 = 16 * 128, "blocks", Allowed::Between(1, 1 << 20);
 
     beside

@@ -1,0 +1,294 @@
+//! A load: blocks that become durable together, from their copies to the last sync.
+//!
+//! ```text
+//!   Filling ─▶ Copies ─────▶ CopiesSync ───▶ Home ────────▶ HomeSync ─────▶ Durable
+//!   (add …)    one write to  a sync of the   a write for    a sync for        │
+//!      ▲       its region    doublewrite     each block     each file         │
+//!      └──────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! A stage is a number of requests, in any order and at once if there is room. The next begins
+//! when all of them are done (rule D1); one without requests is passed.
+//!
+//! Invariants
+//!   * a copy is sealed as it is made, so no frame is touched again; the same image goes to both
+//!     places
+//!   * from the launch to the end a load has its region of the doublewrite file for itself (CB12)
+//!
+//! Caller: `batch`.
+
+use std::ops::Range;
+
+use format::BlockHeader;
+use ids::{Dba, Scn};
+use os::{Cost, File, IoArea, IoBuf, IoKind, Request, Session};
+use waits::Statistic;
+
+use crate::Cache;
+use crate::config::Precaution;
+use crate::files::DataFile;
+use crate::get::kib;
+
+/// Why a block is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reason {
+    /// So that its buffer becomes free.
+    Free,
+    /// So that the checkpoint can move on.
+    Checkpoint,
+}
+
+/// One block.
+pub(crate) struct Item {
+    pub(crate) frame: u32,
+    pub(crate) address: Dba,
+    pub(crate) reason: Reason,
+    pub(crate) set: u32,
+    /// Which of the load's files it is of.
+    file: usize,
+    /// Where its copy is among the images.
+    image: Range<usize>,
+    /// The SCN of its newest change.
+    changed: Scn,
+}
+
+/// How far a load has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Filling,
+    Copies,
+    CopiesSync,
+    Home,
+    HomeSync,
+    Durable,
+}
+
+/// Blocks that become durable together.
+pub(crate) struct Load {
+    pub(crate) items: Vec<Item>,
+    /// How many writers there were when the first of them was taken.
+    pub(crate) writers: u32,
+    /// Names it among those of all writers; the tag of its requests.
+    pub(crate) number: u64,
+    /// The copies side by side, in the order of the items.
+    images: IoArea,
+    /// Where the last of them ends.
+    end: usize,
+    /// The highest SCN in them.
+    pub(crate) newest: Scn,
+    /// The files that they are of.
+    files: Vec<DataFile>,
+    /// Where its region of the doublewrite file begins.
+    region: Option<u64>,
+    stage: Stage,
+    /// So many requests the stage has.
+    requests: usize,
+    /// So many of them were made.
+    made: usize,
+    /// So many of these are done.
+    pub(crate) done: usize,
+}
+
+impl Load {
+    pub(crate) fn new(number: u64, images: IoArea, blocks: u32) -> Load {
+        Load {
+            items: Vec::with_capacity(blocks as usize),
+            writers: 0,
+            number,
+            images,
+            end: 0,
+            newest: Scn::ZERO,
+            files: Vec::new(),
+            region: None,
+            stage: Stage::Filling,
+            requests: 0,
+            made: 0,
+            done: 0,
+        }
+    }
+
+    /// Empty again; its region, if it had one.
+    pub(crate) fn clear(&mut self) -> Option<u64> {
+        self.items.clear();
+        self.files.clear();
+        (self.end, self.newest, self.stage) = (0, Scn::ZERO, Stage::Filling);
+        self.region.take()
+    }
+
+    // Filling
+
+    /// Whether there is room for so many bytes more, with `full` of them at most in all.
+    pub(crate) fn has_room(&self, bytes: usize, full: usize) -> bool {
+        let end = self.end + bytes;
+        end <= full && end <= self.images.length()
+    }
+
+    /// So many bytes are in it.
+    pub(crate) fn bytes(&self) -> usize {
+        self.end
+    }
+
+    /// Takes a copy of a block; with its latch held. `seal_last` is called next, without.
+    pub(crate) fn add(
+        &mut self,
+        (set, frame): (u32, u32),
+        address: Dba,
+        reason: Reason,
+        block: &[u8],
+        (cache, session): (&Cache, &Session),
+    ) {
+        assert_eq!(self.stage, Stage::Filling, "a batch grows that is being written");
+        let file = self.place_of_file(address, cache, session);
+        let image = self.end..self.end + block.len();
+        self.images.bytes(image.clone()).copy_from_slice(block);
+        session.charge(Cost::CopyKib, kib(block.len()));
+        self.end = image.end;
+        let changed = Scn::ZERO;
+        self.items.push(Item { frame, address, reason, set, file, image, changed });
+    }
+
+    fn place_of_file(&mut self, address: Dba, cache: &Cache, session: &Session) -> usize {
+        let known = self.files.iter().position(|file| file.number == address.file);
+        known.unwrap_or_else(|| {
+            let file = cache.files.of(address, session);
+            self.files.push(file.expect("a block in the cache is of a data file"));
+            self.files.len() - 1
+        })
+    }
+
+    /// Seals the copy that was taken last, while the processor's cache has it.
+    pub(crate) fn seal_last(&mut self, session: &Session) {
+        let item = self.items.last_mut().expect("a copy was taken just now");
+        let image = self.images.bytes(item.image.clone());
+        format::seal(image, item.address);
+        item.changed = BlockHeader::of_mut(image).changed();
+        self.newest = self.newest.max(item.changed);
+        session.charge(Cost::ChecksumKib, kib(item.image.len()));
+    }
+
+    // On its way
+
+    /// It is to be written: by way of this region of the doublewrite file, if of any.
+    pub(crate) fn launch(&mut self, region: Option<u64>, cache: &Cache, session: &Session) {
+        assert_eq!(self.stage, Stage::Filling, "a batch is launched twice");
+        self.region = region;
+        if region.is_some() {
+            // CB17: so that nothing is left of the middle of a block of the batch before.
+            let cleared = self.copies_end(cache, session);
+            self.images.bytes(self.end..cleared).fill(0);
+        }
+        self.step(cache);
+    }
+
+    /// If all that its stage asks for is done it comes to the next one; whether it has.
+    pub(crate) fn go_on(&mut self, cache: &Cache) -> bool {
+        let goes_on = self.done == self.requests && !self.is_durable();
+        if goes_on {
+            self.step(cache);
+        }
+        goes_on
+    }
+
+    /// The next stage that has something to do.
+    fn step(&mut self, cache: &Cache) {
+        loop {
+            self.stage = match self.stage {
+                Stage::Filling => Stage::Copies,
+                Stage::Copies => Stage::CopiesSync,
+                Stage::CopiesSync => Stage::Home,
+                Stage::Home => Stage::HomeSync,
+                Stage::HomeSync | Stage::Durable => Stage::Durable,
+            };
+            (self.made, self.done) = (0, 0);
+            self.requests = self.count_requests(cache);
+            if self.requests > 0 || self.is_durable() {
+                return;
+            }
+        }
+    }
+
+    fn count_requests(&mut self, cache: &Cache) -> usize {
+        let leaves_out = |precaution| cache.config.leaves_out(precaution);
+        let has_copies = self.region.is_some() && !leaves_out(Precaution::DoublewriteWrite);
+        match self.stage {
+            Stage::Copies => usize::from(has_copies),
+            Stage::CopiesSync => {
+                let by_sync = !cache.doublewrite.options().write_through;
+                let is_synced = by_sync && !leaves_out(Precaution::DoublewriteSync);
+                usize::from(has_copies && is_synced)
+            }
+            Stage::Home => self.items.len(),
+            Stage::HomeSync if leaves_out(Precaution::DataSync) => 0,
+            // M2: a finished write isn't durable; until these are done nothing may rely on it.
+            Stage::HomeSync => self.files_to_sync().count(),
+            Stage::Filling | Stage::Durable => 0,
+        }
+    }
+
+    /// All but those that are synced with each write.
+    fn files_to_sync(&self) -> impl Iterator<Item = &File> {
+        let files = self.files.iter().map(|file| &file.file);
+        files.filter(|file| !file.options().write_through)
+    }
+
+    pub(crate) fn is_durable(&self) -> bool {
+        self.stage == Stage::Durable
+    }
+
+    /// So many of its stage's requests aren't done yet.
+    pub(crate) fn missing(&self) -> usize {
+        self.requests - self.done
+    }
+
+    /// The next request of its stage, if there is one still to be made.
+    pub(crate) fn next_request(&mut self, cache: &Cache, session: &Session) -> Option<Request> {
+        if self.made == self.requests {
+            return None;
+        }
+        let (nth, tag) = (self.made, self.number);
+        self.made += 1;
+        Some(match self.stage {
+            Stage::Copies => {
+                session.count(Statistic::DoublewriteBlocks, self.items.len() as u64);
+                let end = self.copies_end(cache, session);
+                let (file, kind) = (cache.doublewrite.clone(), IoKind::Write);
+                let offset = self.region.expect("copies are written to a region");
+                Request { file, kind, offset, buffer: self.images.lend(0..end), tag }
+            }
+            Stage::CopiesSync => Request::sync(cache.doublewrite.clone(), tag),
+            Stage::Home => self.home_write(nth, session),
+            Stage::HomeSync => {
+                let file = self.files_to_sync().nth(nth).expect("they were counted");
+                Request::sync(file.clone(), tag)
+            }
+            Stage::Filling | Stage::Durable => unreachable!("it has nothing to do"),
+        })
+    }
+
+    fn home_write(&mut self, nth: usize, session: &Session) -> Request {
+        let Item { address, file, image, .. } = &self.items[nth];
+        let file = &self.files[*file];
+        let (offset, file) = (file.offset(*address), file.file.clone());
+        // In a batch of several block sizes a copy may lie where its file can't take it from.
+        let buffer = if image.start.is_multiple_of(file.alignment().memory as usize) {
+            self.images.lend(image.clone())
+        } else {
+            session.charge(Cost::CopyKib, kib(image.len()));
+            IoBuf::copy_of(self.images.bytes(image.clone()))
+        };
+        Request { file, kind: IoKind::Write, offset, buffer, tag: self.number }
+    }
+
+    /// Where what is written to the doublewrite file ends.
+    fn copies_end(&self, cache: &Cache, session: &Session) -> usize {
+        (self.end + cache.left_over_max(session)).min(self.images.length())
+    }
+
+    /// CB20: before a frame of the load can be given away, and its block be read again.
+    pub(crate) fn note_versions(&self, session: &Session) {
+        for run in self.items.chunk_by(|a, b| a.file == b.file) {
+            let blocks = run.iter().map(|item| (item.address, item.changed));
+            self.files[run[0].file].note_written(blocks, session);
+        }
+    }
+}
