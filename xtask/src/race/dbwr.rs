@@ -10,6 +10,7 @@
 //! With the doublewrite file each block is written twice and synced twice; that is what safety from
 //! torn blocks costs, and it is reported beside.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,9 +38,9 @@ const DEPTH: u32 = 64;
 const IOPS_GOAL: f64 = 0.85;
 /// Our CPU per write may be so many times fio's.
 const CPU_GOAL: f64 = 1.0 / 1.3;
-/// Changed blocks that no writer has begun with, per writer: enough for one batch being written and
-/// two waiting.
-const AHEAD: u32 = 3 * BATCH;
+/// Batches of changed blocks that aren't durable yet, per writer: those that it can have on their
+/// way, and so many more that it never waits for blocks, as fio never does.
+const AHEAD: usize = 6;
 
 /// What is raced: writers, and whether blocks are written twice.
 const SPECS: [(&str, u32, bool); 5] = [
@@ -226,7 +227,7 @@ impl Running {
         target
     }
 
-    /// Changes blocks at random for so long, three batches for each writer ahead of them.
+    /// Changes blocks at random for so long, some batches for each writer ahead of them.
     fn measure(
         &self,
         seed: u64,
@@ -234,7 +235,7 @@ impl Running {
         session: &Session,
     ) -> Result<Metrics, Stop> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let changes = AHEAD / 3 * self.writers.len() as u32;
+        let changes = BATCH * self.writers.len() as u32;
         let mut change = |session: &Session| -> Result<Rba, Stop> {
             for _ in 0..changes {
                 let pin = self.cache.pin(Dba::new(1, random.random_range(0..BLOCKS)), session)?;
@@ -244,13 +245,17 @@ impl Running {
             }
             Ok(self.ask(session))
         };
-        let mut asked = [change(session)?, change(session)?, change(session)?];
+        let mut asked = VecDeque::new();
+        for _ in 0..AHEAD {
+            asked.push_back(change(session)?);
+        }
         let (began, cpu_before) = (Instant::now(), cpu::own());
         let own_before = session.thread_times().cpu;
         let written_before = self.written(session);
         while began.elapsed() < length {
-            self.cache.checkpoint(asked[0], session)?;
-            asked = [asked[1], asked[2], change(session)?];
+            let oldest = asked.pop_front().expect("there are some ahead");
+            self.cache.checkpoint(oldest, session)?;
+            asked.push_back(change(session)?);
         }
         let seconds = began.elapsed().as_secs_f64();
         let written = (self.written(session) - written_before) as f64;
