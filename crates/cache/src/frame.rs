@@ -247,3 +247,40 @@ impl Frame {
         warm
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ids::Rba;
+    use os::ThreadSpec;
+    use sim::{Perturbation, Simulation};
+
+    use super::*;
+    use crate::set_state::SetState;
+
+    /// Whoever has claimed a frame looks at its flags without the latch of its set (CB5), so there
+    /// must be no moment in which a frame that goes from dirty to being written looks clean.
+    #[test]
+    fn what_begins_to_be_written_never_looks_clean() {
+        for seed in 0..100 {
+            let mut simulation = Simulation::new(seed);
+            simulation.perturbation = Perturbation::RACES;
+            let report = simulation.run(|world, session| {
+                let counts = ReaderCounts::new(world.os(), 1);
+                let frame = Arc::new(Frame::absent(world.os(), &counts, 0));
+                let mut state = SetState::new();
+                let slot = state.add(0);
+                state.enter_queue(slot, &frame, Rba::block(1, 1), session);
+                let seen = Arc::clone(&frame);
+                let look = move |session: &Session| {
+                    for _ in 0..20 {
+                        assert_ne!(seen.flags.load(session), 0, "it looks clean");
+                    }
+                };
+                let other = session.spawn(ThreadSpec::foreground("other"), look).expect("started");
+                state.begin_write(slot, &frame, 1, session);
+                other.join(session).expect("it never looks clean");
+            });
+            report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        }
+    }
+}

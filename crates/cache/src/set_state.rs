@@ -441,9 +441,10 @@ impl SetState {
 
     /// A copy of the frame is going to be written, in this batch; with the frame's latch held.
     pub(crate) fn begin_write(&mut self, slot: u32, frame: &Frame, batch: u64, session: &Session) {
-        let low = self.leave_queue(slot, frame, session);
+        // CB5: before it is no longer dirty: who has claimed it looks without this latch.
         let before = frame.flags.fetch_or(WRITING, session);
         assert!(before & WRITING == 0, "a frame is written twice at once");
+        let low = self.leave_queue(slot, frame, session);
         self.in_flight.push_last(&mut self.flight_links, slot);
         self.flight_lows[slot as usize] = low;
         match self.flights.iter_mut().find(|flight| flight.batch == batch) {
