@@ -134,6 +134,11 @@ impl Cache {
         })
     }
 
+    /// Whether all of these blocks are here, or somebody is reading them.
+    pub fn holds(&self, blocks: &[Dba], session: &Session) -> bool {
+        blocks.iter().all(|block| self.is_resident(*block, session))
+    }
+
     /// Begins to read a block, unless it is here or there is no buffer.
     fn begin<'a>(&'a self, address: Dba, file: &Arc<DataFile>, session: &'a Session) -> Begin<'a> {
         if self.is_resident(address, session) {

@@ -481,3 +481,33 @@ fn no_space_for_good_loses_nothing() {
 fn short_transfers_lose_nothing() {
     sweep(Fault::Short, true, 200);
 }
+
+/// A block that can't be read when recovery first wants it is read later: nobody waits for a buffer
+/// that no writer will make free (rule recovery/RC8).
+#[test]
+fn a_read_that_fails_once_never_holds_recovery_up() {
+    let mut report = machine(1, base()).run(|world, session| {
+        let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
+        let instance = opened.expect("nothing fails");
+        work(0, &instance, &Journal::default(), session);
+        instance.abort(session);
+    });
+    let crashed = left(&mut report);
+    let mut failed = 0;
+    for n in 1..80 {
+        let mut content = crashed.clone();
+        let scope = Scope::of(&[Operation::Read]).under("/db/data01.dbf");
+        content.plan_faults(FaultPlan::new(n).nth(n, Fault::Eio, scope));
+        let report = machine(n, content).run(|world, session| {
+            let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
+            opened.map(|instance| instance.abort(session)).map_err(|stop| stop.to_string())
+        });
+        let opened = report.result.unwrap_or_else(|failure| panic!("read {n}: {failure}"));
+        let injected = report.disks["disk"].injected().to_vec();
+        failed += injected.len();
+        if let Err(error) = opened {
+            assert!(names_what_failed(&error, &injected), "read {n}: {error}");
+        }
+    }
+    assert!(failed > 20, "only {failed} reads failed");
+}

@@ -124,10 +124,12 @@ impl Ahead {
             let Some(first) = batch.records.first() else { break };
             batch.records.sort();
             batch.blocks.extend(batch.records.blocks());
-            let fits = !self.is_first || self.cache.has_free(&batch.blocks, session);
+            let mut fits = !self.is_first || self.cache.has_free(&batch.blocks, session);
             if fits {
                 let brought = blocks.prefetch(&batch.blocks)?;
                 self.brought.fetch_add(brought.into(), session);
+                // RC8: who applies would have to read what is missing, and there may be no buffer.
+                fits = !self.is_first || self.cache.holds(&batch.blocks, session);
             }
             if !fits || !self.line.put(batch, session) {
                 found.rest = Some(first);
