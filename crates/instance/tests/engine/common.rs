@@ -193,3 +193,21 @@ pub(crate) fn check(instance: &Instance, session: &Session) {
     let active = instance.transactions().undo().active(session).expect("read");
     assert!(active.is_empty(), "{active:?} are active");
 }
+
+/// What a file of the disk holds.
+pub(crate) fn bytes_of(disk: &mut FileSystem, path: &str) -> Vec<u8> {
+    let file = disk.open(path).expect("there");
+    let mut bytes = vec![0; disk.len(file).expect("there") as usize];
+    disk.read(file, 0, &mut bytes).expect("read");
+    disk.close(file).expect("closed");
+    bytes
+}
+
+/// Has a file that is there hold this, durably.
+pub(crate) fn put(disk: &mut FileSystem, path: &str, bytes: &[u8]) {
+    let file = disk.open(path).expect("there");
+    disk.set_len(file, 0).expect("cut");
+    disk.write(file, 0, bytes, false).expect("written");
+    disk.sync(file).expect("synced");
+    disk.close(file).expect("closed");
+}

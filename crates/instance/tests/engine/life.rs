@@ -14,8 +14,8 @@ use stop::{RefusalKind, Stop};
 use waits::{Nanos, Statistic, ThreadTimes, TimeAccount, WaitEvent};
 
 use crate::common::{
-    self, CAPACITY, TABLE, add, check, creation, database, directory, ended, join, left, machine,
-    number, open, parameters, racy, rows, shut, start,
+    self, CAPACITY, TABLE, add, bytes_of, check, creation, database, directory, ended, join, left,
+    machine, number, open, parameters, racy, rows, shut, start,
 };
 
 /// Why the database on this disk doesn't open; none if it does, and agrees with itself.
@@ -37,14 +37,6 @@ fn refused(content: FileSystem, parameters: Parameters, says: &str) {
     let stop = refusal(content, parameters).unwrap_or_else(|| panic!("it opens: {says}"));
     let text = stop.to_string();
     assert!(text.contains(says) && !text.contains('\n'), "'{text}' doesn't say '{says}'");
-}
-
-fn bytes_of(disk: &mut FileSystem, path: &str) -> Vec<u8> {
-    let file = disk.open(path).expect("there");
-    let mut bytes = vec![0; disk.len(file).expect("there") as usize];
-    disk.read(file, 0, &mut bytes).expect("read");
-    disk.close(file).expect("closed");
-    bytes
 }
 
 fn put(disk: &mut FileSystem, path: &str, bytes: &[u8]) {

@@ -13,8 +13,8 @@ use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::common::{
-    COLUMNS, Dice, TABLE, abort, add, check, creation, database_with, directory, ended, fill, join,
-    left, machine, number, open, parameters, pause, racy, rows, shut, start,
+    COLUMNS, Dice, TABLE, abort, add, bytes_of, check, creation, database_with, directory, ended,
+    fill, join, left, machine, number, open, parameters, pause, put, racy, rows, shut, start,
 };
 
 const ROWS: u64 = 24;
@@ -285,22 +285,6 @@ fn what_cannot_be_changed_is_refused_and_leaves_nothing() {
         shut(instance, session);
     });
     ended(report, "refusals");
-}
-
-fn bytes_of(disk: &mut FileSystem, path: &str) -> Vec<u8> {
-    let file = disk.open(path).expect("there");
-    let mut bytes = vec![0; disk.len(file).expect("there") as usize];
-    disk.read(file, 0, &mut bytes).expect("read");
-    disk.close(file).expect("closed");
-    bytes
-}
-
-fn put(disk: &mut FileSystem, path: &str, bytes: &[u8]) {
-    let file = disk.open(path).expect("there");
-    disk.set_len(file, 0).expect("cut");
-    disk.write(file, 0, bytes, false).expect("written");
-    disk.sync(file).expect("synced");
-    disk.close(file).expect("closed");
 }
 
 /// An instance that was killed after some work, and what it had told; with the group in which it

@@ -18,8 +18,8 @@ use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
 use crate::common::{
-    self, COLUMNS, TABLE, check, creation, database_with, directory, ended, join, left, machine,
-    open_as, racy, rows, shut, start,
+    self, COLUMNS, TABLE, bytes_of, check, creation, database_with, directory, ended, join, left,
+    machine, open_as, put, racy, rows, shut, start,
 };
 
 const BLOCK: u64 = 2048;
@@ -514,22 +514,6 @@ fn tablespaces_made_at_once_come_one_after_the_other() {
         });
         ended(report, seed);
     }
-}
-
-fn bytes_of(disk: &mut FileSystem, path: &str) -> Vec<u8> {
-    let file = disk.open(path).expect("there");
-    let mut bytes = vec![0; disk.len(file).expect("there") as usize];
-    disk.read(file, 0, &mut bytes).expect("read");
-    disk.close(file).expect("closed");
-    bytes
-}
-
-fn put(disk: &mut FileSystem, path: &str, bytes: &[u8]) {
-    let file = disk.open(path).expect("there");
-    disk.set_len(file, 0).expect("cut");
-    disk.write(file, 0, bytes, false).expect("written");
-    disk.sync(file).expect("synced");
-    disk.close(file).expect("closed");
 }
 
 /// The first block of a file as a later program would have written it: its checksum is right, and
