@@ -102,6 +102,12 @@ pub(crate) const HOUSE: &[Room] = &[
         ..PLAIN
     },
     Room { name: "space", rank: 7, meaning: "control file, data file, extents, segments", ..PLAIN },
+    Room {
+        name: "block",
+        rank: 2,
+        meaning: "what blocks of tables and indexes have in common: interested transactions, slots",
+        ..PLAIN
+    },
     Room { name: "undo", rank: 8, meaning: "undo segments, transaction tables", ..PLAIN },
     Room { name: "txn", rank: 9, meaning: "begin, commit, roll back; row locks", ..PLAIN },
     Room { name: "access", rank: 10, meaning: "tables: heap blocks and their rows", ..PLAIN },

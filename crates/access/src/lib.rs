@@ -1,8 +1,8 @@
 //! Tables: heap blocks and their rows.
 //!
 //! ```text
-//!   block: header │ HeapBlock │ Row columns │ Row columns │ …        rows of one length
-//!                               ▲ names the transaction that changed it last
+//!   block: header │ head │ interested transactions │ slots ──▶   free   ◀── rows
+//!                                                     each names who has it locked
 //! ```
 //!
 //! Thin as yet: columns have fixed widths, and a row is found by its address. Rules AC1 to AC4 are
@@ -18,6 +18,9 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod heap;
+mod ops;
+mod read;
 mod row;
 mod scan;
 mod table;

@@ -1,50 +1,34 @@
 //! Scans: every row of a table, in the order of its blocks.
 //!
 //! ```text
-//!   small: runs of blocks into the cache        db file scattered read   each row fetched there
-//!   large: SCN, who is active, checkpoint of    enq: KO - fast object checkpoint
-//!          the table's blocks; then blocks      direct path read         each row out of a buffer
-//!          around the cache                                              of the session's own
+//!   small: runs of blocks into the cache       db file scattered read   each read there
+//!   large: snapshot, checkpoint of the         enq: KO - fast object checkpoint
+//!          table's blocks; then blocks         direct path read         each read out of a buffer
+//!          around the cache                                             of the session's own
 //! ```
 //!
-//! A block that was read around the cache is a copy, so nobody can be asked while it holds still.
-//! What can be taken out of it is decided by what was noted before the checkpoint, in this order:
-//! the SCN, then the transactions that were active.
-//!
-//! * A block whose newest change is above that SCN was changed since: it is got through the cache.
-//! * In any other, a row that names a transaction that was active may be taken back or changed
-//!   again: it is fetched, which waits for the transaction to end.
-//! * All other rows are as they were committed: who changed them had ended before the checkpoint,
-//!   so what was taken back was taken back before, and is on disk (AC5).
+//! A block that was read around the cache has whatever was committed by the snapshot, and may have
+//! more: what is too new is taken back in it, as in any copy (AC5).
 //!
 //! Callers: users of tables.
 
-use cache::{Span, is_unwritten};
-use format::{BlockHeader, BlockKind, HeapBlock, Row};
-use ids::{BlockSize, Dba, Scn, TxnId};
+use cache::Span;
+use ids::{BlockSize, Dba};
 use latch::FrameOrder;
 use os::{Cost, Session};
 use stop::Stop;
-use txn::Transaction;
+use txn::{Transaction, View};
 
 use crate::Table;
-use crate::apply::{USED, row_at};
 use crate::row::{RowAddress, RowView};
 
 /// A table is read around the cache if it has more blocks than this share of the buffers: one
 /// in ...
 const LARGE_SHARE: u32 = 10;
 
-/// What was true before the checkpoint of the blocks.
-struct Before {
-    scn: Scn,
-    active: Vec<TxnId>,
-}
-
 impl Table {
-    /// Reads every row, in the order of the blocks, each as [`fetch`](Table::fetch) does. Rows that
-    /// are inserted meanwhile may come or not. For who has changed no row of the table: it would
-    /// wait for itself. See [`scan_within`](Table::scan_within).
+    /// Reads every row as it was committed when this begins, in the order of the blocks. Waits for
+    /// nobody.
     pub fn scan(
         &self,
         read: impl FnMut(RowAddress, RowView<'_>),
@@ -60,13 +44,19 @@ impl Table {
         mut read: impl FnMut(RowAddress, RowView<'_>),
         session: &Session,
     ) -> Result<(), Stop> {
+        let snapshot = self.transactions().snapshot(transaction, session)?;
+        let view = self.transactions().view_of(&snapshot, transaction);
         let cache = self.changes().cache();
         let size = self.block_size(session);
         let spans = self.spans(session)?;
         let blocks: u64 = spans.iter().map(|span| u64::from(span.count)).sum();
         match blocks > u64::from(cache.buffers(size, session) / LARGE_SHARE) {
-            true => self.scan_direct(transaction, &mut read, session),
-            false => self.scan_cached(transaction, (&spans, size), &mut read, session),
+            true => self.scan_direct(view, &mut read, session),
+            false => {
+                let mut visit =
+                    |block| self.scan_block((block, view), &mut read, session).map(|()| true);
+                self.through_cache((&spans, size), &mut visit, session)
+            }
         }
     }
 
@@ -101,18 +91,6 @@ impl Table {
         Ok(spans)
     }
 
-    /// Through the cache.
-    fn scan_cached(
-        &self,
-        transaction: Option<&Transaction>,
-        (spans, size): (&[Span], BlockSize),
-        read: &mut impl FnMut(RowAddress, RowView<'_>),
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let mut visit = |block| self.scan_block(transaction, block, read, session).map(|()| true);
-        self.through_cache((spans, size), &mut visit, session)
-    }
-
     /// Visits each block when it has been brought into the cache with its neighbours, as long as
     /// `visit` says to go on.
     pub(crate) fn through_cache(
@@ -141,92 +119,69 @@ impl Table {
     /// One block's rows, through the cache.
     fn scan_block(
         &self,
-        transaction: Option<&Transaction>,
-        block: Dba,
+        (address, view): (Dba, View),
         read: &mut impl FnMut(RowAddress, RowView<'_>),
         session: &Session,
     ) -> Result<(), Stop> {
-        for slot in 0..self.rows_in(block, session)? {
-            let address = RowAddress { block, slot };
-            self.fetch(transaction, address, |row| read(address, row), session)?;
-        }
-        Ok(())
+        let mut look = |block: &[u8]| self.rows_of((address, block), read, session);
+        self.read_block(address, view, &mut look, session)
     }
 
-    /// How many rows a block has room for given out.
+    /// All rows of a block as it is given.
+    fn rows_of(
+        &self,
+        (address, block): (Dba, &[u8]),
+        read: &mut impl FnMut(RowAddress, RowView<'_>),
+        session: &Session,
+    ) {
+        if !self.is_its(block) {
+            return;
+        }
+        let slots = block::slots(block);
+        session.charge(Cost::RowRead, slots.into());
+        for number in 0..slots {
+            if let Some(slot) = self.row_slot(block, number) {
+                let bytes = block::bytes_of(block, slot);
+                let place = RowAddress { block: address, slot: number };
+                read(place, RowView { shape: self.shape(), bytes });
+            }
+        }
+    }
+
+    /// How many slots a block has.
     pub(crate) fn rows_in(&self, block: Dba, session: &Session) -> Result<u16, Stop> {
-        Ok(rows_of(&self.changes().cache().pin_shared(block, FrameOrder::Heap, session)?))
+        let block = self.changes().cache().pin_shared(block, FrameOrder::Heap, session)?;
+        Ok(if self.is_its(&block) { block::slots(&block) } else { 0 })
     }
 
     /// Around the cache.
     fn scan_direct(
         &self,
-        transaction: Option<&Transaction>,
+        view: View,
         read: &mut impl FnMut(RowAddress, RowView<'_>),
         session: &Session,
     ) -> Result<(), Stop> {
-        // AC5: in this order. A transaction that changed something by this SCN has entered before.
-        let scn = self.changes().redo().last_scn(session);
-        let active = self.transactions().active().all(session);
-        let before = Before { scn, active };
         let spans = self.spans(session)?;
         let mut reader = self.changes().cache().direct_reader(&spans, session)?;
+        let mut copy = Vec::new();
         while let Some(run) = reader.next_run()? {
             for (address, block) in run.blocks() {
-                self.scan_copy(transaction, (address, block), &before, read, session)?;
+                let transactions = self.transactions();
+                // What isn't the table's was never formatted, as of the checkpoint.
+                if !self.is_its(block) || transactions.is_current(block, view, session) {
+                    self.rows_of((address, block), read, session);
+                    continue;
+                }
+                transactions.copy(block, &mut copy);
+                match transactions.make_consistent((address, &mut copy), view, session)? {
+                    Ok(()) => self.rows_of((address, &copy), read, session),
+                    // It was rolled back since it was written.
+                    Err(_) => self.scan_block((address, view), read, session)?,
+                }
             }
         }
         Ok(())
     }
-
-    /// One block's rows, out of a copy of it.
-    fn scan_copy(
-        &self,
-        transaction: Option<&Transaction>,
-        (address, block): (Dba, &[u8]),
-        before: &Before,
-        read: &mut impl FnMut(RowAddress, RowView<'_>),
-        session: &Session,
-    ) -> Result<(), Stop> {
-        if is_unwritten(block) {
-            // As of the checkpoint it had no rows.
-            return Ok(());
-        }
-        let header = BlockHeader::at(block, 0);
-        if header.changed() > before.scn {
-            return self.scan_block(transaction, address, read, session);
-        }
-        let head = HeapBlock::at(block, HeapBlock::START);
-        if header.kind() != BlockKind::Heap || head.segment.get() != self.segment().header {
-            return Ok(());
-        }
-        let (rows, row_bytes) = (head.rows.get(), self.shape().bytes());
-        session.charge(Cost::RowRead, rows.into());
-        for slot in 0..rows {
-            let at = row_at(block, slot);
-            let row = Row::at(block, at);
-            if row.state != USED {
-                continue;
-            }
-            let place = RowAddress { block: address, slot };
-            let holder = row.transaction.get();
-            if holder.is_some_and(|holder| before.active.binary_search(&holder).is_ok()) {
-                self.fetch(transaction, place, |row| read(place, row), session)?;
-                continue;
-            }
-            let bytes = &block[at + Row::BYTES..][..row_bytes];
-            read(place, RowView { shape: self.shape(), bytes });
-        }
-        Ok(())
-    }
-}
-
-/// How many rows a block of the cache has room for given out.
-fn rows_of(block: &[u8]) -> u16 {
-    if is_unwritten(block) || BlockHeader::at(block, 0).kind() != BlockKind::Heap {
-        return 0;
-    }
-    HeapBlock::at(block, HeapBlock::START).rows.get()
 }
 
 fn after(first: Dba, blocks: u32) -> Dba {

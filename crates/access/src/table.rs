@@ -1,34 +1,32 @@
 //! A table: rows by address (rules AC1 to AC4).
 //!
-//! An update, step by step:
-//!   1. the transaction gets a name and room for undo; the block and its undo block are pinned;
-//!      credits
-//!   2. latch the block; somebody else's row: let go of everything, wait for its owner, from 1
-//!      again
-//!   3. the caller changes a copy of the row; what differs is the change
-//!   4. latch the undo block; commit both
+//! Callers: users of tables.
 
 use cache::{Pin, is_unwritten};
 use change::{Changes, credits_for};
-use format::{BlockHeader, DbaLe, HeapBlock, Row, TxnIdLe, U16Le};
+use format::{BlockHeader, BlockKind, DataHead, DataSlot, InterestedTransaction};
 use ids::{Dba, TxnId};
 use latch::FrameOrder;
 use os::{Cost, Session};
 use space::{Blocks, Column, Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
-use txn::{Transaction, Transactions};
+use txn::{Interest, Transaction, Transactions};
 use undo::UndoLog;
 
-use crate::apply::{FORMAT, INSERT, LAYER, REMOVE, USED, WRITE, row_at};
+use crate::apply::{FORMAT, FORMAT_BYTES, LAYER};
+use crate::heap::{Outcome, Plan, Wish, change_block};
+use crate::ops::{Op, ROW};
 use crate::row::{RowAddress, RowMut, RowShape, RowView};
 
 /// An inserter gets so many neighbouring blocks at a time.
 const BLOCKS_AT_ONCE: u32 = 8;
 
-/// Bytes of a `WRITE` before the row's.
-const WRITE_HEAD: usize = 12;
-/// Bytes of an `INSERT` before the row's.
-const INSERT_HEAD: usize = 10;
+/// A new block has a list of so many interested transactions.
+const LIST_ENTRIES: u8 = 2;
+
+/// Bytes of a block before the first row, and of a row without its columns.
+const BLOCK_HEAD_BYTES: usize =
+    DataHead::LIST + LIST_ENTRIES as usize * InterestedTransaction::BYTES;
 
 /// A table.
 #[derive(Clone)]
@@ -75,12 +73,6 @@ impl Loaded {
     }
 }
 
-/// What looking at a row under its latch came to.
-enum Looked<T> {
-    Done(T),
-    LockedBy(TxnId),
-}
-
 impl Table {
     /// Makes a table in the system tablespace.
     pub fn create(
@@ -105,8 +97,9 @@ impl Table {
         let shape = RowShape::new(columns);
         let undo_block = space.changes().cache().block_size().bytes();
         let block = space.block_size_of(tablespace, session)?.bytes();
-        let fits = UndoLog::payload_max(undo_block) - WRITE_HEAD;
-        let most = fits.min(block - HeapBlock::ROWS - Row::BYTES);
+        let steps = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
+        let fits = UndoLog::payload_max(undo_block) - steps;
+        let most = fits.min(block - BLOCK_HEAD_BYTES - DataSlot::BYTES);
         if shape.bytes() == 0 || shape.bytes() > most {
             let message = format!(
                 "cannot create table {name}: its rows have {} bytes, and 1 to {most} fit into a \
@@ -161,28 +154,17 @@ impl Table {
     ) -> Result<RowAddress, Stop> {
         let mut bytes = vec![0; self.shape.bytes()];
         fill(&mut RowMut { shape: &self.shape, bytes: &mut bytes });
-        let id = self.transactions.prepare(transaction, 2, session)?;
-        let changes = self.changes();
-        let undo_pin = changes.cache().pin(transaction.undo().current(), session)?;
-        let credits = credits_for(&[INSERT_HEAD + bytes.len(), UndoLog::push_bytes(2)]);
+        let longest = Op::HEAD_BYTES_MAX + bytes.len();
         loop {
+            self.prepare(transaction, Op::HEAD_BYTES_MAX, session)?;
             let pin = self.block_to_fill(inserter, session)?;
-            let mut group = changes.begin(credits, session)?;
-            let block = pin.exclusive(FrameOrder::Heap, session);
-            let head = HeapBlock::at(&block, HeapBlock::START);
-            let slot = head.rows.get();
-            if slot >= head.capacity.get() {
-                inserter.filling = None;
-                continue;
+            let mut wish = |block: &[u8], interest: &Interest| insert_plan(block, interest, &bytes);
+            let place = (&pin, longest);
+            match change_block(&self.transactions, transaction, place, &mut wish, session)? {
+                Outcome::Done(slot) => return Ok(RowAddress { block: pin.address(), slot }),
+                // There are other blocks.
+                Outcome::Full | Outcome::Wait(_) | Outcome::TooNew => inserter.filling = None,
             }
-            let undo = undo_pin.exclusive(FrameOrder::Undo, session);
-            let stored_slot = slot.to_le_bytes();
-            let of = TxnIdLe::new(id);
-            group.change(block, &LAYER, INSERT, &[&stored_slot, of.bytes(), &bytes]);
-            let back = (pin.address(), LAYER.number, REMOVE);
-            transaction.undo().push(&mut group, undo, back, &[&stored_slot]);
-            group.commit(session);
-            return Ok(RowAddress { block: pin.address(), slot });
         }
     }
 
@@ -196,64 +178,94 @@ impl Table {
         mut change: impl FnMut(&mut RowMut<'_>),
         session: &Session,
     ) -> Result<bool, Stop> {
-        let longest = WRITE_HEAD + self.shape.bytes();
         let mut scratch = vec![0; self.shape.bytes()];
+        let mut plan = |row: &[u8], lock: (u8, u8)| {
+            scratch.copy_from_slice(row);
+            change(&mut RowMut { shape: &self.shape, bytes: &mut scratch });
+            splice_plan(address.slot, lock, row, &scratch)
+        };
+        let longest = Op::HEAD_BYTES_MAX + self.shape.bytes();
+        self.change_row(transaction, (address, longest), &mut plan, session)
+    }
+
+    /// Deletes a row. Waits while another transaction has it. False if there is none.
+    pub fn delete(
+        &self,
+        transaction: &mut Transaction,
+        address: RowAddress,
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        let longest = Op::HEAD_BYTES_MAX + self.shape.bytes();
+        let slot = address.slot;
+        let mut plan = |bytes: &[u8], (lock, before): (u8, u8)| {
+            let back = Op::Put { slot, flags: ROW, lock: before, bytes };
+            steps(Op::Stub { slot, lock }, back, bytes.len() as isize)
+        };
+        self.change_row(transaction, (address, longest), &mut plan, session)
+    }
+
+    /// Locks a row, so that nobody else changes it. Waits while another transaction has it. False
+    /// if there is none.
+    pub fn lock(
+        &self,
+        transaction: &mut Transaction,
+        address: RowAddress,
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        let slot = address.slot;
+        let mut plan = |_: &[u8], (lock, before): (u8, u8)| {
+            steps(Op::Lock { slot, lock }, Op::Lock { slot, lock: before }, 0)
+        };
+        self.change_row(transaction, (address, Op::HEAD_BYTES_MAX), &mut plan, session)
+    }
+
+    /// Changes one row as `plan` says, which is given the row's bytes, its lock from then on, and
+    /// its lock if that is taken back.
+    fn change_row(
+        &self,
+        transaction: &mut Transaction,
+        (address, longest): (RowAddress, usize),
+        plan: &mut dyn FnMut(&[u8], (u8, u8)) -> Plan,
+        session: &Session,
+    ) -> Result<bool, Stop> {
         loop {
-            self.transactions.prepare(transaction, longest, session)?;
-            match self.try_update(transaction, address, &mut scratch, &mut change, session)? {
-                Looked::Done(found) => return Ok(found),
-                Looked::LockedBy(holder) => {
-                    let active = self.transactions.active();
-                    active.wait_for(holder, transaction.id(), session)?;
+            self.prepare(transaction, longest, session)?;
+            let pin = self.changes().cache().pin(address.block, session)?;
+            let mut wish = |block: &[u8], interest: &Interest| {
+                let Some(slot) = self.row_slot(block, address.slot) else {
+                    return Wish::Nothing(match self.deleter(block, address.slot, interest) {
+                        Some(holder) => Outcome::Wait(holder),
+                        None => Outcome::Done(false),
+                    });
+                };
+                if let Some(holder) = interest.holder(block, slot.lock) {
+                    return Wish::Nothing(Outcome::Wait(holder));
                 }
+                let lock = (interest.lock(), interest.lock_before(slot.lock));
+                let mut made = plan(block::bytes_of(block, slot), lock);
+                made.locks = u16::from(!interest.owns(slot.lock));
+                match made.freed < 0 && interest.room(block) < made.freed.unsigned_abs() {
+                    true => Wish::Nothing(Outcome::Full),
+                    false => Wish::Change(made, true),
+                }
+            };
+            let place = (&pin, longest);
+            let tried = change_block(&self.transactions, transaction, place, &mut wish, session)?;
+            drop(pin);
+            match tried {
+                Outcome::Done(found) => return Ok(found),
+                Outcome::Wait(holder) => {
+                    self.transactions.active().wait_for(holder, transaction.id(), session)?;
+                }
+                Outcome::TooNew if transaction.is_serializable() => return Err(too_new(address)),
+                Outcome::TooNew => {}
+                Outcome::Full => unreachable!("rows of one length fit where they were"),
             }
         }
     }
 
-    fn try_update(
-        &self,
-        transaction: &mut Transaction,
-        address: RowAddress,
-        scratch: &mut [u8],
-        change: &mut impl FnMut(&mut RowMut<'_>),
-        session: &Session,
-    ) -> Result<Looked<bool>, Stop> {
-        let changes = self.changes();
-        let id = transaction.id().expect("the transaction was prepared");
-        let longest = WRITE_HEAD + self.shape.bytes();
-        let pin = changes.cache().pin(address.block, session)?;
-        let undo_pin = changes.cache().pin(transaction.undo().current(), session)?;
-        let credits = credits_for(&[longest, UndoLog::push_bytes(longest)]);
-        let mut group = changes.begin(credits, session)?;
-        let block = pin.exclusive(FrameOrder::Heap, session);
-        let Some((row, at)) = self.look(&block, address) else { return Ok(Looked::Done(false)) };
-        if let Some(holder) = self.locked_by(&row, Some(id), session) {
-            return Ok(Looked::LockedBy(holder));
-        }
-        let before = &block[at..at + self.shape.bytes()];
-        scratch.copy_from_slice(before);
-        change(&mut RowMut { shape: &self.shape, bytes: scratch });
-        let (first, last) = match difference(before, scratch) {
-            Some(range) => range,
-            None if row.transaction.get() == Some(id) => return Ok(Looked::Done(true)),
-            // Nothing to write but the name, which locks the row.
-            None => (0, 0),
-        };
-        let old_bytes = before[first..last].to_vec();
-        let undo = undo_pin.exclusive(FrameOrder::Undo, session);
-        let (slot, offset) = (address.slot.to_le_bytes(), (first as u16).to_le_bytes());
-        let (of, was) = (TxnIdLe::new(id), row.transaction);
-        group.change(block, &LAYER, WRITE, &[&slot, of.bytes(), &offset, &scratch[first..last]]);
-        let back = (address.block, LAYER.number, WRITE);
-        let payload: [&[u8]; 4] = [&slot, was.bytes(), &offset, &old_bytes];
-        transaction.undo().push(&mut group, undo, back, &payload);
-        group.commit(session);
-        Ok(Looked::Done(true))
-    }
-
-    /// Reads a row as it was committed last, or as `transaction` has changed it, by `read`, which
-    /// is called under the row's latch. Waits while another transaction has it. None if there is no
-    /// row.
+    /// Reads a row, as it was committed last when this begins or as `transaction` sees it, by
+    /// `read`, which only computes. None if there is no row. Waits for nobody.
     pub fn fetch<T>(
         &self,
         transaction: Option<&Transaction>,
@@ -261,34 +273,24 @@ impl Table {
         mut read: impl FnMut(RowView<'_>) -> T,
         session: &Session,
     ) -> Result<Option<T>, Stop> {
-        let own = transaction.and_then(Transaction::id);
+        self.changes().halt().check(session)?;
+        session.charge(Cost::RowRead, 1);
+        let mut look = |block: &[u8]| {
+            let slot = self.row_slot(block, address.slot)?;
+            let bytes = block::bytes_of(block, slot);
+            Some(read(RowView { shape: &self.shape, bytes }))
+        };
         loop {
-            match self.try_fetch(address, own, &mut read, session)? {
-                Looked::Done(found) => return Ok(found),
-                Looked::LockedBy(holder) => {
-                    self.transactions.active().wait_for(holder, own, session)?;
-                }
+            let view = self.transactions.view(transaction, session);
+            let found = self.read_block(address.block, view, &mut look, session);
+            let is_serializable = transaction.is_some_and(Transaction::is_serializable);
+            match found {
+                // Nothing keeps undo for so short a look: but there is always a newer moment.
+                Err(stop)
+                    if stop.refusal() == Some(RefusalKind::SnapshotTooOld) && !is_serializable => {}
+                found => return found,
             }
         }
-    }
-
-    fn try_fetch<T>(
-        &self,
-        address: RowAddress,
-        own: Option<TxnId>,
-        read: &mut impl FnMut(RowView<'_>) -> T,
-        session: &Session,
-    ) -> Result<Looked<Option<T>>, Stop> {
-        let changes = self.changes();
-        changes.halt().check(session)?;
-        session.charge(Cost::RowRead, 1);
-        let block = changes.cache().pin_shared(address.block, FrameOrder::Heap, session)?;
-        let Some((row, at)) = self.look(&block, address) else { return Ok(Looked::Done(None)) };
-        if let Some(holder) = self.locked_by(&row, own, session) {
-            return Ok(Looked::LockedBy(holder));
-        }
-        let bytes = &block[at..at + self.shape.bytes()];
-        Ok(Looked::Done(Some(read(RowView { shape: &self.shape, bytes }))))
     }
 
     /// Rows by number, of a table that one inserter has filled and of which none was removed: the
@@ -298,10 +300,10 @@ impl Table {
         blocks.remove(0);
         let (mut rows_in_last, mut capacity) = (0, 1);
         while let Some(last) = blocks.last() {
-            let block = self.changes().cache().pin_shared(*last, FrameOrder::Heap, session)?;
-            let head = HeapBlock::at(&block, HeapBlock::START);
-            if !is_unwritten(&block) && head.rows.get() > 0 {
-                (rows_in_last, capacity) = (u64::from(head.rows.get()), head.capacity.get());
+            let rows = self.rows_in(*last, session)?;
+            if rows > 0 {
+                rows_in_last = u64::from(rows);
+                capacity = self.rows_in(blocks[0], session)?;
                 break;
             }
             blocks.pop();
@@ -320,24 +322,43 @@ impl Table {
         Ok(blocks.map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n)).collect())
     }
 
-    /// The row's head and where its columns begin, if there is such a row in this table.
-    fn look(&self, block: &[u8], address: RowAddress) -> Option<(Row, usize)> {
-        if is_unwritten(block) || BlockHeader::at(block, 0).kind() != format::BlockKind::Heap {
-            return None;
-        }
-        let head = HeapBlock::at(block, HeapBlock::START);
-        if head.segment.get() != self.segment.header || address.slot >= head.rows.get() {
-            return None;
-        }
-        let at = row_at(block, address.slot);
-        let row = *Row::at(block, at);
-        (row.state == USED).then_some((row, at + Row::BYTES))
+    fn prepare(
+        &self,
+        transaction: &mut Transaction,
+        longest: usize,
+        session: &Session,
+    ) -> Result<TxnId, Stop> {
+        let undo_bytes = Interest::BACK_BYTES_MAX + longest;
+        self.transactions.prepare(transaction, undo_bytes, session)
     }
 
-    /// The transaction that has the row, if it is another one (AC2).
-    fn locked_by(&self, row: &Row, own: Option<TxnId>, session: &Session) -> Option<TxnId> {
-        let holder = row.transaction.get().filter(|holder| Some(*holder) != own)?;
-        self.transactions.active().is_active(holder, session).then_some(holder)
+    /// The slot, if it is a row of this table.
+    pub(crate) fn row_slot(&self, block: &[u8], number: u16) -> Option<DataSlot> {
+        let slot = self.slot(block, number)?;
+        (slot.flags == ROW).then_some(slot)
+    }
+
+    fn slot(&self, block: &[u8], number: u16) -> Option<DataSlot> {
+        let is_there = self.is_its(block) && number < block::slots(block);
+        is_there.then(|| block::slot(block, number))
+    }
+
+    /// Whether the block is one of this table's.
+    pub(crate) fn is_its(&self, block: &[u8]) -> bool {
+        !is_unwritten(block)
+            && BlockHeader::at(block, 0).kind() == BlockKind::Heap
+            && DataHead::at(block, DataHead::START).object.get() == self.object()
+    }
+
+    /// Who has deleted the row in this slot, if that may still be taken back.
+    fn deleter(&self, block: &[u8], number: u16, interest: &Interest) -> Option<TxnId> {
+        let slot = self.slot(block, number)?;
+        let is_deleted = slot.flags & DataSlot::DELETED != 0;
+        is_deleted.then(|| interest.holder(block, slot.lock)).flatten()
+    }
+
+    fn object(&self) -> u32 {
+        self.segment.header.block.get()
     }
 
     /// The block that the inserter fills, formatted and pinned; a new one if there is none.
@@ -361,18 +382,9 @@ impl Table {
         // row.
         inserter.next = Some(run);
         let pin = self.changes().cache().pin_new(run.first, session)?;
-        let row_bytes = self.shape.bytes();
-        let mut group = self.changes().begin(credits_for(&[size_of::<HeapBlock>()]), session)?;
+        let mut group = self.changes().begin(credits_for(&[FORMAT_BYTES]), session)?;
         let block = pin.exclusive(FrameOrder::Heap, session);
-        let room = block.len() - HeapBlock::ROWS;
-        let head = HeapBlock {
-            segment: DbaLe::new(self.segment.header),
-            row_bytes: U16Le::new(row_bytes as u16),
-            capacity: U16Le::new((room / (Row::BYTES + row_bytes)) as u16),
-            rows: U16Le::ZERO,
-            reserved: [0; 2],
-        };
-        group.change(block, &LAYER, FORMAT, &[head.bytes()]);
+        group.change(block, &LAYER, FORMAT, &[&self.object().to_le_bytes(), &[LIST_ENTRIES]]);
         group.commit(session);
         let after = Dba::new(run.first.file.get(), run.first.block.get() + 1);
         inserter.next = (run.count > 1).then_some(Blocks { first: after, count: run.count - 1 });
@@ -387,6 +399,46 @@ impl Table {
     pub(crate) fn changes(&self) -> &Changes {
         self.transactions.changes()
     }
+}
+
+/// How a row gets into a block, and where.
+fn insert_plan(block: &[u8], interest: &Interest, bytes: &[u8]) -> Wish<u16> {
+    let slots = block::slots(block);
+    let free = |number: &u16| block::slot(block, *number) == DataSlot::FREE;
+    let slot = (0..slots).find(free).unwrap_or(slots);
+    let directory = if slot == slots { DataSlot::BYTES } else { 0 };
+    let takes = bytes.len() + directory;
+    if interest.room(block) < takes {
+        return Wish::Nothing(Outcome::Full);
+    }
+    let put = Op::Put { slot, flags: ROW, lock: interest.lock(), bytes };
+    let plan = Plan { locks: 1, ..steps(put, Op::Drop { slot }, -(takes as isize)) };
+    Wish::Change(plan, slot)
+}
+
+/// How a row becomes another of the same length.
+fn splice_plan(slot: u16, (lock, before): (u8, u8), was: &[u8], is: &[u8]) -> Plan {
+    let Some((first, last)) = difference(was, is) else {
+        return steps(Op::Lock { slot, lock }, Op::Lock { slot, lock: before }, 0);
+    };
+    let (offset, removed) = (first as u16, (last - first) as u16);
+    let splice = |lock, with| Op::Splice { slot, lock, offset, removed, with };
+    steps(splice(lock, &is[first..last]), splice(before, &was[first..last]), 0)
+}
+
+fn steps(forward: Op<'_>, back: Op<'_>, freed: isize) -> Plan {
+    let mut plan = Plan { forward: Vec::new(), back: Vec::new(), locks: 0, freed };
+    forward.write(&mut plan.forward);
+    back.write(&mut plan.back);
+    plan
+}
+
+fn too_new(address: RowAddress) -> Stop {
+    let message = format!(
+        "cannot change the row {address}: its block was changed since the transaction's snapshot; \
+         roll back and try again"
+    );
+    Stop::refuse(RefusalKind::Serialization, message)
 }
 
 /// The range in which two rows differ.

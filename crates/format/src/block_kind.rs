@@ -55,10 +55,14 @@ block_kinds! {
     SegmentHeader = 8, "segment header";
     /// The transaction table of an undo segment.
     TransactionTable = 9, "transaction table";
-    /// Undo records of one transaction.
+    /// Undo records of one transaction after the other.
     Undo = 10, "undo";
     /// Rows of a table.
     Heap = 11, "heap";
+    /// Entries of an index.
+    Leaf = 12, "index leaf";
+    /// Where an index's leaves, or branches a level below, begin.
+    Branch = 13, "index branch";
 }
 
 impl BlockKind {

@@ -8,10 +8,11 @@ use ids::BlockSize;
 
 use crate::layout::Layout;
 use crate::{
-    BlockHeader, BlockKind, ChangeVector, Control, DataFileEntry, DbaLe, Directory, DirectoryEntry,
-    Extent, ExtentMap, FORMAT, FileHeader, HeapBlock, LogGroupEntry, LogHeader, LogMemberEntry,
-    PROMISE, RedoBlock, RedoRecord, Row, ScnLe, SegmentHeader, TablespaceEntry, TransactionSlot,
-    TransactionTable, TxnIdLe, UndoBlock, UndoRecord,
+    BlockHeader, BlockKind, ChangeVector, Control, DataFileEntry, DataHead, DataSlot, DbaLe,
+    Directory, DirectoryEntry, Extent, ExtentMap, FORMAT, FileHeader, InterestedTransaction, LogGroupEntry,
+    LogHeader, LogMemberEntry, PROMISE, RedoBlock, RedoRecord, ScnLe, SegmentHeader,
+    TablespaceEntry, TransactionSlot, TransactionTable, TxnIdLe, UndoAddressLe, UndoBlock,
+    UndoRecord,
 };
 
 /// Every layout, in the order of the document.
@@ -20,6 +21,7 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     DbaLe::LAYOUT,
     ScnLe::LAYOUT,
     TxnIdLe::LAYOUT,
+    UndoAddressLe::LAYOUT,
     Control::LAYOUT,
     TablespaceEntry::LAYOUT,
     DataFileEntry::LAYOUT,
@@ -39,8 +41,9 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     TransactionSlot::LAYOUT,
     UndoBlock::LAYOUT,
     UndoRecord::LAYOUT,
-    HeapBlock::LAYOUT,
-    Row::LAYOUT,
+    DataHead::LAYOUT,
+    InterestedTransaction::LAYOUT,
+    DataSlot::LAYOUT,
 ];
 
 /// The whole of `docs/FORMAT.md`.

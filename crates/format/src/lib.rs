@@ -25,25 +25,27 @@ mod block_fault;
 mod block_header;
 mod block_kind;
 mod checksum;
+mod data;
 mod document;
 mod file;
 mod layout;
 mod number;
 mod redo;
-mod rows;
+mod undo;
 mod version;
 
 pub use block::{check, seal};
 pub use block_fault::BlockFault;
 pub use block_header::BlockHeader;
 pub use block_kind::BlockKind;
+pub use data::{DataHead, DataSlot, InterestedTransaction};
 pub use document::markdown;
 pub use file::{
     CONTROL_BLOCK, Control, DataFileEntry, Directory, DirectoryEntry, Extent, ExtentMap,
     FileHeader, LogGroupEntry, LogMemberEntry, SegmentHeader, TablespaceEntry,
 };
-pub use number::{DbaLe, ScnLe, TxnIdLe};
+pub use number::{DbaLe, ScnLe, TxnIdLe, UndoAddressLe};
 pub use redo::{ChangeVector, LogHeader, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};
-pub use rows::{HeapBlock, Row, TransactionSlot, TransactionTable, UndoBlock, UndoRecord};
+pub use undo::{TransactionSlot, TransactionTable, UndoBlock, UndoRecord};
 pub use version::{FORMAT, PROMISE};
 pub use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le, U64 as U64Le};

@@ -5,7 +5,7 @@
 //!
 //! Callers: the layouts.
 
-use ids::{Dba, Scn, TxnId};
+use ids::{Dba, Scn, TxnId, UndoAddress};
 use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le, U64 as U64Le};
 
 use crate::layout::layout;
@@ -50,6 +50,9 @@ layout! {
 }
 
 impl ScnLe {
+    /// SCN 0, which no change has.
+    pub const ZERO: ScnLe = ScnLe { number: U64Le::ZERO };
+
     /// As it is stored.
     pub fn new(scn: Scn) -> ScnLe {
         ScnLe { number: U64Le::new(scn.get()) }
@@ -95,6 +98,40 @@ impl TxnIdLe {
             sequence: self.sequence.get(),
         };
         (id.sequence != 0).then_some(id)
+    }
+}
+
+layout! {
+    /// A record of undo. All zero is none: no database has a file 0.
+    pub struct UndoAddressLe: 8 {
+        /// The undo block within its file.
+        0 => block: U32Le,
+        /// File number.
+        4 => file: U16Le,
+        /// Which record of the block, from 0.
+        6 => record: U16Le,
+    }
+}
+
+impl UndoAddressLe {
+    /// No record.
+    pub const NONE: UndoAddressLe =
+        UndoAddressLe { block: U32Le::ZERO, file: U16Le::ZERO, record: U16Le::ZERO };
+
+    /// As it is stored.
+    pub fn new(address: UndoAddress) -> UndoAddressLe {
+        UndoAddressLe {
+            block: U32Le::new(address.block.block.get()),
+            file: U16Le::new(address.block.file.get()),
+            record: U16Le::new(address.record),
+        }
+    }
+
+    /// The address, or none.
+    pub fn get(self) -> Option<UndoAddress> {
+        let block = Dba::new(self.file.get(), self.block.get());
+        let address = UndoAddress { block, record: self.record.get() };
+        (self != UndoAddressLe::NONE).then_some(address)
     }
 }
 

@@ -13,6 +13,7 @@
 //! | [`BlockNo`]   | a block of a file              | `17`                     |
 //! | [`Dba`]       | a block of the database        | `3/17`                   |
 //! | [`TxnId`]     | a transaction                  | `4.22.1841`              |
+//! | [`UndoAddress`] | a record of undo            | `3/17.4`                 |
 //! | [`BlockSize`] | how long the blocks are        | `8 KiB`                  |
 //!
 //! How these numbers lie on disk is the matter of crate `format`, not of this one: nothing here
@@ -29,6 +30,7 @@ mod file_no;
 mod rba;
 mod scn;
 mod txn_id;
+mod undo_address;
 
 pub use block_no::BlockNo;
 pub use block_size::BlockSize;
@@ -37,3 +39,4 @@ pub use file_no::FileNo;
 pub use rba::Rba;
 pub use scn::Scn;
 pub use txn_id::TxnId;
+pub use undo_address::UndoAddress;

@@ -373,12 +373,10 @@ fn take_into_use(
     let space = Space::open(changes.clone(), storage, session);
     wake_at_halt(halt, space.ahead(), Ahead::post, session);
     let undo = Undo::open(&space, session)?;
-    let buffers = changes.cache().config().frames;
-    let (segments, slots) = (undo.segments(), undo.slots());
-    let active = Arc::new(Active::new(session.os(), segments, slots, buffers, halt.clone()));
-    wake_at_halt(halt, &active, Active::wake_all, session);
-    let transactions = Transactions::new(undo, changes, active, &LAYERS);
-    let rolled_back = transactions.roll_back_dead(session)?;
+    let (transactions, dead) = Transactions::new(undo, changes, &LAYERS, session);
+    wake_at_halt(halt, transactions.active(), Active::wake_all, session);
+    let rolled_back = dead.len() as u64;
+    dead.into_iter().try_for_each(|log| transactions.roll_back_dead(log, session))?;
     let inside = space.clone();
     let body = move |session: &Session| inside.run_ahead(session);
     let space_process = process("fb_smco", halt, body, session)?;

@@ -11,6 +11,10 @@ pub enum RefusalKind {
     NoSpace,
     /// Waiting for the lock would never end: two transactions wait for each other.
     Deadlock,
+    /// What a read or a change needs to know of the past was overwritten.
+    SnapshotTooOld,
+    /// A row was changed since the transaction's snapshot: it has to be begun again.
+    Serialization,
     /// The row, the segment or the file isn't there.
     NotFound,
     /// It exists already.

@@ -1,134 +1,290 @@
-//! Who is active, and who waits for whom (rules TX1, TX3).
+//! Who is active, and when the last transactions ended (rules TX1, TX6).
 //!
-//! Asked for every row that is touched, so the answer costs one load. Waiting is rare and goes
-//! through one latch.
+//! Asked for every row that is touched, so the answer costs a load or two. What is asked of a
+//! segment is in one word:
+//!
+//! ```text
+//!   newest:   sequence │ slot │ state       the segment's newest transaction
+//!
+//!      idle ──begin──▶ active ──▶ committing ──record has its SCN──▶ committed ──durable──▶ idle
+//!                        └────────────────── rolled back ───────────────────────────────▶ idle
+//! ```
+//!
+//! Invariants
+//!   * `committing` is there before the commit's record gets its SCN: so who finds `active` has a
+//!     snapshot below that SCN (X1)
+//!   * a slot's SCN is there before the word says that its transaction has ended; before a slot is
+//!     used again its SCN is in `older`
+//!
+//! Callers: `transaction`, `consistent`, `interest`; who waits.
 
+use ids::{Dba, Scn, TxnId};
 use latch::{Condition, Latch, LatchKind, Shared32, Shared64, assert_none_held};
 use os::{Os, Session};
 use stop::{Halt, RefusalKind, Stop};
+use undo::{Ended, Tail};
 use waits::{Nanos, WaitEvent};
-
-use ids::TxnId;
 
 /// "TX" and the exclusive mode, as p1 of the wait shows them.
 const TX_EXCLUSIVE: u64 = 0x5458_0006;
 
 /// A session pins at most so many blocks at once while it works for a transaction (rule TX5).
-const PINS_MAX: u32 = 3;
+const PINS_MAX: u32 = 4;
+
+/// No instance has more undo segments.
+const SEGMENTS_MAX: u32 = 4_096;
 
 /// A sleeper looks up so often, should it ever be forgotten.
 const LOOK_UP: Nanos = Nanos::from_secs(3);
 
-/// The slots of all undo segments in memory.
+/// What became of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It has not ended.
+    Active,
+    /// It is being committed, and its SCN isn't known here yet.
+    Committing,
+    /// It ended at this SCN.
+    Ended(Scn),
+    /// It ended at this SCN or before it.
+    EndedBy(Scn),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Idle = 0,
+    Active = 1,
+    Committing = 2,
+    Committed = 3,
+}
+
+/// An undo segment in memory.
+struct Segment {
+    /// Its newest transaction and that one's state, packed.
+    newest: Shared64,
+    /// For each slot, when its transaction ended.
+    ended: Vec<Shared64>,
+    /// Transactions whose slots were used again had ended by this SCN.
+    older: Shared64,
+    /// Undo of transactions that ended by this SCN may be gone.
+    taken: Shared64,
+    /// When the last one that committed did so.
+    last_commit: Shared64,
+    /// Its transaction table, packed.
+    table: Shared64,
+    /// Transactions that wait for its transaction to end.
+    waiters: Shared32,
+    over: Condition,
+}
+
+/// The undo segments in memory.
 pub struct Active {
-    slots_per_segment: u16,
-    /// So many may be active at once (rule TX5).
-    most: usize,
-    /// For each slot the sequence of its active transaction, or 0.
-    sequences: Vec<Shared64>,
-    /// Transactions that wait for each slot's to end.
-    waiters: Vec<Shared32>,
-    ended: Vec<Condition>,
-    state: Latch<State>,
+    slots: u16,
+    segments: Vec<Segment>,
+    state: Latch<Shared>,
     halt: Halt,
 }
 
-struct State {
-    /// Slots that nobody has, taken from the end. Segments take turns.
-    free: Vec<u32>,
+struct Shared {
+    /// Segments in which nobody is active. The one that was left last is taken first: its blocks
+    /// are in the cache.
+    idle: Vec<Tail>,
+    /// How many segments there are.
+    made: u16,
+    /// The table of the last of them.
+    last: Option<Dba>,
     /// None begins any more: the instance is being shut.
     closed: bool,
-    /// For each slot, the transaction that its own waits for. Of one that sleeps no more this may
-    /// have ended, and its slot may have another.
+    /// How many are active.
+    active: usize,
+    /// For each segment, the transaction that its own waits for. Of one that sleeps no more this
+    /// may have ended, and its segment may have another.
     waits_for: Vec<Option<TxnId>>,
 }
 
+/// Where a transaction may begin.
+pub(crate) enum Taken {
+    /// In this segment.
+    Segment(Tail),
+    /// In a new one, of this number, behind the one with this table.
+    NeedsSegment(u16, Option<Dba>),
+}
+
 impl Active {
-    /// Nobody is active. `buffers` is how many the cache has.
-    pub fn new(os: &Os, segments: u16, slots: u16, buffers: u32, halt: Halt) -> Active {
-        let count = u32::from(segments) * u32::from(slots);
-        let mut free: Vec<u32> = (0..count).collect();
-        // Neighbours are of different segments: the first to come don't meet in one table's block.
-        free.sort_by_key(|number| std::cmp::Reverse((number % u32::from(slots), *number)));
-        let state = State { free, closed: false, waits_for: (0..count).map(|_| None).collect() };
-        Active {
-            slots_per_segment: slots,
-            // One more for each: so there is always one that nobody has pinned.
-            most: (buffers / (PINS_MAX + 1)) as usize,
-            sequences: (0..count).map(|_| Shared64::new(0)).collect(),
-            waiters: (0..count).map(|_| Shared32::new(0)).collect(),
-            ended: (0..count).map(|_| Condition::new(os)).collect(),
-            state: Latch::new(os, LatchKind::Innermost, state),
-            halt,
+    /// Nobody is active, and there is no segment. Tables have so many slots, and `buffers` is how
+    /// many the cache has; there were `found` segments.
+    pub fn new(os: &Os, slots: u16, (buffers, found): (u32, usize), halt: Halt) -> Active {
+        // One more for each: so there is always one that nobody has pinned (TX5).
+        let most = (buffers / (PINS_MAX + 1)).clamp(1, SEGMENTS_MAX) as usize;
+        let segment = || Segment {
+            newest: Shared64::new(0),
+            ended: (0..slots).map(|_| Shared64::new(0)).collect(),
+            older: Shared64::new(0),
+            taken: Shared64::new(0),
+            last_commit: Shared64::new(0),
+            table: Shared64::new(0),
+            waiters: Shared32::new(0),
+            over: Condition::new(os),
+        };
+        let segments: Vec<Segment> = (0..most.max(found)).map(|_| segment()).collect();
+        let shared = Shared {
+            idle: Vec::new(),
+            made: 0,
+            last: None,
+            closed: false,
+            active: 0,
+            waits_for: segments.iter().map(|_| None).collect(),
+        };
+        Active { slots, segments, state: Latch::new(os, LatchKind::Innermost, shared), halt }
+    }
+
+    /// A segment is there, with nobody active in it; whoever was ended by `by`.
+    pub(crate) fn add(&self, tail: Tail, by: Scn, session: &Session) {
+        self.note(&tail, by, session);
+        self.state.exclusive(session).idle.push(tail);
+    }
+
+    /// A segment is there, with a transaction active in it; whoever was before ended by `by`.
+    pub(crate) fn add_dead(&self, (id, tail): (TxnId, Tail), by: Scn, session: &Session) {
+        self.note(&tail, by, session);
+        self.segment(id).newest.store(packed(id, State::Active), session);
+        self.state.exclusive(session).active += 1;
+    }
+
+    fn note(&self, tail: &Tail, by: Scn, session: &Session) {
+        let segment = &self.segments[usize::from(tail.segment())];
+        segment.table.store(tail.table().pack(), session);
+        let ends = [&segment.older, &segment.taken, &segment.last_commit];
+        for scn in segment.ended.iter().chain(ends) {
+            scn.store(by.get(), session);
+        }
+        if let Some(last) = tail.last() {
+            segment.newest.store(packed(last, State::Idle), session);
+        }
+        let mut state = self.state.exclusive(session);
+        state.made = state.made.max(tail.segment() + 1);
+        state.last = Some(tail.table());
+    }
+
+    /// Whether this transaction has locks: it is active, or its commit isn't durable yet.
+    #[inline]
+    pub fn is_active(&self, id: TxnId, session: &Session) -> bool {
+        let (newest, state) = self.newest(id, session);
+        newest == key(id) && state != State::Idle
+    }
+
+    /// What became of a transaction.
+    #[inline]
+    pub fn fate(&self, id: TxnId, session: &Session) -> Fate {
+        let (newest, state) = self.newest(id, session);
+        let segment = self.segment(id);
+        if newest == key(id) {
+            match state {
+                State::Active => return Fate::Active,
+                State::Committing => return Fate::Committing,
+                State::Committed | State::Idle => {}
+            }
+        }
+        let ended = Scn::new(segment.ended[usize::from(id.slot)].load(session));
+        // The slot may have been used again, now or before.
+        match self.is_overwritten(id, session) {
+            false => Fate::Ended(ended),
+            true => Fate::EndedBy(Scn::new(segment.older.load(session))),
         }
     }
 
-    /// Whether this transaction is active.
-    #[inline]
-    pub fn is_active(&self, id: TxnId, session: &Session) -> bool {
-        self.sequences[self.number(id) as usize].load(session) == u64::from(id.sequence)
+    /// Undo of transactions of this one's segment that ended by this SCN may be gone.
+    pub(crate) fn taken(&self, id: TxnId, session: &Session) -> Scn {
+        Scn::new(self.segment(id).taken.load(session))
     }
 
-    /// Every transaction that is active, in order. One that isn't among them, and has changed
-    /// something before this call, has ended: what it changed stays, or was taken back already.
-    pub fn all(&self, session: &Session) -> Vec<TxnId> {
-        let slots = self.sequences.iter().zip(0_u32..);
-        let named = slots.map(|(sequence, number)| (sequence.load(session), number));
-        let active = named.filter(|(sequence, _)| *sequence != 0);
-        let id = |(sequence, number): (u64, u32)| {
-            let slots = u32::from(self.slots_per_segment);
-            let (segment, slot) = ((number / slots) as u16, (number % slots) as u16);
-            let sequence = u32::try_from(sequence).expect("it was that of a transaction");
-            TxnId { segment, slot, sequence }
+    /// When the last transaction of this one's segment that committed did so.
+    pub(crate) fn last_commit(&self, id: TxnId, session: &Session) -> Scn {
+        Scn::new(self.segment(id).last_commit.load(session))
+    }
+
+    /// The undo of this transaction is gone from now on, and that of those before it.
+    pub(crate) fn set_taken(&self, id: TxnId, session: &Session) {
+        let by = match self.fate(id, session) {
+            Fate::Ended(scn) | Fate::EndedBy(scn) => scn,
+            // One that never began: it had none.
+            Fate::Active | Fate::Committing => return,
         };
-        active.map(id).collect()
+        self.segment(id).taken.fetch_max(by.get(), session);
     }
 
-    /// A slot that nobody has: segment and slot.
-    pub(crate) fn take_slot(&self, session: &Session) -> Result<(u16, u16), Stop> {
+    /// The transaction table of this one's segment.
+    pub(crate) fn table_of(&self, id: TxnId, session: &Session) -> Dba {
+        let packed = self.segment(id).table.load(session);
+        Dba::unpack(packed).expect("it was packed when the segment was added")
+    }
+
+    /// Every transaction that has locks, in order.
+    pub fn all(&self, session: &Session) -> Vec<TxnId> {
+        let made = usize::from(self.state.shared(session).made);
+        let words = self.segments[..made].iter().map(|segment| segment.newest.load(session));
+        (0..).zip(words).filter_map(|(number, word)| unpacked(number, word)).collect()
+    }
+
+    /// A segment in which nobody is active, or what a new one needs.
+    pub(crate) fn take(&self, session: &Session) -> Result<Taken, Stop> {
         let mut state = self.state.exclusive(session);
         if state.closed {
             let message = "cannot begin a transaction: the instance is being shut down";
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
-        let active = self.sequences.len() - state.free.len();
-        let what = match state.free.pop() {
-            Some(number) if active < self.most => {
-                let slots = u32::from(self.slots_per_segment);
-                return Ok(((number / slots) as u16, (number % slots) as u16));
+        let active = state.active;
+        if active >= self.segments.len() {
+            let message = format!(
+                "cannot begin a transaction: {active} are active, and the cache has no buffers \
+                 for more; end transactions, or raise db_cache_size"
+            );
+            return Err(Stop::refuse(RefusalKind::NoSpace, message));
+        }
+        Ok(match state.idle.pop() {
+            Some(tail) => {
+                state.active += 1;
+                Taken::Segment(tail)
             }
-            Some(number) => {
-                state.free.push(number);
-                "the cache has no buffers for more; end transactions, or raise db_cache_size"
-            }
-            None => {
-                "the undo segments have no slots for more; end transactions, or create the \
-                 database with more undo segments"
-            }
-        };
-        let message = format!("cannot begin a transaction: {active} are active, and {what}");
-        Err(Stop::refuse(RefusalKind::NoSpace, message))
-    }
-
-    /// The slot was not used after all.
-    pub(crate) fn give_back(&self, segment: u16, slot: u16, session: &Session) {
-        let number = u32::from(segment) * u32::from(self.slots_per_segment) + u32::from(slot);
-        self.state.exclusive(session).free.push(number);
+            None => Taken::NeedsSegment(state.made, state.last),
+        })
     }
 
     /// The transaction has begun.
     pub(crate) fn enter(&self, id: TxnId, session: &Session) {
-        self.sequences[self.number(id) as usize].store(u64::from(id.sequence), session);
+        let segment = self.segment(id);
+        // The slot's last transaction ends being known exactly.
+        let ended = segment.ended[usize::from(id.slot)].load(session);
+        segment.older.fetch_max(ended, session);
+        segment.newest.store(packed(id, State::Active), session);
     }
 
-    /// The transaction has ended: whoever waits for it goes on.
-    pub(crate) fn leave(&self, id: TxnId, session: &Session) {
-        let number = self.number(id);
-        self.sequences[number as usize].store(0, session);
+    /// The transaction's commit record is about to be made; or was not made after all.
+    pub(crate) fn set_committing(&self, id: TxnId, committing: bool, session: &Session) {
+        let state = if committing { State::Committing } else { State::Active };
+        self.segment(id).newest.store(packed(id, state), session);
+    }
+
+    /// The transaction ended at this SCN, but has its locks still.
+    pub(crate) fn set_ended(&self, id: TxnId, (at, ended): (Scn, Ended), session: &Session) {
+        let segment = self.segment(id);
+        if ended == Ended::Committed {
+            segment.last_commit.store(at.get(), session);
+        }
+        segment.ended[usize::from(id.slot)].store(at.get(), session);
+        segment.newest.store(packed(id, State::Committed), session);
+    }
+
+    /// The transaction has no locks any more: whoever waits for it goes on. One that never began
+    /// leaves its name to the next.
+    pub(crate) fn leave(&self, id: TxnId, tail: Tail, session: &Session) {
+        let segment = self.segment(id);
+        segment.newest.store(packed(id, State::Idle), session);
         let mut state = self.state.exclusive(session);
-        state.free.push(number);
-        if self.waiters[number as usize].load(session) > 0 {
-            self.ended[number as usize].notify_all(session);
+        state.active -= 1;
+        state.idle.push(tail);
+        if segment.waiters.load(session) > 0 {
+            segment.over.notify_all(session);
         }
     }
 
@@ -141,7 +297,7 @@ impl Active {
         session: &Session,
     ) -> Result<(), Stop> {
         assert_none_held("a wait for a row lock");
-        let number = self.number(holder);
+        let segment = self.segment(holder);
         let mut state = self.state.exclusive(session);
         if let Some(own) = waiter {
             if self.closes_circle(&state, own, holder, session) {
@@ -151,9 +307,9 @@ impl Active {
                 );
                 return Err(Stop::refuse(RefusalKind::Deadlock, message));
             }
-            state.waits_for[self.number(own) as usize] = Some(holder);
+            state.waits_for[usize::from(own.segment)] = Some(holder);
         }
-        self.waiters[number as usize].fetch_add(1, session);
+        segment.waiters.fetch_add(1, session);
         loop {
             // Here only the flag: the cause is under a latch of the same rank.
             if self.halt.is_raised(session) || !self.is_active(holder, session) {
@@ -162,11 +318,11 @@ impl Active {
             let place = u64::from(holder.segment) << 16 | u64::from(holder.slot);
             let waiting = session.waiting(WaitEvent::EnqTxRowLock);
             let waiting = waiting.p(TX_EXCLUSIVE, place, u64::from(holder.sequence));
-            state = self.ended[number as usize].wait(state, waiting, Some(LOOK_UP)).0;
+            state = segment.over.wait(state, waiting, Some(LOOK_UP)).0;
         }
-        self.waiters[number as usize].fetch_sub(1, session);
+        segment.waiters.fetch_sub(1, session);
         if let Some(own) = waiter {
-            state.waits_for[self.number(own) as usize] = None;
+            state.waits_for[usize::from(own.segment)] = None;
         }
         drop(state);
         self.halt.check(session)
@@ -175,23 +331,23 @@ impl Active {
     /// Wakes everybody: the instance halts.
     pub fn wake_all(&self, session: &Session) {
         let _state = self.state.exclusive(session);
-        self.ended.iter().for_each(|ended| ended.notify_all(session));
+        self.segments.iter().for_each(|segment| segment.over.notify_all(session));
     }
 
     /// From now on none begins. How many are active.
     pub fn close(&self, session: &Session) -> usize {
         let mut state = self.state.exclusive(session);
         state.closed = true;
-        self.sequences.len() - state.free.len()
+        state.active
     }
 
     /// Whether `from`, by waiting for `to`, would wait for itself. Each waits for one at most, so
     /// this is a walk, and it ends: a circle was never closed before. Who waits for a transaction
     /// that has ended waits no more, even if it hasn't woken yet.
-    fn closes_circle(&self, state: &State, from: TxnId, to: TxnId, session: &Session) -> bool {
+    fn closes_circle(&self, state: &Shared, from: TxnId, to: TxnId, session: &Session) -> bool {
         let mut at = to;
         while at != from {
-            match state.waits_for[self.number(at) as usize] {
+            match state.waits_for[usize::from(at.segment)] {
                 Some(next) if self.is_active(at, session) => at = next,
                 _ => return false,
             }
@@ -199,7 +355,47 @@ impl Active {
         true
     }
 
-    fn number(&self, id: TxnId) -> u32 {
-        u32::from(id.segment) * u32::from(self.slots_per_segment) + u32::from(id.slot)
+    fn newest(&self, id: TxnId, session: &Session) -> (u64, State) {
+        let word = self.segment(id).newest.load(session);
+        (word >> STATE_BITS, state_of(word))
     }
+
+    /// Whether the slot of a transaction that isn't its segment's newest was used again.
+    fn is_overwritten(&self, id: TxnId, session: &Session) -> bool {
+        let (newest, _) = self.newest(id, session);
+        let number = |key: u64| (key >> SLOT_BITS) * u64::from(self.slots) + (key & SLOT_MASK);
+        number(newest) >= number(key(id)) + u64::from(self.slots)
+    }
+
+    fn segment(&self, id: TxnId) -> &Segment {
+        &self.segments[usize::from(id.segment)]
+    }
+}
+
+const STATE_BITS: u32 = 2;
+const SLOT_BITS: u32 = 16;
+const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
+
+fn key(id: TxnId) -> u64 {
+    u64::from(id.sequence) << SLOT_BITS | u64::from(id.slot)
+}
+
+fn packed(id: TxnId, state: State) -> u64 {
+    key(id) << STATE_BITS | state as u64
+}
+
+fn state_of(word: u64) -> State {
+    match word & ((1 << STATE_BITS) - 1) {
+        0 => State::Idle,
+        1 => State::Active,
+        2 => State::Committing,
+        _ => State::Committed,
+    }
+}
+
+/// The transaction of a word, if it has locks.
+fn unpacked(segment: u16, word: u64) -> Option<TxnId> {
+    let key = word >> STATE_BITS;
+    let (slot, sequence) = ((key & SLOT_MASK) as u16, (key >> SLOT_BITS) as u32);
+    (state_of(word) != State::Idle).then_some(TxnId { segment, slot, sequence })
 }

@@ -1,19 +1,29 @@
-//! Transactions: begin, commit, roll back; row locks with a wait.
+//! Transactions: begin, commit, roll back; snapshots; who has which row, and who waits.
 //!
 //! ```text
-//!   none ── first change ──▶ active ── commit record ──▶ durable ──▶ ended
-//!                              └── rollback: pop, take back, … ────▶ ended
+//!   none ── first change ──▶ active ── commit record ──▶ committed ──durable──▶ ended
+//!                              └── rollback: pop, take back, … ───────────────▶ ended
 //! ```
 //!
-//! There is no lock table: a row names the transaction that changed it last, and is locked as long
-//! as that one is active. Rules TX1 to TX4 are in the README.
+//! Rows are locked in their blocks: a slot names an entry of the block's list of interested
+//! transactions, and is locked as long as that one is active. Rules TX1 to TX10 are in the README.
+//!
+//! * [`Transactions`]: begin, commit, roll back, snapshots.
+//! * [`Interest`]: a transaction's entry in a block that it changes.
+//! * [`View`]: what a read sees; [`Transactions::make_consistent`]: a block as a view sees it.
+//! * [`Active`]: who is active, and who waits for whom.
 //!
 //! Callers: `access`, `instance`, `recovery`.
 
 #![forbid(unsafe_code)]
 
 mod active;
+mod consistent;
+mod interest;
+mod snapshots;
 mod transaction;
 
-pub use active::Active;
-pub use transaction::{Transaction, Transactions};
+pub use active::{Active, Fate};
+pub use consistent::{Gone, Own, View};
+pub use interest::{Asked, Interest, apply_interest, apply_interest_back};
+pub use transaction::{Savepoint, Snapshot, Transaction, Transactions};

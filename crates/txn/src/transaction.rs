@@ -1,39 +1,83 @@
-//! A transaction's life.
+//! Transactions: what a session does between its first change and commit or rollback.
 //!
-//! Callers: `access` makes changes in one; sessions end it; `recovery` rolls dead ones back.
+//! Callers: `access`, for changes; `instance`, for ends.
 
 use std::sync::Arc;
 
 use change::{Changes, Layer, credits_for};
-use ids::TxnId;
-use latch::FrameOrder;
+use ids::{Scn, TxnId};
+use latch::{FrameOrder, Shared64};
 use os::{Cost, Session};
-use redo::CommitMode;
+use redo::{CommitMode, CommitWait};
+use space::Enqueue;
 use stop::Stop;
-use undo::{Ended, Undo, UndoLog};
-use waits::Statistic;
+use undo::{Ended, Found, Keeper, Tail, Undo, UndoLog};
+use waits::{Statistic, WaitEvent};
 
-use crate::Active;
+use crate::active::{Fate, Taken};
+use crate::snapshots::{Place, Snapshots};
+use crate::{Active, Own, View};
 
-/// What transactions are made from.
+/// Everything that transactions need.
 #[derive(Clone)]
 pub struct Transactions {
     changes: Changes,
     undo: Undo,
     active: Arc<Active>,
+    shared: Arc<Shared>,
     layers: &'static [&'static Layer],
 }
 
-/// A transaction. One that is dropped without an end is rolled back when the database is opened
-/// next; a session ends its transactions.
+struct Shared {
+    snapshots: Snapshots,
+    /// The newest commit that didn't wait to be durable: it is seen all the same (TX6).
+    not_waited_for: Shared64,
+    /// One session at a time makes undo segments.
+    making: Enqueue<()>,
+}
+
+/// A transaction of one session. What it has changed is taken back unless it is committed; it has
+/// to be ended by [`Transactions::commit`] or [`Transactions::rollback`].
 #[derive(Debug, Default)]
 #[must_use = "a transaction ends by commit or rollback"]
 pub struct Transaction {
     log: Option<UndoLog>,
+    /// Where its snapshot is, if it has one for all its statements.
+    snapshot: Option<(Place, Scn)>,
+    /// Records that it had when its present statement began.
+    statement: Option<u32>,
+}
+
+/// A place in a transaction to which it can be taken back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Savepoint(u32);
+
+/// A snapshot that is kept for a statement: its undo isn't overwritten while there is room.
+pub struct Snapshot<'a> {
+    transactions: &'a Transactions,
+    session: &'a Session,
+    scn: Scn,
+    place: Option<Place>,
+}
+
+impl Snapshot<'_> {
+    /// Whatever was committed by this SCN is seen.
+    pub fn scn(&self) -> Scn {
+        self.scn
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        if let Some(place) = self.place.take() {
+            self.transactions.shared.snapshots.give_back(place, self.session);
+        }
+    }
 }
 
 impl Transaction {
-    /// One that has changed nothing yet, and so has no name.
+    /// One that has changed nothing yet, and so has no name. Each of its statements sees what was
+    /// committed when it began.
     pub fn new() -> Transaction {
         Transaction::default()
     }
@@ -47,17 +91,73 @@ impl Transaction {
     pub fn undo(&mut self) -> &mut UndoLog {
         self.log.as_mut().expect("a transaction that changes something has begun")
     }
+
+    /// The same, to be looked at.
+    pub fn log(&self) -> Option<&UndoLog> {
+        self.log.as_ref()
+    }
+
+    /// Whether all its statements see one moment.
+    pub fn is_serializable(&self) -> bool {
+        self.snapshot.is_some()
+    }
+
+    /// Where it is now.
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint(self.log.as_ref().map_or(0, UndoLog::records))
+    }
+
+    /// What is read from now on doesn't see what is changed from now on, until the next call or
+    /// [`end_statement`](Transaction::end_statement).
+    pub fn begin_statement(&mut self) {
+        self.statement = Some(self.savepoint().0);
+    }
+
+    /// What is read from now on sees all changes of its own.
+    pub fn end_statement(&mut self) {
+        self.statement = None;
+    }
+
+    fn own(&self) -> Option<Own> {
+        let log = self.log.as_ref()?;
+        let before = self.statement.unwrap_or(u32::MAX);
+        Some(Own { id: log.id, before, all: log.records() <= before })
+    }
 }
 
 impl Transactions {
-    /// Over these undo segments; `layers` are those whose changes can be taken back.
+    /// Over the undo that was found when the database was opened; `layers` are those whose changes
+    /// can be taken back. Transactions that were active are still: see
+    /// [`roll_back_dead`](Transactions::roll_back_dead).
     pub fn new(
-        undo: Undo,
+        (undo, found): (Undo, Vec<Found>),
         changes: Changes,
-        active: Arc<Active>,
         layers: &'static [&'static Layer],
-    ) -> Transactions {
-        Transactions { changes, undo, active, layers }
+        session: &Session,
+    ) -> (Transactions, Vec<UndoLog>) {
+        let os = session.os();
+        let counts = (changes.cache().config().frames, found.len());
+        let active = Active::new(os, undo.slots(), counts, changes.halt().clone());
+        // Whatever isn't active ended before any snapshot that there will be.
+        let by = changes.redo().last_scn(session);
+        let mut dead = Vec::new();
+        for found in found {
+            match found {
+                Found::Idle(tail) => active.add(tail, by, session),
+                Found::Dead(log) => {
+                    active.add_dead((log.id, log.ended(None)), by, session);
+                    dead.push(log);
+                }
+            }
+        }
+        let making = Enqueue::new(os, *b"US", WaitEvent::EnqUsContention, ());
+        let shared = Shared {
+            snapshots: Snapshots::new(os),
+            not_waited_for: Shared64::new(0),
+            making,
+        };
+        let (active, shared) = (Arc::new(active), Arc::new(shared));
+        (Transactions { changes, undo, active, shared, layers }, dead)
     }
 
     /// What changes are made with.
@@ -75,6 +175,55 @@ impl Transactions {
         &self.undo
     }
 
+    /// The layer of this number, of those whose changes can be taken back.
+    pub(crate) fn layer(&self, number: u8) -> &'static Layer {
+        let found = self.layers.iter().find(|layer| layer.number == number);
+        found.expect("undo was pushed by a layer that can take it back")
+    }
+
+    /// What a snapshot sees that is taken now: whatever is durable, and what didn't wait for that
+    /// (TX6).
+    pub fn visible(&self, session: &Session) -> Scn {
+        let durable = self.changes.redo().durable_scn(session);
+        durable.max(Scn::new(self.shared.not_waited_for.load(session)))
+    }
+
+    /// What a read sees that begins now and takes no longer than it takes to look at one block.
+    pub fn view(&self, transaction: Option<&Transaction>, session: &Session) -> View {
+        let kept = transaction.and_then(|t| t.snapshot.as_ref());
+        let scn = kept.map_or_else(|| self.visible(session), |(_, scn)| *scn);
+        View { scn, own: transaction.and_then(Transaction::own) }
+    }
+
+    /// A snapshot for a statement of this transaction: of the transaction, if it has one.
+    pub fn snapshot<'a>(
+        &'a self,
+        transaction: Option<&Transaction>,
+        session: &'a Session,
+    ) -> Result<Snapshot<'a>, Stop> {
+        let kept = transaction.and_then(|t| t.snapshot.as_ref());
+        let (place, scn) = match kept {
+            Some((_, scn)) => (None, *scn),
+            None => {
+                let (place, scn) =
+                    self.shared.snapshots.take(|| self.visible(session), session)?;
+                (Some(place), scn)
+            }
+        };
+        Ok(Snapshot { transactions: self, session, scn, place })
+    }
+
+    /// What a statement with this snapshot sees.
+    pub fn view_of(&self, snapshot: &Snapshot<'_>, transaction: Option<&Transaction>) -> View {
+        View { scn: snapshot.scn, own: transaction.and_then(Transaction::own) }
+    }
+
+    /// A transaction all of whose statements see this moment: snapshot isolation.
+    pub fn begin_serializable(&self, session: &Session) -> Result<Transaction, Stop> {
+        let snapshot = self.shared.snapshots.take(|| self.visible(session), session)?;
+        Ok(Transaction { snapshot: Some(snapshot), ..Transaction::default() })
+    }
+
     /// Gives the transaction a name, if it has none, and room for undo of so many bytes. Waits;
     /// called without latches.
     pub fn prepare(
@@ -87,78 +236,135 @@ impl Transactions {
         // Every change of a row comes by here, and nothing else.
         session.charge(Cost::RowChange, 1);
         if transaction.log.is_none() {
-            let (segment, slot) = self.active.take_slot(session)?;
-            match self.undo.begin(segment, slot, session) {
-                Ok(log) => {
-                    self.active.enter(log.id, session);
-                    transaction.log = Some(log);
-                }
-                Err(stop) => {
-                    self.active.give_back(segment, slot, session);
-                    return Err(stop);
+            let log = self.take_segment(session)?.begin();
+            self.active.enter(log.id, session);
+            transaction.log = Some(log);
+        }
+        let log = transaction.undo();
+        self.undo.make_room(log, undo_bytes, self, session)?;
+        Ok(log.id)
+    }
+
+    fn take_segment(&self, session: &Session) -> Result<Tail, Stop> {
+        if let Taken::Segment(tail) = self.active.take(session)? {
+            return Ok(tail);
+        }
+        let _making = self.shared.making.hold(0, session);
+        loop {
+            match self.active.take(session)? {
+                Taken::Segment(tail) => return Ok(tail),
+                Taken::NeedsSegment(number, last) => {
+                    let tail = self.undo.add_segment(last, number, session)?;
+                    self.active.add(tail, Scn::ZERO, session);
                 }
             }
         }
-        let log = transaction.undo();
-        self.undo.make_room(log, undo_bytes, session)?;
-        Ok(log.id)
     }
 
     /// Makes the transaction's changes stay, and returns when they are durable, unless the mode
     /// says not to wait (TX2). What can't be committed is rolled back (TX4).
     pub fn commit(
         &self,
-        transaction: Transaction,
+        mut transaction: Transaction,
         mode: CommitMode,
         session: &Session,
     ) -> Result<(), Stop> {
+        self.let_go(&mut transaction, session);
         let Some(log) = transaction.log else { return Ok(()) };
+        if !log.has_begun() {
+            self.active.leave(log.id, log.ended(None), session);
+            return Ok(());
+        }
         session.charge(Cost::Transaction, 1);
+        self.active.set_committing(log.id, true, session);
         let placed = match self.undo.end(&log, Ended::Committed, session) {
             Ok(placed) => placed,
             Err(Stop::Refused(refusal)) => {
-                self.rollback(Transaction { log: Some(log) }, session)?;
+                self.active.set_committing(log.id, false, session);
+                self.end_by_rollback(log, session)?;
                 let message = format!("the transaction was rolled back instead: {refusal}");
                 return Err(Stop::refuse(refusal.kind(), message));
             }
             Err(halted) => return Err(halted),
         };
+        self.active.set_ended(log.id, (placed.scn, Ended::Committed), session);
         session.count(Statistic::UserCommits, 1);
         self.changes.redo().commit(placed.scn, mode, session)?;
-        self.active.leave(log.id, session);
+        if mode.wait == CommitWait::Nowait {
+            self.shared.not_waited_for.fetch_max(placed.scn.get(), session);
+        }
+        self.active.leave(log.id, log.ended(Some(placed.scn)), session);
         Ok(())
     }
 
     /// Takes the transaction's changes back. The redo of it need not be durable: what a crash takes
     /// of it, recovery does again. What stands in its way halts the instance: else its rows would
     /// be locked for ever (TX4).
-    pub fn rollback(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
+    pub fn rollback(&self, mut transaction: Transaction, session: &Session) -> Result<(), Stop> {
+        self.let_go(&mut transaction, session);
         let Some(log) = transaction.log else { return Ok(()) };
-        let id = log.id;
-        if let Err(stop) = self.take_back(log, session) {
-            let cause = format!("transaction {id} can't be rolled back: {stop}");
-            return Err(self.changes.halt().raise(cause, session));
-        }
+        self.end_by_rollback(log, session)?;
         session.count(Statistic::UserRollbacks, 1);
-        self.active.leave(id, session);
         Ok(())
     }
 
-    /// Rolls back what was active when the instance stopped. Before anybody else works. How many.
-    pub fn roll_back_dead(&self, session: &Session) -> Result<u64, Stop> {
-        let dead = self.undo.active(session)?;
-        let count = dead.len() as u64;
-        dead.into_iter().try_for_each(|log| self.take_back(log, session))?;
-        Ok(count)
+    /// Takes back what the transaction has changed since; it goes on. What stands in its way halts
+    /// the instance.
+    pub fn rollback_to(
+        &self,
+        transaction: &mut Transaction,
+        savepoint: Savepoint,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let Some(log) = transaction.log.as_mut() else { return Ok(()) };
+        match log.has_begun() {
+            true => self.take_back(log, savepoint.0, session),
+            false => Ok(()),
+        }
     }
 
-    fn take_back(&self, mut log: UndoLog, session: &Session) -> Result<(), Stop> {
+    /// Rolls back a transaction that was active when the instance stopped.
+    pub fn roll_back_dead(&self, log: UndoLog, session: &Session) -> Result<(), Stop> {
+        self.end_by_rollback(log, session)
+    }
+
+    fn let_go(&self, transaction: &mut Transaction, session: &Session) {
+        if let Some((place, _)) = transaction.snapshot.take() {
+            self.shared.snapshots.give_back(place, session);
+        }
+    }
+
+    fn end_by_rollback(&self, mut log: UndoLog, session: &Session) -> Result<(), Stop> {
+        if log.has_begun() {
+            self.take_back(&mut log, 0, session)?;
+            let ended = self.undo.end(&log, Ended::RolledBack, session);
+            let placed = ended.map_err(|stop| self.cannot_roll_back(log.id, &stop, session))?;
+            self.active.set_ended(log.id, (placed.scn, Ended::RolledBack), session);
+        }
+        self.active.leave(log.id, log.ended(None), session);
+        Ok(())
+    }
+
+    fn cannot_roll_back(&self, id: TxnId, stop: &Stop, session: &Session) -> Stop {
+        let cause = format!("transaction {id} can't be rolled back: {stop}");
+        self.changes.halt().raise(cause, session)
+    }
+
+    /// Takes back all but its first so many changes.
+    fn take_back(&self, log: &mut UndoLog, keep: u32, session: &Session) -> Result<(), Stop> {
+        self.try_take_back(log, keep, session)
+            .map_err(|stop| self.cannot_roll_back(log.id, &stop, session))
+    }
+
+    fn try_take_back(&self, log: &mut UndoLog, keep: u32, session: &Session) -> Result<(), Stop> {
         let cache = self.changes.cache();
-        while let Some(change) = self.undo.newest(&mut log, session)? {
-            let layer = self.layers.iter().find(|layer| layer.number == change.layer);
-            let layer = layer.expect("undo was pushed by a layer that can take it back");
+        while let Some(change) = self.undo.newest(log, session)? {
+            if change.ordinal < keep {
+                break;
+            }
+            let layer = self.layer(change.layer);
             let block_pin = cache.pin(change.address, session)?;
-            let undo_pin = cache.pin(log.current(), session)?;
+            let undo_pin = self.undo.pin_newest(log, session)?;
             let credits = credits_for(&[change.payload.len(), 0]);
             let mut group = self.changes.begin(credits, session)?;
             let block = block_pin.exclusive(layer.order, session);
@@ -168,7 +374,22 @@ impl Transactions {
             group.commit(session);
             session.count(Statistic::UndoRecordsApplied, 1);
         }
-        self.undo.end(&log, Ended::RolledBack, session)?;
         Ok(())
+    }
+}
+
+impl Keeper for Transactions {
+    fn is_needed(&self, id: TxnId, session: &Session) -> bool {
+        // Read before the snapshots are.
+        let visible = self.visible(session);
+        let oldest = self.shared.snapshots.oldest_in_use(visible, session);
+        match self.active.fate(id, session) {
+            Fate::Active | Fate::Committing => true,
+            Fate::Ended(scn) | Fate::EndedBy(scn) => scn > oldest,
+        }
+    }
+
+    fn is_taken(&self, id: TxnId, session: &Session) {
+        self.active.set_taken(id, session);
     }
 }

@@ -1,16 +1,16 @@
 //! How blocks of this crate change (rule change/CH1).
 //!
-//! | block             | change         | payload                            |
-//! |-------------------|----------------|------------------------------------|
-//! | transaction table | `FORMAT_TABLE` | segment, slots                     |
-//! | transaction table | `SET_FIRST`    | slot, undo block                   |
-//! | transaction table | `BEGIN`        | slot, sequence                     |
-//! | transaction table | `SET_CURRENT`  | slot, undo block                   |
-//! | transaction table | `END`          | slot, state                        |
-//! | undo block        | `RESET`        | transaction, previous block        |
-//! | undo block        | `SET_NEXT`     | undo block                         |
-//! | undo block        | `PUSH`         | the record                         |
-//! | undo block        | `POP`          | nothing                            |
+//! | block             | change         | payload                                       |
+//! |-------------------|----------------|-----------------------------------------------|
+//! | transaction table | `FORMAT_TABLE` | its head                                      |
+//! | transaction table | `SET_NEXT_SEGMENT` | transaction table                         |
+//! | transaction table | `BEGIN`        | slot, sequence                                |
+//! | transaction table | `SET_CURRENT`  | undo block, blocks that the ring has more     |
+//! | transaction table | `END`          | slot, state                                   |
+//! | undo block        | `RESET`        | transaction, previous block, next block       |
+//! | undo block        | `SET_NEXT`     | undo block                                    |
+//! | undo block        | `PUSH`         | the record                                    |
+//! | undo block        | `POP`          | nothing                                       |
 
 use change::{BlockMut, Layer};
 use format::{
@@ -20,7 +20,7 @@ use format::{
 use latch::FrameOrder;
 
 pub(crate) const FORMAT_TABLE: u8 = 1;
-pub(crate) const SET_FIRST: u8 = 2;
+pub(crate) const SET_NEXT_SEGMENT: u8 = 2;
 pub(crate) const BEGIN: u8 = 3;
 pub(crate) const SET_CURRENT: u8 = 4;
 pub(crate) const END: u8 = 5;
@@ -32,6 +32,13 @@ pub(crate) const POP: u8 = 9;
 pub(crate) const ACTIVE: u8 = 1;
 pub(crate) const COMMITTED: u8 = 2;
 pub(crate) const ROLLED_BACK: u8 = 3;
+
+/// Bytes of the payloads of `BEGIN`, `SET_CURRENT`, `END`, `RESET`, `SET_NEXT`.
+pub(crate) const BEGIN_BYTES: usize = 6;
+pub(crate) const SET_CURRENT_BYTES: usize = 12;
+pub(crate) const END_BYTES: usize = 3;
+pub(crate) const RESET_BYTES: usize = 24;
+pub(crate) const SET_NEXT_BYTES: usize = 8;
 
 /// Undo.
 pub static LAYER: Layer = Layer { number: 2, name: "undo", order: FrameOrder::Undo, apply };
@@ -45,18 +52,30 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
             let end = TransactionTable::START + payload.len();
             block.bytes[TransactionTable::START..end].copy_from_slice(payload);
         }
-        SET_FIRST => slot_mut(block.bytes, payload).first = *DbaLe::at(payload, 2),
-        SET_CURRENT => slot_mut(block.bytes, payload).current = *DbaLe::at(payload, 2),
+        SET_NEXT_SEGMENT => table_mut(block.bytes).next_segment = *DbaLe::at(payload, 0),
+        SET_CURRENT => {
+            let table = table_mut(block.bytes);
+            table.current = *DbaLe::at(payload, 0);
+            let more = u32::from_le_bytes(payload[8..12].try_into().expect("a count has 4 bytes"));
+            table.blocks = U32Le::new(table.blocks.get() + more);
+        }
         BEGIN => {
-            let slot = slot_mut(block.bytes, payload);
-            assert!(slot.state != ACTIVE, "a slot is given to two transactions (UN1)");
-            slot.sequence =
-                U32Le::from_bytes(payload[2..6].try_into().expect("a sequence has four bytes"));
-            slot.state = ACTIVE;
-            slot.current = slot.first;
+            let number = u16::from_le_bytes([payload[0], payload[1]]);
+            let newest = table_mut(block.bytes).newest.get();
+            let state = slot_mut(block.bytes, newest).state;
+            assert!(state != ACTIVE, "a segment has two active transactions (UN1)");
+            table_mut(block.bytes).newest = U16Le::new(number);
+            let sequence = payload[2..6].try_into().expect("a sequence has four bytes");
+            *slot_mut(block.bytes, number) = TransactionSlot {
+                sequence: U32Le::from_bytes(sequence),
+                state: ACTIVE,
+                reserved: [0; 3],
+                ended: ScnLe::ZERO,
+            };
         }
         END => {
-            let slot = slot_mut(block.bytes, payload);
+            let number = u16::from_le_bytes([payload[0], payload[1]]);
+            let slot = slot_mut(block.bytes, number);
             assert!(slot.state == ACTIVE, "a transaction ends that isn't active (UN1)");
             slot.state = payload[2];
             slot.ended = ScnLe::new(block.scn);
@@ -69,54 +88,70 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     }
 }
 
-/// Begins a new stack in this block, for another transaction; the link to the next block stays.
+/// Empties the block, for this transaction.
 fn reset(block: BlockMut<'_>, payload: &[u8]) {
-    let is_new = BlockHeader::at(block.bytes, 0) == BlockHeader::at(&[0; BlockHeader::BYTES], 0);
-    let next = if is_new { DbaLe::NONE } else { undo_mut(block.bytes).next };
-    if is_new {
-        *BlockHeader::of_mut(block.bytes) = BlockHeader::new(BlockKind::Undo, block.address);
-    }
+    block.bytes.fill(0);
+    *BlockHeader::of_mut(block.bytes) = BlockHeader::new(BlockKind::Undo, block.address);
     *undo_mut(block.bytes) = UndoBlock {
         transaction: *TxnIdLe::at(payload, 0),
         previous: *DbaLe::at(payload, 8),
-        next,
+        next: *DbaLe::at(payload, 16),
         records: U16Le::ZERO,
-        newest: U16Le::ZERO,
         free: U16Le::new(UndoBlock::RECORDS as u16),
-        reserved: [0; 10],
+        reserved: [0; 4],
     };
 }
 
 fn push(block: &mut [u8], record: &[u8]) {
+    let transaction = UndoRecord::at(record, 0).transaction;
     let undo = undo_mut(block);
-    let at = undo.free;
-    assert!(UndoRecord::at(record, 0).previous == undo.newest, "a record isn't on top (UN2)");
-    undo.newest = at;
-    undo.records = U16Le::new(undo.records.get() + 1);
-    undo.free = U16Le::new(at.get() + record.len() as u16);
-    let at = usize::from(at.get());
+    if undo.transaction != transaction {
+        // It begins behind the records of the one before.
+        undo.transaction = transaction;
+        undo.previous = DbaLe::NONE;
+    }
+    let (number, at) = (undo.records.get(), usize::from(undo.free.get()));
+    undo.records = U16Le::new(number + 1);
+    undo.free = U16Le::new((at + record.len()) as u16);
+    let offset_at = offset_at(block, number);
+    assert!(at + record.len() <= offset_at, "room for undo is made before it is pushed");
     block[at..at + record.len()].copy_from_slice(record);
+    block[offset_at..offset_at + 2].copy_from_slice(&(at as u16).to_le_bytes());
 }
 
 fn pop(block: &mut [u8]) {
-    let newest = undo_mut(block).newest;
-    assert!(newest.get() != 0, "there is no record to take away (UN2)");
-    let previous = UndoRecord::at(block, usize::from(newest.get())).previous;
+    let records = undo_mut(block).records.get();
+    assert!(records > 0, "there is no record to take away (UN2)");
+    let at = record_at(block, records - 1).expect("it is among the block's records");
     let undo = undo_mut(block);
-    undo.free = newest;
-    undo.newest = previous;
-    undo.records = U16Le::new(undo.records.get() - 1);
+    undo.free = U16Le::new(at as u16);
+    undo.records = U16Le::new(records - 1);
+}
+
+/// Where record `number` begins, if the block has it.
+pub(crate) fn record_at(block: &[u8], number: u16) -> Option<usize> {
+    let undo = UndoBlock::at(block, UndoBlock::START);
+    let at = offset_at(block, number);
+    let is_there = number < undo.records.get();
+    is_there.then(|| usize::from(u16::from_le_bytes([block[at], block[at + 1]])))
+}
+
+fn offset_at(block: &[u8], number: u16) -> usize {
+    block.len() - UndoBlock::OFFSET_BYTES * (usize::from(number) + 1)
 }
 
 fn undo_mut(block: &mut [u8]) -> &mut UndoBlock {
     UndoBlock::at_mut(block, UndoBlock::START)
 }
 
-fn slot_mut<'a>(table: &'a mut [u8], payload: &[u8]) -> &'a mut TransactionSlot {
-    let slot = u16::from_le_bytes([payload[0], payload[1]]);
-    let slots = TransactionTable::at(table, TransactionTable::START).slots.get();
-    assert!(slot < slots, "slot {slot} of a transaction table of {slots}");
-    TransactionSlot::at_mut(table, slot_at(slot))
+fn table_mut(block: &mut [u8]) -> &mut TransactionTable {
+    TransactionTable::at_mut(block, TransactionTable::START)
+}
+
+fn slot_mut(table: &mut [u8], number: u16) -> &mut TransactionSlot {
+    let slots = table_mut(table).slots.get();
+    assert!(number < slots, "slot {number} of a transaction table of {slots}");
+    TransactionSlot::at_mut(table, slot_at(number))
 }
 
 /// Where a slot lies in its table's block.

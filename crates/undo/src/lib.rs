@@ -1,25 +1,29 @@
-//! Undo segments: transaction tables, and stacks of undo records.
+//! Undo segments: transaction tables, and rings of blocks with undo records.
 //!
 //! ```text
-//!   segment header ─ table block               slot: state, sequence, first, current
-//!                      │ slot 0 ─▶ undo block ─next─▶ undo block ─next─▶ …
-//!                      │ slot 1 ─▶ undo block          ▲
-//!                      │ …                             current: the newest record is in here
+//!   transaction table ──current──▶ undo block ──next──▶ undo block ──▶ …, in a ring
+//!                                  records of one transaction after the other
 //! ```
 //!
-//! A record is the change that takes a change back. Pushing is part of the group that changes,
-//! popping of the group that takes back (UN2): the stack always holds exactly what is still to be
-//! taken back. Rules UN1 to UN5 are in the README.
+//! A segment serves one transaction at a time, which alone writes there; so its undo is a log of
+//! transactions in the order in which they ended. Rules UN1 to UN6 are in the README.
+//!
+//! * [`Undo`]: making segments, finding them, ending transactions.
+//! * [`Tail`], [`UndoLog`]: where a segment's undo ends; the undo of the transaction that has it.
+//! * [`Keeper`]: who knows which undo is still needed.
+//! * [`LAYER`]: how blocks of this crate change.
 //!
 //! Callers: `txn`.
-//! Sources: Oracle's undo segments, for tables with slots and sequences (wraps).
+//! Sources: Oracle's undo segments (header with transaction table, undo block chain).
 
 #![forbid(unsafe_code)]
 
 mod apply;
 mod log;
+mod ring;
 mod segment;
 
 pub use apply::LAYER;
-pub use log::{UndoChange, UndoLog};
-pub use segment::{Ended, Undo};
+pub use log::{RecordView, Tail, UndoChange, UndoLog, UndoPins};
+pub use ring::{ByUndo, Keeper};
+pub use segment::{Ended, Found, Undo};

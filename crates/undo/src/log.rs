@@ -1,35 +1,63 @@
-//! The undo of one transaction: a stack of changes that take changes back (UN2).
+//! The undo of one transaction: a stack of changes that take changes back (UN2), in the blocks of
+//! its segment's ring.
+//!
+//! ```text
+//!   Tail ──begin──▶ UndoLog ──make_room, push …, newest, pop …──▶ Undo::end ──ended──▶ Tail
+//! ```
 //!
 //! Callers: `txn` (rolling back), layers with rows (pushing, as part of their groups).
 
 use cache::{ExclusiveBlock, Pin};
 use change::{Group, credits_for};
-use format::{DbaLe, TxnIdLe, U16Le, UndoBlock, UndoRecord};
-use ids::{Dba, TxnId};
+use format::{DbaLe, ScnLe, TxnIdLe, U16Le, U32Le, UndoAddressLe, UndoBlock, UndoRecord};
+use ids::{Dba, Scn, TxnId, UndoAddress};
 use latch::FrameOrder;
 use os::Session;
-use space::HandOut;
 use stop::Stop;
 
-use crate::apply::{LAYER, POP, PUSH, RESET, SET_CURRENT, SET_NEXT};
-use crate::segment::{Segment, Undo};
+use crate::apply::{BEGIN, BEGIN_BYTES, LAYER, POP, PUSH, SET_CURRENT, SET_CURRENT_BYTES, record_at};
+use crate::segment::Undo;
+
+/// Bytes of a first record's payload before the layer's: when the transaction before it ended.
+const BEFORE_BYTES: usize = size_of::<ScnLe>();
+
+/// Where the undo of a segment ends while nobody is active in it. Who has it may begin the next
+/// transaction there (UN1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tail {
+    segment: u16,
+    table: Dba,
+    slots: u16,
+    /// Sequence and slot of the last transaction; sequence 0 before the first.
+    pub(crate) newest: (u32, u16),
+    /// The block that is filled, if there is one yet.
+    pub(crate) current: Option<Dba>,
+    /// Offset of the first free byte there.
+    pub(crate) free: u16,
+    /// How many records there are there.
+    pub(crate) records: u16,
+    /// When the last transaction committed.
+    pub(crate) before: Scn,
+}
 
 /// Where a transaction's undo stands. Only the transaction has it (UN1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UndoLog {
     /// The transaction.
     pub id: TxnId,
-    pub(crate) current: Dba,
-    /// Offset of the first free byte in the current block.
-    pub(crate) free: u16,
-    /// Offset of the newest record there, 0 if there is none.
-    pub(crate) newest: u16,
+    pub(crate) tail: Tail,
+    /// Its newest record.
+    newest: Option<UndoAddress>,
+    /// How many records it has.
+    records: u32,
+    /// Whether its first record was pushed: until then nothing on disk knows of it.
+    has_begun: bool,
 }
 
 /// A change that takes another back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UndoChange {
-    /// The block.
+    /// The block that was changed.
     pub address: Dba,
     /// The layer's number.
     pub layer: u8,
@@ -37,156 +65,275 @@ pub struct UndoChange {
     pub opcode: u8,
     /// Its payload.
     pub payload: Vec<u8>,
+    /// How many records the transaction had before.
+    pub ordinal: u32,
+}
+
+/// A record of undo, under its block's latch.
+pub struct RecordView<'a> {
+    /// Its head.
+    pub head: &'a UndoRecord,
+    /// The layer's payload.
+    pub payload: &'a [u8],
+}
+
+/// What a transaction has pinned to push undo: the block that it fills, and for its first record
+/// its segment's table.
+pub struct UndoPins<'a> {
+    block: Pin<'a>,
+    table: Option<Pin<'a>>,
+}
+
+impl Tail {
+    pub(crate) fn new(segment: u16, table: Dba, slots: u16) -> Tail {
+        let (newest, before) = ((0, slots - 1), Scn::ZERO);
+        Tail { segment, table, slots, newest, current: None, free: 0, records: 0, before }
+    }
+
+    /// Number of the segment.
+    pub fn segment(&self) -> u16 {
+        self.segment
+    }
+
+    /// The segment's transaction table.
+    pub fn table(&self) -> Dba {
+        self.table
+    }
+
+    /// The segment's last transaction, if it had one.
+    pub fn last(&self) -> Option<TxnId> {
+        let (sequence, slot) = self.newest;
+        (sequence > 0).then_some(TxnId { segment: self.segment, slot, sequence })
+    }
+
+    /// When the last transaction that committed did so; 0 if none has.
+    pub fn last_commit(&self) -> Scn {
+        self.before
+    }
+
+    /// The undo of the next transaction.
+    pub fn begin(self) -> UndoLog {
+        // The slots come in turn.
+        let (sequence, slot) = self.newest;
+        let (sequence, slot) = match slot + 1 == self.slots {
+            true => (sequence + 1, 0),
+            false => (sequence, slot + 1),
+        };
+        let id = TxnId { segment: self.segment, slot, sequence };
+        UndoLog { id, tail: self, newest: None, records: 0, has_begun: false }
+    }
 }
 
 impl UndoLog {
-    /// Bytes of redo payload that a push of so many bytes takes.
-    pub const fn push_bytes(payload: usize) -> usize {
-        UndoRecord::BYTES + payload
+    /// Bytes of redo of a push with so many bytes of payload: what it adds to a group's credits.
+    pub fn credits(&self, payload: usize) -> usize {
+        match self.has_begun {
+            true => credits_for(&[UndoRecord::BYTES + payload]),
+            false => credits_for(&[UndoRecord::BYTES + BEFORE_BYTES + payload, BEGIN_BYTES]),
+        }
     }
 
     /// The longest payload that fits into a block of so many bytes.
     pub const fn payload_max(block_bytes: usize) -> usize {
-        block_bytes - UndoBlock::RECORDS - UndoRecord::BYTES
+        block_bytes - UndoBlock::RECORDS - Self::needs(0)
     }
 
-    /// The block to which the next record goes; pin it before [`push`](UndoLog::push).
-    pub fn current(&self) -> Dba {
-        self.current
+    /// Bytes that a record with so many bytes of payload takes in its block, at most.
+    pub(crate) const fn needs(payload: usize) -> usize {
+        UndoRecord::BYTES + BEFORE_BYTES + UndoBlock::OFFSET_BYTES + payload
     }
 
-    /// Adds to the group a push of the change that takes back what the group does. `block` is
-    /// [`current`](UndoLog::current), in which [`Undo::make_room`] has made room.
+    /// Whether `payload` more bytes fit into a current block of so many.
+    pub(crate) fn has_room(&self, payload: usize, block_bytes: usize) -> bool {
+        let offsets = (usize::from(self.tail.records)) * UndoBlock::OFFSET_BYTES;
+        usize::from(self.tail.free) + UndoLog::needs(payload) + offsets <= block_bytes
+    }
+
+    /// The undo of a transaction that was active when the instance stopped.
+    pub(crate) fn of_dead(tail: Tail) -> UndoLog {
+        let id = tail.last().expect("it is active, so it has a name");
+        UndoLog { id, tail, newest: None, records: 0, has_begun: true }
+    }
+
+    /// The segment's transaction table.
+    pub fn table(&self) -> Dba {
+        self.tail.table
+    }
+
+    /// How many records it has: a place to which it can be taken back.
+    pub fn records(&self) -> u32 {
+        self.records
+    }
+
+    /// Whether it has records now.
+    pub(crate) fn has_records(&self) -> bool {
+        self.records > 0
+    }
+
+    /// Whether it has pushed anything, ever.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Where the next record will be. [`Undo::make_room`] has made room for it.
+    pub fn next_address(&self) -> UndoAddress {
+        UndoAddress { block: self.current(), record: self.tail.records }
+    }
+
+    fn current(&self) -> Dba {
+        self.tail.current.expect("there is a block once room was made")
+    }
+
+    /// Where the next transaction of the segment begins. `committed` is when this one committed, if
+    /// it did.
+    pub fn ended(self, committed: Option<Scn>) -> Tail {
+        let mut tail = self.tail;
+        if self.has_begun {
+            tail.newest = (self.id.sequence, self.id.slot);
+        }
+        tail.before = committed.unwrap_or(tail.before);
+        tail
+    }
+
+    /// Adds to the group a push of the change that takes back what the group does.
     pub fn push<'a>(
         &mut self,
         group: &mut Group<'a>,
-        block: ExclusiveBlock<'a>,
+        pins: &'a UndoPins<'a>,
         (address, layer, opcode): (Dba, u8, u8),
         payload: &[&[u8]],
+        session: &'a Session,
     ) {
-        assert_eq!(block.address(), self.current, "undo goes to the current block");
-        let length: usize = payload.iter().map(|part| part.len()).sum();
+        let block = pins.block.exclusive(FrameOrder::Undo, session);
+        assert_eq!(block.address(), self.current(), "undo goes to the current block");
+        let before = ScnLe::new(self.tail.before);
+        let before: &[u8] = if self.has_begun { &[] } else { before.bytes() };
+        let length = before.len() + payload.iter().map(|part| part.len()).sum::<usize>();
         let record = UndoRecord {
             address: DbaLe::new(address),
-            previous: U16Le::new(self.newest),
+            previous: self.newest.map_or(UndoAddressLe::NONE, UndoAddressLe::new),
+            transaction: TxnIdLe::new(self.id),
+            ordinal: U32Le::new(self.records),
             length: U16Le::new(length as u16),
             layer,
             opcode,
-            reserved: [0; 2],
         };
-        let end = usize::from(self.free) + UndoRecord::BYTES + length;
-        assert!(end <= block.len(), "room for undo is made before it is pushed");
-        let mut parts: [&[u8]; 5] = [&[]; 5];
-        parts[0] = record.bytes();
-        parts[1..=payload.len()].copy_from_slice(payload);
-        group.change(block, &LAYER, PUSH, &parts[..=payload.len()]);
-        self.newest = self.free;
-        self.free = end as u16;
+        let mut parts: [&[u8]; 8] = [&[]; 8];
+        (parts[0], parts[1]) = (record.bytes(), before);
+        parts[2..2 + payload.len()].copy_from_slice(payload);
+        self.newest = Some(self.next_address());
+        self.records += 1;
+        self.tail.records += 1;
+        self.tail.free += (UndoRecord::BYTES + length) as u16;
+        group.change(block, &LAYER, PUSH, &parts[..2 + payload.len()]);
+        if !self.has_begun {
+            let table = pins.table.as_ref().expect("pinned for the first record");
+            let table = table.exclusive(FrameOrder::TransactionTable, session);
+            let (slot, sequence) = (self.id.slot.to_le_bytes(), self.id.sequence.to_le_bytes());
+            group.change(table, &LAYER, BEGIN, &[&slot, &sequence]);
+            self.has_begun = true;
+        }
     }
 }
 
 impl Undo {
-    /// Makes sure that a record with a payload of so many bytes fits into the current block, if
-    /// need be by going on to the slot's next one. Waits; called without latches.
-    pub fn make_room(
-        &self,
-        log: &mut UndoLog,
-        payload: usize,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let changes = self.space.changes();
-        let pin = changes.cache().pin(log.current, session)?;
-        let (bytes, next) = {
-            let block = pin.shared(FrameOrder::Undo, session);
-            (block.len(), UndoBlock::at(&block, UndoBlock::START).next)
-        };
-        if usize::from(log.free) + UndoRecord::BYTES + payload <= bytes {
-            return Ok(());
-        }
-        assert!(payload <= UndoLog::payload_max(bytes), "undo of {payload} bytes fits no block");
-        let next = match next == DbaLe::NONE {
-            true => self.give_next(log, &pin, session)?,
-            false => next.get(),
-        };
-        let Segment { table, .. } = self.segments[usize::from(log.id.segment)];
-        let table = changes.cache().pin(table, session)?;
-        let undo = changes.cache().pin(next, session)?;
-        let mut group = changes.begin(credits_for(&[16, 10]), session)?;
-        let block = undo.exclusive(FrameOrder::Undo, session);
-        let (of, previous) = (TxnIdLe::new(log.id), DbaLe::new(log.current));
-        group.change(block, &LAYER, RESET, &[of.bytes(), previous.bytes()]);
-        let block = table.exclusive(FrameOrder::TransactionTable, session);
-        let (slot, to) = (log.id.slot.to_le_bytes(), DbaLe::new(next));
-        group.change(block, &LAYER, SET_CURRENT, &[&slot, to.bytes()]);
-        group.commit(session);
-        *log = UndoLog { current: next, free: UndoBlock::RECORDS as u16, newest: 0, ..*log };
-        Ok(())
-    }
-
-    /// Hands out a block and links it behind the current one, in one group (UN4).
-    fn give_next(&self, log: &UndoLog, pin: &Pin<'_>, session: &Session) -> Result<Dba, Stop> {
-        let Segment { header, .. } = self.segments[usize::from(log.id.segment)];
-        let changes = self.space.changes();
-        let header_pin = changes.cache().pin(header, session)?;
-        loop {
-            self.space.ensure_room(header, session)?;
-            let credits = credits_for(&[8, HandOut::PAYLOAD_BYTES]);
-            let mut group = changes.begin(credits, session)?;
-            let block = pin.exclusive(FrameOrder::Undo, session);
-            let Some(found) = self.space.next(&header_pin, 1, session) else { continue };
-            let next = found.blocks.first;
-            group.change(block, &LAYER, SET_NEXT, &[DbaLe::new(next).bytes()]);
-            found.add_to(&mut group);
-            group.commit(session);
-            return Ok(next);
-        }
+    /// Pins what a push needs. Called with room made, and without latches.
+    pub fn pins<'a>(&'a self, log: &UndoLog, session: &'a Session) -> Result<UndoPins<'a>, Stop> {
+        let cache = self.space.changes().cache();
+        let block = cache.pin(log.current(), session)?;
+        let table = (!log.has_begun).then(|| cache.pin(log.table(), session)).transpose()?;
+        Ok(UndoPins { block, table })
     }
 
     /// The newest change still to be taken back; none when the transaction is back at its
     /// beginning. Steps back over blocks that are empty.
     pub fn newest(&self, log: &mut UndoLog, session: &Session) -> Result<Option<UndoChange>, Stop> {
-        let changes = self.space.changes();
         loop {
-            let pin = changes.cache().pin(log.current, session)?;
-            let block = pin.shared(FrameOrder::Undo, session);
-            let undo = *UndoBlock::at(&block, UndoBlock::START);
-            assert_eq!(undo.transaction.get(), Some(log.id), "undo of another transaction (UN1)");
-            log.newest = undo.newest.get();
-            log.free = undo.free.get();
-            if log.newest != 0 {
-                let at = usize::from(log.newest);
-                let record = UndoRecord::at(&block, at);
-                let start = at + UndoRecord::BYTES;
-                return Ok(Some(UndoChange {
-                    address: record.address.get(),
-                    layer: record.layer,
-                    opcode: record.opcode,
-                    payload: block[start..start + usize::from(record.length.get())].to_vec(),
-                }));
-            }
-            drop(block);
-            if undo.previous == DbaLe::NONE {
-                return Ok(None);
-            }
-            self.step_back(log, undo.previous.get(), session)?;
+            let Some(current) = log.tail.current else { return Ok(None) };
+            let previous = {
+                let cache = self.space.changes().cache();
+                let block = cache.pin_shared(current, FrameOrder::Undo, session)?;
+                let undo = *UndoBlock::at(&block, UndoBlock::START);
+                (log.tail.records, log.tail.free) = (undo.records.get(), undo.free.get());
+                let newest = undo.records.get().checked_sub(1);
+                if let Some(record) = newest.and_then(|number| view(&block, number, log.id)) {
+                    let ordinal = record.head.ordinal.get();
+                    let record_no = undo.records.get() - 1;
+                    log.newest = Some(UndoAddress { block: current, record: record_no });
+                    log.records = ordinal + 1;
+                    return Ok(Some(UndoChange {
+                        address: record.head.address.get(),
+                        layer: record.head.layer,
+                        opcode: record.head.opcode,
+                        payload: record.payload.to_vec(),
+                        ordinal,
+                    }));
+                }
+                let came_from = undo.previous;
+                if undo.transaction.get() != Some(log.id) || came_from == DbaLe::NONE {
+                    (log.newest, log.records) = (None, 0);
+                    return Ok(None);
+                }
+                came_from.get()
+            };
+            self.step_back(log, previous, session)?;
         }
     }
 
     fn step_back(&self, log: &mut UndoLog, to: Dba, session: &Session) -> Result<(), Stop> {
         let changes = self.space.changes();
-        let Segment { table, .. } = self.segments[usize::from(log.id.segment)];
-        let pin = changes.cache().pin(table, session)?;
-        let mut group = changes.begin(credits_for(&[10]), session)?;
+        let pin = changes.cache().pin(log.table(), session)?;
+        let mut group = changes.begin(credits_for(&[SET_CURRENT_BYTES]), session)?;
         let block = pin.exclusive(FrameOrder::TransactionTable, session);
-        let (slot, to_block) = (log.id.slot.to_le_bytes(), DbaLe::new(to));
-        group.change(block, &LAYER, SET_CURRENT, &[&slot, to_block.bytes()]);
+        let to_block = DbaLe::new(to);
+        group.change(block, &LAYER, SET_CURRENT, &[to_block.bytes(), &0_u32.to_le_bytes()]);
         group.commit(session);
-        log.current = to;
+        log.tail.current = Some(to);
         Ok(())
+    }
+
+    /// Pins the block with the newest record, which [`pop`](Undo::pop) takes away.
+    pub fn pin_newest<'a>(&'a self, log: &UndoLog, session: &'a Session) -> Result<Pin<'a>, Stop> {
+        self.space.changes().cache().pin(log.current(), session)
     }
 
     /// Adds to the group the taking away of the newest record; `block` is the current one.
     pub fn pop<'a>(&self, group: &mut Group<'a>, block: ExclusiveBlock<'a>) {
         group.change(block, &LAYER, POP, &[]);
     }
+
+    /// Looks at a record by `look`, under its block's latch: so `look` only computes. None if the
+    /// place has another transaction's by now, or none.
+    pub fn with_record<T>(
+        &self,
+        (address, transaction): (UndoAddress, TxnId),
+        look: impl FnOnce(RecordView<'_>) -> T,
+        session: &Session,
+    ) -> Result<Option<T>, Stop> {
+        let cache = self.space.changes().cache();
+        let block = cache.pin_shared(address.block, FrameOrder::Undo, session)?;
+        Ok(view(&block, address.record, transaction).map(look))
+    }
+}
+
+/// A record, if it is there and of this transaction.
+pub(crate) fn view(block: &[u8], number: u16, transaction: TxnId) -> Option<RecordView<'_>> {
+    if format::BlockHeader::at(block, 0).kind() != format::BlockKind::Undo {
+        return None;
+    }
+    let at = record_at(block, number)?;
+    let head = UndoRecord::at(block, at);
+    let first = if head.ordinal.get() == 0 { BEFORE_BYTES } else { 0 };
+    let (start, end) = (at + UndoRecord::BYTES + first, at + UndoRecord::BYTES);
+    let payload = &block[start..end + usize::from(head.length.get())];
+    (head.transaction.get() == Some(transaction)).then_some(RecordView { head, payload })
+}
+
+/// Whose a record is and, if it is that one's first, when the one before it committed.
+pub(crate) fn before(block: &[u8], number: u16) -> Option<(TxnId, Option<Scn>)> {
+    let at = record_at(block, number)?;
+    let head = UndoRecord::at(block, at);
+    let is_first = head.ordinal.get() == 0;
+    let before = is_first.then(|| ScnLe::at(block, at + UndoRecord::BYTES).get());
+    Some((head.transaction.get()?, before))
 }

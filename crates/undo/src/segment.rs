@@ -1,13 +1,14 @@
-//! Undo segments: making them, and beginning and ending transactions in their tables.
+//! Undo segments: making them, finding them, and ending transactions in their tables.
 //!
 //! Callers: `txn`.
 
-use cache::is_unwritten;
+use cache::{Pin, is_unwritten};
 use change::credits_for;
 use format::{
-    BlockHeader, BlockKind, DbaLe, TransactionSlot, TransactionTable, TxnIdLe, U16Le, UndoBlock,
+    BlockHeader, BlockKind, DbaLe, TransactionSlot, TransactionTable, U16Le, U32Le,
+    UndoBlock,
 };
-use ids::{Dba, TxnId};
+use ids::{Dba, Scn, TxnId};
 use latch::FrameOrder;
 use os::Session;
 use redo::Placed;
@@ -15,12 +16,13 @@ use space::{HandOut, Holds, Space};
 use stop::Stop;
 
 use crate::apply::{
-    ACTIVE, BEGIN, COMMITTED, END, FORMAT_TABLE, LAYER, RESET, ROLLED_BACK, SET_FIRST, slot_at,
+    ACTIVE, COMMITTED, END, END_BYTES, FORMAT_TABLE, LAYER, ROLLED_BACK, SET_NEXT_SEGMENT,
+    slot_at,
 };
-use crate::log::UndoLog;
+use crate::log::{Tail, UndoLog};
 
-/// Names of undo segments begin so.
-const PREFIX: &str = "_undo";
+/// The segment, in the sense of space, that all undo segments take their blocks from.
+const NAME: &str = "_undo";
 
 /// How a transaction ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,131 +33,134 @@ pub enum Ended {
     RolledBack,
 }
 
-/// One undo segment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment {
-    pub(crate) header: Dba,
-    pub(crate) table: Dba,
-}
-
-/// All undo segments, in the order of their numbers.
+/// The undo segments of a database.
 #[derive(Clone)]
 pub struct Undo {
     pub(crate) space: Space,
-    pub(crate) segments: Vec<Segment>,
+    /// Header of the segment that all blocks come from.
+    pub(crate) header: Dba,
     slots: u16,
 }
 
+/// An undo segment as it was found.
+pub enum Found {
+    /// Nobody is active in it: where the next transaction begins.
+    Idle(Tail),
+    /// A transaction was active when the instance stopped: its undo.
+    Dead(UndoLog),
+}
+
 impl Undo {
-    /// Makes so many undo segments, each with a table of `slots`, or as many as fit in a block.
+    /// Makes so many undo segments, whose tables have `slots`, or as many as fit in a block.
     pub fn create(space: &Space, segments: u16, slots: u16, session: &Session) -> Result<(), Stop> {
-        for number in 0..segments {
-            let segment = space.create(&format!("{PREFIX}{number}"), Holds::Undo, &[], session)?;
-            let table = space.hand_out(segment.header, 1, session)?.first;
-            let changes = space.changes();
-            let pin = changes.cache().pin_new(table, session)?;
-            let mut group =
-                changes.begin(credits_for(&[size_of::<TransactionTable>()]), session)?;
-            let block = pin.exclusive(FrameOrder::TransactionTable, session);
-            let room = (block.len() - TransactionTable::SLOTS) / TransactionSlot::BYTES;
-            let head = TransactionTable {
-                segment: U16Le::new(number),
-                slots: U16Le::new(slots.min(room as u16)),
-                reserved: [0; 4],
-            };
-            group.change(block, &LAYER, FORMAT_TABLE, &[head.bytes()]);
-            group.commit(session);
+        let header = space.create(NAME, Holds::Undo, &[], session)?.header;
+        let room = space.changes().cache().block_size().bytes() - TransactionTable::SLOTS;
+        let slots = slots.clamp(1, (room / TransactionSlot::BYTES) as u16);
+        let undo = Undo { space: space.clone(), header, slots };
+        let mut last = None;
+        for number in 0..segments.max(1) {
+            last = Some(undo.add_segment(last, number, session)?.table());
         }
         Ok(())
     }
 
-    /// The undo segments of the database.
-    pub fn open(space: &Space, session: &Session) -> Result<Undo, Stop> {
+    /// The undo segments of the database, in the order of their numbers. None are there while it
+    /// is created.
+    pub fn open(space: &Space, session: &Session) -> Result<(Undo, Vec<Found>), Stop> {
+        let mut undo = Undo { space: space.clone(), header: Dba::new(0, 0), slots: 1 };
         let mut found = Vec::new();
-        for segment in space.list(session)? {
-            if segment.holds == Holds::Undo {
-                // The table is the block behind the header: the first that was handed out.
-                let first = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);
-                let pin = space.changes().cache().pin(first, session)?;
-                let block = pin.shared(FrameOrder::TransactionTable, session);
-                let kind = BlockHeader::at(&block, 0);
-                if is_unwritten(&block) || kind.kind() != BlockKind::TransactionTable {
-                    continue;
+        let Some(segment) = space.find(NAME, session)? else { return Ok((undo, found)) };
+        undo.header = segment.header;
+        // The first block that was handed out is the first segment's table.
+        let mut at = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);
+        loop {
+            let (next, log, is_active) = {
+                let cache = undo.space.changes().cache();
+                let block = cache.pin_shared(at, FrameOrder::TransactionTable, session)?;
+                if is_unwritten(&block) {
+                    break;
                 }
-                let table = TransactionTable::at(&block, TransactionTable::START);
-                let segment = Segment { header: segment.header, table: first };
-                found.push((table.segment.get(), table.slots.get(), segment));
-            }
+                undo.slots = TransactionTable::at(&block, TransactionTable::START).slots.get();
+                look_at(&block, at)
+            };
+            let tail = undo.tail_of(log, session)?;
+            found.push(match is_active {
+                true => Found::Dead(UndoLog::of_dead(tail)),
+                false => Found::Idle(tail),
+            });
+            let Some(next) = next else { break };
+            at = next;
         }
-        found.sort_by_key(|(number, ..)| *number);
-        let slots = found.iter().map(|(_, slots, _)| *slots).min().unwrap_or(0);
-        let segments = found.into_iter().map(|(.., segment)| segment).collect();
-        Ok(Undo { space: space.clone(), segments, slots })
+        Ok((undo, found))
     }
 
-    /// How many segments there are.
-    pub fn segments(&self) -> u16 {
-        self.segments.len() as u16
-    }
-
-    /// How many slots each has.
+    /// How many slots each table has.
     pub fn slots(&self) -> u16 {
         self.slots
     }
 
-    /// Begins a transaction in a slot that no other has (UN1).
-    pub fn begin(&self, segment: u16, slot: u16, session: &Session) -> Result<UndoLog, Stop> {
-        let Segment { table, .. } = self.segments[usize::from(segment)];
+    /// Makes another segment, behind the one with the table `last`. One session at a time does.
+    pub fn add_segment(
+        &self,
+        last: Option<Dba>,
+        number: u16,
+        session: &Session,
+    ) -> Result<Tail, Stop> {
         let changes = self.space.changes();
-        let pin = changes.cache().pin(table, session)?;
-        let stored = {
-            let block = pin.shared(FrameOrder::TransactionTable, session);
-            *TransactionSlot::at(&block, slot_at(slot))
+        let cache = changes.cache();
+        let header_pin = cache.pin(self.header, session)?;
+        let last = last.map(|last| cache.pin(last, session)).transpose()?;
+        let head = TransactionTable {
+            segment: U16Le::new(number),
+            slots: U16Le::new(self.slots),
+            newest: U16Le::ZERO,
+            reserved: [0; 2],
+            next_segment: DbaLe::NONE,
+            current: DbaLe::NONE,
+            blocks: U32Le::ZERO,
+            reserved2: [0; 4],
         };
-        let first = match stored.first == DbaLe::NONE {
-            true => self.give_first(segment, slot, session)?,
-            false => stored.first.get(),
-        };
-        let id = TxnId { segment, slot, sequence: stored.sequence.get() + 1 };
-        let undo = changes.cache().pin(first, session)?;
-        let mut group = changes.begin(credits_for(&[16, 6]), session)?;
-        let block = undo.exclusive(FrameOrder::Undo, session);
-        let of = TxnIdLe::new(id);
-        group.change(block, &LAYER, RESET, &[of.bytes(), DbaLe::NONE.bytes()]);
-        let block = pin.exclusive(FrameOrder::TransactionTable, session);
-        let sequence = id.sequence.to_le_bytes();
-        group.change(block, &LAYER, BEGIN, &[&slot.to_le_bytes(), &sequence]);
-        group.commit(session);
-        Ok(UndoLog { id, current: first, free: UndoBlock::RECORDS as u16, newest: 0 })
-    }
-
-    /// Hands out the first undo block of a slot, and links it to the slot (UN4).
-    fn give_first(&self, segment: u16, slot: u16, session: &Session) -> Result<Dba, Stop> {
-        let Segment { header, table } = self.segments[usize::from(segment)];
-        let changes = self.space.changes();
-        let table = changes.cache().pin(table, session)?;
-        let header_pin = changes.cache().pin(header, session)?;
-        loop {
-            self.space.ensure_room(header, session)?;
-            let credits = credits_for(&[10, HandOut::PAYLOAD_BYTES]);
-            let mut group = changes.begin(credits, session)?;
-            let block = table.exclusive(FrameOrder::TransactionTable, session);
-            let Some(next) = self.space.next(&header_pin, 1, session) else { continue };
-            let first = next.blocks.first;
-            let link = DbaLe::new(first);
-            group.change(block, &LAYER, SET_FIRST, &[&slot.to_le_bytes(), link.bytes()]);
+        for turn in 0.. {
+            let table = self.peek_next(&header_pin, session)?;
+            let pin = cache.pin_new(table, session)?;
+            let payloads = [size_of::<TransactionTable>(), 8, HandOut::PAYLOAD_BYTES];
+            let mut group = changes.begin(credits_for(&payloads), session)?;
+            let last = last.as_ref().map(|l| l.exclusive(FrameOrder::TransactionTable, session));
+            // Two of one kind: the second only if nobody has it.
+            let Some(block) = pin.try_exclusive(FrameOrder::TransactionTable, session) else {
+                session.relax(turn);
+                continue;
+            };
+            let next = self.space.next(&header_pin, 1, session);
+            let Some(next) = next.filter(|next| next.blocks.first == table) else { continue };
+            group.change(block, &LAYER, FORMAT_TABLE, &[head.bytes()]);
+            if let Some(last) = last {
+                group.change(last, &LAYER, SET_NEXT_SEGMENT, &[DbaLe::new(table).bytes()]);
+            }
             next.add_to(&mut group);
             group.commit(session);
-            return Ok(first);
+            return Ok(Tail::new(number, table, self.slots));
+        }
+        unreachable!("the loop ends by returning")
+    }
+
+    /// The block that the segment would hand out next; makes sure that there is one. Whether it is
+    /// still the next is asked again under the latch.
+    pub(crate) fn peek_next(&self, header: &Pin<'_>, session: &Session) -> Result<Dba, Stop> {
+        loop {
+            self.space.ensure_room(self.header, session)?;
+            // Dropped at once: nothing is handed out.
+            if let Some(next) = self.space.next(header, 1, session) {
+                return Ok(next.blocks.first);
+            }
         }
     }
 
-    /// Ends a transaction. The record's SCN is when.
+    /// Ends a transaction that has begun. The record's SCN is when.
     pub fn end(&self, log: &UndoLog, ended: Ended, session: &Session) -> Result<Placed, Stop> {
         let changes = self.space.changes();
-        let table = self.segments[usize::from(log.id.segment)].table;
-        let pin = changes.cache().pin(table, session)?;
-        let mut group = changes.begin(credits_for(&[3]), session)?;
+        let pin = changes.cache().pin(log.table(), session)?;
+        let mut group = changes.begin(credits_for(&[END_BYTES]), session)?;
         let block = pin.exclusive(FrameOrder::TransactionTable, session);
         let state = match ended {
             Ended::Committed => COMMITTED,
@@ -165,67 +170,92 @@ impl Undo {
         Ok(group.commit(session))
     }
 
-    /// Transactions that are active according to the tables: after a crash, the dead ones.
-    pub fn active(&self, session: &Session) -> Result<Vec<UndoLog>, Stop> {
-        let mut active = Vec::new();
-        for (number, segment) in (0..).zip(&self.segments) {
-            let pin = self.space.changes().cache().pin(segment.table, session)?;
-            let block = pin.shared(FrameOrder::TransactionTable, session);
-            for slot in 0..self.slots {
-                let stored = TransactionSlot::at(&block, slot_at(slot));
-                if stored.state == ACTIVE {
-                    let sequence = stored.sequence.get();
-                    let id = TxnId { segment: number, slot, sequence };
-                    active.push((id, stored.current.get()));
-                }
-            }
+    /// When a transaction ended, as its segment's table says: for who can't wait to be told. None
+    /// while it is active.
+    pub fn ended_by_table(
+        &self,
+        id: TxnId,
+        table: Dba,
+        session: &Session,
+    ) -> Result<Option<Scn>, Stop> {
+        let cache = self.space.changes().cache();
+        let block = cache.pin_shared(table, FrameOrder::TransactionTable, session)?;
+        let slot = TransactionSlot::at(&block, slot_at(id.slot));
+        let is_its = slot.sequence.get() == id.sequence && slot.state != ACTIVE;
+        Ok(is_its.then(|| slot.ended.get()))
+    }
+
+    /// The end of what the table's current block has.
+    fn tail_of(&self, mut tail: Tail, session: &Session) -> Result<Tail, Stop> {
+        if let Some(current) = tail.current {
+            let cache = self.space.changes().cache();
+            let block = cache.pin_shared(current, FrameOrder::Undo, session)?;
+            let undo = UndoBlock::at(&block, UndoBlock::START);
+            (tail.free, tail.records) = (undo.free.get(), undo.records.get());
         }
-        active.into_iter().map(|(id, current)| self.open_log(id, current, session)).collect()
+        Ok(tail)
     }
 
-    fn open_log(&self, id: TxnId, current: Dba, session: &Session) -> Result<UndoLog, Stop> {
-        let pin = self.space.changes().cache().pin(current, session)?;
-        let block = pin.shared(FrameOrder::Undo, session);
-        let undo = UndoBlock::at(&block, UndoBlock::START);
-        assert!(undo.transaction.get() == Some(id), "undo of another transaction (UN1)");
-        Ok(UndoLog { id, current, free: undo.free.get(), newest: undo.newest.get() })
-    }
-
-    /// Every undo block of every slot, for checks: linked once, and handed out by its segment.
+    /// Every undo block of every segment, for checks: in one ring, and handed out.
     pub fn check(&self, session: &Session) -> Result<(), String> {
         let say = |stop: Stop| stop.to_string();
-        for segment in &self.segments {
-            let mut linked = vec![segment.header, segment.table];
-            let pin = self.space.changes().cache().pin(segment.table, session).map_err(say)?;
-            let block = pin.shared(FrameOrder::TransactionTable, session);
-            let slots: Vec<DbaLe> =
-                (0..self.slots).map(|s| TransactionSlot::at(&block, slot_at(s)).first).collect();
-            drop(block);
-            for first in slots {
-                let mut at = first;
-                while at != DbaLe::NONE {
-                    linked.push(at.get());
-                    let pin = self.space.changes().cache().pin(at.get(), session).map_err(say)?;
-                    let block = pin.shared(FrameOrder::Undo, session);
-                    let next = UndoBlock::at(&block, UndoBlock::START).next;
-                    at = if is_unwritten(&block) { DbaLe::NONE } else { next };
-                }
+        let cache = self.space.changes().cache();
+        let mut linked = vec![self.header];
+        let mut at = DbaLe::new(Dba::new(self.header.file.get(), self.header.block.get() + 1));
+        while at != DbaLe::NONE {
+            linked.push(at.get());
+            let (next, current, blocks) = {
+                let order = FrameOrder::TransactionTable;
+                let block = cache.pin_shared(at.get(), order, session).map_err(say)?;
+                let head = TransactionTable::at(&block, TransactionTable::START);
+                (head.next_segment, head.current, head.blocks.get())
+            };
+            let mut undo = current;
+            for _ in 0..blocks {
+                linked.push(undo.get());
+                let order = FrameOrder::Undo;
+                let block = cache.pin_shared(undo.get(), order, session).map_err(say)?;
+                undo = UndoBlock::at(&block, UndoBlock::START).next;
             }
-            linked.sort();
-            let runs = self.space.blocks(segment.header, session).map_err(say)?;
-            let mut handed_out: Vec<Dba> = runs
-                .iter()
-                .flat_map(|run| (0..run.count).map(|n| (run.first, n)))
-                .map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n))
-                .collect();
-            handed_out.sort();
-            if linked != handed_out {
-                return Err(format!(
-                    "undo segment at {}: blocks {linked:?} are linked, {handed_out:?} handed out",
-                    segment.header
-                ));
+            if undo != current {
+                return Err(format!("the undo blocks of {} are no ring of {blocks}", at.get()));
             }
+            at = next;
         }
-        Ok(())
+        linked.sort();
+        let runs = self.space.blocks(self.header, session).map_err(say)?;
+        let each = |run: space::Blocks| {
+            (0..run.count).map(move |n| {
+                Dba::new(run.first.file.get(), run.first.block.get() + n)
+            })
+        };
+        let mut handed_out: Vec<Dba> = runs.into_iter().flat_map(each).collect();
+        handed_out.sort();
+        match linked == handed_out {
+            true => Ok(()),
+            false => Err(format!(
+                "undo: blocks {linked:?} are linked, and {handed_out:?} were handed out"
+            )),
+        }
     }
+}
+
+/// What a transaction table says: the table behind it, the segment's tail but for its place in the
+/// current block, and whether its newest transaction is active.
+fn look_at(block: &[u8], table: Dba) -> (Option<Dba>, Tail, bool) {
+    let head = TransactionTable::at(block, TransactionTable::START);
+    assert!(
+        BlockHeader::at(block, 0).kind() == BlockKind::TransactionTable,
+        "block {table} is linked as a transaction table"
+    );
+    let slot = |number: u16| TransactionSlot::at(block, slot_at(number));
+    let newest = slot(head.newest.get());
+    let committed = (0..head.slots.get()).map(slot).filter(|slot| slot.state == COMMITTED);
+    let before = committed.map(|slot| slot.ended.get()).max().unwrap_or(Scn::ZERO);
+    let some = |address: DbaLe| (address != DbaLe::NONE).then(|| address.get());
+    let mut tail = Tail::new(head.segment.get(), table, head.slots.get());
+    tail.newest = (newest.sequence.get(), head.newest.get());
+    tail.current = some(head.current);
+    tail.before = before;
+    (some(head.next_segment), tail, newest.state == ACTIVE)
 }

@@ -218,6 +218,8 @@ wait_events! {
             "another session is changing how the instance runs: its processes, its parameters";
         EnqTtContention "enq: TT - contention" ["name|mode", "tablespace ID", "operation"]
             "another session is making a tablespace, or adding a data file to one";
+        EnqUsContention "enq: US - contention" ["name|mode", "undo segment #", "0"]
+            "another session is making an undo segment";
         EnqCrBlockRangeReuse "enq: CR - block range reuse ckpt" ["name|mode", "2", "0"]
             "blocks are reused: their dirty buffers must be written first";
         OsThreadCreation "os thread creation" ["", "", ""]

@@ -1,0 +1,100 @@
+//! Changing one block of a table: the pins, the latches and the group of a change (AC1).
+//!
+//!   1. the transaction gets a name and room for undo; the block and its undo block are pinned;
+//!      credits
+//!   2. latch the block; have an entry in its list of interested transactions
+//!   3. the caller looks at the block, and says by which steps it changes
+//!   4. latch the undo block; commit both
+//!
+//! What stands in the way at 2 or 3 is an outcome: the caller lets go of everything, which it has
+//! by then, waits if it must, and begins again.
+//!
+//! Callers: `table`.
+
+use cache::Pin;
+use change::credits_for;
+use ids::TxnId;
+use latch::FrameOrder;
+use os::Session;
+use stop::Stop;
+use txn::{Asked, Interest, Transaction, Transactions};
+
+use crate::apply::{BACK, CHANGE, LAYER};
+
+/// So many ended transactions are noted with a change at first; more are if there are more.
+const CLEANOUTS: u8 = 16;
+
+/// How a block changes.
+pub(crate) struct Plan {
+    /// Steps.
+    pub(crate) forward: Vec<u8>,
+    /// Steps that take these back.
+    pub(crate) back: Vec<u8>,
+    /// Slots that the transaction locks and hadn't locked.
+    pub(crate) locks: u16,
+    /// Bytes that become free; negative if they are taken.
+    pub(crate) freed: isize,
+}
+
+/// What trying a change came to.
+pub(crate) enum Outcome<T> {
+    /// It is done, or there was nothing to do.
+    Done(T),
+    /// Another transaction has to end first.
+    Wait(TxnId),
+    /// The block was changed since the snapshot (rule txn/TX9).
+    TooNew,
+    /// There is no room in the block.
+    Full,
+}
+
+/// What the caller makes of the block.
+pub(crate) enum Wish<T> {
+    /// Change it so.
+    Change(Plan, T),
+    /// Don't.
+    Nothing(Outcome<T>),
+}
+
+/// Changes the pinned block as `wish` says. Steps have at most `longest` bytes, forward and back.
+pub(crate) fn change_block<T>(
+    transactions: &Transactions,
+    transaction: &mut Transaction,
+    (pin, longest): (&Pin<'_>, usize),
+    wish: &mut dyn FnMut(&[u8], &Interest) -> Wish<T>,
+    session: &Session,
+) -> Result<Outcome<T>, Stop> {
+    let changes = transactions.changes();
+    let id = transaction.id().expect("the transaction was prepared");
+    let undo_pins = transactions.undo().pins(transaction.undo(), session)?;
+    let mut cleanouts = CLEANOUTS;
+    loop {
+        let snapshot = transactions.view(Some(transaction), session).scn;
+        let longest_back = Interest::BACK_BYTES_MAX + longest;
+        let credits = credits_for(&[Interest::forward_bytes_max(cleanouts) + longest])
+            + transaction.undo().credits(longest_back);
+        let mut group = changes.begin(credits, session)?;
+        let block = pin.exclusive(FrameOrder::Heap, session);
+        let interest = match transactions.ask_interest(&block, (id, snapshot), session) {
+            Asked::Interest(interest) => interest,
+            Asked::Full(holder) => return Ok(Outcome::Wait(holder)),
+            Asked::TooNew => return Ok(Outcome::TooNew),
+        };
+        if interest.cleanouts() > cleanouts {
+            cleanouts = u8::MAX;
+            continue;
+        }
+        let (plan, done) = match wish(&block, &interest) {
+            Wish::Change(plan, done) => (plan, done),
+            Wish::Nothing(outcome) => return Ok(outcome),
+        };
+        let log = transaction.undo();
+        let forward = interest.forward(log.next_address(), plan.locks, plan.freed);
+        let address = block.address();
+        group.change(block, &LAYER, CHANGE, &[&forward, &plan.forward]);
+        let back = (address, LAYER.number, BACK);
+        log.push(&mut group, &undo_pins, back, &[&interest.back(), &plan.back], session);
+        group.commit(session);
+        return Ok(Outcome::Done(done));
+    }
+}

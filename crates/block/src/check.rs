@@ -1,0 +1,56 @@
+//! Whether a block is in order.
+//!
+//! Callers: `access`, for `verify` and for tests.
+
+use format::{DataHead, DataSlot, InterestedTransaction};
+
+use crate::list::{entries, entry};
+use crate::slots::{room_of, slot, slots};
+
+/// What is wrong with a block, if anything is: the invariants of the crate.
+pub fn check(block: &[u8]) -> Result<(), String> {
+    let list = usize::from(entries(block)) * InterestedTransaction::BYTES;
+    let end = DataHead::LIST + list + usize::from(slots(block)) * DataSlot::BYTES;
+    if end > block.len() {
+        return Err(format!("its directory ends at {end} of {} bytes", block.len()));
+    }
+    let lowest = usize::from(DataHead::at(block, DataHead::START).rows.get());
+    let mut taken = Vec::new();
+    let mut locks = vec![0_u16; usize::from(entries(block))];
+    for number in 0..slots(block) {
+        let found = slot(block, number);
+        let (at, length) = (usize::from(found.at.get()), usize::from(found.length.get()));
+        if at == 0 && length != 0 || at != 0 && (at < lowest || at + length > block.len()) {
+            return Err(format!("slot {number} has bytes {at} to {}", at + length));
+        }
+        if at != 0 {
+            taken.push((at, at + length, number));
+        }
+        if found.lock != 0 {
+            let by = usize::from(found.lock - 1);
+            let Some(count) = locks.get_mut(by) else {
+                return Err(format!("slot {number} is locked by entry {by}, which isn't there"));
+            };
+            *count += 1;
+        }
+    }
+    taken.sort_unstable();
+    if let Some(pair) = taken.windows(2).find(|pair| pair[0].1 > pair[1].0) {
+        return Err(format!("slots {} and {} have bytes in common", pair[0].2, pair[1].2));
+    }
+    let used: usize = taken.iter().map(|(from, to, _)| to - from).sum();
+    if lowest < end || lowest > block.len() || room_of(block) != block.len() - end - used {
+        let free = room_of(block);
+        return Err(format!(
+            "its head says lowest byte {lowest}, {free} free; {used} are used, and its directory \
+             ends at {end}"
+        ));
+    }
+    for (number, count) in (0..).zip(locks) {
+        let stored = entry(block, number).locks.get();
+        if stored != count {
+            return Err(format!("entry {number} says {stored} locks, and there are {count}"));
+        }
+    }
+    Ok(())
+}

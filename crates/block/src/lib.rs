@@ -1,0 +1,29 @@
+//! What blocks of tables and leaves of indexes have in common: a list of interested transactions,
+//! a directory of slots, and bytes that fill the block from its end.
+//!
+//! ```text
+//!   header │ head │ list of interested transactions │ slots ──▶  free  ◀── bytes of the slots
+//! ```
+//!
+//! Plain functions of a block's bytes, without memory of their own: forward, in recovery and on a
+//! copy for a consistent read they do the same. Who calls them has the block's latch, or a copy.
+//!
+//! Invariants (held by [`check`])
+//!   * the bytes of slots don't overlap each other or the directory
+//!   * the head's `free` is what is left: between directory and bytes, and gaps among the bytes
+//!   * a slot is locked by an entry of the list, and an entry whose end was noted has no locks
+//!
+//! Callers: `txn` for the list; `access` for the rest, within its `apply`.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod list;
+mod slots;
+
+pub use check::check;
+pub use list::{entries, entry, entry_mut, grow_list, unlock};
+pub use slots::{
+    add_slot, bytes_of, create, insert_slot, place, release, remove_slot, room_of, set_slot, slot,
+    slots, splice,
+};

@@ -1,0 +1,62 @@
+//! The list of interested transactions.
+//!
+//! Callers: as of the crate.
+
+use format::{DataHead, DataSlot, InterestedTransaction, U16Le};
+
+use crate::slots::{directory_end, set_slot, slot, slots};
+
+/// How many entries the list has.
+#[inline]
+pub fn entries(block: &[u8]) -> u8 {
+    DataHead::at(block, DataHead::START).interested
+}
+
+/// Entry `number`, from 0.
+#[inline]
+pub fn entry(block: &[u8], number: u8) -> &InterestedTransaction {
+    InterestedTransaction::at(block, place_of(number))
+}
+
+/// The same, to be changed.
+#[inline]
+pub fn entry_mut(block: &mut [u8], number: u8) -> &mut InterestedTransaction {
+    InterestedTransaction::at_mut(block, place_of(number))
+}
+
+fn place_of(number: u8) -> usize {
+    DataHead::LIST + usize::from(number) * InterestedTransaction::BYTES
+}
+
+/// Adds an entry that nobody has.
+///
+/// # Panics
+/// When there is no room for it between directory and bytes: see [`room_of`](crate::room_of).
+pub fn grow_list(block: &mut [u8]) {
+    let (begin, end) = (place_of(entries(block)), directory_end(block));
+    let grown = end + InterestedTransaction::BYTES;
+    crate::slots::make_gap(block, grown);
+    block.copy_within(begin..end, begin + InterestedTransaction::BYTES);
+    let head = DataHead::at_mut(block, DataHead::START);
+    head.interested = head.interested.checked_add(1).expect("a list has at most 255 entries");
+    head.free = U16Le::new(head.free.get() - InterestedTransaction::BYTES as u16);
+    *InterestedTransaction::at_mut(block, begin) = InterestedTransaction::NONE;
+}
+
+/// Takes away all locks of entry `number`, which has ended; slots that it has deleted become free.
+pub fn unlock(block: &mut [u8], number: u8) {
+    let mut left = entry(block, number).locks.get();
+    for at in 0..slots(block) {
+        if left == 0 {
+            break;
+        }
+        let mut found = slot(block, at);
+        if found.lock == number + 1 {
+            found.lock = 0;
+            let is_deleted = found.flags & DataSlot::DELETED != 0;
+            set_slot(block, at, if is_deleted { DataSlot::FREE } else { found });
+            left -= 1;
+        }
+    }
+    entry_mut(block, number).locks = U16Le::ZERO;
+}

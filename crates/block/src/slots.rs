@@ -1,0 +1,198 @@
+//! The directory, and the bytes of its slots.
+//!
+//! Bytes are placed below the lowest; when there is no room there, all are moved together to the
+//! block's end, in the order of the slots, so that the same happens in recovery.
+//!
+//! Callers: as of the crate.
+
+use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, InterestedTransaction, U16Le, U32Le};
+use ids::Dba;
+
+use crate::list::entries;
+
+/// An empty block of this kind, with a list of so many entries.
+pub fn create(block: &mut [u8], kind: BlockKind, address: Dba, object: u32, interested: u8) {
+    block.fill(0);
+    *BlockHeader::of_mut(block) = BlockHeader::new(kind, address);
+    let end = block.len() as u16;
+    let list = usize::from(interested) * InterestedTransaction::BYTES;
+    let free = block.len() - DataHead::LIST - list;
+    *DataHead::at_mut(block, DataHead::START) = DataHead {
+        object: U32Le::new(object),
+        interested,
+        level: 0,
+        slots: U16Le::ZERO,
+        rows: U16Le::new(end),
+        free: U16Le::new(free as u16),
+        own: [0; 4],
+        next: DbaLe::NONE,
+    };
+}
+
+/// How many slots there are.
+#[inline]
+pub fn slots(block: &[u8]) -> u16 {
+    DataHead::at(block, DataHead::START).slots.get()
+}
+
+/// Slot `number`, from 0.
+#[inline]
+pub fn slot(block: &[u8], number: u16) -> DataSlot {
+    *DataSlot::at(block, place_of(block, number))
+}
+
+/// Writes the slot as it is given; its bytes stay as they are.
+pub fn set_slot(block: &mut [u8], number: u16, to: DataSlot) {
+    let at = place_of(block, number);
+    *DataSlot::at_mut(block, at) = to;
+}
+
+/// The bytes of a slot; none if it has none.
+#[inline]
+pub fn bytes_of(block: &[u8], slot: DataSlot) -> &[u8] {
+    let at = usize::from(slot.at.get());
+    &block[at..at + usize::from(slot.length.get())]
+}
+
+/// Free bytes, wherever they are.
+#[inline]
+pub fn room_of(block: &[u8]) -> usize {
+    DataHead::at(block, DataHead::START).free.get().into()
+}
+
+/// Adds a free slot behind the others; its number.
+///
+/// # Panics
+/// When there is no room for it.
+pub fn add_slot(block: &mut [u8]) -> u16 {
+    let number = slots(block);
+    insert_slot(block, number);
+    number
+}
+
+/// Adds a free slot before slot `number`, which moves up with all behind it.
+///
+/// # Panics
+/// When there is no room for it.
+pub fn insert_slot(block: &mut [u8], number: u16) {
+    let end = directory_end(block);
+    make_gap(block, end + DataSlot::BYTES);
+    let at = place_of(block, number);
+    block.copy_within(at..end, at + DataSlot::BYTES);
+    *DataSlot::at_mut(block, at) = DataSlot::FREE;
+    let head = DataHead::at_mut(block, DataHead::START);
+    head.slots = U16Le::new(head.slots.get() + 1);
+    head.free = U16Le::new(head.free.get() - DataSlot::BYTES as u16);
+}
+
+/// Takes away slot `number`, which has no bytes; those behind it move down.
+pub fn remove_slot(block: &mut [u8], number: u16) {
+    assert!(slot(block, number).at.get() == 0, "a slot that is taken away has bytes");
+    let (at, end) = (place_of(block, number), directory_end(block));
+    block.copy_within(at + DataSlot::BYTES..end, at);
+    let head = DataHead::at_mut(block, DataHead::START);
+    head.slots = U16Le::new(head.slots.get() - 1);
+    head.free = U16Le::new(head.free.get() + DataSlot::BYTES as u16);
+}
+
+/// Gives a slot that has no bytes these.
+///
+/// # Panics
+/// When there is no room for them.
+pub fn place(block: &mut [u8], number: u16, bytes: &[&[u8]]) {
+    let mut found = slot(block, number);
+    assert!(found.at.get() == 0, "a slot that gets bytes has some");
+    let length: usize = bytes.iter().map(|part| part.len()).sum();
+    let mut at = take(block, length);
+    (found.at, found.length) = (U16Le::new(at as u16), U16Le::new(length as u16));
+    for part in bytes {
+        block[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    set_slot(block, number, found);
+}
+
+/// Takes a slot's bytes away from it; they are free.
+pub fn release(block: &mut [u8], number: u16) {
+    let mut found = slot(block, number);
+    let head = DataHead::at_mut(block, DataHead::START);
+    head.free = U16Le::new(head.free.get() + found.length.get());
+    if found.at == head.rows {
+        head.rows = U16Le::new(head.rows.get() + found.length.get());
+    }
+    (found.at, found.length) = (U16Le::ZERO, U16Le::ZERO);
+    set_slot(block, number, found);
+}
+
+/// Puts `with` in place of `removed` bytes of a slot from `offset` on.
+///
+/// # Panics
+/// When there is no room for it, or the slot has no such bytes.
+pub fn splice(block: &mut [u8], number: u16, offset: usize, removed: usize, with: &[u8]) {
+    let found = slot(block, number);
+    let start = usize::from(found.at.get()) + offset;
+    if removed == with.len() {
+        assert!(offset + removed <= usize::from(found.length.get()), "a splice outside its row");
+        block[start..start + removed].copy_from_slice(with);
+        return;
+    }
+    // The old bytes are kept aside: placing the new ones may move everything.
+    let old = bytes_of(block, found).to_vec();
+    release(block, number);
+    place(block, number, &[&old[..offset], with, &old[offset + removed..]]);
+}
+
+/// Where the directory ends.
+pub(crate) fn directory_end(block: &[u8]) -> usize {
+    place_of(block, slots(block))
+}
+
+/// Moves bytes out of the way, so that those below `end` are not in use behind the directory.
+pub(crate) fn make_gap(block: &mut [u8], end: usize) {
+    if lowest(block) < end {
+        compact(block);
+        assert!(lowest(block) >= end, "a block has room for what is put there");
+    }
+}
+
+fn lowest(block: &[u8]) -> usize {
+    DataHead::at(block, DataHead::START).rows.get().into()
+}
+
+#[inline]
+fn place_of(block: &[u8], number: u16) -> usize {
+    let list = usize::from(entries(block)) * InterestedTransaction::BYTES;
+    DataHead::LIST + list + usize::from(number) * DataSlot::BYTES
+}
+
+/// Takes so many bytes below the lowest that are in use; where they begin.
+fn take(block: &mut [u8], length: usize) -> usize {
+    if lowest(block) - directory_end(block) < length {
+        compact(block);
+    }
+    let (lowest, end) = (lowest(block), directory_end(block));
+    assert!(lowest - end >= length, "a block has room for what is put there");
+    let head = DataHead::at_mut(block, DataHead::START);
+    head.rows = U16Le::new((lowest - length) as u16);
+    head.free = U16Le::new(head.free.get() - length as u16);
+    lowest - length
+}
+
+/// Moves all bytes together to the block's end, in the order of the slots.
+fn compact(block: &mut [u8]) {
+    let old = block.to_vec();
+    let mut lowest = block.len();
+    for number in 0..slots(block) {
+        let mut found = slot(block, number);
+        if found.at.get() != 0 {
+            let bytes = bytes_of(&old, found);
+            lowest -= bytes.len();
+            block[lowest..lowest + bytes.len()].copy_from_slice(bytes);
+            found.at = U16Le::new(lowest as u16);
+            set_slot(block, number, found);
+        }
+    }
+    let end = directory_end(block);
+    block[end..lowest].fill(0);
+    DataHead::at_mut(block, DataHead::START).rows = U16Le::new(lowest as u16);
+}

@@ -1,0 +1,102 @@
+//! What blocks of tables and leaves of indexes have in common.
+//!
+//! ```text
+//!   header │ DataHead │ InterestedTransaction … │ slots … ──▶   free   ◀── … rows or entries
+//! ```
+//!
+//! Callers: `txn`, which reads and keeps the list; `access`, for the rest.
+//! Sources: Oracle's data block: header, interested transaction list, row directory, rows.
+
+use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le};
+
+use crate::BlockHeader;
+use crate::layout::layout;
+use crate::number::{DbaLe, ScnLe, TxnIdLe, UndoAddressLe};
+
+layout! {
+    /// Head of the body of a block that transactions change.
+    pub struct DataHead: 24 {
+        /// Number of the object that the block belongs to.
+        0 => pub object: U32Le,
+        /// How many interested transactions the list has room for.
+        4 => pub interested: u8,
+        /// In an index: 0 in a leaf, and one more in each level above.
+        5 => pub level: u8,
+        /// How many slots the directory has.
+        6 => pub slots: U16Le,
+        /// Offset in the block of the lowest row; of the block's end if there is none.
+        8 => pub rows: U16Le,
+        /// Free bytes: between the directory and the lowest row, and among rows.
+        10 => pub free: U16Le,
+        /// Zero in a table; an index has its own use for it.
+        12 => pub own: [u8; 4],
+        /// In an index: the block to the right. None in a table.
+        16 => pub next: DbaLe,
+    }
+}
+
+impl DataHead {
+    /// Where it lies in its block.
+    pub const START: usize = BlockHeader::BYTES;
+    /// Where the list of interested transactions begins.
+    pub const LIST: usize = DataHead::START + size_of::<DataHead>();
+}
+
+layout! {
+    /// A transaction that has changed, or locked something in, a block.
+    pub struct InterestedTransaction: 30 {
+        /// The transaction; none if the entry was never used.
+        0 => pub transaction: TxnIdLe,
+        /// Its newest undo record for this block.
+        8 => pub undo: UndoAddressLe,
+        /// An SCN by which it had ended, once that was noted here; else 0.
+        16 => pub ended: ScnLe,
+        /// While it is active: bytes that it has freed, and that are kept for it.
+        24 => pub freed: U16Le,
+        /// Slots that it has locked; 0 once its end was noted.
+        26 => pub locks: U16Le,
+        /// 1 if `ended` is later than it ended, or may be.
+        28 => pub inexact: u8,
+        /// Zero.
+        29 => pub reserved: [u8; 1],
+    }
+}
+
+impl InterestedTransaction {
+    /// How many bytes it has.
+    pub const BYTES: usize = size_of::<InterestedTransaction>();
+
+    /// An entry that was never used.
+    pub const NONE: InterestedTransaction = InterestedTransaction {
+        transaction: TxnIdLe::NONE,
+        undo: UndoAddressLe::NONE,
+        ended: ScnLe::ZERO,
+        freed: U16Le::ZERO,
+        locks: U16Le::ZERO,
+        inexact: 0,
+        reserved: [0; 1],
+    };
+}
+
+layout! {
+    /// A slot of a data block's directory: a row, or an entry of an index.
+    pub struct DataSlot: 6 {
+        /// Offset in the block of its bytes; 0 if it has none.
+        0 => pub at: U16Le,
+        /// How many bytes.
+        2 => pub length: U16Le,
+        /// 0 if it is free; else what it is, in the owner's own bits.
+        4 => pub flags: u8,
+        /// Number of the interested transaction, from 1, that has it locked; 0 is none.
+        5 => pub lock: u8,
+    }
+}
+
+impl DataSlot {
+    /// How many bytes it has.
+    pub const BYTES: usize = size_of::<DataSlot>();
+    /// A slot that holds nothing.
+    pub const FREE: DataSlot = DataSlot { at: U16Le::ZERO, length: U16Le::ZERO, flags: 0, lock: 0 };
+    /// Flag, the same for all owners: it was deleted, and is free when that has been committed.
+    pub const DELETED: u8 = 0x80;
+}

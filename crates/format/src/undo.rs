@@ -1,0 +1,117 @@
+//! What undo segments consist of.
+//!
+//! ```text
+//!   transaction table   head, slots: the segment's last transactions, in a ring
+//!   undo block          head, records … ──▶      ◀── … offsets of the records, from the end
+//! ```
+//!
+//! Callers: `undo`.
+//! Sources: Oracle's undo segment header with its transaction table, and its undo blocks.
+
+use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le};
+
+use crate::BlockHeader;
+use crate::layout::layout;
+use crate::number::{DbaLe, ScnLe, TxnIdLe, UndoAddressLe};
+
+layout! {
+    /// Head of a transaction table; the slots follow.
+    pub struct TransactionTable: 32 {
+        /// Number of the undo segment.
+        0 => pub segment: U16Le,
+        /// How many slots there are.
+        2 => pub slots: U16Le,
+        /// The slot of the newest transaction.
+        4 => pub newest: U16Le,
+        /// Zero.
+        6 => pub reserved: [u8; 2],
+        /// The transaction table of the next undo segment, if there is one.
+        8 => pub next_segment: DbaLe,
+        /// The undo block that is filled; none before the first transaction.
+        16 => pub current: DbaLe,
+        /// How many undo blocks the ring has.
+        24 => pub blocks: U32Le,
+        /// Zero.
+        28 => pub reserved2: [u8; 4],
+    }
+}
+
+impl TransactionTable {
+    /// Where it lies in its block.
+    pub const START: usize = BlockHeader::BYTES;
+    /// Where the slots begin.
+    pub const SLOTS: usize = TransactionTable::START + size_of::<TransactionTable>();
+}
+
+layout! {
+    /// A slot of a transaction table: one transaction.
+    pub struct TransactionSlot: 16 {
+        /// How often the slot has been used.
+        0 => pub sequence: U32Le,
+        /// 0 never used, 1 active, 2 committed, 3 rolled back.
+        4 => pub state: u8,
+        /// Zero.
+        5 => pub reserved: [u8; 3],
+        /// SCN at which the transaction ended; 0 while it is active.
+        8 => pub ended: ScnLe,
+    }
+}
+
+impl TransactionSlot {
+    /// How many bytes it has.
+    pub const BYTES: usize = size_of::<TransactionSlot>();
+}
+
+layout! {
+    /// Body of an undo block: records of one transaction after the other.
+    pub struct UndoBlock: 32 {
+        /// The transaction that came to this block last.
+        0 => pub transaction: TxnIdLe,
+        /// The block with that transaction's older records; none if it began in this one.
+        8 => pub previous: DbaLe,
+        /// The block of the ring after this one.
+        16 => pub next: DbaLe,
+        /// How many records there are.
+        24 => pub records: U16Le,
+        /// Offset in the block of the first free byte.
+        26 => pub free: U16Le,
+        /// Zero.
+        28 => pub reserved: [u8; 4],
+    }
+}
+
+impl UndoBlock {
+    /// Where it lies in its block.
+    pub const START: usize = BlockHeader::BYTES;
+    /// Where the records begin.
+    pub const RECORDS: usize = UndoBlock::START + size_of::<UndoBlock>();
+    /// Bytes of a record's offset, at the end of the block.
+    pub const OFFSET_BYTES: usize = size_of::<U16Le>();
+}
+
+layout! {
+    /// Head of an undo record: the change that takes back one change. Its payload follows; that of
+    /// a transaction's first record begins with the SCN at which the segment's transaction before
+    /// it ended.
+    pub struct UndoRecord: 32 {
+        /// The block that was changed.
+        0 => pub address: DbaLe,
+        /// The transaction's record before this one; none in its first.
+        8 => pub previous: UndoAddressLe,
+        /// The transaction.
+        16 => pub transaction: TxnIdLe,
+        /// How many records the transaction had before.
+        24 => pub ordinal: U32Le,
+        /// Bytes of the payload.
+        28 => pub length: U16Le,
+        /// Whose change it is.
+        30 => pub layer: u8,
+        /// Which change, in the layer's own numbers.
+        31 => pub opcode: u8,
+    }
+}
+
+impl UndoRecord {
+    /// How many bytes it has.
+    pub const BYTES: usize = size_of::<UndoRecord>();
+}

@@ -1,0 +1,237 @@
+//! Reading a block as of a snapshot (rule TX10).
+//!
+//! ```text
+//!   all that changed it ended by the snapshot?  ──yes──▶ read it as it is, under its latch
+//!        │ no
+//!        ▼
+//!   copy ──▶ newest entry that isn't seen ──▶ its newest undo record here ──▶ take back ──┐
+//!                        ▲                                                              │
+//!                        └───────────────── until all are seen ◀────────────────────────┘
+//! ```
+//!
+//! Entries are taken back one after the other: active ones first, then those that committed last.
+//! A transaction that has changed what another had changed did so after that one had committed; so
+//! no change is taken back before those on top of it.
+//!
+//! Callers: layers with rows or entries.
+//! Sources: Oracle's consistent read clones; Bridge et al., "The Oracle Universal Server Buffer
+//! Manager" (VLDB '97).
+
+use change::BlockMut;
+use format::{InterestedTransaction, ScnLe};
+use ids::{Dba, Scn, TxnId};
+use os::Session;
+use stop::{RefusalKind, Stop};
+use undo::ByUndo;
+use waits::Statistic;
+
+use crate::Transactions;
+use crate::active::Fate;
+
+/// A copy has so many more bytes for each byte of its block: versions of different times together
+/// may need more room than any one of them.
+const SLACK: usize = 1;
+/// Offsets in a block have 16 bits.
+const COPY_BYTES_MAX: usize = 65_535;
+
+/// What a read sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct View {
+    /// Whatever was committed by this SCN.
+    pub scn: Scn,
+    /// Changes of the reader's own transaction.
+    pub own: Option<Own>,
+}
+
+/// Which of a transaction's own changes it sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Own {
+    /// The transaction.
+    pub id: TxnId,
+    /// Those of its first so many undo records.
+    pub before: u32,
+    /// It has no more than those.
+    pub all: bool,
+}
+
+/// Whether what an entry did is seen.
+enum Seen {
+    Yes,
+    /// It isn't, and is to be taken back in the order of these, the highest first.
+    No(Scn),
+}
+
+/// Its undo isn't there any more. It may have been rolled back meanwhile: then a new copy of the
+/// block doesn't name it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gone(InterestedTransaction);
+
+impl Transactions {
+    /// Whether a block can be read as it is. It is latched, and nobody waits in here.
+    #[inline]
+    pub fn is_current(&self, block: &[u8], view: View, session: &Session) -> bool {
+        let seen = |number| {
+            let entry = block::entry(block, number);
+            if entry.ended != ScnLe::ZERO {
+                return entry.ended.get() <= view.scn;
+            }
+            let Some(id) = entry.transaction.get() else { return true };
+            if let Some(own) = view.own.filter(|own| own.id == id) {
+                return own.all;
+            }
+            match self.active().fate(id, session) {
+                Fate::Active | Fate::Committing => false,
+                Fate::Ended(scn) | Fate::EndedBy(scn) => scn <= view.scn,
+            }
+        };
+        (0..block::entries(block)).all(seen)
+    }
+
+    /// A copy of a latched block, to be made consistent when its latch was let go.
+    pub fn copy(&self, block: &[u8], copy: &mut Vec<u8>) {
+        let length = (block.len() * (1 + SLACK)).min(COPY_BYTES_MAX);
+        copy.clear();
+        copy.extend_from_slice(block);
+        copy.resize(length, 0);
+        let more = (length - block.len()) as u16;
+        let head = format::DataHead::at_mut(copy, format::DataHead::START);
+        head.free = format::U16Le::new(head.free.get() + more);
+    }
+
+    /// Takes back in a copy what the view doesn't see. `address` is the block's.
+    pub fn make_consistent(
+        &self,
+        (address, copy): (Dba, &mut [u8]),
+        view: View,
+        session: &Session,
+    ) -> Result<Result<(), Gone>, Stop> {
+        session.count(Statistic::CrBlocksCreated, 1);
+        loop {
+            let mut newest: Option<(Scn, u8)> = None;
+            for number in 0..block::entries(copy) {
+                let entry = *block::entry(copy, number);
+                if let Seen::No(order) = self.seen(&entry, view, session)?
+                    && newest.is_none_or(|(most, _)| order > most)
+                {
+                    newest = Some((order, number));
+                }
+            }
+            let Some((_, number)) = newest else { return Ok(Ok(())) };
+            let entry = *block::entry(copy, number);
+            if !self.take_back_one(address, copy, &entry, session)? {
+                return Ok(Err(Gone(entry)));
+            }
+        }
+    }
+
+    /// What to do when undo was gone: nothing, if that hasn't been so before, for the block was
+    /// rolled back meanwhile; else the snapshot is too old.
+    pub fn try_again(&self, gone: Gone, before: &mut Option<Gone>) -> Result<(), Stop> {
+        if before.replace(gone) != Some(gone) {
+            return Ok(());
+        }
+        let id = gone.0.transaction.get().map_or_else(String::new, |id| format!(" {id}"));
+        let message = format!(
+            "cannot read as of the snapshot: snapshot too old: the undo of transaction{id} was \
+             overwritten, for the undo tablespace is full; read again, or give it more room"
+        );
+        Err(Stop::refuse(RefusalKind::SnapshotTooOld, message))
+    }
+
+    /// False if the undo isn't there.
+    fn take_back_one(
+        &self,
+        address: Dba,
+        copy: &mut [u8],
+        entry: &InterestedTransaction,
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        let (Some(id), Some(undo)) = (entry.transaction.get(), entry.undo.get()) else {
+            return Ok(false);
+        };
+        let take_back = |record: undo::RecordView<'_>| {
+            let (layer, opcode) = (record.head.layer, record.head.opcode);
+            let layer = self.layer(layer);
+            let bytes = &mut *copy;
+            (layer.apply)(BlockMut { address, scn: Scn::ZERO, bytes }, opcode, record.payload);
+        };
+        let done = self.undo().with_record((undo, id), take_back, session)?;
+        session.count(Statistic::CrUndoRecordsApplied, 1);
+        Ok(done.is_some())
+    }
+
+    fn seen(
+        &self,
+        entry: &InterestedTransaction,
+        view: View,
+        session: &Session,
+    ) -> Result<Seen, Stop> {
+        let by = |scn: Scn| if scn <= view.scn { Seen::Yes } else { Seen::No(scn) };
+        let Some(id) = entry.transaction.get() else { return Ok(Seen::Yes) };
+        let fate = match entry.ended.get() {
+            Scn::ZERO => self.active().fate(id, session),
+            ended if entry.inexact != 0 => Fate::EndedBy(ended),
+            ended => Fate::Ended(ended),
+        };
+        if let Some(own) = view.own.filter(|own| own.id == id) {
+            return self.seen_own(entry, own, session);
+        }
+        Ok(match fate {
+            Fate::Active => Seen::No(Scn::new(u64::MAX)),
+            Fate::Ended(scn) => by(scn),
+            Fate::EndedBy(scn) if scn <= view.scn => Seen::Yes,
+            Fate::EndedBy(scn) => self.ended_before(entry, (id, scn), view.scn, session)?,
+            Fate::Committing => {
+                let table = self.active().table_of(id, session);
+                // Waits until the record is made, if it is being made.
+                match self.undo().ended_by_table(id, table, session)? {
+                    Some(scn) => by(scn),
+                    None => Seen::No(Scn::new(u64::MAX)),
+                }
+            }
+        })
+    }
+
+    fn seen_own(
+        &self,
+        entry: &InterestedTransaction,
+        own: Own,
+        session: &Session,
+    ) -> Result<Seen, Stop> {
+        if own.all {
+            return Ok(Seen::Yes);
+        }
+        let Some(undo) = entry.undo.get() else { return Ok(Seen::Yes) };
+        let ordinal = |record: undo::RecordView<'_>| record.head.ordinal.get();
+        let newest = self.undo().with_record((undo, own.id), ordinal, session)?;
+        Ok(match newest {
+            Some(ordinal) if ordinal < own.before => Seen::Yes,
+            _ => Seen::No(Scn::new(u64::MAX)),
+        })
+    }
+
+    /// Of a transaction of which is known only that it ended by `by`, which is after `snapshot`:
+    /// its undo says more.
+    fn ended_before(
+        &self,
+        entry: &InterestedTransaction,
+        (id, by): (TxnId, Scn),
+        snapshot: Scn,
+        session: &Session,
+    ) -> Result<Seen, Stop> {
+        // Asked before the undo is: if it is the last then, it was the last now.
+        let last = self.active().last_commit(id, session);
+        let said = match entry.undo.get() {
+            Some(undo) => self.undo().ended_by_undo((undo, id), session)?,
+            None => ByUndo::Gone,
+        };
+        let exact = match said {
+            ByUndo::Ended(scn) => scn,
+            ByUndo::Last => last,
+            // That of those is gone that ended by `taken`. Asked after the undo was.
+            ByUndo::Gone if self.active().taken(id, session) <= snapshot => return Ok(Seen::Yes),
+            ByUndo::Gone => by,
+        };
+        Ok(if exact <= snapshot { Seen::Yes } else { Seen::No(exact) })
+    }
+}

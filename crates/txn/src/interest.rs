@@ -1,0 +1,255 @@
+//! The list of interested transactions of a block: having an entry in it, and how that is written
+//! and taken back (rules TX8, TX9).
+//!
+//! A change of a data block begins with its *interest*: which entry is its transaction's, what that
+//! says from now on, and which other entries are cleaned out, for their transactions have ended.
+//! The undo of the change begins with what the entry said before.
+//!
+//! ```text
+//!   forward:  number │ cleaned out │ transaction │ undo │ freed │ locks │ (number, inexact, SCN) …
+//!   back:     number │ 0 │ the whole entry                 it was somebody else's, or nobody's
+//!             number │ 1 │ undo │ freed │ locks            it was the transaction's own
+//! ```
+//!
+//! Callers: layers with rows or entries, under the block's exclusive latch.
+
+use format::{InterestedTransaction, ScnLe, TxnIdLe, U16Le, UndoAddressLe};
+use ids::{Scn, TxnId, UndoAddress};
+use os::Session;
+
+use crate::active::Fate;
+use crate::{Active, Transactions};
+
+const HEAD_BYTES: usize = 2 + size_of::<TxnIdLe>() + size_of::<UndoAddressLe>() + 4;
+const CLEANOUT_BYTES: usize = 2 + size_of::<ScnLe>();
+const WHOLE: u8 = 0;
+const OWN: u8 = 1;
+const OWN_BYTES: usize = 2 + size_of::<UndoAddressLe>() + 4;
+const WHOLE_BYTES: usize = 2 + InterestedTransaction::BYTES;
+
+/// No list is longer.
+const ENTRIES_MAX: u8 = 250;
+
+/// An end that is noted in passing.
+#[derive(Clone, Copy, Debug)]
+struct Cleanout {
+    number: u8,
+    ended: Scn,
+    inexact: bool,
+}
+
+/// An entry that a transaction has, or is about to take.
+#[derive(Clone, Debug)]
+pub struct Interest {
+    /// Its number in the list. As a lock in a slot it is one more.
+    number: u8,
+    transaction: TxnId,
+    /// What it says before the change, with its end noted.
+    before: InterestedTransaction,
+    /// Whether the list grows by it.
+    grows: bool,
+    cleanouts: Vec<Cleanout>,
+    /// Free bytes of the block that others have freed and may need again.
+    kept_for_others: usize,
+}
+
+/// What asking for an entry came to.
+#[derive(Debug)]
+pub enum Asked {
+    /// Here it is.
+    Interest(Interest),
+    /// All entries are of active transactions, and there is no room for more: this one's, say, has
+    /// to end first.
+    Full(TxnId),
+    /// The entries that could be taken over are of transactions that ended after the statement's
+    /// snapshot, and there is no room for more (TX9).
+    TooNew,
+}
+
+impl Interest {
+    /// Bytes of the longest interest of a change, with a list of so many entries.
+    pub fn forward_bytes_max(entries: u8) -> usize {
+        HEAD_BYTES + usize::from(entries) * CLEANOUT_BYTES
+    }
+
+    /// Bytes of the longest interest of an undo record.
+    pub const BACK_BYTES_MAX: usize = WHOLE_BYTES;
+
+    /// How many ended transactions are noted with it.
+    pub fn cleanouts(&self) -> u8 {
+        self.cleanouts.len() as u8
+    }
+
+    /// How a slot says that the transaction has it locked.
+    pub fn lock(&self) -> u8 {
+        self.number + 1
+    }
+
+    /// The transaction that has a slot with this lock, if it is another one and hasn't ended.
+    pub fn holder(&self, block: &[u8], lock: u8) -> Option<TxnId> {
+        let number = lock.checked_sub(1)?;
+        if number == self.number || self.cleanouts.iter().any(|c| c.number == number) {
+            return None;
+        }
+        let entry = block::entry(block, number);
+        (entry.ended == ScnLe::ZERO).then(|| entry.transaction.get()).flatten()
+    }
+
+    /// Whether the transaction itself has a slot with this lock.
+    pub fn owns(&self, lock: u8) -> bool {
+        lock == self.lock() && self.before.transaction == TxnIdLe::new(self.transaction)
+    }
+
+    /// The lock that a slot with this lock gets when the change is taken back.
+    pub fn lock_before(&self, lock: u8) -> u8 {
+        if self.owns(lock) { lock } else { 0 }
+    }
+
+    /// Free bytes of the block for this transaction.
+    pub fn room(&self, block: &[u8]) -> usize {
+        let grown = if self.grows { InterestedTransaction::BYTES } else { 0 };
+        block::room_of(block).saturating_sub(grown + self.kept_for_others)
+    }
+
+    /// How the entry is stored with the change: whose undo is at `undo`, that locks so many slots
+    /// more, and frees so many bytes, or takes them if it is negative.
+    pub fn forward(&self, undo: UndoAddress, locks: u16, freed: isize) -> Vec<u8> {
+        let own = self.before.transaction == TxnIdLe::new(self.transaction);
+        let (held, kept) = match own {
+            true => (self.before.locks.get(), self.before.freed.get()),
+            false => (0, 0),
+        };
+        let kept = (kept as isize + freed).clamp(0, u16::MAX as isize) as u16;
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + self.cleanouts.len() * CLEANOUT_BYTES);
+        bytes.extend_from_slice(&[self.number, self.cleanouts.len() as u8]);
+        bytes.extend_from_slice(TxnIdLe::new(self.transaction).bytes());
+        bytes.extend_from_slice(UndoAddressLe::new(undo).bytes());
+        bytes.extend_from_slice(&kept.to_le_bytes());
+        bytes.extend_from_slice(&(held + locks).to_le_bytes());
+        for cleanout in &self.cleanouts {
+            bytes.extend_from_slice(&[cleanout.number, u8::from(cleanout.inexact)]);
+            bytes.extend_from_slice(ScnLe::new(cleanout.ended).bytes());
+        }
+        bytes
+    }
+
+    /// What the undo record begins with.
+    pub fn back(&self) -> Vec<u8> {
+        let before = &self.before;
+        if before.transaction != TxnIdLe::new(self.transaction) {
+            return [&[self.number, WHOLE], before.bytes()].concat();
+        }
+        let (undo, freed, locks) = (before.undo, before.freed.get(), before.locks.get());
+        let (freed, locks) = (freed.to_le_bytes(), locks.to_le_bytes());
+        [&[self.number, OWN], undo.bytes(), &freed, &locks].concat()
+    }
+}
+
+/// Writes the interest of a change into its block; how many bytes of the payload it has.
+pub fn apply_interest(block: &mut [u8], payload: &[u8]) -> usize {
+    let (number, count) = (payload[0], usize::from(payload[1]));
+    let end = HEAD_BYTES + count * CLEANOUT_BYTES;
+    for at in (HEAD_BYTES..end).step_by(CLEANOUT_BYTES) {
+        let (other, inexact) = (payload[at], payload[at + 1]);
+        block::unlock(block, other);
+        let entry = block::entry_mut(block, other);
+        (entry.ended, entry.inexact) = (*ScnLe::at(payload, at + 2), inexact);
+        entry.freed = U16Le::ZERO;
+    }
+    if number == block::entries(block) {
+        block::grow_list(block);
+    }
+    let entry = block::entry_mut(block, number);
+    let transaction = *TxnIdLe::at(payload, 2);
+    let is_free = entry.ended != ScnLe::ZERO || entry.transaction == TxnIdLe::NONE;
+    assert!(entry.transaction == transaction || is_free, "an entry is taken from its owner (TX8)");
+    let pair = |at: usize| U16Le::from_bytes([payload[at], payload[at + 1]]);
+    *entry = InterestedTransaction {
+        transaction,
+        undo: *UndoAddressLe::at(payload, 10),
+        freed: pair(18),
+        locks: pair(20),
+        ..InterestedTransaction::NONE
+    };
+    end
+}
+
+/// Writes what the entry said before the change that is taken back; how many bytes of the payload
+/// that has.
+pub fn apply_interest_back(block: &mut [u8], payload: &[u8]) -> usize {
+    let entry = block::entry_mut(block, payload[0]);
+    if payload[1] == WHOLE {
+        *entry = *InterestedTransaction::at(payload, 2);
+        return WHOLE_BYTES;
+    }
+    let pair = |at: usize| U16Le::from_bytes([payload[at], payload[at + 1]]);
+    entry.undo = *UndoAddressLe::at(payload, 2);
+    (entry.freed, entry.locks) = (pair(10), pair(12));
+    OWN_BYTES
+}
+
+impl Transactions {
+    /// The transaction's entry in the list of a block that it is about to change, by a statement
+    /// with a snapshot of this SCN. The block is latched exclusively.
+    pub fn ask_interest(
+        &self,
+        block: &[u8],
+        (transaction, snapshot): (TxnId, Scn),
+        session: &Session,
+    ) -> Asked {
+        let entries = block::entries(block);
+        let (mut cleanouts, mut kept_for_others, mut holder) = (Vec::new(), 0, None);
+        // Of those that nobody needs any more, the one that ended first.
+        let mut free: Option<(Scn, u8, InterestedTransaction)> = None;
+        let mut own = None;
+        for number in 0..entries {
+            let mut entry = *block::entry(block, number);
+            let Some(other) = entry.transaction.get() else {
+                free = Some((Scn::ZERO, number, entry));
+                continue;
+            };
+            if other == transaction {
+                own = Some((number, entry));
+                continue;
+            }
+            if entry.ended == ScnLe::ZERO {
+                let Some((ended, inexact)) = ended(self.active(), other, session) else {
+                    kept_for_others += usize::from(entry.freed.get());
+                    holder = Some(other);
+                    continue;
+                };
+                cleanouts.push(Cleanout { number, ended, inexact });
+                (entry.ended, entry.inexact) = (ScnLe::new(ended), u8::from(inexact));
+                (entry.freed, entry.locks) = (U16Le::ZERO, U16Le::ZERO);
+            }
+            let ended = entry.ended.get();
+            if ended <= snapshot && free.is_none_or(|(least, ..)| ended < least) {
+                free = Some((ended, number, entry));
+            }
+        }
+        let (number, before, grows) = match (own, free) {
+            (Some((number, entry)), _) => (number, entry, false),
+            (None, Some((_, number, entry))) => (number, entry, false),
+            (None, None) => (entries, InterestedTransaction::NONE, true),
+        };
+        let room = block::room_of(block).saturating_sub(kept_for_others);
+        if grows && (room < InterestedTransaction::BYTES || entries >= ENTRIES_MAX) {
+            return holder.map_or(Asked::TooNew, Asked::Full);
+        }
+        let interest = Interest { number, transaction, before, grows, cleanouts, kept_for_others };
+        Asked::Interest(interest)
+    }
+}
+
+/// When a transaction ended, and whether it may have been earlier; none if it has locks.
+fn ended(active: &Active, id: TxnId, session: &Session) -> Option<(Scn, bool)> {
+    if active.is_active(id, session) {
+        return None;
+    }
+    match active.fate(id, session) {
+        Fate::Ended(scn) => Some((scn, false)),
+        Fate::EndedBy(scn) => Some((scn, true)),
+        // It began between the two questions: so it isn't the one that was asked about.
+        Fate::Active | Fate::Committing => None,
+    }
+}

@@ -1,0 +1,252 @@
+//! The ring of a segment's undo blocks: going on to the next one, or a new one (UN4).
+//!
+//! ```text
+//!      ┌──▶ A ──▶ B ──▶ C (current) ──▶ D ──┐      D is expired: it is emptied and filled
+//!      └────────────────────────────────────┘      D is still needed: C ──▶ new ──▶ D
+//! ```
+//!
+//! Callers: `txn`, before each push.
+
+use cache::Pin;
+use change::credits_for;
+use format::{BlockHeader, BlockKind, DbaLe, TxnIdLe, UndoBlock};
+use ids::{Dba, Scn, TxnId, UndoAddress};
+use latch::FrameOrder;
+use os::Session;
+use space::HandOut;
+use stop::{RefusalKind, Stop};
+
+use crate::apply::{
+    LAYER, RESET, RESET_BYTES, SET_CURRENT, SET_CURRENT_BYTES, SET_NEXT, SET_NEXT_BYTES,
+};
+use crate::log::{UndoLog, before};
+use crate::segment::Undo;
+
+/// Who knows which undo is still needed.
+pub trait Keeper {
+    /// Whether a snapshot may still need the undo of this transaction.
+    fn is_needed(&self, id: TxnId, session: &Session) -> bool;
+
+    /// The undo of this transaction, and of those before it in its segment, is gone from now on.
+    fn is_taken(&self, id: TxnId, session: &Session);
+}
+
+/// The block after the current one.
+struct Next {
+    address: Dba,
+    /// The last transaction that has undo in it.
+    last: Option<TxnId>,
+    /// The one after it.
+    next: DbaLe,
+}
+
+impl Undo {
+    /// Makes sure that a record with a payload of so many bytes fits into the current block, if
+    /// need be by going on to the next one. Waits; called without latches.
+    pub fn make_room(
+        &self,
+        log: &mut UndoLog,
+        payload: usize,
+        keeper: &dyn Keeper,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let bytes = self.space.changes().cache().block_size().bytes();
+        if log.tail.current.is_some() && log.has_room(payload, bytes) {
+            return Ok(());
+        }
+        let most = UndoLog::payload_max(bytes);
+        assert!(payload <= most, "undo of {payload} bytes fits no block of {bytes}");
+        let Some(current) = log.tail.current else {
+            return self.insert(log, None, session);
+        };
+        let next = self.look_at_next(current, session)?;
+        match next {
+            Some(next) if !self.is_needed(&next, log.id, keeper, session) => {
+                self.reuse(log, &next, keeper, session)
+            }
+            // What a full disk leaves: undo that a snapshot may need, but no transaction.
+            Some(next) if next.last.is_some_and(|last| last != log.id) => {
+                match self.insert(log, Some(current), session) {
+                    Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => {
+                        self.reuse(log, &next, keeper, session)
+                    }
+                    inserted => inserted,
+                }
+            }
+            _ => self.insert(log, Some(current), session),
+        }
+    }
+
+    fn is_needed(&self, next: &Next, own: TxnId, keeper: &dyn Keeper, session: &Session) -> bool {
+        next.last.is_some_and(|last| last == own || keeper.is_needed(last, session))
+    }
+
+    /// The block after this one; none if the ring has only one.
+    fn look_at_next(&self, current: Dba, session: &Session) -> Result<Option<Next>, Stop> {
+        let cache = self.space.changes().cache();
+        let next = {
+            let block = cache.pin_shared(current, FrameOrder::Undo, session)?;
+            UndoBlock::at(&block, UndoBlock::START).next.get()
+        };
+        if next == current {
+            return Ok(None);
+        }
+        let block = cache.pin_shared(next, FrameOrder::Undo, session)?;
+        let undo = UndoBlock::at(&block, UndoBlock::START);
+        Ok(Some(Next { address: next, last: undo.transaction.get(), next: undo.next }))
+    }
+
+    /// Empties the next block and goes on to it.
+    fn reuse(
+        &self,
+        log: &mut UndoLog,
+        next: &Next,
+        keeper: &dyn Keeper,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let changes = self.space.changes();
+        let pin = changes.cache().pin(next.address, session)?;
+        let table = changes.cache().pin(log.table(), session)?;
+        let mut group = changes.begin(credits_for(&[RESET_BYTES, SET_CURRENT_BYTES]), session)?;
+        if let Some(last) = next.last {
+            // Before anybody can miss it.
+            keeper.is_taken(last, session);
+        }
+        let block = pin.exclusive(FrameOrder::Undo, session);
+        let (of, previous) = (TxnIdLe::new(log.id), came_from(log));
+        group.change(block, &LAYER, RESET, &[of.bytes(), previous.bytes(), next.next.bytes()]);
+        let table = table.exclusive(FrameOrder::TransactionTable, session);
+        let to = DbaLe::new(next.address);
+        group.change(table, &LAYER, SET_CURRENT, &[to.bytes(), &0_u32.to_le_bytes()]);
+        group.commit(session);
+        go_on(log, next.address);
+        Ok(())
+    }
+
+    /// Puts a new block behind the current one, and goes on to it.
+    fn insert(
+        &self,
+        log: &mut UndoLog,
+        current: Option<Dba>,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let changes = self.space.changes();
+        let cache = changes.cache();
+        let header = cache.pin(self.header, session)?;
+        let table = cache.pin(log.table(), session)?;
+        let current = current.map(|current| cache.pin(current, session)).transpose()?;
+        for turn in 0.. {
+            let new = self.peek_next(&header, session)?;
+            let pin = cache.pin_new(new, session)?;
+            let done = self.try_insert(log, [&header, &table, &pin], current.as_ref(), session)?;
+            if done {
+                go_on(log, new);
+                return Ok(());
+            }
+            session.relax(turn);
+        }
+        unreachable!("the loop ends by returning")
+    }
+
+    /// False if another session was in the way.
+    fn try_insert(
+        &self,
+        log: &UndoLog,
+        [header, table, new]: [&Pin<'_>; 3],
+        current: Option<&Pin<'_>>,
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        let payloads = [RESET_BYTES, SET_NEXT_BYTES, SET_CURRENT_BYTES, HandOut::PAYLOAD_BYTES];
+        let mut group = self.space.changes().begin(credits_for(&payloads), session)?;
+        let of = TxnIdLe::new(log.id);
+        let link = DbaLe::new(new.address());
+        let current = current.map(|current| current.exclusive(FrameOrder::Undo, session));
+        let next = match &current {
+            Some(current) => UndoBlock::at(current, UndoBlock::START).next,
+            None => link,
+        };
+        // Two of one kind: the second only if nobody has it.
+        let Some(block) = new.try_exclusive(FrameOrder::Undo, session) else { return Ok(false) };
+        let table = table.exclusive(FrameOrder::TransactionTable, session);
+        let handed_out = self.space.next(header, 1, session);
+        let is_it = |next: &HandOut<'_>| next.blocks.first == new.address();
+        let Some(handed_out) = handed_out.filter(is_it) else { return Ok(false) };
+        let previous = came_from(log);
+        group.change(block, &LAYER, RESET, &[of.bytes(), previous.bytes(), next.bytes()]);
+        if let Some(current) = current {
+            group.change(current, &LAYER, SET_NEXT, &[link.bytes()]);
+        }
+        group.change(table, &LAYER, SET_CURRENT, &[link.bytes(), &1_u32.to_le_bytes()]);
+        handed_out.add_to(&mut group);
+        group.commit(session);
+        Ok(true)
+    }
+
+    /// When a transaction that isn't its segment's newest committed, as the first record of the
+    /// next one that has records says; found from a record of it.
+    pub fn ended_by_undo(
+        &self,
+        (address, id): (UndoAddress, TxnId),
+        session: &Session,
+    ) -> Result<ByUndo, Stop> {
+        let cache = self.space.changes().cache();
+        let (mut block_at, mut record, mut is_there) = (address.block, address.record, false);
+        loop {
+            let block = cache.pin_shared(block_at, FrameOrder::Undo, session)?;
+            if BlockHeader::at(&block, 0).kind() != BlockKind::Undo {
+                return Ok(ByUndo::Gone);
+            }
+            while let Some((other, ended)) = before(&block, record) {
+                is_there |= other == id;
+                match ended {
+                    _ if !is_there => return Ok(ByUndo::Gone),
+                    _ if other == id => {}
+                    Some(ended) if order_of(other) > order_of(id) => {
+                        return Ok(ByUndo::Ended(ended));
+                    }
+                    // The ring's oldest: what follows the newest.
+                    _ => return Ok(ByUndo::Last),
+                }
+                record += 1;
+            }
+            let next = UndoBlock::at(&block, UndoBlock::START).next.get();
+            if !is_there {
+                return Ok(ByUndo::Gone);
+            }
+            if next == address.block {
+                return Ok(ByUndo::Last);
+            }
+            (block_at, record) = (next, 0);
+        }
+    }
+}
+
+/// What undo says of when a transaction committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ByUndo {
+    /// Then.
+    Ended(Scn),
+    /// It is the last of its segment that has committed.
+    Last,
+    /// Nothing: its undo was overwritten.
+    Gone,
+}
+
+/// Transactions of one segment by time: slots are used in turn.
+fn order_of(id: TxnId) -> (u32, u16) {
+    (id.sequence, id.slot)
+}
+
+/// Where the transaction's older records are, seen from the block that it goes on to.
+fn came_from(log: &UndoLog) -> DbaLe {
+    match (log.has_records(), log.tail.current) {
+        (true, Some(current)) => DbaLe::new(current),
+        _ => DbaLe::NONE,
+    }
+}
+
+fn go_on(log: &mut UndoLog, to: Dba) {
+    log.tail.current = Some(to);
+    log.tail.records = 0;
+    log.tail.free = UndoBlock::RECORDS as u16;
+}
