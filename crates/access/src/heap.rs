@@ -11,8 +11,9 @@
 //!
 //! Callers: `table`.
 
-use cache::Pin;
+use cache::{Pin, is_unwritten};
 use change::credits_for;
+use format::{BlockHeader, BlockKind, DataHead};
 use ids::TxnId;
 use latch::FrameOrder;
 use os::Session;
@@ -46,6 +47,8 @@ pub(crate) enum Outcome<T> {
     TooNew,
     /// There is no room in the block.
     Full,
+    /// The block isn't one of the table's.
+    Foreign,
 }
 
 /// What the caller makes of the block.
@@ -56,11 +59,12 @@ pub(crate) enum Wish<T> {
     Nothing(Outcome<T>),
 }
 
-/// Changes the pinned block as `wish` says. Steps have at most `longest` bytes, forward and back.
+/// Changes the pinned block of this object as `wish` says. Steps have at most `longest` bytes,
+/// forward and back.
 pub(crate) fn change_block<T>(
     transactions: &Transactions,
     transaction: &mut Transaction,
-    (pin, longest): (&Pin<'_>, usize),
+    (pin, object, longest): (&Pin<'_>, u32, usize),
     wish: &mut dyn FnMut(&[u8], &Interest) -> Wish<T>,
     session: &Session,
 ) -> Result<Outcome<T>, Stop> {
@@ -75,6 +79,9 @@ pub(crate) fn change_block<T>(
             + transaction.undo().credits(longest_back);
         let mut group = changes.begin(credits, session)?;
         let block = pin.exclusive(FrameOrder::Heap, session);
+        if !is_of(&block, object) {
+            return Ok(Outcome::Foreign);
+        }
         let interest = match transactions.ask_interest(&block, (id, snapshot), session) {
             Asked::Interest(interest) => interest,
             Asked::Full(holder) => return Ok(Outcome::Wait(holder)),
@@ -97,4 +104,11 @@ pub(crate) fn change_block<T>(
         group.commit(session);
         return Ok(Outcome::Done(done));
     }
+}
+
+/// Whether this is a heap block of the object.
+pub(crate) fn is_of(block: &[u8], object: u32) -> bool {
+    !is_unwritten(block)
+        && BlockHeader::at(block, 0).kind() == BlockKind::Heap
+        && DataHead::at(block, DataHead::START).object.get() == object
 }

@@ -26,7 +26,7 @@ impl Table {
         loop {
             {
                 let block = cache.pin_shared(address, FrameOrder::Heap, session)?;
-                if transactions.is_current(&block, view, session) {
+                if !self.is_its(&block) || transactions.is_current(&block, view, session) {
                     return Ok(look(&block));
                 }
                 transactions.copy(&block, &mut copy);

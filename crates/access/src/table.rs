@@ -2,9 +2,9 @@
 //!
 //! Callers: users of tables.
 
-use cache::{Pin, is_unwritten};
+use cache::Pin;
 use change::{Changes, credits_for};
-use format::{BlockHeader, BlockKind, DataHead, DataSlot, InterestedTransaction};
+use format::{DataHead, DataSlot, InterestedTransaction};
 use ids::{Dba, TxnId};
 use latch::FrameOrder;
 use os::{Cost, Session};
@@ -14,7 +14,7 @@ use txn::{Interest, Transaction, Transactions};
 use undo::UndoLog;
 
 use crate::apply::{FORMAT, FORMAT_BYTES, LAYER};
-use crate::heap::{Outcome, Plan, Wish, change_block};
+use crate::heap::{Outcome, Plan, Wish, change_block, is_of};
 use crate::ops::{Op, ROW};
 use crate::row::{RowAddress, RowMut, RowShape, RowView};
 
@@ -159,11 +159,12 @@ impl Table {
             self.prepare(transaction, Op::HEAD_BYTES_MAX, session)?;
             let pin = self.block_to_fill(inserter, session)?;
             let mut wish = |block: &[u8], interest: &Interest| insert_plan(block, interest, &bytes);
-            let place = (&pin, longest);
+            let place = (&pin, self.object(), longest);
             match change_block(&self.transactions, transaction, place, &mut wish, session)? {
                 Outcome::Done(slot) => return Ok(RowAddress { block: pin.address(), slot }),
                 // There are other blocks.
                 Outcome::Full | Outcome::Wait(_) | Outcome::TooNew => inserter.filling = None,
+                Outcome::Foreign => unreachable!("the inserter fills blocks of its table"),
             }
         }
     }
@@ -249,7 +250,7 @@ impl Table {
                     false => Wish::Change(made, true),
                 }
             };
-            let place = (&pin, longest);
+            let place = (&pin, self.object(), longest);
             let tried = change_block(&self.transactions, transaction, place, &mut wish, session)?;
             drop(pin);
             match tried {
@@ -259,6 +260,7 @@ impl Table {
                 }
                 Outcome::TooNew if transaction.is_serializable() => return Err(too_new(address)),
                 Outcome::TooNew => {}
+                Outcome::Foreign => return Ok(false),
                 Outcome::Full => unreachable!("rows of one length fit where they were"),
             }
         }
@@ -345,9 +347,7 @@ impl Table {
 
     /// Whether the block is one of this table's.
     pub(crate) fn is_its(&self, block: &[u8]) -> bool {
-        !is_unwritten(block)
-            && BlockHeader::at(block, 0).kind() == BlockKind::Heap
-            && DataHead::at(block, DataHead::START).object.get() == self.object()
+        is_of(block, self.object())
     }
 
     /// Who has deleted the row in this slot, if that may still be taken back.

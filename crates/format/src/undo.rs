@@ -16,15 +16,15 @@ use crate::number::{DbaLe, ScnLe, TxnIdLe, UndoAddressLe};
 
 layout! {
     /// Head of a transaction table; the slots follow.
-    pub struct TransactionTable: 32 {
+    pub struct TransactionTable: 40 {
         /// Number of the undo segment.
         0 => pub segment: U16Le,
         /// How many slots there are.
         2 => pub slots: U16Le,
         /// The slot of the newest transaction.
         4 => pub newest: U16Le,
-        /// Zero.
-        6 => pub reserved: [u8; 2],
+        /// How many blocks were handed out to the segment that aren't in its ring yet.
+        6 => pub spare_count: U16Le,
         /// The transaction table of the next undo segment, if there is one.
         8 => pub next_segment: DbaLe,
         /// The undo block that is filled; none before the first transaction.
@@ -32,7 +32,9 @@ layout! {
         /// How many undo blocks the ring has.
         24 => pub blocks: U32Le,
         /// Zero.
-        28 => pub reserved2: [u8; 4],
+        28 => pub reserved: [u8; 4],
+        /// The first of the blocks that aren't in the ring yet; the others follow it.
+        32 => pub spare: DbaLe,
     }
 }
 

@@ -41,12 +41,9 @@ pub type Rows = BTreeMap<RowId, (i64, usize)>;
 /// What is in an opened database, if it agrees with itself.
 pub fn inspect(instance: &Instance, session: &Session) -> Result<Rows, Violation> {
     let undo = instance.transactions().undo();
-    match undo.active(session) {
-        Ok(active) if active.is_empty() => {}
-        Ok(active) => {
-            return Err(Violation(format!("{} transactions are still active", active.len())));
-        }
-        Err(stop) => return Err(Violation(format!("the undo can't be read: {stop}"))),
+    let active = instance.transactions().active().all(session);
+    if !active.is_empty() {
+        return Err(Violation(format!("transactions {active:?} are still active")));
     }
     let mut rows = Rows::new();
     for (number, table) in TABLES.iter().enumerate() {

@@ -5,7 +5,9 @@
 //! | transaction table | `FORMAT_TABLE` | its head                                      |
 //! | transaction table | `SET_NEXT_SEGMENT` | transaction table                         |
 //! | transaction table | `BEGIN`        | slot, sequence                                |
-//! | transaction table | `SET_CURRENT`  | undo block, blocks that the ring has more     |
+//! | transaction table | `SET_CURRENT`  | undo block                                    |
+//! | transaction table | `SET_SPARE`    | first block, how many                         |
+//! | transaction table | `TAKE_SPARE`   | nothing: the first spare block is the current |
 //! | transaction table | `END`          | slot, state                                   |
 //! | undo block        | `RESET`        | transaction, previous block, next block       |
 //! | undo block        | `SET_NEXT`     | undo block                                    |
@@ -17,6 +19,7 @@ use format::{
     BlockHeader, BlockKind, DbaLe, ScnLe, TransactionSlot, TransactionTable, TxnIdLe, U16Le, U32Le,
     UndoBlock, UndoRecord,
 };
+use ids::Dba;
 use latch::FrameOrder;
 
 pub(crate) const FORMAT_TABLE: u8 = 1;
@@ -28,14 +31,17 @@ pub(crate) const RESET: u8 = 6;
 pub(crate) const SET_NEXT: u8 = 7;
 pub(crate) const PUSH: u8 = 8;
 pub(crate) const POP: u8 = 9;
+pub(crate) const SET_SPARE: u8 = 10;
+pub(crate) const TAKE_SPARE: u8 = 11;
 
 pub(crate) const ACTIVE: u8 = 1;
 pub(crate) const COMMITTED: u8 = 2;
 pub(crate) const ROLLED_BACK: u8 = 3;
 
-/// Bytes of the payloads of `BEGIN`, `SET_CURRENT`, `END`, `RESET`, `SET_NEXT`.
+/// Bytes of the payloads of these changes.
 pub(crate) const BEGIN_BYTES: usize = 6;
-pub(crate) const SET_CURRENT_BYTES: usize = 12;
+pub(crate) const SET_CURRENT_BYTES: usize = 8;
+pub(crate) const SET_SPARE_BYTES: usize = 10;
 pub(crate) const END_BYTES: usize = 3;
 pub(crate) const RESET_BYTES: usize = 24;
 pub(crate) const SET_NEXT_BYTES: usize = 8;
@@ -53,11 +59,21 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
             block.bytes[TransactionTable::START..end].copy_from_slice(payload);
         }
         SET_NEXT_SEGMENT => table_mut(block.bytes).next_segment = *DbaLe::at(payload, 0),
-        SET_CURRENT => {
+        SET_CURRENT => table_mut(block.bytes).current = *DbaLe::at(payload, 0),
+        SET_SPARE => {
             let table = table_mut(block.bytes);
-            table.current = *DbaLe::at(payload, 0);
-            let more = u32::from_le_bytes(payload[8..12].try_into().expect("a count has 4 bytes"));
-            table.blocks = U32Le::new(table.blocks.get() + more);
+            assert!(table.spare_count.get() == 0, "spare undo blocks are forgotten (UN4)");
+            table.spare = *DbaLe::at(payload, 0);
+            table.spare_count = U16Le::from_bytes([payload[8], payload[9]]);
+        }
+        TAKE_SPARE => {
+            let table = table_mut(block.bytes);
+            let (spare, left) = (table.spare.get(), table.spare_count.get() - 1);
+            table.current = table.spare;
+            let next = Dba::new(spare.file.get(), spare.block.get() + 1);
+            table.spare = if left > 0 { DbaLe::new(next) } else { DbaLe::NONE };
+            table.spare_count = U16Le::new(left);
+            table.blocks = U32Le::new(table.blocks.get() + 1);
         }
         BEGIN => {
             let number = u16::from_le_bytes([payload[0], payload[1]]);

@@ -38,6 +38,8 @@ pub struct Tail {
     pub(crate) records: u16,
     /// When the last transaction committed.
     pub(crate) before: Scn,
+    /// The first of the blocks that aren't in the ring yet, and how many there are.
+    pub(crate) spare: Option<(Dba, u16)>,
 }
 
 /// Where a transaction's undo stands. Only the transaction has it (UN1).
@@ -87,7 +89,8 @@ pub struct UndoPins<'a> {
 impl Tail {
     pub(crate) fn new(segment: u16, table: Dba, slots: u16) -> Tail {
         let (newest, before) = ((0, slots - 1), Scn::ZERO);
-        Tail { segment, table, slots, newest, current: None, free: 0, records: 0, before }
+        let (current, spare) = (None, None);
+        Tail { segment, table, slots, newest, current, free: 0, records: 0, before, spare }
     }
 
     /// Number of the segment.
@@ -285,8 +288,7 @@ impl Undo {
         let pin = changes.cache().pin(log.table(), session)?;
         let mut group = changes.begin(credits_for(&[SET_CURRENT_BYTES]), session)?;
         let block = pin.exclusive(FrameOrder::TransactionTable, session);
-        let to_block = DbaLe::new(to);
-        group.change(block, &LAYER, SET_CURRENT, &[to_block.bytes(), &0_u32.to_le_bytes()]);
+        group.change(block, &LAYER, SET_CURRENT, &[DbaLe::new(to).bytes()]);
         group.commit(session);
         log.tail.current = Some(to);
         Ok(())

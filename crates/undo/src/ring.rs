@@ -13,14 +13,18 @@ use format::{BlockHeader, BlockKind, DbaLe, TxnIdLe, UndoBlock};
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use latch::FrameOrder;
 use os::Session;
-use space::HandOut;
+use space::{Blocks, HandOut};
 use stop::{RefusalKind, Stop};
 
 use crate::apply::{
-    LAYER, RESET, RESET_BYTES, SET_CURRENT, SET_CURRENT_BYTES, SET_NEXT, SET_NEXT_BYTES,
+    LAYER, RESET, RESET_BYTES, SET_CURRENT, SET_CURRENT_BYTES, SET_NEXT, SET_NEXT_BYTES, SET_SPARE,
+    SET_SPARE_BYTES, TAKE_SPARE,
 };
 use crate::log::{UndoLog, before};
 use crate::segment::Undo;
+
+/// A segment gets so many neighbouring blocks at a time.
+const BLOCKS_AT_ONCE: u32 = 8;
 
 /// Who knows which undo is still needed.
 pub trait Keeper {
@@ -116,8 +120,7 @@ impl Undo {
         let (of, previous) = (TxnIdLe::new(log.id), came_from(log));
         group.change(block, &LAYER, RESET, &[of.bytes(), previous.bytes(), next.next.bytes()]);
         let table = table.exclusive(FrameOrder::TransactionTable, session);
-        let to = DbaLe::new(next.address);
-        group.change(table, &LAYER, SET_CURRENT, &[to.bytes(), &0_u32.to_le_bytes()]);
+        group.change(table, &LAYER, SET_CURRENT, &[DbaLe::new(next.address).bytes()]);
         group.commit(session);
         go_on(log, next.address);
         Ok(())
@@ -130,34 +133,60 @@ impl Undo {
         current: Option<Dba>,
         session: &Session,
     ) -> Result<(), Stop> {
+        let (new, left) = match log.tail.spare {
+            Some(spare) => spare,
+            None => self.give_spare(log.table(), session)?,
+        };
+        log.tail.spare = Some((new, left));
         let changes = self.space.changes();
         let cache = changes.cache();
-        let header = cache.pin(self.header, session)?;
         let table = cache.pin(log.table(), session)?;
         let current = current.map(|current| cache.pin(current, session)).transpose()?;
+        // Nobody else takes it: it is the segment's.
+        let pin = cache.pin_new(new, session)?;
         for turn in 0.. {
-            let new = self.peek_next(&header, session)?;
-            let pin = cache.pin_new(new, session)?;
-            let done = self.try_insert(log, [&header, &table, &pin], current.as_ref(), session)?;
-            if done {
-                go_on(log, new);
-                return Ok(());
+            if self.try_insert(log, [&table, &pin], current.as_ref(), session)? {
+                break;
             }
             session.relax(turn);
         }
-        unreachable!("the loop ends by returning")
+        let next = Dba::new(new.file.get(), new.block.get() + 1);
+        log.tail.spare = (left > 1).then_some((next, left - 1));
+        go_on(log, new);
+        Ok(())
     }
 
-    /// False if another session was in the way.
+    /// Hands out blocks to a segment that has none left that aren't in its ring.
+    fn give_spare(&self, table: Dba, session: &Session) -> Result<(Dba, u16), Stop> {
+        let changes = self.space.changes();
+        let header = changes.cache().pin(self.header, session)?;
+        let table = changes.cache().pin(table, session)?;
+        loop {
+            self.space.ensure_room(self.header, session)?;
+            let credits = credits_for(&[SET_SPARE_BYTES, HandOut::PAYLOAD_BYTES]);
+            let mut group = changes.begin(credits, session)?;
+            let table = table.exclusive(FrameOrder::TransactionTable, session);
+            let Some(next) = self.space.next(&header, BLOCKS_AT_ONCE, session) else { continue };
+            let Blocks { first, count } = next.blocks;
+            let count = count as u16;
+            let link = DbaLe::new(first);
+            group.change(table, &LAYER, SET_SPARE, &[link.bytes(), &count.to_le_bytes()]);
+            next.add_to(&mut group);
+            group.commit(session);
+            return Ok((first, count));
+        }
+    }
+
+    /// False if somebody has the new block: a writer, who was told of it too early.
     fn try_insert(
         &self,
         log: &UndoLog,
-        [header, table, new]: [&Pin<'_>; 3],
+        [table, new]: [&Pin<'_>; 2],
         current: Option<&Pin<'_>>,
         session: &Session,
     ) -> Result<bool, Stop> {
-        let payloads = [RESET_BYTES, SET_NEXT_BYTES, SET_CURRENT_BYTES, HandOut::PAYLOAD_BYTES];
-        let mut group = self.space.changes().begin(credits_for(&payloads), session)?;
+        let credits = credits_for(&[RESET_BYTES, SET_NEXT_BYTES, 0]);
+        let mut group = self.space.changes().begin(credits, session)?;
         let of = TxnIdLe::new(log.id);
         let link = DbaLe::new(new.address());
         let current = current.map(|current| current.exclusive(FrameOrder::Undo, session));
@@ -168,16 +197,12 @@ impl Undo {
         // Two of one kind: the second only if nobody has it.
         let Some(block) = new.try_exclusive(FrameOrder::Undo, session) else { return Ok(false) };
         let table = table.exclusive(FrameOrder::TransactionTable, session);
-        let handed_out = self.space.next(header, 1, session);
-        let is_it = |next: &HandOut<'_>| next.blocks.first == new.address();
-        let Some(handed_out) = handed_out.filter(is_it) else { return Ok(false) };
         let previous = came_from(log);
         group.change(block, &LAYER, RESET, &[of.bytes(), previous.bytes(), next.bytes()]);
         if let Some(current) = current {
             group.change(current, &LAYER, SET_NEXT, &[link.bytes()]);
         }
-        group.change(table, &LAYER, SET_CURRENT, &[link.bytes(), &1_u32.to_le_bytes()]);
-        handed_out.add_to(&mut group);
+        group.change(table, &LAYER, TAKE_SPARE, &[]);
         group.commit(session);
         Ok(true)
     }

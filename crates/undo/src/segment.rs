@@ -114,15 +114,18 @@ impl Undo {
             segment: U16Le::new(number),
             slots: U16Le::new(self.slots),
             newest: U16Le::ZERO,
-            reserved: [0; 2],
+            spare_count: U16Le::ZERO,
             next_segment: DbaLe::NONE,
             current: DbaLe::NONE,
             blocks: U32Le::ZERO,
-            reserved2: [0; 4],
+            reserved: [0; 4],
+            spare: DbaLe::NONE,
         };
         for turn in 0.. {
             let table = self.peek_next(&header_pin, session)?;
-            let pin = cache.pin_new(table, session)?;
+            // Read, though it is to be formatted: until the header is latched another session may
+            // take the block, write it and let its buffer go.
+            let pin = cache.pin(table, session)?;
             let payloads = [size_of::<TransactionTable>(), 8, HandOut::PAYLOAD_BYTES];
             let mut group = changes.begin(credits_for(&payloads), session)?;
             let last = last.as_ref().map(|l| l.exclusive(FrameOrder::TransactionTable, session));
@@ -146,7 +149,7 @@ impl Undo {
 
     /// The block that the segment would hand out next; makes sure that there is one. Whether it is
     /// still the next is asked again under the latch.
-    pub(crate) fn peek_next(&self, header: &Pin<'_>, session: &Session) -> Result<Dba, Stop> {
+    fn peek_next(&self, header: &Pin<'_>, session: &Session) -> Result<Dba, Stop> {
         loop {
             self.space.ensure_room(self.header, session)?;
             // Dropped at once: nothing is handed out.
@@ -208,6 +211,11 @@ impl Undo {
                 let order = FrameOrder::TransactionTable;
                 let block = cache.pin_shared(at.get(), order, session).map_err(say)?;
                 let head = TransactionTable::at(&block, TransactionTable::START);
+                let spare = |n| {
+                    let first = head.spare.get();
+                    Dba::new(first.file.get(), first.block.get() + u32::from(n))
+                };
+                linked.extend((0..head.spare_count.get()).map(spare));
                 (head.next_segment, head.current, head.blocks.get())
             };
             let mut undo = current;
@@ -254,8 +262,11 @@ fn look_at(block: &[u8], table: Dba) -> (Option<Dba>, Tail, bool) {
     let before = committed.map(|slot| slot.ended.get()).max().unwrap_or(Scn::ZERO);
     let some = |address: DbaLe| (address != DbaLe::NONE).then(|| address.get());
     let mut tail = Tail::new(head.segment.get(), table, head.slots.get());
-    tail.newest = (newest.sequence.get(), head.newest.get());
+    if newest.sequence.get() > 0 {
+        tail.newest = (newest.sequence.get(), head.newest.get());
+    }
     tail.current = some(head.current);
     tail.before = before;
+    tail.spare = some(head.spare).map(|first| (first, head.spare_count.get()));
     (some(head.next_segment), tail, newest.state == ACTIVE)
 }

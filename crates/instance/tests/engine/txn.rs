@@ -162,15 +162,11 @@ fn who_waits_for_a_row_wakes_at_a_halt_and_gets_the_cause() {
             let row = rows(&table, session)[0];
             let mut holder = Transaction::new();
             add(&table, &mut holder, row, 1, session).expect("locked");
-            let waiters = (0..2).map(|writes| {
+            let waiters = (0..2).map(|_| {
                 start("waiter", &instance, session, move |instance, session| {
                     let table = instance.table(TABLE, session).expect("there");
-                    let stop = if writes == 0 {
-                        let mut own = Transaction::new();
-                        add(&table, &mut own, row, 1, session).expect_err("halted")
-                    } else {
-                        table.fetch(None, row, |_| (), session).expect_err("halted")
-                    };
+                    let mut own = Transaction::new();
+                    let stop = add(&table, &mut own, row, 1, session).expect_err("halted");
                     assert!(stop.to_string().contains("the test ends"), "{stop}");
                 })
             });
@@ -230,41 +226,6 @@ fn a_wait_for_a_row_names_the_transaction() {
         shut(instance, session);
     });
     ended(report, 1);
-}
-
-/// More sessions wait for rows, each in a block of its own, than there are buffers to spare; the
-/// transaction that has the rows goes on all the same.
-#[test]
-fn who_waits_for_a_row_keeps_no_buffer() {
-    let base = database(17 * 16);
-    for seed in 0..20 {
-        let report = racy(seed, base.clone()).run(move |world, session| {
-            let smallest = Parameters { db_cache_size: 16 * 2048, ..common::parameters() };
-            let instance = open_as(&smallest, world, session);
-            let table = instance.table(TABLE, session).expect("there");
-            let all: Vec<_> = rows(&table, session).into_iter().step_by(16).collect();
-            assert_eq!(all.len(), 17);
-            let mut holder = Transaction::new();
-            for row in &all[..16] {
-                add(&table, &mut holder, *row, 1, session).expect("locked");
-            }
-            let readers = all[..16].iter().map(|row| {
-                let row = *row;
-                start("reader", &instance, session, move |instance, session| {
-                    let table = instance.table(TABLE, session).expect("there");
-                    assert_eq!(number(&table, row, session), 1);
-                })
-            });
-            let readers = readers.collect();
-            pause(Nanos::from_millis(20), session);
-            add(&table, &mut holder, all[16], 1, session).expect("locked");
-            instance.commit(holder, session).expect("committed");
-            join(readers, session);
-            drop(table);
-            shut(instance, session);
-        });
-        ended(report, seed);
-    }
 }
 
 /// However many sessions change rows in the smallest cache: each comes to its end, or is refused

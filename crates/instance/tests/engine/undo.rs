@@ -1,6 +1,8 @@
 //! Undo: transactions larger than the cache and than a block, cut off anywhere; rolling back with
 //! nothing left of the data file.
 
+use std::collections::BTreeSet;
+
 use access::{Inserter, RowMut};
 use instance::{Parameters, Transaction};
 use sim::fs::crash::CrashStates;
@@ -160,34 +162,38 @@ fn a_full_data_file_refuses_statements_and_stops_no_rollback() {
     }
 }
 
-/// What has no slot is refused, and has one when another ends.
+/// The database has two undo segments; more are made when more transactions are active at once,
+/// and they are there after a restart.
 #[test]
-fn more_transactions_than_slots_are_refused() {
-    let report = machine(1, database(20)).run(|world, session| {
+fn an_undo_segment_is_made_for_each_transaction_that_is_active_beside_the_others() {
+    let report = machine(1, database(16 * 20)).run(|world, session| {
         let large = Parameters { db_cache_size: 128 * 2048, ..common::parameters() };
         let instance = open_as(&large, world, session);
         let table = instance.table(TABLE, session).expect("there");
-        let all = rows(&table, session);
-        let mut open: Vec<Transaction> = Vec::new();
-        for row in &all[..16] {
-            let mut transaction = Transaction::new();
-            add(&table, &mut transaction, *row, 1, session).expect("a slot is free");
-            open.push(transaction);
+        // Each in a block of its own: a block names only so many transactions.
+        let all: Vec<_> = rows(&table, session).into_iter().step_by(16).collect();
+        for _ in 0..2 {
+            let mut open: Vec<Transaction> = Vec::new();
+            for row in &all[..16] {
+                let mut transaction = Transaction::new();
+                add(&table, &mut transaction, *row, 1, session).expect("a segment is there");
+                open.push(transaction);
+            }
+            let segments: BTreeSet<u16> =
+                open.iter().map(|t| t.id().expect("it has begun").segment).collect();
+            assert_eq!(segments, (0..16).collect(), "each has one, and none is made in vain");
+            instance.commit(open.pop().expect("16 of them"), session).expect("committed");
+            for transaction in open {
+                instance.rollback(transaction, session).expect("rolled back");
+            }
         }
-        let mut late = Transaction::new();
-        let stop = add(&table, &mut late, all[16], 1, session).expect_err("no slot is free");
-        assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{stop}");
-        assert!(stop.to_string().contains("slots"), "{stop}");
-        instance.commit(open.pop().expect("16 of them"), session).expect("committed");
-        add(&table, &mut late, all[16], 1, session).expect("a slot is free");
-        open.push(late);
-        for transaction in open {
-            instance.rollback(transaction, session).expect("rolled back");
-        }
-        assert_eq!(number(&table, all[15], session), 1);
-        assert_eq!(number(&table, all[16], session), 0);
+        assert_eq!(number(&table, all[15], session), 2);
+        assert_eq!(number(&table, all[14], session), 0);
         drop(table);
         shut(instance, session);
+        let instance = open_as(&large, world, session);
+        check(&instance, session);
+        shut(instance, session);
     });
-    ended(report, "slots");
+    ended(report, "segments");
 }
