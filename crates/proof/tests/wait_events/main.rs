@@ -232,7 +232,9 @@ fn work_waits_for_commit_checkpoint_and_growth() {
         }
     };
     let (waits, disk) = run(disk, scan(parameters().db_cache_size));
-    let direct = requests(&waits, WaitEvent::DirectPathRead);
+    // Pieces are read ahead: a wait is for what is left of a request.
+    let direct = waits.iter().filter(|wait| wait.0 == WaitEvent::DirectPathRead);
+    let direct: Vec<[u64; 3]> = direct.map(|(_, p, _)| *p).collect();
     assert!(!direct.is_empty() && direct.iter().all(|p| p[0] == 1 && p[2] > 1), "{direct:?}");
     let (waits, _) = run(disk, scan(16 << 20));
     let runs = requests(&waits, WaitEvent::DbFileScatteredRead);
@@ -339,6 +341,36 @@ fn a_block_that_is_being_read_is_read_by_other_session() {
         assert_eq!(p[..2], [1, 12]);
         assert!(length < REQUEST + 40_000, "{length}");
     }
+}
+
+/// Undo segments are made one after the other: the database has two, and needs more.
+#[test]
+fn an_undo_segment_in_the_making_is_us_contention() {
+    let (_, disk) = filled(4);
+    let begin = |instance: &Instance, count: usize, session: &Session| {
+        let table = instance.table("t", session).expect("there");
+        let mut open: Vec<Transaction> = (0..count).map(|_| Transaction::new()).collect();
+        for transaction in &mut open {
+            let mut inserter = Inserter::default();
+            table.insert(transaction, &mut inserter, |_| {}, session).expect("inserted");
+        }
+        pause(3_000, session);
+        for transaction in open {
+            instance.rollback(transaction, session).expect("rolled back");
+        }
+    };
+    let mut found = Vec::new();
+    for after in (0..2_000).step_by(50) {
+        let first = move |instance: &Instance, session: &Session| begin(instance, 3, session);
+        let second = move |instance: &Instance, session: &Session| {
+            pause(after, session);
+            begin(instance, 2, session);
+        };
+        let (waits, _) = against(disk.clone(), first, second);
+        found.extend(waits.into_iter().filter(|wait| wait.0 == WaitEvent::EnqUsContention));
+    }
+    assert!(!found.is_empty());
+    assert!(found.iter().all(|(_, p, _)| p[0] == name_mode(*b"US")), "{found:?}");
 }
 
 /// Tablespaces are made one after the other.
