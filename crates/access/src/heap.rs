@@ -21,6 +21,7 @@ use stop::Stop;
 use txn::{Asked, Interest, Transaction, Transactions};
 
 use crate::apply::{BACK, CHANGE, LAYER};
+use crate::ops::Op;
 
 /// So many ended transactions are noted with a change at first; more are if there are more.
 const CLEANOUTS: u8 = 16;
@@ -35,6 +36,16 @@ pub(crate) struct Plan {
     pub(crate) locks: u16,
     /// Bytes that become free; negative if they are taken.
     pub(crate) freed: isize,
+}
+
+impl Plan {
+    /// One step, and the one that takes it back; what it locks is to be filled in.
+    pub(crate) fn of(forward: Op<'_>, back: Op<'_>, freed: isize) -> Plan {
+        let mut plan = Plan { forward: Vec::new(), back: Vec::new(), locks: 0, freed };
+        forward.write(&mut plan.forward);
+        back.write(&mut plan.back);
+        plan
+    }
 }
 
 /// What trying a change came to.

@@ -22,10 +22,12 @@ mod heap;
 mod ops;
 mod read;
 mod row;
+mod rows;
 mod scan;
 mod table;
 mod update_scan;
 
 pub use apply::LAYER;
 pub use row::{RowAddress, RowMut, RowShape, RowView};
+pub use rows::{Changed, Heap, HeapInserter};
 pub use table::{Inserter, Loaded, Table};

@@ -7,6 +7,7 @@
 //! | `Stub`   | slot, lock                                   | `Put`                  |
 //! | `Splice` | slot, lock, offset, removed, length, bytes   | `Splice` the other way |
 //! | `Lock`   | slot, lock                                   | `Lock`                 |
+//! | `Replace`| slot, flags, lock, length, bytes             | `Replace`              |
 //!
 //! Callers: `heap`, which makes steps; `apply`, which does them.
 
@@ -17,8 +18,9 @@ const DROP: u8 = 2;
 const STUB: u8 = 3;
 const SPLICE: u8 = 4;
 const LOCK: u8 = 5;
+const REPLACE: u8 = 6;
 
-/// Flag of a slot that has a row.
+/// Flag of a slot that has a row, or the first piece of one.
 pub(crate) const ROW: u8 = 1;
 
 /// A step. A lock is what the slot's is from then on.
@@ -34,6 +36,8 @@ pub(crate) enum Op<'a> {
     Splice { slot: u16, lock: u8, offset: u16, removed: u16, with: &'a [u8] },
     /// Only the lock changes.
     Lock { slot: u16, lock: u8 },
+    /// The row's bytes and flags are replaced.
+    Replace { slot: u16, flags: u8, lock: u8, bytes: &'a [u8] },
 }
 
 impl<'a> Op<'a> {
@@ -47,8 +51,8 @@ impl<'a> Op<'a> {
             to.extend_from_slice(&slot.to_le_bytes());
         };
         match *self {
-            Op::Put { slot, flags, lock, bytes } => {
-                head(PUT, slot);
+            Op::Put { slot, flags, lock, bytes } | Op::Replace { slot, flags, lock, bytes } => {
+                head(if let Op::Put { .. } = self { PUT } else { REPLACE }, slot);
                 to.extend_from_slice(&[flags, lock]);
                 to.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
                 to.extend_from_slice(bytes);
@@ -81,6 +85,10 @@ impl<'a> Op<'a> {
             PUT => {
                 let (bytes, rest) = from[7..].split_at(pair(5).into());
                 (Op::Put { slot, flags: from[3], lock: from[4], bytes }, rest)
+            }
+            REPLACE => {
+                let (bytes, rest) = from[7..].split_at(pair(5).into());
+                (Op::Replace { slot, flags: from[3], lock: from[4], bytes }, rest)
             }
             DROP => (Op::Drop { slot }, &from[3..]),
             STUB => (Op::Stub { slot, lock: from[3] }, &from[4..]),
@@ -117,6 +125,11 @@ impl<'a> Op<'a> {
                 set_lock(to, slot, lock);
             }
             Op::Lock { slot, lock } => set_lock(to, slot, lock),
+            Op::Replace { slot, flags, lock, bytes } => {
+                block::release(to, slot);
+                block::set_slot(to, slot, DataSlot { flags, lock, ..DataSlot::FREE });
+                block::place(to, slot, &[bytes]);
+            }
         }
     }
 }

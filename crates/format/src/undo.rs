@@ -73,12 +73,15 @@ layout! {
         8 => pub previous: DbaLe,
         /// The block of the ring after this one.
         16 => pub next: DbaLe,
-        /// How many records there are.
+        /// How many records there have been since the block was emptied. The offset of one that
+        /// was taken away is 0.
         24 => pub records: U16Le,
         /// Offset in the block of the first free byte.
         26 => pub free: U16Le,
+        /// Number of that transaction's newest record here, from 1; 0 if it has none.
+        28 => pub newest: U16Le,
         /// Zero.
-        28 => pub reserved: [u8; 4],
+        30 => pub reserved: [u8; 2],
     }
 }
 

@@ -99,7 +99,7 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         RESET => reset(block, payload),
         SET_NEXT => undo_mut(block.bytes).next = *DbaLe::at(payload, 0),
         PUSH => push(block.bytes, payload),
-        POP => pop(block.bytes),
+        POP => pop(block.bytes, block.address),
         other => panic!("the undo layer has no change {other}"),
     }
 }
@@ -114,7 +114,8 @@ fn reset(block: BlockMut<'_>, payload: &[u8]) {
         next: *DbaLe::at(payload, 16),
         records: U16Le::ZERO,
         free: U16Le::new(UndoBlock::RECORDS as u16),
-        reserved: [0; 4],
+        newest: U16Le::ZERO,
+        reserved: [0; 2],
     };
 }
 
@@ -125,9 +126,11 @@ fn push(block: &mut [u8], record: &[u8]) {
         // It begins behind the records of the one before.
         undo.transaction = transaction;
         undo.previous = DbaLe::NONE;
+        undo.newest = U16Le::ZERO;
     }
     let (number, at) = (undo.records.get(), usize::from(undo.free.get()));
     undo.records = U16Le::new(number + 1);
+    undo.newest = undo.records;
     undo.free = U16Le::new((at + record.len()) as u16);
     let offset_at = offset_at(block, number);
     assert!(at + record.len() <= offset_at, "room for undo is made before it is pushed");
@@ -135,21 +138,29 @@ fn push(block: &mut [u8], record: &[u8]) {
     block[offset_at..offset_at + 2].copy_from_slice(&(at as u16).to_le_bytes());
 }
 
-fn pop(block: &mut [u8]) {
-    let records = undo_mut(block).records.get();
-    assert!(records > 0, "there is no record to take away (UN2)");
-    let at = record_at(block, records - 1).expect("it is among the block's records");
+/// The number of a record that is taken away isn't given to another (UN6).
+fn pop(block: &mut [u8], address: Dba) {
+    let newest = undo_mut(block).newest.get();
+    assert!(newest > 0, "there is no record to take away (UN2)");
+    let at = record_at(block, newest - 1).expect("it is among the block's records");
+    let previous = UndoRecord::at(block, at).previous.get();
+    let here = previous.filter(|previous| previous.block == address);
     let undo = undo_mut(block);
     undo.free = U16Le::new(at as u16);
-    undo.records = U16Le::new(records - 1);
+    undo.newest = U16Le::new(here.map_or(0, |previous| previous.record + 1));
+    let offset_at = offset_at(block, newest - 1);
+    block[offset_at..offset_at + 2].fill(0);
 }
 
 /// Where record `number` begins, if the block has it.
 pub(crate) fn record_at(block: &[u8], number: u16) -> Option<usize> {
     let undo = UndoBlock::at(block, UndoBlock::START);
+    if number >= undo.records.get() {
+        return None;
+    }
     let at = offset_at(block, number);
-    let is_there = number < undo.records.get();
-    is_there.then(|| usize::from(u16::from_le_bytes([block[at], block[at + 1]])))
+    let offset = usize::from(u16::from_le_bytes([block[at], block[at + 1]]));
+    (offset != 0).then_some(offset)
 }
 
 fn offset_at(block: &[u8], number: u16) -> usize {

@@ -130,9 +130,10 @@ impl Tail {
 impl UndoLog {
     /// Bytes of redo of a push with so many bytes of payload: what it adds to a group's credits.
     pub fn credits(&self, payload: usize) -> usize {
+        let push = UndoRecord::BYTES + BEFORE_BYTES + payload;
         match self.has_begun {
-            true => credits_for(&[UndoRecord::BYTES + payload]),
-            false => credits_for(&[UndoRecord::BYTES + BEFORE_BYTES + payload, BEGIN_BYTES]),
+            true => credits_for(&[push]),
+            false => credits_for(&[push, BEGIN_BYTES]),
         }
     }
 
@@ -210,7 +211,7 @@ impl UndoLog {
         let block = pins.block.exclusive(FrameOrder::Undo, session);
         assert_eq!(block.address(), self.current(), "undo goes to the current block");
         let before = ScnLe::new(self.tail.before);
-        let before: &[u8] = if self.has_begun { &[] } else { before.bytes() };
+        let before: &[u8] = if self.has_records() { &[] } else { before.bytes() };
         let length = before.len() + payload.iter().map(|part| part.len()).sum::<usize>();
         let record = UndoRecord {
             address: DbaLe::new(address),
@@ -258,10 +259,9 @@ impl Undo {
                 let block = cache.pin_shared(current, FrameOrder::Undo, session)?;
                 let undo = *UndoBlock::at(&block, UndoBlock::START);
                 (log.tail.records, log.tail.free) = (undo.records.get(), undo.free.get());
-                let newest = undo.records.get().checked_sub(1);
-                if let Some(record) = newest.and_then(|number| view(&block, number, log.id)) {
+                let record_no = undo.newest.get().wrapping_sub(1);
+                if let Some(record) = view(&block, record_no, log.id) {
                     let ordinal = record.head.ordinal.get();
-                    let record_no = undo.records.get() - 1;
                     log.newest = Some(UndoAddress { block: current, record: record_no });
                     log.records = ordinal + 1;
                     return Ok(Some(UndoChange {

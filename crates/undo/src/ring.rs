@@ -221,7 +221,10 @@ impl Undo {
             if BlockHeader::at(&block, 0).kind() != BlockKind::Undo {
                 return Ok(ByUndo::Gone);
             }
-            while let Some((other, ended)) = before(&block, record) {
+            let records = UndoBlock::at(&block, UndoBlock::START).records.get();
+            for record in record..records {
+                // One that was taken away says nothing.
+                let Some((other, ended)) = before(&block, record) else { continue };
                 is_there |= other == id;
                 match ended {
                     _ if !is_there => return Ok(ByUndo::Gone),
@@ -232,7 +235,6 @@ impl Undo {
                     // The ring's oldest: what follows the newest.
                     _ => return Ok(ByUndo::Last),
                 }
-                record += 1;
             }
             let next = UndoBlock::at(&block, UndoBlock::START).next.get();
             if !is_there {

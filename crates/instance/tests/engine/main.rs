@@ -9,6 +9,7 @@ mod checkpoint;
 mod common;
 mod faults;
 mod flips;
+mod heap;
 mod life;
 mod logs;
 mod lost;

@@ -1,0 +1,495 @@
+//! Changing, deleting and locking rows.
+//!
+//! ```text
+//!   whole, and stays so:     one group
+//!   whole, but grows too     lock it ──▶ put the new bytes elsewhere ──▶ leave the address
+//!   much; or in pieces:      lock it ──▶ delete its pieces ──▶ the same
+//! ```
+//!
+//! A statement that has chosen its rows as of a view says so, and is told where a row was changed
+//! since: then what it knows of the row isn't true any more, and it begins again (X2).
+//!
+//! Callers: tables.
+
+use format::DataSlot;
+use ids::TxnId;
+use os::Session;
+use stop::Stop;
+use txn::{Interest, Own, Transaction, View};
+
+use super::piece::{NEXT, PIECE, Piece, ROW, piece_of, stored, whole};
+use super::{Heap, HeapInserter};
+use crate::RowAddress;
+use crate::heap::{Outcome, Plan, Wish, change_block};
+use crate::ops::Op;
+
+/// Which slots are meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wanted {
+    /// Rows, by their first pieces.
+    Row,
+    /// Further pieces.
+    Piece,
+}
+
+impl Wanted {
+    pub(super) fn flag(self) -> u8 {
+        match self {
+            Wanted::Row => ROW,
+            Wanted::Piece => PIECE,
+        }
+    }
+}
+
+/// What changing a row came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Changed {
+    /// It is done.
+    Yes,
+    /// There is no such row.
+    NotThere,
+    /// It was changed since the view; nothing was done.
+    Since,
+}
+
+/// What changing a slot came to.
+enum Slot<T> {
+    Done(T),
+    NotThere,
+    Since,
+    /// The slot was seen otherwise by the view, or may have been: compare.
+    Compare,
+    Full,
+}
+
+/// What is to be done with a row.
+enum Step {
+    /// Nothing more.
+    Done,
+    /// It is locked, and in pieces: its first bytes, and where it goes on.
+    InPieces(Vec<u8>, RowAddress),
+    /// It is locked, and gets too long: its new bytes.
+    Moves(Vec<u8>),
+}
+
+/// A row of a statement.
+#[derive(Clone, Copy)]
+struct Target {
+    address: RowAddress,
+    wanted: Wanted,
+    /// As of when the statement knows it.
+    view: Option<View>,
+}
+
+impl Heap {
+    /// Changes a row: `change` is given its bytes and makes the new ones; it only computes, and may
+    /// be called again. Waits while another transaction has the row. If `view` is given, only a row
+    /// that is as the view sees it is changed.
+    pub fn update(
+        &self,
+        transaction: &mut Transaction,
+        inserter: &mut HeapInserter,
+        (address, view): (RowAddress, Option<View>),
+        change: &mut dyn FnMut(&[u8], &mut Vec<u8>),
+        session: &Session,
+    ) -> Result<Changed, Stop> {
+        let savepoint = transaction.savepoint();
+        let target = Target { address, wanted: Wanted::Row, view };
+        let updated = self.update_target(transaction, (inserter, target), change, session);
+        if !matches!(updated, Ok(Changed::Yes)) {
+            self.transactions.rollback_to(transaction, savepoint, session)?;
+        }
+        updated
+    }
+
+    fn update_target(
+        &self,
+        transaction: &mut Transaction,
+        (inserter, target): (&mut HeapInserter, Target),
+        change: &mut dyn FnMut(&[u8], &mut Vec<u8>),
+        session: &Session,
+    ) -> Result<Changed, Stop> {
+        let mut new = Vec::new();
+        let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
+            let piece = piece_of(block, slot);
+            if let Some(next) = piece.next {
+                let locked = lock_plan(target.address.slot, slot, interest);
+                return Wish::Change(locked, Step::InPieces(piece.data.to_vec(), next));
+            }
+            new.clear();
+            change(piece.data, &mut new);
+            match self.plan_in_place((block, target.address.slot, slot), &new, interest) {
+                Some(plan) => Wish::Change(plan, Step::Done),
+                None => {
+                    let locked = lock_plan(target.address.slot, slot, interest);
+                    Wish::Change(locked, Step::Moves(new.clone()))
+                }
+            }
+        };
+        let step = match self.change_slot(transaction, target, &mut plan, session)? {
+            Slot::Done(step) => step,
+            Slot::Since => return Ok(Changed::Since),
+            _ => return Ok(Changed::NotThere),
+        };
+        let new = match step {
+            Step::Done => return Ok(Changed::Yes),
+            Step::Moves(new) => new,
+            Step::InPieces(data, next) => {
+                let (row, pieces) = self.gather(data, next, session)?;
+                if !self.is_as_seen(transaction, target, &row, session)? {
+                    return Ok(Changed::Since);
+                }
+                let mut new = Vec::new();
+                change(&row, &mut new);
+                for piece in pieces {
+                    self.delete_piece(transaction, piece, session)?;
+                }
+                new
+            }
+        };
+        self.put_elsewhere(transaction, (inserter, target.address), &new, session)?;
+        Ok(Changed::Yes)
+    }
+
+    /// Deletes a row. Waits while another transaction has it.
+    pub fn delete(
+        &self,
+        transaction: &mut Transaction,
+        (address, view): (RowAddress, Option<View>),
+        session: &Session,
+    ) -> Result<Changed, Stop> {
+        let savepoint = transaction.savepoint();
+        let target = Target { address, wanted: Wanted::Row, view };
+        let deleted = self.delete_target(transaction, target, session);
+        if !matches!(deleted, Ok(Changed::Yes)) {
+            self.transactions.rollback_to(transaction, savepoint, session)?;
+        }
+        deleted
+    }
+
+    fn delete_target(
+        &self,
+        transaction: &mut Transaction,
+        target: Target,
+        session: &Session,
+    ) -> Result<Changed, Stop> {
+        let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
+            let piece = piece_of(block, slot);
+            let next = piece.next.map(|next| (piece.data.to_vec(), next));
+            let stub = stub_plan((block, target.address.slot, slot), interest);
+            Wish::Change(stub, next)
+        };
+        let next = match self.change_slot(transaction, target, &mut plan, session)? {
+            Slot::Done(next) => next,
+            Slot::Since => return Ok(Changed::Since),
+            _ => return Ok(Changed::NotThere),
+        };
+        if let Some((data, next)) = next {
+            let (row, pieces) = self.gather(data, next, session)?;
+            if !self.is_as_seen(transaction, target, &row, session)? {
+                return Ok(Changed::Since);
+            }
+            for piece in pieces {
+                self.delete_piece(transaction, piece, session)?;
+            }
+        }
+        Ok(Changed::Yes)
+    }
+
+    /// Locks a row, so that nobody else changes it. Waits while another transaction has it.
+    pub fn lock(
+        &self,
+        transaction: &mut Transaction,
+        (address, view): (RowAddress, Option<View>),
+        session: &Session,
+    ) -> Result<Changed, Stop> {
+        let savepoint = transaction.savepoint();
+        let target = Target { address, wanted: Wanted::Row, view };
+        let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
+            let piece = piece_of(block, slot);
+            let next = piece.next.map(|next| (piece.data.to_vec(), next));
+            Wish::Change(lock_plan(address.slot, slot, interest), next)
+        };
+        let next = match self.change_slot(transaction, target, &mut plan, session)? {
+            Slot::Done(next) => next,
+            Slot::Since => return Ok(Changed::Since),
+            _ => return Ok(Changed::NotThere),
+        };
+        if let Some((data, next)) = next {
+            let (row, _) = self.gather(data, next, session)?;
+            if !self.is_as_seen(transaction, target, &row, session)? {
+                self.transactions.rollback_to(transaction, savepoint, session)?;
+                return Ok(Changed::Since);
+            }
+        }
+        Ok(Changed::Yes)
+    }
+
+    /// The whole of a row that the transaction has locked, as it is now, and where its further
+    /// pieces are.
+    fn gather(
+        &self,
+        mut row: Vec<u8>,
+        next: RowAddress,
+        session: &Session,
+    ) -> Result<(Vec<u8>, Vec<RowAddress>), Stop> {
+        let (mut pieces, mut next) = (Vec::new(), Some(next));
+        while let Some(at) = next {
+            let look = |block: &[u8]| {
+                let slot = self.slot_with(block, at.slot, Wanted::Piece)?;
+                let Piece { data, next } = piece_of(block, slot);
+                row.extend_from_slice(data);
+                Some(next)
+            };
+            let found = self.look_now(at.block, look, session)?;
+            pieces.push(at);
+            next = found.ok_or_else(|| self.no_piece(at))?;
+        }
+        Ok((row, pieces))
+    }
+
+    /// Whether a row in pieces, which the transaction has locked, is as its statement knows it.
+    fn is_as_seen(
+        &self,
+        transaction: &Transaction,
+        target: Target,
+        row: &[u8],
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        let Some(view) = target.view else { return Ok(true) };
+        // Without what this statement has done to it: a lock.
+        let view = View { own: Some(before_now(transaction, view)), ..view };
+        let same = self.fetch(view, target.address, &mut |seen| seen == row, session)?;
+        Ok(same == Some(true))
+    }
+
+    /// Puts a row that is locked, and doesn't fit where it was, elsewhere, and leaves the address
+    /// in its place.
+    fn put_elsewhere(
+        &self,
+        transaction: &mut Transaction,
+        (inserter, address): (&mut HeapInserter, RowAddress),
+        new: &[u8],
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let first = self.put_in_pieces(transaction, inserter, PIECE, new, session)?;
+        let to = stored(first);
+        let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
+            let what = (ROW | NEXT, &to[..]);
+            Wish::Change(replace_plan((block, address.slot, slot), what, interest), ())
+        };
+        let target = Target { address, wanted: Wanted::Row, view: None };
+        match self.change_slot(transaction, target, &mut plan, session)? {
+            Slot::Done(()) => Ok(()),
+            _ => unreachable!("the row is locked, and has room for an address"),
+        }
+    }
+
+    fn delete_piece(
+        &self,
+        transaction: &mut Transaction,
+        address: RowAddress,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
+            Wish::Change(stub_plan((block, address.slot, slot), interest), ())
+        };
+        let target = Target { address, wanted: Wanted::Piece, view: None };
+        match self.change_slot(transaction, target, &mut plan, session)? {
+            Slot::Done(()) => Ok(()),
+            _ => Err(self.no_piece(address)),
+        }
+    }
+
+    /// How a row in this slot becomes another where it is; none if that has no room.
+    fn plan_in_place(
+        &self,
+        (block, number, slot): (&[u8], u16, DataSlot),
+        new: &[u8],
+        interest: &Interest,
+    ) -> Option<Plan> {
+        let old = block::bytes_of(block, slot);
+        let (short, bytes) = whole(new);
+        let grows = bytes.len().saturating_sub(old.len());
+        if bytes.len() > self.piece_max || grows > interest.room(block) {
+            return None;
+        }
+        let (lock, before) = locks(slot, interest);
+        let freed = old.len() as isize - bytes.len() as isize;
+        let was_short = slot.flags & !ROW;
+        let mut plan = if short != was_short {
+            return Some(replace_plan((block, number, slot), (ROW | short, &bytes), interest));
+        } else if let Some((first, removed, with)) = difference(old, &bytes) {
+            let splice = |lock, removed: usize, with| Op::Splice {
+                slot: number,
+                lock,
+                offset: first as u16,
+                removed: removed as u16,
+                with,
+            };
+            let back = &old[first..first + removed];
+            Plan::of(splice(lock, removed, with), splice(before, with.len(), back), freed)
+        } else {
+            let to = |lock| Op::Lock { slot: number, lock };
+            Plan::of(to(lock), to(before), 0)
+        };
+        plan.locks = u16::from(!interest.owns(slot.lock));
+        Some(plan)
+    }
+
+    /// Changes one slot as `plan` says, once it is as the target's view sees it and nobody else has
+    /// it.
+    fn change_slot<T>(
+        &self,
+        transaction: &mut Transaction,
+        target: Target,
+        plan: &mut dyn FnMut(&[u8], DataSlot, &Interest) -> Wish<T>,
+        session: &Session,
+    ) -> Result<Slot<T>, Stop> {
+        let mut seen = None;
+        loop {
+            match self.try_slot(transaction, (target, seen.as_ref()), plan, session)? {
+                Slot::Compare => {
+                    let view = target.view.expect("only what a view sees is compared");
+                    seen = Some(self.slot_as_seen(transaction, target, view, session)?);
+                }
+                done => return Ok(done),
+            }
+        }
+    }
+
+    /// Flags and bytes of a slot as the view sees it, but for what this statement did; none if it
+    /// sees no row there.
+    fn slot_as_seen(
+        &self,
+        transaction: &Transaction,
+        target: Target,
+        view: View,
+        session: &Session,
+    ) -> Result<Option<(u8, Vec<u8>)>, Stop> {
+        let view = View { own: Some(before_now(transaction, view)), ..view };
+        let mut look = |block: &[u8]| {
+            let slot = self.slot_with(block, target.address.slot, target.wanted)?;
+            Some((slot.flags, block::bytes_of(block, slot).to_vec()))
+        };
+        self.read_block(target.address.block, view, &mut look, session)
+    }
+
+    fn try_slot<T>(
+        &self,
+        transaction: &mut Transaction,
+        (target, seen): (Target, Option<&Option<(u8, Vec<u8>)>>),
+        plan: &mut dyn FnMut(&[u8], DataSlot, &Interest) -> Wish<T>,
+        session: &Session,
+    ) -> Result<Slot<T>, Stop> {
+        let longest = Op::HEAD_BYTES_MAX + self.piece_max;
+        let Target { address, wanted, view } = target;
+        loop {
+            let undo_bytes = Interest::BACK_BYTES_MAX + longest;
+            self.transactions.prepare(transaction, undo_bytes, session)?;
+            let own = view.map(|view| View { own: Some(all_of(transaction, view)), ..view });
+            let pin = self.transactions.changes().cache().pin(address.block, session)?;
+            let mut wish = |block: &[u8], interest: &Interest| {
+                let nothing = |slot| Wish::Nothing(Outcome::Done(slot));
+                let Some(slot) = self.slot_with(block, address.slot, wanted) else {
+                    return match self.deleter(block, address.slot, interest) {
+                        Some(holder) => Wish::Nothing(Outcome::Wait(holder)),
+                        None => nothing(Slot::NotThere),
+                    };
+                };
+                if let Some(holder) = interest.holder(block, slot.lock) {
+                    return Wish::Nothing(Outcome::Wait(holder));
+                }
+                let same = own.is_none_or(|own| self.transactions.is_current(block, own, session));
+                match seen {
+                    _ if same => {}
+                    None => return nothing(Slot::Compare),
+                    Some(Some((flags, bytes)))
+                        if *flags == slot.flags && bytes == block::bytes_of(block, slot) => {}
+                    Some(_) => return nothing(Slot::Since),
+                }
+                match plan(block, slot, interest) {
+                    Wish::Change(plan, made) => Wish::Change(plan, Slot::Done(made)),
+                    Wish::Nothing(_) => nothing(Slot::Full),
+                }
+            };
+            let place = (&pin, self.object, longest);
+            let tried = change_block(&self.transactions, transaction, place, &mut wish, session)?;
+            drop(pin);
+            match tried {
+                Outcome::Done(slot) => return Ok(slot),
+                Outcome::Foreign => return Ok(Slot::NotThere),
+                Outcome::Wait(holder) => {
+                    let active = self.transactions.active();
+                    active.wait_for(holder, transaction.id(), session)?;
+                }
+                Outcome::TooNew if view.is_some() => return Ok(Slot::Since),
+                Outcome::TooNew | Outcome::Full => {}
+            }
+        }
+    }
+
+    /// Who has deleted what was in this slot, if that may still be taken back.
+    fn deleter(&self, block: &[u8], number: u16, interest: &Interest) -> Option<TxnId> {
+        let slot = self.slot(block, number)?;
+        let is_deleted = slot.flags & DataSlot::DELETED != 0;
+        is_deleted.then(|| interest.holder(block, slot.lock)).flatten()
+    }
+}
+
+/// The lock of a slot that is changed, and what it is when that is taken back.
+fn locks(slot: DataSlot, interest: &Interest) -> (u8, u8) {
+    (interest.lock(), interest.lock_before(slot.lock))
+}
+
+fn lock_plan(number: u16, slot: DataSlot, interest: &Interest) -> Plan {
+    let (lock, before) = locks(slot, interest);
+    let to = |lock| Op::Lock { slot: number, lock };
+    Plan { locks: u16::from(!interest.owns(slot.lock)), ..Plan::of(to(lock), to(before), 0) }
+}
+
+fn stub_plan((block, number, slot): (&[u8], u16, DataSlot), interest: &Interest) -> Plan {
+    let (lock, before) = locks(slot, interest);
+    let bytes = block::bytes_of(block, slot);
+    let back = Op::Put { slot: number, flags: slot.flags, lock: before, bytes };
+    let plan = Plan::of(Op::Stub { slot: number, lock }, back, bytes.len() as isize);
+    Plan { locks: u16::from(!interest.owns(slot.lock)), ..plan }
+}
+
+fn replace_plan(
+    (block, number, slot): (&[u8], u16, DataSlot),
+    (flags, bytes): (u8, &[u8]),
+    interest: &Interest,
+) -> Plan {
+    let (lock, before) = locks(slot, interest);
+    let old = block::bytes_of(block, slot);
+    let forward = Op::Replace { slot: number, flags, lock, bytes };
+    let back = Op::Replace { slot: number, flags: slot.flags, lock: before, bytes: old };
+    let plan = Plan::of(forward, back, old.len() as isize - bytes.len() as isize);
+    Plan { locks: u16::from(!interest.owns(slot.lock)), ..plan }
+}
+
+/// All that the transaction has done is seen.
+fn all_of(transaction: &Transaction, view: View) -> Own {
+    let id = transaction.id().expect("the transaction was prepared");
+    // None if it had done nothing.
+    let before = view.own.map_or(0, |own| own.before);
+    Own { id, before, all: true }
+}
+
+/// What it had done when the view's statement began is seen.
+fn before_now(transaction: &Transaction, view: View) -> Own {
+    Own { all: false, ..all_of(transaction, view) }
+}
+
+/// What differs: from which byte on, how many bytes of the old, and the bytes of the new.
+fn difference<'a>(old: &[u8], new: &'a [u8]) -> Option<(usize, usize, &'a [u8])> {
+    if old == new {
+        return None;
+    }
+    let shorter = old.len().min(new.len());
+    let first = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let same = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    let same = same.min(shorter - first);
+    Some((first, old.len() - same - first, &new[first..new.len() - same]))
+}

@@ -1,0 +1,117 @@
+//! Heaps: rows of any length, found by their addresses (rules AC6 to AC9).
+//!
+//! A row that fits lies whole in a slot, and keeps its address as long as it lives. One that
+//! doesn't fit into a block, or doesn't fit any more, is in pieces: see `piece.rs`.
+//!
+//! Callers: tables, which know what the bytes mean.
+
+mod change;
+mod insert;
+mod piece;
+mod read;
+
+use change::Wanted;
+use format::{DataHead, DataSlot, InterestedTransaction};
+use ids::Dba;
+use latch::FrameOrder;
+use os::Session;
+use space::{Blocks, Segment, Space};
+use stop::{RefusalKind, Stop};
+use txn::{Interest, Transactions};
+use undo::UndoLog;
+
+use crate::RowAddress;
+use crate::heap::is_of;
+use crate::ops::Op;
+
+pub use change::Changed;
+pub use insert::HeapInserter;
+
+/// A new block has a list of so many interested transactions.
+const LIST_ENTRIES: u8 = 2;
+
+/// So many hundredths of a block are left free by inserts, for rows that grow.
+const PCTFREE: usize = 10;
+
+/// The rows of a table.
+#[derive(Clone)]
+pub struct Heap {
+    header: Dba,
+    object: u32,
+    /// Bytes of a slot at most.
+    piece_max: usize,
+    space: Space,
+    transactions: Transactions,
+}
+
+impl Heap {
+    /// The rows in this segment.
+    pub fn new(
+        segment: &Segment,
+        space: &Space,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Heap {
+        let cache = space.changes().cache();
+        let undo_block = cache.block_size();
+        let block = cache.block_size_of(segment.header.file, session).unwrap_or(undo_block);
+        let steps = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
+        let fits_undo = UndoLog::payload_max(undo_block.bytes()) - steps;
+        let list = usize::from(LIST_ENTRIES) * InterestedTransaction::BYTES;
+        let fits_block = block.bytes() - DataHead::LIST - list - DataSlot::BYTES;
+        Heap {
+            header: segment.header,
+            object: segment.header.block.get(),
+            piece_max: fits_undo.min(fits_block),
+            space: space.clone(),
+            transactions: transactions.clone(),
+        }
+    }
+
+    /// Transactions that change it.
+    pub fn transactions(&self) -> &Transactions {
+        &self.transactions
+    }
+
+    /// Its blocks that were handed out, as runs of neighbours; the first of them is its header.
+    pub fn runs(&self, session: &Session) -> Result<Vec<Blocks>, Stop> {
+        self.space.blocks(self.header, session)
+    }
+
+    fn is_its(&self, block: &[u8]) -> bool {
+        is_of(block, self.object)
+    }
+
+    /// The slot, if the block is the heap's and has it.
+    fn slot(&self, block: &[u8], number: u16) -> Option<DataSlot> {
+        let is_there = self.is_its(block) && number < block::slots(block);
+        is_there.then(|| block::slot(block, number))
+    }
+
+    /// The slot, if it has what is `wanted`.
+    fn slot_with(&self, block: &[u8], number: u16, wanted: Wanted) -> Option<DataSlot> {
+        let slot = self.slot(block, number)?;
+        (slot.flags & wanted.flag() != 0 && slot.flags & DataSlot::DELETED == 0).then_some(slot)
+    }
+
+    /// Looks at a block by `look` under its latch, as it is now.
+    fn look_now<T>(
+        &self,
+        address: Dba,
+        look: impl FnOnce(&[u8]) -> T,
+        session: &Session,
+    ) -> Result<T, Stop> {
+        let cache = self.transactions.changes().cache();
+        let block = cache.pin_shared(address, FrameOrder::Heap, session)?;
+        Ok(look(&block))
+    }
+
+    fn no_piece(&self, address: RowAddress) -> Stop {
+        let message = format!(
+            "cannot read a row of object {}: its next piece should be at {address}, and isn't; \
+             verify the database",
+            self.object
+        );
+        Stop::refuse(RefusalKind::Corrupt, message)
+    }
+}

@@ -1,0 +1,77 @@
+//! How a row of any length lies in slots: whole, or in pieces.
+//!
+//! ```text
+//!   ROW                 the row
+//!   ROW │ SHORT         its length, the row, zeros: a row always has room for an address
+//!   ROW │ NEXT          address of the next piece, the row's first bytes (none: it has moved)
+//!   PIECE │ NEXT        address of the next piece, more bytes
+//!   PIECE               the last bytes
+//! ```
+//!
+//! Callers: the rest of `rows`.
+//! Sources: Oracle's row pieces, with its chained and migrated rows.
+
+use format::{DataSlot, U16Le, U32Le};
+use ids::Dba;
+
+use crate::RowAddress;
+pub(super) use crate::ops::ROW;
+
+/// Flag: the row goes on elsewhere, and the bytes begin with the address.
+pub(super) const NEXT: u8 = 2;
+/// Flag: a piece that isn't the first.
+pub(super) const PIECE: u8 = 4;
+/// Flag: a row shorter than an address.
+pub(super) const SHORT: u8 = 8;
+
+/// Bytes of an address.
+pub(super) const ADDRESS_BYTES: usize = 8;
+
+/// An address as it is stored.
+pub(super) fn stored(address: RowAddress) -> [u8; ADDRESS_BYTES] {
+    let mut bytes = [0; ADDRESS_BYTES];
+    bytes[..4].copy_from_slice(&address.block.block.get().to_le_bytes());
+    bytes[4..6].copy_from_slice(&address.block.file.get().to_le_bytes());
+    bytes[6..].copy_from_slice(&address.slot.to_le_bytes());
+    bytes
+}
+
+/// The address at the beginning of these bytes.
+fn address_in(bytes: &[u8]) -> RowAddress {
+    let block = U32Le::from_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    let pair = |at: usize| U16Le::from_bytes([bytes[at], bytes[at + 1]]).get();
+    RowAddress { block: Dba::new(pair(4), block.get()), slot: pair(6) }
+}
+
+/// What a slot has of a row.
+#[derive(Clone, Copy)]
+pub(super) struct Piece<'a> {
+    /// Bytes of the row.
+    pub(super) data: &'a [u8],
+    /// Where it goes on.
+    pub(super) next: Option<RowAddress>,
+}
+
+/// The row, or piece, in a slot.
+pub(super) fn piece_of(block: &[u8], slot: DataSlot) -> Piece<'_> {
+    let bytes = block::bytes_of(block, slot);
+    if slot.flags & NEXT != 0 {
+        return Piece { data: &bytes[ADDRESS_BYTES..], next: Some(address_in(bytes)) };
+    }
+    let data = match slot.flags & SHORT != 0 {
+        true => &bytes[1..1 + usize::from(bytes[0])],
+        false => bytes,
+    };
+    Piece { data, next: None }
+}
+
+/// A whole row as it lies in a slot: flags beside `ROW` or `PIECE`, and bytes.
+pub(super) fn whole(row: &[u8]) -> (u8, std::borrow::Cow<'_, [u8]>) {
+    if row.len() >= ADDRESS_BYTES {
+        return (0, row.into());
+    }
+    let mut bytes = vec![0; ADDRESS_BYTES];
+    bytes[0] = row.len() as u8;
+    bytes[1..=row.len()].copy_from_slice(row);
+    (SHORT, bytes.into())
+}

@@ -1,0 +1,159 @@
+//! Reading rows as a view sees them.
+//!
+//! Callers: tables.
+
+use ids::Dba;
+use latch::FrameOrder;
+use os::{Cost, Session};
+use stop::Stop;
+use txn::View;
+
+use super::Heap;
+use super::change::Wanted;
+use super::piece::piece_of;
+use crate::RowAddress;
+
+/// A row, as far as it was found in one slot.
+enum Found<T> {
+    /// It was whole, and this is what was made of it.
+    Whole(T),
+    /// Its first bytes, and where it goes on.
+    Part(Vec<u8>, RowAddress),
+}
+
+impl Heap {
+    /// Looks at a row by `look`, as the view sees it: under its block's latch if it can be, so that
+    /// `look` only computes. None if there is no such row.
+    pub fn fetch<T>(
+        &self,
+        view: View,
+        address: RowAddress,
+        look: &mut dyn FnMut(&[u8]) -> T,
+        session: &Session,
+    ) -> Result<Option<T>, Stop> {
+        self.transactions.changes().halt().check(session)?;
+        session.charge(Cost::RowRead, 1);
+        let found = self.read_block(
+            address.block,
+            view,
+            &mut |block| {
+                let slot = self.slot_with(block, address.slot, Wanted::Row)?;
+                let piece = piece_of(block, slot);
+                Some(match piece.next {
+                    None => Found::Whole(look(piece.data)),
+                    Some(next) => Found::Part(piece.data.to_vec(), next),
+                })
+            },
+            session,
+        )?;
+        Ok(match found {
+            None => None,
+            Some(Found::Whole(made)) => Some(made),
+            Some(Found::Part(mut row, next)) => {
+                self.read_on(view, (&mut row, next), session)?;
+                Some(look(&row))
+            }
+        })
+    }
+
+    /// Appends the pieces of a row from `next` on.
+    fn read_on(
+        &self,
+        view: View,
+        (row, next): (&mut Vec<u8>, RowAddress),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let mut next = Some(next);
+        while let Some(at) = next {
+            let mut look = |block: &[u8]| {
+                let slot = self.slot_with(block, at.slot, Wanted::Piece)?;
+                let piece = piece_of(block, slot);
+                row.extend_from_slice(piece.data);
+                Some(piece.next)
+            };
+            let found = self.read_block(at.block, view, &mut look, session)?;
+            next = found.ok_or_else(|| self.no_piece(at))?;
+        }
+        Ok(())
+    }
+
+    /// Visits the rows of a block as the view sees them: whole ones under its latch if it can be,
+    /// then those in pieces.
+    pub fn visit_block(
+        &self,
+        view: View,
+        address: Dba,
+        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let mut look = |block: &[u8]| self.visit_whole((address, block), visit, session);
+        let parts = self.read_block(address, view, &mut look, session)?;
+        self.visit_parts(view, parts, visit, session)
+    }
+
+    /// Visits the whole rows of a block as it is given; those that are in pieces are given back.
+    pub(crate) fn visit_whole(
+        &self,
+        (address, block): (Dba, &[u8]),
+        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        session: &Session,
+    ) -> Vec<RowAddress> {
+        let mut parts = Vec::new();
+        if !self.is_its(block) {
+            return parts;
+        }
+        let slots = block::slots(block);
+        session.charge(Cost::RowRead, slots.into());
+        for number in 0..slots {
+            if let Some(slot) = self.slot_with(block, number, Wanted::Row) {
+                let place = RowAddress { block: address, slot: number };
+                let piece = piece_of(block, slot);
+                match piece.next {
+                    None => visit(place, piece.data),
+                    Some(_) => parts.push(place),
+                }
+            }
+        }
+        parts
+    }
+
+    /// Visits rows that are in pieces.
+    pub(crate) fn visit_parts(
+        &self,
+        view: View,
+        parts: Vec<RowAddress>,
+        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        for address in parts {
+            self.fetch(view, address, &mut |row| visit(address, row), session)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at a block by `look`, as the view sees it.
+    pub(super) fn read_block<T>(
+        &self,
+        address: Dba,
+        view: View,
+        look: &mut dyn FnMut(&[u8]) -> T,
+        session: &Session,
+    ) -> Result<T, Stop> {
+        let transactions = &self.transactions;
+        let cache = transactions.changes().cache();
+        let (mut copy, mut gone_before) = (Vec::new(), None);
+        loop {
+            {
+                let block = cache.pin_shared(address, FrameOrder::Heap, session)?;
+                if !self.is_its(&block) || transactions.is_current(&block, view, session) {
+                    return Ok(look(&block));
+                }
+                transactions.copy(&block, &mut copy);
+            }
+            match transactions.make_consistent((address, &mut copy), view, session)? {
+                Ok(()) => return Ok(look(&copy)),
+                Err(gone) => transactions.try_again(gone, &mut gone_before)?,
+            }
+        }
+    }
+}
