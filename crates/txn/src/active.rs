@@ -18,6 +18,8 @@
 //!
 //! Callers: `transaction`, `consistent`, `interest`; who waits.
 
+use std::sync::{Arc, Weak};
+
 use ids::{Dba, Scn, TxnId};
 use latch::{Condition, Latch, LatchKind, Shared32, Shared64, assert_none_held};
 use os::{Os, Session};
@@ -97,6 +99,9 @@ struct Shared {
     closed: bool,
     /// How many are active.
     active: usize,
+    /// For each segment, whether its transaction still has a session: the session has the other
+    /// end.
+    sessions: Vec<Weak<()>>,
     /// For each segment, the transaction that its own waits for. Of one that sleeps no more this
     /// may have ended, and its segment may have another.
     waits_for: Vec<Option<TxnId>>,
@@ -133,6 +138,7 @@ impl Active {
             last: None,
             closed: false,
             active: 0,
+            sessions: segments.iter().map(|_| Weak::new()).collect(),
             waits_for: segments.iter().map(|_| None).collect(),
         };
         Active { slots, segments, state: Latch::new(os, LatchKind::Innermost, shared), halt }
@@ -226,8 +232,25 @@ impl Active {
         (0..).zip(words).filter_map(|(number, word)| unpacked(number, word)).collect()
     }
 
-    /// A segment in which nobody is active, or what a new one needs.
-    pub(crate) fn take(&self, session: &Session) -> Result<Taken, Stop> {
+    /// Transactions whose sessions have vanished without ending them. Dead ones are none of these:
+    /// they never had a session.
+    pub(crate) fn abandoned(&self, session: &Session) -> Vec<TxnId> {
+        let vanished: Vec<u16> = {
+            let state = self.state.exclusive(session);
+            let gone = |at: &Weak<()>| at.strong_count() == 0 && !at.ptr_eq(&Weak::new());
+            let numbered = (0..).zip(&state.sessions);
+            numbered.filter(|(_, at)| gone(at)).map(|(number, _)| number).collect()
+        };
+        let newest = |number: &u16| {
+            let word = self.segments[usize::from(*number)].newest.load(session);
+            unpacked(*number, word)
+        };
+        vanished.iter().filter_map(newest).collect()
+    }
+
+    /// A segment in which nobody is active, for a transaction whose session has the other end of
+    /// `alive`; or what a new one needs.
+    pub(crate) fn take(&self, alive: &Arc<()>, session: &Session) -> Result<Taken, Stop> {
         let mut state = self.state.exclusive(session);
         if state.closed {
             let message = "cannot begin a transaction: the instance is being shut down";
@@ -244,6 +267,7 @@ impl Active {
         Ok(match state.idle.pop() {
             Some(tail) => {
                 state.active += 1;
+                state.sessions[usize::from(tail.segment())] = Arc::downgrade(alive);
                 Taken::Segment(tail)
             }
             None => Taken::NeedsSegment(state.made, state.last),
@@ -282,6 +306,7 @@ impl Active {
         segment.newest.store(packed(id, State::Idle), session);
         let mut state = self.state.exclusive(session);
         state.active -= 1;
+        state.sessions[usize::from(id.segment)] = Weak::new();
         state.idle.push(tail);
         if segment.waiters.load(session) > 0 {
             segment.over.notify_all(session);
