@@ -47,6 +47,12 @@ pub(crate) const HOUSE: &[Room] = &[
         ..PLAIN
     },
     Room {
+        name: "value",
+        rank: 1,
+        meaning: "types, values, a row's bytes, and keys whose bytes compare as the values do",
+        ..PLAIN
+    },
+    Room {
         name: "waits",
         rank: 1,
         meaning: "the one list of wait events and statistics; the accounting of time",
