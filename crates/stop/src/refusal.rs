@@ -11,6 +11,10 @@ pub enum RefusalKind {
     NoSpace,
     /// Waiting for the lock would never end: two transactions wait for each other.
     Deadlock,
+    /// Another transaction has the lock, and the statement doesn't wait (`NOWAIT`).
+    Busy,
+    /// Another transaction kept the lock for as long as the statement waits (`WAIT n`).
+    LockTimeout,
     /// The row, the segment or the file isn't there.
     NotFound,
     /// It exists already.

@@ -13,7 +13,12 @@
 #![forbid(unsafe_code)]
 
 mod active;
+mod locks;
 mod transaction;
 
 pub use active::Active;
+pub use locks::{
+    LockHeld, LockMark, LockWaiting, LockWanted, Locks, ObjectNames, Patience, RowWait, RowWanted,
+    Sabotage, TableMode,
+};
 pub use transaction::{Transaction, Transactions};
