@@ -184,7 +184,7 @@ wait_events! {
         EnqTxRowLock "enq: TX - row lock contention" ["name|mode", "usn<<16 | slot", "sequence"]
             "another transaction has locked the row";
         EnqTmContention "enq: TM - contention" ["name|mode", "object #", "table/partition"]
-            "another transaction has locked the table in a mode that doesn't go with ours, or was first";
+            "another transaction has the table in a mode that doesn't go with ours, or was first";
         EnqKoFastObjectCheckpoint "enq: KO - fast object checkpoint" ["name|mode", "2", "0"]
             "a direct path read waits for the dirty blocks of its segment";
         EnqRoFastObjectReuse "enq: RO - fast object reuse" ["name|mode", "2", "0"]

@@ -32,7 +32,8 @@ pub struct Locks {
     pub(super) seats: Vec<Seat>,
     /// By object modulo their number: so many tables are watched. Read by all, seldom written.
     pub(super) watches: Vec<Shared32>,
-    pub(super) queues: Latch<Queues>,
+    /// In a place of its own: waiting must not slow those down who meet nobody.
+    pub(super) queues: Box<Latch<Queues>>,
     /// The last deadlock's text.
     pub(super) deadlock: Latch<Option<Arc<str>>>,
     pub(super) halt: Halt,
@@ -48,10 +49,11 @@ pub struct LockMark(usize);
 impl Locks {
     /// Nobody has or waits for anything. Segments have numbers below `segments_max`.
     pub fn new(os: &Os, segments_max: u16, halt: Halt) -> Locks {
+        let queues = Queues::new(segments_max);
         Locks {
             seats: (0..segments_max).map(|_| Seat::new(os)).collect(),
             watches: (0..WATCHES).map(|_| Shared32::new(0)).collect(),
-            queues: Latch::new(os, LatchKind::EnqueueHashChains, Queues::new(segments_max)),
+            queues: Box::new(Latch::new(os, LatchKind::EnqueueHashChains, queues)),
             deadlock: Latch::new(os, LatchKind::Innermost, None),
             halt,
             names: None,

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use ids::TxnId;
-use os::Session;
+use os::{Session, ThreadSpec};
 use sim::{Outside, World};
 use stop::RefusalKind;
 use txn::{Locks, ObjectNames, Patience, RowWait, RowWanted, TableMode};
 use waits::{Nanos, Statistic, WaitEvent};
 
-use crate::common::{Bed, Dice, ended, kind, pause, racy, settle, start};
+use crate::common::{Bed, Dice, Waits, ended, kind, pause, racy, settle, start};
 
 use TableMode::{Exclusive as X, RowExclusive as RX, Share as S};
 
@@ -28,7 +28,7 @@ enum Wish {
 /// Each has a table of its own in RX, and table 9 in S. Then each wants something of the next one.
 fn closes(world: &World, session: &Session, wishes: &[Wish], dice: &mut Dice) -> Vec<u16> {
     let count = wishes.len() as u16;
-    let bed = Bed::new(world, count, session);
+    let bed = Bed::new(world.os(), count, session);
     let ids: Vec<TxnId> = (0..count).map(|segment| bed.begin(segment, session)).collect();
     for id in &ids {
         bed.lock(*id, 9, S, session).expect("all share");
@@ -102,7 +102,7 @@ fn one_in_each_circle_is_refused() {
 fn a_circle_through_a_queue_is_found() {
     for seed in 0..50 {
         let report = racy(seed).run(|world, session| {
-            let bed = Bed::new(world, 3, session);
+            let bed = Bed::new(world.os(), 3, session);
             let [one, two, three] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             bed.lock(one, 71, RX, session).expect("free");
             let first = start("first", &bed, session, move |bed, session| {
@@ -125,64 +125,60 @@ fn a_circle_through_a_queue_is_found() {
     }
 }
 
-/// The text of a circle of three with the longest numbers and names that there are.
+/// A circle of three, as a DBA reads it, here or later.
 #[test]
 fn a_deadlock_names_everybody_in_80_columns() {
     let report = racy(1).run(|world, session| {
-        let names: ObjectNames = Arc::new(|object, _| (object != 72).then(|| "ACCOUNTS".into()));
+        let names: ObjectNames = Arc::new(|object, _| (object == 71).then(|| "ACCOUNTS".into()));
         let halt = stop::Halt::new(world.os());
         let locks = Arc::new(Locks::new(world.os(), 3, halt).named_by(names));
         let id = |segment, sequence| TxnId { segment, slot: 9, sequence };
         let ids = [id(0, 17), id(1, u32::MAX), id(2, 4)];
-        for (id, table) in ids.into_iter().zip(71..) {
-            locks.lock_table(id, table, RX, Patience::Forever, session).expect("free");
-        }
-        locks.lock_table(ids[1], 73, RX, Patience::Forever, session).expect("goes with RX");
-        let waiter = |name: &str, body: Box<dyn FnOnce(&Locks, &Session) + Send>| {
-            let locks = Arc::clone(&locks);
-            let spec = os::ThreadSpec::foreground(name);
-            let thread = session.spawn(spec, move |session| body(&locks, session));
+        locks.lock_table(ids[0], 71, RX, Patience::Forever, session).expect("free");
+        let wait_for = move |holder, waiter, what, locks: &Locks, session: &Session| {
+            let row = RowWanted { what, object: 72, block: ids::Dba::new(4, 129), slot: 7 };
+            let patience = Patience::For(Nanos::from_secs(3));
+            locks.wait_for_transaction(holder, waiter, row, patience, &|_| true, session)
+        };
+        let waits: [Waits<Locks>; 2] = [
+            Box::new(move |locks, session| {
+                wait_for(ids[2], ids[1], RowWait::UniqueKey, locks, session)
+            }),
+            Box::new(move |locks, session| {
+                locks.lock_table(ids[2], 71, X, Patience::For(Nanos::from_secs(3)), session)
+            }),
+        ];
+        let waiters = waits.map(|wait| {
+            let (locks, spec) = (Arc::clone(&locks), ThreadSpec::foreground("user"));
+            let thread = session.spawn(spec, move |session| {
+                assert_eq!(kind(&wait(&locks, session)), Some(RefusalKind::LockTimeout));
+            });
             pause(Nanos::from_millis(1_200), session);
             thread.expect("a thread starts")
-        };
-        let is_active = |_: TxnId| true;
-        let block = ids::Dba::new(4, 129);
-        let wanted = move |what| RowWanted { what, object: 71, block, slot: 7 };
-        let second = waiter(
-            "user2",
-            Box::new(move |locks, session| {
-                let row = wanted(RowWait::UniqueKey);
-                let patience = Patience::For(Nanos::from_secs(3));
-                let waits =
-                    locks.wait_for_transaction(ids[2], ids[1], row, patience, &|_| true, session);
-                assert_eq!(kind(&waits), Some(RefusalKind::LockTimeout));
-            }),
-        );
-        let third = waiter(
-            "user3",
-            Box::new(move |locks, session| {
-                let patience = Patience::For(Nanos::from_secs(3));
-                let waits = locks.lock_table(ids[2], 73, X, patience, session);
-                assert_eq!(kind(&waits), Some(RefusalKind::LockTimeout));
-            }),
-        );
+        });
         assert_eq!(locks.last_deadlock(session), None);
-        let first = wanted(RowWait::Row);
-        let refused = locks.wait_for_transaction(
-            ids[1],
-            ids[0],
-            first,
-            Patience::Forever,
-            &is_active,
-            session,
-        );
+        let refused = wait_for(ids[1], ids[0], RowWait::Row, &locks, session);
         let text = refused.expect_err("a circle").to_string();
         assert_eq!(locks.last_deadlock(session), Some(text.clone()));
-        second.join(session).expect("no panic");
-        third.join(session).expect("no panic");
+        waiters.into_iter().for_each(|waiter| waiter.join(session).expect("no panic"));
         text
     });
     let text = ended(1, report);
-    println!("{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert_eq!(
+        text,
+        "deadlock: transaction 0.9.17 would wait for itself,
+through 2 others, and is refused: roll it back, and try again. Who waits:
+1 0.9.17, session main (t0), refused now
+    wants a row of object 72
+    at block 4/129 slot 7, in mode X (6)
+    1.9.4294967295 has the row locked
+2 1.9.4294967295, session user (t1), for 2.40 s
+    wants a unique key of object 72
+    at block 4/129 slot 7, in mode S (4)
+    2.9.4 has put in or removed the same key
+3 2.9.4, session user (t2), for 1.20 s
+    wants table ACCOUNTS (71) in mode X (6)
+    0.9.17 has it in mode RX (3)"
+    );
 }

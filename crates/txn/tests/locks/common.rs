@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ids::{Dba, TxnId};
 use latch::Shared64;
-use os::{Session, ThreadHandle, ThreadSpec};
-use sim::{Perturbation, Report, Simulation, World};
+use os::{Os, Session, ThreadHandle, ThreadSpec};
+use sim::{Perturbation, Report, Simulation};
 use stop::{Halt, RefusalKind, Stop};
 use txn::{Locks, Patience, RowWait, RowWanted, Sabotage, TableMode};
 use waits::{Nanos, WaitEvent};
@@ -27,6 +27,9 @@ impl Dice {
     }
 }
 
+/// Something that a waiter does.
+pub(crate) type Waits<B> = Box<dyn FnOnce(&B, &Session) -> Result<(), Stop> + Send>;
+
 /// Longer than anything takes that isn't a wait.
 pub(crate) const SETTLED: Nanos = Nanos::from_millis(1);
 
@@ -40,18 +43,18 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    pub(crate) fn new(world: &World, segments: u16, session: &Session) -> Arc<Bed> {
-        Bed::sabotaged(world, segments, Sabotage::None, session)
+    pub(crate) fn new(os: &Os, segments: u16, session: &Session) -> Arc<Bed> {
+        Bed::sabotaged(os, segments, Sabotage::None, session)
     }
 
     pub(crate) fn sabotaged(
-        world: &World,
+        os: &Os,
         segments: u16,
         sabotage: Sabotage,
         session: &Session,
     ) -> Arc<Bed> {
-        let halt = Halt::new(world.os());
-        let locks = Locks::new(world.os(), segments, halt.clone()).sabotaged(sabotage);
+        let halt = Halt::new(os);
+        let locks = Locks::new(os, segments, halt.clone()).sabotaged(sabotage);
         let zeros = || (0..segments).map(|_| Shared64::new(0)).collect();
         let bed = Arc::new(Bed { locks, halt, active: zeros(), begun: zeros() });
         let weak = Arc::downgrade(&bed);

@@ -7,7 +7,7 @@ use stop::{RefusalKind, Stop};
 use txn::{Patience, RowWait, RowWanted, TableMode};
 use waits::{Nanos, Statistic, WaitEvent};
 
-use crate::common::{Bed, ended, kind, racy, row, settle, start};
+use crate::common::{Bed, Waits, ended, kind, racy, row, settle, start};
 
 use TableMode::{Exclusive as X, RowExclusive as RX, Share as S};
 
@@ -22,7 +22,7 @@ fn calm<R: Send + 'static>(
 #[test]
 fn nowait_is_refused_at_once_and_names_the_blocker() {
     let report = calm(|world, session| {
-        let bed = Bed::new(world, 2, session);
+        let bed = Bed::new(world.os(), 2, session);
         let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
         bed.lock(one, 71, RX, session).expect("free");
         let began = session.now();
@@ -57,18 +57,19 @@ fn nowait_is_refused_at_once_and_names_the_blocker() {
 #[test]
 fn a_wait_of_so_long_lasts_so_long() {
     let report = calm(|world, session| {
-        let bed = Bed::new(world, 2, session);
+        let bed = Bed::new(world.os(), 2, session);
         let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
         bed.lock(one, 71, RX, session).expect("free");
         for seconds in [1, 4, 10] {
             let length = Nanos::from_secs(seconds);
             let patience = Patience::For(length);
-            let table = |session: &Session| bed.locks.lock_table(other, 71, X, patience, session);
-            let row = |session: &Session| bed.await_end(one, other, patience, session);
-            let waits: [&dyn Fn(&Session) -> Result<(), Stop>; 2] = [&table, &row];
-            for wait in waits {
+            for is_table in [true, false] {
                 let began = session.now();
-                assert_eq!(kind(&wait(session)), Some(RefusalKind::LockTimeout));
+                let waited = match is_table {
+                    true => bed.locks.lock_table(other, 71, X, patience, session),
+                    false => bed.await_end(one, other, patience, session),
+                };
+                assert_eq!(kind(&waited), Some(RefusalKind::LockTimeout));
                 let took = session.now().since(began);
                 assert!(took >= length, "{took} of {length}");
                 assert!(took < Nanos(length.0 + 50_000), "{took} of {length}");
@@ -88,7 +89,7 @@ fn a_wait_ends_by_grant_or_by_time_and_never_both() {
     let (mut granted, mut refused) = (0, 0);
     for seed in 0..300 {
         let report = racy(seed).run(|world, session| {
-            let bed = Bed::new(world, 2, session);
+            let bed = Bed::new(world.os(), 2, session);
             let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
             bed.lock(one, 71, RX, session).expect("free");
             let waiter = start("waiter", &bed, session, move |bed, session| {
@@ -118,7 +119,7 @@ fn a_wait_ends_by_grant_or_by_time_and_never_both() {
 fn who_gives_up_holds_nobody_up() {
     for seed in 0..50 {
         let report = racy(seed).run(|world, session| {
-            let bed = Bed::new(world, 3, session);
+            let bed = Bed::new(world.os(), 3, session);
             let [one, two, three] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             bed.lock(one, 71, RX, session).expect("free");
             let first = start("first", &bed, session, move |bed, session| {
@@ -141,7 +142,7 @@ fn who_gives_up_holds_nobody_up() {
 fn a_halt_wakes_everybody() {
     for seed in 0..100 {
         let report = racy(seed).run(|world, session| {
-            let bed = Bed::new(world, 6, session);
+            let bed = Bed::new(world.os(), 6, session);
             let ids: Vec<TxnId> = (0..6).map(|segment| bed.begin(segment, session)).collect();
             bed.lock(ids[0], 71, RX, session).expect("free");
             bed.lock(ids[1], 71, RX, session).expect("goes with RX");
@@ -177,11 +178,13 @@ fn a_halt_wakes_everybody() {
 #[test]
 fn a_wait_is_named_for_what_is_waited_for() {
     let report = calm(|world, session| {
-        let bed = Bed::new(world, 2, session);
+        let bed = Bed::new(world.os(), 2, session);
         let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
         bed.lock(one, 71, RX, session).expect("free");
-        let named = |body: Box<dyn FnOnce(&Bed, &Session) + Send>| {
-            let waiter = start("waiter", &bed, session, body);
+        let named = |body: Waits<Bed>| {
+            let waiter = start("waiter", &bed, session, move |bed, session| {
+                assert_eq!(kind(&body(bed, session)), Some(RefusalKind::LockTimeout));
+            });
             settle(session);
             let running = world.os().running();
             let waiter_session = running.iter().find(|one| one.account.name() == "waiter");
@@ -195,7 +198,7 @@ fn a_wait_is_named_for_what_is_waited_for() {
                 let wanted = RowWanted { what, ..row(7) };
                 let is_active = |id| bed.is_active(id, session);
                 let locks = &bed.locks;
-                _ = locks.wait_for_transaction(one, other, wanted, patience, &is_active, session);
+                locks.wait_for_transaction(one, other, wanted, patience, &is_active, session)
             }))
         });
         let tx = |mode: u64| [0x5458_0000 + mode, 1, 1];
@@ -203,7 +206,7 @@ fn a_wait_is_named_for_what_is_waited_for() {
         assert_eq!(rows[1], Some((WaitEvent::EnqTxRowLock, tx(4))));
         assert_eq!(rows[2], Some((WaitEvent::EnqTxAllocateItl, tx(4))));
         let table = named(Box::new(move |bed, session| {
-            _ = bed.locks.lock_table(other, 71, S, patience, session);
+            bed.locks.lock_table(other, 71, S, patience, session)
         }));
         assert_eq!(table, Some((WaitEvent::EnqTmContention, [0x544d_0004, 71, 0])));
     });

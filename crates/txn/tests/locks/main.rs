@@ -11,3 +11,4 @@ mod program;
 mod races;
 #[cfg(feature = "sabotage")]
 mod sabotage;
+mod views;

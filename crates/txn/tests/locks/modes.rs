@@ -27,7 +27,7 @@ const MATRIX: [(TableMode, [bool; 5]); 5] = [
 fn every_pair_of_modes_goes_together_or_waits_as_the_matrix_says() {
     for seed in 0..20 {
         let report = racy(seed).run(|world, session| {
-            let bed = Bed::new(world, 2, session);
+            let bed = Bed::new(world.os(), 2, session);
             for (first, line) in MATRIX {
                 for (second, goes) in TableMode::ALL.into_iter().zip(line) {
                     let one = bed.begin(0, session);
@@ -69,7 +69,7 @@ fn a_holder_that_asks_for_more_has_both() {
         (X, [X, X, X, X, X]),
     ];
     let report = racy(1).run(move |world, session| {
-        let bed = Bed::new(world, 1, session);
+        let bed = Bed::new(world.os(), 1, session);
         for (first, line) in both {
             for (second, expected) in TableMode::ALL.into_iter().zip(line) {
                 let one = bed.begin(0, session);
@@ -92,7 +92,7 @@ fn a_conversion_goes_before_the_queue() {
         let order = Outside::new(Vec::new());
         let inside = order.clone();
         let report = racy(seed).run(move |world, session| {
-            let bed = Bed::new(world, 4, session);
+            let bed = Bed::new(world.os(), 4, session);
             let ids = [0, 1, 2, 3].map(|segment| bed.begin(segment, session));
             bed.lock(ids[0], TABLE, RX, session).expect("free");
             bed.lock(ids[1], TABLE, RX, session).expect("goes with RX");
@@ -129,7 +129,7 @@ fn nobody_overtakes_the_first_in_the_queue() {
         let order = Outside::new(Vec::new());
         let inside = order.clone();
         let report = racy(seed).run(move |world, session| {
-            let bed = Bed::new(world, 8, session);
+            let bed = Bed::new(world.os(), 8, session);
             let first = bed.begin(0, session);
             bed.lock(first, TABLE, RX, session).expect("free");
             let wishes = [X, RX, RS, S, RX, X];
@@ -167,7 +167,7 @@ fn nobody_overtakes_the_first_in_the_queue() {
 fn what_was_locked_since_a_savepoint_is_let_go() {
     for seed in 0..50 {
         let report = racy(seed).run(|world, session| {
-            let bed = Bed::new(world, 3, session);
+            let bed = Bed::new(world.os(), 3, session);
             let [one, other, third] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             bed.lock(one, TABLE, RS, session).expect("free");
             let mark = bed.locks.mark(one, session);

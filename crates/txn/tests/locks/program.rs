@@ -17,7 +17,7 @@ use crate::model::{Manner, Model, Outcome, Step};
 const STEPS: u64 = 120;
 
 /// Steps between two times at which time passes, at most: those who wait a while are still waiting.
-const STEPS_IN_A_WHILE: u64 = 20;
+const STEPS_IN_A_WHILE: u64 = 8;
 const A_WHILE: Nanos = Nanos(SETTLED.0 * STEPS_IN_A_WHILE * 4);
 
 /// What the driver and a user tell each other.
@@ -136,7 +136,7 @@ impl Driver {
 fn drive(world: &World, session: &Session, seed: u64, sabotage: Sabotage) -> u64 {
     let mut dice = Dice(seed);
     let (users, tables) = (2 + dice.below(7) as usize, 1 + dice.below(3) as usize);
-    let bed = Bed::sabotaged(world, users as u16, sabotage, session);
+    let bed = Bed::sabotaged(world.os(), users as u16, sabotage, session);
     let post = |number| Post {
         signal: Signal::new(world.os()),
         step: Outside::new(None),
@@ -179,7 +179,7 @@ fn drive(world: &World, session: &Session, seed: u64, sabotage: Sabotage) -> u64
 }
 
 fn random_step(dice: &mut Dice, user: usize, users: usize, tables: usize) -> Step {
-    let manners = [Manner::Patient, Manner::Patient, Manner::Patient, Manner::AWhile];
+    let manners = [Manner::Patient, Manner::AWhile];
     let manner = if dice.below(8) == 0 { Manner::NoWait } else { dice.one_of(&manners) };
     let table = dice.below(tables as u64) as usize;
     match dice.below(20) {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use ids::TxnId;
 use latch::{Latch, LatchKind};
-use os::Session;
+use os::{Os, Session};
 use sim::{Failure, Outside};
 use stop::RefusalKind;
 use txn::{Patience, Sabotage, TableMode};
-use waits::{Statistic, WaitEvent};
+use waits::{SessionKind, Statistic, WaitEvent};
 
 use crate::common::{Bed, Dice, kind, racy, start};
 
@@ -130,6 +130,11 @@ fn ask(
     refused.is_none()
 }
 
+fn said_to_have(world: &World, id: TxnId, table: u32, mode: TableMode) -> bool {
+    world.said.with(|said| said.got(id, table, mode));
+    true
+}
+
 fn work(bed: &Bed, world: &World, segment: u16, mut dice: Dice, session: &Session) {
     let modes = TableMode::ALL;
     for _ in 0..TRANSACTIONS {
@@ -142,11 +147,11 @@ fn work(bed: &Bed, world: &World, segment: u16, mut dice: Dice, session: &Sessio
                 lock_row(bed, world, id, row, session)
             } else if dice.below(8) == 0 {
                 let had = bed.locks.lock_table(id, table, mode, Patience::NoWait, session);
-                had.is_ok() && world.said.with(|said| said.got(id, table, mode)) == ()
+                had.is_ok() && said_to_have(world, id, table, mode)
             } else {
                 let asked = || bed.lock(id, table, mode, session);
                 let had = ask(world, id, Want::Table(table, mode), asked);
-                had && world.said.with(|said| said.got(id, table, mode)) == ()
+                had && said_to_have(world, id, table, mode)
             };
             if !goes_on {
                 break;
@@ -158,29 +163,33 @@ fn work(bed: &Bed, world: &World, segment: u16, mut dice: Dice, session: &Sessio
 }
 
 /// How many deadlocks there were, and how many waits.
+fn race(os: &Os, users: u16, seed: u64, sabotage: Sabotage, session: &Session) -> [u64; 2] {
+    let bed = Bed::sabotaged(os, users, sabotage, session);
+    let rows = Latch::new(os, LatchKind::Innermost, vec![None; ROWS as usize]);
+    let world = Arc::new(World { rows, said: Outside::default() });
+    let threads = (0..users).map(|segment| {
+        let (world, dice) = (Arc::clone(&world), Dice(seed << 8 | u64::from(segment)));
+        start("user", &bed, session, move |bed, session| work(bed, &world, segment, dice, session))
+    });
+    for thread in threads.collect::<Vec<_>>() {
+        thread.join(session).expect("no panic");
+    }
+    assert_eq!(bed.locks.held(session), []);
+    assert_eq!(bed.locks.waiting(session), []);
+    assert_eq!(bed.locks.tables_watched(session), 0);
+    let totals = os.totals();
+    [Statistic::EnqueueDeadlocks, Statistic::EnqueueWaits].map(|one| totals.statistic(one))
+}
+
+/// The same in a schedule bent by the seed.
 pub(crate) fn run(seed: u64, sabotage: Sabotage) -> Result<[u64; 2], Failure> {
-    let report = racy(seed).run(move |sim, session| {
-        let users = 2 + (seed % 7) as u16;
-        let bed = Bed::sabotaged(sim, users, sabotage, session);
-        let rows = Latch::new(sim.os(), LatchKind::Innermost, vec![None; ROWS as usize]);
-        let world = Arc::new(World { rows, said: Outside::default() });
-        let threads = (0..users).map(|segment| {
-            let (world, dice) = (Arc::clone(&world), Dice(seed << 8 | u64::from(segment)));
-            start("user", &bed, session, move |bed, session| {
-                work(bed, &world, segment, dice, session);
-            })
-        });
-        for thread in threads.collect::<Vec<_>>() {
-            thread.join(session).expect("no panic");
-        }
-        assert_eq!(bed.locks.held(session), []);
-        assert_eq!(bed.locks.waiting(session), []);
-        assert_eq!(bed.locks.tables_watched(session), 0);
-        let totals = sim.os().totals();
+    let report = racy(seed).run(move |world, session| {
+        let ran = race(world.os(), 2 + (seed % 7) as u16, seed, sabotage, session);
+        let totals = world.os().totals();
         for event in [WaitEvent::EnqTxRowLock, WaitEvent::EnqTmContention] {
             assert_eq!(totals.event(event).timeouts, 0, "a wake-up was lost: {event}");
         }
-        [Statistic::EnqueueDeadlocks, Statistic::EnqueueWaits].map(|one| totals.statistic(one))
+        ran
     });
     report.result
 }
@@ -202,4 +211,14 @@ fn nobody_has_what_does_not_go_together_and_nobody_waits_for_ever() {
 #[test]
 fn a_seed_is_a_run() {
     assert_eq!(run(5, Sabotage::None), run(5, Sabotage::None));
+}
+
+/// The same on real threads, where nothing is scheduled by us.
+#[test]
+fn real_threads_get_along() {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("main", SessionKind::Foreground);
+    for seed in 0..100 {
+        let _ = race(&os, 8, seed, Sabotage::None, &session);
+    }
 }

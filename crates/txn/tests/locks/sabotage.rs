@@ -10,7 +10,7 @@ fn is_noticed(sabotage: Sabotage) {
     let by_model = (0..SEEDS).filter(|seed| program::run(*seed, sabotage).is_err()).count();
     let by_races = (0..SEEDS).filter(|seed| races::run(*seed, sabotage).is_err()).count();
     println!("{sabotage:?} is noticed in {by_model} programs and {by_races} races of {SEEDS}");
-    assert!(by_model + by_races >= 20, "{sabotage:?} is noticed seldom");
+    assert!(by_model + by_races >= 6, "{sabotage:?} is noticed seldom");
 }
 
 /// Circles that nobody looks for: sessions wait for ever.
