@@ -18,7 +18,7 @@
 //!
 //! Callers: `manager.rs`, views.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ids::TxnId;
 
@@ -73,9 +73,20 @@ impl Queues {
         // From each that was come to, the one before it on the way.
         let mut ways: BTreeMap<TxnId, (TxnId, Reason)> = BTreeMap::new();
         let mut next = VecDeque::from([start]);
+        // Who wants the same of a table waits for the same who have it: they are asked for once,
+        // or a long queue behind many would take the square of its length.
+        let mut asked = BTreeSet::new();
         while let Some(at) = next.pop_front() {
             let Some(wait) = self.wait_of(at) else { continue };
-            for (blocker, reason) in self.blockers(wait) {
+            let blockers = match wait.wanted {
+                LockWanted::Table { object, mode, converts: false }
+                    if !asked.insert((object, mode)) =>
+                {
+                    self.tables.get(&object).map_or_else(Vec::new, |table| table.before(at))
+                }
+                _ => self.blockers(wait),
+            };
+            for (blocker, reason) in blockers {
                 if ways.contains_key(&blocker) {
                     continue;
                 }

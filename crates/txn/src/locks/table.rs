@@ -108,20 +108,25 @@ impl Table {
         if self.fits(first) { self.queue.pop_front() } else { None }
     }
 
-    /// For whom `waiter` waits, and why: those who have the table first. Of those before it in the
-    /// queue only the next one, which waits for the rest itself.
+    /// For whom `waiter` waits, and why: those who have the table, then those before it.
     pub(super) fn blockers(&self, waiter: Request) -> Vec<(TxnId, Reason)> {
         let holders = self.conflicts(waiter).map(|(id, mode)| (id, Reason::Holds(mode)));
-        let mut blockers: Vec<_> = holders.collect();
-        if self.mode_of(waiter.owner).is_some() {
-            return blockers;
+        holders.chain(self.before(waiter.owner)).collect()
+    }
+
+    /// Those who go before somebody in the queue, if they don't have what it wants: who converts,
+    /// and the next one in the queue, which waits for the rest itself.
+    pub(super) fn before(&self, waiter: TxnId) -> Vec<(TxnId, Reason)> {
+        if self.mode_of(waiter).is_some() {
+            return Vec::new();
         }
         let converts = |request: &Request| (request.owner, Reason::Converts(request.mode));
-        blockers.extend(self.converters.iter().map(converts));
-        let at = self.queue.iter().position(|request| request.owner == waiter.owner);
-        let before = at.unwrap_or(self.queue.len()).checked_sub(1).map(|at| self.queue[at]);
-        blockers.extend(before.map(|request| (request.owner, Reason::First(request.mode))));
-        blockers
+        let mut before: Vec<_> = self.converters.iter().map(converts).collect();
+        // From the end, where who has just come is.
+        let at = self.queue.iter().rposition(|request| request.owner == waiter);
+        let next = at.unwrap_or(self.queue.len()).checked_sub(1).map(|at| self.queue[at]);
+        before.extend(next.map(|request| (request.owner, Reason::First(request.mode))));
+        before
     }
 
     pub(super) fn is_waited_for(&self) -> bool {

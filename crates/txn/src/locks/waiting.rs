@@ -27,6 +27,7 @@ use crate::locks::deadlock::{self, BLOCKERS_MAX, InTheWay};
 use crate::locks::manager::{Held, Locks};
 use crate::locks::queues::Link;
 use crate::locks::sabotage::Precaution;
+use crate::locks::seat::Place;
 use crate::locks::table::{Reason, Request};
 use crate::locks::wanted::{Wait, Who};
 use crate::locks::{LockWanted, Patience, RowWanted};
@@ -72,7 +73,7 @@ impl Locks {
         let (p1, p2, p3) = wanted.parameters(holder);
         let waiting = session.waiting(wanted.what.event()).p(p1, p2, p3);
         let until = patience.until(began);
-        let end = self.circle(&queues, waiter);
+        let end = self.circle(&queues, waiter, session);
         session.count(Statistic::EnqueueWaits, u64::from(end.is_none()));
         let end = loop {
             if end.is_some() || !is_active(holder) {
@@ -116,7 +117,7 @@ impl Locks {
         let (p1, p2, p3) = LockWanted::table_parameters(object, mode);
         let waiting = session.waiting(WaitEvent::EnqTmContention).p(p1, p2, p3);
         let until = patience.until(began);
-        let circle = self.circle(&queues, owner);
+        let circle = self.circle(&queues, owner, session);
         session.count(Statistic::EnqueueWaits, u64::from(circle.is_none()));
         let end = loop {
             if circle.is_some() {
@@ -148,12 +149,25 @@ impl Locks {
         *place = Some(wait);
     }
 
-    /// Whether the wait that begins closes a circle.
-    fn circle(&self, queues: &Held<'_>, waiter: TxnId) -> Option<End> {
-        if self.sabotage.leaves_out(Precaution::Circles) {
+    /// Whether the wait that begins closes a circle. For whom nobody waits is in none: so where
+    /// many wait that have nothing yet, none of them walks along all the others.
+    fn circle(&self, queues: &Held<'_>, waiter: TxnId, session: &Session) -> Option<End> {
+        let is_awaited = self.seat(waiter).waiters.load(session) > 0;
+        if self.sabotage.leaves_out(Precaution::Circles)
+            || !(is_awaited || self.is_in_the_way(queues, waiter, session))
+        {
             return None;
         }
         queues.circle(waiter).map(End::Circle)
+    }
+
+    /// Whether it has a table that others wait for. Who waits for it in a queue came later.
+    fn is_in_the_way(&self, queues: &Held<'_>, id: TxnId, session: &Session) -> bool {
+        let holdings = self.seat(id).holdings.exclusive(session);
+        let mut tables = holdings.all().filter(|(_, held)| held.place == Place::Table);
+        tables.any(|(_, held)| {
+            queues.tables.get(&held.object).is_some_and(|table| table.is_waited_for())
+        })
     }
 
     /// Whether a sleeper that hasn't got what it waits for goes on without. Here only the flag of
