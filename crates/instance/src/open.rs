@@ -14,7 +14,7 @@ use recovery::{Progress, Recovered};
 use redo::{CommitMode, Hooks, LogStart, Redo, RedoConfig};
 use space::{Ahead, Column, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, RefusalKind, Stop};
-use txn::{Active, Transaction, Transactions};
+use txn::{Locks, Transaction, Transactions};
 use undo::Undo;
 use waits::{Nanos, WaitEvent};
 
@@ -402,7 +402,7 @@ fn take_into_use(
     wake_at_halt(halt, space.ahead(), Ahead::post, session);
     let undo = Undo::open(&space, session)?;
     let (transactions, logs) = Transactions::new(undo, changes, &LAYERS, session);
-    wake_at_halt(halt, transactions.active(), Active::wake_all, session);
+    wake_at_halt(halt, transactions.locks(), Locks::wake_all, session);
     let dead = logs.len();
     let cleaners = Cleaners::new(session.os(), transactions.clone(), dead, halt.clone());
     wake_at_halt(halt, &cleaners, Cleaners::wake_all, session);

@@ -20,10 +20,15 @@
 mod active;
 mod consistent;
 mod interest;
+mod locks;
 mod snapshots;
 mod transaction;
 
 pub use active::{Active, Fate};
 pub use consistent::{Gone, Own, View};
 pub use interest::{Asked, Interest, apply_interest, apply_interest_back};
+pub use locks::{
+    LockHeld, LockMark, LockWaiting, LockWanted, Locks, ObjectNames, Patience, RowWait, RowWanted,
+    Sabotage, TableMode,
+};
 pub use transaction::{Savepoint, Snapshot, Transaction, Transactions};

@@ -16,7 +16,7 @@ use waits::{Statistic, WaitEvent};
 
 use crate::active::{Fate, Taken};
 use crate::snapshots::{Place, Snapshots};
-use crate::{Active, Own, View};
+use crate::{Active, Locks, Own, Patience, RowWanted, View};
 
 /// Everything that transactions need.
 #[derive(Clone)]
@@ -24,6 +24,7 @@ pub struct Transactions {
     changes: Changes,
     undo: Undo,
     active: Arc<Active>,
+    locks: Arc<Locks>,
     shared: Arc<Shared>,
     layers: &'static [&'static Layer],
 }
@@ -141,7 +142,8 @@ impl Transactions {
     ) -> (Transactions, Vec<UndoLog>) {
         let os = session.os();
         let counts = (changes.cache().config().frames, found.len());
-        let active = Active::new(os, undo.slots(), counts, changes.halt().clone());
+        let active = Active::new(os, undo.slots(), counts);
+        let locks = Locks::new(os, active.segments_max(), changes.halt().clone());
         // Whatever isn't active ended before any snapshot that there will be.
         let by = changes.redo().last_scn(session);
         let mut dead = Vec::new();
@@ -161,8 +163,8 @@ impl Transactions {
             making,
             kept: Latch::new(os, LatchKind::Innermost, Vec::new()),
         };
-        let (active, shared) = (Arc::new(active), Arc::new(shared));
-        (Transactions { changes, undo, active, shared, layers }, dead)
+        let (active, locks, shared) = (Arc::new(active), Arc::new(locks), Arc::new(shared));
+        (Transactions { changes, undo, active, locks, shared, layers }, dead)
     }
 
     /// What changes are made with.
@@ -173,6 +175,24 @@ impl Transactions {
     /// Who is active.
     pub fn active(&self) -> &Arc<Active> {
         &self.active
+    }
+
+    /// Who waits for whom, and table locks.
+    pub fn locks(&self) -> &Arc<Locks> {
+        &self.locks
+    }
+
+    /// Waits until `holder` isn't active any more, so that `waiter` may have what it wants; then
+    /// it looks again (TX3).
+    pub fn wait_for(
+        &self,
+        (holder, waiter): (TxnId, TxnId),
+        wanted: RowWanted,
+        patience: Patience,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let is_active = |id| self.active.is_active(id, session);
+        self.locks.wait_for_transaction(holder, waiter, wanted, patience, &is_active, session)
     }
 
     /// The undo segments.
@@ -299,7 +319,7 @@ impl Transactions {
         if mode.wait == CommitWait::Nowait {
             self.shared.not_waited_for.fetch_max(placed.scn.get(), session);
         }
-        self.active.leave(log.id, log.ended(Some(placed.scn)), session);
+        self.leave(log.id, log.ended(Some(placed.scn)), session);
         Ok(())
     }
 
@@ -346,7 +366,7 @@ impl Transactions {
             match found.map_err(|stop| self.cannot_roll_back(id, &stop, session))? {
                 Found::Dead(log) => self.end_by_rollback(log, session)?,
                 // It had changed nothing.
-                Found::Idle(tail) => self.active.leave(id, tail, session),
+                Found::Idle(tail) => self.leave(id, tail, session),
             }
         }
         Ok(count)
@@ -369,6 +389,13 @@ impl Transactions {
         }
     }
 
+    /// In this order (TX10).
+    fn leave(&self, id: TxnId, tail: Tail, session: &Session) {
+        self.active.set_idle(id, session);
+        self.locks.ended(id, session);
+        self.active.give_back(id, tail, session);
+    }
+
     fn end_by_rollback(&self, mut log: UndoLog, session: &Session) -> Result<(), Stop> {
         if log.has_begun() {
             self.take_back(&mut log, 0, session)?;
@@ -376,7 +403,7 @@ impl Transactions {
             let placed = ended.map_err(|stop| self.cannot_roll_back(log.id, &stop, session))?;
             self.active.set_ended(log.id, (placed.scn, Ended::RolledBack), session);
         }
-        self.active.leave(log.id, log.ended(None), session);
+        self.leave(log.id, log.ended(None), session);
         Ok(())
     }
 

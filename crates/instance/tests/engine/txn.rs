@@ -87,7 +87,11 @@ fn a_deadlock_is_named_and_one_of_the_two_goes_on() {
                     let mut failures = 0;
                     while let Err(stop) = increment(instance, &order, true, session) {
                         assert_eq!(stop.refusal(), Some(RefusalKind::Deadlock), "{stop}");
-                        assert!(stop.to_string().contains("a deadlock"), "{stop}");
+                        let message = stop.to_string();
+                        let waiters = message.matches("wants a row of object").count();
+                        let holders = message.matches("has the row locked").count();
+                        assert!(message.contains("deadlock"), "{message}");
+                        assert!(waiters >= 2 && holders == waiters, "both sides: {message}");
                         failures += 1;
                         assert!(failures < 100, "a deadlock for ever");
                         let length = Nanos::from_micros(session.os().random() % 1_000);
