@@ -128,7 +128,7 @@ pub(crate) const HOUSE: &[Room] = &[
         name: "proof",
         rank: 13,
         opens_world: true,
-        meaning: "what the engine is held against: journal, oracle, crash sweep; only for tests",
+        meaning: "what the engine is held against: crash sweep, isolation, a model; only for tests",
         ..PLAIN
     },
     Room {
