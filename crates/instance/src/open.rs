@@ -6,7 +6,7 @@ use std::sync::Arc;
 use access::Table;
 use cache::Cache;
 use change::Changes;
-use ids::Rba;
+use ids::{Rba, Scn};
 use latch::Shared32;
 use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadHandle, ThreadSpec};
@@ -141,16 +141,17 @@ impl Instance {
     /// `commit_wait` says not to wait.
     pub fn commit(&self, transaction: Transaction, session: &Session) -> Result<(), Stop> {
         let mode = CommitMode::ALL[self.commit_mode.load(session) as usize];
-        self.commit_with(transaction, mode, session)
+        self.commit_with(transaction, mode, session).map(|_| ())
     }
 
-    /// The same in a way of its own, whatever the parameters say.
+    /// The same in a way of its own, whatever the parameters say; and at which SCN, if anything was
+    /// changed.
     pub fn commit_with(
         &self,
         transaction: Transaction,
         mode: CommitMode,
         session: &Session,
-    ) -> Result<(), Stop> {
+    ) -> Result<Option<Scn>, Stop> {
         self.transactions.commit(transaction, mode, session)
     }
 
@@ -338,7 +339,7 @@ fn start(
         Arc::new(Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters));
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
     let processes = Processes::start(&checkpointer, parameters, session)?;
-    let opened = take_into_use(changes, storage, &halt, session);
+    let opened = take_into_use(changes, storage, (&halt, parameters.sabotage.isolation), session);
     let InUse { space, transactions, cleaners, monitors, space_process, dead } = match opened {
         Ok(opened) => opened,
         Err(stop) => {
@@ -395,13 +396,14 @@ struct InUse {
 fn take_into_use(
     changes: Changes,
     storage: Storage,
-    halt: &Halt,
+    (halt, sabotage): (&Halt, txn::IsolationSabotage),
     session: &Session,
 ) -> Result<InUse, Stop> {
     let space = Space::open(changes.clone(), storage, session);
     wake_at_halt(halt, space.ahead(), Ahead::post, session);
     let undo = Undo::open(&space, session)?;
     let (transactions, logs) = Transactions::new(undo, changes, &LAYERS, session);
+    let transactions = transactions.sabotaged(sabotage);
     wake_at_halt(halt, transactions.locks(), Locks::wake_all, session);
     let dead = logs.len();
     let cleaners = Cleaners::new(session.os(), transactions.clone(), dead, halt.clone());

@@ -25,7 +25,7 @@ use stop::{RefusalKind, Stop};
 use undo::ByUndo;
 use waits::Statistic;
 
-use crate::Transactions;
+use crate::{Promise, Transactions};
 use crate::active::Fate;
 
 /// A copy has so many more bytes for each byte of its block: versions of different times together
@@ -88,7 +88,8 @@ impl Transactions {
                 return own.all;
             }
             match self.active().fate(id, session) {
-                Fate::Active | Fate::Committing => false,
+                Fate::Active => self.breaks(Promise::ActiveUnseen),
+                Fate::Committing => self.breaks(Promise::CommittingUnseen),
                 Fate::Ended(scn) | Fate::EndedBy(scn) => scn <= view.scn,
             }
         };
@@ -128,6 +129,9 @@ impl Transactions {
             let entry = *block::entry(copy, number);
             if !self.take_back_one(address, copy, &entry, session)? {
                 return Ok(Err(Gone(entry)));
+            }
+            if self.breaks(Promise::AllTakenBack) {
+                return Ok(Ok(()));
             }
         }
     }
@@ -185,7 +189,9 @@ impl Transactions {
             return self.seen_own(entry, own, session);
         }
         Ok(match fate {
+            Fate::Active if self.breaks(Promise::ActiveUnseen) => Seen::Yes,
             Fate::Active => Seen::No(Scn::new(u64::MAX)),
+            Fate::Committing if self.breaks(Promise::CommittingUnseen) => Seen::Yes,
             Fate::Ended(scn) => by(scn),
             Fate::EndedBy(scn) if scn <= view.scn => Seen::Yes,
             Fate::EndedBy(scn) => self.ended_before(entry, (id, scn), view.scn, session)?,

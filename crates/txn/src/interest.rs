@@ -18,7 +18,7 @@ use ids::{Scn, TxnId, UndoAddress};
 use os::Session;
 
 use crate::active::Fate;
-use crate::{Active, Transactions};
+use crate::{Active, Promise, Transactions};
 
 const HEAD_BYTES: usize = 2 + size_of::<TxnIdLe>() + size_of::<UndoAddressLe>() + 4;
 const CLEANOUT_BYTES: usize = 2 + size_of::<ScnLe>();
@@ -51,6 +51,8 @@ pub struct Interest {
     cleanouts: Vec<Cleanout>,
     /// Free bytes of the block that others have freed and may need again.
     kept_for_others: usize,
+    /// A test wants to see what comes of rows that nobody has locked.
+    ignores_locks: bool,
 }
 
 /// What asking for an entry came to.
@@ -88,7 +90,7 @@ impl Interest {
     /// The transaction that has a slot with this lock, if it is another one and hasn't ended.
     pub fn holder(&self, block: &[u8], lock: u8) -> Option<TxnId> {
         let number = lock.checked_sub(1)?;
-        if number == self.number || self.cleanouts.iter().any(|c| c.number == number) {
+        if self.ignores_locks || number == self.number || self.cleanouts.iter().any(|c| c.number == number) {
             return None;
         }
         let entry = block::entry(block, number);
@@ -236,8 +238,15 @@ impl Transactions {
         if grows && (room < InterestedTransaction::BYTES || entries >= ENTRIES_MAX) {
             return holder.map_or(Asked::TooNew, Asked::Full);
         }
-        let interest = Interest { number, transaction, before, grows, cleanouts, kept_for_others };
-        Asked::Interest(interest)
+        Asked::Interest(Interest {
+            number,
+            transaction,
+            before,
+            grows,
+            cleanouts,
+            kept_for_others,
+            ignores_locks: self.breaks(Promise::RowsLocked),
+        })
     }
 }
 

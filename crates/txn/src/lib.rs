@@ -21,6 +21,7 @@ mod active;
 mod consistent;
 mod interest;
 mod locks;
+mod sabotage;
 mod snapshots;
 mod transaction;
 
@@ -31,4 +32,5 @@ pub use locks::{
     LockHeld, LockMark, LockWaiting, LockWanted, Locks, ObjectNames, Patience, RowWait, RowWanted,
     Sabotage, TableMode,
 };
+pub use sabotage::{IsolationSabotage, Promise};
 pub use transaction::{Savepoint, Snapshot, Transaction, Transactions};

@@ -16,7 +16,7 @@ use waits::{Statistic, WaitEvent};
 
 use crate::active::{Fate, Taken};
 use crate::snapshots::{Place, Snapshots};
-use crate::{Active, Locks, Own, Patience, RowWanted, View};
+use crate::{Active, IsolationSabotage, Locks, Own, Patience, Promise, RowWanted, View};
 
 /// Everything that transactions need.
 #[derive(Clone)]
@@ -27,6 +27,7 @@ pub struct Transactions {
     locks: Arc<Locks>,
     shared: Arc<Shared>,
     layers: &'static [&'static Layer],
+    sabotage: IsolationSabotage,
 }
 
 struct Shared {
@@ -164,7 +165,19 @@ impl Transactions {
             kept: Latch::new(os, LatchKind::Innermost, Vec::new()),
         };
         let (active, locks, shared) = (Arc::new(active), Arc::new(locks), Arc::new(shared));
-        (Transactions { changes, undo, active, locks, shared, layers }, dead)
+        let sabotage = IsolationSabotage::None;
+        (Transactions { changes, undo, active, locks, shared, layers, sabotage }, dead)
+    }
+
+    /// The same, with a promise broken: for tests of tests.
+    pub fn sabotaged(self, sabotage: IsolationSabotage) -> Transactions {
+        Transactions { sabotage, ..self }
+    }
+
+    /// Whether a test has this promise broken.
+    #[inline]
+    pub fn breaks(&self, promise: Promise) -> bool {
+        self.sabotage.breaks(promise)
     }
 
     /// What changes are made with.
@@ -209,6 +222,9 @@ impl Transactions {
     /// What a snapshot sees that is taken now: whatever is durable, and what didn't wait for that
     /// (TX6).
     pub fn visible(&self, session: &Session) -> Scn {
+        if self.breaks(Promise::DurableOnly) {
+            return self.changes.redo().last_scn(session);
+        }
         let durable = self.changes.redo().durable_scn(session);
         durable.max(Scn::new(self.shared.not_waited_for.load(session)))
     }
@@ -288,18 +304,19 @@ impl Transactions {
     }
 
     /// Makes the transaction's changes stay, and returns when they are durable, unless the mode
-    /// says not to wait (TX2). What can't be committed is rolled back (TX4).
+    /// says not to wait (TX2). What can't be committed is rolled back (TX4). Says at which SCN, if
+    /// it had changed anything.
     pub fn commit(
         &self,
         mut transaction: Transaction,
         mode: CommitMode,
         session: &Session,
-    ) -> Result<(), Stop> {
+    ) -> Result<Option<Scn>, Stop> {
         self.let_go(&mut transaction, session);
-        let Some(log) = transaction.log else { return Ok(()) };
+        let Some(log) = transaction.log else { return Ok(None) };
         if log.records() == 0 {
             // It leaves no undo, by which others find out when it ended (rule undo/UN7).
-            return self.end_by_rollback(log, session);
+            return self.end_by_rollback(log, session).map(|()| None);
         }
         session.charge(Cost::Transaction, 1);
         self.active.set_committing(log.id, true, session);
@@ -320,7 +337,7 @@ impl Transactions {
             self.shared.not_waited_for.fetch_max(placed.scn.get(), session);
         }
         self.leave(log.id, log.ended(Some(placed.scn)), session);
-        Ok(())
+        Ok(Some(placed.scn))
     }
 
     /// Takes the transaction's changes back. The redo of it need not be durable: what a crash takes
@@ -421,7 +438,8 @@ impl Transactions {
     fn try_take_back(&self, log: &mut UndoLog, keep: u32, session: &Session) -> Result<(), Stop> {
         let cache = self.changes.cache();
         while let Some(change) = self.undo.newest(log, session)? {
-            if change.ordinal < keep {
+            let skips = keep > 0 && self.breaks(Promise::WholeSavepoint);
+            if change.ordinal < keep + u32::from(skips) {
                 break;
             }
             let layer = self.layer(change.layer);
@@ -447,6 +465,7 @@ impl Keeper for Transactions {
         let oldest = self.shared.snapshots.oldest_in_use(visible, session);
         match self.active.fate(id, session) {
             Fate::Active | Fate::Committing => true,
+            _ if self.breaks(Promise::UndoKept) => false,
             Fate::Ended(scn) | Fate::EndedBy(scn) => scn > oldest,
         }
     }

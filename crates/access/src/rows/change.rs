@@ -15,7 +15,7 @@ use format::DataSlot;
 use ids::TxnId;
 use os::Session;
 use stop::Stop;
-use txn::{Interest, Own, Patience, RowWait, Transaction, View};
+use txn::{Interest, Own, Patience, Promise, RowWait, Transaction, View};
 
 use super::piece::{NEXT, PIECE, Piece, ROW, piece_of, stored, whole};
 use super::{Heap, HeapInserter};
@@ -394,6 +394,10 @@ impl Heap {
     ) -> Result<Slot<T>, Stop> {
         let longest = Op::HEAD_BYTES_MAX + self.piece_max;
         let Target { address, wanted, view, patience } = target;
+        let promise = match transaction.is_serializable() {
+            true => Promise::FirstUpdater,
+            false => Promise::Restart,
+        };
         loop {
             let undo_bytes = Interest::BACK_BYTES_MAX + longest;
             self.transactions.prepare(transaction, undo_bytes, session)?;
@@ -411,6 +415,7 @@ impl Heap {
                     return Wish::Nothing(Outcome::Wait(holder));
                 }
                 let same = own.is_none_or(|own| self.transactions.is_current(block, own, session));
+                let same = same || self.transactions.breaks(promise);
                 match seen {
                     _ if same => {}
                     None => return nothing(Slot::Compare),

@@ -156,6 +156,8 @@ pub struct Sabotage {
     pub cache: cache::Sabotage,
     /// In recovery.
     pub replay: change::Sabotage,
+    /// In transactions.
+    pub isolation: txn::IsolationSabotage,
 }
 
 impl Sabotage {
@@ -164,6 +166,7 @@ impl Sabotage {
         redo: redo::Sabotage::None,
         cache: cache::Sabotage::None,
         replay: change::Sabotage::None,
+        isolation: txn::IsolationSabotage::None,
     };
 }
 
