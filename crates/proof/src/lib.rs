@@ -30,6 +30,7 @@ pub mod append;
 pub mod history;
 mod journal;
 mod load;
+mod model_check;
 mod oracle;
 mod shape;
 pub mod snapshot;
@@ -38,6 +39,7 @@ mod tally;
 
 pub use journal::{Change, Entry, Happened, Journal, Outcome, Record, RowId, Told};
 pub use load::Load;
+pub use model_check::{ModelCheck, ModelTally};
 pub use oracle::{Rows, Violation, compare, inspect};
 pub use shape::{Bases, Shape};
 pub use sweep::{Kind, Sweep};

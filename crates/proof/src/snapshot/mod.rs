@@ -235,6 +235,16 @@ impl Model {
         is_held.then_some(holder)
     }
 
+    /// What of the key was committed last, as far as is known.
+    pub fn newest(&self, table: Table, key: &[u8]) -> Option<&[u8]> {
+        self.row(table, key)?.at(u64::MAX)
+    }
+
+    /// Whether a transaction that hasn't ended, as far as is known, has changed or locked the key.
+    pub fn is_pending(&self, table: Table, key: &[u8]) -> bool {
+        self.row(table, key).is_some_and(|row| row.holder().is_some())
+    }
+
     /// Whether the key got a version after this snapshot: then a statement of read committed that
     /// changes it begins again, and a transaction with a snapshot of its own is refused.
     pub fn changed_since(&self, snapshot: u64, table: Table, key: &[u8]) -> bool {
