@@ -27,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 pub mod append;
+mod append_check;
 pub mod history;
 mod journal;
 mod load;
@@ -37,6 +38,7 @@ pub mod snapshot;
 mod sweep;
 mod tally;
 
+pub use append_check::{AppendBases, AppendCheck, AppendTally};
 pub use journal::{Change, Entry, Happened, Journal, Outcome, Record, RowId, Told};
 pub use load::Load;
 pub use model_check::{ModelCheck, ModelTally};

@@ -69,7 +69,7 @@ pub(super) fn run(check: &ModelCheck) -> Result<ModelTally, Violation> {
 }
 
 /// A disk with empty heaps.
-fn base(plan: &Plan, seed: u64) -> Result<FileSystem, Violation> {
+pub(crate) fn base(plan: &Plan, seed: u64) -> Result<FileSystem, Violation> {
     let (plan, empty) = (plan.clone(), FileSystem::new(1 << 30));
     let report = machine(seed, empty, Perturbation::NONE).run(move |world, session| {
         let (disk, directory) = (world.disk(), Path::new(DIRECTORY));

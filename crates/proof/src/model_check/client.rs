@@ -51,7 +51,7 @@ pub(super) fn heap_name(table: usize) -> String {
 }
 
 /// The heaps of an open database.
-pub(super) fn heaps(plan: &Plan, instance: &Instance, session: &Session) -> Vec<Heap> {
+pub(crate) fn heaps(plan: &Plan, instance: &Instance, session: &Session) -> Vec<Heap> {
     let heap = |table| {
         let found = instance.space().find(&heap_name(table), session).expect("space is read");
         let segment = found.expect("it was made with the database");
@@ -215,7 +215,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// These acts, on rows drawn at random, now and then the same one.
+    /// These acts, on rows drawn at random; what is changed is now and then read again.
     fn each(&mut self, open: &mut Open, acts: &[Act]) -> Result<(), Stop> {
         let mut all = Vec::new();
         let mut last = None;
@@ -227,9 +227,13 @@ impl<'a> Client<'a> {
                 let at = draw as usize % places.len().max(1);
                 places.keys().nth(at).map(|key| (table, *key))
             });
-            let again = last.filter(|_| draw % 3 == 0);
+            // A statement changes a row once, as those of SQL do: what it knows of the row isn't
+            // true any more. It may well read it again.
+            let again = last.filter(|_| draw % 3 > 0 && matches!(act, Act::Read));
             last = again.or(drawn);
-            if let Some((table, key)) = last {
+            if let Some((table, key)) = last
+                && (matches!(act, Act::Read) || !all.iter().any(|(_, t, k)| (*t, *k) == (table, key)))
+            {
                 all.push((*act, table, key));
             }
         }

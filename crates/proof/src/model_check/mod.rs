@@ -30,6 +30,9 @@ use std::fmt;
 use instance::Sabotage;
 
 use crate::Violation;
+pub(crate) use bed::base;
+pub(crate) use client::heaps;
+pub(crate) use plan::Plan;
 pub use tally::ModelTally;
 
 /// One run.

@@ -12,28 +12,28 @@ const TIGHT_BLOCKS: u64 = 360;
 
 /// What a seed decides.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
-    pub(super) creation: Creation,
-    pub(super) parameters: Parameters,
-    pub(super) perturbation: Perturbation,
-    pub(super) sessions: u32,
-    pub(super) heaps: usize,
+pub(crate) struct Plan {
+    pub(crate) creation: Creation,
+    pub(crate) parameters: Parameters,
+    pub(crate) perturbation: Perturbation,
+    pub(crate) sessions: u32,
+    pub(crate) heaps: usize,
     /// About so many rows has each heap.
-    pub(super) rows: u64,
+    pub(crate) rows: u64,
     /// Whether the database can't grow.
-    pub(super) tight: bool,
+    pub(crate) tight: bool,
     /// Whether some commits don't wait to be durable.
-    pub(super) nowait: bool,
+    pub(crate) nowait: bool,
     /// Of eight transactions so many have one snapshot.
-    pub(super) serializable: u32,
+    pub(crate) serializable: u32,
     /// Most rows are shorter than this.
-    pub(super) short: usize,
+    pub(crate) short: usize,
     /// Of sixteen rows so many are of any length, up to three blocks.
-    pub(super) long: u32,
+    pub(crate) long: u32,
 }
 
 impl Plan {
-    pub(super) fn of(seed: u64, sabotage: Sabotage) -> Plan {
+    pub(crate) fn of(seed: u64, sabotage: Sabotage) -> Plan {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x006d_6f64_656c);
         let mut any = |below: u64| random.random_range(0..below);
         let block_size = [BlockSize::KIB_2, BlockSize::KIB_2, BlockSize::KIB_4, BlockSize::KIB_8]
@@ -46,7 +46,7 @@ impl Plan {
         let creation = Creation {
             db_block_size: block_size,
             data_bytes: blocks * block,
-            data_bytes_max: if tight { 0 } else { 4_000 * block },
+            data_bytes_max: if tight { 0 } else { 20_000 * block },
             data_growth_bytes: 64 * block,
             extent_blocks: 4,
             log_file_bytes: 4096 * u64::from(redo::LOG_BLOCKS_MIN) * (1 + any(3)),
