@@ -1,6 +1,7 @@
 //! The verb `soak`: what the test suite does in minutes, for hours.
 //!
 //! * `crash`: the crash sweep on all cores until so many distinct crash states were opened.
+//! * `model`: random sessions against the reference model until they have done so many operations.
 //! * `honesty`: the lab on equals, over and over: how often does it find a difference?
 //!
 //! Ctrl-C ends the children too: they are of the same process group.
@@ -9,6 +10,7 @@
 
 mod crash;
 mod honesty;
+mod model;
 
 use std::path::Path;
 
@@ -20,6 +22,8 @@ use crate::Outcome;
 pub(crate) enum Soak {
     /// Crash the engine everywhere until so many distinct crash states were opened
     Crash(crash::Options),
+    /// Hold random sessions against the reference model until they have done so many operations
+    Model(model::Options),
     /// Have the lab compare a setting with itself, and count how often it finds a difference
     Honesty(honesty::Options),
 }
@@ -27,6 +31,7 @@ pub(crate) enum Soak {
 pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
     match soak {
         Soak::Crash(options) => crash::run(root, options),
+        Soak::Model(options) => model::run(root, options),
         Soak::Honesty(options) => honesty::run(root, options),
     }
 }

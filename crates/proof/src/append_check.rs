@@ -93,8 +93,7 @@ impl AppendCheck {
 
     /// Runs it and judges it.
     pub fn run(&self, bases: &mut AppendBases) -> Result<AppendTally, Violation> {
-        self.judged(bases)
-            .map_err(|Violation(what)| Violation(format!("{what}\nin {self:?}")))
+        self.judged(bases).map_err(|Violation(what)| Violation(format!("{what}\nin {self:?}")))
     }
 
     fn judged(&self, bases: &mut AppendBases) -> Result<AppendTally, Violation> {
@@ -139,12 +138,11 @@ fn with_lists(plan: &Plan, seed: u64) -> Result<(FileSystem, Lists), Violation> 
     let machine = machine(seed, base(plan, seed)?, Perturbation::NONE);
     let report = machine.run(move |world, session| {
         let parameters = &inside.parameters;
-        let instance =
-            Instance::open(&world.disk(), Path::new(DIRECTORY), parameters, session)?;
+        let instance = Instance::open(&world.disk(), Path::new(DIRECTORY), parameters, session)?;
         let heaps = heaps(&inside, &instance, session);
         let mut transaction = Transaction::new();
         for list in 0..count {
-            let number = u32::try_from(list).expect("few").to_be_bytes();
+            let number = u32::try_from(list).expect("few").to_le_bytes();
             let (heap, mut inserter) = (list % heaps.len(), HeapInserter::default());
             let heap_of = &heaps[heap];
             let at = heap_of.insert(&mut transaction, &mut inserter, &number, session)?;
@@ -191,8 +189,7 @@ impl Load {
         let seed = self.check.seed * 2 + round;
         let inside = self.clone();
         let machine = machine(seed, disk, self.plan.perturbation);
-        let report =
-            machine.run(move |world, session| inside.inside(seed, cut, world, session));
+        let report = machine.run(move |world, session| inside.inside(seed, cut, world, session));
         if let Some(wrong) = self.told.with(|told| told.wrong.take()) {
             return Err(Violation(wrong));
         }
@@ -214,8 +211,7 @@ impl Load {
         session: &Session,
     ) -> Result<(), Stop> {
         let parameters = &self.plan.parameters;
-        let instance =
-            Instance::open(&world.disk(), Path::new(DIRECTORY), parameters, session)?;
+        let instance = Instance::open(&world.disk(), Path::new(DIRECTORY), parameters, session)?;
         let instance = Arc::new(instance);
         if let Some(after) = cut {
             let world = world.clone();
@@ -462,7 +458,7 @@ impl<'a> Writer<'a> {
         let mut length = 0;
         let mut change = |old: &[u8], new: &mut Vec<u8>| {
             new.extend_from_slice(old);
-            new.extend_from_slice(&u32::try_from(value).expect("few").to_be_bytes());
+            new.extend_from_slice(&u32::try_from(value).expect("few").to_le_bytes());
             new.resize(old.len() + width, value as u8);
             length = new.len();
         };
@@ -485,13 +481,13 @@ impl<'a> Writer<'a> {
         let mut look = |row: &[u8]| row.to_vec();
         let row = self.heaps[heap].fetch(view, address, &mut look, self.session)?;
         let row = row.unwrap_or_default();
-        let whole = row.len() >= HEAD && row[..HEAD] == (key as u32).to_be_bytes();
+        let whole = row.len() >= HEAD && row[..HEAD] == (key as u32).to_le_bytes();
         if !whole || !(row.len() - HEAD).is_multiple_of(self.load.width) {
             self.wrong(format!("list {key} has {} bytes, and isn't one", row.len()));
             return Ok(Vec::new());
         }
         let values = row[HEAD..].chunks(self.load.width);
-        let value = |bytes: &[u8]| u32::from_be_bytes(bytes[..4].try_into().expect("four"));
+        let value = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().expect("four"));
         Ok(values.map(|bytes| value(bytes).into()).collect())
     }
 

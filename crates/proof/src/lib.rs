@@ -15,13 +15,14 @@
 //!          └──▶ snapshot: the model, which says what each read must be
 //! ```
 //!
-//! Rules PF1 to PF9 are in the README. Only tests use this crate. It builds the engine with its
+//! Rules PF1 to PF10 are in the README. Only tests use this crate. It builds the engine with its
 //! sabotage switches, so that each check is shown to be able to fail.
 //!
 //! * [`Sweep`]: one load, crashed everywhere; [`Tally`]: what was seen.
 //! * [`Load`], [`Shape`]: what runs, in which database. [`Bases`]: databases to begin with.
 //! * [`history`]: what sessions did to lists; [`append`]: whether that was isolated.
 //! * [`snapshot`]: a model with versions, which is asked as the engine runs.
+//! * [`ModelCheck`]: random sessions of the engine against that model; [`AppendCheck`]: histories.
 //! * [`Journal`], [`Record`]: what sessions know. [`inspect`], [`compare`]: the oracle.
 
 #![forbid(unsafe_code)]

@@ -25,8 +25,8 @@ use stop::{RefusalKind, Stop};
 use undo::ByUndo;
 use waits::Statistic;
 
-use crate::{Promise, Transactions};
 use crate::active::Fate;
+use crate::{Promise, Transactions};
 
 /// A copy has so many more bytes for each byte of its block: versions of different times together
 /// may need more room than any one of them.

@@ -90,7 +90,10 @@ impl Interest {
     /// The transaction that has a slot with this lock, if it is another one and hasn't ended.
     pub fn holder(&self, block: &[u8], lock: u8) -> Option<TxnId> {
         let number = lock.checked_sub(1)?;
-        if self.ignores_locks || number == self.number || self.cleanouts.iter().any(|c| c.number == number) {
+        if self.ignores_locks
+            || number == self.number
+            || self.cleanouts.iter().any(|c| c.number == number)
+        {
             return None;
         }
         let entry = block::entry(block, number);

@@ -307,7 +307,7 @@ fn change<'r>(
             instance.commit_with(done, QUICK, session)?;
         }
     }
-    instance.commit_with(transaction, CommitMode::DURABLE, session)
+    instance.commit_with(transaction, CommitMode::DURABLE, session).map(|_| ())
 }
 
 fn change_densely(

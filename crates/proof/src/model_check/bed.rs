@@ -136,8 +136,7 @@ struct Inside {
 impl Inside {
     fn run(self, world: &World, session: &Session) -> Result<(), Stop> {
         let directory = Path::new(DIRECTORY);
-        let instance =
-            Instance::open(&world.disk(), directory, &self.plan.parameters, session)?;
+        let instance = Instance::open(&world.disk(), directory, &self.plan.parameters, session)?;
         let instance = Arc::new(instance);
         self.known.with(|known| {
             let opened = instance.opened();

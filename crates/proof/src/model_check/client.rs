@@ -121,8 +121,7 @@ impl<'a> Client<'a> {
             });
         }
         let txn = self.known.with(Known::begin);
-        let mut open =
-            Open { transaction, txn, touched: BTreeSet::new(), savepoints: Vec::new() };
+        let mut open = Open { transaction, txn, touched: BTreeSet::new(), savepoints: Vec::new() };
         let statements = 1 + self.any(8);
         let mut refused = false;
         for _ in 0..statements {
@@ -229,10 +228,11 @@ impl<'a> Client<'a> {
             });
             // A statement changes a row once, as those of SQL do: what it knows of the row isn't
             // true any more. It may well read it again.
-            let again = last.filter(|_| draw % 3 > 0 && matches!(act, Act::Read));
+            let again = last.filter(|_| !draw.is_multiple_of(3) && matches!(act, Act::Read));
             last = again.or(drawn);
             if let Some((table, key)) = last
-                && (matches!(act, Act::Read) || !all.iter().any(|(_, t, k)| (*t, *k) == (table, key)))
+                && (matches!(act, Act::Read)
+                    || !all.iter().any(|(_, t, k)| (*t, *k) == (table, key)))
             {
                 all.push((*act, table, key));
             }

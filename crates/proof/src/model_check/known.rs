@@ -106,7 +106,7 @@ impl Known {
     /// A row of this key and length, as there was never one before.
     pub(super) fn new_row(&mut self, key: Key, length: usize) -> Vec<u8> {
         self.writes += 1;
-        let mut row = key.to_be_bytes().to_vec();
+        let mut row = key.to_le_bytes().to_vec();
         row.extend_from_slice(&self.writes.to_le_bytes()[..3]);
         row.resize(length.max(row.len()), self.writes as u8);
         row
@@ -135,20 +135,20 @@ impl Known {
     }
 
     pub(super) fn wrote(&mut self, txn: Txn, (table, key): (Table, Key), row: Option<&[u8]>) {
-        if let Err(breach) = self.model.write(txn, table, &key.to_be_bytes(), row) {
+        if let Err(breach) = self.model.write(txn, table, &key.to_le_bytes(), row) {
             self.finds(breach);
         }
     }
 
     pub(super) fn locked(&mut self, txn: Txn, (table, key): (Table, Key)) {
-        if let Err(breach) = self.model.lock(txn, table, &key.to_be_bytes()) {
+        if let Err(breach) = self.model.lock(txn, table, &key.to_le_bytes()) {
             self.finds(breach);
         }
     }
 
     /// A statement with this snapshot has got the row, and was told that nobody changed it since.
     pub(super) fn got(&mut self, reader: Reader<'_>, (table, key): (Table, Key)) {
-        if self.model.changed_since(reader.snapshot, table, &key.to_be_bytes()) {
+        if self.model.changed_since(reader.snapshot, table, &key.to_le_bytes()) {
             let Reader { txn, snapshot, .. } = reader;
             self.finds(format!(
                 "transaction {txn} was given key {key} of table {table} as of {snapshot}, though \
@@ -166,7 +166,7 @@ impl Known {
     }
 
     pub(super) fn own_now(&self, txn: Txn, table: Table, key: Key) -> Option<Found> {
-        let own = self.model.own(txn, table, &key.to_be_bytes())?;
+        let own = self.model.own(txn, table, &key.to_le_bytes())?;
         Some(own.map(<[u8]>::to_vec))
     }
 
@@ -234,7 +234,7 @@ impl Known {
         self.leaving.extend(keys);
         while self.leaving.len() > LEAVING_MAX {
             let (table, key) = self.leaving.pop_front().expect("there are some");
-            let bytes = key.to_be_bytes();
+            let bytes = key.to_le_bytes();
             let is_in_hand = self.model.is_pending(table, &bytes);
             if !is_in_hand && self.model.newest(table, &bytes).is_none() {
                 self.places[table as usize].remove(&key);
@@ -262,9 +262,10 @@ impl Known {
         let Reading { txn, snapshot, table, .. } = *reading;
         let wrong = match &reading.what {
             What::Row(key, row) => {
-                let expected = self.model.committed(snapshot, table, &key.to_be_bytes());
-                (expected != row.as_deref())
-                    .then(|| format!("key {key}: {}, not {}", shown(row.as_deref()), shown(expected)))
+                let expected = self.model.committed(snapshot, table, &key.to_le_bytes());
+                (expected != row.as_deref()).then(|| {
+                    format!("key {key}: {}, not {}", shown(row.as_deref()), shown(expected))
+                })
             }
             What::Rows(rows, owned) => {
                 let all = (Bound::Unbounded, Bound::Unbounded);
@@ -273,9 +274,9 @@ impl Known {
                 let seen: BTreeMap<Key, &[u8]> =
                     seen.filter(|(key, _)| !owned.contains(key)).collect();
                 let keys: BTreeSet<Key> = seen.keys().chain(rows.keys()).copied().collect();
-                let wrong = keys.into_iter().find(|key| {
-                    seen.get(key).copied() != rows.get(key).map(Vec::as_slice)
-                });
+                let wrong = keys
+                    .into_iter()
+                    .find(|key| seen.get(key).copied() != rows.get(key).map(Vec::as_slice));
                 wrong.map(|key| {
                     let (row, expected) = (rows.get(&key).map(Vec::as_slice), seen.get(&key));
                     let expected = shown(expected.copied());
@@ -290,9 +291,9 @@ impl Known {
 
     /// The transaction calls its commit; it has changed these keys.
     pub(super) fn commit_called(&mut self, txn: Txn, touched: &BTreeSet<(Table, Key)>) {
-        let changes = touched.iter().filter_map(|(table, key)| {
-            Some(((*table, *key), self.own_now(txn, *table, *key)?))
-        });
+        let changes = touched
+            .iter()
+            .filter_map(|(table, key)| Some(((*table, *key), self.own_now(txn, *table, *key)?)));
         let changes = changes.collect();
         self.doubt.push((txn, changes));
         self.model.commit_called(txn);
@@ -346,7 +347,7 @@ impl Known {
 
 /// The key of a row.
 pub(super) fn key_of(row: &[u8]) -> Key {
-    Key::from_be_bytes(row[..4].try_into().expect("a row begins with its key"))
+    Key::from_le_bytes(row[..4].try_into().expect("a row begins with its key"))
 }
 
 fn shown(row: Option<&[u8]>) -> String {

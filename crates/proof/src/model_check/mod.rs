@@ -11,7 +11,7 @@
 //! so a row that is read where another was is known to be another one. Each writing of a row has a
 //! number of its own, so no two versions are the same.
 //!
-//! A seed decides everything: database, sessions, schedule, endings. Rule PF8 is in the README.
+//! A seed decides everything: database, sessions, schedule, endings. Rules PF8 and PF10 are in the README.
 //!
 //! * [`ModelCheck`]: what is run; [`ModelTally`]: what came up.
 //!

@@ -57,7 +57,9 @@ impl Plan {
             ..Creation::default()
         };
         let parameters = Parameters {
-            db_cache_size: [enough + 2, enough + 6, enough + 40, 160, 24][any(17) as usize / 4].max(16) * block.max(2_048),
+            db_cache_size: [enough + 2, enough + 6, enough + 40, 160, 24][any(17) as usize / 4]
+                .max(16)
+                * block.max(2_048),
             db_working_sets: 2,
             db_writer_batch: 4,
             log_buffer: redo::LOG_BUFFER_BYTES_MIN as u64,

@@ -226,7 +226,8 @@ impl Client<'_> {
     ) -> Result<Found, Stop> {
         let heap = &self.heaps[table as usize];
         let mut look = |row: &[u8]| (key_of(row) == key).then(|| row.to_vec());
-        let found = heap.fetch(self.view(open, statement), address, &mut look, self.session)?.flatten();
+        let found =
+            heap.fetch(self.view(open, statement), address, &mut look, self.session)?.flatten();
         self.known.with(|known| {
             known.tally.operations += 1;
             known.tally.rows += u64::from(found.is_some());

@@ -82,9 +82,8 @@ impl Known {
         let mut expected = self.all_at(through, places.len());
         let mut there = 0;
         for (_, changes) in &doubt {
-            let differs = |place: &(Table, Key), expected: &Rows| {
-                rows.get(place) != expected.get(place)
-            };
+            let differs =
+                |place: &(Table, Key), expected: &Rows| rows.get(place) != expected.get(place);
             if !changes.iter().any(|(place, _)| differs(place, &expected)) {
                 continue;
             }
@@ -153,8 +152,11 @@ impl Known {
         let mut leaving = VecDeque::new();
         for (table, before) in before.into_iter().enumerate() {
             let now = &mut self.places[table];
-            let stale: Vec<_> =
-                before.into_iter().filter(|(key, _)| !now.contains_key(key)).take(STALE_MAX).collect();
+            let stale: Vec<_> = before
+                .into_iter()
+                .filter(|(key, _)| !now.contains_key(key))
+                .take(STALE_MAX)
+                .collect();
             leaving.extend(stale.iter().map(|(key, _)| (table as Table, *key)));
             now.extend(stale);
         }

@@ -162,7 +162,11 @@ fn p4(level: Level) {
         play.commit(t1);
         t2 = t2_waits.ended(play);
         assert_eq!(t2.last, level == ReadCommitted);
-        if t2.last { play.commit(t2) } else { play.rollback(t2) }
+        if t2.last {
+            play.commit(t2)
+        } else {
+            play.rollback(t2)
+        }
         let left = if level == ReadCommitted { 12 } else { 11 };
         assert_eq!(play.all(), [(1, left), (2, 20)]);
     });
@@ -210,7 +214,11 @@ fn g_single_write_1(level: Level) {
         assert!(play.set(&mut t2, 2, 18));
         play.commit(t2);
         assert_eq!(play.delete(&mut t1, 20), level == ReadCommitted);
-        if t1.last { play.commit(t1) } else { play.rollback(t1) }
+        if t1.last {
+            play.commit(t1)
+        } else {
+            play.rollback(t1)
+        }
         assert_eq!(play.all(), [(1, 12), (2, 18)]);
     });
 }

@@ -89,10 +89,8 @@ pub(crate) fn on_stage(case: impl Fn(&mut Play<'_>) + Clone + Send + 'static) {
                 ..Creation::default()
             };
             let parameters = Parameters { db_cache_size: 128 * 2_048, ..Parameters::default() };
-            Instance::create(&disk, directory, &creation, &parameters, session)
-                .expect("created");
-            let instance =
-                Instance::open(&disk, directory, &parameters, session).expect("opened");
+            Instance::create(&disk, directory, &creation, &parameters, session).expect("created");
+            let instance = Instance::open(&disk, directory, &parameters, session).expect("opened");
             let segment = instance.space().create(NAME, Holds::Table, &[], session).expect("made");
             let instance = Arc::new(instance);
             let heap = Heap::new(&segment, instance.space(), instance.transactions(), session);
