@@ -1,5 +1,5 @@
-//! Histories of lists over the engine, judged by what sessions were told; and with the engine broken
-//! on purpose, to see that histories show it.
+//! Histories of lists over the engine, judged by what sessions were told; and with the engine
+//! broken on purpose, to see that histories show it.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,

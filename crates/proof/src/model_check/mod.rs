@@ -11,7 +11,8 @@
 //! so a row that is read where another was is known to be another one. Each writing of a row has a
 //! number of its own, so no two versions are the same.
 //!
-//! A seed decides everything: database, sessions, schedule, endings. Rules PF8 and PF10 are in the README.
+//! A seed decides everything: database, sessions, schedule, endings. Rules PF8 and PF10 are in
+//! the README.
 //!
 //! * [`ModelCheck`]: what is run; [`ModelTally`]: what came up.
 //!
@@ -59,8 +60,8 @@ impl ModelCheck {
         bed::run(self).map_err(|Violation(what)| {
             let seed = self.seed;
             Violation(format!(
-                "{what}\nto repeat it: cargo run --release -p proof --example model_check -- {seed} \
-                 {}",
+                "{what}\nto repeat it: cargo run --release -p proof --example model_check -- \
+                 {seed} {}",
                 seed + 1
             ))
         })

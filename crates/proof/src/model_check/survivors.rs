@@ -1,7 +1,7 @@
 //! After an opening: what must be there, what may be, and what is.
 //!
-//! A commit that was under way at the crash is there wholly or not at all; which, is seen by what it
-//! made of its keys. Commits under way are looked at in the order in which they were called: who
+//! A commit that was under way at the crash is there wholly or not at all; which, is seen by what
+//! it made of its keys. Commits under way are looked at in the order in which they were called: who
 //! changed a key after another had called its commit comes after it.
 //!
 //! Callers: `bed`.

@@ -1,11 +1,12 @@
 //! Hermitage over the engine: every case at both levels, each step in the order that the test says,
 //! with the outcome that we promise. Read committed gives what Hermitage calls monotonic atomic
-//! view and more; serializable is snapshot isolation, so write skew (G2) happens.
+//! view and more; serializable is snapshot isolation, so write skew happens.
 //!
-//! Two rows, (1, 10) and (2, 20), in a heap. A predicate reads the whole heap. A step that must wait
-//! runs in a thread of its own, and the test sees that it waits.
+//! Two rows, (1, 10) and (2, 20), in a heap. A predicate reads the whole heap. A step that must
+//! wait runs in a thread of its own, and the test sees that it waits.
 //!
-//! Sources: Martin Kleppmann, Hermitage (github.com/ept/hermitage), whose cases and names these are.
+//! Sources: Martin Kleppmann, Hermitage (github.com/ept/hermitage), whose cases and names these
+//! are.
 #![forbid(unsafe_code)]
 
 mod stage;
@@ -150,8 +151,8 @@ fn pmp_write(level: Level) {
     });
 }
 
-/// P4, lost update: happens at read committed, where T2 overwrites what it didn't read; prevented at
-/// serializable.
+/// P4, lost update: happens at read committed, where T2 overwrites what it didn't read;
+/// prevented at serializable.
 fn p4(level: Level) {
     on_stage(move |play| {
         let (mut t1, mut t2) = (play.begin(level), play.begin(level));

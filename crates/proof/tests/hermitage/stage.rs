@@ -1,4 +1,5 @@
-//! The stage: a simulated machine with a heap of two rows, and transactions that do as they are told.
+//! The stage: a simulated machine with a heap of two rows, and transactions that do as they are
+//! told.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -227,8 +228,8 @@ fn rows(heap: &Heap, view: View, session: &Session) -> Result<Vec<(RowAddress, R
     Ok(rows)
 }
 
-/// A statement that changes or deletes the rows that it finds; it begins again when it has to. False
-/// if it was refused.
+/// A statement that changes or deletes the rows that it finds; it begins again when it has to.
+/// False if it was refused.
 fn statement(
     instance: &Instance,
     heap: &Heap,
