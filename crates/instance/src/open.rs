@@ -12,7 +12,7 @@ use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadHandle, ThreadSpec};
 use recovery::{Progress, Recovered};
 use redo::{CommitMode, Hooks, LogStart, Redo, RedoConfig};
-use space::{Ahead, Column, ControlState, Enqueue, Space, Storage};
+use space::{Ahead, Column, ControlContent, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, RefusalKind, Stop};
 use txn::{Locks, Transaction, Transactions};
 use undo::Undo;
@@ -331,11 +331,11 @@ fn start(
         halt.clone(),
         session,
     )?;
+    let place = (storage.disk.clone(), storage.directory.clone());
     let pair = (Arc::clone(&cache), Arc::clone(&redo));
     let control = Arc::clone(&storage.control);
-    let place = (storage.disk.clone(), storage.directory.clone());
-    let checkpointer =
-        Arc::new(Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters));
+    let checkpointer = Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters);
+    let checkpointer = Arc::new(checkpointer);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
     let processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = take_into_use(changes, storage, &halt, session);
@@ -348,10 +348,7 @@ fn start(
         }
     };
     let Processes { log_writer, writers, checkpoint_process } = processes;
-    let slots = content.doublewrite_slots;
-    let log_writes_max = parameters.log_writes_in_flight;
-    let settings = Settings { parameters: parameters.clone(), slots, log_writes_max, writers };
-    let contention = WaitEvent::EnqPrContention;
+    let settings = settings(parameters, &content, writers);
     let instance = Instance {
         halt,
         space,
@@ -362,13 +359,27 @@ fn start(
         space_process: Some(space_process),
         cleaners,
         monitors,
-        settings: Enqueue::new(&os, *b"PR", contention, settings),
+        settings: Enqueue::new(&os, *b"PR", WaitEvent::EnqPrContention, settings),
         place,
         opened: Opened { recovered, estimated_recovery, rolled_back: dead, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
     };
     instance.schedule_at_opening(parameters, session);
     Ok(instance)
+}
+
+/// How the instance runs when it has been opened.
+fn settings(
+    parameters: &Parameters,
+    content: &ControlContent,
+    writers: Vec<ThreadHandle>,
+) -> Settings {
+    Settings {
+        parameters: parameters.clone(),
+        slots: content.doublewrite_slots,
+        log_writes_max: parameters.log_writes_in_flight,
+        writers,
+    }
 }
 
 /// What the redo asks of the checkpoint process and of the control file.

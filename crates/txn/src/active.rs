@@ -12,7 +12,7 @@
 //!
 //! Invariants
 //!   * `committing` is there before the commit's record gets its SCN: so who finds `active` has a
-//!     snapshot below that SCN (X1)
+//!     snapshot below that SCN (TX6)
 //!   * a slot's SCN is there before the word says that its transaction has ended; before a slot is
 //!     used again its SCN is in `older`
 //!

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A statement that has chosen its rows as of a view says so, and is told where a row was changed
-//! since: then what it knows of the row isn't true any more, and it begins again (X2).
+//! since: then what it knows of the row isn't true any more, and it begins again (AC9).
 //!
 //! Callers: tables.
 
