@@ -37,6 +37,8 @@ pub struct Opened {
     pub estimated_recovery: Nanos,
     /// Transactions that were active at the crash and have been rolled back.
     pub rolled_back: u64,
+    /// Segments that were being made or dropped at the crash and are gone.
+    pub dropped: u64,
     /// How redo is made durable.
     pub redo_write: DurableWrite,
 }
@@ -324,7 +326,7 @@ fn start(
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
     let processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = take_into_use(changes, storage, &halt, session);
-    let (space, transactions, rolled_back, space_process) = match opened {
+    let (space, transactions, (rolled_back, dropped), space_process) = match opened {
         Ok(opened) => opened,
         Err(stop) => {
             halt.raise("the database could not be opened", session);
@@ -347,7 +349,7 @@ fn start(
         space_process: Some(space_process),
         settings: Enqueue::new(&os, *b"PR", contention, settings),
         place,
-        opened: Opened { recovered, estimated_recovery, rolled_back, redo_write },
+        opened: Opened { recovered, estimated_recovery, rolled_back, dropped, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
     };
     instance.schedule_at_opening(parameters, session);
@@ -369,8 +371,10 @@ fn take_into_use(
     storage: Storage,
     halt: &Halt,
     session: &Session,
-) -> Result<(Space, Transactions, u64, ThreadHandle), Stop> {
-    let space = Space::open(changes.clone(), storage, session);
+) -> Result<(Space, Transactions, (u64, u64), ThreadHandle), Stop> {
+    let space = Space::open(changes.clone(), storage, session)?;
+    // Before anybody makes segments, and while what dead transactions changed is where it was.
+    let dropped = space.finish_drops(session)?;
     wake_at_halt(halt, space.ahead(), Ahead::post, session);
     let undo = Undo::open(&space, session)?;
     let (transactions, dead) = Transactions::new(undo, changes, &LAYERS, session);
@@ -380,7 +384,7 @@ fn take_into_use(
     let inside = space.clone();
     let body = move |session: &Session| inside.run_ahead(session);
     let space_process = process("fb_smco", halt, body, session)?;
-    Ok((space, transactions, rolled_back, space_process))
+    Ok((space, transactions, (rolled_back, dropped), space_process))
 }
 
 /// Wakes who sleeps there when the instance halts (rule stop/K3).
