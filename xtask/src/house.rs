@@ -47,6 +47,12 @@ pub(crate) const HOUSE: &[Room] = &[
         ..PLAIN
     },
     Room {
+        name: "value",
+        rank: 1,
+        meaning: "types, values, a row's bytes, and keys whose bytes compare as the values do",
+        ..PLAIN
+    },
+    Room {
         name: "waits",
         rank: 1,
         meaning: "the one list of wait events and statistics; the accounting of time",
@@ -122,7 +128,7 @@ pub(crate) const HOUSE: &[Room] = &[
         name: "proof",
         rank: 13,
         opens_world: true,
-        meaning: "what the engine is held against: journal, oracle, crash sweep; only for tests",
+        meaning: "what the engine is held against: crash sweep, isolation, a model; only for tests",
         ..PLAIN
     },
     Room {

@@ -17,14 +17,19 @@ use format::{BlockHeader, BlockKind, DataHead};
 use ids::TxnId;
 use latch::FrameOrder;
 use os::Session;
-use stop::Stop;
-use txn::{Asked, Interest, Transaction, Transactions};
+use stop::{RefusalKind, Stop};
+use txn::{Asked, Interest, Patience, RowWait, RowWanted, Transaction, Transactions};
+use waits::Nanos;
 
+use crate::RowAddress;
 use crate::apply::{BACK, CHANGE, LAYER};
 use crate::ops::Op;
 
 /// So many ended transactions are noted with a change at first; more are if there are more.
 const CLEANOUTS: u8 = 16;
+
+/// So long one waits for one of several transactions, before one looks whether another has ended.
+const ENTRY_PATIENCE: Nanos = Nanos::from_millis(100);
 
 /// How a block changes.
 pub(crate) struct Plan {
@@ -52,8 +57,10 @@ impl Plan {
 pub(crate) enum Outcome<T> {
     /// It is done, or there was nothing to do.
     Done(T),
-    /// Another transaction has to end first.
+    /// Another transaction has the row, and has to end first.
     Wait(TxnId),
+    /// The block's list is full of active transactions: this one, say, has to end first.
+    WaitForEntry(TxnId),
     /// The block was changed since the snapshot (rule txn/TX9).
     TooNew,
     /// There is no room in the block.
@@ -95,7 +102,7 @@ pub(crate) fn change_block<T>(
         }
         let interest = match transactions.ask_interest(&block, (id, snapshot), session) {
             Asked::Interest(interest) => interest,
-            Asked::Full(holder) => return Ok(Outcome::Wait(holder)),
+            Asked::Full(holder) => return Ok(Outcome::WaitForEntry(holder)),
             Asked::TooNew => return Ok(Outcome::TooNew),
         };
         if interest.cleanouts() > cleanouts {
@@ -114,6 +121,32 @@ pub(crate) fn change_block<T>(
         log.push(&mut group, &undo_pins, back, &[&interest.back(), &plan.back], session);
         group.commit(session);
         return Ok(Outcome::Done(done));
+    }
+}
+
+/// Waits until a row, or an entry of its block's list, may be had; then the caller looks again.
+pub(crate) fn wait_for_row(
+    transactions: &Transactions,
+    transaction: &Transaction,
+    (holder, what): (TxnId, RowWait),
+    (object, address, patience): (u32, RowAddress, Patience),
+    session: &Session,
+) -> Result<(), Stop> {
+    let waiter = transaction.id().expect("who waits for a row has begun");
+    let RowAddress { block, slot } = address;
+    let wanted = RowWanted { what, object, block, slot };
+    // Any other entry would do as well: so not for ever for this one.
+    let patience = match (what, patience) {
+        (RowWait::ItlEntry, Patience::Forever) => Patience::For(ENTRY_PATIENCE),
+        _ => patience,
+    };
+    match transactions.wait_for((holder, waiter), wanted, patience, session) {
+        Err(stop)
+            if what == RowWait::ItlEntry && stop.refusal() == Some(RefusalKind::LockTimeout) =>
+        {
+            Ok(())
+        }
+        waited => waited,
     }
 }
 

@@ -108,6 +108,8 @@ impl<'a> Op<'a> {
                 if slot == block::slots(to) {
                     block::add_slot(to);
                 }
+                let found = block::slot(to, slot);
+                assert!(found.at.get() == 0, "a row is put where there is one (AC1)");
                 block::set_slot(to, slot, DataSlot { flags, lock, ..DataSlot::FREE });
                 block::place(to, slot, &[bytes]);
             }

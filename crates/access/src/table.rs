@@ -10,11 +10,11 @@ use latch::FrameOrder;
 use os::{Cost, Session};
 use space::{Blocks, Column, Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
-use txn::{Interest, Transaction, Transactions};
+use txn::{Interest, Patience, RowWait, Transaction, Transactions};
 use undo::UndoLog;
 
 use crate::apply::{FORMAT, FORMAT_BYTES, LAYER};
-use crate::heap::{Outcome, Plan, Wish, change_block, is_of};
+use crate::heap::{Outcome, Plan, Wish, change_block, is_of, wait_for_row};
 use crate::ops::{Op, ROW};
 use crate::row::{RowAddress, RowMut, RowShape, RowView};
 
@@ -163,8 +163,7 @@ impl Table {
             match change_block(&self.transactions, transaction, place, &mut wish, session)? {
                 Outcome::Done(slot) => return Ok(RowAddress { block: pin.address(), slot }),
                 // There are other blocks.
-                Outcome::Full | Outcome::Wait(_) | Outcome::TooNew => inserter.filling = None,
-                Outcome::Foreign => unreachable!("the inserter fills blocks of its table"),
+                _ => inserter.filling = None,
             }
         }
     }
@@ -256,7 +255,10 @@ impl Table {
             match tried {
                 Outcome::Done(found) => return Ok(found),
                 Outcome::Wait(holder) => {
-                    self.transactions.active().wait_for(holder, transaction.id(), session)?;
+                    self.wait(transaction, (holder, RowWait::Row), address, session)?;
+                }
+                Outcome::WaitForEntry(holder) => {
+                    self.wait(transaction, (holder, RowWait::ItlEntry), address, session)?;
                 }
                 Outcome::TooNew if transaction.is_serializable() => return Err(too_new(address)),
                 Outcome::TooNew => {}
@@ -322,6 +324,17 @@ impl Table {
         let runs = self.runs(session)?;
         let blocks = runs.into_iter().flat_map(|run| (0..run.count).map(move |n| (run.first, n)));
         Ok(blocks.map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n)).collect())
+    }
+
+    fn wait(
+        &self,
+        transaction: &Transaction,
+        what: (TxnId, RowWait),
+        address: RowAddress,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let place = (self.object(), address, Patience::Forever);
+        wait_for_row(&self.transactions, transaction, what, place, session)
     }
 
     fn prepare(

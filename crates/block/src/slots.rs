@@ -5,7 +5,9 @@
 //!
 //! Callers: as of the crate.
 
-use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, InterestedTransaction, U16Le, U32Le};
+use format::{
+    BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, InterestedTransaction, U16Le, U32Le,
+};
 use ids::Dba;
 
 use crate::list::entries;

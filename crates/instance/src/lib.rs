@@ -25,6 +25,7 @@
 
 mod alter;
 mod checkpointer;
+mod cleaners;
 mod create;
 mod gate;
 mod incremental;

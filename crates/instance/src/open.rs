@@ -14,13 +14,14 @@ use recovery::{Progress, Recovered};
 use redo::{CommitMode, Hooks, LogStart, Redo, RedoConfig};
 use space::{Ahead, Column, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, RefusalKind, Stop};
-use txn::{Active, Transaction, Transactions};
+use txn::{Locks, Transaction, Transactions};
 use undo::Undo;
 use waits::{Nanos, WaitEvent};
 
 use crate::Parameters;
 use crate::alter::Settings;
 use crate::checkpointer::{Checkpointer, Wanted};
+use crate::cleaners::Cleaners;
 use crate::create::redo_config;
 use crate::gate::Gate;
 use crate::incremental::Pace;
@@ -35,7 +36,7 @@ pub struct Opened {
     /// How long that should have taken, by what there was to do and by the pace that is assumed
     /// while nothing is known.
     pub estimated_recovery: Nanos,
-    /// Transactions that were active at the crash and have been rolled back.
+    /// Transactions that were active at the crash, and are rolled back beside whoever works.
     pub rolled_back: u64,
     /// Segments that were being made or dropped at the crash and are gone.
     pub dropped: u64,
@@ -52,6 +53,9 @@ pub struct Instance {
     pub(crate) log_writer: Option<ThreadHandle>,
     pub(crate) checkpoint_process: Option<ThreadHandle>,
     pub(crate) space_process: Option<ThreadHandle>,
+    cleaners: Arc<Cleaners>,
+    /// The system monitor and the process monitor.
+    monitors: Vec<ThreadHandle>,
     opened: Opened,
     pub(crate) settings: Enqueue<Settings>,
     /// Where the database is.
@@ -172,6 +176,12 @@ impl Instance {
         &self.opened
     }
 
+    /// Returns when every transaction that was active at the crash has been rolled back, or the
+    /// instance has halted. Nobody needs to wait for that: only who looks at what is on disk.
+    pub fn wait_for_dead(&self, session: &Session) {
+        self.cleaners.wait_for_dead(session);
+    }
+
     /// How long recovery would take after a crash, as the checkpoint process estimated last; with
     /// `fast_start_mttr_target` only.
     pub fn estimated_recovery(&self, session: &Session) -> Nanos {
@@ -205,6 +215,10 @@ impl Instance {
 
     /// Shuts in good order (IN5). Refused while transactions are active.
     pub fn shutdown(mut self, session: &Session) -> Result<(), Stop> {
+        self.halt.check(session)?;
+        self.wait_for_dead(session);
+        self.cleaners.stop(session);
+        join_all(std::mem::take(&mut self.monitors), session);
         self.halt.check(session)?;
         let active = self.transactions.active().close(session);
         if active > 0 {
@@ -265,7 +279,8 @@ impl Instance {
 
     fn join(&mut self, session: &Session) {
         let threads = self.take_writers(session).into_iter().chain(self.checkpoint_process.take());
-        let threads = threads.chain(self.space_process.take());
+        let monitors = std::mem::take(&mut self.monitors);
+        let threads = threads.chain(self.space_process.take()).chain(monitors);
         join_all(threads.chain(self.log_writer.take()), session);
     }
 }
@@ -284,7 +299,7 @@ pub(crate) fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session:
 
 type Parts = (Vec<(ids::FileNo, os::File, ids::BlockSize)>, os::File, Storage);
 
-/// Begins the next log, starts the processes, and rolls back the dead.
+/// Begins the next log, and starts the processes, one of which rolls back the dead.
 fn start(
     parameters: &Parameters,
     (config, recovered): (RedoConfig, Recovered),
@@ -326,7 +341,7 @@ fn start(
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
     let processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = take_into_use(changes, storage, &halt, session);
-    let (space, transactions, (rolled_back, dropped), space_process) = match opened {
+    let InUse { space, transactions, cleaners, monitors, space_process, left } = match opened {
         Ok(opened) => opened,
         Err(stop) => {
             halt.raise("the database could not be opened", session);
@@ -334,6 +349,7 @@ fn start(
             return Err(stop);
         }
     };
+    let (rolled_back, dropped) = left;
     let Processes { log_writer, writers, checkpoint_process } = processes;
     let slots = content.doublewrite_slots;
     let log_writes_max = parameters.log_writes_in_flight;
@@ -347,6 +363,8 @@ fn start(
         log_writer,
         checkpoint_process,
         space_process: Some(space_process),
+        cleaners,
+        monitors,
         settings: Enqueue::new(&os, *b"PR", contention, settings),
         place,
         opened: Opened { recovered, estimated_recovery, rolled_back, dropped, redo_write },
@@ -365,26 +383,55 @@ fn hooks(wanted: &Arc<Wanted>, storage: &Storage, halt: &Halt) -> Hooks {
     }
 }
 
-/// Opens space and undo, rolls back the dead, and starts the process that needs both.
+/// What is above cache and redo.
+struct InUse {
+    space: Space,
+    transactions: Transactions,
+    cleaners: Arc<Cleaners>,
+    monitors: Vec<ThreadHandle>,
+    space_process: ThreadHandle,
+    /// Transactions that were active when the instance stopped, and segments that were being made
+    /// or dropped then.
+    left: (u64, u64),
+}
+
+/// Opens space and undo, and starts the processes that need both.
 fn take_into_use(
     changes: Changes,
     storage: Storage,
     halt: &Halt,
     session: &Session,
-) -> Result<(Space, Transactions, (u64, u64), ThreadHandle), Stop> {
+) -> Result<InUse, Stop> {
     let space = Space::open(changes.clone(), storage, session)?;
-    // Before anybody makes segments, and while what dead transactions changed is where it was.
+    // Before anybody makes segments or takes a snapshot.
     let dropped = space.finish_drops(session)?;
     wake_at_halt(halt, space.ahead(), Ahead::post, session);
     let undo = Undo::open(&space, session)?;
-    let (transactions, dead) = Transactions::new(undo, changes, &LAYERS, session);
-    wake_at_halt(halt, transactions.active(), Active::wake_all, session);
-    let rolled_back = dead.len() as u64;
-    dead.into_iter().try_for_each(|log| transactions.roll_back_dead(log, session))?;
+    let (transactions, logs) = Transactions::new(undo, changes, &LAYERS, session);
+    wake_at_halt(halt, transactions.locks(), Locks::wake_all, session);
+    let dead = logs.len();
+    let cleaners = Cleaners::new(session.os(), transactions.clone(), dead, halt.clone());
+    wake_at_halt(halt, &cleaners, Cleaners::wake_all, session);
     let inside = space.clone();
     let body = move |session: &Session| inside.run_ahead(session);
     let space_process = process("fb_smco", halt, body, session)?;
-    Ok((space, transactions, (rolled_back, dropped), space_process))
+    let mut monitors = Vec::new();
+    let (smon, pmon) = (Arc::clone(&cleaners), Arc::clone(&cleaners));
+    let body = move |session: &Session| smon.roll_back(logs, session);
+    let started = process("fb_smon", halt, body, session).and_then(|smon| {
+        monitors.push(smon);
+        process("fb_pmon", halt, move |session| pmon.look_around(session), session)
+    });
+    match started {
+        Ok(pmon) => monitors.push(pmon),
+        Err(stop) => {
+            halt.raise("a background process could not be started", session);
+            join_all(monitors.into_iter().chain([space_process]), session);
+            return Err(stop);
+        }
+    }
+    let left = (dead as u64, dropped);
+    Ok(InUse { space, transactions, cleaners, monitors, space_process, left })
 }
 
 /// Wakes who sleeps there when the instance halts (rule stop/K3).

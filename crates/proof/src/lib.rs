@@ -8,19 +8,31 @@
 //!                                                        └▶ at operations of the opening: again
 //! ```
 //!
-//! Rules PF1 to PF5 are in the README. Only tests use this crate. It builds the engine with its
+//! Apart from these, and without the engine, what judges isolation by what sessions were told:
+//!
+//! ```text
+//!   sessions ──▶ history ──▶ append: did it keep its level? which anomaly?
+//!          └──▶ snapshot: the model, which says what each read must be
+//! ```
+//!
+//! Rules PF1 to PF9 are in the README. Only tests use this crate. It builds the engine with its
 //! sabotage switches, so that each check is shown to be able to fail.
 //!
 //! * [`Sweep`]: one load, crashed everywhere; [`Tally`]: what was seen.
 //! * [`Load`], [`Shape`]: what runs, in which database. [`Bases`]: databases to begin with.
+//! * [`history`]: what sessions did to lists; [`append`]: whether that was isolated.
+//! * [`snapshot`]: a model with versions, which is asked as the engine runs.
 //! * [`Journal`], [`Record`]: what sessions know. [`inspect`], [`compare`]: the oracle.
 
 #![forbid(unsafe_code)]
 
+pub mod append;
+pub mod history;
 mod journal;
 mod load;
 mod oracle;
 mod shape;
+pub mod snapshot;
 mod sweep;
 mod tally;
 

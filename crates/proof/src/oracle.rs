@@ -41,6 +41,7 @@ pub type Rows = BTreeMap<RowId, (i64, usize)>;
 /// What is in an opened database, if it agrees with itself.
 pub fn inspect(instance: &Instance, session: &Session) -> Result<Rows, Violation> {
     let undo = instance.transactions().undo();
+    instance.wait_for_dead(session);
     let active = instance.transactions().active().all(session);
     if !active.is_empty() {
         return Err(Violation(format!("transactions {active:?} are still active")));

@@ -15,6 +15,10 @@ pub enum RefusalKind {
     SnapshotTooOld,
     /// A row was changed since the transaction's snapshot: it has to be begun again.
     Serialization,
+    /// Another transaction has the lock, and the statement doesn't wait (`NOWAIT`).
+    Busy,
+    /// Another transaction kept the lock for as long as the statement waits (`WAIT n`).
+    LockTimeout,
     /// The row, the segment or the file isn't there.
     NotFound,
     /// It exists already.

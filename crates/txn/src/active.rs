@@ -16,26 +16,21 @@
 //!   * a slot's SCN is there before the word says that its transaction has ended; before a slot is
 //!     used again its SCN is in `older`
 //!
-//! Callers: `transaction`, `consistent`, `interest`; who waits.
+//! Callers: `transaction`, `consistent`, `interest`; `locks`, through `transaction`.
+
+use std::sync::{Arc, Weak};
 
 use ids::{Dba, Scn, TxnId};
-use latch::{Condition, Latch, LatchKind, Shared32, Shared64, assert_none_held};
+use latch::{Latch, LatchKind, Shared64};
 use os::{Os, Session};
-use stop::{Halt, RefusalKind, Stop};
+use stop::{RefusalKind, Stop};
 use undo::{Ended, Tail};
-use waits::{Nanos, WaitEvent};
-
-/// "TX" and the exclusive mode, as p1 of the wait shows them.
-const TX_EXCLUSIVE: u64 = 0x5458_0006;
 
 /// A session pins at most so many blocks at once while it works for a transaction (rule TX5).
 const PINS_MAX: u32 = 4;
 
 /// No instance has more undo segments.
 const SEGMENTS_MAX: u32 = 4_096;
-
-/// A sleeper looks up so often, should it ever be forgotten.
-const LOOK_UP: Nanos = Nanos::from_secs(3);
 
 /// What became of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,9 +67,6 @@ struct Segment {
     last_commit: Shared64,
     /// Its transaction table, packed.
     table: Shared64,
-    /// Transactions that wait for its transaction to end.
-    waiters: Shared32,
-    over: Condition,
 }
 
 /// The undo segments in memory.
@@ -82,7 +74,6 @@ pub struct Active {
     slots: u16,
     segments: Vec<Segment>,
     state: Latch<Shared>,
-    halt: Halt,
 }
 
 struct Shared {
@@ -97,9 +88,9 @@ struct Shared {
     closed: bool,
     /// How many are active.
     active: usize,
-    /// For each segment, the transaction that its own waits for. Of one that sleeps no more this
-    /// may have ended, and its segment may have another.
-    waits_for: Vec<Option<TxnId>>,
+    /// For each segment, whether its transaction still has a session: the session has the other
+    /// end.
+    sessions: Vec<Weak<()>>,
 }
 
 /// Where a transaction may begin.
@@ -113,7 +104,7 @@ pub(crate) enum Taken {
 impl Active {
     /// Nobody is active, and there is no segment. Tables have so many slots, and `buffers` is how
     /// many the cache has; there were `found` segments.
-    pub fn new(os: &Os, slots: u16, (buffers, found): (u32, usize), halt: Halt) -> Active {
+    pub fn new(os: &Os, slots: u16, (buffers, found): (u32, usize)) -> Active {
         // One more for each: so there is always one that nobody has pinned (TX5).
         let most = (buffers / (PINS_MAX + 1)).clamp(1, SEGMENTS_MAX) as usize;
         let segment = || Segment {
@@ -123,8 +114,6 @@ impl Active {
             taken: Shared64::new(0),
             last_commit: Shared64::new(0),
             table: Shared64::new(0),
-            waiters: Shared32::new(0),
-            over: Condition::new(os),
         };
         let segments: Vec<Segment> = (0..most.max(found)).map(|_| segment()).collect();
         let shared = Shared {
@@ -133,9 +122,9 @@ impl Active {
             last: None,
             closed: false,
             active: 0,
-            waits_for: segments.iter().map(|_| None).collect(),
+            sessions: segments.iter().map(|_| Weak::new()).collect(),
         };
-        Active { slots, segments, state: Latch::new(os, LatchKind::Innermost, shared), halt }
+        Active { slots, segments, state: Latch::new(os, LatchKind::Innermost, shared) }
     }
 
     /// A segment is there, with nobody active in it; whoever was ended by `by`.
@@ -226,8 +215,25 @@ impl Active {
         (0..).zip(words).filter_map(|(number, word)| unpacked(number, word)).collect()
     }
 
-    /// A segment in which nobody is active, or what a new one needs.
-    pub(crate) fn take(&self, session: &Session) -> Result<Taken, Stop> {
+    /// Transactions whose sessions have vanished without ending them. Dead ones are none of these:
+    /// they never had a session.
+    pub(crate) fn abandoned(&self, session: &Session) -> Vec<TxnId> {
+        let vanished: Vec<u16> = {
+            let state = self.state.exclusive(session);
+            let gone = |at: &Weak<()>| at.strong_count() == 0 && !at.ptr_eq(&Weak::new());
+            let numbered = (0..).zip(&state.sessions);
+            numbered.filter(|(_, at)| gone(at)).map(|(number, _)| number).collect()
+        };
+        let newest = |number: &u16| {
+            let word = self.segments[usize::from(*number)].newest.load(session);
+            unpacked(*number, word)
+        };
+        vanished.iter().filter_map(newest).collect()
+    }
+
+    /// A segment in which nobody is active, for a transaction whose session has the other end of
+    /// `alive`; or what a new one needs.
+    pub(crate) fn take(&self, alive: &Arc<()>, session: &Session) -> Result<Taken, Stop> {
         let mut state = self.state.exclusive(session);
         if state.closed {
             let message = "cannot begin a transaction: the instance is being shut down";
@@ -244,6 +250,7 @@ impl Active {
         Ok(match state.idle.pop() {
             Some(tail) => {
                 state.active += 1;
+                state.sessions[usize::from(tail.segment())] = Arc::downgrade(alive);
                 Taken::Segment(tail)
             }
             None => Taken::NeedsSegment(state.made, state.last),
@@ -275,63 +282,23 @@ impl Active {
         segment.newest.store(packed(id, State::Committed), session);
     }
 
-    /// The transaction has no locks any more: whoever waits for it goes on. One that never began
-    /// leaves its name to the next.
-    pub(crate) fn leave(&self, id: TxnId, tail: Tail, session: &Session) {
-        let segment = self.segment(id);
-        segment.newest.store(packed(id, State::Idle), session);
+    /// The transaction has no locks any more.
+    pub(crate) fn set_idle(&self, id: TxnId, session: &Session) {
+        self.segment(id).newest.store(packed(id, State::Idle), session);
+    }
+
+    /// Another transaction may begin in the segment of this one, whose locks are let go. One that
+    /// never began leaves its name to the next.
+    pub(crate) fn give_back(&self, id: TxnId, tail: Tail, session: &Session) {
         let mut state = self.state.exclusive(session);
         state.active -= 1;
+        state.sessions[usize::from(id.segment)] = Weak::new();
         state.idle.push(tail);
-        if segment.waiters.load(session) > 0 {
-            segment.over.notify_all(session);
-        }
     }
 
-    /// Waits (`enq: TX - row lock contention`) until `holder` isn't active any more. `waiter` is
-    /// who waits, if it has locks itself; refused if `holder` waits for it (TX3).
-    pub fn wait_for(
-        &self,
-        holder: TxnId,
-        waiter: Option<TxnId>,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        assert_none_held("a wait for a row lock");
-        let segment = self.segment(holder);
-        let mut state = self.state.exclusive(session);
-        if let Some(own) = waiter {
-            if self.closes_circle(&state, own, holder, session) {
-                let message = format!(
-                    "cannot lock the row: transaction {holder} has it and waits, directly or \
-                     through others, for this one: a deadlock; roll back and try again"
-                );
-                return Err(Stop::refuse(RefusalKind::Deadlock, message));
-            }
-            state.waits_for[usize::from(own.segment)] = Some(holder);
-        }
-        segment.waiters.fetch_add(1, session);
-        loop {
-            // Here only the flag: the cause is under a latch of the same rank.
-            if self.halt.is_raised(session) || !self.is_active(holder, session) {
-                break;
-            }
-            let place = u64::from(holder.segment) << 16 | u64::from(holder.slot);
-            let waiting = session.waiting(WaitEvent::EnqTxRowLock);
-            let waiting = waiting.p(TX_EXCLUSIVE, place, u64::from(holder.sequence));
-            state = segment.over.wait(state, waiting, Some(LOOK_UP)).0;
-        }
-        segment.waiters.fetch_sub(1, session);
-        if let Some(own) = waiter {
-            state.waits_for[usize::from(own.segment)] = None;
-        }
-        drop(state);
-        self.halt.check(session)
-    }
-
-    /// Wakes everybody: the instance halts.
-    pub fn wake_all(&self, session: &Session) {
-        let _state = self.state.exclusive(session);
-        self.segments.iter().for_each(|segment| segment.over.notify_all(session));
+    /// How many segments there can be.
+    pub(crate) fn segments_max(&self) -> u16 {
+        self.segments.len() as u16
     }
 
     /// From now on none begins. How many are active.
@@ -339,20 +306,6 @@ impl Active {
         let mut state = self.state.exclusive(session);
         state.closed = true;
         state.active
-    }
-
-    /// Whether `from`, by waiting for `to`, would wait for itself. Each waits for one at most, so
-    /// this is a walk, and it ends: a circle was never closed before. Who waits for a transaction
-    /// that has ended waits no more, even if it hasn't woken yet.
-    fn closes_circle(&self, state: &Shared, from: TxnId, to: TxnId, session: &Session) -> bool {
-        let mut at = to;
-        while at != from {
-            match state.waits_for[usize::from(at.segment)] {
-                Some(next) if self.is_active(at, session) => at = next,
-                _ => return false,
-            }
-        }
-        true
     }
 
     fn newest(&self, id: TxnId, session: &Session) -> (u64, State) {

@@ -1,4 +1,4 @@
-//! Reading a block as of a snapshot (rule TX10).
+//! Reading a block as of a snapshot (rule TX16).
 //!
 //! ```text
 //!   all that changed it ended by the snapshot?  ──yes──▶ read it as it is, under its latch
@@ -41,6 +41,14 @@ pub struct View {
     pub scn: Scn,
     /// Changes of the reader's own transaction.
     pub own: Option<Own>,
+}
+
+impl View {
+    /// The same, but all that the reader has done is seen.
+    pub fn with_all_own(self) -> View {
+        let own = self.own.map(|own| Own { all: true, ..own });
+        View { own, ..self }
+    }
 }
 
 /// Which of a transaction's own changes it sees.

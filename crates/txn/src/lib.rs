@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Rows are locked in their blocks: a slot names an entry of the block's list of interested
-//! transactions, and is locked as long as that one is active. Rules TX1 to TX10 are in the README.
+//! transactions, and is locked as long as that one is active. Rules TX1 to TX17 are in the README.
 //!
 //! * [`Transactions`]: begin, commit, roll back, snapshots.
 //! * [`Interest`]: a transaction's entry in a block that it changes.
@@ -20,10 +20,15 @@
 mod active;
 mod consistent;
 mod interest;
+mod locks;
 mod snapshots;
 mod transaction;
 
 pub use active::{Active, Fate};
 pub use consistent::{Gone, Own, View};
 pub use interest::{Asked, Interest, apply_interest, apply_interest_back};
+pub use locks::{
+    LockHeld, LockMark, LockWaiting, LockWanted, Locks, ObjectNames, Patience, RowWait, RowWanted,
+    Sabotage, TableMode,
+};
 pub use transaction::{Savepoint, Snapshot, Transaction, Transactions};

@@ -2,11 +2,11 @@
 //!
 //! Callers: `access`, for changes; `instance`, for ends.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use change::{Changes, Layer, credits_for};
 use ids::{Scn, TxnId};
-use latch::{FrameOrder, Shared64};
+use latch::{FrameOrder, Latch, LatchKind, Shared64};
 use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
 use space::Enqueue;
@@ -16,7 +16,7 @@ use waits::{Statistic, WaitEvent};
 
 use crate::active::{Fate, Taken};
 use crate::snapshots::{Place, Snapshots};
-use crate::{Active, Own, View};
+use crate::{Active, Locks, Own, Patience, RowWanted, View};
 
 /// Everything that transactions need.
 #[derive(Clone)]
@@ -24,6 +24,7 @@ pub struct Transactions {
     changes: Changes,
     undo: Undo,
     active: Arc<Active>,
+    locks: Arc<Locks>,
     shared: Arc<Shared>,
     layers: &'static [&'static Layer],
 }
@@ -34,6 +35,8 @@ struct Shared {
     not_waited_for: Shared64,
     /// One session at a time makes undo segments.
     making: Enqueue<()>,
+    /// Snapshots of transactions, each with whether it still has a session.
+    kept: Latch<Vec<(Place, Weak<()>)>>,
 }
 
 /// A transaction of one session. What it has changed is taken back unless it is committed; it has
@@ -42,10 +45,12 @@ struct Shared {
 #[must_use = "a transaction ends by commit or rollback"]
 pub struct Transaction {
     log: Option<UndoLog>,
-    /// Where its snapshot is, if it has one for all its statements.
-    snapshot: Option<(Place, Scn)>,
+    /// Its snapshot, if it has one for all its statements.
+    snapshot: Option<Scn>,
     /// Records that it had when its present statement began.
     statement: Option<u32>,
+    /// Others have the other end, and see when it is dropped.
+    alive: Arc<()>,
 }
 
 /// A place in a transaction to which it can be taken back.
@@ -137,7 +142,8 @@ impl Transactions {
     ) -> (Transactions, Vec<UndoLog>) {
         let os = session.os();
         let counts = (changes.cache().config().frames, found.len());
-        let active = Active::new(os, undo.slots(), counts, changes.halt().clone());
+        let active = Active::new(os, undo.slots(), counts);
+        let locks = Locks::new(os, active.segments_max(), changes.halt().clone());
         // Whatever isn't active ended before any snapshot that there will be.
         let by = changes.redo().last_scn(session);
         let mut dead = Vec::new();
@@ -155,9 +161,10 @@ impl Transactions {
             snapshots: Snapshots::new(os),
             not_waited_for: Shared64::new(0),
             making,
+            kept: Latch::new(os, LatchKind::Innermost, Vec::new()),
         };
-        let (active, shared) = (Arc::new(active), Arc::new(shared));
-        (Transactions { changes, undo, active, shared, layers }, dead)
+        let (active, locks, shared) = (Arc::new(active), Arc::new(locks), Arc::new(shared));
+        (Transactions { changes, undo, active, locks, shared, layers }, dead)
     }
 
     /// What changes are made with.
@@ -168,6 +175,24 @@ impl Transactions {
     /// Who is active.
     pub fn active(&self) -> &Arc<Active> {
         &self.active
+    }
+
+    /// Who waits for whom, and table locks.
+    pub fn locks(&self) -> &Arc<Locks> {
+        &self.locks
+    }
+
+    /// Waits until `holder` isn't active any more, so that `waiter` may have what it wants; then
+    /// it looks again (TX3).
+    pub fn wait_for(
+        &self,
+        (holder, waiter): (TxnId, TxnId),
+        wanted: RowWanted,
+        patience: Patience,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let is_active = |id| self.active.is_active(id, session);
+        self.locks.wait_for_transaction(holder, waiter, wanted, patience, &is_active, session)
     }
 
     /// The undo segments.
@@ -190,8 +215,8 @@ impl Transactions {
 
     /// What a read sees that begins now and takes no longer than it takes to look at one block.
     pub fn view(&self, transaction: Option<&Transaction>, session: &Session) -> View {
-        let kept = transaction.and_then(|t| t.snapshot.as_ref());
-        let scn = kept.map_or_else(|| self.visible(session), |(_, scn)| *scn);
+        let kept = transaction.and_then(|t| t.snapshot);
+        let scn = kept.unwrap_or_else(|| self.visible(session));
         View { scn, own: transaction.and_then(Transaction::own) }
     }
 
@@ -201,12 +226,10 @@ impl Transactions {
         transaction: Option<&Transaction>,
         session: &'a Session,
     ) -> Result<Snapshot<'a>, Stop> {
-        let kept = transaction.and_then(|t| t.snapshot.as_ref());
-        let (place, scn) = match kept {
-            Some((_, scn)) => (None, *scn),
+        let (place, scn) = match transaction.and_then(|t| t.snapshot) {
+            Some(scn) => (None, scn),
             None => {
-                let (place, scn) =
-                    self.shared.snapshots.take(|| self.visible(session), session)?;
+                let (place, scn) = self.shared.snapshots.take(|| self.visible(session), session)?;
                 (Some(place), scn)
             }
         };
@@ -220,8 +243,11 @@ impl Transactions {
 
     /// A transaction all of whose statements see this moment: snapshot isolation.
     pub fn begin_serializable(&self, session: &Session) -> Result<Transaction, Stop> {
-        let snapshot = self.shared.snapshots.take(|| self.visible(session), session)?;
-        Ok(Transaction { snapshot: Some(snapshot), ..Transaction::default() })
+        let (place, scn) = self.shared.snapshots.take(|| self.visible(session), session)?;
+        let transaction = Transaction { snapshot: Some(scn), ..Transaction::default() };
+        let alive = Arc::downgrade(&transaction.alive);
+        self.shared.kept.exclusive(session).push((place, alive));
+        Ok(transaction)
     }
 
     /// Gives the transaction a name, if it has none, and room for undo of so many bytes. Waits;
@@ -236,7 +262,7 @@ impl Transactions {
         // Every change of a row comes by here, and nothing else.
         session.charge(Cost::RowChange, 1);
         if transaction.log.is_none() {
-            let log = self.take_segment(session)?.begin();
+            let log = self.take_segment(&transaction.alive, session)?.begin();
             self.active.enter(log.id, session);
             transaction.log = Some(log);
         }
@@ -245,13 +271,13 @@ impl Transactions {
         Ok(log.id)
     }
 
-    fn take_segment(&self, session: &Session) -> Result<Tail, Stop> {
-        if let Taken::Segment(tail) = self.active.take(session)? {
+    fn take_segment(&self, alive: &Arc<()>, session: &Session) -> Result<Tail, Stop> {
+        if let Taken::Segment(tail) = self.active.take(alive, session)? {
             return Ok(tail);
         }
         let _making = self.shared.making.hold(0, session);
         loop {
-            match self.active.take(session)? {
+            match self.active.take(alive, session)? {
                 Taken::Segment(tail) => return Ok(tail),
                 Taken::NeedsSegment(number, last) => {
                     let tail = self.undo.add_segment(last, number, session)?;
@@ -271,9 +297,9 @@ impl Transactions {
     ) -> Result<(), Stop> {
         self.let_go(&mut transaction, session);
         let Some(log) = transaction.log else { return Ok(()) };
-        if !log.has_begun() {
-            self.active.leave(log.id, log.ended(None), session);
-            return Ok(());
+        if log.records() == 0 {
+            // It leaves no undo, by which others find out when it ended (rule undo/UN7).
+            return self.end_by_rollback(log, session);
         }
         session.charge(Cost::Transaction, 1);
         self.active.set_committing(log.id, true, session);
@@ -293,7 +319,7 @@ impl Transactions {
         if mode.wait == CommitWait::Nowait {
             self.shared.not_waited_for.fetch_max(placed.scn.get(), session);
         }
-        self.active.leave(log.id, log.ended(Some(placed.scn)), session);
+        self.leave(log.id, log.ended(Some(placed.scn)), session);
         Ok(())
     }
 
@@ -328,10 +354,46 @@ impl Transactions {
         self.end_by_rollback(log, session)
     }
 
+    /// Cleans up after sessions that have vanished: rolls their transactions back, and lets go of
+    /// their snapshots (TX17). How many transactions there were.
+    pub fn clean_up(&self, session: &Session) -> Result<u64, Stop> {
+        self.forget_snapshots(|alive| alive.strong_count() == 0, session);
+        let abandoned = self.active.abandoned(session);
+        let count = abandoned.len() as u64;
+        for id in abandoned {
+            let table = self.active.table_of(id, session);
+            let found = self.undo.found(table, session);
+            match found.map_err(|stop| self.cannot_roll_back(id, &stop, session))? {
+                Found::Dead(log) => self.end_by_rollback(log, session)?,
+                // It had changed nothing.
+                Found::Idle(tail) => self.leave(id, tail, session),
+            }
+        }
+        Ok(count)
+    }
+
     fn let_go(&self, transaction: &mut Transaction, session: &Session) {
-        if let Some((place, _)) = transaction.snapshot.take() {
+        if transaction.snapshot.take().is_some() {
+            let own = Arc::downgrade(&transaction.alive);
+            self.forget_snapshots(|alive| alive.ptr_eq(&own), session);
+        }
+    }
+
+    fn forget_snapshots(&self, which: impl Fn(&Weak<()>) -> bool, session: &Session) {
+        let forgotten: Vec<_> = {
+            let mut kept = self.shared.kept.exclusive(session);
+            kept.extract_if(.., |(_, alive)| which(alive)).collect()
+        };
+        for (place, _) in forgotten {
             self.shared.snapshots.give_back(place, session);
         }
+    }
+
+    /// In this order (TX10).
+    fn leave(&self, id: TxnId, tail: Tail, session: &Session) {
+        self.active.set_idle(id, session);
+        self.locks.ended(id, session);
+        self.active.give_back(id, tail, session);
     }
 
     fn end_by_rollback(&self, mut log: UndoLog, session: &Session) -> Result<(), Stop> {
@@ -341,7 +403,7 @@ impl Transactions {
             let placed = ended.map_err(|stop| self.cannot_roll_back(log.id, &stop, session))?;
             self.active.set_ended(log.id, (placed.scn, Ended::RolledBack), session);
         }
-        self.active.leave(log.id, log.ended(None), session);
+        self.leave(log.id, log.ended(None), session);
         Ok(())
     }
 

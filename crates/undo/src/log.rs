@@ -15,7 +15,9 @@ use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
 
-use crate::apply::{BEGIN, BEGIN_BYTES, LAYER, POP, PUSH, SET_CURRENT, SET_CURRENT_BYTES, record_at};
+use crate::apply::{
+    BEGIN, BEGIN_BYTES, LAYER, POP, PUSH, SET_CURRENT, SET_CURRENT_BYTES, record_at,
+};
 use crate::segment::Undo;
 
 /// Bytes of a first record's payload before the layer's: when the transaction before it ended.

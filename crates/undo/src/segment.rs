@@ -5,8 +5,7 @@
 use cache::{Pin, is_unwritten};
 use change::credits_for;
 use format::{
-    BlockHeader, BlockKind, DbaLe, TransactionSlot, TransactionTable, U16Le, U32Le,
-    UndoBlock,
+    BlockHeader, BlockKind, DbaLe, TransactionSlot, TransactionTable, U16Le, U32Le, UndoBlock,
 };
 use ids::{Dba, Scn, TxnId};
 use latch::FrameOrder;
@@ -16,8 +15,7 @@ use space::{HandOut, Holds, Space};
 use stop::Stop;
 
 use crate::apply::{
-    ACTIVE, COMMITTED, END, END_BYTES, FORMAT_TABLE, LAYER, ROLLED_BACK, SET_NEXT_SEGMENT,
-    slot_at,
+    ACTIVE, COMMITTED, END, END_BYTES, FORMAT_TABLE, LAYER, ROLLED_BACK, SET_NEXT_SEGMENT, slot_at,
 };
 use crate::log::{Tail, UndoLog};
 
@@ -74,24 +72,36 @@ impl Undo {
         // The first block that was handed out is the first segment's table.
         let mut at = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);
         loop {
-            let (next, log, is_active) = {
-                let cache = undo.space.changes().cache();
-                let block = cache.pin_shared(at, FrameOrder::TransactionTable, session)?;
-                if is_unwritten(&block) {
-                    break;
-                }
-                undo.slots = TransactionTable::at(&block, TransactionTable::START).slots.get();
-                look_at(&block, at)
-            };
-            let tail = undo.tail_of(log, session)?;
-            found.push(match is_active {
-                true => Found::Dead(UndoLog::of_dead(tail)),
-                false => Found::Idle(tail),
-            });
+            let Some((next, slots)) = undo.table_at(at, session)? else { break };
+            undo.slots = slots;
+            found.push(undo.found(at, session)?);
             let Some(next) = next else { break };
             at = next;
         }
         Ok((undo, found))
+    }
+
+    /// The segment with this table as it is now, for who is its only user.
+    pub fn found(&self, table: Dba, session: &Session) -> Result<Found, Stop> {
+        let (tail, is_active) = {
+            let cache = self.space.changes().cache();
+            let block = cache.pin_shared(table, FrameOrder::TransactionTable, session)?;
+            look_at(&block, table)
+        };
+        let tail = self.tail_of(tail, session)?;
+        Ok(if is_active { Found::Dead(UndoLog::of_dead(tail)) } else { Found::Idle(tail) })
+    }
+
+    /// The table behind this one, and how many slots this one has; none if there is no table.
+    fn table_at(&self, at: Dba, session: &Session) -> Result<Option<(Option<Dba>, u16)>, Stop> {
+        let cache = self.space.changes().cache();
+        let block = cache.pin_shared(at, FrameOrder::TransactionTable, session)?;
+        if is_unwritten(&block) {
+            return Ok(None);
+        }
+        let head = TransactionTable::at(&block, TransactionTable::START);
+        let next = head.next_segment;
+        Ok(Some(((next != DbaLe::NONE).then(|| next.get()), head.slots.get())))
     }
 
     /// How many slots each table has.
@@ -233,9 +243,7 @@ impl Undo {
         linked.sort();
         let runs = self.space.blocks(self.header, session).map_err(say)?;
         let each = |run: space::Blocks| {
-            (0..run.count).map(move |n| {
-                Dba::new(run.first.file.get(), run.first.block.get() + n)
-            })
+            (0..run.count).map(move |n| Dba::new(run.first.file.get(), run.first.block.get() + n))
         };
         let mut handed_out: Vec<Dba> = runs.into_iter().flat_map(each).collect();
         handed_out.sort();
@@ -248,9 +256,9 @@ impl Undo {
     }
 }
 
-/// What a transaction table says: the table behind it, the segment's tail but for its place in the
-/// current block, and whether its newest transaction is active.
-fn look_at(block: &[u8], table: Dba) -> (Option<Dba>, Tail, bool) {
+/// What a transaction table says: the segment's tail but for its place in the current block, and
+/// whether its newest transaction is active.
+fn look_at(block: &[u8], table: Dba) -> (Tail, bool) {
     let head = TransactionTable::at(block, TransactionTable::START);
     assert!(
         BlockHeader::at(block, 0).kind() == BlockKind::TransactionTable,
@@ -268,5 +276,5 @@ fn look_at(block: &[u8], table: Dba) -> (Option<Dba>, Tail, bool) {
     tail.current = some(head.current);
     tail.before = before;
     tail.spare = some(head.spare).map(|first| (first, head.spare_count.get()));
-    (some(head.next_segment), tail, newest.state == ACTIVE)
+    (tail, newest.state == ACTIVE)
 }

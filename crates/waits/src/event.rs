@@ -152,6 +152,9 @@ wait_events! {
             "from asking for durability until told; includes scheduling, not only I/O";
     }
     Configuration {
+        EnqTxAllocateItl "enq: TX - allocate ITL entry"
+            ["name|mode", "usn<<16 | slot", "sequence"]
+            "every entry of the block's list of transactions has an active one";
         EnqHwContention "enq: HW - contention" ["name|mode", "table space #", "block"]
             "another session is making a data file grow";
         FreeBufferWaits "free buffer waits" ["file#", "block#", "set-id#"]
@@ -180,6 +183,8 @@ wait_events! {
     Application {
         EnqTxRowLock "enq: TX - row lock contention" ["name|mode", "usn<<16 | slot", "sequence"]
             "another transaction has locked the row";
+        EnqTmContention "enq: TM - contention" ["name|mode", "object #", "table/partition"]
+            "another transaction has the table in a mode that doesn't go with ours, or was first";
         EnqKoFastObjectCheckpoint "enq: KO - fast object checkpoint" ["name|mode", "2", "0"]
             "a direct path read waits for the dirty blocks of its segment";
         EnqRoFastObjectReuse "enq: RO - fast object reuse" ["name|mode", "2", "0"]
@@ -198,12 +203,18 @@ wait_events! {
             "a background process has nothing to do";
         IoSlaveWait "i/o slave wait" ["msg ptr", "", ""]
             "an I/O slave has no request";
+        SmonTimer "smon timer" ["sleep time", "failed", ""]
+            "the system monitor has nothing to clean up";
+        PmonTimer "pmon timer" ["duration", "", ""]
+            "the process monitor waits before it looks for sessions that have vanished";
         PlSqlLockTimer "PL/SQL lock timer" ["duration", "", ""]
             "a session sleeps because it was asked to";
     }
     Other {
         LatchCacheBuffersLruChain "latch: cache buffers lru chain" ["latch id", "number", "tries"]
             "the latch of a working set is taken";
+        LatchEnqueueHashChains "latch: enqueue hash chains" ["latch id", "number", "tries"]
+            "the latch under which locks are waited for is taken";
         LatchFree "latch free" ["latch id", "number", "tries"]
             "a latch that has no event of its own is taken";
         LgwrWaitForRedoCopy "LGWR wait for redo copy" ["copy latch #", "", ""]

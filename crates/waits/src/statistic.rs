@@ -103,6 +103,16 @@ statistics! {
         "a transaction ends by rollback";
     UndoRecordsApplied "rollback changes - undo records applied" ("records")
         "a rollback takes back one change";
+    EnqueueRequests "enqueue requests" ("requests")
+        "a table lock is asked for, whether or not the transaction has it";
+    EnqueueConversions "enqueue conversions" ("requests")
+        "a table lock is asked for by a transaction that has a weaker one";
+    EnqueueWaits "enqueue waits" ("requests")
+        "a lock on a row or a table can't be had at once, and is waited for";
+    EnqueueTimeouts "enqueue timeouts" ("requests")
+        "a lock on a row or a table isn't had within the time that the statement gives";
+    EnqueueDeadlocks "enqueue deadlocks" ("deadlocks")
+        "a wait for a lock is refused because it would close a circle";
 }
 
 impl Statistic {

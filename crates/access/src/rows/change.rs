@@ -15,12 +15,12 @@ use format::DataSlot;
 use ids::TxnId;
 use os::Session;
 use stop::Stop;
-use txn::{Interest, Own, Transaction, View};
+use txn::{Interest, Own, Patience, RowWait, Transaction, View};
 
 use super::piece::{NEXT, PIECE, Piece, ROW, piece_of, stored, whole};
 use super::{Heap, HeapInserter};
 use crate::RowAddress;
-use crate::heap::{Outcome, Plan, Wish, change_block};
+use crate::heap::{Outcome, Plan, Wish, change_block, wait_for_row};
 use crate::ops::Op;
 
 /// Which slots are meant.
@@ -79,6 +79,15 @@ struct Target {
     wanted: Wanted,
     /// As of when the statement knows it.
     view: Option<View>,
+    /// How long one waits for it.
+    patience: Patience,
+}
+
+impl Target {
+    /// A row of a statement that waits as long as it takes.
+    fn row(address: RowAddress, view: Option<View>) -> Target {
+        Target { address, wanted: Wanted::Row, view, patience: Patience::Forever }
+    }
 }
 
 impl Heap {
@@ -94,7 +103,7 @@ impl Heap {
         session: &Session,
     ) -> Result<Changed, Stop> {
         let savepoint = transaction.savepoint();
-        let target = Target { address, wanted: Wanted::Row, view };
+        let target = Target::row(address, view);
         let updated = self.update_target(transaction, (inserter, target), change, session);
         if !matches!(updated, Ok(Changed::Yes)) {
             self.transactions.rollback_to(transaction, savepoint, session)?;
@@ -159,7 +168,7 @@ impl Heap {
         session: &Session,
     ) -> Result<Changed, Stop> {
         let savepoint = transaction.savepoint();
-        let target = Target { address, wanted: Wanted::Row, view };
+        let target = Target::row(address, view);
         let deleted = self.delete_target(transaction, target, session);
         if !matches!(deleted, Ok(Changed::Yes)) {
             self.transactions.rollback_to(transaction, savepoint, session)?;
@@ -196,15 +205,16 @@ impl Heap {
         Ok(Changed::Yes)
     }
 
-    /// Locks a row, so that nobody else changes it. Waits while another transaction has it.
+    /// Locks a row, so that nobody else changes it. Waits while another transaction has it, as long
+    /// as `patience` says.
     pub fn lock(
         &self,
         transaction: &mut Transaction,
-        (address, view): (RowAddress, Option<View>),
+        (address, view, patience): (RowAddress, Option<View>, Patience),
         session: &Session,
     ) -> Result<Changed, Stop> {
         let savepoint = transaction.savepoint();
-        let target = Target { address, wanted: Wanted::Row, view };
+        let target = Target { patience, ..Target::row(address, view) };
         let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
             let piece = piece_of(block, slot);
             let next = piece.next.map(|next| (piece.data.to_vec(), next));
@@ -278,7 +288,7 @@ impl Heap {
             let what = (ROW | NEXT, &to[..]);
             Wish::Change(replace_plan((block, address.slot, slot), what, interest), ())
         };
-        let target = Target { address, wanted: Wanted::Row, view: None };
+        let target = Target::row(address, None);
         match self.change_slot(transaction, target, &mut plan, session)? {
             Slot::Done(()) => Ok(()),
             _ => unreachable!("the row is locked, and has room for an address"),
@@ -294,7 +304,7 @@ impl Heap {
         let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
             Wish::Change(stub_plan((block, address.slot, slot), interest), ())
         };
-        let target = Target { address, wanted: Wanted::Piece, view: None };
+        let target = Target { wanted: Wanted::Piece, ..Target::row(address, None) };
         match self.change_slot(transaction, target, &mut plan, session)? {
             Slot::Done(()) => Ok(()),
             _ => Err(self.no_piece(address)),
@@ -383,7 +393,7 @@ impl Heap {
         session: &Session,
     ) -> Result<Slot<T>, Stop> {
         let longest = Op::HEAD_BYTES_MAX + self.piece_max;
-        let Target { address, wanted, view } = target;
+        let Target { address, wanted, view, patience } = target;
         loop {
             let undo_bytes = Interest::BACK_BYTES_MAX + longest;
             self.transactions.prepare(transaction, undo_bytes, session)?;
@@ -420,8 +430,13 @@ impl Heap {
                 Outcome::Done(slot) => return Ok(slot),
                 Outcome::Foreign => return Ok(Slot::NotThere),
                 Outcome::Wait(holder) => {
-                    let active = self.transactions.active();
-                    active.wait_for(holder, transaction.id(), session)?;
+                    let (what, place) = ((holder, RowWait::Row), (self.object, address, patience));
+                    wait_for_row(&self.transactions, transaction, what, place, session)?;
+                }
+                Outcome::WaitForEntry(holder) => {
+                    let what = (holder, RowWait::ItlEntry);
+                    let place = (self.object, address, patience);
+                    wait_for_row(&self.transactions, transaction, what, place, session)?;
                 }
                 Outcome::TooNew if view.is_some() => return Ok(Slot::Since),
                 Outcome::TooNew | Outcome::Full => {}

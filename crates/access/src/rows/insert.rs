@@ -97,8 +97,12 @@ impl Heap {
             let undo_bytes = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let pin = self.block_to_fill(inserter, session)?;
+            let view = self.transactions.view(Some(transaction), session);
+            let fixed = transaction.is_serializable();
             let mut wish = |block: &[u8], interest: &Interest| {
-                put_plan(block, interest, (flags, &bytes))
+                let view = view.with_all_own();
+                let current = !fixed || self.transactions.is_current(block, view, session);
+                put_plan((block, current), interest, (flags, &bytes))
             };
             let place = (&pin, self.object, longest);
             match change_block(&self.transactions, transaction, place, &mut wish, session)? {
@@ -141,10 +145,16 @@ impl Heap {
     }
 }
 
-/// How bytes get into a block, and where.
-fn put_plan(block: &[u8], interest: &Interest, (flags, bytes): (u8, &[u8])) -> Wish<u16> {
+/// How bytes get into a block, and where. In one that isn't `current`, as of the transaction's
+/// snapshot, a free slot may have been freed since: the transaction will see what was there then,
+/// and so its own row must be in another (AC8).
+fn put_plan(
+    (block, current): (&[u8], bool),
+    interest: &Interest,
+    (flags, bytes): (u8, &[u8]),
+) -> Wish<u16> {
     let slots = block::slots(block);
-    let free = |number: &u16| block::slot(block, *number) == DataSlot::FREE;
+    let free = |number: &u16| current && block::slot(block, *number) == DataSlot::FREE;
     let slot = (0..slots).find(free).unwrap_or(slots);
     let directory = if slot == slots { DataSlot::BYTES } else { 0 };
     let takes = bytes.len() + directory;

@@ -191,6 +191,7 @@ pub(crate) fn pause(length: Nanos, session: &Session) {
 
 /// Everything agrees with itself, and nobody is active.
 pub(crate) fn check(instance: &Instance, session: &Session) {
+    instance.wait_for_dead(session);
     instance.space().check(session).expect("space agrees");
     instance.transactions().undo().check(session).expect("undo agrees");
     let active = instance.transactions().active().all(session);

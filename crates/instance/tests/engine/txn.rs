@@ -11,8 +11,8 @@ use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    self, Dice, TABLE, abort, add, check, database, ended, join, machine, number, open, open_as,
-    pause, racy, rows, shut, start,
+    self, Dice, TABLE, abort, add, check, database, ended, join, left, machine, number, open,
+    open_as, pause, racy, rows, shut, start,
 };
 
 /// Adds 1 to the row, again and again when refused as a deadlock; whether it was committed.
@@ -87,7 +87,11 @@ fn a_deadlock_is_named_and_one_of_the_two_goes_on() {
                     let mut failures = 0;
                     while let Err(stop) = increment(instance, &order, true, session) {
                         assert_eq!(stop.refusal(), Some(RefusalKind::Deadlock), "{stop}");
-                        assert!(stop.to_string().contains("a deadlock"), "{stop}");
+                        let message = stop.to_string();
+                        let waiters = message.matches("wants a row of object").count();
+                        let holders = message.matches("has the row locked").count();
+                        assert!(message.contains("deadlock"), "{message}");
+                        assert!(waiters >= 2 && holders == waiters, "both sides: {message}");
                         failures += 1;
                         assert!(failures < 100, "a deadlock for ever");
                         let length = Nanos::from_micros(session.os().random() % 1_000);
@@ -299,6 +303,85 @@ fn a_commit_that_does_not_wait_lets_go_of_its_rows_and_is_durable_with_the_next(
             let table = instance.table(TABLE, session).expect("there");
             assert_eq!(number(&table, at, session), 2);
             drop(table);
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
+}
+
+/// A session vanishes without ending its transaction: it is rolled back, and who waits for its row
+/// goes on.
+#[test]
+fn a_transaction_whose_session_vanishes_is_rolled_back() {
+    let base = database(2);
+    for seed in 0..20 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            let row = rows(&table, session)[0];
+            let vanishes = start("vanishes", &instance, session, move |instance, session| {
+                let table = instance.table(TABLE, session).expect("there");
+                let mut transaction =
+                    instance.transactions().begin_serializable(session).expect("begun");
+                add(&table, &mut transaction, row, 5, session).expect("changed");
+                drop(transaction);
+            });
+            join(vec![vanishes], session);
+            let before = session.now();
+            let mut next = Transaction::new();
+            add(&table, &mut next, row, 1, session).expect("changed");
+            let waited = session.now().since(before);
+            assert!(waited < Nanos::from_secs(2), "{waited}");
+            instance.commit(next, session).expect("committed");
+            assert_eq!(number(&table, row, session), 1);
+            drop(table);
+            // Which would be refused with a transaction active.
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
+}
+
+/// What was active at a crash is rolled back while new sessions work: they read what was committed,
+/// at once, and wait for rows only as for anybody's.
+#[test]
+fn the_dead_are_rolled_back_beside_new_sessions_on_the_same_rows() {
+    let base = database(16 * 4);
+    for seed in 0..30 {
+        let mut report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let table = instance.table(TABLE, session).expect("there");
+            let all = rows(&table, session);
+            let mut dead = Transaction::new();
+            for row in &all {
+                add(&table, &mut dead, *row, 7, session).expect("changed");
+            }
+            let mut other = Transaction::new();
+            let mut inserter = access::Inserter::default();
+            table.insert(&mut other, &mut inserter, |_| {}, session).expect("inserted");
+            instance.commit(other, session).expect("committed, and all redo before it");
+            drop(table);
+            abort(instance, session);
+        });
+        let disk = left(&mut report);
+        ended(report, seed);
+        let report = racy(seed, disk).run(move |world, session| {
+            let instance = open(world, session);
+            assert_eq!(instance.opened().rolled_back, 1);
+            let table = instance.table(TABLE, session).expect("there");
+            let mut sum = 0;
+            table.scan(|_, row| sum += row.number(0), session).expect("read");
+            assert_eq!(sum, 0, "what wasn't committed isn't seen");
+            let all: Vec<_> = rows(&table, session).into_iter().take(64).collect();
+            let mut transaction = Transaction::new();
+            for row in all.iter().rev() {
+                add(&table, &mut transaction, *row, 1, session).expect("changed");
+                assert_eq!(number(&table, *row, session), 0);
+            }
+            instance.commit(transaction, session).expect("committed");
+            assert!(all.iter().all(|row| number(&table, *row, session) == 1));
+            drop(table);
+            check(&instance, session);
             shut(instance, session);
         });
         ended(report, seed);

@@ -197,3 +197,89 @@ fn an_undo_segment_is_made_for_each_transaction_that_is_active_beside_the_others
     });
     ended(report, "segments");
 }
+
+/// With no room for more undo, what only an old snapshot needs is overwritten: its reader is told
+/// so, and everybody else works on.
+#[test]
+fn a_snapshot_whose_undo_had_to_be_overwritten_is_too_old_and_says_so() {
+    let creation = common::creation();
+    let creation = instance::Creation { data_bytes: 60 * 2_048, ..creation };
+    let disk = database_with(creation, common::parameters(), |instance, session| {
+        let table = instance.create_table(TABLE, &common::COLUMNS, session).expect("made");
+        common::fill(instance, &table, 32, session);
+    });
+    let report = machine(1, disk).run(|world, session| {
+        let instance = open(world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        let all = rows(&table, session);
+        let old = instance.transactions().begin_serializable(session).expect("begun");
+        let read = |old: &Transaction| {
+            let mut sum = 0;
+            table.scan_within(Some(old), |_, row| sum += row.number(0), session).map(|()| sum)
+        };
+        assert_eq!(read(&old).expect("it is new"), 0);
+        let mut too_old = None;
+        for round in 0..40 {
+            for row in &all {
+                let mut transaction = Transaction::new();
+                add(&table, &mut transaction, *row, 1, session).expect("there is always room");
+                instance.commit(transaction, session).expect("committed");
+            }
+            match read(&old) {
+                Ok(sum) => assert_eq!(sum, 0, "round {round}"),
+                Err(stop) => {
+                    too_old.get_or_insert((round, stop.to_string()));
+                    assert_eq!(stop.refusal(), Some(RefusalKind::SnapshotTooOld), "{stop}");
+                }
+            }
+        }
+        let (round, message) = too_old.expect("the undo of 40 rounds has no room");
+        assert!(round > 0, "not while there is room");
+        assert!(message.contains("snapshot too old"), "{message}");
+        instance.rollback(old, session).expect("ended");
+        assert!(all.iter().all(|row| number(&table, *row, session) == 40));
+        drop(table);
+        check(&instance, session);
+        shut(instance, session);
+    });
+    ended(report, "too old");
+}
+
+/// While there is room undo is kept for as long as a snapshot needs it, and not longer.
+#[test]
+fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
+    let report = machine(1, database(8)).run(|world, session| {
+        let instance = open(world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        let all = rows(&table, session);
+        let handed_out = || {
+            let undo = instance.space().find("_undo", session).expect("read").expect("there");
+            let runs = instance.space().blocks(undo.header, session).expect("read");
+            runs.iter().map(|run| run.count).sum::<u32>()
+        };
+        let rounds = |count: usize| {
+            for row in (0..count).flat_map(|_| &all) {
+                let mut transaction = Transaction::new();
+                add(&table, &mut transaction, *row, 1, session).expect("changed");
+                instance.commit(transaction, session).expect("committed");
+            }
+        };
+        rounds(40);
+        let before = handed_out();
+        rounds(40);
+        assert_eq!(handed_out(), before, "nobody needs the undo of the first rounds");
+        let old = instance.transactions().begin_serializable(session).expect("begun");
+        rounds(40);
+        let with_snapshot = handed_out();
+        assert!(with_snapshot > before, "{with_snapshot} {before}");
+        let seen = table.fetch(Some(&old), all[0], |row| row.number(0), session).expect("read");
+        assert_eq!(seen, Some(80));
+        instance.rollback(old, session).expect("ended");
+        rounds(40);
+        assert_eq!(handed_out(), with_snapshot, "it is used again");
+        drop(table);
+        check(&instance, session);
+        shut(instance, session);
+    });
+    ended(report, "kept");
+}

@@ -1,0 +1,92 @@
+//! The system monitor and the process monitor: who cleans up after the dead (IN9).
+//!
+//! ```text
+//!   fb_smon   transactions that were active when the instance stopped: rolled back, beside
+//!             whoever works, one after the other; then it is done
+//!   fb_pmon   every second: transactions and snapshots of sessions that have vanished
+//! ```
+//!
+//! Callers: `open`.
+
+use std::sync::Arc;
+
+use latch::{Condition, Latch, LatchKind, SharedFlag, Signal};
+use os::{Os, Session};
+use stop::Halt;
+use txn::Transactions;
+use undo::UndoLog;
+use waits::{Nanos, WaitEvent};
+
+/// The process monitor looks around so often.
+const LOOK_AROUND: Nanos = Nanos::from_secs(1);
+
+/// A sleeper looks up so often, should it ever be forgotten.
+const LOOK_UP: Nanos = Nanos::from_secs(3);
+
+/// What both monitors need.
+pub(crate) struct Cleaners {
+    transactions: Transactions,
+    halt: Halt,
+    /// Dead transactions that aren't rolled back yet.
+    left: Latch<usize>,
+    rolled_back: Condition,
+    stop: SharedFlag,
+    signal: Signal,
+}
+
+impl Cleaners {
+    pub(crate) fn new(os: &Os, transactions: Transactions, dead: usize, halt: Halt) -> Arc<Self> {
+        Arc::new(Cleaners {
+            transactions,
+            halt,
+            left: Latch::new(os, LatchKind::Innermost, dead),
+            rolled_back: Condition::new(os),
+            stop: SharedFlag::new(false),
+            signal: Signal::new(os),
+        })
+    }
+
+    /// What the system monitor does.
+    pub(crate) fn roll_back(&self, dead: Vec<UndoLog>, session: &Session) {
+        for log in dead {
+            // Its only error is a halt, of which everybody knows.
+            if self.transactions.roll_back_dead(log, session).is_err() {
+                break;
+            }
+            *self.left.exclusive(session) -= 1;
+            self.rolled_back.notify_all(session);
+        }
+    }
+
+    /// What the process monitor does.
+    pub(crate) fn look_around(&self, session: &Session) {
+        while !self.stop.is_raised(session) && !self.halt.is_raised(session) {
+            let waiting = session.waiting(WaitEvent::PmonTimer);
+            self.signal.wait(waiting.p(LOOK_AROUND.0 / 10_000_000, 0, 0), Some(LOOK_AROUND));
+            // Its only error is a halt, of which everybody knows.
+            let _ = self.transactions.clean_up(session);
+        }
+    }
+
+    /// Returns when every dead transaction has been rolled back, or the instance has halted.
+    pub(crate) fn wait_for_dead(&self, session: &Session) {
+        let mut left = self.left.exclusive(session);
+        while *left > 0 && !self.halt.is_raised(session) {
+            let waiting = session.waiting(WaitEvent::RdbmsIpcReply);
+            left = self.rolled_back.wait(left, waiting, Some(LOOK_UP)).0;
+        }
+    }
+
+    /// Has the process monitor end.
+    pub(crate) fn stop(&self, session: &Session) {
+        self.stop.raise(session);
+        self.signal.post(session);
+    }
+
+    /// Wakes everybody: the instance halts.
+    pub(crate) fn wake_all(&self, session: &Session) {
+        self.signal.post(session);
+        let _left = self.left.exclusive(session);
+        self.rolled_back.notify_all(session);
+    }
+}

@@ -1,0 +1,297 @@
+//! The lock manager: how locks are had at once, and let go. How they are waited for is in
+//! `waiting.rs`.
+//!
+//! Why a weak mode that is kept at a seat is never at odds with a strong one (rule TX12): who wants
+//! a strong mode first raises the table's watch, then looks at every seat under its latch. A
+//! transaction looks at the watch and puts its weak mode down under the latch of its seat. So
+//! either it comes first, and its mode is found; or later, and it sees the watch.
+//!
+//! Callers: `access` asks for tables, `instance` ends transactions.
+
+use std::sync::Arc;
+
+use ids::TxnId;
+use latch::{ExclusiveGuard, Latch, LatchKind, Shared32, assert_none_held};
+use os::{Os, Session};
+use stop::{Halt, Stop};
+use waits::Statistic;
+
+use crate::locks::deadlock::{self, ObjectNames};
+use crate::locks::queues::Queues;
+use crate::locks::sabotage::Precaution;
+use crate::locks::seat::{Place, Seat};
+use crate::locks::table::Request;
+use crate::locks::{Patience, Sabotage, TableMode};
+
+/// Tables share so many watches. A table whose watch is raised for another is slower, not wrong.
+const WATCHES: usize = 1024;
+
+/// The locks of an instance.
+pub struct Locks {
+    /// By undo segment.
+    pub(super) seats: Vec<Seat>,
+    /// By object modulo their number: so many tables are watched. Read by all, seldom written.
+    pub(super) watches: Vec<Shared32>,
+    /// In a place of its own: waiting must not slow those down who meet nobody.
+    pub(super) queues: Box<Latch<Queues>>,
+    /// The last deadlock's text.
+    pub(super) deadlock: Latch<Option<Arc<str>>>,
+    pub(super) halt: Halt,
+    pub(super) names: Option<ObjectNames>,
+    pub(super) sabotage: Sabotage,
+}
+
+/// A moment in a transaction, to let go of the tables that it locks later. Of the transaction that
+/// made it; the default is any transaction's beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LockMark(usize);
+
+impl Locks {
+    /// Nobody has or waits for anything. Segments have numbers below `segments_max`.
+    pub fn new(os: &Os, segments_max: u16, halt: Halt) -> Locks {
+        let queues = Queues::new(segments_max);
+        Locks {
+            seats: (0..segments_max).map(|_| Seat::new(os)).collect(),
+            watches: (0..WATCHES).map(|_| Shared32::new(0)).collect(),
+            queues: Box::new(Latch::new(os, LatchKind::EnqueueHashChains, queues)),
+            deadlock: Latch::new(os, LatchKind::Innermost, None),
+            halt,
+            names: None,
+            sabotage: Sabotage::None,
+        }
+    }
+
+    /// The same with names of objects for messages.
+    #[must_use]
+    pub fn named_by(self, names: ObjectNames) -> Locks {
+        Locks { names: Some(names), ..self }
+    }
+
+    /// The same with a precaution left out, for tests.
+    #[must_use]
+    pub fn sabotaged(self, sabotage: Sabotage) -> Locks {
+        Locks { sabotage, ..self }
+    }
+
+    /// Locks a table for a transaction, until it ends; a mode that it has already costs a look at
+    /// its seat. Waits (`enq: TM - contention`) while others have or wanted the table otherwise;
+    /// refused if that takes longer than `patience`, or would close a circle. Called without
+    /// latches.
+    pub fn lock_table(
+        &self,
+        owner: TxnId,
+        object: u32,
+        mode: TableMode,
+        patience: Patience,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        assert_none_held("a wait for a table");
+        session.count(Statistic::EnqueueRequests, 1);
+        if self.lock_at_seat(owner, object, mode, session) {
+            return Ok(());
+        }
+        let mut queues = self.queues.exclusive(session);
+        let has = self.mode_of(&queues, owner, object, session);
+        let request = Request { owner, mode: has.map_or(mode, |has| has.and(mode)) };
+        if has == Some(request.mode) {
+            return Ok(());
+        }
+        session.count(Statistic::EnqueueConversions, u64::from(has.is_some()));
+        if !queues.table(object).watched && !request.mode.is_weak() {
+            self.watch(&mut queues, object, session);
+        }
+        let table = queues.table(object);
+        let at_once = match self.sabotage.leaves_out(Precaution::Order) {
+            true => table.fits(request),
+            false => table.may_have(request),
+        };
+        if at_once {
+            self.grant(&mut queues, object, request, session);
+            return Ok(());
+        }
+        self.wait_for_table(queues, object, request, patience, session)
+    }
+
+    /// The transaction has ended; its status says so already. Lets go of its tables and wakes who
+    /// waits for it. Before its segment serves another (rule TX10).
+    pub fn ended(&self, id: TxnId, session: &Session) {
+        let seat = self.seat(id);
+        let objects = seat.holdings.exclusive(session).leave(id);
+        let is_awaited = seat.waiters.load(session) > 0;
+        if objects.is_empty() && !is_awaited {
+            return;
+        }
+        // Also if there are no tables: who saw it active has gone to sleep when we have the latch.
+        let mut queues = self.queues.exclusive(session);
+        let mut woken = Vec::new();
+        for object in objects {
+            queues.table(object).lower(id, None);
+            self.serve(&mut queues, object, &mut woken, session);
+        }
+        drop(queues);
+        self.wake(&woken, session);
+        if is_awaited && !self.sabotage.leaves_out(Precaution::Wake) {
+            seat.ended.notify_all(session);
+        }
+    }
+
+    /// The present moment of a transaction.
+    pub fn mark(&self, owner: TxnId, session: &Session) -> LockMark {
+        LockMark(self.seat(owner).holdings.exclusive(session).mark(owner))
+    }
+
+    /// Takes the transaction's locks of tables back to what they were then: for a rollback to a
+    /// savepoint. Who waits for a row of it goes on waiting for its end.
+    pub fn let_go_since(&self, owner: TxnId, mark: LockMark, session: &Session) {
+        let grants = self.seat(owner).holdings.exclusive(session).take_back(owner, mark.0);
+        if grants.is_empty() {
+            return;
+        }
+        let mut queues = self.queues.exclusive(session);
+        let mut woken = Vec::new();
+        for grant in &grants {
+            queues.table(grant.object).lower(owner, grant.before);
+        }
+        for grant in &grants {
+            self.serve(&mut queues, grant.object, &mut woken, session);
+        }
+        drop(queues);
+        self.wake(&woken, session);
+    }
+
+    /// The instance halts: whoever waits looks up, and is told.
+    pub fn wake_all(&self, session: &Session) {
+        let _queues = self.queues.exclusive(session);
+        for seat in &self.seats {
+            seat.ended.notify_all(session);
+            seat.granted.notify_all(session);
+        }
+    }
+
+    /// What the last deadlock's victim was told, since the instance began.
+    pub fn last_deadlock(&self, session: &Session) -> Option<String> {
+        self.deadlock.exclusive(session).as_ref().map(|text| text.to_string())
+    }
+
+    /// The usual case: a mode that the transaction has, or a weak one of a table that nobody
+    /// watches. Whether it was that.
+    fn lock_at_seat(&self, owner: TxnId, object: u32, mode: TableMode, session: &Session) -> bool {
+        let mut holdings = self.seat(owner).holdings.exclusive(session);
+        holdings.enter(owner, session);
+        let has = match holdings.place(object) {
+            Some(Place::Seat(has)) if has.and(mode) == has => return true,
+            Some(Place::Seat(has)) => Some(has),
+            Some(Place::Table) => return false,
+            None => None,
+        };
+        let is_watched = self.watch_of(object).load(session) > 0;
+        if !mode.is_weak() || (is_watched && !self.sabotage.leaves_out(Precaution::Watch)) {
+            return false;
+        }
+        session.count(Statistic::EnqueueConversions, u64::from(has.is_some()));
+        let mode = has.map_or(mode, |has| has.and(mode));
+        holdings.put(object, Place::Seat(mode), has, session.now());
+        true
+    }
+
+    /// What the transaction has of the table.
+    fn mode_of(
+        &self,
+        queues: &Queues,
+        owner: TxnId,
+        object: u32,
+        session: &Session,
+    ) -> Option<TableMode> {
+        match self.seat(owner).holdings.exclusive(session).place(object)? {
+            Place::Seat(mode) => Some(mode),
+            Place::Table => queues.tables.get(&object).and_then(|table| table.mode_of(owner)),
+        }
+    }
+
+    /// From now on all who want the table come to the queues; and what seats know of it does.
+    fn watch(&self, queues: &mut Queues, object: u32, session: &Session) {
+        let table = queues.table(object);
+        table.watched = true;
+        self.watch_of(object).fetch_add(1, session);
+        if self.sabotage.leaves_out(Precaution::Sweep) {
+            return;
+        }
+        for seat in &self.seats {
+            if let Some((owner, mode)) = seat.holdings.exclusive(session).hand_over(object) {
+                let _ = table.grant(Request { owner, mode });
+            }
+        }
+    }
+
+    /// The transaction has the table now: with the table, if that is watched or knows of it.
+    pub(super) fn grant(
+        &self,
+        queues: &mut Queues,
+        object: u32,
+        request: Request,
+        session: &Session,
+    ) {
+        let now = session.now();
+        let mut holdings = self.seat(request.owner).holdings.exclusive(session);
+        let table = queues.table(object);
+        if table.watched || table.mode_of(request.owner).is_some() {
+            let before = table.grant(request);
+            holdings.put(object, Place::Table, before, now);
+            return;
+        }
+        let before = match holdings.place(object) {
+            Some(Place::Seat(mode)) => Some(mode),
+            _ => None,
+        };
+        holdings.put(object, Place::Seat(request.mode), before, now);
+        if table.is_empty() {
+            queues.tables.remove(&object);
+        }
+    }
+
+    /// Something of the table was let go: grants what can be granted now, and stops watching if
+    /// there is no more need. Adds who is to be woken.
+    pub(super) fn serve(
+        &self,
+        queues: &mut Queues,
+        object: u32,
+        woken: &mut Vec<TxnId>,
+        session: &Session,
+    ) {
+        while let Some(request) = queues.table(object).next() {
+            self.grant(queues, object, request, session);
+            queues.waits[usize::from(request.owner.segment)] = None;
+            woken.push(request.owner);
+        }
+        let table = queues.table(object);
+        if table.watched && !table.needs_watching() {
+            table.watched = false;
+            self.watch_of(object).fetch_sub(1, session);
+        }
+        if table.is_empty() {
+            queues.tables.remove(&object);
+        }
+    }
+
+    /// Wakes who was granted a table.
+    pub(super) fn wake(&self, woken: &[TxnId], session: &Session) {
+        woken.iter().for_each(|id| self.seat(*id).granted.notify_all(session));
+    }
+
+    pub(super) fn seat(&self, id: TxnId) -> &Seat {
+        &self.seats[usize::from(id.segment)]
+    }
+
+    /// What the object is called. Called without latches.
+    pub(super) fn name(&self, object: u32, session: &Session) -> String {
+        let name = self.names.as_ref().and_then(|names| names(object, session));
+        deadlock::named(object, name)
+    }
+
+    fn watch_of(&self, object: u32) -> &Shared32 {
+        &self.watches[object as usize % WATCHES]
+    }
+}
+
+/// The latch of the queues, held.
+pub(super) type Held<'a> = ExclusiveGuard<'a, Queues>;

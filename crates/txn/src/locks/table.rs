@@ -1,0 +1,150 @@
+//! A table of which the locks can't be kept at seats: who has it, who waits for it, in which order.
+//!
+//! ```text
+//!   grants        T1 RX, T2 RX, T3 RS      each goes with each
+//!   converters    T3 → X                   have the table and want more of it
+//!   queue         T4 S, T5 RX              have nothing of it yet
+//! ```
+//!
+//! The order (rule TX13)
+//!   * a converter needs only that its mode goes with all that others *have*
+//!   * who is in the queue needs that too, and that nobody converts or is before it in the queue
+//!
+//! So a converter waits for transactions that have the table, of which there are ever fewer, for
+//! nobody comes in while it waits; and who is in the queue, for those and for those before it.
+//!
+//! Bounded: a transaction is in each list once at most, so each is as long as there are seats.
+//!
+//! Callers: `queues.rs`.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use ids::TxnId;
+
+use crate::locks::TableMode;
+
+/// A wish for the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Request {
+    pub(super) owner: TxnId,
+    /// What the transaction comes to have.
+    pub(super) mode: TableMode,
+}
+
+/// Why somebody waits for a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reason {
+    /// It has what the row wait wants.
+    Row,
+    /// It has the table in this mode.
+    Holds(TableMode),
+    /// It has the table and waits for this mode, which goes first.
+    Converts(TableMode),
+    /// It was first in the queue, for this mode.
+    First(TableMode),
+}
+
+#[derive(Default)]
+pub(super) struct Table {
+    grants: BTreeMap<TxnId, TableMode>,
+    converters: Vec<Request>,
+    queue: VecDeque<Request>,
+    /// Whether transactions must come here for a weak mode too (rule TX12).
+    pub(super) watched: bool,
+}
+
+impl Table {
+    /// What the transaction has.
+    pub(super) fn mode_of(&self, owner: TxnId) -> Option<TableMode> {
+        self.grants.get(&owner).copied()
+    }
+
+    /// Gives it; says what the transaction had before.
+    pub(super) fn grant(&mut self, request: Request) -> Option<TableMode> {
+        self.grants.insert(request.owner, request.mode)
+    }
+
+    /// Gives less of it, or nothing.
+    pub(super) fn lower(&mut self, owner: TxnId, to: Option<TableMode>) {
+        match to {
+            Some(mode) => _ = self.grants.insert(owner, mode),
+            None => _ = self.grants.remove(&owner),
+        }
+    }
+
+    /// Whether a wish can be granted that somebody has now.
+    pub(super) fn may_have(&self, request: Request) -> bool {
+        self.fits(request) && (self.mode_of(request.owner).is_some() || !self.is_waited_for())
+    }
+
+    /// Whether it goes with what others have, whoever waits.
+    pub(super) fn fits(&self, request: Request) -> bool {
+        self.conflicts(request).next().is_none()
+    }
+
+    /// Puts a wish that can't be granted in its place.
+    pub(super) fn enqueue(&mut self, request: Request) {
+        match self.mode_of(request.owner) {
+            Some(_) => self.converters.push(request),
+            None => self.queue.push_back(request),
+        }
+    }
+
+    /// Who waited gives up.
+    pub(super) fn give_up(&mut self, owner: TxnId) {
+        self.converters.retain(|request| request.owner != owner);
+        self.queue.retain(|request| request.owner != owner);
+    }
+
+    /// Takes the next wish that can be granted out of the lists.
+    pub(super) fn next(&mut self) -> Option<Request> {
+        if let Some(at) = self.converters.iter().position(|request| self.fits(*request)) {
+            return Some(self.converters.remove(at));
+        }
+        if !self.converters.is_empty() {
+            return None;
+        }
+        let first = *self.queue.front()?;
+        if self.fits(first) { self.queue.pop_front() } else { None }
+    }
+
+    /// For whom `waiter` waits, and why: those who have the table, then those before it.
+    pub(super) fn blockers(&self, waiter: Request) -> Vec<(TxnId, Reason)> {
+        let holders = self.conflicts(waiter).map(|(id, mode)| (id, Reason::Holds(mode)));
+        holders.chain(self.before(waiter.owner)).collect()
+    }
+
+    /// Those who go before somebody in the queue, if they don't have what it wants: who converts,
+    /// and the next one in the queue, which waits for the rest itself.
+    pub(super) fn before(&self, waiter: TxnId) -> Vec<(TxnId, Reason)> {
+        if self.mode_of(waiter).is_some() {
+            return Vec::new();
+        }
+        let converts = |request: &Request| (request.owner, Reason::Converts(request.mode));
+        let mut before: Vec<_> = self.converters.iter().map(converts).collect();
+        // From the end, where who has just come is.
+        let at = self.queue.iter().rposition(|request| request.owner == waiter);
+        let next = at.unwrap_or(self.queue.len()).checked_sub(1).map(|at| self.queue[at]);
+        before.extend(next.map(|request| (request.owner, Reason::First(request.mode))));
+        before
+    }
+
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.converters.is_empty() || !self.queue.is_empty()
+    }
+
+    /// Whether a weak mode could be at odds with something here.
+    pub(super) fn needs_watching(&self) -> bool {
+        self.is_waited_for() || self.grants.values().any(|mode| !mode.is_weak())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.grants.is_empty() && !self.is_waited_for()
+    }
+
+    /// Those others who have the table in a mode that doesn't go with the wish.
+    fn conflicts(&self, request: Request) -> impl Iterator<Item = (TxnId, TableMode)> {
+        let others = self.grants.iter().map(|(id, mode)| (*id, *mode));
+        others.filter(move |(id, mode)| *id != request.owner && !mode.goes_with(request.mode))
+    }
+}

@@ -1,0 +1,97 @@
+//! Who has what and who waits, as `v$lock` shows it.
+//!
+//! What a view says of two transactions is of one moment as far as waits and watched tables go;
+//! what is kept at seats is read seat by seat.
+//!
+//! Callers: views.
+
+use ids::TxnId;
+use os::Session;
+use waits::Timestamp;
+
+use crate::locks::seat::Place;
+use crate::locks::{LockWanted, Locks, TableMode};
+
+/// A table that a transaction has locked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LockHeld {
+    /// Who has it.
+    pub owner: TxnId,
+    /// The name of its session.
+    pub session: String,
+    /// The table.
+    pub object: u32,
+    /// How.
+    pub mode: TableMode,
+    /// Since when in this mode.
+    pub since: Timestamp,
+    /// Whether others wait for the table.
+    pub is_waited_for: bool,
+}
+
+/// A transaction that waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LockWaiting {
+    /// Who waits.
+    pub waiter: TxnId,
+    /// The name of its session.
+    pub session: String,
+    /// For what.
+    pub wanted: LockWanted,
+    /// Since when.
+    pub since: Timestamp,
+    /// For whom: those who have it, then those who go first.
+    pub blockers: Vec<TxnId>,
+}
+
+impl Locks {
+    /// The tables that are locked, by segment and table.
+    pub fn held(&self, session: &Session) -> Vec<LockHeld> {
+        let queues = self.queues.shared(session);
+        let mut all = Vec::new();
+        for seat in &self.seats {
+            let holdings = seat.holdings.shared(session);
+            for (owner, held) in holdings.all() {
+                let table = queues.tables.get(&held.object);
+                let mode = match held.place {
+                    Place::Seat(mode) => Some(mode),
+                    Place::Table => table.and_then(|table| table.mode_of(owner)),
+                };
+                // None: it is just being let go.
+                let Some(mode) = mode else { continue };
+                all.push(LockHeld {
+                    owner,
+                    session: holdings.who(owner).map_or("", |who| who.name()).into(),
+                    object: held.object,
+                    mode,
+                    since: held.since,
+                    is_waited_for: table.is_some_and(|table| table.is_waited_for()),
+                });
+            }
+        }
+        all
+    }
+
+    /// Who waits, by segment.
+    pub fn waiting(&self, session: &Session) -> Vec<LockWaiting> {
+        let queues = self.queues.shared(session);
+        let waits = queues.waits.iter().flatten().map(|wait| LockWaiting {
+            waiter: wait.waiter,
+            session: wait.who.name().into(),
+            wanted: wait.wanted,
+            since: wait.since,
+            blockers: queues.blockers(wait).iter().map(|(id, _)| *id).collect(),
+        });
+        waits.collect()
+    }
+
+    /// How many tables are watched: those that somebody has or wants in a mode that RX doesn't go
+    /// with (rule TX12).
+    pub fn tables_watched(&self, session: &Session) -> usize {
+        let queues = self.queues.shared(session);
+        let watched = queues.tables.values().filter(|table| table.watched).count();
+        let raised: u32 = self.watches.iter().map(|watch| watch.load(session)).sum();
+        assert_eq!(watched, raised as usize, "a watch is raised for each table that is watched");
+        watched
+    }
+}

@@ -1,0 +1,238 @@
+//! How locks are waited for, and how a wait ends.
+//!
+//! ```text
+//!                    ┌─ a circle ────────────────▶ refused: Deadlock
+//!   enter the wait ──┤                ┌──────────▶ granted, or the other one has ended
+//!                    └─ sleep ◀──────▶┼─ halt ───▶ halted
+//!                       look again    └─ time up ▶ refused: LockTimeout
+//! ```
+//!
+//! Nothing is held while a session sleeps, and what it waits for is looked at again each time it
+//! wakes. Messages are made after the latch was let go, for names of tables may have to be read.
+//!
+//! Why no wake-up is lost: a table is granted under the latch. Who waits for a transaction counts
+//! itself first, then looks whether that one is active, both under the latch, and sleeps; who ends
+//! stores its status first, then looks at the count, takes the latch and wakes. So either it finds
+//! the waiter counted, and asleep when it has the latch; or the waiter finds it ended.
+//!
+//! Callers: `manager.rs`, and `access`, which waits for rows.
+
+use ids::TxnId;
+use latch::{Condition, assert_none_held};
+use os::{Session, Waiting};
+use stop::{RefusalKind, Stop};
+use waits::{Nanos, Statistic, Timestamp, WaitEvent};
+
+use crate::locks::deadlock::{self, BLOCKERS_MAX, InTheWay};
+use crate::locks::manager::{Held, Locks};
+use crate::locks::queues::Link;
+use crate::locks::sabotage::Precaution;
+use crate::locks::seat::Place;
+use crate::locks::table::{Reason, Request};
+use crate::locks::wanted::{Wait, Who};
+use crate::locks::{LockWanted, Patience, RowWanted};
+
+/// A sleeper looks up so often, should it ever be forgotten.
+const LOOK_UP: Nanos = Nanos::from_secs(3);
+
+/// How a wait ended other than well.
+enum End {
+    Circle(Vec<Link>),
+    Halted,
+    TimeUp(Vec<(TxnId, Reason)>),
+}
+
+impl Locks {
+    /// Waits (`enq: TX - row lock contention`, `enq: TX - allocate ITL entry`) until `holder` isn't
+    /// active any more; then the caller looks at the block again. Refused if that takes longer
+    /// than `patience`, or would close a circle. `is_active` takes no latch. Called without
+    /// latches.
+    pub fn wait_for_transaction(
+        &self,
+        holder: TxnId,
+        waiter: TxnId,
+        wanted: RowWanted,
+        patience: Patience,
+        is_active: &dyn Fn(TxnId) -> bool,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        assert_none_held("a wait for a row");
+        assert_ne!(holder, waiter, "a transaction waits for itself");
+        if !is_active(holder) {
+            return Ok(());
+        }
+        let lock = LockWanted::Row { holder, wanted };
+        if patience == Patience::NoWait {
+            return Err(self.busy(&lock, &[(holder, Reason::Row)], session));
+        }
+        let mut queues = self.queues.exclusive(session);
+        let seat = self.seat(holder);
+        seat.waiters.fetch_add(1, session);
+        let began = session.now();
+        self.enter(&mut queues, Wait { waiter, who: Who::of(session), since: began, wanted: lock });
+        let (p1, p2, p3) = wanted.parameters(holder);
+        let waiting = session.waiting(wanted.what.event()).p(p1, p2, p3);
+        let until = patience.until(began);
+        let end = self.circle(&queues, waiter, session);
+        session.count(Statistic::EnqueueWaits, u64::from(end.is_none()));
+        let end = loop {
+            if end.is_some() || !is_active(holder) {
+                break end;
+            }
+            if let Some(end) = self.gives_up(&queues, waiter, until, session) {
+                break Some(end);
+            }
+            queues = sleep(&seat.ended, queues, waiting, until);
+        };
+        seat.waiters.fetch_sub(1, session);
+        queues.waits[usize::from(waiter.segment)] = None;
+        drop(queues);
+        end.map_or(Ok(()), |end| Err(self.refusal(end, &lock, began, session)))
+    }
+
+    /// The table can't be had at once.
+    pub(super) fn wait_for_table(
+        &self,
+        mut queues: Held<'_>,
+        object: u32,
+        request: Request,
+        patience: Patience,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let Request { owner, mode } = request;
+        let table = queues.table(object);
+        let converts = table.mode_of(owner).is_some();
+        let lock = LockWanted::Table { object, mode, converts };
+        if patience == Patience::NoWait {
+            let blockers = table.blockers(request);
+            // It may be watched for this request only.
+            self.serve(&mut queues, object, &mut Vec::new(), session);
+            drop(queues);
+            return Err(self.busy(&lock, &blockers, session));
+        }
+        table.enqueue(request);
+        let began = session.now();
+        let wait = Wait { waiter: owner, who: Who::of(session), since: began, wanted: lock };
+        self.enter(&mut queues, wait);
+        let (p1, p2, p3) = LockWanted::table_parameters(object, mode);
+        let waiting = session.waiting(WaitEvent::EnqTmContention).p(p1, p2, p3);
+        let until = patience.until(began);
+        let circle = self.circle(&queues, owner, session);
+        session.count(Statistic::EnqueueWaits, u64::from(circle.is_none()));
+        let end = loop {
+            if circle.is_some() {
+                break circle;
+            }
+            if queues.wait_of(owner).is_none() {
+                return Ok(());
+            }
+            if let Some(end) = self.gives_up(&queues, owner, until, session) {
+                break Some(end);
+            }
+            queues = sleep(&self.seat(owner).granted, queues, waiting, until);
+        };
+        queues.waits[usize::from(owner.segment)] = None;
+        queues.table(object).give_up(owner);
+        let mut woken = Vec::new();
+        if !self.sabotage.leaves_out(Precaution::Serve) {
+            self.serve(&mut queues, object, &mut woken, session);
+        }
+        drop(queues);
+        self.wake(&woken, session);
+        let end = end.expect("a wait that isn't granted has ended otherwise");
+        Err(self.refusal(end, &lock, began, session))
+    }
+
+    fn enter(&self, queues: &mut Held<'_>, wait: Wait) {
+        let place = &mut queues.waits[usize::from(wait.waiter.segment)];
+        assert!(place.is_none(), "transaction {} waits twice", wait.waiter);
+        *place = Some(wait);
+    }
+
+    /// Whether the wait that begins closes a circle. For whom nobody waits is in none: so where
+    /// many wait that have nothing yet, none of them walks along all the others.
+    fn circle(&self, queues: &Held<'_>, waiter: TxnId, session: &Session) -> Option<End> {
+        let is_awaited = self.seat(waiter).waiters.load(session) > 0;
+        if self.sabotage.leaves_out(Precaution::Circles)
+            || !(is_awaited || self.is_in_the_way(queues, waiter, session))
+        {
+            return None;
+        }
+        queues.circle(waiter).map(End::Circle)
+    }
+
+    /// Whether it has a table that others wait for. Who waits for it in a queue came later.
+    fn is_in_the_way(&self, queues: &Held<'_>, id: TxnId, session: &Session) -> bool {
+        let holdings = self.seat(id).holdings.exclusive(session);
+        let mut tables = holdings.all().filter(|(_, held)| held.place == Place::Table);
+        tables.any(|(_, held)| {
+            queues.tables.get(&held.object).is_some_and(|table| table.is_waited_for())
+        })
+    }
+
+    /// Whether a sleeper that hasn't got what it waits for goes on without. Here only the flag of
+    /// the halt: the cause is asked for without latches.
+    fn gives_up(
+        &self,
+        queues: &Held<'_>,
+        waiter: TxnId,
+        until: Option<Timestamp>,
+        session: &Session,
+    ) -> Option<End> {
+        if self.halt.is_raised(session) {
+            return Some(End::Halted);
+        }
+        let is_over = until.is_some_and(|until| session.now() >= until);
+        let wait = queues.wait_of(waiter).filter(|_| is_over)?;
+        Some(End::TimeUp(queues.blockers(wait)))
+    }
+
+    /// What the waiter is told.
+    fn refusal(&self, end: End, lock: &LockWanted, began: Timestamp, session: &Session) -> Stop {
+        let name = |object| self.name(object, session);
+        match end {
+            End::Halted => self.halt.check(session).expect_err("the halt was raised, for good"),
+            End::Circle(links) => {
+                session.count(Statistic::EnqueueDeadlocks, 1);
+                let text = deadlock::circle(&links, session.now(), name);
+                *self.deadlock.exclusive(session) = Some(text.as_str().into());
+                Stop::refuse(RefusalKind::Deadlock, text)
+            }
+            End::TimeUp(blockers) => {
+                session.count(Statistic::EnqueueTimeouts, 1);
+                let in_the_way = self.in_the_way(&blockers, session);
+                let waited = session.now().since(began);
+                let text = deadlock::refused(lock, &in_the_way, Some(waited), name);
+                Stop::refuse(RefusalKind::LockTimeout, text)
+            }
+        }
+    }
+
+    fn busy(&self, lock: &LockWanted, blockers: &[(TxnId, Reason)], session: &Session) -> Stop {
+        session.count(Statistic::EnqueueTimeouts, 1);
+        let in_the_way = self.in_the_way(blockers, session);
+        let name = |object| self.name(object, session);
+        Stop::refuse(RefusalKind::Busy, deadlock::refused(lock, &in_the_way, None, name))
+    }
+
+    /// With the sessions of those that have asked for a table, and haven't ended since.
+    fn in_the_way(&self, blockers: &[(TxnId, Reason)], session: &Session) -> InTheWay {
+        let named = blockers.iter().take(BLOCKERS_MAX).map(|(id, reason)| {
+            let holdings = self.seat(*id).holdings.exclusive(session);
+            (*id, *reason, holdings.who(*id).map(ToString::to_string))
+        });
+        InTheWay { named: named.collect(), count: blockers.len() }
+    }
+}
+
+/// Lets go of the latch until there is something to look at.
+fn sleep<'a>(
+    condition: &Condition,
+    queues: Held<'a>,
+    waiting: Waiting<'_>,
+    until: Option<Timestamp>,
+) -> Held<'a> {
+    let now = waiting.session().now();
+    let length = until.map_or(LOOK_UP, |until| until.since(now).min(LOOK_UP));
+    condition.wait(queues, waiting, Some(length)).0
+}

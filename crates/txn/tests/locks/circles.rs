@@ -1,0 +1,184 @@
+//! Circles of two, of three and of rows and tables mixed: the one whose wait closes the circle is
+//! refused, and told who waits for whom; nobody else is.
+
+use std::sync::Arc;
+
+use ids::TxnId;
+use os::{Session, ThreadSpec};
+use sim::{Outside, World};
+use stop::RefusalKind;
+use txn::{Locks, ObjectNames, Patience, RowWait, RowWanted, TableMode};
+use waits::{Nanos, Statistic, WaitEvent};
+
+use crate::common::{Bed, Dice, Waits, ended, kind, pause, racy, settle, start};
+
+use TableMode::{Exclusive as X, RowExclusive as RX, Share as S};
+
+/// What one in a circle has, and what it wants.
+#[derive(Clone, Copy, Debug)]
+enum Wish {
+    /// The end of the next one's transaction.
+    Row,
+    /// The next one's table, in a mode that doesn't go with what that one has.
+    Table,
+    /// More of a table that all in the circle have in share mode.
+    More,
+}
+
+/// Each has a table of its own in RX, and table 9 in S. Then each wants something of the next one.
+fn closes(world: &World, session: &Session, wishes: &[Wish], dice: &mut Dice) -> Vec<u16> {
+    let count = wishes.len() as u16;
+    let bed = Bed::new(world.os(), count, session);
+    let ids: Vec<TxnId> = (0..count).map(|segment| bed.begin(segment, session)).collect();
+    for id in &ids {
+        bed.lock(*id, 9, S, session).expect("all share");
+        bed.lock(*id, 100 + u32::from(id.segment), RX, session).expect("its own");
+    }
+    let victims = Outside::new(Vec::new());
+    let ids = Arc::new(ids);
+    let waiters = (0..count).map(|number| {
+        let (ids, victims) = (Arc::clone(&ids), victims.clone());
+        let (wish, delay) = (wishes[usize::from(number)], Nanos(dice.below(3) * 2_000));
+        start("waiter", &bed, session, move |bed, session| {
+            pause(delay, session);
+            let id = ids[usize::from(number)];
+            let next = ids[usize::from((number + 1) % count)];
+            let waited = match wish {
+                Wish::Row => bed.await_end(next, id, Patience::Forever, session),
+                Wish::Table => bed.lock(id, 100 + u32::from(next.segment), S, session),
+                Wish::More => bed.lock(id, 9, X, session),
+            };
+            if waited.is_err() {
+                assert_eq!(kind(&waited), Some(RefusalKind::Deadlock));
+                victims.with(|victims| victims.push(number));
+                // Nobody goes on until the victim lets go.
+                settle(session);
+                assert_eq!(bed.locks.waiting(session).len(), usize::from(count) - 1);
+            }
+            bed.end(id, session);
+        })
+    });
+    for waiter in waiters.collect::<Vec<_>>() {
+        waiter.join(session).expect("no panic");
+    }
+    let totals = world.os().totals();
+    for event in [WaitEvent::EnqTxRowLock, WaitEvent::EnqTmContention] {
+        assert_eq!(totals.event(event).timeouts, 0, "a wake-up was lost: {event}");
+    }
+    assert_eq!(totals.statistic(Statistic::EnqueueDeadlocks), 1);
+    assert_eq!(bed.locks.tables_watched(session), 0);
+    victims.take()
+}
+
+/// In every schedule one is refused and one only, and the others go on when it has ended.
+#[test]
+fn one_in_each_circle_is_refused() {
+    let circles: [&[Wish]; 8] = [
+        &[Wish::Row, Wish::Row],
+        &[Wish::Table, Wish::Table],
+        &[Wish::Row, Wish::Table],
+        &[Wish::More, Wish::More],
+        &[Wish::More, Wish::Row],
+        &[Wish::Row, Wish::Row, Wish::Row],
+        &[Wish::Table, Wish::Row, Wish::Table],
+        &[Wish::Table, Wish::Table, Wish::Table, Wish::Row, Wish::Row],
+    ];
+    let mut refused = [0; 5];
+    for wishes in circles {
+        for seed in 0..100 {
+            let report = racy(seed)
+                .run(move |world, session| closes(world, session, wishes, &mut Dice(seed)));
+            let victims = ended(seed, report);
+            assert_eq!(victims.len(), 1, "seed {seed}: {wishes:?}: {victims:?}");
+            refused[usize::from(victims[0])] += 1;
+        }
+    }
+    assert!(refused.iter().all(|count| *count > 0), "not always the same one: {refused:?}");
+}
+
+/// Who waits for the first in a queue is part of a circle too, though the table itself is free for
+/// its mode.
+#[test]
+fn a_circle_through_a_queue_is_found() {
+    for seed in 0..50 {
+        let report = racy(seed).run(|world, session| {
+            let bed = Bed::new(world.os(), 3, session);
+            let [one, two, three] = [0, 1, 2].map(|segment| bed.begin(segment, session));
+            bed.lock(one, 71, RX, session).expect("free");
+            let first = start("first", &bed, session, move |bed, session| {
+                bed.lock(two, 71, X, session).expect("one ends");
+                bed.end(two, session);
+            });
+            settle(session);
+            let second = start("second", &bed, session, move |bed, session| {
+                bed.lock(three, 71, RX, session).expect("two ends");
+                bed.end(three, session);
+            });
+            settle(session);
+            let refused = bed.await_end(three, one, Patience::Forever, session);
+            assert_eq!(kind(&refused), Some(RefusalKind::Deadlock));
+            bed.end(one, session);
+            first.join(session).expect("no panic");
+            second.join(session).expect("no panic");
+        });
+        ended(seed, report);
+    }
+}
+
+/// A circle of three, as a DBA reads it, here or later.
+#[test]
+fn a_deadlock_names_everybody_in_80_columns() {
+    let report = racy(1).run(|world, session| {
+        let names: ObjectNames = Arc::new(|object, _| (object == 71).then(|| "ACCOUNTS".into()));
+        let halt = stop::Halt::new(world.os());
+        let locks = Arc::new(Locks::new(world.os(), 3, halt).named_by(names));
+        let id = |segment, sequence| TxnId { segment, slot: 9, sequence };
+        let ids = [id(0, 17), id(1, u32::MAX), id(2, 4)];
+        locks.lock_table(ids[0], 71, RX, Patience::Forever, session).expect("free");
+        let wait_for = move |holder, waiter, what, locks: &Locks, session: &Session| {
+            let row = RowWanted { what, object: 72, block: ids::Dba::new(4, 129), slot: 7 };
+            let patience = Patience::For(Nanos::from_secs(3));
+            locks.wait_for_transaction(holder, waiter, row, patience, &|_| true, session)
+        };
+        let waits: [Waits<Locks>; 2] = [
+            Box::new(move |locks, session| {
+                wait_for(ids[2], ids[1], RowWait::UniqueKey, locks, session)
+            }),
+            Box::new(move |locks, session| {
+                locks.lock_table(ids[2], 71, X, Patience::For(Nanos::from_secs(3)), session)
+            }),
+        ];
+        let waiters = waits.map(|wait| {
+            let (locks, spec) = (Arc::clone(&locks), ThreadSpec::foreground("user"));
+            let thread = session.spawn(spec, move |session| {
+                assert_eq!(kind(&wait(&locks, session)), Some(RefusalKind::LockTimeout));
+            });
+            pause(Nanos::from_millis(1_200), session);
+            thread.expect("a thread starts")
+        });
+        assert_eq!(locks.last_deadlock(session), None);
+        let refused = wait_for(ids[1], ids[0], RowWait::Row, &locks, session);
+        let text = refused.expect_err("a circle").to_string();
+        assert_eq!(locks.last_deadlock(session), Some(text.clone()));
+        waiters.into_iter().for_each(|waiter| waiter.join(session).expect("no panic"));
+        text
+    });
+    let text = ended(1, report);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert_eq!(
+        text,
+        "deadlock: transaction 0.9.17 would wait for itself,
+through 2 others, and is refused: roll it back, and try again. Who waits:
+1 0.9.17, session main (t0), refused now
+    wants a row of object 72
+    at block 4/129 slot 7, in mode X (6)
+    1.9.4294967295 has the row locked
+2 1.9.4294967295, session user (t1), for 2.40 s
+    wants a unique key of object 72
+    at block 4/129 slot 7, in mode S (4)
+    2.9.4 has put in or removed the same key
+3 2.9.4, session user (t2), for 1.20 s
+    wants table ACCOUNTS (71) in mode X (6)
+    0.9.17 has it in mode RX (3)"
+    );
+}

@@ -1,0 +1,146 @@
+//! Locks with transactions that are nothing but locks.
+
+use std::sync::Arc;
+
+use ids::{Dba, TxnId};
+use latch::Shared64;
+use os::{Os, Session, ThreadHandle, ThreadSpec};
+use sim::{Perturbation, Report, Simulation};
+use stop::{Halt, RefusalKind, Stop};
+use txn::{Locks, Patience, RowWait, RowWanted, Sabotage, TableMode};
+use waits::{Nanos, WaitEvent};
+
+/// A stream of numbers from a seed (splitmix64).
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+
+    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
+    }
+}
+
+/// Something that a waiter does.
+pub(crate) type Waits<B> = Box<dyn FnOnce(&B, &Session) -> Result<(), Stop> + Send>;
+
+/// Longer than anything takes that isn't a wait.
+pub(crate) const SETTLED: Nanos = Nanos::from_millis(1);
+
+/// An instance's locks, and who is active.
+pub(crate) struct Bed {
+    pub(crate) locks: Locks,
+    pub(crate) halt: Halt,
+    /// By segment: the sequence of the active transaction, or 0.
+    active: Vec<Shared64>,
+    begun: Vec<Shared64>,
+}
+
+impl Bed {
+    pub(crate) fn new(os: &Os, segments: u16, session: &Session) -> Arc<Bed> {
+        Bed::sabotaged(os, segments, Sabotage::None, session)
+    }
+
+    pub(crate) fn sabotaged(
+        os: &Os,
+        segments: u16,
+        sabotage: Sabotage,
+        session: &Session,
+    ) -> Arc<Bed> {
+        let halt = Halt::new(os);
+        let locks = Locks::new(os, segments, halt.clone()).sabotaged(sabotage);
+        let zeros = || (0..segments).map(|_| Shared64::new(0)).collect();
+        let bed = Arc::new(Bed { locks, halt, active: zeros(), begun: zeros() });
+        let weak = Arc::downgrade(&bed);
+        bed.halt.on_raise(session, move |session| {
+            if let Some(bed) = weak.upgrade() {
+                bed.locks.wake_all(session);
+            }
+        });
+        bed
+    }
+
+    pub(crate) fn begin(&self, segment: u16, session: &Session) -> TxnId {
+        let sequence = self.begun[usize::from(segment)].fetch_add(1, session) + 1;
+        self.active[usize::from(segment)].store(sequence, session);
+        TxnId { segment, slot: (sequence % 34) as u16, sequence: sequence as u32 }
+    }
+
+    pub(crate) fn end(&self, id: TxnId, session: &Session) {
+        self.active[usize::from(id.segment)].store(0, session);
+        self.locks.ended(id, session);
+    }
+
+    pub(crate) fn is_active(&self, id: TxnId, session: &Session) -> bool {
+        self.active[usize::from(id.segment)].load(session) == u64::from(id.sequence)
+    }
+
+    pub(crate) fn lock(
+        &self,
+        owner: TxnId,
+        object: u32,
+        mode: TableMode,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        self.locks.lock_table(owner, object, mode, Patience::Forever, session)
+    }
+
+    /// Waits for the end of `holder`, for a row.
+    pub(crate) fn await_end(
+        &self,
+        holder: TxnId,
+        waiter: TxnId,
+        patience: Patience,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let is_active = |id| self.is_active(id, session);
+        self.locks.wait_for_transaction(holder, waiter, row(7), patience, &is_active, session)
+    }
+}
+
+pub(crate) fn row(slot: u16) -> RowWanted {
+    RowWanted { what: RowWait::Row, object: 71, block: Dba::new(4, 129), slot }
+}
+
+/// A schedule bent by the seed, that ends if somebody waits for ever.
+pub(crate) fn racy(seed: u64) -> Simulation {
+    let mut simulation = Simulation::new(seed);
+    simulation.perturbation = Perturbation::RACES;
+    simulation.machine.cpus = 1 + (seed % 4) as u16;
+    simulation.time_limit_ns = 600_000_000_000;
+    simulation
+}
+
+pub(crate) fn start(
+    name: &str,
+    bed: &Arc<Bed>,
+    session: &Session,
+    body: impl FnOnce(&Bed, &Session) + Send + 'static,
+) -> ThreadHandle {
+    let bed = Arc::clone(bed);
+    let spec = ThreadSpec::foreground(name);
+    session.spawn(spec, move |session| body(&bed, session)).expect("a thread starts")
+}
+
+pub(crate) fn settle(session: &Session) {
+    pause(SETTLED, session);
+}
+
+pub(crate) fn pause(length: Nanos, session: &Session) {
+    session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
+}
+
+pub(crate) fn kind(result: &Result<(), Stop>) -> Option<RefusalKind> {
+    result.as_ref().err().and_then(Stop::refusal)
+}
+
+/// Its result, or a panic that names the seed.
+pub(crate) fn ended<R>(seed: u64, report: Report<R>) -> R {
+    report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"))
+}

@@ -1,0 +1,214 @@
+//! How waits end that don't end well: at once, after a time, by a halt.
+
+use ids::TxnId;
+use os::Session;
+use sim::{Report, Simulation};
+use stop::{RefusalKind, Stop};
+use txn::{Patience, RowWait, RowWanted, TableMode};
+use waits::{Nanos, Statistic, WaitEvent};
+
+use crate::common::{Bed, Waits, ended, kind, racy, row, settle, start};
+
+use TableMode::{Exclusive as X, RowExclusive as RX, Share as S};
+
+/// The model itself, where nothing is disturbed: for times.
+fn calm<R: Send + 'static>(
+    program: impl FnOnce(&sim::World, &Session) -> R + Send + 'static,
+) -> Report<R> {
+    Simulation::new(1).run(program)
+}
+
+/// Who doesn't wait is refused in no time, and told who has it; nothing is left of the request.
+#[test]
+fn nowait_is_refused_at_once_and_names_the_blocker() {
+    let report = calm(|world, session| {
+        let bed = Bed::new(world.os(), 2, session);
+        let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
+        bed.lock(one, 71, RX, session).expect("free");
+        let began = session.now();
+        let table = bed.locks.lock_table(other, 71, S, Patience::NoWait, session);
+        assert_eq!(bed.locks.tables_watched(session), 0, "the request leaves nothing");
+        let row = bed.await_end(one, other, Patience::NoWait, session);
+        assert!(session.now().since(began) < Nanos::from_micros(20));
+        bed.lock(one, 71, X, session).expect("nobody has or wants it");
+        let count = |statistic| world.os().totals().statistic(statistic);
+        assert_eq!(count(Statistic::EnqueueTimeouts), 2);
+        assert_eq!(count(Statistic::EnqueueWaits), 0);
+        [table, row].map(|refused| {
+            assert_eq!(kind(&refused), Some(RefusalKind::Busy));
+            refused.expect_err("refused").to_string()
+        })
+    });
+    assert_eq!(
+        ended(1, report),
+        [
+            "cannot lock table 71 in mode S (4) without waiting, the resource is busy: transaction \
+             0.1.1 of session main (t0) has it in mode RX (3); wait longer, or try again when it \
+             has ended",
+            "cannot lock a row of object 71 at block 4/129 slot 7, in mode X (6) without waiting, \
+             the resource is busy: transaction 0.1.1 of session main (t0) has the row locked; wait \
+             longer, or try again when it has ended"
+        ]
+    );
+}
+
+/// Who waits for so long waits for so long: not less, and in a calm machine no more than waking
+/// takes.
+#[test]
+fn a_wait_of_so_long_lasts_so_long() {
+    let report = calm(|world, session| {
+        let bed = Bed::new(world.os(), 2, session);
+        let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
+        bed.lock(one, 71, RX, session).expect("free");
+        for seconds in [1, 4, 10] {
+            let length = Nanos::from_secs(seconds);
+            let patience = Patience::For(length);
+            for is_table in [true, false] {
+                let began = session.now();
+                let waited = match is_table {
+                    true => bed.locks.lock_table(other, 71, X, patience, session),
+                    false => bed.await_end(one, other, patience, session),
+                };
+                assert_eq!(kind(&waited), Some(RefusalKind::LockTimeout));
+                let took = session.now().since(began);
+                assert!(took >= length, "{took} of {length}");
+                assert!(took < Nanos(length.0 + 50_000), "{took} of {length}");
+            }
+        }
+        let totals = world.os().totals();
+        assert_eq!(totals.statistic(Statistic::EnqueueTimeouts), 6);
+        assert_eq!(totals.statistic(Statistic::EnqueueWaits), 6);
+        assert_eq!(bed.locks.tables_watched(session), 0);
+    });
+    ended(1, report);
+}
+
+/// Who is granted in time isn't refused, however short the time that was left.
+#[test]
+fn a_wait_ends_by_grant_or_by_time_and_never_both() {
+    let (mut granted, mut refused) = (0, 0);
+    for seed in 0..300 {
+        let report = racy(seed).run(|world, session| {
+            let bed = Bed::new(world.os(), 2, session);
+            let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
+            bed.lock(one, 71, RX, session).expect("free");
+            let waiter = start("waiter", &bed, session, move |bed, session| {
+                let patience = Patience::For(Nanos::from_micros(1_000));
+                let waited = bed.locks.lock_table(other, 71, S, patience, session);
+                let has = bed.locks.held(session);
+                let has = has.iter().any(|held| held.owner == other && held.mode == S);
+                assert_eq!(has, waited.is_ok());
+                session.count(Statistic::UserCommits, u64::from(has));
+            });
+            settle(session);
+            bed.end(one, session);
+            waiter.join(session).expect("no panic");
+            bed.end(other, session);
+            assert_eq!(bed.locks.tables_watched(session), 0);
+            world.os().totals().statistic(Statistic::UserCommits)
+        });
+        let was_granted = ended(seed, report) == 1;
+        granted += u32::from(was_granted);
+        refused += u32::from(!was_granted);
+    }
+    assert!(granted >= 10 && refused >= 10, "{granted} granted, {refused} refused");
+}
+
+/// Who gives up in the middle of the queue lets those behind it go on.
+#[test]
+fn who_gives_up_holds_nobody_up() {
+    for seed in 0..50 {
+        let report = racy(seed).run(|world, session| {
+            let bed = Bed::new(world.os(), 3, session);
+            let [one, two, three] = [0, 1, 2].map(|segment| bed.begin(segment, session));
+            bed.lock(one, 71, RX, session).expect("free");
+            let first = start("first", &bed, session, move |bed, session| {
+                let patience = Patience::For(Nanos::from_millis(50));
+                let refused = bed.locks.lock_table(two, 71, X, patience, session);
+                assert_eq!(kind(&refused), Some(RefusalKind::LockTimeout));
+            });
+            settle(session);
+            bed.lock(three, 71, RX, session).expect("the first in the queue gives up");
+            first.join(session).expect("no panic");
+            let totals = world.os().totals();
+            assert_eq!(totals.event(WaitEvent::EnqTmContention).timeouts, 1);
+        });
+        ended(seed, report);
+    }
+}
+
+/// A halt wakes whoever waits, for a row, in a queue or for a conversion, and all are told why.
+#[test]
+fn a_halt_wakes_everybody() {
+    for seed in 0..100 {
+        let report = racy(seed).run(|world, session| {
+            let bed = Bed::new(world.os(), 6, session);
+            let ids: Vec<TxnId> = (0..6).map(|segment| bed.begin(segment, session)).collect();
+            bed.lock(ids[0], 71, RX, session).expect("free");
+            bed.lock(ids[1], 71, RX, session).expect("goes with RX");
+            let wishes: [(usize, Option<TableMode>); 5] =
+                [(1, Some(X)), (2, Some(S)), (3, Some(X)), (4, None), (5, None)];
+            let waiters = wishes.map(|(number, mode)| {
+                let (id, holder) = (ids[number], ids[0]);
+                start("waiter", &bed, session, move |bed, session| {
+                    let waited = match mode {
+                        Some(mode) => bed.lock(id, 71, mode, session),
+                        None => bed.await_end(holder, id, Patience::Forever, session),
+                    };
+                    assert!(matches!(waited, Err(Stop::Halted(_))), "{waited:?}");
+                })
+            });
+            // On some seeds all sleep by now, on others they are on their way.
+            session.charge_nanos(Nanos(world.os().random() % 100_000));
+            bed.halt.raise("a test", session);
+            for waiter in waiters {
+                waiter.join(session).expect("no panic");
+            }
+            assert_eq!(bed.locks.waiting(session), []);
+            let totals = world.os().totals();
+            for event in [WaitEvent::EnqTxRowLock, WaitEvent::EnqTmContention] {
+                assert_eq!(totals.event(event).timeouts, 0, "a wake-up was lost: {event}");
+            }
+        });
+        ended(seed, report);
+    }
+}
+
+/// Each wait has its name and parameters: event, mode and what is waited for.
+#[test]
+fn a_wait_is_named_for_what_is_waited_for() {
+    let report = calm(|world, session| {
+        let bed = Bed::new(world.os(), 2, session);
+        let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
+        bed.lock(one, 71, RX, session).expect("free");
+        let named = |body: Waits<Bed>| {
+            let waiter = start("waiter", &bed, session, move |bed, session| {
+                assert_eq!(kind(&body(bed, session)), Some(RefusalKind::LockTimeout));
+            });
+            settle(session);
+            let running = world.os().running();
+            let waiter_session = running.iter().find(|one| one.account.name() == "waiter");
+            let wait = waiter_session.and_then(|one| one.account.current_wait());
+            waiter.join(session).expect("no panic");
+            wait.map(|wait| (wait.event, wait.p))
+        };
+        let patience = Patience::For(Nanos::from_millis(100));
+        let rows = [RowWait::Row, RowWait::UniqueKey, RowWait::ItlEntry].map(|what| {
+            named(Box::new(move |bed, session| {
+                let wanted = RowWanted { what, ..row(7) };
+                let is_active = |id| bed.is_active(id, session);
+                let locks = &bed.locks;
+                locks.wait_for_transaction(one, other, wanted, patience, &is_active, session)
+            }))
+        });
+        let tx = |mode: u64| [0x5458_0000 + mode, 1, 1];
+        assert_eq!(rows[0], Some((WaitEvent::EnqTxRowLock, tx(6))));
+        assert_eq!(rows[1], Some((WaitEvent::EnqTxRowLock, tx(4))));
+        assert_eq!(rows[2], Some((WaitEvent::EnqTxAllocateItl, tx(4))));
+        let table = named(Box::new(move |bed, session| {
+            bed.locks.lock_table(other, 71, S, patience, session)
+        }));
+        assert_eq!(table, Some((WaitEvent::EnqTmContention, [0x544d_0004, 71, 0])));
+    });
+    ended(1, report);
+}

@@ -1,0 +1,14 @@
+//! Locks that are waited for: modes, order, circles, patience, halts; each in schedules bent by
+//! seeds, and against a model.
+#![forbid(unsafe_code)]
+
+mod circles;
+mod common;
+mod endings;
+mod model;
+mod modes;
+mod program;
+mod races;
+#[cfg(feature = "sabotage")]
+mod sabotage;
+mod views;

@@ -1,0 +1,241 @@
+//! What locks are, written down a second time: one thing after the other, with no thread in sight.
+//!
+//! Each user always has a transaction: where one ends, its next begins. Modes are numbers, the
+//! matrix is a picture, circles are found by closing the relation of who waits for whom.
+
+use stop::RefusalKind;
+
+/// Which modes go together, from RS (2) to X (6).
+const TOGETHER: [&[u8; 5]; 5] = [b"++++-", b"++---", b"+-+--", b"+----", b"-----"];
+
+/// What two modes come to.
+const BOTH: [[u8; 5]; 5] =
+    [[2, 3, 4, 5, 6], [3, 3, 5, 5, 6], [4, 5, 4, 5, 6], [5, 5, 5, 5, 6], [6, 6, 6, 6, 6]];
+
+/// Something that a user does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Lock a table in a mode.
+    Lock(usize, u8, Manner),
+    /// Wait for the end of another user's transaction.
+    Await(usize, Manner),
+    /// End the transaction.
+    End,
+    /// Make a savepoint.
+    Mark,
+    /// Go back to it.
+    LetGo,
+}
+
+/// How long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Manner {
+    Patient,
+    AWhile,
+    NoWait,
+}
+
+pub(crate) type Outcome = Result<(), RefusalKind>;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Want {
+    Table(usize),
+    End(usize),
+}
+
+#[derive(Default)]
+struct Table {
+    /// By user; 0 is nothing.
+    has: Vec<u8>,
+    /// In order of arrival.
+    line: Vec<(usize, u8)>,
+}
+
+pub(crate) struct Model {
+    tables: Vec<Table>,
+    wants: Vec<Option<Want>>,
+    /// Those who won't wait for ever, in the order in which they began.
+    impatient: Vec<usize>,
+    /// By user: what it had of each table at its savepoint.
+    marks: Vec<Vec<u8>>,
+    /// By user: how its last step ended, if that has.
+    pub(crate) outcomes: Vec<Option<Outcome>>,
+    pub(crate) deadlocks: u64,
+}
+
+impl Model {
+    pub(crate) fn new(users: usize, tables: usize) -> Model {
+        let table = || Table { has: vec![0; users], line: Vec::new() };
+        Model {
+            tables: (0..tables).map(|_| table()).collect(),
+            wants: vec![None; users],
+            impatient: Vec::new(),
+            marks: vec![vec![0; tables]; users],
+            outcomes: vec![Some(Ok(())); users],
+            deadlocks: 0,
+        }
+    }
+
+    /// A user that doesn't wait does something.
+    pub(crate) fn step(&mut self, user: usize, step: Step) {
+        assert!(self.wants[user].is_none());
+        self.outcomes[user] = Some(Ok(()));
+        match step {
+            Step::Lock(table, mode, manner) => {
+                let has = self.tables[table].has[user];
+                let mode = if has == 0 { mode } else { BOTH[at(has)][at(mode)] };
+                if has == mode {
+                    return;
+                }
+                self.tables[table].line.push((user, mode));
+                self.serve(table, &[user]);
+                if self.tables[table].has[user] != mode {
+                    self.wait(user, Want::Table(table), manner);
+                }
+            }
+            Step::Await(other, manner) => self.wait(user, Want::End(other), manner),
+            Step::End => {
+                self.go_back(user, &vec![0; self.tables.len()]);
+                self.marks[user].fill(0);
+                for waiter in 0..self.wants.len() {
+                    if self.wants[waiter] == Some(Want::End(user)) {
+                        self.finish(waiter, Ok(()));
+                    }
+                }
+            }
+            Step::Mark => self.marks[user] = self.tables.iter().map(|t| t.has[user]).collect(),
+            Step::LetGo => self.go_back(user, &self.marks[user].clone()),
+        }
+    }
+
+    /// So much time passes that nobody waits any more who doesn't wait for ever.
+    pub(crate) fn time_passes(&mut self) {
+        while !self.impatient.is_empty() {
+            let user = self.impatient[0];
+            let want = self.wants[user];
+            self.finish(user, Err(RefusalKind::LockTimeout));
+            self.leave_line(user, want);
+        }
+    }
+
+    /// Who has which table how.
+    pub(crate) fn held(&self) -> Vec<(usize, usize, u8)> {
+        let users = 0..self.wants.len();
+        let all = users.flat_map(|user| {
+            let tables = self.tables.iter().enumerate();
+            tables.map(move |(number, table)| (user, number, table.has[user]))
+        });
+        all.filter(|(_, _, mode)| *mode != 0).collect()
+    }
+
+    /// For whom a user waits.
+    pub(crate) fn blockers(&self, user: usize) -> Vec<usize> {
+        match self.wants[user] {
+            None => Vec::new(),
+            Some(Want::End(other)) => vec![other],
+            Some(Want::Table(number)) => {
+                let table = &self.tables[number];
+                let place = table.line.iter().position(|(other, _)| *other == user);
+                let place = place.expect("who wants a table is in its line");
+                let mode = table.line[place].1;
+                let in_line = |other| table.line.iter().position(|(one, _)| *one == other);
+                let blocks = |other: &usize| {
+                    let has = table.has[*other];
+                    let conflicts = has != 0 && !goes(has, mode);
+                    let before = in_line(*other).is_some_and(|at| at < place || has != 0);
+                    *other != user && (conflicts || (before && table.has[user] == 0))
+                };
+                (0..self.wants.len()).filter(blocks).collect()
+            }
+        }
+    }
+
+    pub(crate) fn waits(&self, user: usize) -> bool {
+        self.wants[user].is_some()
+    }
+
+    pub(crate) fn anybody_is_impatient(&self) -> bool {
+        !self.impatient.is_empty()
+    }
+
+    fn wait(&mut self, user: usize, want: Want, manner: Manner) {
+        self.wants[user] = Some(want);
+        if manner == Manner::NoWait || self.waits_for_itself(user) {
+            let is_busy = manner == Manner::NoWait;
+            self.deadlocks += u64::from(!is_busy);
+            let kind = if is_busy { RefusalKind::Busy } else { RefusalKind::Deadlock };
+            self.finish(user, Err(kind));
+            self.leave_line(user, Some(want));
+            return;
+        }
+        self.outcomes[user] = None;
+        if manner == Manner::AWhile {
+            self.impatient.push(user);
+        }
+    }
+
+    fn finish(&mut self, user: usize, outcome: Outcome) {
+        self.wants[user] = None;
+        self.outcomes[user] = Some(outcome);
+        self.impatient.retain(|other| *other != user);
+    }
+
+    fn leave_line(&mut self, user: usize, want: Option<Want>) {
+        if let Some(Want::Table(table)) = want {
+            self.tables[table].line.retain(|(other, _)| *other != user);
+            self.serve(table, &[]);
+        }
+    }
+
+    fn go_back(&mut self, user: usize, to: &[u8]) {
+        for (table, mode) in to.iter().enumerate() {
+            self.tables[table].has[user] = *mode;
+            self.serve(table, &[]);
+        }
+    }
+
+    /// Gives the table to whom it can be given. Of those who are just coming nobody is told.
+    fn serve(&mut self, number: usize, coming: &[usize]) {
+        loop {
+            let table = &self.tables[number];
+            let fits = |(user, mode): &(usize, u8)| {
+                let mut others = table.has.iter().enumerate().filter(|(other, _)| other != user);
+                others.all(|(_, has)| *has == 0 || goes(*has, *mode))
+            };
+            let converts = |(user, _): &(usize, u8)| table.has[*user] != 0;
+            let converter = table.line.iter().position(|wish| converts(wish) && fits(wish));
+            let first = || {
+                let is_free = !table.line.iter().any(converts);
+                table.line.first().filter(|wish| is_free && fits(wish)).map(|_| 0)
+            };
+            let Some(place) = converter.or_else(first) else { return };
+            let (user, mode) = self.tables[number].line.remove(place);
+            self.tables[number].has[user] = mode;
+            if !coming.contains(&user) {
+                self.finish(user, Ok(()));
+            }
+        }
+    }
+
+    fn waits_for_itself(&self, user: usize) -> bool {
+        let mut reached = vec![false; self.wants.len()];
+        loop {
+            let mut next = reached.clone();
+            for waiter in (0..reached.len()).filter(|other| *other == user || reached[*other]) {
+                self.blockers(waiter).into_iter().for_each(|blocker| next[blocker] = true);
+            }
+            if next == reached {
+                return reached[user];
+            }
+            reached = next;
+        }
+    }
+}
+
+fn at(mode: u8) -> usize {
+    usize::from(mode - 2)
+}
+
+fn goes(one: u8, other: u8) -> bool {
+    TOGETHER[at(one)][at(other)] == b'+'
+}

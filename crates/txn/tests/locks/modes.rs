@@ -1,0 +1,197 @@
+//! Which modes go together, what a holder comes to that asks for more, and who is first.
+
+use os::Session;
+use sim::Outside;
+use stop::RefusalKind;
+use txn::{Patience, TableMode};
+
+use crate::common::{Bed, ended, kind, racy, settle, start};
+
+const TABLE: u32 = 71;
+use TableMode::{
+    Exclusive as X, RowExclusive as RX, RowShare as RS, Share as S, ShareRowExclusive as SRX,
+};
+
+/// Oracle's matrix, as its documentation prints it.
+const MATRIX: [(TableMode, [bool; 5]); 5] = [
+    (RS, [true, true, true, true, false]),
+    (RX, [true, true, false, false, false]),
+    (S, [true, false, true, false, false]),
+    (SRX, [true, false, false, false, false]),
+    (X, [false, false, false, false, false]),
+];
+
+/// Every pair: what goes together is had at once, and what doesn't is refused at once to who
+/// doesn't wait, and had by who waits as soon as the first one has ended.
+#[test]
+fn every_pair_of_modes_goes_together_or_waits_as_the_matrix_says() {
+    for seed in 0..20 {
+        let report = racy(seed).run(|world, session| {
+            let bed = Bed::new(world.os(), 2, session);
+            for (first, line) in MATRIX {
+                for (second, goes) in TableMode::ALL.into_iter().zip(line) {
+                    let one = bed.begin(0, session);
+                    let other = bed.begin(1, session);
+                    bed.lock(one, TABLE, first, session).expect("nobody has it");
+                    let locks = &bed.locks;
+                    let refused = locks.lock_table(other, TABLE, second, Patience::NoWait, session);
+                    let busy = (!goes).then_some(RefusalKind::Busy);
+                    assert_eq!(kind(&refused), busy, "{first}, then {second}");
+                    let waiter = start("waiter", &bed, session, move |bed, session| {
+                        bed.lock(other, TABLE, second, session).expect("the first one ends");
+                        bed.end(other, session);
+                    });
+                    settle(session);
+                    assert_eq!(waiter.has_ended(), goes, "{first}, then {second}");
+                    bed.end(one, session);
+                    waiter.join(session).expect("no panic");
+                    assert_eq!(bed.locks.held(session), []);
+                    assert_eq!(bed.locks.tables_watched(session), 0);
+                }
+            }
+        });
+        ended(seed, report);
+    }
+}
+
+fn modes(bed: &Bed, session: &Session) -> Vec<(u16, TableMode)> {
+    bed.locks.held(session).iter().map(|held| (held.owner.segment, held.mode)).collect()
+}
+
+/// Whatever a transaction has and asks for: it comes to have the weaker of the modes that are both.
+#[test]
+fn a_holder_that_asks_for_more_has_both() {
+    let both = [
+        (RS, [RS, RX, S, SRX, X]),
+        (RX, [RX, RX, SRX, SRX, X]),
+        (S, [S, SRX, S, SRX, X]),
+        (SRX, [SRX, SRX, SRX, SRX, X]),
+        (X, [X, X, X, X, X]),
+    ];
+    let report = racy(1).run(move |world, session| {
+        let bed = Bed::new(world.os(), 1, session);
+        for (first, line) in both {
+            for (second, expected) in TableMode::ALL.into_iter().zip(line) {
+                let one = bed.begin(0, session);
+                for mode in [first, second] {
+                    bed.lock(one, TABLE, mode, session).expect("it is alone");
+                }
+                assert_eq!(modes(&bed, session), [(0, expected)], "{first}, then {second}");
+                bed.end(one, session);
+            }
+        }
+    });
+    ended(1, report);
+}
+
+/// Who has some of the table and wants more goes before all who have nothing, and needs only that
+/// others let go.
+#[test]
+fn a_conversion_goes_before_the_queue() {
+    for seed in 0..50 {
+        let order = Outside::new(Vec::new());
+        let inside = order.clone();
+        let report = racy(seed).run(move |world, session| {
+            let bed = Bed::new(world.os(), 4, session);
+            let ids = [0, 1, 2, 3].map(|segment| bed.begin(segment, session));
+            bed.lock(ids[0], TABLE, RX, session).expect("free");
+            bed.lock(ids[1], TABLE, RX, session).expect("goes with RX");
+            let wishes = [(2, S), (3, RX), (1, S)];
+            let mut waiters = Vec::new();
+            for (number, mode) in wishes {
+                let order = inside.clone();
+                let waiter = start("waiter", &bed, session, move |bed, session| {
+                    bed.lock(ids[number], TABLE, mode, session).expect("others end");
+                    order.with(|order| order.push(number));
+                    settle(session);
+                    bed.end(ids[number], session);
+                });
+                waiters.push(waiter);
+                settle(session);
+            }
+            assert_eq!(bed.locks.waiting(session).len(), 3);
+            bed.end(ids[0], session);
+            for waiter in waiters {
+                waiter.join(session).expect("no panic");
+            }
+        });
+        ended(seed, report);
+        // RX and S is SRX, which lets nobody in; then the queue in its order.
+        assert_eq!(order.take(), [1, 2, 3], "seed {seed}");
+    }
+}
+
+/// A wish for X isn't passed by those for RX that come after it, for ever or once; who doesn't wait
+/// is refused at once.
+#[test]
+fn nobody_overtakes_the_first_in_the_queue() {
+    for seed in 0..50 {
+        let order = Outside::new(Vec::new());
+        let inside = order.clone();
+        let report = racy(seed).run(move |world, session| {
+            let bed = Bed::new(world.os(), 8, session);
+            let first = bed.begin(0, session);
+            bed.lock(first, TABLE, RX, session).expect("free");
+            let wishes = [X, RX, RS, S, RX, X];
+            let mut waiters = Vec::new();
+            for (segment, mode) in (1..).zip(wishes) {
+                let order = inside.clone();
+                let waiter = start("waiter", &bed, session, move |bed, session| {
+                    let id = bed.begin(segment, session);
+                    bed.lock(id, TABLE, mode, session).expect("others end");
+                    order.with(|order| order.push(segment));
+                    settle(session);
+                    bed.end(id, session);
+                });
+                waiters.push(waiter);
+                settle(session);
+            }
+            let late = bed.begin(7, session);
+            let refused = bed.locks.lock_table(late, TABLE, RS, Patience::NoWait, session);
+            assert_eq!(kind(&refused), Some(RefusalKind::Busy));
+            bed.end(first, session);
+            for waiter in waiters {
+                waiter.join(session).expect("no panic");
+            }
+        });
+        ended(seed, report);
+        let mut order = order.take();
+        // RX and RS come in together, and RS and S after RX has ended.
+        order[1..3].sort_unstable();
+        assert_eq!(order, [1, 2, 3, 4, 5, 6], "seed {seed}");
+    }
+}
+
+/// Back to a savepoint: what was locked since is free, and what was converted is as it was.
+#[test]
+fn what_was_locked_since_a_savepoint_is_let_go() {
+    for seed in 0..50 {
+        let report = racy(seed).run(|world, session| {
+            let bed = Bed::new(world.os(), 3, session);
+            let [one, other, third] = [0, 1, 2].map(|segment| bed.begin(segment, session));
+            bed.lock(one, TABLE, RS, session).expect("free");
+            let mark = bed.locks.mark(one, session);
+            bed.lock(one, TABLE, RX, session).expect("alone");
+            bed.lock(one, TABLE, X, session).expect("alone");
+            bed.lock(one, 80, RX, session).expect("free");
+            bed.lock(one, 81, S, session).expect("free");
+            let wishes = [(other, TABLE, SRX), (third, 81, X)];
+            let waiters = wishes.map(|(id, table, mode)| {
+                start("waiter", &bed, session, move |bed, session| {
+                    bed.lock(id, table, mode, session).expect("it is let go");
+                })
+            });
+            settle(session);
+            assert_eq!(bed.locks.waiting(session).len(), 2);
+            bed.locks.let_go_since(one, mark, session);
+            for waiter in waiters {
+                waiter.join(session).expect("no panic");
+            }
+            assert_eq!(modes(&bed, session), [(0, RS), (1, SRX), (2, X)]);
+            [one, other, third].into_iter().for_each(|id| bed.end(id, session));
+            assert_eq!(bed.locks.held(session), []);
+            assert_eq!(bed.locks.tables_watched(session), 0);
+        });
+        ended(seed, report);
+    }
+}

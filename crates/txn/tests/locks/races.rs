@@ -1,0 +1,224 @@
+//! Sessions that lock rows and tables as fast as they can, in schedules bent by seeds: no two have
+//! what doesn't go together, no wake-up is lost, nobody waits for ever, and who is refused for a
+//! deadlock was in a circle.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ids::TxnId;
+use latch::{Latch, LatchKind};
+use os::{Os, Session};
+use sim::{Failure, Outside};
+use stop::RefusalKind;
+use txn::{Patience, Sabotage, TableMode};
+use waits::{SessionKind, Statistic, WaitEvent};
+
+use crate::common::{Bed, Dice, kind, racy, start};
+
+const TRANSACTIONS: u64 = 12;
+const ROWS: u64 = 4;
+
+/// What sessions have and want, as they say themselves: had after it was granted and until it is
+/// let go, wanted from before it is asked for until that has ended.
+#[derive(Default)]
+struct Said {
+    tables: BTreeMap<(u32, TxnId), TableMode>,
+    wants: BTreeMap<TxnId, Want>,
+}
+
+#[derive(Clone, Copy)]
+enum Want {
+    End(TxnId),
+    Table(u32, TableMode),
+}
+
+impl Said {
+    /// That the mode goes with what others have. It must hold for what sessions say, for that is
+    /// less than what they have.
+    fn got(&mut self, id: TxnId, table: u32, mode: TableMode) {
+        let both = self.tables.get(&(table, id)).map_or(mode, |has| has.and(mode));
+        for ((other_table, other), has) in &self.tables {
+            let is_other = *other_table == table && *other != id;
+            assert!(
+                !is_other || has.goes_with(both),
+                "{id} has table {table} in {both}, and {other} has it in {has}"
+            );
+        }
+        self.tables.insert((table, id), both);
+    }
+
+    fn let_go(&mut self, id: TxnId) {
+        self.tables.retain(|(_, owner), _| *owner != id);
+    }
+
+    /// Whether, by what is said, it may be in a circle. Who was first in a queue isn't known, so
+    /// all that want the same table count as before each other. Those in a circle don't move, so
+    /// what is said of them is so.
+    fn may_be_in_a_circle(&self, id: TxnId) -> bool {
+        let mut reached: Vec<TxnId> = Vec::new();
+        let mut next = vec![id];
+        while let Some(at) = next.pop() {
+            let Some(want) = self.wants.get(&at) else { continue };
+            let blocks: Vec<TxnId> = match *want {
+                Want::End(holder) => vec![holder],
+                Want::Table(table, mode) => {
+                    let has = self.tables.iter().filter(|((other, owner), has)| {
+                        *other == table && *owner != at && !has.goes_with(mode)
+                    });
+                    let wants = self.wants.iter().filter(|(other, want)| {
+                        **other != at && matches!(want, Want::Table(wanted, _) if *wanted == table)
+                    });
+                    let has = has.map(|((_, owner), _)| *owner);
+                    has.chain(wants.map(|(other, _)| *other)).collect()
+                }
+            };
+            for blocker in blocks {
+                if !reached.contains(&blocker) {
+                    reached.push(blocker);
+                    next.push(blocker);
+                }
+            }
+        }
+        reached.contains(&id)
+    }
+}
+
+struct World {
+    /// Who has locked each row last.
+    rows: Latch<Vec<Option<TxnId>>>,
+    said: Outside<Said>,
+}
+
+/// Locks a row as a session does: looks at it under a latch, waits without, looks again. False if
+/// it is refused.
+fn lock_row(bed: &Bed, world: &World, id: TxnId, row: usize, session: &Session) -> bool {
+    loop {
+        let holder = {
+            let mut rows = world.rows.exclusive(session);
+            match rows[row].filter(|holder| *holder != id && bed.is_active(*holder, session)) {
+                Some(holder) => holder,
+                None => {
+                    rows[row] = Some(id);
+                    return true;
+                }
+            }
+        };
+        let want = Want::End(holder);
+        let asked = || bed.await_end(holder, id, Patience::Forever, session);
+        if !ask(world, id, want, asked) {
+            return false;
+        }
+    }
+}
+
+/// Whether it was had; refused only for a deadlock.
+fn ask(
+    world: &World,
+    id: TxnId,
+    want: Want,
+    asked: impl FnOnce() -> Result<(), stop::Stop>,
+) -> bool {
+    world.said.with(|said| said.wants.insert(id, want));
+    let refused = kind(&asked());
+    world.said.with(|said| {
+        if let Some(kind) = refused {
+            assert_eq!(kind, RefusalKind::Deadlock);
+            assert!(said.may_be_in_a_circle(id), "{id} is refused, and in no circle");
+        }
+        said.wants.remove(&id);
+    });
+    refused.is_none()
+}
+
+fn said_to_have(world: &World, id: TxnId, table: u32, mode: TableMode) -> bool {
+    world.said.with(|said| said.got(id, table, mode));
+    true
+}
+
+fn work(bed: &Bed, world: &World, segment: u16, mut dice: Dice, session: &Session) {
+    let modes = TableMode::ALL;
+    for _ in 0..TRANSACTIONS {
+        let id = bed.begin(segment, session);
+        for _ in 0..1 + dice.below(5) {
+            let (table, row) = (dice.below(3) as u32, dice.below(ROWS) as usize);
+            let is_strong = dice.below(6) == 0;
+            let mode = if is_strong { dice.one_of(&modes) } else { dice.one_of(&modes[..2]) };
+            let goes_on = if dice.below(3) == 0 {
+                lock_row(bed, world, id, row, session)
+            } else if dice.below(8) == 0 {
+                let had = bed.locks.lock_table(id, table, mode, Patience::NoWait, session);
+                had.is_ok() && said_to_have(world, id, table, mode)
+            } else {
+                let asked = || bed.lock(id, table, mode, session);
+                let had = ask(world, id, Want::Table(table, mode), asked);
+                had && said_to_have(world, id, table, mode)
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        world.said.with(|said| said.let_go(id));
+        bed.end(id, session);
+    }
+}
+
+/// How many deadlocks there were, and how many waits.
+fn race(os: &Os, users: u16, seed: u64, sabotage: Sabotage, session: &Session) -> [u64; 2] {
+    let bed = Bed::sabotaged(os, users, sabotage, session);
+    let rows = Latch::new(os, LatchKind::Innermost, vec![None; ROWS as usize]);
+    let world = Arc::new(World { rows, said: Outside::default() });
+    let threads = (0..users).map(|segment| {
+        let (world, dice) = (Arc::clone(&world), Dice(seed << 8 | u64::from(segment)));
+        start("user", &bed, session, move |bed, session| work(bed, &world, segment, dice, session))
+    });
+    for thread in threads.collect::<Vec<_>>() {
+        thread.join(session).expect("no panic");
+    }
+    assert_eq!(bed.locks.held(session), []);
+    assert_eq!(bed.locks.waiting(session), []);
+    assert_eq!(bed.locks.tables_watched(session), 0);
+    let totals = os.totals();
+    [Statistic::EnqueueDeadlocks, Statistic::EnqueueWaits].map(|one| totals.statistic(one))
+}
+
+/// The same in a schedule bent by the seed.
+pub(crate) fn run(seed: u64, sabotage: Sabotage) -> Result<[u64; 2], Failure> {
+    let report = racy(seed).run(move |world, session| {
+        let ran = race(world.os(), 2 + (seed % 7) as u16, seed, sabotage, session);
+        let totals = world.os().totals();
+        for event in [WaitEvent::EnqTxRowLock, WaitEvent::EnqTmContention] {
+            assert_eq!(totals.event(event).timeouts, 0, "a wake-up was lost: {event}");
+        }
+        ran
+    });
+    report.result
+}
+
+/// Two to eight sessions over three tables and four rows.
+#[test]
+fn nobody_has_what_does_not_go_together_and_nobody_waits_for_ever() {
+    let mut sums = [0, 0];
+    for seed in 0..600 {
+        let ran = run(seed, Sabotage::None);
+        let ran = ran.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        (0..2).for_each(|at| sums[at] += ran[at]);
+    }
+    println!("600 runs: {} deadlocks, {} waits", sums[0], sums[1]);
+    assert!(sums[0] >= 500 && sums[1] >= 5_000, "the runs test nothing: {sums:?}");
+}
+
+/// The same seed gives the same run.
+#[test]
+fn a_seed_is_a_run() {
+    assert_eq!(run(5, Sabotage::None), run(5, Sabotage::None));
+}
+
+/// The same on real threads, where nothing is scheduled by us.
+#[test]
+fn real_threads_get_along() {
+    let os = os::linux::start_with(Arc::new(|_| {}));
+    let session = os.adopt("main", SessionKind::Foreground);
+    for seed in 0..100 {
+        let _ = race(&os, 8, seed, Sabotage::None, &session);
+    }
+}

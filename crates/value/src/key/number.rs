@@ -1,0 +1,71 @@
+//! A NUMBER in a key: exponent and digits of base 100, as Oracle stores it.
+//!
+//! Invariants
+//!   * no zeros at the end, so that a number has one form whatever its scale
+//!   * the first byte is 0x02 to 0xfd: exponents of 100 are -64 to 60
+//!
+//! Callers: `key_push`.
+
+use crate::Number;
+
+const ZERO: u8 = 0x80;
+const POSITIVE: i32 = 0xc1;
+const NEGATIVE: i32 = 0x3e;
+/// Behind the digits of a number below zero: above all of them.
+const NEGATIVE_END: u8 = 102;
+/// Pairs of digits that 38 digits may be, one of them half behind the point.
+const PAIRS_MAX: usize = 20;
+/// Ten to the power of 18: what is divided as 64 bits.
+const CHUNK: u128 = 1_000_000_000_000_000_000;
+
+/// Appends the number.
+pub(super) fn push(number: Number, out: &mut Vec<u8>) {
+    if number.is_zero() {
+        out.push(ZERO);
+        return;
+    }
+    let (pairs, count, last_exponent) = pairs(number);
+    let exponent = last_exponent + count as i32 - 1;
+    let used = pairs[..count].iter().rev();
+    // Zeros at the end of the number are the first of the pairs.
+    let zeros = pairs.iter().take_while(|pair| **pair == 0).count();
+    let digits = used.take(count - zeros);
+    if number.is_negative() {
+        out.push(first(NEGATIVE - exponent));
+        out.extend(digits.map(|pair| 101 - pair));
+        out.push(NEGATIVE_END);
+    } else {
+        out.push(first(POSITIVE + exponent));
+        out.extend(digits.map(|pair| pair + 1));
+        out.push(0);
+    }
+}
+
+fn first(byte: i32) -> u8 {
+    u8::try_from(byte).expect("exponents of 100 are -64 to 60")
+}
+
+/// The digits in pairs, the lowest first, how many, and the exponent of 100 of the lowest.
+fn pairs(number: Number) -> ([u8; PAIRS_MAX], usize, i32) {
+    let (mut pairs, mut count) = ([0; PAIRS_MAX], 0);
+    let (mut magnitude, scale) = (number.magnitude(), number.scale());
+    let mut last_exponent = -scale.div_euclid(2);
+    if scale.rem_euclid(2) == 1 {
+        // The lowest digit is the upper half of its pair.
+        pairs[0] = (magnitude % 10) as u8 * 10;
+        (magnitude, count, last_exponent) = (magnitude / 10, 1, last_exponent - 1);
+    }
+    while magnitude != 0 {
+        let (mut chunk, rest) = match u64::try_from(magnitude) {
+            Ok(all) => (all, 0),
+            Err(_) => ((magnitude % CHUNK) as u64, magnitude / CHUNK),
+        };
+        let full = if rest == 0 { 0 } else { count + 9 };
+        while chunk != 0 || count < full {
+            pairs[count] = (chunk % 100) as u8;
+            (chunk, count) = (chunk / 100, count + 1);
+        }
+        magnitude = rest;
+    }
+    (pairs, count, last_exponent)
+}

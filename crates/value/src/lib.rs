@@ -1,0 +1,50 @@
+//! Types of columns, their values, a row's bytes, and keys whose bytes compare as the values do.
+//!
+//! ```text
+//!   SQL ── Value ──▶ Type::fit ──▶ RowLayout::encode ──▶ a row's bytes in a block
+//!                        │                                   │
+//!                        │                      RowView::get │ borrows from the block
+//!                        ▼                                   ▼
+//!                    encode_key ◀──────────────────────── Value
+//! ```
+//!
+//! | module   | what it has |
+//! |----------|-------------|
+//! | `types`  | [`Type`]: what a column may hold; its four bytes for the catalog |
+//! | `value`  | [`Value`], which borrows, and [`OwnedValue`]; how values compare |
+//! | `number` | [`Number`]: exact decimals of 38 digits |
+//! | `moment` | [`Date`] and [`Timestamp`] |
+//! | `fit`    | [`Type::fit`]: a value goes into a column, or is refused with a sentence |
+//! | `row`    | [`RowLayout`], [`RowView`], [`RowMut`]: columns in a row's bytes |
+//! | `key`    | [`encode_key`], [`KeyRange`]: bytes that compare as the values do |
+//!
+//! It stands low in the house and knows no blocks, no transactions and no refusals of crate `stop`:
+//! who calls turns a [`Misfit`] into a refusal, and a [`Damaged`] into what its own place asks.
+//!
+//! The rules are in the README. Callers: tables, indexes, the dictionary, SQL.
+
+#![forbid(unsafe_code)]
+
+mod fault;
+mod fit;
+mod key;
+mod moment;
+mod number;
+mod row;
+mod types;
+mod value;
+
+pub use fault::{Damaged, Misfit, MisfitKind};
+pub use key::{Direction, KeyRange, NullsPlace, encode_key, key_prefix, key_push, key_successor};
+pub use moment::{Date, Timestamp};
+pub use number::{Number, NumberFault};
+pub use row::{RowLayout, RowMut, RowView};
+pub use types::{Chars, Digits, Type};
+pub use value::{OwnedValue, Value};
+
+/// How many columns a table has at most.
+pub const COLUMNS_MAX: usize = 1000;
+/// How many characters `n` may be in `VARCHAR(n)` and `CHAR(n)`.
+pub const CHARS_MAX: u16 = 4000;
+/// How many bytes a TEXT or a BYTEA has at most: 1 GiB.
+pub const BYTES_MAX: usize = 1 << 30;

@@ -1,0 +1,112 @@
+//! Sums, products and quotients: exact, then rounded once, to 38 digits, half away from zero.
+//!
+//! Callers: SQL; `parse` and the casts for the rounding.
+//! Sources: as `number`.
+
+use super::wide::{POW10, Wide, digits, pow10};
+use super::{DIGITS_MAX, EXPONENT_MAX, Number, NumberFault, SCALE_MAX};
+
+impl Number {
+    /// The sum.
+    pub fn checked_add(self, other: Number) -> Result<Number, NumberFault> {
+        if self.scale == other.scale
+            && let Some(sum) = self.coefficient().checked_add(other.coefficient())
+            && sum.unsigned_abs() < POW10[38]
+            && digits(sum.unsigned_abs()) as i32 - self.scale() <= EXPONENT_MAX
+        {
+            return Ok(Number::sound(sum < 0, sum.unsigned_abs(), self.scale()));
+        }
+        if self.is_zero() {
+            return Ok(other);
+        }
+        if other.is_zero() {
+            return Ok(self);
+        }
+        let (coarse, fine) = if self.scale <= other.scale { (self, other) } else { (other, self) };
+        add_aligned(coarse, fine)
+    }
+
+    /// The difference.
+    pub fn checked_sub(self, other: Number) -> Result<Number, NumberFault> {
+        self.checked_add(-other)
+    }
+
+    /// The product.
+    pub fn checked_mul(self, other: Number) -> Result<Number, NumberFault> {
+        let product = Wide::product(self.magnitude(), other.magnitude());
+        Number::rounded(self.negative != other.negative, product, self.scale() + other.scale())
+    }
+
+    /// The quotient.
+    pub fn checked_div(self, other: Number) -> Result<Number, NumberFault> {
+        if other.is_zero() {
+            return Err(NumberFault::DivisionByZero);
+        }
+        if self.is_zero() {
+            return Ok(Number::ZERO);
+        }
+        let (a, b) = (self.magnitude(), other.magnitude());
+        // So many zeros that the quotient has 39 or 40 digits: more than are kept, so that what is
+        // left of the division can't change the rounding. The dividend stays below 10^77.
+        let zeros = DIGITS_MAX + 1 + digits(b) - digits(a);
+        let first = zeros.min(DIGITS_MAX - digits(a));
+        let second = (zeros - first).min(DIGITS_MAX);
+        let last = u64::from(zeros - first > second) * 9 + 1;
+        let dividend = Wide::product(a * pow10(first), pow10(second)).times(last);
+        let scale = self.scale() - other.scale() + zeros as i32;
+        Number::rounded(self.negative != other.negative, dividend.divide(b), scale)
+    }
+
+    /// `magnitude` × 10^-`scale`, rounded once to what a number can hold.
+    pub(super) fn rounded(
+        negative: bool,
+        magnitude: Wide,
+        scale: i32,
+    ) -> Result<Number, NumberFault> {
+        let too_many = magnitude.digits() as i32 - DIGITS_MAX as i32;
+        let drop = too_many.max(scale.saturating_sub(SCALE_MAX)).max(0);
+        let kept = match u32::try_from(drop).expect("not below zero") {
+            0 => magnitude,
+            drop => {
+                let (kept, last) = magnitude.without_digits(drop - 1).divide_short(10);
+                kept.plus(u128::from(last >= 5))
+            }
+        };
+        let kept = kept.to_u128().expect("38 digits are left, or the next power of ten");
+        let (kept, scale) = match kept {
+            0 => return Ok(Number::ZERO),
+            kept if kept == POW10[38] => (POW10[37], scale - drop - 1),
+            kept => (kept, scale - drop),
+        };
+        if (digits(kept) as i32).saturating_sub(scale) > EXPONENT_MAX {
+            return Err(NumberFault::Overflow);
+        }
+        Ok(Number::sound(negative, kept, scale))
+    }
+}
+
+/// The sum of two numbers, neither of them zero, where `fine` has no fewer places behind the point.
+fn add_aligned(coarse: Number, fine: Number) -> Result<Number, NumberFault> {
+    // The coarse one gets all the digits that it can have, and then 38 more.
+    let room = DIGITS_MAX - digits(coarse.magnitude());
+    let gap = fine.scale().abs_diff(coarse.scale());
+    let (up, gap) = (room.min(gap), gap - room.min(gap));
+    let leading = coarse.magnitude() * pow10(up);
+    let zeros = gap.min(DIGITS_MAX);
+    let leading = Wide::product(leading, pow10(zeros));
+    let scale = coarse.scale() + (up + zeros) as i32;
+    // What of the fine one lies below even that is cut off; that it was there counts below.
+    let cut = POW10.get((gap - zeros) as usize);
+    let trailing = cut.map_or(0, |unit| fine.magnitude() / unit);
+    let is_cut = cut.is_none_or(|unit| !fine.magnitude().is_multiple_of(*unit));
+    if coarse.negative == fine.negative {
+        return Number::rounded(coarse.negative, leading.plus(trailing), scale);
+    }
+    // Taking away a fraction more than `trailing` leaves, rounded down, one less.
+    let taken = trailing + u128::from(is_cut);
+    if leading >= Wide::narrow(taken) {
+        return Number::rounded(coarse.negative, leading.minus(taken), scale);
+    }
+    let leading = leading.to_u128().expect("it is less than a number of 38 digits");
+    Number::rounded(fine.negative, Wide::narrow(trailing - leading), scale)
+}

@@ -1,0 +1,98 @@
+//! Numbers as text: plain decimals out, with an optional exponent in.
+//!
+//! Callers: SQL and the wire; the messages of `fit`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::wide::Wide;
+use super::{DIGITS_MAX, Number, NumberFault, SCALE_MAX};
+
+/// An exponent beyond these is as good as infinite.
+const EXPONENT_LIMIT: i64 = 1 << 30;
+
+/// Plain digits, no exponent, no trailing zeros behind the point: `-0.05`, `1200`.
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = self.canonical();
+        let digits = one.magnitude().to_string();
+        let text = match usize::try_from(one.scale()) {
+            Ok(0) => digits,
+            Ok(scale) if scale < digits.len() => {
+                let (whole, fraction) = digits.split_at(digits.len() - scale);
+                format!("{whole}.{fraction}")
+            }
+            Ok(scale) => format!("0.{}{digits}", "0".repeat(scale - digits.len())),
+            Err(_) => digits + &"0".repeat(one.scale().unsigned_abs() as usize),
+        };
+        f.pad_integral(!one.negative, "", &text)
+    }
+}
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}e{}", self.coefficient(), -self.scale())
+    }
+}
+
+/// `-12.50e3`, with blanks around it. More than 38 digits are rounded.
+impl FromStr for Number {
+    type Err = NumberFault;
+
+    fn from_str(text: &str) -> Result<Number, NumberFault> {
+        let text = text.trim();
+        let (negative, text) = match text.strip_prefix(['-', '+']) {
+            Some(rest) => (text.starts_with('-'), rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
+            None => (text, 0),
+        };
+        let (magnitude, next, scale) = read_digits(mantissa)?;
+        let scale = scale - exponent;
+        // Far out, the scale alone decides; this keeps it within an i32.
+        let scale = scale.clamp(-EXPONENT_LIMIT, EXPONENT_LIMIT);
+        let scale = i32::try_from(scale).expect("clamped to 30 bits");
+        // A digit that was left out rounds, unless the scale makes digits before it round.
+        let up = next >= 5 && scale <= SCALE_MAX;
+        Number::rounded(negative, Wide::narrow(magnitude + u128::from(up)), scale)
+    }
+}
+
+/// The first 38 digits that count, the digit behind them, and how many of the 38 are behind the
+/// point.
+fn read_digits(text: &str) -> Result<(u128, u8, i64), NumberFault> {
+    let (mut magnitude, mut next, mut scale) = (0_u128, None, 0_i64);
+    let (mut point, mut any, mut count) = (false, false, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'0'..=b'9' if count < DIGITS_MAX => {
+                magnitude = magnitude * 10 + u128::from(byte - b'0');
+                // Zeros in front don't count.
+                count += u32::from(magnitude != 0);
+                scale += i64::from(point);
+                any = true;
+            }
+            b'0'..=b'9' => {
+                next = next.or(Some(byte - b'0'));
+                scale -= i64::from(!point);
+            }
+            b'.' if !point => point = true,
+            _ => return Err(NumberFault::NotANumber),
+        }
+    }
+    if any { Ok((magnitude, next.unwrap_or(0), scale)) } else { Err(NumberFault::NotANumber) }
+}
+
+fn read_exponent(text: &str) -> Result<i64, NumberFault> {
+    let (negative, digits) = match text.strip_prefix(['-', '+']) {
+        Some(rest) => (text.starts_with('-'), rest),
+        None => (false, text),
+    };
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(NumberFault::NotANumber);
+    }
+    let exponent = digits.parse().unwrap_or(EXPONENT_LIMIT).min(EXPONENT_LIMIT);
+    Ok(if negative { -exponent } else { exponent })
+}

@@ -1,0 +1,132 @@
+//! Whole numbers of 256 bits: what a product or an aligned sum of two 38-digit numbers needs.
+//!
+//! Invariants
+//!   * nothing here overflows for what `arithmetic` asks: at most 77 digits, below 1.15e77
+//!
+//! Callers: `arithmetic`.
+//! Sources: Knuth, The Art of Computer Programming 2, 4.3.1, for products and short division.
+
+const HALF: u32 = 64;
+
+/// 10 to the power of 0 to 38.
+pub(crate) const POW10: [u128; 39] = {
+    let mut table = [1; 39];
+    let mut i = 1;
+    while i < table.len() {
+        table[i] = table[i - 1] * 10;
+        i += 1;
+    }
+    table
+};
+
+/// The most digits that a short division takes off at once.
+const CHUNK: u32 = 19;
+
+/// How many decimal digits; 0 has none.
+pub(crate) fn digits(value: u128) -> u32 {
+    value.checked_ilog10().map_or(0, |log| log + 1)
+}
+
+/// 10 to the power of `exponent`, at most 38.
+pub(crate) fn pow10(exponent: u32) -> u128 {
+    POW10[exponent as usize]
+}
+
+/// A number of 256 bits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Wide {
+    high: u128,
+    low: u128,
+}
+
+impl Wide {
+    /// The product of two numbers below 2^127, or of any with one below 2^64.
+    pub(crate) fn product(a: u128, b: u128) -> Wide {
+        let (a1, a0) = split(a);
+        let (b1, b0) = split(b);
+        // Below 2^128, by what the factors are.
+        let middle = a1 * b0 + a0 * b1;
+        let (low, carry) = (a0 * b0).overflowing_add(middle << HALF);
+        Wide { high: a1 * b1 + (middle >> HALF) + u128::from(carry), low }
+    }
+
+    pub(crate) fn narrow(value: u128) -> Wide {
+        Wide { high: 0, low: value }
+    }
+
+    /// The number, if it fits.
+    pub(crate) fn to_u128(self) -> Option<u128> {
+        (self.high == 0).then_some(self.low)
+    }
+
+    pub(crate) fn times(self, by: u64) -> Wide {
+        let low = Wide::product(self.low, by.into());
+        Wide { high: low.high + self.high * u128::from(by), low: low.low }
+    }
+
+    pub(crate) fn plus(self, other: u128) -> Wide {
+        let (low, carry) = self.low.overflowing_add(other);
+        Wide { high: self.high + u128::from(carry), low }
+    }
+
+    /// The difference, which must not be below zero.
+    pub(crate) fn minus(self, other: u128) -> Wide {
+        let (low, borrow) = self.low.overflowing_sub(other);
+        Wide { high: self.high - u128::from(borrow), low }
+    }
+
+    pub(crate) fn digits(self) -> u32 {
+        match self.to_u128() {
+            Some(value) => digits(value),
+            None => 38 + self.without_digits(38).digits(),
+        }
+    }
+
+    /// Without its last `count` digits.
+    pub(crate) fn without_digits(self, count: u32) -> Wide {
+        let (mut rest, mut left) = (self, count);
+        while left > 0 && rest != Wide::narrow(0) {
+            let chunk = left.min(CHUNK);
+            rest = rest.divide_short(10_u64.pow(chunk)).0;
+            left -= chunk;
+        }
+        rest
+    }
+
+    /// Quotient and remainder by a number of 64 bits.
+    pub(crate) fn divide_short(self, by: u64) -> (Wide, u64) {
+        let by = u128::from(by);
+        let mut rest = 0;
+        let mut half = |limb: u128| {
+            let sum = (rest << HALF) | limb;
+            rest = sum % by;
+            sum / by
+        };
+        let [(h1, h0), (l1, l0)] = [split(self.high), split(self.low)];
+        let high = (half(h1) << HALF) | half(h0);
+        let low = (half(l1) << HALF) | half(l0);
+        (Wide { high, low }, u64::try_from(rest).expect("less than a divisor of 64 bits"))
+    }
+
+    /// The quotient, rounded down, by a number below 2^127.
+    pub(crate) fn divide(self, by: u128) -> Wide {
+        if let Ok(short) = u64::try_from(by) {
+            return self.divide_short(short).0;
+        }
+        // Bit by bit: a remainder below 2^127 can be doubled.
+        let (mut quotient, mut rest) = (Wide { high: 0, low: 0 }, self.high % by);
+        quotient.high = self.high / by;
+        for bit in (0..u128::BITS).rev() {
+            rest = (rest << 1) | (self.low >> bit & 1);
+            if rest >= by {
+                rest -= by;
+                quotient.low |= 1 << bit;
+            }
+        }
+        quotient
+    }
+}
+
+fn split(value: u128) -> (u128, u128) {
+    (value >> HALF, value & u128::from(u64::MAX))
+}

@@ -1,0 +1,217 @@
+//! A row's bytes: fixed-width columns at constant places, then NULL bits, then texts and the like.
+//!
+//! ```text
+//!   head   fixed-width columns      NULL bits    ends          bytes
+//!  ┌──────┬──────┬──────┬──────┬───┬────────────┬────┬────┬───┬───────────┬───────────┬────
+//!  │ u16  │ col 0│ col 2│ col 3│ … │ 1 a column │ e0 │ e1 │ … │ col 1     │ col 4     │ …
+//!  └──────┴──────┴──────┴──────┴───┴────────────┴────┴────┴───┴───────────┴───────────┴────
+//!   bits 0-13: how many columns the row has; bits 14-15: bytes of an end, 0: 1, 1: 2, 2: 4
+//! ```
+//!
+//! Columns of fixed width come first, in the order of the table, whatever lies between them; so
+//! each has one place, also in rows that were written when the table had fewer columns. The ends of
+//! the others count from where their bytes begin. All numbers are little-endian.
+//!
+//! | type | bytes |
+//! |---|---|
+//! | SMALLINT, INTEGER, BIGINT | 2, 4, 8 |
+//! | NUMBER(p,s) | the coefficient at scale s: 1 byte to p = 2, 2 to 4, 4 to 9, 8 to 18, else 16 |
+//! | DOUBLE PRECISION, DATE, TIMESTAMP, BOOLEAN | 8, 4 (days), 8 (microseconds), 1 |
+//! | NUMBER | zero: none; else scale + 122, and the coefficient in as few bytes as it needs |
+//! | VARCHAR, CHAR, TEXT, BYTEA | theirs; CHAR without its trailing blanks |
+//!
+//! Invariants (rules V1 to V5 in the README)
+//!   * a NULL of fixed width has its place too, filled with zeros, so nothing moves when it is set
+//!   * one row has one form: values and number of columns decide every byte
+//!
+//! Callers: tables, which keep the bytes in blocks; undo and redo, which compare them.
+//! Sources: PostgreSQL's heap tuples and SQLite's records, for what to do otherwise: both walk over
+//! the columns before the one that is wanted.
+
+mod change;
+mod stored;
+mod view;
+
+pub use change::RowMut;
+pub use view::RowView;
+
+use crate::{COLUMNS_MAX, Misfit, MisfitKind, OwnedValue, Type, Value};
+use stored::FreeNumber;
+
+/// Bytes of the head.
+const HEAD: usize = 2;
+/// Bits of the head that count columns.
+const COUNT_BITS: u32 = 14;
+const _: () = assert!(COLUMNS_MAX < 1 << COUNT_BITS);
+
+/// Where a column lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// At this offset in the row, of this width.
+    Fixed { at: u16, width: u16 },
+    /// The so-manieth of the columns that have no fixed width.
+    Variable { ordinal: u16 },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) kind: Type,
+    pub(crate) place: Place,
+    /// What rows have there that were written before the column was added.
+    pub(crate) missing: OwnedValue,
+}
+
+/// What precedes the bytes of a row with a certain number of columns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prefix {
+    /// Where the fixed-width columns end and the NULL bits begin.
+    pub(crate) fixed_end: u16,
+    /// Where the NULL bits end and the ends begin.
+    pub(crate) nulls_end: u16,
+    /// How many columns have an end.
+    pub(crate) variables: u16,
+}
+
+/// Where each column of a table lies in its rows.
+#[derive(Clone, Debug)]
+pub struct RowLayout {
+    columns: Vec<Column>,
+    /// By how many columns a row has, from 0 to all.
+    prefixes: Vec<Prefix>,
+    /// The columns without fixed width.
+    variables: Vec<u16>,
+}
+
+impl RowLayout {
+    /// Of a table with columns of these types.
+    ///
+    /// # Panics
+    /// When there are more than [`COLUMNS_MAX`].
+    pub fn new(types: &[Type]) -> RowLayout {
+        let at = HEAD as u16;
+        let prefixes = vec![Prefix { fixed_end: at, nulls_end: at, variables: 0 }];
+        let mut layout = RowLayout { columns: Vec::new(), prefixes, variables: Vec::new() };
+        for kind in types {
+            layout.add(*kind, OwnedValue::NULL);
+        }
+        layout
+    }
+
+    /// One more column, behind the others. Rows that exist don't change: there it reads as
+    /// `missing`, which fits its type (what its default was when it was added, or NULL).
+    ///
+    /// # Panics
+    /// When there are [`COLUMNS_MAX`] already.
+    pub fn add(&mut self, kind: Type, missing: OwnedValue) {
+        assert!(self.columns.len() < COLUMNS_MAX, "a table has at most {COLUMNS_MAX} columns");
+        let last = self.prefixes[self.columns.len()];
+        let mut next = last;
+        let place = match stored::width(kind) {
+            Some(width) => {
+                next.fixed_end += width;
+                Place::Fixed { at: last.fixed_end, width }
+            }
+            None => {
+                next.variables += 1;
+                self.variables.push(self.columns.len() as u16);
+                Place::Variable { ordinal: last.variables }
+            }
+        };
+        self.columns.push(Column { kind, place, missing });
+        next.nulls_end = next.fixed_end + self.columns.len().div_ceil(8) as u16;
+        self.prefixes.push(next);
+    }
+
+    /// How many columns the table has.
+    pub fn columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The type of a column.
+    pub fn kind(&self, column: usize) -> Type {
+        self.columns[column].kind
+    }
+
+    /// Whether a column has a fixed width, and so can be changed in place.
+    pub fn is_fixed(&self, column: usize) -> bool {
+        matches!(self.columns[column].place, Place::Fixed { .. })
+    }
+
+    /// Appends a row of these values, which [`Type::fit`] returned, to `out`. There may be fewer
+    /// than the table has columns; the rest is then as in rows older than those columns.
+    ///
+    /// Refused if the texts of the row have 4 GiB together.
+    ///
+    /// # Panics
+    /// When a value isn't what its column holds, or there are too many of them.
+    pub fn encode(&self, values: &[Value<'_>], out: &mut Vec<u8>) -> Result<(), Misfit> {
+        let prefix = self.prefixes[values.len()];
+        let variables = &self.variables[..prefix.variables.into()];
+        let length = |column: &u16| {
+            let column = usize::from(*column);
+            stored::variable_length(self.columns[column].kind, values[column])
+        };
+        let bytes: usize = variables.iter().map(length).sum();
+        let (code, width) = end_width(bytes)?;
+        let ends = usize::from(prefix.nulls_end);
+        let start = out.len();
+        out.reserve(ends + variables.len() * width + bytes);
+        out.resize(start + ends + variables.len() * width, 0);
+
+        let row = &mut out[start..];
+        let head = values.len() as u16 | code << COUNT_BITS;
+        row[..HEAD].copy_from_slice(&head.to_le_bytes());
+        for (i, (column, value)) in self.columns.iter().zip(values).enumerate() {
+            match column.place {
+                _ if value.is_null() => set_bit(row, prefix.fixed_end.into(), i),
+                Place::Fixed { at, width } => {
+                    let at = usize::from(at);
+                    stored::write_fixed(column.kind, *value, &mut row[at..at + usize::from(width)]);
+                }
+                Place::Variable { .. } => {}
+            }
+        }
+        let data = out.len();
+        for (i, column) in variables.iter().enumerate() {
+            match values[usize::from(*column)] {
+                Value::Text(text) => out.extend_from_slice(text.as_bytes()),
+                Value::Bytes(bytes) => out.extend_from_slice(bytes),
+                Value::Number(number) => out.extend_from_slice(FreeNumber::of(number).bytes()),
+                _ => {}
+            }
+            let end = ((out.len() - data) as u32).to_le_bytes();
+            let at = start + ends + i * width;
+            out[at..at + width].copy_from_slice(&end[..width]);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn column(&self, column: usize) -> &Column {
+        &self.columns[column]
+    }
+
+    pub(crate) fn prefix(&self, columns: usize) -> Option<Prefix> {
+        self.prefixes.get(columns).copied()
+    }
+}
+
+/// How wide the ends of so many bytes are: the code in the head, and the width.
+fn end_width(bytes: usize) -> Result<(u16, usize), Misfit> {
+    match u32::try_from(bytes) {
+        Ok(0..=0xff) => Ok((0, 1)),
+        Ok(0x100..=0xffff) => Ok((1, 2)),
+        Ok(_) => Ok((2, 4)),
+        Err(_) => {
+            let say = format!(
+                "a row can't hold {bytes} bytes of texts and binary values: shorten them to {} in \
+                 all",
+                u32::MAX
+            );
+            Err(Misfit::new(MisfitKind::Length, say))
+        }
+    }
+}
+
+fn set_bit(row: &mut [u8], nulls: usize, column: usize) {
+    row[nulls + column / 8] |= 1 << (column % 8);
+}

@@ -1,0 +1,185 @@
+//! One column's bytes in a row.
+//!
+//! Invariants
+//!   * reading is total: bytes that no value is stored in are `Err`, never a panic
+//!   * a value has one form
+//!
+//! Callers: `row` and its parts. What the bytes are stands in `row`.
+
+use crate::number::{SCALE_MIN, pow10};
+use crate::{Date, Digits, Number, Timestamp, Type, Value};
+
+/// Bytes of a column of fixed width.
+pub(super) fn width(kind: Type) -> Option<u16> {
+    Some(match kind {
+        Type::SmallInt => 2,
+        Type::Integer | Type::Date => 4,
+        Type::BigInt | Type::Double | Type::Timestamp => 8,
+        Type::Boolean => 1,
+        Type::Number(Some(digits)) => match digits.precision() {
+            0..=2 => 1,
+            3..=4 => 2,
+            5..=9 => 4,
+            10..=18 => 8,
+            _ => 16,
+        },
+        Type::Number(None) | Type::Varchar(_) | Type::Char(_) | Type::Text | Type::Bytea => {
+            return None;
+        }
+    })
+}
+
+/// Bytes of a value that has no fixed width; NULL has none.
+///
+/// # Panics
+/// When the column can't hold it.
+#[inline]
+pub(super) fn variable_length(kind: Type, value: Value<'_>) -> usize {
+    match (kind, value) {
+        (Type::Varchar(_) | Type::Char(_) | Type::Text, Value::Text(text)) => text.len(),
+        (Type::Bytea, Value::Bytes(bytes)) => bytes.len(),
+        (Type::Number(None), Value::Number(number)) => FreeNumber::of(number).bytes().len(),
+        (_, Value::Null) => 0,
+        _ => wrong(kind, value),
+    }
+}
+
+/// Writes a value, not NULL, over its place, which is as wide as its type.
+///
+/// # Panics
+/// When the column can't hold it.
+#[inline]
+pub(super) fn write_fixed(kind: Type, value: Value<'_>, place: &mut [u8]) {
+    match (kind, value) {
+        (Type::BigInt, Value::Int(int)) => place.copy_from_slice(&int.to_le_bytes()),
+        (Type::Integer, Value::Int(int)) => match i32::try_from(int) {
+            Ok(int) => place.copy_from_slice(&int.to_le_bytes()),
+            Err(_) => wrong(kind, value),
+        },
+        (Type::SmallInt, Value::Int(int)) => match i16::try_from(int) {
+            Ok(int) => place.copy_from_slice(&int.to_le_bytes()),
+            Err(_) => wrong(kind, value),
+        },
+        (Type::Number(Some(digits)), Value::Number(number)) => {
+            match number.at_scale(digits.scale().into()).filter(|it| has_room(digits, *it)) {
+                Some(it) => place.copy_from_slice(&it.to_le_bytes()[..place.len()]),
+                None => wrong(kind, value),
+            }
+        }
+        (Type::Double, Value::Double(double)) => place.copy_from_slice(&double.to_le_bytes()),
+        (Type::Boolean, Value::Boolean(is)) => place[0] = is.into(),
+        (Type::Date, Value::Date(day)) => place.copy_from_slice(&day.days().to_le_bytes()),
+        (Type::Timestamp, Value::Timestamp(moment)) => {
+            place.copy_from_slice(&moment.us().to_le_bytes());
+        }
+        _ => wrong(kind, value),
+    }
+}
+
+#[cold]
+fn wrong(kind: Type, value: Value<'_>) -> ! {
+    panic!("a column of {kind} was given {value}, which was not made to fit it first")
+}
+
+fn has_room(digits: Digits, coefficient: i128) -> bool {
+    coefficient.unsigned_abs() < pow10(digits.precision().into())
+}
+
+/// The value in a place, which is as wide as its type.
+#[inline]
+pub(super) fn read_fixed(kind: Type, place: &[u8]) -> Result<Value<'static>, &'static str> {
+    Ok(match kind {
+        Type::SmallInt | Type::Integer | Type::BigInt => Value::Int(read_int(place)),
+        Type::Number(Some(digits)) => {
+            let coefficient = match <[u8; 16]>::try_from(place) {
+                Ok(bytes) => i128::from_le_bytes(bytes),
+                Err(_) => read_int(place).into(),
+            };
+            if !has_room(digits, coefficient) {
+                return Err("more digits than the column has");
+            }
+            let scale = digits.scale().into();
+            Value::Number(Number::sound(coefficient < 0, coefficient.unsigned_abs(), scale))
+        }
+        Type::Double => Value::Double(f64::from_bits(read_int(place) as u64)),
+        Type::Boolean => match place {
+            [0] => Value::Boolean(false),
+            [1] => Value::Boolean(true),
+            _ => return Err("neither true nor false"),
+        },
+        Type::Date => {
+            let days = i32::try_from(read_int(place)).ok().and_then(Date::from_days);
+            Value::Date(days.ok_or("a day outside the calendar")?)
+        }
+        Type::Timestamp => {
+            let moment = Timestamp::from_us(read_int(place));
+            Value::Timestamp(moment.ok_or("a timestamp outside the calendar")?)
+        }
+        _ => return Err("no column of fixed width"),
+    })
+}
+
+/// A whole number of 1, 2, 4 or 8 bytes.
+#[inline]
+pub(super) fn read_int(place: &[u8]) -> i64 {
+    match *place {
+        [a, b, c, d, e, f, g, h] => i64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        [a, b, c, d] => i32::from_le_bytes([a, b, c, d]).into(),
+        [a, b] => i16::from_le_bytes([a, b]).into(),
+        [a] => i8::from_le_bytes([a]).into(),
+        _ => 0,
+    }
+}
+
+/// The value in these bytes of a column without fixed width.
+#[inline]
+pub(super) fn read_variable(kind: Type, bytes: &[u8]) -> Result<Value<'_>, &'static str> {
+    match kind {
+        Type::Varchar(_) | Type::Char(_) | Type::Text => {
+            str::from_utf8(bytes).map(Value::Text).map_err(|_| "a text that isn't UTF-8")
+        }
+        Type::Bytea => Ok(Value::Bytes(bytes)),
+        Type::Number(None) => FreeNumber::read(bytes).map(Value::Number).ok_or("no number"),
+        _ => Err("no column of variable width"),
+    }
+}
+
+/// A number of a column that fixes no scale, as it is stored.
+pub(super) struct FreeNumber {
+    bytes: [u8; 17],
+    length: usize,
+}
+
+impl FreeNumber {
+    pub(super) fn of(number: Number) -> FreeNumber {
+        let number = number.canonical();
+        let (mut bytes, mut length) = ([0; 17], 0);
+        if !number.is_zero() {
+            let scale = number.scale() - SCALE_MIN + 1;
+            bytes[0] = u8::try_from(scale).expect("scales are -121 to 128");
+            let coefficient = number.coefficient();
+            bytes[1..].copy_from_slice(&coefficient.to_le_bytes());
+            // One bit is the sign's.
+            let bits = i128::BITS - (coefficient ^ (coefficient >> 127)).leading_zeros() + 1;
+            length = 1 + bits.div_ceil(8) as usize;
+        }
+        FreeNumber { bytes, length }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    fn read(bytes: &[u8]) -> Option<Number> {
+        let Some((scale, low)) = bytes.split_first() else {
+            return Some(Number::ZERO);
+        };
+        let sign = low.last()? >> 7;
+        let mut coefficient = [if sign == 1 { 0xff } else { 0 }; 16];
+        coefficient.get_mut(..low.len())?.copy_from_slice(low);
+        let scale = i32::from(*scale) + SCALE_MIN - 1;
+        let number = Number::from_parts(i128::from_le_bytes(coefficient), scale).ok()?;
+        // A number has one form: what isn't it was never written.
+        (FreeNumber::of(number).bytes() == bytes).then_some(number)
+    }
+}

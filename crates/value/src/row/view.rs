@@ -1,0 +1,183 @@
+//! Reading a row where it lies.
+//!
+//! Invariants
+//!   * values borrow from the row's bytes; nothing is copied
+//!   * any bytes can be read: what was never written so is `Damaged`, not a panic
+//!
+//! Callers: scans and gets; `verify`.
+
+use super::{COUNT_BITS, HEAD, Place, Prefix, RowLayout, stored};
+use crate::{Damaged, Value};
+
+/// A row to read.
+#[derive(Clone, Copy, Debug)]
+pub struct RowView<'a> {
+    layout: &'a RowLayout,
+    bytes: &'a [u8],
+    /// Columns that the row has; the table may have more.
+    count: usize,
+    prefix: Prefix,
+    /// Bytes of an end.
+    end_width: usize,
+    /// Where the bytes of texts and the like begin.
+    data: usize,
+}
+
+impl<'a> RowView<'a> {
+    /// Of exactly the bytes of a row.
+    #[inline]
+    pub fn new(layout: &'a RowLayout, bytes: &'a [u8]) -> Result<RowView<'a>, Damaged> {
+        let Some(&[low, high]) = bytes.first_chunk::<HEAD>() else {
+            return Err(Damaged::row("it is shorter than its head"));
+        };
+        let head = u16::from_le_bytes([low, high]);
+        let count = usize::from(head & ((1 << COUNT_BITS) - 1));
+        let prefix =
+            layout.prefix(count).ok_or(Damaged::row("it has more columns than its table"))?;
+        let code = head >> COUNT_BITS;
+        if code > 2 {
+            return Err(Damaged::row("its head is of no known form"));
+        }
+        let end_width = 1 << code;
+        let data = usize::from(prefix.nulls_end) + usize::from(prefix.variables) * end_width;
+        if bytes.len() < data {
+            return Err(Damaged::row("it is shorter than its columns"));
+        }
+        Ok(RowView { layout, bytes, count, prefix, end_width, data })
+    }
+
+    /// How many columns were there when it was written.
+    pub fn columns_written(&self) -> usize {
+        self.count
+    }
+
+    /// The row's bytes.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The value in column `column`, from 0.
+    ///
+    /// # Panics
+    /// When the table has no such column.
+    #[inline]
+    pub fn get(&self, column: usize) -> Result<Value<'a>, Damaged> {
+        let of = self.layout.column(column);
+        if column >= self.count {
+            return Ok(of.missing.get());
+        }
+        if self.is_null_here(column) {
+            return Ok(Value::Null);
+        }
+        let read = match of.place {
+            Place::Fixed { at, width } => stored::read_fixed(of.kind, self.fixed(at, width)),
+            Place::Variable { ordinal } => {
+                self.variable(ordinal).and_then(|bytes| stored::read_variable(of.kind, bytes))
+            }
+        };
+        read.map_err(|what| Damaged::column(column, what))
+    }
+
+    /// The number in a column of SMALLINT, INTEGER or BIGINT; none if it is NULL.
+    ///
+    /// # Panics
+    /// When it is of another type, or the table has no such column.
+    #[inline]
+    pub fn get_i64(&self, column: usize) -> Option<i64> {
+        let of = self.layout.column(column);
+        assert!(of.kind.is_integer(), "column {column} is {}, not an integer", of.kind);
+        match of.place {
+            Place::Fixed { at, width } if column < self.count => {
+                let int = stored::read_int(self.fixed(at, width));
+                (!self.is_null_here(column)).then_some(int)
+            }
+            _ => match of.missing.get() {
+                Value::Int(int) => Some(int),
+                _ => None,
+            },
+        }
+    }
+
+    /// The text in a column of VARCHAR, CHAR or TEXT; none if it is NULL.
+    ///
+    /// # Panics
+    /// When it is of another type, or the table has no such column.
+    #[inline]
+    pub fn get_text(&self, column: usize) -> Result<Option<&'a str>, Damaged> {
+        let kind = self.layout.kind(column);
+        assert!(kind.is_text(), "column {column} is {kind}, not a text");
+        match self.get(column)? {
+            Value::Text(text) => Ok(Some(text)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a column is NULL.
+    ///
+    /// # Panics
+    /// When the table has no such column.
+    #[inline]
+    pub fn is_null(&self, column: usize) -> bool {
+        let of = self.layout.column(column);
+        if column < self.count { self.is_null_here(column) } else { of.missing.get().is_null() }
+    }
+
+    /// All columns of the table, in `values` instead of what was there.
+    pub fn get_all(&self, values: &mut Vec<Value<'a>>) -> Result<(), Damaged> {
+        values.clear();
+        for column in 0..self.layout.columns() {
+            values.push(self.get(column)?);
+        }
+        Ok(())
+    }
+
+    /// Whether every byte is as [`RowLayout::encode`] writes it.
+    pub fn check(&self) -> Result<(), Damaged> {
+        let mut values = Vec::with_capacity(self.count);
+        for column in 0..self.count {
+            values.push(self.get(column)?);
+        }
+        let mut again = Vec::with_capacity(self.bytes.len());
+        self.layout.encode(&values, &mut again).map_err(|_| Damaged::row("it is too long"))?;
+        match again == self.bytes {
+            true => Ok(()),
+            false => Err(Damaged::row("its bytes aren't those of its values")),
+        }
+    }
+
+    #[inline]
+    fn is_null_here(&self, column: usize) -> bool {
+        let at = usize::from(self.prefix.fixed_end) + column / 8;
+        self.bytes[at] >> (column % 8) & 1 == 1
+    }
+
+    #[inline]
+    fn fixed(&self, at: u16, width: u16) -> &'a [u8] {
+        let at = usize::from(at);
+        &self.bytes[at..at + usize::from(width)]
+    }
+
+    #[inline]
+    fn variable(&self, ordinal: u16) -> Result<&'a [u8], &'static str> {
+        let ordinal = usize::from(ordinal);
+        let begin = if ordinal == 0 { 0 } else { self.end(ordinal - 1) };
+        let end = self.end(ordinal);
+        // The places of the ends are within the row: `new` has seen to that.
+        self.bytes[self.data..].get(begin..end).ok_or("its end lies outside the row")
+    }
+
+    #[inline]
+    fn end(&self, ordinal: usize) -> usize {
+        let at = usize::from(self.prefix.nulls_end) + ordinal * self.end_width;
+        match self.bytes[at..at + self.end_width] {
+            [a] => a.into(),
+            [a, b] => u16::from_le_bytes([a, b]).into(),
+            [a, b, c, d] => u32::from_le_bytes([a, b, c, d]) as usize,
+            _ => 0,
+        }
+    }
+
+    pub(super) fn nulls(&self) -> usize {
+        self.prefix.fixed_end.into()
+    }
+}

@@ -1,0 +1,229 @@
+//! Keys compare as the values do, whatever the types, directions and places of NULLs.
+
+#![forbid(unsafe_code)]
+
+mod common;
+
+use std::cmp::Ordering;
+
+use common::{any_type, config, value_of};
+use proptest::prelude::*;
+use value::{
+    Direction, KeyRange, NullsPlace, OwnedValue, Value, encode_key, key_prefix, key_successor,
+};
+
+type Part<'a> = (Value<'a>, Direction, NullsPlace);
+
+const ASC: Direction = Direction::Ascending;
+const DESC: Direction = Direction::Descending;
+
+fn any_order() -> impl Strategy<Value = (Direction, NullsPlace)> {
+    (
+        prop_oneof![Just(ASC), Just(DESC)],
+        prop_oneof![Just(NullsPlace::First), Just(NullsPlace::Last)],
+    )
+}
+
+fn key(parts: &[Part<'_>]) -> Vec<u8> {
+    let mut key = Vec::new();
+    encode_key(parts, &mut key);
+    key
+}
+
+fn ascending(value: Value<'_>) -> Vec<u8> {
+    key(&[(value, ASC, NullsPlace::of(ASC))])
+}
+
+/// What an ORDER BY of these columns says.
+fn order(a: &[Part<'_>], b: &[Part<'_>]) -> Ordering {
+    let column = |(a, b): (&Part<'_>, &Part<'_>)| match (a.0, b.0) {
+        (Value::Null, Value::Null) => Ordering::Equal,
+        (Value::Null, _) if a.2 == NullsPlace::First => Ordering::Less,
+        (Value::Null, _) => Ordering::Greater,
+        (_, Value::Null) if a.2 == NullsPlace::First => Ordering::Greater,
+        (_, Value::Null) => Ordering::Less,
+        (x, y) => {
+            let order = x.compare(y).expect("of one type");
+            if a.1 == DESC { order.reverse() } else { order }
+        }
+    };
+    a.iter().zip(b).map(column).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+/// One column of a key, and three values of it, of which two may be the same.
+#[derive(Clone, Debug)]
+struct Column {
+    order: (Direction, NullsPlace),
+    values: [OwnedValue; 3],
+}
+
+fn any_column() -> impl Strategy<Value = Column> {
+    (any_type(), any_order()).prop_flat_map(|(kind, order)| {
+        let values = [value_of(kind), value_of(kind), value_of(kind)];
+        (values, any::<bool>()).prop_map(move |([a, b, c], same)| {
+            let b = if same { a.clone() } else { b };
+            Column { order, values: [a, b, c] }
+        })
+    })
+}
+
+fn parts(columns: &[Column], which: usize) -> Vec<Part<'_>> {
+    let part = |column: &'_ Column| (column.order.0, column.order.1);
+    columns
+        .iter()
+        .map(|column| {
+            let (direction, nulls) = part(column);
+            (column.values[which].get(), direction, nulls)
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(config(2048))]
+
+    #[test]
+    fn keys_compare_as_the_columns_do(columns in prop::collection::vec(any_column(), 1..4)) {
+        for (i, j) in [(0, 1), (1, 2), (0, 2)] {
+            let (a, b) = (parts(&columns, i), parts(&columns, j));
+            let (left, right) = (key(&a), key(&b));
+            prop_assert_eq!(left.cmp(&right), order(&a, &b), "{:?} {:?}", a, b);
+            prop_assert!(left == right || !left.starts_with(&right));
+            prop_assert!(left == right || !right.starts_with(&left));
+        }
+    }
+
+    #[test]
+    fn a_columns_first_byte_leaves_room_below_and_above(column in any_column()) {
+        for which in 0..3 {
+            let first = key(&parts(std::slice::from_ref(&column), which))[0];
+            prop_assert!((0x01..=0xfe).contains(&first));
+        }
+    }
+
+    #[test]
+    fn the_range_of_the_first_columns_holds_their_keys_and_no_others(
+        columns in prop::collection::vec(any_column(), 1..4),
+        first in any::<prop::sample::Index>(),
+        behind in prop::collection::vec(any::<u8>(), 0..4),
+    ) {
+        let first = first.index(columns.len() + 1);
+        let (a, b) = (parts(&columns, 0), parts(&columns, 1));
+        let range = key_prefix(&a[..first]);
+        let same = order(&a[..first], &b[..first]).is_eq();
+        let with_more = |mut key: Vec<u8>| {
+            key.extend_from_slice(&behind);
+            key
+        };
+        prop_assert!(range.contains(&with_more(key(&a))));
+        prop_assert_eq!(range.contains(&with_more(key(&b))), same);
+    }
+
+    #[test]
+    fn the_range_of_a_beginning_holds_the_texts_that_begin_so(
+        text in common::any_text(),
+        beginning in "[ab é]{0,2}",
+        direction in prop_oneof![Just(ASC), Just(DESC)],
+        nulls in prop_oneof![Just(NullsPlace::First), Just(NullsPlace::Last)],
+    ) {
+        let before = (Value::Int(5), DESC, NullsPlace::First);
+        let range = KeyRange::of_text(&[before], &beginning, direction);
+        let of = |value| key(&[before, (value, direction, nulls)]);
+        prop_assert_eq!(range.contains(&of(Value::Text(&text))), text.starts_with(&beginning));
+        prop_assert!(!range.contains(&of(Value::Null)));
+    }
+
+    #[test]
+    fn the_successor_is_the_lowest_above_all_that_begin_so(
+        bytes in prop::collection::vec(prop_oneof![Just(255_u8), any::<u8>()], 0..4),
+        other in prop::collection::vec(prop_oneof![Just(255_u8), any::<u8>()], 0..6),
+    ) {
+        let mut above = bytes.clone();
+        let exists = key_successor(&mut above);
+        prop_assert_eq!(exists, bytes.iter().any(|byte| *byte != 255));
+        let in_range = other >= bytes && (!exists || other < above);
+        prop_assert_eq!(other.starts_with(&bytes), in_range);
+    }
+}
+
+#[test]
+fn whole_numbers_at_every_edge_are_in_order() {
+    let mut edges: Vec<i64> = (0..64).flat_map(|bit| [1_i64 << bit, -1 << bit]).collect();
+    edges
+        .extend(edges.clone().iter().flat_map(|edge| [edge.wrapping_sub(1), edge.wrapping_add(1)]));
+    edges.sort_unstable();
+    edges.dedup();
+    let keys: Vec<_> = edges.iter().map(|edge| ascending(Value::Int(*edge))).collect();
+    assert!(keys.is_sorted_by(|a, b| a < b));
+}
+
+#[test]
+fn numbers_at_every_power_of_ten_are_in_order() {
+    let mut last = Vec::new();
+    let number = |text: String| ascending(Value::Number(text.parse().expect("a number")));
+    for exponent in (-128..=121).rev() {
+        for digits in ["99999999999999999999999999999999999999", "10", "1"] {
+            let exponent = exponent - if digits.len() == 38 { 37 } else { digits.len() as i32 - 1 };
+            // The 38 nines reach below the last place that a number has, and are rounded there.
+            let key = number(format!("-{digits}e{exponent}"));
+            assert!(last <= key, "-{digits}e{exponent}");
+            last = key;
+        }
+    }
+    for text in ["0", "1e-128", "1e-127", "0.1", "1", "1.01", "1e121", "9.9e121"] {
+        let key = number(text.to_string());
+        assert!(last < key, "{text}");
+        last = key;
+    }
+}
+
+#[test]
+fn equal_values_have_equal_bytes() {
+    let number = |text: &str| ascending(Value::Number(text.parse().expect("a number")));
+    assert_eq!(number("1.0"), number("1.00"));
+    assert_eq!(number("100"), number("1e2"));
+    assert_eq!(number("-0.0"), number("0"));
+    let double = |value| ascending(Value::Double(value));
+    assert_eq!(double(-0.0), double(0.0));
+    assert_eq!(double(f64::NAN), double(-f64::NAN));
+}
+
+#[test]
+fn nulls_are_where_oracle_puts_them_if_nothing_is_said() {
+    let null = |direction| key(&[(Value::Null, direction, NullsPlace::of(direction))]);
+    let int = |int, direction| key(&[(Value::Int(int), direction, NullsPlace::of(direction))]);
+    assert!(null(ASC) > int(i64::MAX, ASC));
+    assert!(null(DESC) < int(i64::MAX, DESC));
+}
+
+#[test]
+fn keys_have_these_bytes_for_ever() {
+    let number = |text: &str| Value::Number(text.parse().expect("a number"));
+    let day = value::Date::parse("1970-01-02").expect("a day");
+    let all: [(Value<'_>, &[u8]); 19] = [
+        (Value::Null, &[0xfe]),
+        (Value::Int(0), &[0x80]),
+        (Value::Int(1), &[0x81, 1]),
+        (Value::Int(256), &[0x82, 1, 0]),
+        (Value::Int(i64::MAX), &[0x88, 0x7f, 255, 255, 255, 255, 255, 255, 255]),
+        (Value::Int(-1), &[0x7f]),
+        (Value::Int(-2), &[0x7e, 0xfe]),
+        (Value::Int(i64::MIN), &[0x77, 0x80, 0, 0, 0, 0, 0, 0, 0]),
+        (number("0"), &[0x80]),
+        (number("1"), &[0xc1, 2, 0]),
+        (number("1234.5"), &[0xc2, 13, 35, 51, 0]),
+        (number("-0.05"), &[0x3f, 96, 102]),
+        (Value::Double(1.0), &[0x80, 0xbf, 0xf0, 0, 0, 0, 0, 0, 0]),
+        (Value::Text(""), &[2]),
+        (Value::Text("aé"), &[0x64, 0xc6, 0xac, 2]),
+        (Value::Bytes(&[0, 3, 4, 252, 253, 255]), &[3, 0, 3, 3, 4, 252, 253, 253, 253, 255, 2]),
+        (Value::Boolean(false), &[3]),
+        (Value::Boolean(true), &[4]),
+        (Value::Date(day), &[0x81, 1]),
+    ];
+    for (value, bytes) in all {
+        assert_eq!(ascending(value), bytes, "{value}");
+    }
+    let descending = key(&[(Value::Int(1), DESC, NullsPlace::First)]);
+    assert_eq!(descending, [0x7e, 0xfe]);
+    assert_eq!(key(&[(Value::Null, DESC, NullsPlace::First)]), [1]);
+}
