@@ -371,7 +371,7 @@ impl Table {
     }
 
     fn object(&self) -> u32 {
-        self.segment.header.block.get()
+        self.segment.object.get()
     }
 
     /// The block that the inserter fills, formatted and pinned; a new one if there is none.
@@ -397,7 +397,7 @@ impl Table {
         let pin = self.changes().cache().pin_new(run.first, session)?;
         let mut group = self.changes().begin(credits_for(&[FORMAT_BYTES]), session)?;
         let block = pin.exclusive(FrameOrder::Heap, session);
-        group.change(block, &LAYER, FORMAT, &[&self.object().to_le_bytes(), &[LIST_ENTRIES]]);
+        group.format(block, &LAYER, FORMAT, &[&self.object().to_le_bytes(), &[LIST_ENTRIES]]);
         group.commit(session);
         let after = Dba::new(run.first.file.get(), run.first.block.get() + 1);
         inserter.next = (run.count > 1).then_some(Blocks { first: after, count: run.count - 1 });

@@ -38,6 +38,8 @@ pub struct Opened {
     pub estimated_recovery: Nanos,
     /// Transactions that were active at the crash, and are rolled back beside whoever works.
     pub rolled_back: u64,
+    /// Segments that were being made or dropped at the crash and are gone.
+    pub dropped: u64,
     /// How redo is made durable.
     pub redo_write: DurableWrite,
 }
@@ -339,7 +341,7 @@ fn start(
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
     let processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = take_into_use(changes, storage, &halt, session);
-    let InUse { space, transactions, cleaners, monitors, space_process, dead } = match opened {
+    let InUse { space, transactions, cleaners, monitors, space_process, left } = match opened {
         Ok(opened) => opened,
         Err(stop) => {
             halt.raise("the database could not be opened", session);
@@ -347,6 +349,7 @@ fn start(
             return Err(stop);
         }
     };
+    let (rolled_back, dropped) = left;
     let Processes { log_writer, writers, checkpoint_process } = processes;
     let settings = settings(parameters, &content, writers);
     let instance = Instance {
@@ -361,7 +364,7 @@ fn start(
         monitors,
         settings: Enqueue::new(&os, *b"PR", WaitEvent::EnqPrContention, settings),
         place,
-        opened: Opened { recovered, estimated_recovery, rolled_back: dead, redo_write },
+        opened: Opened { recovered, estimated_recovery, rolled_back, dropped, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
     };
     instance.schedule_at_opening(parameters, session);
@@ -398,8 +401,9 @@ struct InUse {
     cleaners: Arc<Cleaners>,
     monitors: Vec<ThreadHandle>,
     space_process: ThreadHandle,
-    /// Transactions that were active when the instance stopped.
-    dead: u64,
+    /// Transactions that were active when the instance stopped, and segments that were being made
+    /// or dropped then.
+    left: (u64, u64),
 }
 
 /// Opens space and undo, and starts the processes that need both.
@@ -409,7 +413,9 @@ fn take_into_use(
     halt: &Halt,
     session: &Session,
 ) -> Result<InUse, Stop> {
-    let space = Space::open(changes.clone(), storage, session);
+    let space = Space::open(changes.clone(), storage, session)?;
+    // Before anybody makes segments or takes a snapshot.
+    let dropped = space.finish_drops(session)?;
     wake_at_halt(halt, space.ahead(), Ahead::post, session);
     let undo = Undo::open(&space, session)?;
     let (transactions, logs) = Transactions::new(undo, changes, &LAYERS, session);
@@ -435,7 +441,8 @@ fn take_into_use(
             return Err(stop);
         }
     }
-    Ok(InUse { space, transactions, cleaners, monitors, space_process, dead: dead as u64 })
+    let left = (dead as u64, dropped);
+    Ok(InUse { space, transactions, cleaners, monitors, space_process, left })
 }
 
 /// Wakes who sleeps there when the instance halts (rule stop/K3).

@@ -146,7 +146,7 @@ impl Undo {
             };
             let next = self.space.next(&header_pin, 1, session);
             let Some(next) = next.filter(|next| next.blocks.first == table) else { continue };
-            group.change(block, &LAYER, FORMAT_TABLE, &[head.bytes()]);
+            group.format(block, &LAYER, FORMAT_TABLE, &[head.bytes()]);
             if let Some(last) = last {
                 group.change(last, &LAYER, SET_NEXT_SEGMENT, &[DbaLe::new(table).bytes()]);
             }

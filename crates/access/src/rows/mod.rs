@@ -61,7 +61,7 @@ impl Heap {
         let fits_block = block.bytes() - DataHead::LIST - list - DataSlot::BYTES;
         Heap {
             header: segment.header,
-            object: segment.header.block.get(),
+            object: segment.object.get(),
             piece_max: fits_undo.min(fits_block),
             space: space.clone(),
             transactions: transactions.clone(),

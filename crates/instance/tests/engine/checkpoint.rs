@@ -17,7 +17,7 @@ use crate::common::{
 fn long_logs() -> Creation {
     Creation {
         log_file_bytes: 4 << 20,
-        data_bytes: BLOCKS * 2048,
+        data_bytes: 2 * BLOCKS * 2048,
         doublewrite_slots: 64,
         ..creation()
     }

@@ -104,8 +104,8 @@ fn the_log_writer_waits_for_its_writes() {
     let writes = of(&commits, "fb_lgwr", WaitEvent::LogFileParallelWrite);
     assert_eq!(writes.len(), 3, "{commits:?}");
     assert!(writes.iter().all(|wait| wait.p == [1, 1, 1]), "{writes:?}");
-    // Beside one of them a file grows.
-    assert!(writes.iter().filter(|wait| is_a_request(wait)).count() >= 2, "{writes:?}");
+    // Beside some of them a file grows.
+    assert!(writes.iter().any(|wait| is_a_request(wait)), "{writes:?}");
     assert!(writes.iter().all(|wait| wait.elapsed < 3 * REQUEST), "{writes:?}");
     let idle = of(&commits, "fb_lgwr", WaitEvent::RdbmsIpcMessage);
     assert!(idle.iter().all(|wait| wait.p[0] <= 300 && wait.p[1..] == [0, 0]), "{idle:?}");
