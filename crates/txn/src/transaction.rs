@@ -145,7 +145,7 @@ impl Transactions {
         let active = Active::new(os, undo.slots(), counts);
         let locks = Locks::new(os, active.segments_max(), changes.halt().clone());
         // Whatever isn't active ended before any snapshot that there will be.
-        let by = changes.redo().last_scn(session);
+        let by = changes.redo().durable_scn(session);
         let mut dead = Vec::new();
         for found in found {
             match found {

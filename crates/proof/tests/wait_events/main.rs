@@ -177,14 +177,14 @@ fn creating_and_opening_wait_for_each_request() {
     assert_eq!(blocks[0], [1, 0, 1], "the data file's header");
     let threads: Vec<_> =
         waits.iter().filter(|wait| wait.0 == WaitEvent::OsThreadCreation).collect();
-    // fb_lgwr, fb_dbw0, fb_ckpt, fb_smco.
-    assert_eq!(threads.len(), 4, "{threads:?}");
+    // fb_lgwr, fb_dbw0, fb_ckpt, fb_smco, fb_smon, fb_pmon.
+    assert_eq!(threads.len(), 6, "{threads:?}");
     let ended: BTreeSet<u64> = waits
         .iter()
         .filter(|wait| wait.0 == WaitEvent::ProcessExit)
         .map(|(_, p, _)| p[0])
         .collect();
-    assert_eq!(ended, BTreeSet::from([1, 2, 3, 4]));
+    assert_eq!(ended, (1..=6).collect());
     let operations: BTreeSet<[u64; 3]> = waits
         .iter()
         .filter(|wait| wait.0 == WaitEvent::DiskFileOperations)

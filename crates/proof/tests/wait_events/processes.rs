@@ -191,6 +191,16 @@ fn the_checkpoint_process_has_a_heartbeat() {
     assert!(control.iter().all(|wait| wait.p == [1, 1, 1] && is_a_request(wait)), "{control:?}");
 }
 
+/// The process monitor looks around every second.
+#[test]
+fn the_process_monitor_looks_around_every_second() {
+    let [_, slept] = heard(parameters(), [write, idle]);
+    let turns = of(&slept, "fb_pmon", WaitEvent::PmonTimer);
+    assert!(turns.iter().all(|wait| wait.p == [100, 0, 0]), "{turns:?}");
+    let whole = turns.iter().filter(|wait| wait.elapsed.abs_diff(1_000_000_000) < 10_000);
+    assert!((5..=8).contains(&whole.count()), "{turns:?}");
+}
+
 /// The space process: zeros for what files grow by.
 #[test]
 fn the_space_process_writes_zeros() {
