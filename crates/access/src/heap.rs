@@ -1,4 +1,5 @@
-//! Changing one block of a table: the pins, the latches and the group of a change (AC1).
+//! Changing one block of a table, or a leaf of an index: the pins, the latches and the group of a
+//! change (AC1).
 //!
 //!   1. the transaction gets a name and room for undo; the block and its undo block are pinned;
 //!      credits
@@ -9,21 +10,32 @@
 //! What stands in the way at 2 or 3 is an outcome: the caller lets go of everything, which it has
 //! by then, waits if it must, and begins again.
 //!
-//! Callers: `table`.
+//! Callers: `table`; `btree`.
 
 use cache::{Pin, is_unwritten};
-use change::credits_for;
+use change::{Layer, credits_for};
 use format::{BlockHeader, BlockKind, DataHead};
 use ids::TxnId;
-use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
 use txn::{Asked, Interest, Transaction, Transactions};
 
-use crate::apply::{BACK, CHANGE, LAYER};
-
 /// So many ended transactions are noted with a change at first; more are if there are more.
 const CLEANOUTS: u8 = 16;
+
+/// Which block is to be changed, and how such changes are called.
+pub(crate) struct Target<'a> {
+    /// It, pinned.
+    pub(crate) pin: &'a Pin<'a>,
+    /// Whose block it is.
+    pub(crate) layer: &'static Layer,
+    /// The layer's changes: forward, and back.
+    pub(crate) opcodes: (u8, u8),
+    /// Steps have at most so many bytes, forward and back.
+    pub(crate) longest: usize,
+    /// Whether it is the block still, now that it is latched.
+    pub(crate) is_it: &'a dyn Fn(&[u8]) -> bool,
+}
 
 /// How a block changes.
 pub(crate) struct Plan {
@@ -47,7 +59,9 @@ pub(crate) enum Outcome<T> {
     TooNew,
     /// There is no room in the block.
     Full,
-    /// The block isn't one of the table's.
+    /// There is no room in its list of interested transactions, until this one ends, say.
+    ListFull(TxnId),
+    /// It isn't a block of the object, or not the right one any more.
     Foreign,
 }
 
@@ -59,18 +73,18 @@ pub(crate) enum Wish<T> {
     Nothing(Outcome<T>),
 }
 
-/// Changes the pinned block of this object as `wish` says. Steps have at most `longest` bytes,
-/// forward and back.
+/// Changes the block as `wish` says.
 pub(crate) fn change_block<T>(
     transactions: &Transactions,
     transaction: &mut Transaction,
-    (pin, object, longest): (&Pin<'_>, u32, usize),
+    target: &Target<'_>,
     wish: &mut dyn FnMut(&[u8], &Interest) -> Wish<T>,
     session: &Session,
 ) -> Result<Outcome<T>, Stop> {
     let changes = transactions.changes();
     let id = transaction.id().expect("the transaction was prepared");
     let undo_pins = transactions.undo().pins(transaction.undo(), session)?;
+    let (Target { pin, layer, longest, .. }, (change, back)) = (target, target.opcodes);
     let mut cleanouts = CLEANOUTS;
     loop {
         let snapshot = transactions.view(Some(transaction), session).scn;
@@ -78,13 +92,13 @@ pub(crate) fn change_block<T>(
         let credits = credits_for(&[Interest::forward_bytes_max(cleanouts) + longest])
             + transaction.undo().credits(longest_back);
         let mut group = changes.begin(credits, session)?;
-        let block = pin.exclusive(FrameOrder::Heap, session);
-        if !is_of(&block, object) {
+        let block = pin.exclusive(layer.order, session);
+        if !(target.is_it)(&block) {
             return Ok(Outcome::Foreign);
         }
         let interest = match transactions.ask_interest(&block, (id, snapshot), session) {
             Asked::Interest(interest) => interest,
-            Asked::Full(holder) => return Ok(Outcome::Wait(holder)),
+            Asked::Full(holder) => return Ok(Outcome::ListFull(holder)),
             Asked::TooNew => return Ok(Outcome::TooNew),
         };
         if interest.cleanouts() > cleanouts {
@@ -98,8 +112,8 @@ pub(crate) fn change_block<T>(
         let log = transaction.undo();
         let forward = interest.forward(log.next_address(), plan.locks, plan.freed);
         let address = block.address();
-        group.change(block, &LAYER, CHANGE, &[&forward, &plan.forward]);
-        let back = (address, LAYER.number, BACK);
+        group.change(block, layer, change, &[&forward, &plan.forward]);
+        let back = (address, layer.number, back);
         log.push(&mut group, &undo_pins, back, &[&interest.back(), &plan.back], session);
         group.commit(session);
         return Ok(Outcome::Done(done));

@@ -13,8 +13,8 @@ use stop::{RefusalKind, Stop};
 use txn::{Interest, Transaction, Transactions};
 use undo::UndoLog;
 
-use crate::apply::{FORMAT, FORMAT_BYTES, LAYER};
-use crate::heap::{Outcome, Plan, Wish, change_block, is_of};
+use crate::apply::{BACK, CHANGE, FORMAT, FORMAT_BYTES, LAYER};
+use crate::heap::{Outcome, Plan, Target, Wish, change_block, is_of};
 use crate::ops::{Op, ROW};
 use crate::row::{RowAddress, RowMut, RowShape, RowView};
 
@@ -159,12 +159,13 @@ impl Table {
             self.prepare(transaction, Op::HEAD_BYTES_MAX, session)?;
             let pin = self.block_to_fill(inserter, session)?;
             let mut wish = |block: &[u8], interest: &Interest| insert_plan(block, interest, &bytes);
-            let place = (&pin, self.object(), longest);
-            match change_block(&self.transactions, transaction, place, &mut wish, session)? {
+            let is_it = |block: &[u8]| self.is_its(block);
+            let target = target(&pin, longest, &is_it);
+            match change_block(&self.transactions, transaction, &target, &mut wish, session)? {
                 Outcome::Done(slot) => return Ok(RowAddress { block: pin.address(), slot }),
-                // There are other blocks.
-                Outcome::Full | Outcome::Wait(_) | Outcome::TooNew => inserter.filling = None,
                 Outcome::Foreign => unreachable!("the inserter fills blocks of its table"),
+                // There are other blocks.
+                _ => inserter.filling = None,
             }
         }
     }
@@ -250,12 +251,13 @@ impl Table {
                     false => Wish::Change(made, true),
                 }
             };
-            let place = (&pin, self.object(), longest);
-            let tried = change_block(&self.transactions, transaction, place, &mut wish, session)?;
+            let is_it = |block: &[u8]| self.is_its(block);
+            let target = target(&pin, longest, &is_it);
+            let tried = change_block(&self.transactions, transaction, &target, &mut wish, session)?;
             drop(pin);
             match tried {
                 Outcome::Done(found) => return Ok(found),
-                Outcome::Wait(holder) => {
+                Outcome::Wait(holder) | Outcome::ListFull(holder) => {
                     self.transactions.active().wait_for(holder, transaction.id(), session)?;
                 }
                 Outcome::TooNew if transaction.is_serializable() => return Err(too_new(address)),
@@ -399,6 +401,10 @@ impl Table {
     pub(crate) fn changes(&self) -> &Changes {
         self.transactions.changes()
     }
+}
+
+fn target<'a>(pin: &'a Pin<'a>, longest: usize, is_it: &'a dyn Fn(&[u8]) -> bool) -> Target<'a> {
+    Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, is_it }
 }
 
 /// How a row gets into a block, and where.

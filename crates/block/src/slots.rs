@@ -5,7 +5,9 @@
 //!
 //! Callers: as of the crate.
 
-use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, InterestedTransaction, U16Le, U32Le};
+use format::{
+    BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, InterestedTransaction, U16Le, U32Le,
+};
 use ids::Dba;
 
 use crate::list::entries;
@@ -39,6 +41,13 @@ pub fn slots(block: &[u8]) -> u16 {
 #[inline]
 pub fn slot(block: &[u8], number: u16) -> DataSlot {
     *DataSlot::at(block, place_of(block, number))
+}
+
+/// All slots.
+#[inline]
+pub fn directory(block: &[u8]) -> &[DataSlot] {
+    let (from, count) = (place_of(block, 0), usize::from(slots(block)));
+    DataSlot::many(&block[from..], count)
 }
 
 /// Writes the slot as it is given; its bytes stay as they are.

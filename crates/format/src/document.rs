@@ -9,8 +9,8 @@ use ids::BlockSize;
 use crate::layout::Layout;
 use crate::{
     BlockHeader, BlockKind, ChangeVector, Control, DataFileEntry, DataHead, DataSlot, DbaLe,
-    Directory, DirectoryEntry, Extent, ExtentMap, FORMAT, FileHeader, InterestedTransaction, LogGroupEntry,
-    LogHeader, LogMemberEntry, PROMISE, RedoBlock, RedoRecord, ScnLe, SegmentHeader,
+    Directory, DirectoryEntry, Extent, ExtentMap, FORMAT, FileHeader, InterestedTransaction,
+    LogGroupEntry, LogHeader, LogMemberEntry, PROMISE, RedoBlock, RedoRecord, ScnLe, SegmentHeader,
     TablespaceEntry, TransactionSlot, TransactionTable, TxnIdLe, UndoAddressLe, UndoBlock,
     UndoRecord,
 };

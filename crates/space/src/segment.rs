@@ -13,6 +13,8 @@ pub enum Holds {
     Table,
     /// A transaction table and undo.
     Undo,
+    /// Entries of an index.
+    Index,
 }
 
 impl Holds {
@@ -20,6 +22,7 @@ impl Holds {
         match self {
             Holds::Table => 1,
             Holds::Undo => 2,
+            Holds::Index => 3,
         }
     }
 
@@ -27,6 +30,7 @@ impl Holds {
         match number {
             1 => Holds::Table,
             2 => Holds::Undo,
+            3 => Holds::Index,
             other => panic!("a segment header says that it holds {other}"),
         }
     }

@@ -25,5 +25,5 @@ mod transaction;
 
 pub use active::{Active, Fate};
 pub use consistent::{Gone, Own, View};
-pub use interest::{Asked, Interest, apply_interest, apply_interest_back};
+pub use interest::{Asked, Interest, apply_interest, apply_interest_back, interest_back_bytes};
 pub use transaction::{Savepoint, Snapshot, Transaction, Transactions};

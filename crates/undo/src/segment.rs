@@ -5,8 +5,7 @@
 use cache::{Pin, is_unwritten};
 use change::credits_for;
 use format::{
-    BlockHeader, BlockKind, DbaLe, TransactionSlot, TransactionTable, U16Le, U32Le,
-    UndoBlock,
+    BlockHeader, BlockKind, DbaLe, TransactionSlot, TransactionTable, U16Le, U32Le, UndoBlock,
 };
 use ids::{Dba, Scn, TxnId};
 use latch::FrameOrder;
@@ -16,8 +15,7 @@ use space::{HandOut, Holds, Space};
 use stop::Stop;
 
 use crate::apply::{
-    ACTIVE, COMMITTED, END, END_BYTES, FORMAT_TABLE, LAYER, ROLLED_BACK, SET_NEXT_SEGMENT,
-    slot_at,
+    ACTIVE, COMMITTED, END, END_BYTES, FORMAT_TABLE, LAYER, ROLLED_BACK, SET_NEXT_SEGMENT, slot_at,
 };
 use crate::log::{Tail, UndoLog};
 
@@ -233,9 +231,7 @@ impl Undo {
         linked.sort();
         let runs = self.space.blocks(self.header, session).map_err(say)?;
         let each = |run: space::Blocks| {
-            (0..run.count).map(move |n| {
-                Dba::new(run.first.file.get(), run.first.block.get() + n)
-            })
+            (0..run.count).map(move |n| Dba::new(run.first.file.get(), run.first.block.get() + n))
         };
         let mut handed_out: Vec<Dba> = runs.into_iter().flat_map(each).collect();
         handed_out.sort();
