@@ -13,8 +13,8 @@ use stop::{RefusalKind, Stop};
 use txn::{Interest, Patience, RowWait, Transaction, Transactions};
 use undo::UndoLog;
 
-use crate::apply::{FORMAT, FORMAT_BYTES, LAYER};
-use crate::heap::{Outcome, Plan, Wish, change_block, is_of, wait_for_row};
+use crate::apply::{BACK, CHANGE, FORMAT, FORMAT_BYTES, LAYER};
+use crate::heap::{Outcome, Plan, Target, Wish, change_block, is_of, wait_for_row};
 use crate::ops::{Op, ROW};
 use crate::row::{RowAddress, RowMut, RowShape, RowView};
 
@@ -159,8 +159,9 @@ impl Table {
             self.prepare(transaction, Op::HEAD_BYTES_MAX, session)?;
             let pin = self.block_to_fill(inserter, session)?;
             let mut wish = |block: &[u8], interest: &Interest| insert_plan(block, interest, &bytes);
-            let place = (&pin, self.object(), longest);
-            match change_block(&self.transactions, transaction, place, &mut wish, session)? {
+            let is_it = |block: &[u8]| self.is_its(block);
+            let target = target(&pin, longest, &is_it);
+            match change_block(&self.transactions, transaction, &target, &mut wish, session)? {
                 Outcome::Done(slot) => return Ok(RowAddress { block: pin.address(), slot }),
                 // There are other blocks.
                 _ => inserter.filling = None,
@@ -249,8 +250,9 @@ impl Table {
                     false => Wish::Change(made, true),
                 }
             };
-            let place = (&pin, self.object(), longest);
-            let tried = change_block(&self.transactions, transaction, place, &mut wish, session)?;
+            let is_it = |block: &[u8]| self.is_its(block);
+            let target = target(&pin, longest, &is_it);
+            let tried = change_block(&self.transactions, transaction, &target, &mut wish, session)?;
             drop(pin);
             match tried {
                 Outcome::Done(found) => return Ok(found),
@@ -412,6 +414,10 @@ impl Table {
     pub(crate) fn changes(&self) -> &Changes {
         self.transactions.changes()
     }
+}
+
+fn target<'a>(pin: &'a Pin<'a>, longest: usize, is_it: &'a dyn Fn(&[u8]) -> bool) -> Target<'a> {
+    Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, is_it }
 }
 
 /// How a row gets into a block, and where.

@@ -39,7 +39,7 @@ pub(crate) const GIVE_BACK: u8 = 12;
 
 /// Control of space.
 pub static LAYER: Layer =
-    Layer { number: 1, name: "space", order: FrameOrder::SegmentHeader, apply };
+    Layer { number: 1, name: "space", order: FrameOrder::SegmentHeader, apply, moves: None };
 
 fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     match opcode {

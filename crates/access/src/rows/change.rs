@@ -423,8 +423,9 @@ impl Heap {
                     Wish::Nothing(_) => nothing(Slot::Full),
                 }
             };
-            let place = (&pin, self.object, longest);
-            let tried = change_block(&self.transactions, transaction, place, &mut wish, session)?;
+            let is_it = |block: &[u8]| self.is_its(block);
+            let target = Heap::target(&pin, longest, &is_it);
+            let tried = change_block(&self.transactions, transaction, &target, &mut wish, session)?;
             drop(pin);
             match tried {
                 Outcome::Done(slot) => return Ok(slot),

@@ -104,8 +104,9 @@ impl Heap {
                 let current = !fixed || self.transactions.is_current(block, view, session);
                 put_plan((block, current), interest, (flags, &bytes))
             };
-            let place = (&pin, self.object, longest);
-            match change_block(&self.transactions, transaction, place, &mut wish, session)? {
+            let is_it = |block: &[u8]| self.is_its(block);
+            let target = Heap::target(&pin, longest, &is_it);
+            match change_block(&self.transactions, transaction, &target, &mut wish, session)? {
                 Outcome::Done(slot) => return Ok(RowAddress { block: pin.address(), slot }),
                 // There are other blocks.
                 _ => inserter.filling = None,
