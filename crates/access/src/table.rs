@@ -73,6 +73,9 @@ impl Loaded {
     }
 }
 
+/// How a row changes: given its bytes, its lock from then on, and its lock if that is taken back.
+type Planner<'a> = dyn FnMut(&[u8], (u8, u8)) -> Plan + 'a;
+
 impl Table {
     /// Makes a table in the system tablespace.
     pub fn create(
@@ -226,7 +229,7 @@ impl Table {
         &self,
         transaction: &mut Transaction,
         (address, longest): (RowAddress, usize),
-        plan: &mut dyn FnMut(&[u8], (u8, u8)) -> Plan,
+        plan: &mut Planner<'_>,
         session: &Session,
     ) -> Result<bool, Stop> {
         loop {

@@ -72,8 +72,7 @@ impl Undo {
         undo.header = segment.header;
         // The first block that was handed out is the first segment's table.
         let mut at = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);
-        loop {
-            let Some((next, slots)) = undo.table_at(at, session)? else { break };
+        while let Some((next, slots)) = undo.table_at(at, session)? {
             undo.slots = slots;
             found.push(undo.found(at, session)?);
             let Some(next) = next else { break };
