@@ -116,7 +116,12 @@ pub(crate) const HOUSE: &[Room] = &[
     },
     Room { name: "undo", rank: 8, meaning: "undo segments, transaction tables", ..PLAIN },
     Room { name: "txn", rank: 9, meaning: "begin, commit, roll back; row locks", ..PLAIN },
-    Room { name: "access", rank: 10, meaning: "tables: heap blocks and their rows", ..PLAIN },
+    Room {
+        name: "access",
+        rank: 10,
+        meaning: "tables: heap blocks and their rows; indexes: B-trees",
+        ..PLAIN
+    },
     Room { name: "recovery", rank: 11, meaning: "torn blocks, roll forward, roll back", ..PLAIN },
     Room {
         name: "instance",

@@ -21,7 +21,8 @@ pub(crate) const BACK: u8 = 3;
 pub(crate) const FORMAT_BYTES: usize = 5;
 
 /// Tables.
-pub static LAYER: Layer = Layer { number: 3, name: "heap", order: FrameOrder::Heap, apply };
+pub static LAYER: Layer =
+    Layer { number: 3, name: "heap", order: FrameOrder::Heap, apply, moves: None };
 
 fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     let bytes = block.bytes;

@@ -1,4 +1,5 @@
-//! Changing one block of a table: the pins, the latches and the group of a change (AC1).
+//! Changing one block of a table, or a leaf of an index: the pins, the latches and the group of a
+//! change (AC1).
 //!
 //!   1. the transaction gets a name and room for undo; the block and its undo block are pinned;
 //!      credits
@@ -9,20 +10,18 @@
 //! What stands in the way at 2 or 3 is an outcome: the caller lets go of everything, which it has
 //! by then, waits if it must, and begins again.
 //!
-//! Callers: `table`.
+//! Callers: `table`; `btree`.
 
 use cache::{Pin, is_unwritten};
-use change::credits_for;
+use change::{Layer, credits_for};
 use format::{BlockHeader, BlockKind, DataHead};
 use ids::TxnId;
-use latch::FrameOrder;
 use os::Session;
 use stop::{RefusalKind, Stop};
 use txn::{Asked, Interest, Patience, RowWait, RowWanted, Transaction, Transactions};
 use waits::Nanos;
 
 use crate::RowAddress;
-use crate::apply::{BACK, CHANGE, LAYER};
 use crate::ops::Op;
 
 /// So many ended transactions are noted with a change at first; more are if there are more.
@@ -30,6 +29,20 @@ const CLEANOUTS: u8 = 16;
 
 /// So long one waits for one of several transactions, before one looks whether another has ended.
 const ENTRY_PATIENCE: Nanos = Nanos::from_millis(100);
+
+/// Which block is to be changed, and how such changes are called.
+pub(crate) struct Target<'a> {
+    /// It, pinned.
+    pub(crate) pin: &'a Pin<'a>,
+    /// Whose block it is.
+    pub(crate) layer: &'static Layer,
+    /// The layer's changes: forward, and back.
+    pub(crate) opcodes: (u8, u8),
+    /// Steps have at most so many bytes, forward and back.
+    pub(crate) longest: usize,
+    /// Whether it is the block still, now that it is latched.
+    pub(crate) is_it: &'a dyn Fn(&[u8]) -> bool,
+}
 
 /// How a block changes.
 pub(crate) struct Plan {
@@ -65,7 +78,7 @@ pub(crate) enum Outcome<T> {
     TooNew,
     /// There is no room in the block.
     Full,
-    /// The block isn't one of the table's.
+    /// It isn't a block of the object, or not the right one any more.
     Foreign,
 }
 
@@ -77,18 +90,18 @@ pub(crate) enum Wish<T> {
     Nothing(Outcome<T>),
 }
 
-/// Changes the pinned block of this object as `wish` says. Steps have at most `longest` bytes,
-/// forward and back.
+/// Changes the block as `wish` says.
 pub(crate) fn change_block<T>(
     transactions: &Transactions,
     transaction: &mut Transaction,
-    (pin, object, longest): (&Pin<'_>, u32, usize),
+    target: &Target<'_>,
     wish: &mut dyn FnMut(&[u8], &Interest) -> Wish<T>,
     session: &Session,
 ) -> Result<Outcome<T>, Stop> {
     let changes = transactions.changes();
     let id = transaction.id().expect("the transaction was prepared");
     let undo_pins = transactions.undo().pins(transaction.undo(), session)?;
+    let (Target { pin, layer, longest, .. }, (change, back)) = (target, target.opcodes);
     let mut cleanouts = CLEANOUTS;
     loop {
         let snapshot = transactions.view(Some(transaction), session).scn;
@@ -96,8 +109,8 @@ pub(crate) fn change_block<T>(
         let credits = credits_for(&[Interest::forward_bytes_max(cleanouts) + longest])
             + transaction.undo().credits(longest_back);
         let mut group = changes.begin(credits, session)?;
-        let block = pin.exclusive(FrameOrder::Heap, session);
-        if !is_of(&block, object) {
+        let block = pin.exclusive(layer.order, session);
+        if !(target.is_it)(&block) {
             return Ok(Outcome::Foreign);
         }
         let interest = match transactions.ask_interest(&block, (id, snapshot), session) {
@@ -116,8 +129,8 @@ pub(crate) fn change_block<T>(
         let log = transaction.undo();
         let forward = interest.forward(log.next_address(), plan.locks, plan.freed);
         let address = block.address();
-        group.change(block, &LAYER, CHANGE, &[&forward, &plan.forward]);
-        let back = (address, LAYER.number, BACK);
+        group.change(block, layer, change, &[&forward, &plan.forward]);
+        let back = (address, layer.number, back);
         log.push(&mut group, &undo_pins, back, &[&interest.back(), &plan.back], session);
         group.commit(session);
         return Ok(Outcome::Done(done));

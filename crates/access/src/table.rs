@@ -13,8 +13,8 @@ use stop::{RefusalKind, Stop};
 use txn::{Interest, Patience, RowWait, Transaction, Transactions};
 use undo::UndoLog;
 
-use crate::apply::{FORMAT, FORMAT_BYTES, LAYER};
-use crate::heap::{Outcome, Plan, Wish, change_block, is_of, wait_for_row};
+use crate::apply::{BACK, CHANGE, FORMAT, FORMAT_BYTES, LAYER};
+use crate::heap::{Outcome, Plan, Target, Wish, change_block, is_of, wait_for_row};
 use crate::ops::{Op, ROW};
 use crate::row::{RowAddress, RowMut, RowShape, RowView};
 
@@ -72,6 +72,9 @@ impl Loaded {
         RowAddress { block, slot: (number % capacity) as u16 }
     }
 }
+
+/// How a row changes: given its bytes, its lock from then on, and its lock if that is taken back.
+type Planner<'a> = dyn FnMut(&[u8], (u8, u8)) -> Plan + 'a;
 
 impl Table {
     /// Makes a table in the system tablespace.
@@ -159,8 +162,9 @@ impl Table {
             self.prepare(transaction, Op::HEAD_BYTES_MAX, session)?;
             let pin = self.block_to_fill(inserter, session)?;
             let mut wish = |block: &[u8], interest: &Interest| insert_plan(block, interest, &bytes);
-            let place = (&pin, self.object(), longest);
-            match change_block(&self.transactions, transaction, place, &mut wish, session)? {
+            let is_it = |block: &[u8]| self.is_its(block);
+            let target = target(&pin, longest, &is_it);
+            match change_block(&self.transactions, transaction, &target, &mut wish, session)? {
                 Outcome::Done(slot) => return Ok(RowAddress { block: pin.address(), slot }),
                 // There are other blocks.
                 _ => inserter.filling = None,
@@ -225,7 +229,7 @@ impl Table {
         &self,
         transaction: &mut Transaction,
         (address, longest): (RowAddress, usize),
-        plan: &mut dyn FnMut(&[u8], (u8, u8)) -> Plan,
+        plan: &mut Planner<'_>,
         session: &Session,
     ) -> Result<bool, Stop> {
         loop {
@@ -249,8 +253,9 @@ impl Table {
                     false => Wish::Change(made, true),
                 }
             };
-            let place = (&pin, self.object(), longest);
-            let tried = change_block(&self.transactions, transaction, place, &mut wish, session)?;
+            let is_it = |block: &[u8]| self.is_its(block);
+            let target = target(&pin, longest, &is_it);
+            let tried = change_block(&self.transactions, transaction, &target, &mut wish, session)?;
             drop(pin);
             match tried {
                 Outcome::Done(found) => return Ok(found),
@@ -371,7 +376,7 @@ impl Table {
     }
 
     fn object(&self) -> u32 {
-        self.segment.header.block.get()
+        self.segment.object.get()
     }
 
     /// The block that the inserter fills, formatted and pinned; a new one if there is none.
@@ -397,7 +402,7 @@ impl Table {
         let pin = self.changes().cache().pin_new(run.first, session)?;
         let mut group = self.changes().begin(credits_for(&[FORMAT_BYTES]), session)?;
         let block = pin.exclusive(FrameOrder::Heap, session);
-        group.change(block, &LAYER, FORMAT, &[&self.object().to_le_bytes(), &[LIST_ENTRIES]]);
+        group.format(block, &LAYER, FORMAT, &[&self.object().to_le_bytes(), &[LIST_ENTRIES]]);
         group.commit(session);
         let after = Dba::new(run.first.file.get(), run.first.block.get() + 1);
         inserter.next = (run.count > 1).then_some(Blocks { first: after, count: run.count - 1 });
@@ -412,6 +417,10 @@ impl Table {
     pub(crate) fn changes(&self) -> &Changes {
         self.transactions.changes()
     }
+}
+
+fn target<'a>(pin: &'a Pin<'a>, longest: usize, is_it: &'a dyn Fn(&[u8]) -> bool) -> Target<'a> {
+    Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, is_it }
 }
 
 /// How a row gets into a block, and where.

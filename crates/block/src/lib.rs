@@ -24,6 +24,6 @@ mod slots;
 pub use check::check;
 pub use list::{entries, entry, entry_mut, grow_list, unlock};
 pub use slots::{
-    add_slot, bytes_of, create, insert_slot, place, release, remove_slot, room_of, set_slot, slot,
-    slots, splice,
+    add_slot, bytes_of, create, directory, insert_slot, place, release, remove_slot, room_of,
+    set_slot, slot, slots, splice,
 };

@@ -43,6 +43,13 @@ pub fn slot(block: &[u8], number: u16) -> DataSlot {
     *DataSlot::at(block, place_of(block, number))
 }
 
+/// All slots.
+#[inline]
+pub fn directory(block: &[u8]) -> &[DataSlot] {
+    let (from, count) = (place_of(block, 0), usize::from(slots(block)));
+    DataSlot::many(&block[from..], count)
+}
+
 /// Writes the slot as it is given; its bytes stay as they are.
 pub fn set_slot(block: &mut [u8], number: u16, to: DataSlot) {
     let at = place_of(block, number);

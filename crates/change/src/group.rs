@@ -101,6 +101,31 @@ impl<'a> Group<'a> {
         opcode: u8,
         payload: &[&[u8]],
     ) {
+        self.add(block, layer, (opcode, false), payload);
+    }
+
+    /// Adds a change that makes this block anew (CH8): `apply` is given zeros, and whatever the
+    /// block was before, also for another segment or damaged, neither matters now nor in recovery.
+    ///
+    /// # Panics
+    /// As [`change`](Group::change).
+    pub fn format(
+        &mut self,
+        block: ExclusiveBlock<'a>,
+        layer: &'static Layer,
+        opcode: u8,
+        payload: &[&[u8]],
+    ) {
+        self.add(block, layer, (opcode, true), payload);
+    }
+
+    fn add(
+        &mut self,
+        block: ExclusiveBlock<'a>,
+        layer: &'static Layer,
+        (opcode, anew): (u8, bool),
+        payload: &[&[u8]],
+    ) {
         let address = block.address();
         assert!(
             self.blocks.iter().all(|other| other.block.address() != address),
@@ -117,7 +142,8 @@ impl<'a> Group<'a> {
             opcode,
             length: U16Le::new(u16::try_from(length).expect("a payload is shorter than a block")),
             block_units: u8::try_from(block.len() / BLOCK_UNIT).expect("blocks have 2 to 32 KiB"),
-            reserved: [0; 3],
+            anew: anew.into(),
+            reserved: [0; 2],
         };
         let vector = self.record.len();
         self.record.extend_from_slice(head.bytes());
@@ -167,17 +193,28 @@ impl<'a> Group<'a> {
 
 fn apply_all(blocks: &mut [Changed<'_>], record: &[u8], scn: Scn) {
     for (number, changed) in (0..).zip(blocks) {
-        let length = ChangeVector::at(record, changed.vector).length.get();
-        let payload = &record[changed.payload..changed.payload + usize::from(length)];
+        let head = ChangeVector::at(record, changed.vector);
+        let (length, anew) = (usize::from(head.length.get()), head.anew != 0);
+        let payload = &record[changed.payload..changed.payload + length];
         let address = changed.block.address();
         let bytes = changed.block.bytes_for_apply();
-        apply(changed.layer, BlockMut { address, scn, bytes }, changed.opcode, payload, number);
+        let block = BlockMut { address, scn, bytes };
+        apply(changed.layer, block, (changed.opcode, anew), payload, number);
     }
 }
 
-/// One change of one block, and its new version: forward and in recovery (CH1, CH3).
-pub(crate) fn apply(layer: &Layer, block: BlockMut<'_>, opcode: u8, payload: &[u8], number: u32) {
+/// One change of one block, and its new version: forward and in recovery (CH1, CH3, CH8).
+pub(crate) fn apply(
+    layer: &Layer,
+    block: BlockMut<'_>,
+    (opcode, anew): (u8, bool),
+    payload: &[u8],
+    number: u32,
+) {
     let BlockMut { address, scn, bytes } = block;
+    if anew {
+        bytes.fill(0);
+    }
     (layer.apply)(BlockMut { address, scn, bytes: &mut *bytes }, opcode, payload);
     BlockHeader::of_mut(bytes).stamp(scn, number);
 }

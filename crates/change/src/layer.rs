@@ -1,7 +1,10 @@
 //! Whose blocks, and how they change.
 
+use cache::Cache;
 use ids::{Dba, Scn};
 use latch::FrameOrder;
+use os::Session;
+use stop::Stop;
 
 /// A block about to be changed, as an `apply` sees it.
 pub struct BlockMut<'a> {
@@ -27,6 +30,21 @@ pub struct Layer {
     /// When opcode, payload and block don't go together: what was logged can always be applied, so
     /// something is broken.
     pub apply: fn(block: BlockMut<'_>, opcode: u8, payload: &[u8]),
+    /// If what it changes moves from block to block: how that is found again when the change is
+    /// taken back. Else a change is taken back in its own block.
+    pub moves: Option<Moves>,
+}
+
+/// How a change is taken back whose content may have moved.
+pub struct Moves {
+    /// The block that has the content of a change with this payload now, or had it a moment ago.
+    /// Called without latches.
+    pub locate: fn(cache: &Cache, payload: &[u8], session: &Session) -> Result<Dba, Stop>,
+    /// Whether a latched block is the one.
+    pub is_it: fn(block: &[u8], payload: &[u8]) -> bool,
+    /// The change that takes it back for good: with the same payload, but unlike in a copy, where
+    /// the whole block goes back in time.
+    pub opcode: u8,
 }
 
 impl std::fmt::Debug for Layer {

@@ -12,12 +12,15 @@ use crate::group::{apply, image_of};
 use crate::{BlockMut, Layer};
 
 /// What replaying did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Replayed {
     /// Vectors that were applied.
     pub applied: u64,
     /// Vectors whose block had the change already.
     pub skipped: u64,
+    /// Why the block can't be used, if none of these changes makes it anew: all were skipped, and
+    /// if no later one does, that is an error (CH8).
+    pub unusable: Option<Stop>,
 }
 
 /// What a test breaks on purpose.
@@ -52,7 +55,21 @@ pub fn replay<'r>(
     session: &Session,
 ) -> Result<Replayed, Stop> {
     let mut replayed = Replayed::default();
-    let pin = cache.pin(address, session)?;
+    let mut changes = changes.peekable();
+    let pin = match cache.pin(address, session) {
+        // CH8: what can't be used is as good as anything else, if the block is made anew.
+        Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
+            while changes.next_if(|change| !change.vector.anew).is_some() {
+                replayed.skipped += 1;
+            }
+            if changes.peek().is_none() {
+                replayed.unusable = Some(stop);
+                return Ok(replayed);
+            }
+            cache.pin_new(address, session)?
+        }
+        pinned => pinned?,
+    };
     let mut held: Option<Held<'_>> = None;
     for change in changes {
         let layer = layers.iter().find(|layer| layer.number == change.vector.layer);
@@ -93,7 +110,7 @@ fn replay_change(
         block.will_change();
         return Ok(false);
     }
-    if found != before && !sabotage.applies_twice() {
+    if found != before && !vector.anew && !sabotage.applies_twice() {
         let what = format!(
             "changes version {} of the block into {}, and the block has {}: a write of it was lost",
             version(before),
@@ -105,7 +122,8 @@ fn replay_change(
     block.will_change();
     let (address, scn) = (vector.address, change.scn);
     let bytes = block.bytes_for_apply();
-    apply(layer, BlockMut { address, scn, bytes }, vector.opcode, vector.payload, change.number);
+    let what = (vector.opcode, vector.anew);
+    apply(layer, BlockMut { address, scn, bytes }, what, vector.payload, change.number);
     if vector.image != 0 && vector.image != image_of(block) {
         let what = format!(
             "doesn't give the block that it gave when it was made (layer {}, change {})",

@@ -7,6 +7,7 @@
 //! Callers: `txn`, which reads and keeps the list; `access`, for the rest.
 //! Sources: Oracle's data block: header, interested transaction list, row directory, rows.
 
+use zerocopy::FromBytes;
 use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le};
 
 use crate::BlockHeader;
@@ -97,6 +98,17 @@ impl DataSlot {
     pub const BYTES: usize = size_of::<DataSlot>();
     /// A slot that holds nothing.
     pub const FREE: DataSlot = DataSlot { at: U16Le::ZERO, length: U16Le::ZERO, flags: 0, lock: 0 };
+    /// So many, one after the other.
+    ///
+    /// # Panics
+    /// When the bytes end before they do.
+    #[inline]
+    pub fn many(bytes: &[u8], count: usize) -> &[DataSlot] {
+        let (found, _) = <[DataSlot]>::ref_from_prefix_with_elems(bytes, count)
+            .expect("a directory lies inside its block");
+        found
+    }
+
     /// Flag, the same for all owners: it was deleted, and is free when that has been committed.
     pub const DELETED: u8 = 0x80;
 }

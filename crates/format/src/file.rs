@@ -154,10 +154,11 @@ impl ExtentMap {
 }
 
 layout! {
-    /// Head of the segment directory; the entries follow.
+    /// Head of a block of the segment directory; places for entries fill the rest.
     pub struct Directory: 8 {
-        /// How many entries there are.
-        0 => pub entries: U32Le,
+        /// One more than the highest object number that an entry of this block has ever had; 0 if
+        /// there was none. The database's next number is the highest that a block says.
+        0 => pub next_object: U32Le,
         /// Zero.
         4 => pub reserved: [u8; 4],
     }
@@ -171,12 +172,20 @@ impl Directory {
 }
 
 layout! {
-    /// An entry of the segment directory.
-    pub struct DirectoryEntry: 40 {
+    /// An entry of the segment directory. A place without one is all zero.
+    pub struct DirectoryEntry: 48 {
         /// The segment's name in UTF-8, filled up with zeros.
         0 => pub name: [u8; 32],
         /// Its header.
         32 => pub header: DbaLe,
+        /// Its object number, which no other segment of the database ever has.
+        40 => pub object: U32Le,
+        /// What it holds, as its header says.
+        44 => pub holds: u8,
+        /// 0 no entry, 1 permanent, 2 temporary (the next opening drops it), 3 being dropped.
+        45 => pub state: u8,
+        /// Zero.
+        46 => pub reserved: [u8; 2],
     }
 }
 
@@ -187,8 +196,8 @@ impl DirectoryEntry {
 
 layout! {
     /// Body of a segment header; the extents follow.
-    pub struct SegmentHeader: 56 {
-        /// What the segment holds: 1 a table, 2 undo.
+    pub struct SegmentHeader: 64 {
+        /// What the segment holds: 1 a table, 2 undo, 3 an index, 4 the segment directory.
         0 => pub holds: u8,
         /// How many columns its rows have; 0 if it is no table.
         1 => pub columns: u8,
@@ -198,10 +207,14 @@ layout! {
         4 => pub blocks: U32Le,
         /// Blocks that have been handed out, this one included, in the order of the extents.
         8 => pub high_water: U32Le,
-        /// Zero.
-        12 => pub reserved: [u8; 4],
+        /// The segment's object number.
+        12 => pub object: U32Le,
         /// For each column its width in bytes and, in the highest bit, whether it is a number.
         16 => pub column: [U16Le; 20],
+        /// 1 when the segment is being dropped, else 0: then it only loses extents.
+        56 => pub dropping: u8,
+        /// Zero.
+        57 => pub reserved: [u8; 7],
     }
 }
 

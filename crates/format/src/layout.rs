@@ -63,6 +63,7 @@ macro_rules! layout {
             ///
             /// # Panics
             /// When the bytes end before the structure does.
+            #[inline]
             pub fn at(bytes: &[u8], offset: usize) -> &$name {
                 let (found, _) = <$name as zerocopy::FromBytes>::ref_from_prefix(&bytes[offset..])
                     .expect("a structure lies inside its block");

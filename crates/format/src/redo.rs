@@ -113,8 +113,10 @@ layout! {
         26 => pub length: U16Le,
         /// Size of the block in units of 2 KiB.
         28 => pub block_units: u8,
+        /// 1 when the block is made anew: what it was before doesn't matter. Else 0.
+        29 => pub anew: u8,
         /// Zero.
-        29 => pub reserved: [u8; 3],
+        30 => pub reserved: [u8; 2],
     }
 }
 

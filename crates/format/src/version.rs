@@ -3,10 +3,11 @@
 //! | version | since       | what changed |
 //! |---------|-------------|--------------|
 //! | 1       | unreleased  | the first |
-//! | 2       | 0.1.0       | a control file of 32 KiB lists everything; extents name files |
+//! | 2       | unreleased  | a control file of 32 KiB lists everything; extents name files |
+//! | 3       | 0.1.0       | segments have object numbers and states; vectors say "made anew" |
 //!
-//! Blocks of version 1 are read; a database of version 1 as a whole isn't opened, for none was ever
-//! released: its control file says so.
+//! Blocks of versions 1 and 2 are read; a database of such a version as a whole isn't opened, for
+//! none was ever released: its control file says so.
 //!
 //! Invariants
 //!   * version 0 does not exist, so a block that was never written has none
@@ -16,7 +17,7 @@
 
 /// The version in which blocks are written, the newest that this program knows. It knows every
 /// version from 1 on.
-pub const FORMAT: u8 = 2;
+pub const FORMAT: u8 = 3;
 
 /// What we promise about files written by earlier programs.
 pub const PROMISE: &str = "A file written in format N opens in format N+1: each version has a \

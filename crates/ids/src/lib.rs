@@ -12,6 +12,7 @@
 //! | [`FileNo`]    | a file                         | `3`                      |
 //! | [`BlockNo`]   | a block of a file              | `17`                     |
 //! | [`Dba`]       | a block of the database        | `3/17`                   |
+//! | [`ObjectNo`]  | a segment                      | `70000`                  |
 //! | [`TxnId`]     | a transaction                  | `4.22.1841`              |
 //! | [`UndoAddress`] | a record of undo            | `3/17.4`                 |
 //! | [`BlockSize`] | how long the blocks are        | `8 KiB`                  |
@@ -27,6 +28,7 @@ mod block_no;
 mod block_size;
 mod dba;
 mod file_no;
+mod object_no;
 mod rba;
 mod scn;
 mod txn_id;
@@ -36,6 +38,7 @@ pub use block_no::BlockNo;
 pub use block_size::BlockSize;
 pub use dba::Dba;
 pub use file_no::FileNo;
+pub use object_no::ObjectNo;
 pub use rba::Rba;
 pub use scn::Scn;
 pub use txn_id::TxnId;

@@ -6,7 +6,8 @@ use ids::{Rba, Scn};
 use os::{Cause, Disk, FileOptions, Session};
 use redo::RedoConfig;
 use space::{
-    ControlContent, ControlFile, ControlState, DataFileSpec, TablespaceSpec, create_data_file,
+    ControlContent, ControlFile, ControlState, DataFileShape, DataFileSpec, TablespaceSpec,
+    UNDO_TABLESPACE, create_data_file,
 };
 use stop::{RefusalKind, Stop};
 
@@ -16,6 +17,7 @@ use crate::{Creation, Instance, Parameters};
 
 const DATA_FILE_NAME: &str = "data01.dbf";
 const SYSTEM: &str = "system";
+const UNDO_FILE_NAME: &str = "undo01.dbf";
 const DOUBLEWRITE_NAME: &str = "doublewrite01.dbl";
 
 pub(crate) fn doublewrite_path(directory: &Path) -> PathBuf {
@@ -81,6 +83,7 @@ fn make_files(
         extent_blocks: creation.extent_blocks,
         files: system_files(creation),
     })?;
+    shapes.extend(content.add_tablespace(&undo_tablespace(creation))?);
     for tablespace in &creation.tablespaces {
         shapes.extend(content.add_tablespace(tablespace)?);
     }
@@ -134,6 +137,22 @@ fn system_files(creation: &Creation) -> Vec<DataFileSpec> {
         growth_bytes: creation.data_growth_bytes,
     };
     [first].into_iter().chain(creation.data_files.iter().cloned()).collect()
+}
+
+fn undo_tablespace(creation: &Creation) -> TablespaceSpec {
+    let mapped = DataFileShape::bytes_max(creation.db_block_size, creation.extent_blocks);
+    let file = DataFileSpec {
+        path: UNDO_FILE_NAME.to_string(),
+        bytes: creation.undo_bytes,
+        bytes_max: creation.undo_bytes_max.min(mapped),
+        growth_bytes: creation.undo_growth_bytes,
+    };
+    TablespaceSpec {
+        name: UNDO_TABLESPACE.to_string(),
+        block_size: creation.db_block_size,
+        extent_blocks: creation.extent_blocks,
+        files: vec![file],
+    }
 }
 
 fn make_undo(

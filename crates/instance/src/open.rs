@@ -12,7 +12,7 @@ use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadHandle, ThreadSpec};
 use recovery::{Progress, Recovered};
 use redo::{CommitMode, Hooks, LogStart, Redo, RedoConfig};
-use space::{Ahead, Column, ControlState, Enqueue, Space, Storage};
+use space::{Ahead, Column, ControlContent, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, RefusalKind, Stop};
 use txn::{Locks, Transaction, Transactions};
 use undo::Undo;
@@ -38,6 +38,8 @@ pub struct Opened {
     pub estimated_recovery: Nanos,
     /// Transactions that were active at the crash, and are rolled back beside whoever works.
     pub rolled_back: u64,
+    /// Segments that were being made or dropped at the crash and are gone.
+    pub dropped: u64,
     /// How redo is made durable.
     pub redo_write: DurableWrite,
 }
@@ -332,15 +334,15 @@ fn start(
         halt.clone(),
         session,
     )?;
+    let place = (storage.disk.clone(), storage.directory.clone());
     let pair = (Arc::clone(&cache), Arc::clone(&redo));
     let control = Arc::clone(&storage.control);
-    let place = (storage.disk.clone(), storage.directory.clone());
-    let checkpointer =
-        Arc::new(Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters));
+    let checkpointer = Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters);
+    let checkpointer = Arc::new(checkpointer);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
     let processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = take_into_use(changes, storage, (&halt, parameters.sabotage.isolation), session);
-    let InUse { space, transactions, cleaners, monitors, space_process, dead } = match opened {
+    let InUse { space, transactions, cleaners, monitors, space_process, left } = match opened {
         Ok(opened) => opened,
         Err(stop) => {
             halt.raise("the database could not be opened", session);
@@ -348,11 +350,9 @@ fn start(
             return Err(stop);
         }
     };
+    let (rolled_back, dropped) = left;
     let Processes { log_writer, writers, checkpoint_process } = processes;
-    let slots = content.doublewrite_slots;
-    let log_writes_max = parameters.log_writes_in_flight;
-    let settings = Settings { parameters: parameters.clone(), slots, log_writes_max, writers };
-    let contention = WaitEvent::EnqPrContention;
+    let settings = settings(parameters, &content, writers);
     let instance = Instance {
         halt,
         space,
@@ -363,13 +363,27 @@ fn start(
         space_process: Some(space_process),
         cleaners,
         monitors,
-        settings: Enqueue::new(&os, *b"PR", contention, settings),
+        settings: Enqueue::new(&os, *b"PR", WaitEvent::EnqPrContention, settings),
         place,
-        opened: Opened { recovered, estimated_recovery, rolled_back: dead, redo_write },
+        opened: Opened { recovered, estimated_recovery, rolled_back, dropped, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
     };
     instance.schedule_at_opening(parameters, session);
     Ok(instance)
+}
+
+/// How the instance runs when it has been opened.
+fn settings(
+    parameters: &Parameters,
+    content: &ControlContent,
+    writers: Vec<ThreadHandle>,
+) -> Settings {
+    Settings {
+        parameters: parameters.clone(),
+        slots: content.doublewrite_slots,
+        log_writes_max: parameters.log_writes_in_flight,
+        writers,
+    }
 }
 
 /// What the redo asks of the checkpoint process and of the control file.
@@ -388,8 +402,9 @@ struct InUse {
     cleaners: Arc<Cleaners>,
     monitors: Vec<ThreadHandle>,
     space_process: ThreadHandle,
-    /// Transactions that were active when the instance stopped.
-    dead: u64,
+    /// Transactions that were active when the instance stopped, and segments that were being made
+    /// or dropped then.
+    left: (u64, u64),
 }
 
 /// Opens space and undo, and starts the processes that need both.
@@ -399,7 +414,9 @@ fn take_into_use(
     (halt, sabotage): (&Halt, txn::IsolationSabotage),
     session: &Session,
 ) -> Result<InUse, Stop> {
-    let space = Space::open(changes.clone(), storage, session);
+    let space = Space::open(changes.clone(), storage, session)?;
+    // Before anybody makes segments or takes a snapshot.
+    let dropped = space.finish_drops(session)?;
     wake_at_halt(halt, space.ahead(), Ahead::post, session);
     let undo = Undo::open(&space, session)?;
     let (transactions, logs) = Transactions::new(undo, changes, &LAYERS, session);
@@ -426,7 +443,8 @@ fn take_into_use(
             return Err(stop);
         }
     }
-    Ok(InUse { space, transactions, cleaners, monitors, space_process, dead: dead as u64 })
+    let left = (dead as u64, dropped);
+    Ok(InUse { space, transactions, cleaners, monitors, space_process, left })
 }
 
 /// Wakes who sleeps there when the instance halts (rule stop/K3).

@@ -30,7 +30,8 @@ fn the_teeth_are_a_megabyte_apart() {
     let found = found("nvme");
     let text = found.text();
     let (period, _) = found.period_mib().unwrap_or_else(|| panic!("no teeth: {text}"));
-    assert!((period - 1.0).abs() < 0.02, "{text}");
+    // A flush begins at a megabyte, and takes with it what came since.
+    assert!((period - 1.0).abs() < 0.025, "{text}");
     assert!(text.contains("A saw-tooth"), "{text}");
     assert!(found.json().contains("\"period_mib\":"));
 }

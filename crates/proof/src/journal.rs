@@ -75,6 +75,8 @@ pub struct Record {
     pub altered: u64,
     /// Changes of the redo log groups that sessions made.
     pub logs_changed: u64,
+    /// Segments that sessions dropped.
+    pub segments_dropped: u64,
     /// What else happened while the load ran; known at its end.
     pub happened: Happened,
 }
@@ -156,6 +158,11 @@ impl Journal {
     /// A session has changed the redo log groups.
     pub fn logs_changed(&self) {
         self.0.with(|record| record.logs_changed += 1);
+    }
+
+    /// A session has dropped a segment.
+    pub fn segment_dropped(&self) {
+        self.0.with(|record| record.segments_dropped += 1);
     }
 
     /// This happened while the load ran.

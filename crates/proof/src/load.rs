@@ -7,14 +7,16 @@
 use std::sync::Arc;
 
 use access::{Inserter, RowMut, RowView, Table};
+use ids::ObjectNo;
 use instance::{CommitMode, CommitWait, Instance, LogChange, Transaction};
 use os::{Session, ThreadSpec};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use space::Holds;
 use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
-use crate::shape::TABLES;
+use crate::shape::{TABLES, USERS};
 use crate::{Change, Happened, Journal, Outcome, RowId, Told};
 
 const VERSION: usize = 0;
@@ -62,6 +64,8 @@ pub struct Load {
     pub pauses_every: Option<u32>,
     /// Sessions change parameters of the instance between transactions.
     pub alters: bool,
+    /// Sessions make, keep and drop segments between transactions, beside the tables.
+    pub makes_segments: bool,
     /// Commits are made in all the ways there are, rather than all durable and at once.
     pub commit_modes: bool,
     /// The last transaction stays open and its changes are written; then the instance is aborted.
@@ -175,6 +179,11 @@ struct Client {
     /// Rows that the present transaction has changed.
     changed: Vec<RowId>,
     journal: Journal,
+    /// Which session it is.
+    number: u32,
+    /// Segments that it has made, and how many it ever made.
+    made: Vec<ObjectNo>,
+    made_count: u32,
 }
 
 impl Client {
@@ -194,6 +203,9 @@ impl Client {
             inserters: (0..load.tables).map(|_| Inserter::default()).collect(),
             changed: Vec::new(),
             journal: journal.clone(),
+            number,
+            made: Vec::new(),
+            made_count: 0,
         })
     }
 
@@ -213,6 +225,9 @@ impl Client {
         }
         if load.alters && self.one_in(4) {
             self.alter(instance, session)?;
+        }
+        if load.makes_segments && self.one_in(2) {
+            self.define(instance, session)?;
         }
         let number = self.journal.begin();
         let mut transaction = Transaction::new();
@@ -277,6 +292,31 @@ impl Client {
             // It is there already, or gone, or needed.
             Err(stop) if stop.refusal().is_some() => Ok(()),
             done => done.map(|()| self.journal.logs_changed()),
+        }
+    }
+
+    /// Makes a segment in the tablespace of the other block size, or drops one that was made. What
+    /// isn't kept is there until the next opening.
+    fn define(&mut self, instance: &Instance, session: &Session) -> Result<(), Stop> {
+        let space = instance.space();
+        if self.made.len() > 1 || (!self.made.is_empty() && self.one_in(2)) {
+            let object = self.made.swap_remove(0);
+            return space.drop_segment(object, session).map(|()| self.journal.segment_dropped());
+        }
+        self.made_count += 1;
+        let name = format!("made{}_{}", self.number, self.made_count);
+        let what = (&*name, Holds::Index, &[][..]);
+        let made = space.create_temporary(USERS, what, session).and_then(|segment| {
+            self.made.push(segment.object);
+            space.hand_out(segment.header, self.random.random_range(1..20), session)?;
+            match self.one_in(3) {
+                true => Ok(()),
+                false => space.keep(segment.object, session),
+            }
+        });
+        match made {
+            Err(stop) if stop.refusal().is_some() => Ok(()),
+            done => done,
         }
     }
 

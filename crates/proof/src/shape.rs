@@ -38,10 +38,11 @@ pub(crate) const TABLES: [TableShape; 3] = [
 /// The tablespace that each database has.
 const SYSTEM: &str = "system";
 /// The one of another block size.
-const USERS: &str = "users";
+pub(crate) const USERS: &str = "users";
 
 /// The data files; none of them may depend on the schedule of an opening.
-pub(crate) const DATA_FILES: [&str; 3] = ["/db/data01.dbf", "/db/users01.dbf", "/db/users02.dbf"];
+pub(crate) const DATA_FILES: [&str; 4] =
+    ["/db/data01.dbf", "/db/undo01.dbf", "/db/users01.dbf", "/db/users02.dbf"];
 
 /// The database under a load, and how its instance runs.
 #[derive(Clone, Debug)]
@@ -62,6 +63,9 @@ impl Shape {
             data_bytes: 28 * block,
             data_bytes_max: 160 * block,
             data_growth_bytes: 8 * block,
+            undo_bytes: 32 * block,
+            undo_bytes_max: 400 * block,
+            undo_growth_bytes: 8 * block,
             extent_blocks: 4,
             log_file_bytes: u64::from(redo::LOG_BLOCKS_MIN) * 4096,
             log_groups: 3,

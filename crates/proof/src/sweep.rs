@@ -120,6 +120,7 @@ impl Sweep {
             checkpoint_every: (seed % 2 == 1).then_some(5),
             pauses_every: (seed % 3 != 2).then_some(3),
             alters: seed % 7 == 2,
+            makes_segments: seed % 3 == 1,
             commit_modes: seed % 5 == 3,
             leaves_open: seed % 4 == 3,
         };
@@ -148,6 +149,7 @@ impl Sweep {
             checkpoint_every: (!seed.is_multiple_of(5)).then_some(12),
             pauses_every: (seed % 3 != 1).then_some(8),
             alters: seed % 4 == 2,
+            makes_segments: seed % 4 != 2,
             commit_modes: seed % 3 == 1,
             leaves_open: seed % 2 == 1,
         };
@@ -244,14 +246,16 @@ impl Sweep {
             let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
             let instance = Instance::open(&disk, directory, &parameters, session).map_err(say)?;
             let opened = instance.opened();
-            let (rolled_back, repaired) = (opened.rolled_back, opened.recovered.repaired);
+            let repaired = opened.recovered.repaired;
+            let mended =
+                Mended { rolled_back: opened.rolled_back, repaired, dropped: opened.dropped };
             let rows = inspect(&instance, session);
             let shut = |stop: Stop| Violation(format!("it doesn't shut: {stop}"));
             instance.shutdown(session).map_err(shut)?;
-            Ok::<_, Violation>((rows?, rolled_back, repaired))
+            Ok::<_, Violation>((rows?, mended))
         };
         let report = machine.run(body);
-        let (rows, rolled_back, repaired) = match &report.result {
+        let (rows, mended) = match &report.result {
             Ok(Ok(found)) => found.clone(),
             Ok(Err(violation)) => return Err(violation.clone()),
             Err(failure) => return Err(Violation(format!("while it was opened: {failure}"))),
@@ -263,7 +267,7 @@ impl Sweep {
         };
         let data = DATA_FILES.map(hash);
         let cuts = drawn.with(|drawn| std::mem::take(&mut drawn.cuts));
-        Ok(Opening { rows, rolled_back, repaired, data, cuts })
+        Ok(Opening { rows, mended, data, cuts })
     }
 }
 
@@ -273,11 +277,18 @@ fn alone(mut disks: Vec<FileSystem>) -> FileSystem {
     disk
 }
 
+/// What an opening had to do: transactions to roll back, blocks to repair, segments to drop.
+#[derive(Clone, Copy)]
+struct Mended {
+    rolled_back: u64,
+    repaired: u64,
+    dropped: u64,
+}
+
 /// What came of an opening.
 struct Opening {
     rows: Rows,
-    rolled_back: u64,
-    repaired: u64,
+    mended: Mended,
     /// Hashes of the data files after the shutdown.
     data: [u64; DATA_FILES.len()],
     cuts: Vec<(u64, FileSystem)>,
@@ -393,8 +404,9 @@ impl Run<'_> {
         let state = poorer.as_ref().unwrap_or(state);
         let opening = sweep.open(state, hash, cuts)?;
         self.tally.openings += 1;
-        self.tally.rolled_back += u64::from(opening.rolled_back > 0);
-        self.tally.repaired += u64::from(opening.repaired > 0);
+        self.tally.rolled_back += u64::from(opening.mended.rolled_back > 0);
+        self.tally.repaired += u64::from(opening.mended.repaired > 0);
+        self.tally.dropped += u64::from(opening.mended.dropped > 0);
         self.tally.images.insert(hash);
         let rows = Arc::new(opening.rows);
         self.opened.insert(hash, Arc::clone(&rows));

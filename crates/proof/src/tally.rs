@@ -26,6 +26,8 @@ pub struct Tally {
     pub opened_twice: u64,
     /// Openings that rolled transactions back.
     pub rolled_back: u64,
+    /// Openings that dropped segments which were being made or dropped.
+    pub dropped: u64,
     /// Openings that repaired torn blocks.
     pub repaired: u64,
     /// Comparisons in which a transaction was in doubt and there.
@@ -44,6 +46,8 @@ pub struct Tally {
     pub incremental: u64,
     /// Parameters changed in the loads.
     pub altered: u64,
+    /// Segments dropped in the loads.
+    pub segments_dropped: u64,
     /// Redo log groups and members added and dropped in the loads, and switches asked for.
     pub logs_changed: u64,
     /// States of which a member of a redo log group was lost before they were opened.
@@ -65,6 +69,7 @@ impl Tally {
         let happened = record.happened;
         self.altered += record.altered;
         self.logs_changed += record.logs_changed;
+        self.segments_dropped += record.segments_dropped;
         let parameters = &sweep.shape.parameters;
         self.loads += 1;
         self.log_switches += happened.log_switches;
@@ -85,6 +90,8 @@ impl Tally {
             (&mut self.comparisons, other.comparisons),
             (&mut self.opened_twice, other.opened_twice),
             (&mut self.rolled_back, other.rolled_back),
+            (&mut self.dropped, other.dropped),
+            (&mut self.segments_dropped, other.segments_dropped),
             (&mut self.repaired, other.repaired),
             (&mut self.doubt_there, other.doubt_there),
             (&mut self.doubt_gone, other.doubt_gone),
@@ -109,6 +116,8 @@ impl Tally {
         let wanted = [
             ("a state opened under two schedules", self.opened_twice),
             ("a transaction rolled back by an opening", self.rolled_back),
+            ("a segment dropped by an opening", self.dropped),
+            ("a segment dropped in a load", self.segments_dropped),
             ("a torn block repaired", self.repaired),
             ("a transaction in doubt that was there", self.doubt_there),
             ("a transaction in doubt that was gone", self.doubt_gone),
@@ -134,16 +143,18 @@ impl fmt::Display for Tally {
         write!(
             f,
             "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of \
-             them twice, {} with rollback, {} with repairs), {} comparisons with {} reads, {} and \
-             {} in doubt there and gone ({} hadn't waited), {} log switches, {} incremental \
-             checkpoints, files grown by {} blocks, {} loads on two block sizes, {} changes of \
-             redo logs, {} states that lost a member of one; crashes nested up to {depth} deep",
+             them twice, {} with rollback, {} with repairs, {} with drops), {} comparisons with \
+             {} reads, {} and {} in doubt there and gone ({} hadn't waited), {} log switches, {} \
+             incremental checkpoints, files grown by {} blocks, {} loads on two block sizes, {} \
+             segments dropped, {} changes of redo logs, {} states that lost a member of one; \
+             crashes nested up to {depth} deep",
             self.loads,
             self.cuts,
             self.openings,
             self.opened_twice,
             self.rolled_back,
             self.repaired,
+            self.dropped,
             self.comparisons,
             self.told,
             self.doubt_there,
@@ -153,6 +164,7 @@ impl fmt::Display for Tally {
             self.incremental,
             self.grown,
             self.two_sizes,
+            self.segments_dropped,
             self.logs_changed,
             self.members_lost,
         )

@@ -46,8 +46,11 @@ fn creation() -> Creation {
     Creation {
         db_block_size: BlockSize::KIB_2,
         data_bytes: 24 * BLOCK,
-        data_bytes_max: 200 * BLOCK,
+        data_bytes_max: 400 * BLOCK,
         data_growth_bytes: 8 * BLOCK,
+        undo_bytes: 32 * BLOCK,
+        undo_bytes_max: 400 * BLOCK,
+        undo_growth_bytes: 8 * BLOCK,
         extent_blocks: 4,
         log_file_bytes: u64::from(redo::LOG_BLOCKS_MIN) * 4096,
         log_groups: 3,
@@ -286,7 +289,7 @@ fn compare(told: &Told, instance: &Instance, session: &Session) -> Result<(), St
     for (name, came) in &told.made {
         let there = match *name {
             "users" => spaces.iter().any(|space| space.name == "users"),
-            "users02.dbf" => files == 3,
+            "users02.dbf" => files == 4,
             table => {
                 let found = instance.table(table, session);
                 let scanned = found.and_then(|found| {

@@ -8,11 +8,12 @@
 //!
 //! Caller: `recover`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cache::{Cache, CacheConfig};
 use change::replay;
-use ids::Rba;
+use ids::{Dba, Rba};
 use os::{Session, ThreadHandle, ThreadId, ThreadSpec};
 use redo::{LogEnd, RedoConfig};
 use stop::{Halt, RefusalKind, Stop};
@@ -34,6 +35,8 @@ pub(crate) struct Roll<'a> {
     gate: Arc<ReplayGate>,
     cache: Arc<Cache>,
     pub(crate) done: Done,
+    /// Blocks that can't be used and that no change so far has made anew (RC10).
+    unusable: BTreeMap<Dba, Stop>,
     started: Timestamp,
 }
 
@@ -86,7 +89,8 @@ impl<'a> Roll<'a> {
             session,
         )?;
         let (done, started) = (Done::default(), session.now());
-        Ok(Roll { layout, halt, gate, cache, done, started })
+        let unusable = BTreeMap::new();
+        Ok(Roll { layout, halt, gate, cache, done, unusable, started })
     }
 
     /// Reads all of the redo, and applies of it what free buffers hold. Nothing is written.
@@ -152,6 +156,7 @@ impl<'a> Roll<'a> {
         let process = ahead.start(&self.halt, session)?;
         let mut untouched = Untouched::of(&self.cache, process.id(), session);
         let rolled = self.apply_all(&ahead, of, &mut untouched, session);
+        let rolled = rolled.and_then(|()| self.check_usable());
         ahead.line.close(session);
         // A panic has raised the halt already.
         let _ = process.join(session);
@@ -193,10 +198,18 @@ impl<'a> Roll<'a> {
             let replayed = replay(block, changes, layers, &self.cache, sabotage, session)?;
             self.done.applied += replayed.applied;
             self.done.skipped += replayed.skipped;
+            match replayed.unusable {
+                Some(stop) => _ = self.unusable.insert(block, stop),
+                None => _ = self.unusable.remove(&block),
+            }
         }
         self.done.records += batch.records.count() as u64;
         self.done.bytes += batch.records.bytes() as u64;
         Ok(())
+    }
+
+    fn check_usable(&self) -> Result<(), Stop> {
+        self.unusable.values().next().map_or(Ok(()), |stop| Err(stop.clone()))
     }
 
     fn check_records(&self, found: u64) -> Result<(), Stop> {

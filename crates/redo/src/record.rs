@@ -61,6 +61,8 @@ pub struct Vector<'a> {
     pub opcode: u8,
     /// How long the block is.
     pub block_size: BlockSize,
+    /// Whether the block is made anew: what it was before doesn't matter.
+    pub anew: bool,
     /// What the layer needs to make the change.
     pub payload: &'a [u8],
 }
@@ -179,6 +181,7 @@ fn split(bytes: &[u8]) -> Result<(Vector<'_>, &[u8]), Unsplit> {
         layer: head.layer,
         opcode: head.opcode,
         block_size: BlockSize::new(block_bytes).ok_or(Unsplit::BlockSize)?,
+        anew: head.anew != 0,
         payload,
     };
     Ok((vector, &bytes[end..]))
@@ -201,7 +204,8 @@ mod tests {
                 opcode: 7,
                 length: U16Le::new(payload.len() as u16),
                 block_units: 4,
-                reserved: [0; 3],
+                anew: 0,
+                reserved: [0; 2],
             };
             bytes.extend(head.bytes());
             bytes.extend(*payload);

@@ -24,14 +24,17 @@ use stop::Stop;
 use waits::{Nanos, WaitEvent};
 
 use crate::Space;
-use crate::data_file::EXTENT_MAP;
-use crate::space::is_taken;
+use crate::data_file::{EXTENT_MAP, extents_of};
+use crate::room::{doubled_max, is_taken};
 
 /// The process looks up so often, if nobody asks.
 const HEARTBEAT: Nanos = Nanos::from_secs(3);
 
-/// How many of the extents that were taken at once should be left free.
+/// How many of the extents that were taken at once should be left free ...
 const LEFT_FREE: u32 = 2;
+/// ... when a session gets no more at once than it would wait for (SP16), or this share of the
+/// file: one in ... So a large segment doesn't have the process write zeros for minutes.
+const AHEAD_SHARE: u32 = 64;
 
 /// What sessions ask the process for.
 pub struct Ahead {
@@ -67,8 +70,11 @@ impl Space {
 
     /// So many extents of a file were taken, and so many are free: asks for more if these are few.
     pub(crate) fn note_taken(&self, file: FileNo, taken: u32, free: u32, session: &Session) {
-        let wanted = taken * LEFT_FREE;
-        if free >= wanted || !self.file(file, session).can_grow() {
+        let data_file = self.file(file, session);
+        let tablespace = self.tablespace_of(file, session);
+        let share = extents_of(data_file.blocks, tablespace.extent_blocks) / AHEAD_SHARE;
+        let wanted = taken.min(doubled_max(&tablespace).max(share)) * LEFT_FREE;
+        if free >= wanted || !data_file.can_grow() {
             return;
         }
         let ahead = &self.shared.ahead;

@@ -1,26 +1,33 @@
-//! Whether space agrees with itself: extent maps, segment headers and the lengths of files.
+//! Whether space agrees with itself: directory, segment headers, extent maps and lengths of files.
 //!
 //! Callers: tests, and what checks a database after recovery.
 
-use format::ExtentMap;
+use format::{ExtentMap, SegmentHeader};
 use ids::FileNo;
 use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
 
-use crate::Space;
 use crate::data_file::EXTENT_MAP;
-use crate::segment::extents;
-use crate::space::{first_block, is_taken};
+use crate::index::Entry;
+use crate::room::{first_block, is_taken};
+use crate::segment::{extents, is_header, object_of};
+use crate::{SegmentState, Space};
 
 /// An extent, by file and number, and the segment that has it.
 type Owner = (FileNo, u32, String);
 
 impl Space {
-    /// Every extent of every segment is of that segment alone and taken in its map, and nothing
-    /// else is; maps don't go beyond their files. While sessions change space this may be wrong.
+    /// The directory is as it is on disk, and its headers are of the segments that it names; every
+    /// extent of every segment, also of those that are temporary or being dropped, is of that
+    /// segment alone and taken in its map, and nothing else is; maps don't go beyond their files.
+    /// While sessions change space this may be wrong.
     pub fn check(&self, session: &Session) -> Result<(), String> {
-        let owners = self.owners(session)?;
+        let index = self.read_directory(session).map_err(|stop| stop.to_string())?;
+        if !self.shared.index.shared(session).agrees_with(&index) {
+            return Err("the segment directory isn't as it is known in memory".to_string());
+        }
+        let owners = self.owners(index.all(), session)?;
         let same = |pair: &&[Owner]| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1);
         if let Some([one, two]) = owners.windows(2).find(same) {
             return Err(format!(
@@ -36,23 +43,33 @@ impl Space {
     }
 
     /// In order.
-    fn owners(&self, session: &Session) -> Result<Vec<Owner>, String> {
+    fn owners<'e>(
+        &self,
+        entries: impl Iterator<Item = &'e Entry>,
+        session: &Session,
+    ) -> Result<Vec<Owner>, String> {
         let say = |stop: Stop| stop.to_string();
         let mut owners: Vec<Owner> = Vec::new();
-        for segment in self.list(session).map_err(say)? {
-            let pin = self.changes().cache().pin(segment.header, session).map_err(say)?;
-            let all: Vec<_> = extents(&pin.shared(FrameOrder::SegmentHeader, session)).collect();
-            let tablespace = self.tablespace_of(segment.header.file, session);
+        for entry in entries {
+            let name = format!("{} (segment {})", entry.name, entry.object);
+            let header = entry.header();
+            let pin = self.changes().cache().pin(header, session).map_err(say)?;
+            let all: Vec<_> = {
+                let block = pin.shared(FrameOrder::SegmentHeader, session);
+                check_header(&block, entry).map_err(|what| format!("{name}: {what}"))?;
+                extents(&block).collect()
+            };
+            let tablespace = self.tablespace_of(header.file, session);
             for (first, blocks) in all {
                 if self.tablespace_of(first.file, session) != tablespace {
-                    return Err(format!("{} has an extent of another tablespace", segment.name));
+                    return Err(format!("{name} has an extent of another tablespace"));
                 }
                 let map = self.pin(first.file, EXTENT_MAP, session).map_err(say)?;
                 let map = map.shared(FrameOrder::ExtentMap, session);
                 let begin = ExtentMap::at(&map, ExtentMap::START).first_block.get();
                 let number = (first.block.get() - begin) / tablespace.extent_blocks;
                 let count = blocks / tablespace.extent_blocks;
-                let each = (number..number + count).map(|n| (first.file, n, segment.name.clone()));
+                let each = (number..number + count).map(|n| (first.file, n, name.clone()));
                 owners.extend(each);
             }
         }
@@ -79,5 +96,26 @@ impl Space {
             return Err(format!("file {file}: the map goes beyond the file's {blocks} blocks"));
         }
         Ok(())
+    }
+}
+
+/// Whether the header says of its segment what the directory says.
+fn check_header(block: &[u8], entry: &Entry) -> Result<(), String> {
+    if !is_header(block) || object_of(block) != Some(entry.object) {
+        return Err("its header is another block".to_string());
+    }
+    let header = SegmentHeader::at(block, SegmentHeader::START);
+    let dropping = entry.state() == Some(SegmentState::Dropping);
+    if header.holds != entry.holds.number() || (header.dropping != 0) != dropping {
+        return Err("its header and the directory don't agree".to_string());
+    }
+    let blocks: u32 = extents(block).map(|(_, blocks)| blocks).sum();
+    if header.blocks.get() != blocks || header.high_water.get() > blocks {
+        return Err(format!("its header doesn't count {blocks} blocks"));
+    }
+    let listed = SegmentHeader::EXTENTS + extents(block).count() * format::Extent::BYTES;
+    match block[listed..].iter().all(|byte| *byte == 0) {
+        true => Ok(()),
+        false => Err("its header has something behind its extents".to_string()),
     }
 }

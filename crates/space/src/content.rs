@@ -54,6 +54,9 @@ impl TablespaceNo {
     pub const SYSTEM: TablespaceNo = TablespaceNo(1);
 }
 
+/// The name of the tablespace that is for undo; every database is made with it.
+pub const UNDO_TABLESPACE: &str = "undo";
+
 /// A tablespace: files in which segments get extents in turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TablespaceContent {

@@ -69,7 +69,7 @@ impl ControlFile {
             match read(&file, session) {
                 Ok((version, content)) => whole.push((version, content, place)),
                 // Whoever wrote it knew more, also when the other copy is whole.
-                Err(Fault::Later(fault)) => return Err(corrupt(fault)),
+                Err(Fault::Other(fault)) => return Err(corrupt(fault)),
                 Err(Fault::Damaged(fault)) => faults.push(fault),
             }
             copies.push(file);
@@ -168,8 +168,8 @@ const FORMAT_1_BYTES: u64 = 4 << 10;
 enum Fault {
     /// The other copy may do.
     Damaged(String),
-    /// A later program has written it.
-    Later(String),
+    /// Another program has written it, a later one or one before the first release.
+    Other(String),
 }
 
 impl From<String> for Fault {
@@ -196,10 +196,17 @@ fn read(file: &File, session: &Session) -> Result<(u64, ControlContent), Fault> 
     file.read_at(0, &mut block, waiting).map_err(|error| error.to_string())?;
     let header = check(&block, ADDRESS).map_err(|fault| match fault {
         BlockFault::UnknownFormat { found, .. } if found > FORMAT => {
-            Fault::Later(format!("{path}: {fault}"))
+            Fault::Other(format!("{path}: {fault}"))
         }
         fault => Fault::Damaged(format!("{path}: {fault}")),
     })?;
+    if header.format() < FORMAT {
+        return Err(Fault::Other(format!(
+            "{path}: the database is of format {}, which was never released, and this program \
+             opens {FORMAT}; create the database again",
+            header.format()
+        )));
+    }
     if header.kind() != BlockKind::Control {
         return Err(format!("{path} is a {}, not a control file", header.kind()).into());
     }

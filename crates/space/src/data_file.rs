@@ -48,6 +48,13 @@ impl DataFileShape {
     /// The fewest blocks that make sense: the first three and an extent or two.
     pub const BLOCKS_MIN: u32 = 16;
 
+    /// The longest file that its extent map has room for, with extents of so many blocks.
+    pub fn bytes_max(block_size: BlockSize, extent_blocks: u32) -> u64 {
+        let blocks = map_bits(block_size) * u64::from(extent_blocks) + u64::from(FIRST_EXTENT);
+        let bytes = blocks.min(u64::from(u32::MAX - 1)) * block_size.bytes() as u64;
+        bytes - bytes % IO_ALIGNMENT as u64
+    }
+
     /// Refuses a shape that can't be, or of which a part could never be used.
     pub fn check(&self) -> Result<(), Stop> {
         let refuse = |message: String| Err(Stop::refuse(RefusalKind::Invalid, message));
@@ -93,9 +100,9 @@ impl DataFileShape {
                 self.extent_blocks
             ));
         }
-        let bits = (self.block_size.bytes() - ExtentMap::BITS) * 8;
+        let bits = map_bits(self.block_size);
         let extents = extents_of(most, self.extent_blocks);
-        if extents as usize > bits {
+        if u64::from(extents) > bits {
             return refuse(format!(
                 "a data file of {most} blocks has {extents} extents of {} blocks, and its map has \
                  room for {bits}; choose larger extents",
@@ -104,6 +111,11 @@ impl DataFileShape {
         }
         Ok(())
     }
+}
+
+/// How many extents a map in a block of this size has room for.
+fn map_bits(block_size: BlockSize) -> u64 {
+    (block_size.bytes() as u64 - ExtentMap::BITS as u64) * 8
 }
 
 /// How many extents a file of so many blocks has.
@@ -145,7 +157,7 @@ fn write_first_blocks(file: &File, shape: &DataFileShape, session: &Session) -> 
     };
     let extents = extents_of(shape.blocks, shape.extent_blocks);
     let map = ExtentMap { extents: U32Le::new(extents), first_block: U32Le::new(FIRST_EXTENT) };
-    let directory = Directory { entries: U32Le::ZERO, reserved: [0; 4] };
+    let directory = Directory { next_object: U32Le::ZERO, reserved: [0; 4] };
     let mut bodies: Vec<(BlockKind, &[u8])> =
         vec![(BlockKind::FileHeader, header.bytes()), (BlockKind::ExtentMap, map.bytes())];
     if shape.number == DATA_FILE {

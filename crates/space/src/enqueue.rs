@@ -7,7 +7,7 @@
 //! Invariants
 //!   * the value is with the holder, or there; so nobody uses it beside the holder
 //!   * who holds one gives it back whatever happens to him, so nobody waits for ever
-//!   * order: growing or describing, then the control file (SP9)
+//!   * order: extending, growing or describing, the control file (SP9)
 //!
 //! Callers: `growth`, `tablespace`; `instance` for the control file.
 

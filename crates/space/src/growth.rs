@@ -13,7 +13,8 @@
 //!   * the order of what is held: `growing`, then the control file; redo credits are taken with
 //!     neither control file nor latch held
 //!
-//! Callers: `space`, when no file of a tablespace has a free extent; `ahead`, before that.
+//! Callers: `room` and `create`, when no file of a tablespace has a free extent; `ahead`, before
+//! that.
 
 use change::credits_for;
 use format::{ExtentMap, U32Le};
@@ -23,8 +24,10 @@ use os::{Cause, File, FileOperation, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
+use crate::ahead::free_count;
 use crate::apply::{GROW, LAYER};
 use crate::data_file::{EXTENT_MAP, extents_of};
+use crate::room::doubled_max;
 use crate::tablespace::DataFile;
 use crate::{Space, TablespaceContent};
 
@@ -33,12 +36,13 @@ const FILL_BYTES: usize = 1 << 20;
 
 impl Space {
     /// Makes a file of the tablespace grow, so that it has free extents: the first from `turn` on
-    /// that can. Refused if none can; `whom` is who needs it.
+    /// that can. Of those that are wanted it makes as many as a session waits for (SP16), or one
+    /// at least. Refused if none can; `whom` is who needs it.
     pub(crate) fn grow(
         &self,
         tablespace: &TablespaceContent,
         turn: usize,
-        whom: &str,
+        (wanted, whom): (u32, &str),
         session: &Session,
     ) -> Result<(), Stop> {
         let _growing = self.shared.growing.hold(tablespace.number.0.into(), session);
@@ -50,7 +54,7 @@ impl Space {
         let mut refused = None;
         for file in self.files_of(tablespace.number, turn, session) {
             match self.grow_file(file, tablespace, session) {
-                Ok(true) => return Ok(()),
+                Ok(true) => return self.grow_on(file, tablespace, wanted, session),
                 Ok(false) => {}
                 Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => {
                     refused.get_or_insert(stop);
@@ -66,6 +70,33 @@ impl Space {
             );
             Stop::refuse(RefusalKind::NoSpace, message)
         }))
+    }
+
+    /// Makes a file that has grown, and had nothing free before, grow on.
+    fn grow_on(
+        &self,
+        file: FileNo,
+        tablespace: &TablespaceContent,
+        wanted: u32,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let wanted = wanted.min(doubled_max(tablespace));
+        loop {
+            let free = {
+                let map = self.pin(file, EXTENT_MAP, session)?;
+                free_count(&map.shared(FrameOrder::ExtentMap, session))
+            };
+            if free >= wanted {
+                return Ok(());
+            }
+            match self.grow_file(file, tablespace, session) {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                // There is some space, if less than was wanted.
+                Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => return Ok(()),
+                Err(stop) => return Err(stop),
+            }
+        }
     }
 
     /// Makes a file grow once; false if it has all that it may have. The caller holds `growing`.

@@ -6,20 +6,20 @@
 //!   data file
 //!     block 0   file header
 //!     block 1   extent map      a bit for each extent
-//!     block 2   directory       names ──▶ segment headers; in file 1 only
+//!     block 2   directory       names, numbers ──▶ segment headers; in file 1 only
 //!     block 3…  extents         the first block of a segment is its header
 //! ```
 //!
 //! A tablespace has one data file or more; a segment is of one tablespace, and gets its extents
 //! from its files in turn, so that its blocks are spread over them.
 //!
-//! Rules SP1 to SP11 are in the README.
+//! Rules SP1 to SP16 are in the README.
 //!
 //! * [`ControlFile`]: reading, creating and writing it; [`ControlContent`]: what it says;
 //!   [`Enqueue`]: one thread at a time.
 //! * [`create_data_file`], [`open_data_file`]: data files and their first blocks.
-//! * [`Space`]: segments by name, and blocks handed out to them; files grow when they have to, or
-//!   [`Ahead`] of that.
+//! * [`Space`]: segments by name and number, made, kept and dropped, and blocks handed out to them;
+//!   files grow when they have to, or [`Ahead`] of that.
 //! * [`LAYER`]: how blocks of this crate change.
 
 #![forbid(unsafe_code)]
@@ -29,12 +29,17 @@ mod apply;
 mod check;
 mod content;
 mod control;
+mod create;
 mod data_file;
 mod ddl;
 mod describe;
+mod directory;
+mod drop;
 mod enqueue;
 mod growth;
+mod index;
 mod new_file;
+mod room;
 mod segment;
 mod space;
 mod tablespace;
@@ -43,7 +48,7 @@ pub use ahead::Ahead;
 pub use apply::LAYER;
 pub use content::{
     ControlContent, ControlState, DataFileContent, LogGroupContent, LogMemberContent,
-    TablespaceContent, TablespaceNo,
+    TablespaceContent, TablespaceNo, UNDO_TABLESPACE,
 };
 pub use control::ControlFile;
 pub use data_file::{DATA_FILE, DataFileShape, create_data_file, open_data_file};
@@ -51,5 +56,5 @@ pub use ddl::open_data_files;
 pub use describe::{DataFileSpec, TablespaceSpec};
 pub use enqueue::{Enqueue, Held};
 pub use new_file::{clear_new, give_name, new_path, remove_leftovers, settle_name};
-pub use segment::{Column, Holds, Segment};
+pub use segment::{Column, Holds, Segment, SegmentState};
 pub use space::{Blocks, HandOut, Space, Storage};

@@ -2,8 +2,9 @@
 //!
 //! Callers: `space`, and layers that hand out a block in a group of their own.
 
-use format::{Extent, SegmentHeader};
-use ids::{BlockNo, Dba};
+use cache::is_unwritten;
+use format::{BlockHeader, BlockKind, Extent, SegmentHeader};
+use ids::{BlockNo, Dba, ObjectNo};
 use stop::{RefusalKind, Stop};
 
 /// What a segment is for.
@@ -13,6 +14,10 @@ pub enum Holds {
     Table,
     /// A transaction table and undo.
     Undo,
+    /// Entries of an index.
+    Index,
+    /// Blocks of the segment directory but for the first.
+    Directory,
 }
 
 impl Holds {
@@ -20,6 +25,8 @@ impl Holds {
         match self {
             Holds::Table => 1,
             Holds::Undo => 2,
+            Holds::Index => 3,
+            Holds::Directory => 4,
         }
     }
 
@@ -27,7 +34,44 @@ impl Holds {
         match number {
             1 => Holds::Table,
             2 => Holds::Undo,
-            other => panic!("a segment header says that it holds {other}"),
+            3 => Holds::Index,
+            4 => Holds::Directory,
+            other => panic!("a segment is said to hold {other}"),
+        }
+    }
+}
+
+/// How far a segment is in its life.
+///
+/// ```text
+///   create_temporary ──▶ Temporary ── keep ──▶ Permanent ◀── create
+///                            └───── drop ─────────┴──▶ Dropping ──▶ (gone)
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SegmentState {
+    /// It stays until it is dropped.
+    Permanent,
+    /// It is being built: the next opening drops it.
+    Temporary,
+    /// It gives its extents back: the next opening goes on with that.
+    Dropping,
+}
+
+impl SegmentState {
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            SegmentState::Permanent => 1,
+            SegmentState::Temporary => 2,
+            SegmentState::Dropping => 3,
+        }
+    }
+
+    pub(crate) fn from_number(number: u8) -> SegmentState {
+        match number {
+            1 => SegmentState::Permanent,
+            2 => SegmentState::Temporary,
+            3 => SegmentState::Dropping,
+            other => panic!("an entry of the segment directory has state {other}"),
         }
     }
 }
@@ -73,12 +117,39 @@ impl Column {
 pub struct Segment {
     /// Its name.
     pub name: String,
+    /// Its number, which no other segment ever has: what its blocks say of whose they are.
+    pub object: ObjectNo,
     /// Its header.
     pub header: Dba,
     /// What it is for.
     pub holds: Holds,
     /// The columns of its rows; empty if it is no table.
     pub columns: Vec<Column>,
+}
+
+/// Whether these bytes are the header of a segment that is there and isn't being dropped (SP15).
+pub(crate) fn is_live(header: &[u8]) -> bool {
+    is_header(header) && SegmentHeader::at(header, SegmentHeader::START).dropping == 0
+}
+
+/// Whether these bytes are the header of a segment, perhaps one that is being dropped.
+pub(crate) fn is_header(block: &[u8]) -> bool {
+    !is_unwritten(block) && BlockHeader::at(block, 0).kind() == BlockKind::SegmentHeader
+}
+
+/// Refuses to go on with a segment that was dropped.
+pub(crate) fn check_live(header: &[u8], address: Dba) -> Result<(), Stop> {
+    if is_live(header) {
+        return Ok(());
+    }
+    let message = format!("the segment whose header was block {address} has been dropped");
+    Err(Stop::refuse(RefusalKind::NotFound, message))
+}
+
+/// What a segment header says of its segment's number; none if it names none.
+pub(crate) fn object_of(header: &[u8]) -> Option<ObjectNo> {
+    let number = SegmentHeader::at(header, SegmentHeader::START).object.get();
+    (number > 0).then(|| ObjectNo::new(number))
 }
 
 /// The extents of a segment header: where each begins, and how many blocks it has.

@@ -12,7 +12,7 @@
 //!
 //! Invariants
 //!   * `committing` is there before the commit's record gets its SCN: so who finds `active` has a
-//!     snapshot below that SCN (X1)
+//!     snapshot below that SCN (TX6)
 //!   * a slot's SCN is there before the word says that its transaction has ended; before a slot is
 //!     used again its SCN is in `older`
 //!
@@ -24,7 +24,7 @@ use ids::{Dba, Scn, TxnId};
 use latch::{Latch, LatchKind, Shared64};
 use os::{Os, Session};
 use stop::{RefusalKind, Stop};
-use undo::{Ended, Tail};
+use undo::Tail;
 
 /// A session pins at most so many blocks at once while it works for a transaction (rule TX5).
 const PINS_MAX: u32 = 4;
@@ -63,7 +63,7 @@ struct Segment {
     older: Shared64,
     /// Undo of transactions that ended by this SCN may be gone.
     taken: Shared64,
-    /// When the last one that committed did so.
+    /// When the last one that left undo ended: it committed, or undo of index entries was left.
     last_commit: Shared64,
     /// Its transaction table, packed.
     table: Shared64,
@@ -187,7 +187,7 @@ impl Active {
         Scn::new(self.segment(id).taken.load(session))
     }
 
-    /// When the last transaction of this one's segment that committed did so.
+    /// When the last transaction of this one's segment that left undo ended.
     pub(crate) fn last_commit(&self, id: TxnId, session: &Session) -> Scn {
         Scn::new(self.segment(id).last_commit.load(session))
     }
@@ -272,10 +272,10 @@ impl Active {
         self.segment(id).newest.store(packed(id, state), session);
     }
 
-    /// The transaction ended at this SCN, but has its locks still.
-    pub(crate) fn set_ended(&self, id: TxnId, (at, ended): (Scn, Ended), session: &Session) {
+    /// The transaction ended at this SCN, but has its locks still; and whether it has left undo.
+    pub(crate) fn set_ended(&self, id: TxnId, (at, left_undo): (Scn, bool), session: &Session) {
         let segment = self.segment(id);
-        if ended == Ended::Committed {
+        if left_undo {
             segment.last_commit.store(at.get(), session);
         }
         segment.ended[usize::from(id.slot)].store(at.get(), session);

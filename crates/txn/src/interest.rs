@@ -193,6 +193,11 @@ pub fn apply_interest_back(block: &mut [u8], payload: &[u8]) -> usize {
     OWN_BYTES
 }
 
+/// How many bytes of the payload of an undo record its interest has.
+pub fn interest_back_bytes(payload: &[u8]) -> usize {
+    if payload[1] == WHOLE { WHOLE_BYTES } else { OWN_BYTES }
+}
+
 impl Transactions {
     /// The transaction's entry in the list of a block that it is about to change, by a statement
     /// with a snapshot of this SCN. The block is latched exclusively.

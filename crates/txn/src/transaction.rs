@@ -11,7 +11,7 @@ use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
 use space::Enqueue;
 use stop::Stop;
-use undo::{Ended, Found, Keeper, Tail, Undo, UndoLog};
+use undo::{Ended, Found, Keeper, Tail, Undo, UndoChange, UndoLog};
 use waits::{Statistic, WaitEvent};
 
 use crate::active::{Fate, Taken};
@@ -146,7 +146,7 @@ impl Transactions {
         let active = Active::new(os, undo.slots(), counts);
         let locks = Locks::new(os, active.segments_max(), changes.halt().clone());
         // Whatever isn't active ended before any snapshot that there will be.
-        let by = changes.redo().last_scn(session);
+        let by = changes.redo().durable_scn(session);
         let mut dead = Vec::new();
         for found in found {
             match found {
@@ -330,7 +330,7 @@ impl Transactions {
             }
             Err(halted) => return Err(halted),
         };
-        self.active.set_ended(log.id, (placed.scn, Ended::Committed), session);
+        self.active.set_ended(log.id, (placed.scn, true), session);
         session.count(Statistic::UserCommits, 1);
         self.changes.redo().commit(placed.scn, mode, session)?;
         if mode.wait == CommitWait::Nowait {
@@ -414,13 +414,15 @@ impl Transactions {
     }
 
     fn end_by_rollback(&self, mut log: UndoLog, session: &Session) -> Result<(), Stop> {
+        let mut left = None;
         if log.has_begun() {
             self.take_back(&mut log, 0, session)?;
             let ended = self.undo.end(&log, Ended::RolledBack, session);
             let placed = ended.map_err(|stop| self.cannot_roll_back(log.id, &stop, session))?;
-            self.active.set_ended(log.id, (placed.scn, Ended::RolledBack), session);
+            left = log.has_records().then_some(placed.scn);
+            self.active.set_ended(log.id, (placed.scn, left.is_some()), session);
         }
-        self.leave(log.id, log.ended(None), session);
+        self.leave(log.id, log.ended(left), session);
         Ok(())
     }
 
@@ -436,25 +438,36 @@ impl Transactions {
     }
 
     fn try_take_back(&self, log: &mut UndoLog, keep: u32, session: &Session) -> Result<(), Stop> {
-        let cache = self.changes.cache();
-        while let Some(change) = self.undo.newest(log, session)? {
-            let skips = keep > 0 && self.breaks(Promise::WholeSavepoint);
-            if change.ordinal < keep + u32::from(skips) {
-                break;
-            }
-            let layer = self.layer(change.layer);
-            let block_pin = cache.pin(change.address, session)?;
-            let undo_pin = self.undo.pin_newest(log, session)?;
-            let credits = credits_for(&[change.payload.len(), 0]);
-            let mut group = self.changes.begin(credits, session)?;
-            let block = block_pin.exclusive(layer.order, session);
-            let undo = undo_pin.exclusive(FrameOrder::Undo, session);
-            group.change(block, layer, change.opcode, &[&change.payload]);
-            self.undo.pop(&mut group, undo);
-            group.commit(session);
+        let skips = keep > 0 && self.breaks(Promise::WholeSavepoint);
+        let keep = keep + u32::from(skips);
+        while let Some(change) = self.undo.newest(log, keep, session)? {
+            while !self.try_take_back_one(&change, session)? {}
             session.count(Statistic::UndoRecordsApplied, 1);
         }
         Ok(())
+    }
+
+    /// False if what was changed has moved meanwhile.
+    fn try_take_back_one(&self, change: &UndoChange, session: &Session) -> Result<bool, Stop> {
+        let cache = self.changes.cache();
+        let layer = self.layer(change.layer);
+        let (address, opcode) = match &layer.moves {
+            None => (change.address, change.opcode),
+            Some(moves) => ((moves.locate)(cache, &change.payload, session)?, moves.opcode),
+        };
+        let block_pin = cache.pin(address, session)?;
+        let undo_pin = cache.pin(change.place.block, session)?;
+        let credits = credits_for(&[change.payload.len(), Undo::TAKE_AWAY_BYTES]);
+        let mut group = self.changes.begin(credits, session)?;
+        let block = block_pin.exclusive(layer.order, session);
+        if layer.moves.as_ref().is_some_and(|moves| !(moves.is_it)(&block, &change.payload)) {
+            return Ok(false);
+        }
+        let undo = undo_pin.exclusive(FrameOrder::Undo, session);
+        group.change(block, layer, opcode, &[&change.payload]);
+        self.undo.take_away(&mut group, undo, (change, layer.moves.is_some()));
+        group.commit(session);
+        Ok(true)
     }
 }
 

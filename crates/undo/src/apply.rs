@@ -13,6 +13,7 @@
 //! | undo block        | `SET_NEXT`     | undo block                                    |
 //! | undo block        | `PUSH`         | the record                                    |
 //! | undo block        | `POP`          | nothing                                       |
+//! | undo block        | `CROSS_OUT`    | number of a record                            |
 
 use change::{BlockMut, Layer};
 use format::{
@@ -33,6 +34,10 @@ pub(crate) const PUSH: u8 = 8;
 pub(crate) const POP: u8 = 9;
 pub(crate) const SET_SPARE: u8 = 10;
 pub(crate) const TAKE_SPARE: u8 = 11;
+pub(crate) const CROSS_OUT: u8 = 12;
+
+/// Bit of a record's opcode: the change was taken back already (UN8).
+pub const CROSSED_OUT: u8 = 0x80;
 
 pub(crate) const ACTIVE: u8 = 1;
 pub(crate) const COMMITTED: u8 = 2;
@@ -45,9 +50,11 @@ pub(crate) const SET_SPARE_BYTES: usize = 10;
 pub(crate) const END_BYTES: usize = 3;
 pub(crate) const RESET_BYTES: usize = 24;
 pub(crate) const SET_NEXT_BYTES: usize = 8;
+pub(crate) const CROSS_OUT_BYTES: usize = 2;
 
 /// Undo.
-pub static LAYER: Layer = Layer { number: 2, name: "undo", order: FrameOrder::Undo, apply };
+pub static LAYER: Layer =
+    Layer { number: 2, name: "undo", order: FrameOrder::Undo, apply, moves: None };
 
 fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     match opcode {
@@ -100,6 +107,7 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         SET_NEXT => undo_mut(block.bytes).next = *DbaLe::at(payload, 0),
         PUSH => push(block.bytes, payload),
         POP => pop(block.bytes, block.address),
+        CROSS_OUT => cross_out(block.bytes, u16::from_le_bytes([payload[0], payload[1]])),
         other => panic!("the undo layer has no change {other}"),
     }
 }
@@ -150,6 +158,13 @@ fn pop(block: &mut [u8], address: Dba) {
     undo.newest = U16Le::new(here.map_or(0, |previous| previous.record + 1));
     let offset_at = offset_at(block, newest - 1);
     block[offset_at..offset_at + 2].fill(0);
+}
+
+fn cross_out(block: &mut [u8], number: u16) {
+    let at = record_at(block, number).expect("what is crossed out is among the block's records");
+    let record = UndoRecord::at_mut(block, at);
+    assert!(record.opcode & CROSSED_OUT == 0, "a record is crossed out twice (UN2)");
+    record.opcode |= CROSSED_OUT;
 }
 
 /// Where record `number` begins, if the block has it.

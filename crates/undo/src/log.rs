@@ -2,7 +2,7 @@
 //! its segment's ring.
 //!
 //! ```text
-//!   Tail ──begin──▶ UndoLog ──make_room, push …, newest, pop …──▶ Undo::end ──ended──▶ Tail
+//!   Tail ──begin──▶ UndoLog ──make_room, push …, newest, take_away …──▶ Undo::end ──ended──▶ Tail
 //! ```
 //!
 //! Callers: `txn` (rolling back), layers with rows (pushing, as part of their groups).
@@ -16,7 +16,8 @@ use os::Session;
 use stop::Stop;
 
 use crate::apply::{
-    BEGIN, BEGIN_BYTES, LAYER, POP, PUSH, SET_CURRENT, SET_CURRENT_BYTES, record_at,
+    BEGIN, BEGIN_BYTES, CROSS_OUT, CROSS_OUT_BYTES, CROSSED_OUT, LAYER, POP, PUSH, SET_CURRENT,
+    SET_CURRENT_BYTES, record_at,
 };
 use crate::segment::Undo;
 
@@ -38,7 +39,7 @@ pub struct Tail {
     pub(crate) free: u16,
     /// How many records there are there.
     pub(crate) records: u16,
-    /// When the last transaction committed.
+    /// When the last transaction that left records ended.
     pub(crate) before: Scn,
     /// The first of the blocks that aren't in the ring yet, and how many there are.
     pub(crate) spare: Option<(Dba, u16)>,
@@ -56,6 +57,8 @@ pub struct UndoLog {
     records: u32,
     /// Whether its first record was pushed: until then nothing on disk knows of it.
     has_begun: bool,
+    /// All records behind this one are crossed out, if that is known.
+    crossed_to: Option<UndoAddress>,
 }
 
 /// A change that takes another back.
@@ -71,6 +74,10 @@ pub struct UndoChange {
     pub payload: Vec<u8>,
     /// How many records the transaction had before.
     pub ordinal: u32,
+    /// Where its record is.
+    pub place: UndoAddress,
+    /// Whether no record lies behind it.
+    is_last: bool,
 }
 
 /// A record of undo, under its block's latch.
@@ -111,7 +118,7 @@ impl Tail {
         (sequence > 0).then_some(TxnId { segment: self.segment, slot, sequence })
     }
 
-    /// When the last transaction that committed did so; 0 if none has.
+    /// When the last transaction that left records ended; 0 if none has.
     pub fn last_commit(&self) -> Scn {
         self.before
     }
@@ -125,7 +132,7 @@ impl Tail {
             false => (sequence, slot + 1),
         };
         let id = TxnId { segment: self.segment, slot, sequence };
-        UndoLog { id, tail: self, newest: None, records: 0, has_begun: false }
+        UndoLog { id, tail: self, newest: None, records: 0, has_begun: false, crossed_to: None }
     }
 }
 
@@ -158,7 +165,7 @@ impl UndoLog {
     /// The undo of a transaction that was active when the instance stopped.
     pub(crate) fn of_dead(tail: Tail) -> UndoLog {
         let id = tail.last().expect("it is active, so it has a name");
-        UndoLog { id, tail, newest: None, records: 0, has_begun: true }
+        UndoLog { id, tail, newest: None, records: 0, has_begun: true, crossed_to: None }
     }
 
     /// The segment's transaction table.
@@ -171,8 +178,8 @@ impl UndoLog {
         self.records
     }
 
-    /// Whether it has records now.
-    pub(crate) fn has_records(&self) -> bool {
+    /// Whether it has records now, crossed out or not.
+    pub fn has_records(&self) -> bool {
         self.records > 0
     }
 
@@ -190,14 +197,14 @@ impl UndoLog {
         self.tail.current.expect("there is a block once room was made")
     }
 
-    /// Where the next transaction of the segment begins. `committed` is when this one committed, if
-    /// it did.
-    pub fn ended(self, committed: Option<Scn>) -> Tail {
+    /// Where the next transaction of the segment begins. `at` is when this one ended, if it has
+    /// left records: it has committed, or some are crossed out.
+    pub fn ended(self, at: Option<Scn>) -> Tail {
         let mut tail = self.tail;
         if self.has_begun {
             tail.newest = (self.id.sequence, self.id.slot);
         }
-        tail.before = committed.unwrap_or(tail.before);
+        tail.before = at.unwrap_or(tail.before);
         tail
     }
 
@@ -228,6 +235,7 @@ impl UndoLog {
         (parts[0], parts[1]) = (record.bytes(), before);
         parts[2..2 + payload.len()].copy_from_slice(payload);
         self.newest = Some(self.next_address());
+        self.crossed_to = None;
         self.records += 1;
         self.tail.records += 1;
         self.tail.free += (UndoRecord::BYTES + length) as u16;
@@ -251,9 +259,43 @@ impl Undo {
         Ok(UndoPins { block, table })
     }
 
-    /// The newest change still to be taken back; none when the transaction is back at its
-    /// beginning. Steps back over blocks that are empty.
-    pub fn newest(&self, log: &mut UndoLog, session: &Session) -> Result<Option<UndoChange>, Stop> {
+    /// The newest change still to be taken back, of those that are not among the first `keep`; none
+    /// if there is none. Steps back over blocks that are empty.
+    pub fn newest(
+        &self,
+        log: &mut UndoLog,
+        keep: u32,
+        session: &Session,
+    ) -> Result<Option<UndoChange>, Stop> {
+        let Some(last) = self.last(log, session)? else { return Ok(None) };
+        let cache = self.space.changes().cache();
+        let mut at = log.crossed_to.unwrap_or(last);
+        loop {
+            let block = cache.pin_shared(at.block, FrameOrder::Undo, session)?;
+            let record = view(&block, at.record, log.id).expect("an active transaction has it");
+            let ordinal = record.head.ordinal.get();
+            if ordinal < keep {
+                return Ok(None);
+            }
+            if record.head.opcode & CROSSED_OUT == 0 {
+                log.crossed_to = (at != last).then_some(at);
+                return Ok(Some(UndoChange {
+                    address: record.head.address.get(),
+                    layer: record.head.layer,
+                    opcode: record.head.opcode,
+                    payload: record.payload.to_vec(),
+                    ordinal,
+                    place: at,
+                    is_last: at == last,
+                }));
+            }
+            let Some(previous) = record.head.previous.get() else { return Ok(None) };
+            at = previous;
+        }
+    }
+
+    /// Where the transaction's last record is, crossed out or not; none when it has none.
+    fn last(&self, log: &mut UndoLog, session: &Session) -> Result<Option<UndoAddress>, Stop> {
         loop {
             let Some(current) = log.tail.current else { return Ok(None) };
             let previous = {
@@ -261,18 +303,11 @@ impl Undo {
                 let block = cache.pin_shared(current, FrameOrder::Undo, session)?;
                 let undo = *UndoBlock::at(&block, UndoBlock::START);
                 (log.tail.records, log.tail.free) = (undo.records.get(), undo.free.get());
-                let record_no = undo.newest.get().wrapping_sub(1);
-                if let Some(record) = view(&block, record_no, log.id) {
-                    let ordinal = record.head.ordinal.get();
-                    log.newest = Some(UndoAddress { block: current, record: record_no });
-                    log.records = ordinal + 1;
-                    return Ok(Some(UndoChange {
-                        address: record.head.address.get(),
-                        layer: record.head.layer,
-                        opcode: record.head.opcode,
-                        payload: record.payload.to_vec(),
-                        ordinal,
-                    }));
+                let record = undo.newest.get().wrapping_sub(1);
+                if let Some(found) = view(&block, record, log.id) {
+                    let address = UndoAddress { block: current, record };
+                    (log.newest, log.records) = (Some(address), found.head.ordinal.get() + 1);
+                    return Ok(log.newest);
                 }
                 let came_from = undo.previous;
                 if undo.transaction.get() != Some(log.id) || came_from == DbaLe::NONE {
@@ -296,14 +331,24 @@ impl Undo {
         Ok(())
     }
 
-    /// Pins the block with the newest record, which [`pop`](Undo::pop) takes away.
-    pub fn pin_newest<'a>(&'a self, log: &UndoLog, session: &'a Session) -> Result<Pin<'a>, Stop> {
-        self.space.changes().cache().pin(log.current(), session)
-    }
+    /// Bytes of the payload by which a record is taken away.
+    pub const TAKE_AWAY_BYTES: usize = CROSS_OUT_BYTES;
 
-    /// Adds to the group the taking away of the newest record; `block` is the current one.
-    pub fn pop<'a>(&self, group: &mut Group<'a>, block: ExclusiveBlock<'a>) {
-        group.change(block, &LAYER, POP, &[]);
+    /// Adds to the group the taking away of the newest record that isn't crossed out; `block` is
+    /// where it is. It is popped; or crossed out, if others may still look for it, or records that
+    /// are crossed out lie behind it (UN8).
+    pub fn take_away<'a>(
+        &self,
+        group: &mut Group<'a>,
+        block: ExclusiveBlock<'a>,
+        (change, others_look): (&UndoChange, bool),
+    ) {
+        match change.is_last && !others_look {
+            true => group.change(block, &LAYER, POP, &[]),
+            false => {
+                group.change(block, &LAYER, CROSS_OUT, &[&change.place.record.to_le_bytes()]);
+            }
+        }
     }
 
     /// Looks at a record by `look`, under its block's latch: so `look` only computes. None if the

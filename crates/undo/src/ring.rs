@@ -198,7 +198,7 @@ impl Undo {
         let Some(block) = new.try_exclusive(FrameOrder::Undo, session) else { return Ok(false) };
         let table = table.exclusive(FrameOrder::TransactionTable, session);
         let previous = came_from(log);
-        group.change(block, &LAYER, RESET, &[of.bytes(), previous.bytes(), next.bytes()]);
+        group.format(block, &LAYER, RESET, &[of.bytes(), previous.bytes(), next.bytes()]);
         if let Some(current) = current {
             group.change(current, &LAYER, SET_NEXT, &[link.bytes()]);
         }

@@ -11,7 +11,7 @@ use ids::{Dba, Scn, TxnId};
 use latch::FrameOrder;
 use os::Session;
 use redo::Placed;
-use space::{HandOut, Holds, Space};
+use space::{HandOut, Holds, Space, UNDO_TABLESPACE};
 use stop::Stop;
 
 use crate::apply::{
@@ -51,7 +51,8 @@ pub enum Found {
 impl Undo {
     /// Makes so many undo segments, whose tables have `slots`, or as many as fit in a block.
     pub fn create(space: &Space, segments: u16, slots: u16, session: &Session) -> Result<(), Stop> {
-        let header = space.create(NAME, Holds::Undo, &[], session)?.header;
+        let what = (NAME, Holds::Undo, &[][..]);
+        let header = space.create_within(UNDO_TABLESPACE, what, session)?.header;
         let room = space.changes().cache().block_size().bytes() - TransactionTable::SLOTS;
         let slots = slots.clamp(1, (room / TransactionSlot::BYTES) as u16);
         let undo = Undo { space: space.clone(), header, slots };
@@ -71,8 +72,7 @@ impl Undo {
         undo.header = segment.header;
         // The first block that was handed out is the first segment's table.
         let mut at = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);
-        loop {
-            let Some((next, slots)) = undo.table_at(at, session)? else { break };
+        while let Some((next, slots)) = undo.table_at(at, session)? {
             undo.slots = slots;
             found.push(undo.found(at, session)?);
             let Some(next) = next else { break };
@@ -96,7 +96,8 @@ impl Undo {
     fn table_at(&self, at: Dba, session: &Session) -> Result<Option<(Option<Dba>, u16)>, Stop> {
         let cache = self.space.changes().cache();
         let block = cache.pin_shared(at, FrameOrder::TransactionTable, session)?;
-        if is_unwritten(&block) {
+        if is_unwritten(&block) || BlockHeader::at(&block, 0).kind() != BlockKind::TransactionTable
+        {
             return Ok(None);
         }
         let head = TransactionTable::at(&block, TransactionTable::START);
@@ -146,7 +147,7 @@ impl Undo {
             };
             let next = self.space.next(&header_pin, 1, session);
             let Some(next) = next.filter(|next| next.blocks.first == table) else { continue };
-            group.change(block, &LAYER, FORMAT_TABLE, &[head.bytes()]);
+            group.format(block, &LAYER, FORMAT_TABLE, &[head.bytes()]);
             if let Some(last) = last {
                 group.change(last, &LAYER, SET_NEXT_SEGMENT, &[DbaLe::new(table).bytes()]);
             }

@@ -203,8 +203,6 @@ wait_events! {
             "a background process has nothing to do";
         IoSlaveWait "i/o slave wait" ["msg ptr", "", ""]
             "an I/O slave has no request";
-        SmonTimer "smon timer" ["sleep time", "failed", ""]
-            "the system monitor has nothing to clean up";
         PmonTimer "pmon timer" ["duration", "", ""]
             "the process monitor waits before it looks for sessions that have vanished";
         PlSqlLockTimer "PL/SQL lock timer" ["duration", "", ""]

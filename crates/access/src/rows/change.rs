@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A statement that has chosen its rows as of a view says so, and is told where a row was changed
-//! since: then what it knows of the row isn't true any more, and it begins again (X2).
+//! since: then what it knows of the row isn't true any more, and it begins again (AC9).
 //!
 //! Callers: tables.
 
@@ -71,6 +71,12 @@ enum Step {
     /// It is locked, and gets too long: its new bytes.
     Moves(Vec<u8>),
 }
+
+/// How a slot of a block changes, once it may.
+type Planner<'a, T> = dyn FnMut(&[u8], DataSlot, &Interest) -> Wish<T> + 'a;
+
+/// Flags and bytes of a slot as a view sees it; none if it sees no row there.
+type SeenSlot = Option<(u8, Vec<u8>)>;
 
 /// A row of a statement.
 #[derive(Clone, Copy)]
@@ -353,7 +359,7 @@ impl Heap {
         &self,
         transaction: &mut Transaction,
         target: Target,
-        plan: &mut dyn FnMut(&[u8], DataSlot, &Interest) -> Wish<T>,
+        plan: &mut Planner<'_, T>,
         session: &Session,
     ) -> Result<Slot<T>, Stop> {
         let mut seen = None;
@@ -376,7 +382,7 @@ impl Heap {
         target: Target,
         view: View,
         session: &Session,
-    ) -> Result<Option<(u8, Vec<u8>)>, Stop> {
+    ) -> Result<SeenSlot, Stop> {
         let view = View { own: Some(before_now(transaction, view)), ..view };
         let mut look = |block: &[u8]| {
             let slot = self.slot_with(block, target.address.slot, target.wanted)?;
@@ -388,8 +394,8 @@ impl Heap {
     fn try_slot<T>(
         &self,
         transaction: &mut Transaction,
-        (target, seen): (Target, Option<&Option<(u8, Vec<u8>)>>),
-        plan: &mut dyn FnMut(&[u8], DataSlot, &Interest) -> Wish<T>,
+        (target, seen): (Target, Option<&SeenSlot>),
+        plan: &mut Planner<'_, T>,
         session: &Session,
     ) -> Result<Slot<T>, Stop> {
         let longest = Op::HEAD_BYTES_MAX + self.piece_max;
@@ -428,8 +434,9 @@ impl Heap {
                     Wish::Nothing(_) => nothing(Slot::Full),
                 }
             };
-            let place = (&pin, self.object, longest);
-            let tried = change_block(&self.transactions, transaction, place, &mut wish, session)?;
+            let is_it = |block: &[u8]| self.is_its(block);
+            let target = Heap::target(&pin, longest, &is_it);
+            let tried = change_block(&self.transactions, transaction, &target, &mut wish, session)?;
             drop(pin);
             match tried {
                 Outcome::Done(slot) => return Ok(slot),

@@ -104,8 +104,9 @@ impl Heap {
                 let current = !fixed || self.transactions.is_current(block, view, session);
                 put_plan((block, current), interest, (flags, &bytes))
             };
-            let place = (&pin, self.object, longest);
-            match change_block(&self.transactions, transaction, place, &mut wish, session)? {
+            let is_it = |block: &[u8]| self.is_its(block);
+            let target = Heap::target(&pin, longest, &is_it);
+            match change_block(&self.transactions, transaction, &target, &mut wish, session)? {
                 Outcome::Done(slot) => return Ok(RowAddress { block: pin.address(), slot }),
                 // There are other blocks.
                 _ => inserter.filling = None,
@@ -136,7 +137,7 @@ impl Heap {
         let pin = changes.cache().pin_new(run.first, session)?;
         let mut group = changes.begin(credits_for(&[FORMAT_BYTES]), session)?;
         let block = pin.exclusive(FrameOrder::Heap, session);
-        group.change(block, &LAYER, FORMAT, &[&self.object.to_le_bytes(), &[LIST_ENTRIES]]);
+        group.format(block, &LAYER, FORMAT, &[&self.object.to_le_bytes(), &[LIST_ENTRIES]]);
         group.commit(session);
         let after = Dba::new(run.first.file.get(), run.first.block.get() + 1);
         inserter.next = (run.count > 1).then_some(Blocks { first: after, count: run.count - 1 });

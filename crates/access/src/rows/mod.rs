@@ -10,6 +10,7 @@ mod insert;
 mod piece;
 mod read;
 
+use cache::Pin;
 use change::Wanted;
 use format::{DataHead, DataSlot, InterestedTransaction};
 use ids::Dba;
@@ -21,7 +22,8 @@ use txn::{Interest, Transactions};
 use undo::UndoLog;
 
 use crate::RowAddress;
-use crate::heap::is_of;
+use crate::apply::{BACK, CHANGE, LAYER};
+use crate::heap::{Target, is_of};
 use crate::ops::Op;
 
 pub use change::Changed;
@@ -61,7 +63,7 @@ impl Heap {
         let fits_block = block.bytes() - DataHead::LIST - list - DataSlot::BYTES;
         Heap {
             header: segment.header,
-            object: segment.header.block.get(),
+            object: segment.object.get(),
             piece_max: fits_undo.min(fits_block),
             space: space.clone(),
             transactions: transactions.clone(),
@@ -104,6 +106,15 @@ impl Heap {
         let cache = self.transactions.changes().cache();
         let block = cache.pin_shared(address, FrameOrder::Heap, session)?;
         Ok(look(&block))
+    }
+
+    /// A block that is to be changed by steps of so many bytes.
+    fn target<'a>(
+        pin: &'a Pin<'a>,
+        longest: usize,
+        is_it: &'a dyn Fn(&[u8]) -> bool,
+    ) -> Target<'a> {
+        Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, is_it }
     }
 
     fn no_piece(&self, address: RowAddress) -> Stop {

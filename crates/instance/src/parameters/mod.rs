@@ -38,6 +38,13 @@ declared! {
         data_bytes_max: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
     "By how much the first data file grows when it is full."
         data_growth_bytes: u64 = 16 << 20, BYTES, Allowed::Between(0, 1 << 40);
+    "The size of the data file of the undo tablespace."
+        undo_bytes: u64 = 64 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45);
+    "How large the undo tablespace's data file may become, as far as its extent map has room; 0 if \
+     it isn't to grow."
+        undo_bytes_max: u64 = 32 << 30, BYTES, Allowed::Between(0, 1 << 45);
+    "By how much the undo tablespace's data file grows when it is full."
+        undo_growth_bytes: u64 = 16 << 20, BYTES, Allowed::Between(0, 1 << 40);
     "How long an extent is: the unit in which segments grow."
         extent_blocks: u32 = 64, "blocks", Allowed::Between(1, 1 << 16);
     "The size of one online redo log."

@@ -17,7 +17,7 @@ use crate::common::{
 fn long_logs() -> Creation {
     Creation {
         log_file_bytes: 4 << 20,
-        data_bytes: BLOCKS * 2048,
+        data_bytes: 2 * BLOCKS * 2048,
         doublewrite_slots: 64,
         ..creation()
     }
@@ -112,14 +112,14 @@ fn fast_start_mttr_target_bounds_how_long_recovery_takes() {
         spec.content = content;
         Simulation { disks: vec![spec], ..Simulation::new(3) }
     };
-    let base = filled(long_logs());
+    let base = filled(Creation { log_file_bytes: 16 << 20, ..long_logs() });
     let took = |target: u32| {
         let parameters = Parameters { fast_start_mttr_target: target, ..roomy() };
         let mut report = slow(base.clone()).run({
             let parameters = parameters.clone();
             move |world, session| {
                 let instance = open_as(&parameters, world, session);
-                work(&instance, 400, session);
+                work(&instance, 1_200, session);
                 let estimated = instance.estimated_recovery(session);
                 abort(instance, session);
                 estimated

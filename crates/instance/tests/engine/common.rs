@@ -40,6 +40,9 @@ pub(crate) fn creation() -> Creation {
     Creation {
         db_block_size: BlockSize::KIB_2,
         data_bytes: 400 * 2048,
+        undo_bytes: 32 * 2048,
+        undo_bytes_max: 400 * 2048,
+        undo_growth_bytes: 8 * 2048,
         extent_blocks: 4,
         log_file_bytes: u64::from(redo::LOG_BLOCKS_MIN) * 4096,
         log_groups: 3,

@@ -1,7 +1,9 @@
 //! Heaps: rows of any length that grow, shrink and move, under many sessions; what snapshots see of
 //! them.
 
-use std::sync::Arc;
+#![expect(clippy::disallowed_types, reason = "where rows are lives outside the simulated world")]
+
+use std::sync::{Arc, OnceLock};
 
 use access::{Changed, Heap, HeapInserter, RowAddress};
 use instance::{Instance, Parameters, Transaction};
@@ -51,7 +53,7 @@ fn length(dice: &mut Dice) -> usize {
 
 /// A database with a heap of 40 rows, and where they are.
 fn filled() -> (FileSystem, Arc<Vec<RowAddress>>) {
-    let rows = Arc::new(std::sync::OnceLock::new());
+    let rows = Arc::new(OnceLock::new());
     let into = Arc::clone(&rows);
     let creation = instance::Creation { data_bytes: 2_000 * 2_048, ..creation() };
     let disk = database_with(creation, parameters(), move |instance, session| {

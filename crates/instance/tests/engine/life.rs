@@ -232,7 +232,13 @@ fn databases_with_blocks_of_every_size_work() {
         [BlockSize::KIB_2, BlockSize::KIB_4, BlockSize::KIB_8, BlockSize::KIB_16, BlockSize::KIB_32]
     {
         let bytes = size.bytes() as u64;
-        let creation = Creation { db_block_size: size, data_bytes: 200 * bytes, ..creation() };
+        let creation = Creation {
+            db_block_size: size,
+            data_bytes: 200 * bytes,
+            undo_bytes: 32 * bytes,
+            undo_bytes_max: 0,
+            ..creation()
+        };
         let parameters = Parameters { db_cache_size: 32 * bytes, ..parameters() };
         common::database_with(creation, parameters, move |instance, session| {
             // What a block of undo has besides the row's old bytes.

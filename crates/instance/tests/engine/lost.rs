@@ -80,10 +80,10 @@ fn work(instance: &Instance, session: &Session) -> bool {
     false
 }
 
-/// The n-th write of a data block isn't there; none if there are fewer.
-fn life(base: &FileSystem, n: u64) -> Option<Found> {
+/// The n-th write of a block of this file isn't there; none if there are fewer.
+fn life(base: &FileSystem, file: &str, n: u64) -> Option<Found> {
     let mut content = base.clone();
-    let scope = Scope::of(&[Operation::Write]).under("/db/data01.dbf");
+    let scope = Scope::of(&[Operation::Write]).under(file);
     content.plan_faults(FaultPlan::new(n).nth(n, Fault::LostWrite, scope));
     let mut report = machine(n, content).run(|world, session| {
         let instance = open_as(&small(), world, session);
@@ -124,9 +124,11 @@ fn life(base: &FileSystem, n: u64) -> Option<Found> {
 fn a_lost_write_is_found_as_far_as_it_can_be() {
     let base = database(ROWS);
     let mut found = std::collections::BTreeMap::new();
-    for n in 1.. {
-        let Some(what) = life(&base, n) else { break };
-        *found.entry(what).or_insert(0) += 1;
+    for file in ["/db/data01.dbf", "/db/undo01.dbf"] {
+        for n in 1.. {
+            let Some(what) = life(&base, file, n) else { break };
+            *found.entry(what).or_insert(0) += 1;
+        }
     }
     println!("{found:?}");
     assert!(found[&Found::ByRead] > 20, "{found:?}");

@@ -15,6 +15,7 @@ mod logs;
 mod lost;
 mod recovery;
 mod scan;
+mod segments;
 mod space;
 mod tablespaces;
 mod txn;

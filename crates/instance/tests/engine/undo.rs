@@ -203,7 +203,8 @@ fn an_undo_segment_is_made_for_each_transaction_that_is_active_beside_the_others
 #[test]
 fn a_snapshot_whose_undo_had_to_be_overwritten_is_too_old_and_says_so() {
     let creation = common::creation();
-    let creation = instance::Creation { data_bytes: 60 * 2_048, ..creation };
+    let undo_bytes = 40 * 2_048;
+    let creation = instance::Creation { undo_bytes, undo_bytes_max: undo_bytes, ..creation };
     let disk = database_with(creation, common::parameters(), |instance, session| {
         let table = instance.create_table(TABLE, &common::COLUMNS, session).expect("made");
         common::fill(instance, &table, 32, session);

@@ -86,7 +86,7 @@ fn a_buffer_that_is_held_is_buffer_busy() {
 /// waited for with the block that is wanted and the set in which a buffer was looked for.
 #[test]
 fn a_cache_full_of_dirty_blocks_is_free_buffer_waits() {
-    let work = |instance: &Instance, session: &Session| insert(instance, 300, session);
+    let work = |instance: &Instance, session: &Session| insert(instance, 600, session);
     let (waits, counts) = against(filled(4).1, work, work);
     let waited: Vec<_> = waits.iter().filter(|wait| wait.0 == WaitEvent::FreeBufferWaits).collect();
     assert!(!waited.is_empty(), "{counts:?}");

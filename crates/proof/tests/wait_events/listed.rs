@@ -7,10 +7,12 @@ use std::path::Path;
 use waits::WaitEvent;
 
 /// Which test provokes an event that isn't provoked here.
-const ELSEWHERE: [(&str, &str); 6] = [
+const ELSEWHERE: [(&str, &str); 8] = [
     ("DbFileParallelRead", "cache/tests/multiblock.rs"),
     ("DirectPathRead", "cache/tests/direct.rs"),
     ("EnqKoFastObjectCheckpoint", "cache/tests/direct.rs"),
+    ("EnqTmContention", "txn/tests/locks/endings.rs"),
+    ("EnqTxAllocateItl", "txn/tests/locks/endings.rs"),
     ("LogBufferSpace", "redo/tests/redo/waits.rs"),
     ("LogFileSwitchCompletion", "redo/tests/redo/waits.rs"),
     ("LogFileSwitchCheckpointIncomplete", "redo/tests/redo/waits.rs"),

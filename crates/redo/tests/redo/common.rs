@@ -117,7 +117,8 @@ pub(crate) fn record(tag: u64, length: usize) -> Vec<u8> {
         opcode: 2,
         length: U16Le::new(length as u16),
         block_units: 4,
-        reserved: [0; 3],
+        anew: 0,
+        reserved: [0; 2],
     };
     bytes.extend(head.bytes());
     bytes.extend((0..length).map(|at| payload_byte(tag, at)));

@@ -1,0 +1,95 @@
+//! From the root to the block that covers a place (BT1, BT2).
+//!
+//! ```text
+//!   root ──▶ branch ──▶ … ──▶ leaf     behind its high fence:  to the right
+//!                                      before its low fence, or no such block:  from the root
+//! ```
+//!
+//! One block is latched at a time. Between two latches blocks may be split; then the place has
+//! moved to the right, and the high fence says so.
+//!
+//! Callers: `index`, `cursor`, `split`; rolling back, by `apply`.
+//! Sources: Lehman & Yao (TODS '81); Lanin & Shasha (FJCC '86).
+
+use cache::{Cache, PinnedBlock};
+use ids::Dba;
+use latch::FrameOrder;
+use os::Session;
+use stop::{RefusalKind, Stop};
+
+use super::node::{Node, Step};
+use super::position::{OwnPosition, Probe};
+
+/// So often a descent begins again, before the index is held to be damaged.
+const DESCENTS_MAX: u32 = 1_000;
+/// So many blocks a descent visits at most.
+const STEPS_MAX: u32 = 100_000;
+
+/// The blocks of an index.
+#[derive(Clone, Copy)]
+pub(super) struct Tree<'a> {
+    pub(super) cache: &'a Cache,
+    pub(super) object: u32,
+    pub(super) root: Dba,
+}
+
+/// A block that was reached, latched.
+pub(super) struct Reached<'a> {
+    pub(super) address: Dba,
+    pub(super) block: PinnedBlock<'a>,
+    /// Splits that the level above may not know of: blocks that were reached from the left.
+    pub(super) passed: Vec<Passed>,
+}
+
+/// A block that was reached from its left neighbour.
+pub(super) struct Passed {
+    /// Where it begins.
+    pub(super) at: OwnPosition,
+    pub(super) block: Dba,
+    pub(super) level: u8,
+}
+
+impl<'a> Tree<'a> {
+    /// The block on this level that covers the place; tried first at `hint`.
+    #[inline]
+    pub(super) fn reach(
+        &self,
+        (probe, level): (Probe<'_>, u8),
+        hint: Option<Dba>,
+        session: &'a Session,
+    ) -> Result<Reached<'a>, Stop> {
+        let order = if level == 0 { FrameOrder::Leaf } else { FrameOrder::Branch };
+        let mut address = hint.unwrap_or(self.root);
+        let (mut passed, mut lost) = (Vec::new(), 0);
+        for _ in 0..STEPS_MAX {
+            let block = self.cache.pin_shared(address, order, session)?;
+            let node = Node::of(&block, self.object);
+            match node.map_or(Step::Lost, |node| node.step(probe, level)) {
+                Step::Here => return Ok(Reached { address, block, passed }),
+                Step::Down(below) => address = below,
+                Step::Right(next) => {
+                    let node = node.expect("it has a right neighbour");
+                    let at = node.high().expect("it ends before the place").to_own();
+                    passed.push(Passed { at, block: next, level: node.level() });
+                    address = next;
+                }
+                Step::Lost => {
+                    lost += 1;
+                    if lost == DESCENTS_MAX {
+                        break;
+                    }
+                    drop(block);
+                    session.relax(lost);
+                    passed.clear();
+                    address = self.root;
+                }
+            }
+        }
+        let message = format!(
+            "cannot search the index with the root {}: no block of level {level} covers the key; \
+             the index is damaged: drop it and make it again",
+            self.root
+        );
+        Err(Stop::refuse(RefusalKind::Corrupt, message))
+    }
+}

@@ -1,0 +1,517 @@
+//! An index: making and opening it, and its entries one by one (rules BT1 to BT7).
+//!
+//! Callers: users of tables that have indexes.
+
+use std::ops::Bound;
+
+use change::{Changes, credits_for};
+use format::{DataHead, DataSlot, InterestedTransaction};
+use ids::{Dba, TxnId};
+use latch::FrameOrder;
+use os::{Cost, Session};
+use space::{Holds, Segment, Space};
+use stop::{RefusalKind, Stop};
+use txn::{Interest, Patience, RowWait, Transaction, Transactions, View};
+use undo::UndoLog;
+use waits::WaitEvent;
+
+use super::apply::{BACK, CHANGE, LAYER, WRITE};
+use super::content::{Content, Shape};
+use super::cursor::Direction;
+use super::descent::Tree;
+use super::node::{MARKED, Node};
+use super::ops::{Back, Kind, Op, is_dead};
+use super::position::{BLOCK_BYTES, Position, Probe, ROW_BYTES};
+use super::split::Splitter;
+use crate::RowAddress;
+use crate::heap::{Outcome, Plan, Target, Wish, change_block, wait_for_row};
+
+/// A new leaf has a list of so many interested transactions.
+pub(super) const LIST_ENTRIES: usize = 2;
+/// So many entries with the longest key fit into a block, besides both fences.
+const ENTRIES_MIN: usize = 4;
+/// A list of interested transactions has one entry for so many bytes of a leaf at most.
+const BYTES_FOR_LIST_ENTRY: usize = 256;
+
+/// An index.
+#[derive(Clone)]
+pub struct Index {
+    segment: Segment,
+    is_unique: bool,
+    key_max: usize,
+    block_bytes: usize,
+    space: Space,
+    transactions: Transactions,
+}
+
+/// What an insert came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inserted {
+    /// The entry is there.
+    Done,
+    /// It isn't: a unique index has one with that key, of this row; or the entry was there.
+    Duplicate(RowAddress),
+}
+
+/// What a leaf that was found came to.
+enum Found {
+    Changed,
+    Duplicate(RowAddress),
+    Missing,
+    /// Its list of interested transactions may not grow, and all in it ended after the snapshot.
+    ListFull,
+}
+
+impl Index {
+    /// Makes an index without entries in the tablespace of this name.
+    pub fn create(
+        tablespace: &str,
+        (name, unique): (&str, bool),
+        space: &Space,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Result<Index, Stop> {
+        let segment = space.create_within(tablespace, (name, Holds::Index, &[]), session)?;
+        let changes = space.changes();
+        let root = space.hand_out(segment.header, 1, session)?.first;
+        let behind = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);
+        assert_eq!(root, behind, "the first block of an extent is its segment's header");
+        let shape = Shape { object: object_of(&segment), is_unique: unique, level: 0 };
+        let content = empty_leaf(shape);
+        {
+            let pin = changes.cache().pin_new(root, session)?;
+            let mut group = changes.begin(credits_for(&[content.0.len()]), session)?;
+            let block = pin.exclusive(FrameOrder::Leaf, session);
+            group.format(block, &LAYER, WRITE, &[&content.0]);
+            group.commit(session);
+        }
+        Ok(Index::with(segment, unique, space, transactions, session))
+    }
+
+    /// The index of that name.
+    pub fn open(
+        name: &str,
+        space: &Space,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Result<Index, Stop> {
+        let found = space.find(name, session)?.filter(|segment| segment.holds == Holds::Index);
+        let refuse = |what: &str| {
+            let message = format!("there is no index {name}{what}; create it first");
+            Stop::refuse(RefusalKind::NotFound, message)
+        };
+        let segment = found.ok_or_else(|| refuse(""))?;
+        let root = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);
+        let object = object_of(&segment);
+        let unique = {
+            let block = space.changes().cache().pin_shared(root, FrameOrder::Branch, session)?;
+            Node::of(&block, object).map(|node| node.is_unique())
+        };
+        let unique =
+            unique.ok_or_else(|| refuse(" that was finished: drop what there is of it"))?;
+        Ok(Index::with(segment, unique, space, transactions, session))
+    }
+
+    fn with(
+        segment: Segment,
+        is_unique: bool,
+        space: &Space,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Index {
+        let cache = space.changes().cache();
+        let size = cache.block_size_of(segment.header.file, session);
+        let block_bytes = size.unwrap_or(cache.block_size()).bytes();
+        let key_max = key_max(block_bytes, cache.block_size().bytes());
+        let (space, transactions) = (space.clone(), transactions.clone());
+        Index { segment, is_unique, key_max, block_bytes, space, transactions }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.segment.name
+    }
+
+    /// Its segment.
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// Whether no two entries have the same key.
+    pub fn is_unique(&self) -> bool {
+        self.is_unique
+    }
+
+    /// The longest key that it takes.
+    pub fn key_max(&self) -> usize {
+        self.key_max
+    }
+
+    /// Inserts an entry. In a unique index waits while another transaction has one of that key.
+    pub fn insert(
+        &self,
+        transaction: &mut Transaction,
+        (key, row): (&[u8], RowAddress),
+        session: &Session,
+    ) -> Result<Inserted, Stop> {
+        self.check_key(key)?;
+        let entry = Position { key, row: Some(row) };
+        let mut wish = |block: &[u8], interest: &Interest| self.plan_insert(block, interest, entry);
+        match self.change(transaction, entry, &mut wish, session)? {
+            Found::Changed => Ok(Inserted::Done),
+            Found::Duplicate(row) => Ok(Inserted::Duplicate(row)),
+            Found::Missing | Found::ListFull => {
+                unreachable!(
+                    "an insert doesn't miss what it inserts, and waits for its leaf's list"
+                )
+            }
+        }
+    }
+
+    /// Deletes an entry. Waits while another transaction has it. False if there is none.
+    pub fn delete(
+        &self,
+        transaction: &mut Transaction,
+        (key, row): (&[u8], RowAddress),
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        self.check_key(key)?;
+        let entry = Position { key, row: Some(row) };
+        let mut wish = |block: &[u8], interest: &Interest| self.plan_delete(block, interest, entry);
+        let found = self.change(transaction, entry, &mut wish, session)?;
+        Ok(matches!(found, Found::Changed))
+    }
+
+    /// The row of the first entry with this key, as the view sees it.
+    #[inline]
+    pub fn find(
+        &self,
+        view: View,
+        key: &[u8],
+        session: &Session,
+    ) -> Result<Option<RowAddress>, Stop> {
+        session.charge(Cost::RowRead, 1);
+        let at = Position { key, row: None };
+        let mut found = Found::Missing;
+        let mut goes_on = false;
+        let mut look = |node: Node<'_>| {
+            let first = node.lower_bound(at);
+            let places = (first..node.count()).map(|number| (node.slot(number), number));
+            let mut live = places.filter(|(slot, _)| slot.flags & MARKED == 0);
+            let place = live.next().map(|(_, number)| node.place(number));
+            if let Some(place) = place.filter(|place| place.key == key) {
+                found = Found::Duplicate(place.row.expect("an entry of a leaf has a row"));
+            } else if place.is_none() {
+                // Entries of this key may go on in the next leaf.
+                goes_on = node.high().is_some_and(|high| high.key == key);
+            }
+        };
+        self.read_leaf((Probe::At(at), None), view, &mut look, session)?;
+        match (found, goes_on) {
+            (Found::Duplicate(row), _) => Ok(Some(row)),
+            (_, false) => Ok(None),
+            (_, true) => {
+                let only = Bound::Included(key);
+                let mut cursor = self.cursor((only, only), Direction::Ascending, view);
+                Ok(cursor.next(session)?.map(|(_, row)| row))
+            }
+        }
+    }
+
+    /// Looks at the leaf that covers a place, as the view sees it: under its latch if it is so now,
+    /// so that `look` only computes; else in a copy. The leaf's address is the hint for the next.
+    #[inline]
+    pub(super) fn read_leaf(
+        &self,
+        (probe, hint): (Probe<'_>, Option<Dba>),
+        view: View,
+        look: &mut dyn FnMut(Node<'_>),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let reached = self.tree().reach((probe, 0), hint, session)?;
+        if self.transactions.is_current(&reached.block, view, session) {
+            look(Node(&reached.block));
+            return Ok(());
+        }
+        drop(reached);
+        self.read_copy((probe, hint), view, look, session)
+    }
+
+    #[cold]
+    fn read_copy(
+        &self,
+        (probe, hint): (Probe<'_>, Option<Dba>),
+        view: View,
+        look: &mut dyn FnMut(Node<'_>),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let (mut copy, mut gone_before) = (Vec::new(), None);
+        loop {
+            let reached = self.tree().reach((probe, 0), hint, session)?;
+            let address = reached.address;
+            self.transactions.copy(&reached.block, &mut copy);
+            drop(reached);
+            match self.transactions.make_consistent((address, &mut copy), view, session)? {
+                Ok(()) => {
+                    look(Node(&copy));
+                    return Ok(());
+                }
+                Err(gone) => self.transactions.try_again(gone, &mut gone_before)?,
+            }
+        }
+    }
+
+    pub(super) fn tree(&self) -> Tree<'_> {
+        Tree { cache: self.changes().cache(), object: self.object(), root: self.root() }
+    }
+
+    fn object(&self) -> u32 {
+        object_of(&self.segment)
+    }
+
+    pub(super) fn root(&self) -> Dba {
+        Dba::new(self.segment.header.file.get(), self.segment.header.block.get() + 1)
+    }
+
+    pub(super) fn shape(&self, level: u8) -> Shape {
+        Shape { object: self.object(), is_unique: self.is_unique, level }
+    }
+
+    pub(super) fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+
+    pub(super) fn space(&self) -> &Space {
+        &self.space
+    }
+
+    pub(super) fn changes(&self) -> &Changes {
+        self.transactions.changes()
+    }
+
+    pub(super) fn check_key(&self, key: &[u8]) -> Result<(), Stop> {
+        if key.len() <= self.key_max {
+            return Ok(());
+        }
+        let message = format!(
+            "cannot put a key of {} bytes into index {}: it takes keys of up to {}; index fewer or \
+             shorter columns, or put the index into a tablespace with larger blocks",
+            key.len(),
+            self.name(),
+            self.key_max
+        );
+        Err(Stop::refuse(RefusalKind::Invalid, message))
+    }
+
+    fn splitter(&self) -> Splitter<'_> {
+        let (header, key_max) = (self.segment.header, self.key_max);
+        Splitter { tree: self.tree(), space: &self.space, header, key_max }
+    }
+
+    /// Changes the leaf that covers an entry as `wish` says.
+    fn change(
+        &self,
+        transaction: &mut Transaction,
+        entry: Position<'_>,
+        wish: &mut dyn FnMut(&[u8], &Interest) -> Wish<Found>,
+        session: &Session,
+    ) -> Result<Found, Stop> {
+        let longest = Back::HEAD_BYTES.max(Op::HEAD_BYTES) + entry.key.len();
+        let undo_bytes = Interest::BACK_BYTES_MAX + longest;
+        let object = self.object();
+        let is_it = |block: &[u8]| {
+            let node = Node::of(block, object);
+            node.is_some_and(|node| node.level() == 0 && node.covers(Probe::At(entry)))
+        };
+        let opcodes = (CHANGE, BACK);
+        loop {
+            self.transactions.prepare(transaction, undo_bytes, session)?;
+            let address = self.leaf_to_change(entry, session)?;
+            let pin = self.changes().cache().pin(address, session)?;
+            let target = Target { pin: &pin, layer: &LAYER, opcodes, longest, is_it: &is_it };
+            let tried = change_block(&self.transactions, transaction, &target, wish, session)?;
+            drop(pin);
+            match tried {
+                Outcome::Done(Found::ListFull) => self.wait_for_newer(transaction, session)?,
+                Outcome::Done(found) => return Ok(found),
+                Outcome::Foreign => {}
+                Outcome::Wait(holder) => {
+                    let what = (holder, RowWait::UniqueKey);
+                    self.wait_for(what, address, transaction, session)?;
+                }
+                Outcome::Full => assert!(
+                    self.make_room(entry, session)?,
+                    "a leaf has room for some entries of any length"
+                ),
+                Outcome::WaitForEntry(holder) => {
+                    if !self.make_room(entry, session)? {
+                        let what = (holder, RowWait::ItlEntry);
+                        self.wait_for(what, address, transaction, session)?;
+                    }
+                }
+                Outcome::TooNew => {
+                    if !self.make_room(entry, session)? {
+                        self.wait_for_newer(transaction, session)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The leaf that covers the entry. Splits on the way that were left undone are completed.
+    fn leaf_to_change(&self, entry: Position<'_>, session: &Session) -> Result<Dba, Stop> {
+        let reached = self.tree().reach((Probe::At(entry), 0), None, session)?;
+        let (address, passed) = (reached.address, reached.passed);
+        drop(reached.block);
+        for passed in &passed {
+            self.splitter().tell(passed, session)?;
+        }
+        Ok(address)
+    }
+
+    /// Splits the leaf, unless it has room by now; false if it has too few entries.
+    fn make_room(&self, entry: Position<'_>, session: &Session) -> Result<bool, Stop> {
+        let needed = bytes_needed(entry) + InterestedTransaction::BYTES;
+        self.splitter().split((entry, 0), needed, session)
+    }
+
+    fn wait_for(
+        &self,
+        what: (TxnId, RowWait),
+        leaf: Dba,
+        transaction: &Transaction,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        // Which entry it is may change while one waits.
+        let place = (self.object(), RowAddress { block: leaf, slot: 0 }, Patience::Forever);
+        wait_for_row(&self.transactions, transaction, what, place, session)
+    }
+
+    /// All of a leaf's list ended after the statement's snapshot.
+    fn wait_for_newer(&self, transaction: &Transaction, session: &Session) -> Result<(), Stop> {
+        if transaction.is_serializable() {
+            let message = format!(
+                "cannot change index {}: too many transactions have changed the same leaf since \
+                 the transaction's snapshot; roll back and try again",
+                self.name()
+            );
+            return Err(Stop::refuse(RefusalKind::Serialization, message));
+        }
+        // A rollback may have ended there, of which the redo isn't durable yet.
+        let redo = self.changes().redo();
+        redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)
+    }
+
+    /// Whether the list of a leaf may be as long as the interest would have it; else who has to end
+    /// before.
+    fn list_room(&self, block: &[u8], interest: &Interest) -> Option<Wish<Found>> {
+        let most = self.block_bytes / BYTES_FOR_LIST_ENTRY;
+        if usize::from(interest.lock()) <= most.max(block::entries(block).into()) {
+            return None;
+        }
+        // An end that isn't visible yet comes sooner than that of an active transaction, and
+        // nobody who waits for it is waited for.
+        let mut holder = None;
+        let is_active = |number| {
+            holder = interest.holder(block, number + 1);
+            holder.is_some()
+        };
+        let outcome = match (0..block::entries(block)).all(is_active) {
+            true => holder.map_or(Outcome::Done(Found::ListFull), Outcome::Wait),
+            false => Outcome::Done(Found::ListFull),
+        };
+        Some(Wish::Nothing(outcome))
+    }
+
+    fn plan_insert(&self, block: &[u8], interest: &Interest, entry: Position<'_>) -> Wish<Found> {
+        if let Some(wish) = self.list_room(block, interest) {
+            return wish;
+        }
+        let node = Node(block);
+        let row = entry.row.expect("an entry has a row");
+        let op = Op { kind: Kind::Insert, purges: false, key: entry.key, row };
+        let Ok(number) = node.find(entry) else {
+            let takes = bytes_needed(entry);
+            let room = interest.room(block);
+            let purges = room < takes;
+            if purges && room + self.dead_bytes(&node, interest) < takes {
+                return Wish::Nothing(Outcome::Full);
+            }
+            return Wish::Change(self.plan(Op { purges, ..op }, (false, row)), Found::Changed);
+        };
+        let slot = node.slot(number);
+        if let Some(holder) = interest.holder(block, slot.lock) {
+            return Wish::Nothing(Outcome::Wait(holder));
+        }
+        let old_row = node.place(number).row.expect("an entry of a leaf has a row");
+        if slot.flags & MARKED == 0 {
+            return Wish::Nothing(Outcome::Done(Found::Duplicate(old_row)));
+        }
+        let op = Op { kind: Kind::Replace, ..op };
+        Wish::Change(self.plan(op, (interest.owns(slot.lock), old_row)), Found::Changed)
+    }
+
+    fn plan_delete(&self, block: &[u8], interest: &Interest, entry: Position<'_>) -> Wish<Found> {
+        if let Some(wish) = self.list_room(block, interest) {
+            return wish;
+        }
+        let node = Node(block);
+        let row = entry.row.expect("an entry has a row");
+        let Ok(number) = node.find(entry) else {
+            return Wish::Nothing(Outcome::Done(Found::Missing));
+        };
+        let slot = node.slot(number);
+        if let Some(holder) = interest.holder(block, slot.lock) {
+            return Wish::Nothing(Outcome::Wait(holder));
+        }
+        if slot.flags & MARKED != 0 || node.place(number).row != Some(row) {
+            return Wish::Nothing(Outcome::Done(Found::Missing));
+        }
+        let op = Op { kind: Kind::Delete, purges: false, key: entry.key, row };
+        Wish::Change(self.plan(op, (interest.owns(slot.lock), row)), Found::Changed)
+    }
+
+    fn plan(&self, op: Op<'_>, (was_locked, old_row): (bool, RowAddress)) -> Plan {
+        let Op { kind, key, row, .. } = op;
+        let (object, root) = (self.object(), self.root());
+        let back = Back { kind, was_locked, object, root, key, row, old_row };
+        let locks = u16::from(!was_locked);
+        Plan { forward: op.write(), back: back.write(), locks, freed: 0 }
+    }
+
+    /// Bytes of entries that a purge takes away, once the interest is written.
+    fn dead_bytes(&self, node: &Node<'_>, interest: &Interest) -> usize {
+        let slots = (0..node.count()).map(|number| node.slot(number));
+        let dead = slots.filter(|slot| {
+            let is_held = interest.owns(slot.lock) || interest.holder(node.0, slot.lock).is_some();
+            !is_held && is_dead(DataSlot { lock: 0, ..*slot })
+        });
+        dead.map(|slot| DataSlot::BYTES + usize::from(slot.length.get())).sum()
+    }
+}
+
+/// The number that all blocks of the index have; as in tables.
+fn object_of(segment: &Segment) -> u32 {
+    segment.object.get()
+}
+
+/// The content of a leaf without entries.
+pub(super) fn empty_leaf(shape: Shape) -> Content {
+    let list = InterestedTransaction::NONE.bytes().repeat(LIST_ENTRIES);
+    Content::new(shape, (None, None), None, &list)
+}
+
+/// Bytes that an entry takes in its leaf.
+pub(super) fn bytes_needed(entry: Position<'_>) -> usize {
+    DataSlot::BYTES + entry.key.len() + ROW_BYTES
+}
+
+/// The longest key for blocks of so many bytes, with undo blocks of so many: with the longest list
+/// some entries and both fences fit into a block, and a change into undo.
+fn key_max(block: usize, undo_block: usize) -> usize {
+    let list = (block / BYTES_FOR_LIST_ENTRY + 1) * InterestedTransaction::BYTES;
+    let each = DataSlot::BYTES + BLOCK_BYTES + ROW_BYTES;
+    let key = (block - DataHead::LIST - list) / (ENTRIES_MIN + 2) - each;
+    let undo = UndoLog::payload_max(undo_block) - Interest::BACK_BYTES_MAX - Back::HEAD_BYTES;
+    key.min(undo)
+}

@@ -1,0 +1,33 @@
+//! Indexes: B-trees whose blocks are linked to the right.
+//!
+//! ```text
+//!                 root                              keys: bytes that are compared as bytes
+//!               /       \                           entry: key, address of a row
+//!        branch ───▶ branch ───▶                      one block latched at a time (BT1)
+//!       /   |          |   \                          readers see a moment, as in tables
+//!   leaf ─▶ leaf ─▶ leaf ─▶ leaf
+//! ```
+//!
+//! Rules BT1 to BT7 are in the README.
+//!
+//! Callers: users of tables that have indexes.
+//! Sources: Lehman & Yao, "Efficient Locking for Concurrent Operations on B-Trees" (TODS '81);
+//! Oracle's index leaves, with a list of interested transactions.
+
+mod apply;
+mod build;
+mod check;
+mod content;
+mod cursor;
+mod descent;
+mod index;
+mod node;
+mod ops;
+mod position;
+mod split;
+
+pub use apply::LAYER;
+pub use build::IndexBuilder;
+pub use check::Checked;
+pub use cursor::{Cursor, Direction};
+pub use index::{Index, Inserted};

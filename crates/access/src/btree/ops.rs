@@ -1,0 +1,243 @@
+//! What a change does to the entries of a leaf, and what takes it back.
+//!
+//! | change    | what it does                             | taken back                     |
+//! |-----------|------------------------------------------|--------------------------------|
+//! | `Insert`  | a new entry                              | it goes                        |
+//! | `Delete`  | an entry is marked                       | it isn't marked any more       |
+//! | `Replace` | a marked entry gets this row and no mark | it is marked, with its old row |
+//!
+//! Undo names object, key and row, for the entry may be in another leaf when it is taken back. It
+//! is taken back in one of two ways:
+//!   * *for good*, in the leaf that has it: it is there, and it is its transaction's
+//!   * in a *copy* of any leaf that was there when the change was made, or was split off from such
+//!     a one: what lies outside its fences isn't its business; what was purged comes back. If the
+//!     record is crossed out (rule undo/UN8), the copy may be from before or from after that: what
+//!     the transaction hasn't locked was taken back already.
+//!
+//! Callers: `index`, which makes them; `apply`, which does them.
+
+use format::{DataSlot, U16Le};
+use ids::Dba;
+
+use super::node::{ENTRY, FENCES, MARKED, Node};
+use super::position::{
+    BLOCK_BYTES, Position, Probe, ROW_BYTES, block_bytes, block_from, row_bytes, row_from,
+};
+use crate::RowAddress;
+
+/// Bytes of an object's number.
+const OBJECT_BYTES: usize = 4;
+
+/// What happens to an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Insert = 1,
+    Delete = 2,
+    /// Of the entry that had this row.
+    Replace = 3,
+}
+
+impl Kind {
+    fn from_number(number: u8) -> Kind {
+        match number {
+            1 => Kind::Insert,
+            2 => Kind::Delete,
+            3 => Kind::Replace,
+            other => panic!("a leaf has no change {other}"),
+        }
+    }
+}
+
+/// A change of a leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Op<'a> {
+    pub(super) kind: Kind,
+    /// Entries that are deleted, and committed, go first.
+    pub(super) purges: bool,
+    pub(super) key: &'a [u8],
+    pub(super) row: RowAddress,
+}
+
+impl<'a> Op<'a> {
+    /// Bytes that it takes besides its key.
+    pub(super) const HEAD_BYTES: usize = 2 + ROW_BYTES;
+
+    pub(super) fn write(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Op::HEAD_BYTES + self.key.len());
+        bytes.extend_from_slice(&[self.kind as u8, u8::from(self.purges)]);
+        bytes.extend_from_slice(&row_bytes(self.row));
+        bytes.extend_from_slice(self.key);
+        bytes
+    }
+
+    pub(super) fn read(from: &'a [u8]) -> Op<'a> {
+        let (head, key) = from.split_at(Op::HEAD_BYTES);
+        let kind = Kind::from_number(head[0]);
+        Op { kind, purges: head[1] != 0, key, row: row_from(&head[2..]) }
+    }
+
+    /// Does it, for the transaction with this lock.
+    pub(super) fn apply(&self, block: &mut [u8], lock: u8) {
+        if self.purges {
+            purge(block);
+        }
+        let entry = Position { key: self.key, row: Some(self.row) };
+        let found = Node(block).find(entry);
+        match (self.kind, found) {
+            (Kind::Insert, Err(number)) => insert(block, number, (0, lock), entry),
+            (Kind::Delete, Ok(number)) => set(block, number, (MARKED, lock)),
+            (Kind::Replace, Ok(number)) => {
+                set_row(block, number, self.row);
+                set(block, number, (0, lock));
+            }
+            (kind, found) => panic!("an entry is found so for {kind:?}: {found:?}"),
+        }
+    }
+}
+
+/// What takes a change of a leaf back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Back<'a> {
+    /// What was done.
+    pub(super) kind: Kind,
+    /// Whether the transaction had the entry locked before.
+    pub(super) was_locked: bool,
+    /// The index, and its root.
+    pub(super) object: u32,
+    pub(super) root: Dba,
+    pub(super) key: &'a [u8],
+    pub(super) row: RowAddress,
+    /// The row before; the same, but for `Replace`.
+    pub(super) old_row: RowAddress,
+}
+
+impl<'a> Back<'a> {
+    /// Bytes that it takes besides its key.
+    pub(super) const HEAD_BYTES: usize = 2 + OBJECT_BYTES + BLOCK_BYTES + 2 * ROW_BYTES;
+
+    pub(super) fn write(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Back::HEAD_BYTES + self.key.len());
+        bytes.extend_from_slice(&[self.kind as u8, u8::from(self.was_locked)]);
+        bytes.extend_from_slice(&self.object.to_le_bytes());
+        bytes.extend_from_slice(&block_bytes(self.root));
+        bytes.extend_from_slice(&row_bytes(self.row));
+        bytes.extend_from_slice(&row_bytes(self.old_row));
+        bytes.extend_from_slice(self.key);
+        bytes
+    }
+
+    pub(super) fn read(from: &'a [u8]) -> Back<'a> {
+        let (head, key) = from.split_at(Back::HEAD_BYTES);
+        Back {
+            kind: Kind::from_number(head[0]),
+            was_locked: head[1] != 0,
+            object: u32::from_le_bytes([head[2], head[3], head[4], head[5]]),
+            root: block_from(&head[2 + OBJECT_BYTES..]),
+            key,
+            row: row_from(&head[2 + OBJECT_BYTES + BLOCK_BYTES..]),
+            old_row: row_from(&head[2 + OBJECT_BYTES + BLOCK_BYTES + ROW_BYTES..]),
+        }
+    }
+
+    /// The entry as the change has left it.
+    pub(super) fn entry(&self) -> Position<'a> {
+        Position { key: self.key, row: Some(self.row) }
+    }
+
+    fn old_entry(&self) -> Position<'a> {
+        Position { key: self.key, row: Some(self.old_row) }
+    }
+
+    /// What the slot's lock was, for the transaction with this lock now.
+    fn old_lock(&self, lock: u8) -> u8 {
+        if self.was_locked { lock } else { 0 }
+    }
+
+    /// Takes it back for good, for the transaction with this lock.
+    pub(super) fn apply_for_good(&self, block: &mut [u8], lock: u8) {
+        let number = Node(block).find(self.entry()).expect("what is taken back is there");
+        let slot = Node(block).slot(number);
+        assert!(slot.lock == lock, "an entry is taken back for another transaction (BT4)");
+        if !self.was_locked {
+            let entry = block::entry_mut(block, lock - 1);
+            entry.locks = U16Le::new(entry.locks.get() - 1);
+        }
+        match self.kind {
+            Kind::Insert => remove(block, number),
+            Kind::Delete => set(block, number, (0, self.old_lock(lock))),
+            Kind::Replace => {
+                set_row(block, number, self.old_row);
+                set(block, number, (MARKED, self.old_lock(lock)));
+            }
+        }
+    }
+
+    /// Takes it back in a copy.
+    pub(super) fn apply_in_copy(&self, block: &mut [u8], (lock, crossed_out): (u8, bool)) {
+        if !Node(block).covers(Probe::At(self.entry())) {
+            return;
+        }
+        let old_lock = self.old_lock(lock);
+        let number = match Node(block).find(self.entry()) {
+            Ok(number) => number,
+            // It was purged: so who deleted it has committed.
+            Err(number) if self.kind == Kind::Delete && !crossed_out => {
+                insert(block, number, (0, old_lock), self.old_entry());
+                return;
+            }
+            Err(_) => return,
+        };
+        let slot = Node(block).slot(number);
+        if crossed_out && slot.lock != lock {
+            return;
+        }
+        match self.kind {
+            Kind::Insert => remove(block, number),
+            Kind::Delete if slot.flags & MARKED == 0 => {}
+            Kind::Delete => set(block, number, (0, old_lock)),
+            Kind::Replace => {
+                set_row(block, number, self.old_row);
+                set(block, number, (MARKED, old_lock));
+            }
+        }
+    }
+}
+
+/// Whether the slot is of an entry that goes when its leaf is purged. The ends of transactions have
+/// been noted.
+pub(super) fn is_dead(slot: DataSlot) -> bool {
+    slot.flags & MARKED != 0 && slot.lock == 0
+}
+
+/// Takes away entries whose deletion was committed.
+fn purge(block: &mut [u8]) {
+    for number in (0..Node(block).count()).rev() {
+        if is_dead(Node(block).slot(number)) {
+            remove(block, number);
+        }
+    }
+}
+
+fn insert(block: &mut [u8], number: u16, (mark, lock): (u8, u8), entry: Position<'_>) {
+    let slot = number + FENCES;
+    block::insert_slot(block, slot);
+    block::set_slot(block, slot, DataSlot { flags: ENTRY | mark, lock, ..DataSlot::FREE });
+    let (key, row, _) = entry.parts();
+    block::place(block, slot, &[key, &row]);
+}
+
+fn remove(block: &mut [u8], number: u16) {
+    block::release(block, number + FENCES);
+    block::remove_slot(block, number + FENCES);
+}
+
+fn set(block: &mut [u8], number: u16, (mark, lock): (u8, u8)) {
+    let slot = Node(block).slot(number);
+    block::set_slot(block, number + FENCES, DataSlot { flags: ENTRY | mark, lock, ..slot });
+}
+
+fn set_row(block: &mut [u8], number: u16, row: RowAddress) {
+    let slot = Node(block).slot(number);
+    let at = usize::from(slot.length.get()) - ROW_BYTES;
+    block::splice(block, number + FENCES, at, ROW_BYTES, &row_bytes(row));
+}

@@ -1,0 +1,240 @@
+//! Splitting a block, and telling the level above (BT2, BT3).
+//!
+//! ```text
+//!   a block:   A ─▶ C       group 1:  A ─▶ B ─▶ C      group 2:   parent: … A, B …
+//!   the root:  root         one group:  root (a level higher)
+//!                                         └▶ B, which has what the root had,
+//!                                            and then is split as any other
+//! ```
+//!
+//! Between the groups, and after a crash there, B is found from A. Whoever writes and comes that
+//! way does the second group, if it wasn't done.
+//!
+//! Callers: `index`, when a leaf is full.
+
+use cache::Pin;
+use change::{Changes, credits_for};
+use format::{DataSlot, InterestedTransaction};
+use ids::Dba;
+use latch::FrameOrder;
+use os::Session;
+use space::{HandOut, Space};
+use stop::Stop;
+
+use super::apply::{ADD_CHILD, CUT, LAYER, WRITE};
+use super::content::{
+    CUT_HEAD_BYTES, Content, Shape, content_bytes_max, cut_payload, list_of, write_position,
+};
+use super::descent::{Passed, Tree};
+use super::node::Node;
+use super::position::{BLOCK_BYTES, OwnPosition, Position, Probe, ROW_BYTES, block_bytes};
+
+/// What splits blocks of an index.
+#[derive(Clone, Copy)]
+pub(super) struct Splitter<'a> {
+    pub(super) tree: Tree<'a>,
+    pub(super) space: &'a Space,
+    /// The index's segment.
+    pub(super) header: Dba,
+    /// No key is longer.
+    pub(super) key_max: usize,
+}
+
+/// What trying a split came to.
+enum Split {
+    /// This block is new, and the level above is to be told.
+    Done(Passed),
+    /// The root is a level higher, or there is room by now.
+    LookAgain,
+    /// There are too few entries.
+    TooFew,
+    /// Another session was in the way.
+    InTheWay,
+}
+
+/// Where a block is split.
+struct Cut {
+    /// Entries that stay.
+    count: u16,
+    at: OwnPosition,
+}
+
+impl<'a> Splitter<'a> {
+    fn changes(&self) -> &'a Changes {
+        self.space.changes()
+    }
+
+    /// Splits the block of this level that covers a place, unless it has `needed` bytes by now.
+    /// False if it has too few entries to be split.
+    pub(super) fn split(
+        &self,
+        (at, level): (Position<'_>, u8),
+        needed: usize,
+        session: &'a Session,
+    ) -> Result<bool, Stop> {
+        let address = self.tree.reach((Probe::At(at), level), None, session)?.address;
+        let split = {
+            let cache = self.changes().cache();
+            let header = cache.pin(self.header, session)?;
+            let old = cache.pin(address, session)?;
+            let mut turn = 0;
+            loop {
+                // Read, though it is to be written: another session may take it first.
+                let new = cache.pin(self.peek_next(&header, session)?, session)?;
+                match self.try_split([&header, &old, &new], (at, level), needed, session)? {
+                    Split::InTheWay => session.relax(turn),
+                    split => break split,
+                }
+                turn += 1;
+            }
+        };
+        match split {
+            Split::Done(passed) => self.tell(&passed, session).map(|()| true),
+            Split::TooFew => Ok(false),
+            _ => Ok(true),
+        }
+    }
+
+    /// The block that the segment would hand out next.
+    fn peek_next(&self, header: &Pin<'_>, session: &Session) -> Result<Dba, Stop> {
+        loop {
+            self.space.ensure_room(self.header, session)?;
+            if let Some(next) = self.space.next(header, 1, session) {
+                return Ok(next.blocks.first);
+            }
+        }
+    }
+
+    fn try_split(
+        &self,
+        [header, old, new]: [&Pin<'_>; 3],
+        (at, level): (Position<'_>, u8),
+        needed: usize,
+        session: &Session,
+    ) -> Result<Split, Stop> {
+        let longest = content_bytes_max(self.block_bytes(session));
+        let rest = CUT_HEAD_BYTES + self.key_max + ROW_BYTES;
+        let root = content_bytes_max(InterestedTransaction::BYTES + rest);
+        let credits = credits_for(&[longest, rest.max(root), HandOut::PAYLOAD_BYTES]);
+        let mut group = self.changes().begin(credits, session)?;
+        let order = if level == 0 { FrameOrder::Leaf } else { FrameOrder::Branch };
+        let left = old.exclusive(order, session);
+        let node = Node::of(&left, self.tree.object);
+        let node = node.filter(|node| node.level() == level && node.covers(Probe::At(at)));
+        let Some(node) = node.filter(|_| block::room_of(&left) < needed) else {
+            return Ok(Split::LookAgain);
+        };
+        // Two of one kind: the second only if nobody has it.
+        let Some(right) = new.try_exclusive(order, session) else { return Ok(Split::InTheWay) };
+        let next = self.space.next(header, 1, session);
+        let is_it = |next: &HandOut<'_>| next.blocks.first == new.address();
+        let Some(next) = next.filter(is_it) else { return Ok(Split::InTheWay) };
+        let split = match old.address() == self.tree.root {
+            true => {
+                let (below, root) = grown(&node, new.address());
+                group.format(right, &LAYER, WRITE, &[&below.0]);
+                group.change(left, &LAYER, WRITE, &[&root.0]);
+                Split::LookAgain
+            }
+            false => {
+                let Some(cut) = choose(&node, at) else { return Ok(Split::TooFew) };
+                let content = right_of(&node, &cut);
+                let payload = cut_payload(cut.count, (cut.at.get(), new.address()));
+                group.format(right, &LAYER, WRITE, &[&content.0]);
+                group.change(left, &LAYER, CUT, &[&payload]);
+                Split::Done(Passed { at: cut.at, block: new.address(), level })
+            }
+        };
+        next.add_to(&mut group);
+        group.commit(session);
+        Ok(split)
+    }
+
+    /// Has the level above know of a block that was split off, if it doesn't.
+    pub(super) fn tell(&self, passed: &Passed, session: &'a Session) -> Result<(), Stop> {
+        let at = passed.at.get();
+        let level = passed.level + 1;
+        let longest = BLOCK_BYTES + 1 + self.key_max + ROW_BYTES;
+        loop {
+            let above = self.tree.reach((Probe::At(at), level), None, session)?.address;
+            let needed = DataSlot::BYTES + BLOCK_BYTES + at.stored_bytes();
+            {
+                let pin = self.changes().cache().pin(above, session)?;
+                let mut group = self.changes().begin(credits_for(&[longest]), session)?;
+                let block = pin.exclusive(FrameOrder::Branch, session);
+                let node = Node::of(&block, self.tree.object);
+                let node = node.filter(|n| n.level() == level && n.covers(Probe::At(at)));
+                let Some(node) = node else { continue };
+                let number = node.lower_bound(at);
+                if number < node.count() && node.place(number) == at {
+                    return Ok(());
+                }
+                if block::room_of(&block) >= needed {
+                    let mut payload = block_bytes(passed.block).to_vec();
+                    write_position(&mut payload, at);
+                    group.change(block, &LAYER, ADD_CHILD, &[&payload]);
+                    group.commit(session);
+                    return Ok(());
+                }
+            }
+            self.split((at, level), needed, session)?;
+        }
+    }
+
+    fn block_bytes(&self, session: &Session) -> usize {
+        let cache = self.changes().cache();
+        let size = cache.block_size_of(self.header.file, session);
+        size.unwrap_or(cache.block_size()).bytes()
+    }
+}
+
+/// The root's content for the block below, and what the root becomes.
+fn grown(node: &Node<'_>, below: Dba) -> (Content, Content) {
+    let shape = Shape::of(node);
+    let mut content = Content::new(shape, (None, None), None, list_of(node.0));
+    content.add_entries(node, 0..node.count());
+    let shape = Shape { level: shape.level + 1, ..shape };
+    let mut root = Content::new(shape, (None, None), None, &[]);
+    root.add_child(Position::FIRST, below);
+    (content, root)
+}
+
+fn right_of(node: &Node<'_>, cut: &Cut) -> Content {
+    let fences = (Some(cut.at.get()), node.high());
+    let mut content = Content::new(Shape::of(node), fences, node.next(), list_of(node.0));
+    content.add_entries(node, cut.count..node.count());
+    content
+}
+
+/// Where to split a block, one of whose entries, or the one that is to come, is at `at`: in the
+/// middle of its bytes; the last of a level, which grows at its end, behind its last entry.
+fn choose(node: &Node<'_>, at: Position<'_>) -> Option<Cut> {
+    let count = node.count();
+    let is_leaf = node.level() == 0;
+    if is_leaf && count > 0 && node.next().is_none() {
+        let last = node.place(count - 1);
+        if last < at {
+            let between = Position::between(last, at);
+            // The new high fence needs room.
+            if block::room_of(node.0) >= between.stored_bytes() {
+                return Some(Cut { count, at: between.to_own() });
+            }
+        }
+    }
+    let least = if is_leaf { 2 } else { 3 };
+    if count < least {
+        return None;
+    }
+    let bytes = |number| DataSlot::BYTES + usize::from(node.slot(number).length.get());
+    let total: usize = (0..count).map(bytes).sum();
+    let (mut staying, mut left) = (1, bytes(0));
+    while staying < count - 1 && left + bytes(staying) <= total / 2 {
+        left += bytes(staying);
+        staying += 1;
+    }
+    let at = match is_leaf {
+        true => Position::between(node.place(staying - 1), node.place(staying)),
+        false => node.place(staying),
+    };
+    Some(Cut { count: staying, at: at.to_own() })
+}

@@ -1,0 +1,10 @@
+//! Indexes, on an instance in the simulated world: against a map, with sessions that split under
+//! each other's scans, and with the power cut at every operation.
+#![forbid(unsafe_code)]
+
+mod common;
+mod concurrent;
+mod crash;
+mod model;
+mod shape;
+mod unique;

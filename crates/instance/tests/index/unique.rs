@@ -1,0 +1,162 @@
+//! A key that another transaction has inserted or deleted: who wants it waits for that one's end.
+
+use access::{Index, Inserted};
+use ids::BlockSize;
+use instance::{Instance, Transaction};
+use os::Session;
+use stop::RefusalKind;
+use waits::{Nanos, WaitEvent};
+
+use crate::common::{
+    check, database, ended, index, join, machine, open, racy, row, seen, shut, start,
+};
+
+fn pause(length: Nanos, session: &Session) {
+    session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
+}
+
+fn insert(
+    index: &Index,
+    transaction: &mut Transaction,
+    number: u64,
+    session: &Session,
+) -> Inserted {
+    index.insert(transaction, (b"key", row(number)), session).expect("inserted or a duplicate")
+}
+
+/// A session that wants the key; what it must get.
+fn wants(expected: Inserted) -> impl FnOnce(&Instance, &Session) + Send + 'static {
+    move |instance, session| {
+        let index = index(instance, session);
+        let mut own = Transaction::new();
+        assert_eq!(insert(&index, &mut own, 2, session), expected);
+        instance.commit(own, session).expect("committed");
+    }
+}
+
+#[test]
+fn who_inserts_a_key_waits_for_its_inserter_and_gets_it_or_not() {
+    let base = database(BlockSize::KIB_2, true);
+    for seed in 0..40 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let index = index(&instance, session);
+            let commits = seed % 2 == 0;
+            let mut first = Transaction::new();
+            assert_eq!(insert(&index, &mut first, 1, session), Inserted::Done);
+            let second = if commits { Inserted::Duplicate(row(1)) } else { Inserted::Done };
+            let waiter = start("waiter", &instance, session, wants(second));
+            pause(Nanos::from_millis(3), session);
+            match commits {
+                true => instance.commit(first, session).expect("committed"),
+                false => instance.rollback(first, session).expect("rolled back"),
+            }
+            join(vec![waiter], session);
+            let winner = row(if commits { 1 } else { 2 });
+            check(&index, &[(b"key".to_vec(), winner)], session);
+            drop(index);
+            shut(instance, session);
+            world.os().totals().event(WaitEvent::EnqTxRowLock).count
+        });
+        assert!(ended(report, seed) > 0, "it waited");
+    }
+}
+
+#[test]
+fn who_inserts_a_key_waits_for_its_deleter_and_gets_it_or_not() {
+    let base = database(BlockSize::KIB_2, true);
+    for seed in 0..40 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let index = index(&instance, session);
+            let commits = seed % 2 == 0;
+            let mut before = Transaction::new();
+            assert_eq!(insert(&index, &mut before, 1, session), Inserted::Done);
+            instance.commit(before, session).expect("committed");
+            let mut first = Transaction::new();
+            let entry = (&b"key"[..], row(1));
+            assert!(index.delete(&mut first, entry, session).expect("deleted"));
+            let second = if commits { Inserted::Done } else { Inserted::Duplicate(row(1)) };
+            let waiter = start("waiter", &instance, session, wants(second));
+            pause(Nanos::from_millis(3), session);
+            match commits {
+                true => instance.commit(first, session).expect("committed"),
+                false => instance.rollback(first, session).expect("rolled back"),
+            }
+            join(vec![waiter], session);
+            let winner = row(if commits { 2 } else { 1 });
+            check(&index, &[(b"key".to_vec(), winner)], session);
+            drop(index);
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
+}
+
+#[test]
+fn a_transaction_gives_its_own_key_to_other_rows_and_takes_that_back() {
+    let report = machine(1, database(BlockSize::KIB_2, true)).run(|world, session| {
+        let instance = open(world, session);
+        let index = index(&instance, session);
+        let mut before = Transaction::new();
+        assert_eq!(insert(&index, &mut before, 0, session), Inserted::Done);
+        instance.commit(before, session).expect("committed");
+        let old = vec![(b"key".to_vec(), row(0))];
+        for commits in [false, true] {
+            let mut own = Transaction::new();
+            for number in 0..50 {
+                let entry = (&b"key"[..], row(number));
+                assert_eq!(insert(&index, &mut own, 99, session), Inserted::Duplicate(row(number)));
+                assert!(index.delete(&mut own, entry, session).expect("deleted"));
+                assert_eq!(insert(&index, &mut own, number + 1, session), Inserted::Done);
+                assert_eq!(seen(&instance, &index, None, session), old);
+            }
+            match commits {
+                true => instance.commit(own, session).expect("committed"),
+                false => instance.rollback(own, session).expect("rolled back"),
+            }
+        }
+        check(&index, &[(b"key".to_vec(), row(50))], session);
+        drop(index);
+        shut(instance, session);
+    });
+    ended(report, "own keys");
+}
+
+#[test]
+fn two_that_want_each_others_key_are_a_deadlock() {
+    let base = database(BlockSize::KIB_2, true);
+    for seed in 0..20 {
+        let report = racy(seed, base.clone()).run(move |world, session| {
+            let instance = open(world, session);
+            let sessions = (0..2_u8).map(|user| {
+                start("user", &instance, session, move |instance, session| {
+                    let index = index(instance, session);
+                    let mut own = Transaction::new();
+                    let mut wants = |key: u8| {
+                        let wanted = index.insert(&mut own, (&[key], row(user.into())), session);
+                        pause(Nanos::from_millis(2), session);
+                        wanted
+                    };
+                    assert_eq!(wants(user).expect("nobody has it"), Inserted::Done);
+                    match wants(1 - user) {
+                        Ok(Inserted::Done) => instance.commit(own, session).expect("committed"),
+                        Ok(other) => panic!("{other:?}"),
+                        Err(stop) => {
+                            assert_eq!(stop.refusal(), Some(RefusalKind::Deadlock), "{stop}");
+                            instance.rollback(own, session).expect("rolled back");
+                        }
+                    }
+                })
+            });
+            join(sessions.collect(), session);
+            let index = index(&instance, session);
+            let entries = seen(&instance, &index, None, session);
+            assert_eq!(entries.len(), 2, "one has both");
+            check(&index, &entries, session);
+            drop(index);
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
+}

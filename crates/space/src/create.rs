@@ -1,0 +1,203 @@
+//! Making segments, for good or until somebody says so (rules SP6, SP13).
+//!
+//! ```text
+//!   name, number and place ─▶ an extent that is free ─▶ one group: entry, header, extent map
+//!   reserved in memory        is looked for
+//! ```
+//!
+//! Callers: `undo` and `access`, for their segments; `directory`, for its own.
+
+use cache::Pin;
+use change::credits_for;
+use format::{DbaLe, DirectoryEntry, Extent, SegmentHeader, U16Le, U32Le};
+use ids::{BlockNo, Dba};
+use latch::FrameOrder;
+use os::Session;
+use stop::{RefusalKind, Stop};
+
+use crate::ahead::free_count;
+use crate::apply::{ENTER, FORMAT, LAYER, TAKE};
+use crate::data_file::EXTENT_MAP;
+use crate::index::Entry;
+use crate::room::{TAKE_BYTES, extent, first_block, is_taken};
+use crate::segment::stored_name;
+use crate::{Column, Holds, Segment, SegmentState, Space, TablespaceContent};
+
+impl Space {
+    /// Makes a segment in the system tablespace, with one extent.
+    pub fn create(
+        &self,
+        name: &str,
+        holds: Holds,
+        columns: &[Column],
+        session: &Session,
+    ) -> Result<Segment, Stop> {
+        let what = (name, holds, columns);
+        self.create_in(self.system(session), what, SegmentState::Permanent, session)
+    }
+
+    /// Makes a segment in the tablespace of this name, with one extent.
+    pub fn create_within(
+        &self,
+        tablespace: &str,
+        what: (&str, Holds, &[Column]),
+        session: &Session,
+    ) -> Result<Segment, Stop> {
+        let tablespace = self.tablespace(tablespace, session)?;
+        self.create_in(tablespace, what, SegmentState::Permanent, session)
+    }
+
+    /// The same, but the next opening drops it, unless [`keep`](Space::keep) comes before.
+    pub fn create_temporary(
+        &self,
+        tablespace: &str,
+        what: (&str, Holds, &[Column]),
+        session: &Session,
+    ) -> Result<Segment, Stop> {
+        let tablespace = self.tablespace(tablespace, session)?;
+        self.create_in(tablespace, what, SegmentState::Temporary, session)
+    }
+
+    fn create_in(
+        &self,
+        tablespace: TablespaceContent,
+        (name, holds, columns): (&str, Holds, &[Column]),
+        state: SegmentState,
+        session: &Session,
+    ) -> Result<Segment, Stop> {
+        stored_name("segment", name)?;
+        if holds == Holds::Directory {
+            let message = format!("cannot create {name}: the directory has its segment");
+            return Err(Stop::refuse(RefusalKind::Invalid, message));
+        }
+        let entry = loop {
+            let reserved = self.shared.index.exclusive(session).reserve(name, holds)?;
+            match reserved {
+                Some(entry) => break entry,
+                None => self.extend_directory(session)?,
+            }
+        };
+        self.make_segment(&entry, &tablespace, (columns, state), session)
+    }
+
+    /// Makes the segment that this entry was reserved for; if that fails, the entry is forgotten.
+    pub(crate) fn make_segment(
+        &self,
+        entry: &Entry,
+        tablespace: &TablespaceContent,
+        (columns, state): (&[Column], SegmentState),
+        session: &Session,
+    ) -> Result<Segment, Stop> {
+        let made = self.enter_segment(entry, tablespace, (columns, state), session);
+        let mut index = self.shared.index.exclusive(session);
+        match made {
+            Ok(header) => {
+                index.settle(entry.object, (header, state));
+                let Entry { name, object, holds, .. } = entry.clone();
+                Ok(Segment { name, object, header, holds, columns: columns.to_vec() })
+            }
+            Err(stop) => {
+                index.forget(entry);
+                Err(stop)
+            }
+        }
+    }
+
+    /// Its header.
+    fn enter_segment(
+        &self,
+        entry: &Entry,
+        tablespace: &TablespaceContent,
+        (columns, state): (&[Column], SegmentState),
+        session: &Session,
+    ) -> Result<Dba, Stop> {
+        let (place, name) = (entry.place, &entry.name);
+        let body = header_body(entry, tablespace, columns)?;
+        let turn = entry.object.get() as usize;
+        let directory = self.pin(place.block.file, place.block.block, session)?;
+        // The header's block isn't known before the map is latched, and is pinned without latches:
+        // so an extent is found first, and looked at again.
+        loop {
+            let free = self.find_free(tablespace.number, turn, 1, session)?;
+            let Some((file, number, _)) = free else {
+                self.grow(tablespace, turn, (1, name), session)?;
+                continue;
+            };
+            let map = self.pin(file, EXTENT_MAP, session)?;
+            let address = self.first_of(&map, number, tablespace, session);
+            // Read, though it is to be formatted: until the map is latched another session may take
+            // the extent, write it and let its buffer go, and zeros in its place would be wrong.
+            let header = self.changes().cache().pin(address, session)?;
+            let extent = extent(address, tablespace.extent_blocks);
+            let stored = DirectoryEntry {
+                name: stored_name("segment", name)?,
+                header: DbaLe::new(address),
+                object: U32Le::new(entry.object.get()),
+                holds: entry.holds.number(),
+                state: state.number(),
+                reserved: [0; 2],
+            };
+            let header_bytes = body.bytes().len() + Extent::BYTES;
+            let payloads = [4 + DirectoryEntry::BYTES, header_bytes, TAKE_BYTES];
+            let mut group = self.changes().begin(credits_for(&payloads), session)?;
+            let block = directory.exclusive(FrameOrder::Directory, session);
+            let header = header.exclusive(FrameOrder::SegmentHeader, session);
+            let map = map.exclusive(FrameOrder::ExtentMap, session);
+            if is_taken(&map, number) {
+                continue;
+            }
+            let left = free_count(&map) - 1;
+            let place = place.number.to_le_bytes();
+            group.change(block, &LAYER, ENTER, &[&place, stored.bytes()]);
+            group.format(header, &LAYER, FORMAT, &[body.bytes(), extent.bytes()]);
+            group.change(map, &LAYER, TAKE, &[&number.to_le_bytes(), &1_u32.to_le_bytes()]);
+            group.commit(session);
+            self.note_taken(file, 1, left, session);
+            return Ok(address);
+        }
+    }
+
+    fn first_of(
+        &self,
+        map: &Pin<'_>,
+        extent: u32,
+        tablespace: &TablespaceContent,
+        session: &Session,
+    ) -> Dba {
+        let file = map.address().file;
+        let map = map.shared(FrameOrder::ExtentMap, session);
+        let block = BlockNo::new(first_block(&map, extent, tablespace.extent_blocks));
+        Dba { file, block }
+    }
+}
+
+fn header_body(
+    entry: &Entry,
+    tablespace: &TablespaceContent,
+    columns: &[Column],
+) -> Result<SegmentHeader, Stop> {
+    Ok(SegmentHeader {
+        holds: entry.holds.number(),
+        columns: columns.len() as u8,
+        extents: U16Le::new(1),
+        blocks: U32Le::new(tablespace.extent_blocks),
+        high_water: U32Le::new(1),
+        object: U32Le::new(entry.object.get()),
+        column: stored_columns(columns)?,
+        dropping: 0,
+        reserved: [0; 7],
+    })
+}
+
+fn stored_columns(columns: &[Column]) -> Result<[U16Le; 20], Stop> {
+    let mut stored = [U16Le::ZERO; 20];
+    let too_wide = |column: &Column| column.width() > usize::from(Column::WIDTH_MAX);
+    if columns.len() > stored.len() || columns.iter().any(too_wide) {
+        let message = format!("a table has at most {} columns, none too wide", stored.len());
+        return Err(Stop::refuse(RefusalKind::Invalid, message));
+    }
+    for (place, column) in stored.iter_mut().zip(columns) {
+        *place = U16Le::new(column.stored());
+    }
+    Ok(stored)
+}

@@ -1,0 +1,146 @@
+//! The segment directory on disk: where entries lie, how it is read, and how it gets more blocks.
+//!
+//! ```text
+//!   block 2 of file 1 ──▶ entry, entry, …, in the last place that of the directory's own segment
+//!                                    └──▶ further blocks, in the order of handing out
+//! ```
+//!
+//! The directory's own segment is made when the first block is full; it is object 1, and is never
+//! dropped.
+//!
+//! Invariants
+//!   * all blocks of the segment but for the last are directory blocks; the last may be one that a
+//!     crash kept from being formatted: it is formatted when it is needed
+//!   * a block has entries only in places of the index, and the other way round (SP13)
+//!
+//! Callers: `space`, when the database is opened; `create`, when there is no place; `check`.
+
+use change::credits_for;
+use format::{BlockHeader, BlockKind, Directory, DirectoryEntry};
+use ids::{Dba, ObjectNo};
+use latch::FrameOrder;
+use os::Session;
+use stop::Stop;
+
+use crate::Space;
+use crate::apply::{FORMAT_DIRECTORY, LAYER, place_at};
+use crate::data_file::{DATA_FILE, DIRECTORY};
+use crate::index::{Entry, Index, Place};
+use crate::segment::{Holds, SegmentState};
+
+const FIRST: Dba = Dba { file: DATA_FILE, block: DIRECTORY };
+
+/// How many places a directory block of this many bytes has.
+fn places(block_bytes: usize) -> u32 {
+    ((block_bytes - Directory::ENTRIES) / DirectoryEntry::BYTES) as u32
+}
+
+/// The place of the directory's own segment.
+fn own_place(block_bytes: usize) -> Place {
+    Place { block: FIRST, number: places(block_bytes) - 1 }
+}
+
+impl Space {
+    /// Everything that the directory says.
+    pub(crate) fn read_directory(&self, session: &Session) -> Result<Index, Stop> {
+        let mut index = Index::new();
+        self.read_directory_block(FIRST, &mut index, session)?;
+        let own = index.get(ObjectNo::DIRECTORY).map(Entry::header);
+        if let Some(header) = own {
+            for block in self.further_blocks(header, session)? {
+                self.read_directory_block(block, &mut index, session)?;
+            }
+        }
+        Ok(index)
+    }
+
+    /// The blocks of the directory's own segment, without its header.
+    fn further_blocks(&self, header: Dba, session: &Session) -> Result<Vec<Dba>, Stop> {
+        let runs = self.blocks(header, session)?;
+        let each = runs.iter().flat_map(|run| {
+            (0..run.count).map(|n| Dba::new(run.first.file.get(), run.first.block.get() + n))
+        });
+        Ok(each.skip(1).collect())
+    }
+
+    /// One that isn't formatted says nothing.
+    fn read_directory_block(
+        &self,
+        address: Dba,
+        index: &mut Index,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let pin = self.pin(address.file, address.block, session)?;
+        let block = pin.shared(FrameOrder::Directory, session);
+        if !is_directory(&block) {
+            return Ok(());
+        }
+        index.note_next(Directory::at(&block, Directory::START).next_object.get());
+        for number in 0..places(block.len()) {
+            let place = Place { block: address, number };
+            let stored = DirectoryEntry::at(&block, place_at(number));
+            if stored.state == 0 {
+                if place != own_place(block.len()) {
+                    index.add_free(place);
+                }
+                continue;
+            }
+            let name = stored.name.split(|byte| *byte == 0).next().unwrap_or_default();
+            let name = String::from_utf8_lossy(name).into_owned();
+            let object = ObjectNo::new(stored.object.get());
+            let what = (name, object, Holds::from_number(stored.holds));
+            let at = (stored.header.get(), SegmentState::from_number(stored.state));
+            index.add(Entry::read(what, place, at));
+        }
+        Ok(())
+    }
+
+    /// Gives the directory another block, unless another session has done that meanwhile.
+    pub(crate) fn extend_directory(&self, session: &Session) -> Result<(), Stop> {
+        let _extending = self.shared.extending.hold(0, session);
+        self.changes().halt().check(session)?;
+        if self.shared.index.shared(session).has_free() {
+            return Ok(());
+        }
+        let header = self.own_segment(session)?;
+        let address = match self.further_blocks(header, session)?.last() {
+            Some(last) if !self.is_formatted(*last, session)? => *last,
+            _ => self.hand_out(header, 1, session)?.first,
+        };
+        let pin = self.changes().cache().pin_new(address, session)?;
+        let mut group = self.changes().begin(credits_for(&[0]), session)?;
+        let block = pin.exclusive(FrameOrder::Directory, session);
+        let count = places(block.len());
+        group.format(block, &LAYER, FORMAT_DIRECTORY, &[]);
+        group.commit(session);
+        let mut index = self.shared.index.exclusive(session);
+        (0..count).for_each(|number| index.add_free(Place { block: address, number }));
+        Ok(())
+    }
+
+    fn is_formatted(&self, address: Dba, session: &Session) -> Result<bool, Stop> {
+        let pin = self.pin(address.file, address.block, session)?;
+        let block = pin.shared(FrameOrder::Directory, session);
+        Ok(is_directory(&block))
+    }
+
+    /// The header of the directory's own segment, which is made if it isn't there.
+    fn own_segment(&self, session: &Session) -> Result<Dba, Stop> {
+        let tablespace = self.system(session);
+        let entry = {
+            let mut index = self.shared.index.exclusive(session);
+            let own = index.get(ObjectNo::DIRECTORY);
+            if let Some((header, _)) = own.and_then(|entry| entry.at) {
+                return Ok(header);
+            }
+            index.reserve_own(own_place(tablespace.block_size.bytes()))
+        };
+        let state = SegmentState::Permanent;
+        let made = self.make_segment(&entry, &tablespace, (&[], state), session)?;
+        Ok(made.header)
+    }
+}
+
+fn is_directory(block: &[u8]) -> bool {
+    !cache::is_unwritten(block) && BlockHeader::at(block, 0).kind() == BlockKind::Directory
+}

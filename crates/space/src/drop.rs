@@ -1,0 +1,196 @@
+//! The end of a segment: kept or dropped (rules SP14, SP15).
+//!
+//! ```text
+//!   entry and header say so ─▶ the last extents, file by file ─▶ the first extent and the entry
+//!   one group                  a group each                      one group
+//! ```
+//!
+//! A crash between two groups leaves a segment with fewer extents that says it is being dropped;
+//! the next opening goes on with it.
+//!
+//! Invariants
+//!   * at each moment an extent is of a header that the directory names, or free in its map
+//!   * a segment that is being dropped gets no extents and hands out no blocks
+//!
+//! Callers: who defines and undefines tables and indexes; `instance`, when it opens a database.
+
+use change::credits_for;
+use format::ExtentMap;
+use ids::{Dba, ObjectNo};
+use latch::FrameOrder;
+use os::Session;
+use stop::{RefusalKind, Stop};
+use waits::WaitEvent;
+
+use crate::apply::{BEGIN_DROP, GIVE_BACK, LAYER, LEAVE, LOSE_EXTENTS, SET_STATE};
+use crate::data_file::EXTENT_MAP;
+use crate::index::Entry;
+use crate::room::TAKE_BYTES;
+use crate::segment::{extents, is_header, object_of};
+use crate::{SegmentState, Space};
+
+/// So many extents of a header are given back by one group at most: its redo stays small.
+const GIVEN_BACK_MAX: usize = 64;
+
+impl Space {
+    /// A segment that was being built is there for good. Durable with the redo of this change.
+    pub fn keep(&self, object: ObjectNo, session: &Session) -> Result<(), Stop> {
+        let entry = self.shared.index.exclusive(session).claim(object, "keep")?;
+        let state = entry.state().expect("what was claimed was made");
+        let kept = match state {
+            SegmentState::Temporary => self.set_permanent(&entry, session),
+            other => {
+                let message = format!("cannot keep segment {object}: it is {other:?} already");
+                Err(Stop::refuse(RefusalKind::WrongState, message))
+            }
+        };
+        let state = if kept.is_ok() { SegmentState::Permanent } else { state };
+        self.shared.index.exclusive(session).release(object, state);
+        kept
+    }
+
+    fn set_permanent(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
+        let place = entry.place;
+        let directory = self.pin(place.block.file, place.block.block, session)?;
+        let mut group = self.changes().begin(credits_for(&[5]), session)?;
+        let block = directory.exclusive(FrameOrder::Directory, session);
+        let (number, state) = (place.number.to_le_bytes(), SegmentState::Permanent.number());
+        group.change(block, &LAYER, SET_STATE, &[&number, &[state]]);
+        group.commit(session);
+        Ok(())
+    }
+
+    /// Drops the segment with this number: its extents are free when this returns. Once it has
+    /// begun it can't be taken back; if it fails then, the next opening goes on with it. Nobody
+    /// uses the segment any more: who calls this has seen to that.
+    pub fn drop_segment(&self, object: ObjectNo, session: &Session) -> Result<(), Stop> {
+        let entry = self.shared.index.exclusive(session).claim(object, "drop")?;
+        let state = entry.state().expect("what was claimed was made");
+        if let Err(stop) = self.begin_drop(&entry, session) {
+            self.shared.index.exclusive(session).release(object, state);
+            return Err(stop);
+        }
+        self.finish_drop(&entry, session)
+    }
+
+    /// Drops every segment that is temporary, or was being dropped: what a crash or a failure has
+    /// left. For the opening, before anybody makes segments or takes a snapshot. How many there
+    /// were; durable when it returns, so that nothing is newer than the first snapshot.
+    pub fn finish_drops(&self, session: &Session) -> Result<u64, Stop> {
+        let left: Vec<(ObjectNo, Option<SegmentState>)> = {
+            let index = self.shared.index.shared(session);
+            index.all().map(|entry| (entry.object, entry.state())).collect()
+        };
+        let mut dropped = 0;
+        for (object, state) in left {
+            match state {
+                Some(SegmentState::Temporary) => self.drop_segment(object, session)?,
+                Some(SegmentState::Dropping) => {
+                    let entry = self.shared.index.exclusive(session).claim(object, "drop")?;
+                    self.finish_drop(&entry, session)?;
+                }
+                Some(SegmentState::Permanent) | None => continue,
+            }
+            dropped += 1;
+        }
+        if dropped > 0 {
+            let redo = self.changes().redo();
+            redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)?;
+        }
+        Ok(dropped)
+    }
+
+    /// From here on it is being dropped, whatever happens.
+    fn begin_drop(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
+        let (place, header) = (entry.place, entry.header());
+        let directory = self.pin(place.block.file, place.block.block, session)?;
+        let header = self.changes().cache().pin(header, session)?;
+        let mut group = self.changes().begin(credits_for(&[5, 0]), session)?;
+        let block = directory.exclusive(FrameOrder::Directory, session);
+        let header = header.exclusive(FrameOrder::SegmentHeader, session);
+        assert_is_of(&header, entry);
+        let (number, state) = (place.number.to_le_bytes(), SegmentState::Dropping.number());
+        group.change(block, &LAYER, SET_STATE, &[&number, &[state]]);
+        group.change(header, &LAYER, BEGIN_DROP, &[]);
+        group.commit(session);
+        self.shared.index.exclusive(session).begin_drop(entry.object);
+        Ok(())
+    }
+
+    /// Gives back what it still has, and then its entry.
+    fn finish_drop(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
+        while self.give_back_last(entry, session)? {}
+        self.give_back_first(entry, session)?;
+        self.shared.index.exclusive(session).remove(entry.object);
+        Ok(())
+    }
+
+    /// Gives back its last extents, as many as lie in one file; false if it has only its first.
+    fn give_back_last(&self, entry: &Entry, session: &Session) -> Result<bool, Stop> {
+        let pin = self.changes().cache().pin(entry.header(), session)?;
+        // Nobody else changes the header any more: what is read here stays so.
+        let last = {
+            let header = pin.shared(FrameOrder::SegmentHeader, session);
+            assert_is_of(&header, entry);
+            last_of_one_file(&header)
+        };
+        let Some((first, _)) = last.first() else { return Ok(false) };
+        let file = first.file;
+        let map = self.pin(file, EXTENT_MAP, session)?;
+        let credits = credits_for(&[4, last.len() * TAKE_BYTES]);
+        let mut group = self.changes().begin(credits, session)?;
+        let header = pin.exclusive(FrameOrder::SegmentHeader, session);
+        let map = map.exclusive(FrameOrder::ExtentMap, session);
+        let size = self.tablespace_of(file, session).extent_blocks;
+        let runs: Vec<u8> = last.iter().flat_map(|run| numbers_of(&map, *run, size)).collect();
+        let count = (last.len() as u32).to_le_bytes();
+        group.change(header, &LAYER, LOSE_EXTENTS, &[&count]);
+        group.change(map, &LAYER, GIVE_BACK, &[&runs]);
+        group.commit(session);
+        Ok(true)
+    }
+
+    /// Gives back the extent with the header in it, together with the entry.
+    fn give_back_first(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
+        let place = entry.place;
+        let run = {
+            let pin = self.changes().cache().pin(entry.header(), session)?;
+            let header = pin.shared(FrameOrder::SegmentHeader, session);
+            extents(&header).next().expect("a segment has an extent")
+        };
+        let directory = self.pin(place.block.file, place.block.block, session)?;
+        let map = self.pin(run.0.file, EXTENT_MAP, session)?;
+        let mut group = self.changes().begin(credits_for(&[4, TAKE_BYTES]), session)?;
+        let directory = directory.exclusive(FrameOrder::Directory, session);
+        let map = map.exclusive(FrameOrder::ExtentMap, session);
+        let size = self.tablespace_of(run.0.file, session).extent_blocks;
+        let numbers = numbers_of(&map, run, size);
+        group.change(directory, &LAYER, LEAVE, &[&place.number.to_le_bytes()]);
+        group.change(map, &LAYER, GIVE_BACK, &[&numbers]);
+        group.commit(session);
+        Ok(())
+    }
+}
+
+/// The last extents of a header that lie in one file, without the header's own first one.
+fn last_of_one_file(header: &[u8]) -> Vec<(Dba, u32)> {
+    let mut all: Vec<(Dba, u32)> = extents(header).skip(1).collect();
+    let Some(file) = all.last().map(|(first, _)| first.file) else { return all };
+    let count = all.iter().rev().take_while(|(first, _)| first.file == file).count();
+    all.split_off(all.len() - count.min(GIVEN_BACK_MAX))
+}
+
+/// Number of the first extent and how many, of a run of blocks, as the map is told.
+fn numbers_of(map: &[u8], (first, blocks): (Dba, u32), extent_blocks: u32) -> [u8; TAKE_BYTES] {
+    let begin = ExtentMap::at(map, ExtentMap::START).first_block.get();
+    let number = (first.block.get() - begin) / extent_blocks;
+    let mut bytes = [0; TAKE_BYTES];
+    bytes[..4].copy_from_slice(&number.to_le_bytes());
+    bytes[4..].copy_from_slice(&(blocks / extent_blocks).to_le_bytes());
+    bytes
+}
+
+fn assert_is_of(header: &[u8], entry: &Entry) {
+    let is_of = is_header(header) && object_of(header) == Some(entry.object);
+    assert!(is_of, "the directory names another header for segment {} (SP13)", entry.object);
+}
