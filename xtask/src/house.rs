@@ -109,6 +109,12 @@ pub(crate) const HOUSE: &[Room] = &[
     },
     Room { name: "space", rank: 7, meaning: "control file, data file, extents, segments", ..PLAIN },
     Room {
+        name: "sort",
+        rank: 7,
+        meaning: "sorts of any size, within a bound of memory, by runs in a temporary file",
+        ..PLAIN
+    },
+    Room {
         name: "block",
         rank: 2,
         meaning: "what blocks of tables and indexes have in common: interested transactions, slots",

@@ -63,6 +63,8 @@ block_kinds! {
     Leaf = 12, "index leaf";
     /// Where an index's leaves, or branches a level below, begin.
     Branch = 13, "index branch";
+    /// Records of a sort, in a temporary file.
+    Sort = 14, "sort";
 }
 
 impl BlockKind {

@@ -11,8 +11,8 @@ use crate::{
     BlockHeader, BlockKind, ChangeVector, Control, DataFileEntry, DataHead, DataSlot, DbaLe,
     Directory, DirectoryEntry, Extent, ExtentMap, FORMAT, FileHeader, InterestedTransaction,
     LogGroupEntry, LogHeader, LogMemberEntry, PROMISE, RedoBlock, RedoRecord, ScnLe, SegmentHeader,
-    TablespaceEntry, TransactionSlot, TransactionTable, TxnIdLe, UndoAddressLe, UndoBlock,
-    UndoRecord,
+    SortBlock, SortRecord, TablespaceEntry, TransactionSlot, TransactionTable, TxnIdLe,
+    UndoAddressLe, UndoBlock, UndoRecord,
 };
 
 /// Every layout, in the order of the document.
@@ -44,6 +44,8 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     DataHead::LAYOUT,
     InterestedTransaction::LAYOUT,
     DataSlot::LAYOUT,
+    SortBlock::LAYOUT,
+    SortRecord::LAYOUT,
 ];
 
 /// The whole of `docs/FORMAT.md`.

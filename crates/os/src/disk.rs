@@ -79,7 +79,7 @@ impl Disk {
     /// Makes an empty file, opens it in each of these ways, and takes its name away again, so that
     /// it is gone with its last handle whatever happens to this process. The name exists only
     /// while these few calls run. One result for each way.
-    pub(crate) fn open_nameless(
+    pub fn open_nameless(
         &self,
         path: &Path,
         ways: &[FileOptions],

@@ -10,6 +10,7 @@
 
 use std::path::{Path, PathBuf};
 
+use format::TEMPORARY_NAME_END;
 use os::{Cause, Disk, FileOptions, Session};
 use stop::{RefusalKind, Stop};
 
@@ -24,8 +25,17 @@ pub fn new_path(path: &Path) -> PathBuf {
 }
 
 /// Where to make a file, of this kind, that is to have this name: refused if it is taken; a
-/// leftover is removed.
+/// leftover is removed. Refused too if it is the name of a leftover.
 pub fn clear_new(disk: &Disk, path: &Path, kind: &str, session: &Session) -> Result<PathBuf, Stop> {
+    let name = path.as_os_str().as_encoded_bytes();
+    if let Some(end) = [NEW, TEMPORARY_NAME_END].iter().find(|end| name.ends_with(end.as_bytes())) {
+        let message = format!(
+            "cannot make {kind} {}: the next opening would remove it, for names that end in {end} \
+             are those of leftovers; choose another",
+            path.display()
+        );
+        return Err(Stop::refuse(RefusalKind::Invalid, message));
+    }
     if is_there(disk, path, session)? {
         let message = format!(
             "cannot make {kind} {}: there is a file of this name; choose another",
@@ -66,10 +76,13 @@ pub(crate) fn is_there(disk: &Disk, path: &Path, session: &Session) -> Result<bo
 /// is listed has its name.
 pub fn remove_leftovers(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
     for name in disk.list(directory, session)? {
-        if name.ends_with(NEW) {
-            disk.remove(&directory.join(&name), session)?;
-            session.os().notice(&format!("{name}, left by an attempt to make it, is removed"));
-        }
+        let left_by = match () {
+            () if name.ends_with(NEW) => "an attempt to make it",
+            () if name.ends_with(TEMPORARY_NAME_END) => "a sort that was cut off",
+            () => continue,
+        };
+        disk.remove(&directory.join(&name), session)?;
+        session.os().notice(&format!("{name}, left by {left_by}, is removed"));
     }
     Ok(())
 }

@@ -103,6 +103,16 @@ statistics! {
         "a transaction ends by rollback";
     UndoRecordsApplied "rollback changes - undo records applied" ("records")
         "a rollback takes back one change";
+    SortsMemory "sorts (memory)" ("sorts")
+        "a sort ends that has written nothing to disk";
+    SortsDisk "sorts (disk)" ("sorts")
+        "a sort ends that has written to disk what didn't fit its memory";
+    SortsRows "sorts (rows)" ("rows")
+        "rows of these sorts";
+    PhysicalReadsDirectTemporary "physical reads direct temporary tablespace" ("blocks")
+        "a block of a sort's temporary file is read";
+    PhysicalWritesDirectTemporary "physical writes direct temporary tablespace" ("blocks")
+        "a block of a sort's temporary file is written";
     EnqueueRequests "enqueue requests" ("requests")
         "a table lock is asked for, whether or not the transaction has it";
     EnqueueConversions "enqueue conversions" ("requests")

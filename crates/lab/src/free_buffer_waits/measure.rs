@@ -25,7 +25,8 @@ const TABLESPACE: &str = "users";
 /// Data files of the tablespace: where one buffered write at a time gets into a file, so many do.
 const FILES: u64 = 12;
 /// Files with undo and everything else.
-const SYSTEM_FILES: u64 = 4;
+const UNDO_FILES: u64 = 4;
+const UNDO_FILE_BYTES: u64 = 8 * MIB;
 
 /// How much is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,9 +72,9 @@ pub(super) fn creation(size: Size) -> Creation {
     let numbered = |name: &str, number: u64| format!("{name}{number:02}.dbf");
     Creation {
         data_bytes: system_bytes,
-        data_files: (2..=SYSTEM_FILES)
-            .map(|number| file(numbered("undo", number), system_bytes))
-            .collect(),
+        undo_bytes: UNDO_FILE_BYTES,
+        undo_bytes_max: UNDO_FILE_BYTES,
+        undo_segments: size.sessions as u16,
         tablespaces: vec![TablespaceSpec {
             name: TABLESPACE.into(),
             block_size: BlockSize::KIB_8,
@@ -108,6 +109,11 @@ pub(super) fn parameters(size: Size, setting: Setting, asynchronous: bool) -> Pa
 
 /// Makes a table for each session and fills it.
 pub(super) fn load(instance: &Instance, size: Size, session: &Session) -> Result<(), Stop> {
+    for number in 2..=UNDO_FILES {
+        let path = format!("undo{number:02}.dbf");
+        let file = DataFileSpec { path, bytes: UNDO_FILE_BYTES, bytes_max: 0, growth_bytes: 0 };
+        instance.add_data_file(UNDO_TABLESPACE, &file, session)?;
+    }
     for number in 0..size.sessions {
         let name = table_name(number);
         let table = instance.create_table_within(TABLESPACE, (&name, &ROW), session)?;

@@ -98,7 +98,12 @@ impl FileSystem {
         assert!(self.power_lost(), "a write in flight is one that the power cut interrupts");
         if self.require_open(file).is_ok() && !data.is_empty() {
             let sequence = self.next_sequence();
-            self.node_mut(file).write(offset, data, sequence);
+            let node = self.node_mut(file);
+            let before = node.view.len();
+            node.write(offset, data, sequence);
+            // It may be longer now, whether or not there was room.
+            let grown = node.view.len() - before;
+            self.used += grown;
         }
     }
 

@@ -874,3 +874,17 @@ fn a_write_that_failed_may_be_on_the_medium_but_is_not_read() {
     let texts = [b"\0\0", b"ab"];
     assert_eq!(survivors(&fs, "/f"), texts.iter().map(|text| Some(text.to_vec())).collect());
 }
+
+/// A write that the power cut interrupts may make a file longer: what is in use counts it, also
+/// when the file, which has no name any more, is closed.
+#[test]
+fn a_write_in_flight_that_makes_a_file_longer_counts_as_space() {
+    let mut fs = FileSystem::new(1 << 20);
+    let file = fs.create("/gone").expect("room");
+    fs.remove("/gone").expect("it is there");
+    fs.cut_power();
+    fs.write_in_flight(file, 4096, &[7; 4096]);
+    assert_eq!(fs.space().0, 8192);
+    fs.close(file).expect("open");
+    assert_eq!(fs.space().0, 0);
+}

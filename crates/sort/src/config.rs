@@ -1,0 +1,124 @@
+//! What a sort is told, and how it divides its memory.
+//!
+//! ```text
+//!   sort area ┌───────┬─────────────┬───────┬───────┬── … ──┬───────┐
+//!             │ first │ bookkeeping │ piece │ piece │       │ piece │   a piece is one I/O
+//!             └───────┴─────────────┴───────┴───────┴── … ──┴───────┘
+//!   while rows come:   chunks: all pieces but some for writes
+//!   while runs merge:  two or more for each run, and the same for writes
+//! ```
+//!
+//! Callers: `sorter`, `temp_file`.
+
+use std::path::PathBuf;
+
+use format::{SORT_BLOCK, SORT_PAYLOAD_BYTES, SortRecord};
+use ids::FileNo;
+use os::FilesystemIo;
+use stop::{RefusalKind, Stop};
+
+/// The smallest sort area.
+pub const SORT_AREA_BYTES_MIN: u64 = 512 << 10;
+/// The largest sort area.
+pub const SORT_AREA_BYTES_MAX: u64 = 2 << 30;
+/// A key and its payload have so many bytes together at most.
+pub const RECORD_BYTES_MAX: usize = SORT_PAYLOAD_BYTES - SortRecord::BYTES;
+
+/// Rows go into a chunk of this size first, so that a small sort is cheap.
+pub(crate) const FIRST_CHUNK_BYTES: usize = 64 << 10;
+/// An I/O moves so many bytes, if the area isn't too small for that.
+const PIECE_BYTES_MAX: usize = 1 << 20;
+/// Into so many pieces a small area is divided.
+const PIECES_AIM: u64 = 64;
+/// So many writes are on their way at once.
+const WRITES_MAX: usize = 8;
+/// What is needed beside pieces: once, for lists of runs and for requests; and for each piece.
+const BOOKKEEPING_BYTES: u64 = 64 << 10;
+const BOOKKEEPING_PIECE_BYTES: u64 = 512;
+
+/// What a sort is told.
+#[derive(Clone, Debug)]
+pub struct SortConfig {
+    /// Where its temporary file is, if it needs one.
+    pub directory: PathBuf,
+    /// How much memory it takes at most (`sort_area_size`).
+    pub area_bytes: u64,
+    /// How files are read and written. Whether writes go through doesn't matter: nothing of a
+    /// sort need be durable.
+    pub filesystem_io: FilesystemIo,
+    /// The number under which waits and blocks name the temporary file.
+    pub file: FileNo,
+}
+
+/// How the memory is divided.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// Bytes of a piece, which is a number of whole blocks.
+    pub(crate) piece_bytes: usize,
+    /// How many pieces there are.
+    pub(crate) pieces: usize,
+    /// How many of them are for writing.
+    pub(crate) writing: usize,
+}
+
+impl Plan {
+    pub(crate) fn new(config: &SortConfig) -> Result<Plan, Stop> {
+        let area = config.area_bytes;
+        if !(SORT_AREA_BYTES_MIN..=SORT_AREA_BYTES_MAX).contains(&area) {
+            let message = format!(
+                "cannot sort with sort_area_size at {area}: it is {SORT_AREA_BYTES_MIN} to \
+                 {SORT_AREA_BYTES_MAX} bytes"
+            );
+            return Err(Stop::refuse(RefusalKind::Invalid, message));
+        }
+        let block = SORT_BLOCK.bytes();
+        let aim = usize::try_from(area / PIECES_AIM).expect("the largest area is in range");
+        let piece_bytes = (aim / block * block).clamp(block, PIECE_BYTES_MAX);
+        let beside = FIRST_CHUNK_BYTES as u64 + BOOKKEEPING_BYTES;
+        let pieces = (area - beside) / (piece_bytes as u64 + BOOKKEEPING_PIECE_BYTES);
+        let pieces = usize::try_from(pieces).expect("fewer than bytes");
+        Ok(Plan { piece_bytes, pieces, writing: (pieces / 8).clamp(2, WRITES_MAX) })
+    }
+
+    /// How many chunks there are, beside the first one.
+    pub(crate) fn chunks(&self) -> usize {
+        self.pieces - self.writing
+    }
+
+    /// How many runs are merged at once: each has a piece in hand and one on its way.
+    pub(crate) fn fan_in(&self) -> usize {
+        self.chunks() / 2
+    }
+
+    pub(crate) fn piece_blocks(&self) -> u32 {
+        (self.piece_bytes / SORT_BLOCK.bytes()) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the size, at least two runs are merged at once, a chunk holds the longest row, and
+    /// no more memory is planned than there is.
+    #[test]
+    fn every_size_of_the_area_is_enough() {
+        let sizes = (0..=4_096).map(|step| {
+            let span = SORT_AREA_BYTES_MAX - SORT_AREA_BYTES_MIN;
+            SORT_AREA_BYTES_MIN + span / 4_096 * step
+        });
+        for area_bytes in sizes.chain([SORT_AREA_BYTES_MIN + 1, 1 << 20, 64 << 20]) {
+            let config = SortConfig {
+                directory: PathBuf::new(),
+                area_bytes,
+                filesystem_io: FilesystemIo::SetAll,
+                file: FileNo::new(1),
+            };
+            let plan = Plan::new(&config).expect("in range");
+            assert!(plan.fan_in() >= 2 && plan.writing >= 2, "{area_bytes}: {plan:?}");
+            assert!(plan.piece_bytes.is_multiple_of(SORT_BLOCK.bytes()));
+            let pieces = (plan.piece_bytes * plan.pieces) as u64;
+            assert!(pieces + FIRST_CHUNK_BYTES as u64 + BOOKKEEPING_BYTES <= area_bytes);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Reading a run, with pieces asked for ahead.
+//!
+//! Invariants
+//!   * no byte of a block is used before it was checked to be this block of this run (ST4)
+//!   * a run ends with its last row and not before: as many come as were written
+//!
+//! Callers: `passes`, `sorted`.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use format::{SORT_BLOCK, SORT_PAYLOAD_BYTES, SortBlock};
+use os::{Cost, IoBuf};
+use stop::{RefusalKind, Stop};
+
+use crate::merge::Source;
+use crate::record::{self, BLOCK_KIB};
+use crate::run::Run;
+use crate::run_writer::RECORDS_AT;
+use crate::temp_file::{Asked, TempFile};
+
+/// A run has so many pieces at most, in hand or on their way.
+const PIECES_MAX: usize = 9;
+
+/// A run that is being read.
+pub(crate) struct RunReader {
+    run: Run,
+    /// So many pieces may be in hand or on their way.
+    share: usize,
+    /// Which extent, and which piece of it, is to be asked for next.
+    next: (usize, u32),
+    asked: VecDeque<Asked>,
+    /// The piece in hand, and its number.
+    piece: Option<(u32, IoBuf)>,
+    /// How many blocks were begun.
+    blocks: u32,
+    /// How many rows are still to come, the one that it is at included.
+    rows: u64,
+    /// The row that it is at, and the records after it in the same block; in the piece.
+    record: Range<usize>,
+    end: usize,
+    /// How often a row is compared in the merge, for the simulator.
+    levels: u64,
+}
+
+impl RunReader {
+    /// Of a run that is merged with so many others, each with the same share of the pieces. It is
+    /// at no row yet.
+    pub(crate) fn new(run: Run, among: usize, temp: &TempFile<'_>) -> RunReader {
+        let share = (temp.plan.chunks() / among).min(PIECES_MAX);
+        assert!(share >= 2, "one piece in hand, one on its way");
+        RunReader {
+            rows: run.rows,
+            run,
+            share,
+            next: (0, 0),
+            asked: VecDeque::with_capacity(share),
+            piece: None,
+            blocks: 0,
+            record: 0..0,
+            end: 0,
+            levels: record::levels(among),
+        }
+    }
+
+    /// Asks for its first pieces, without waiting.
+    pub(crate) fn ask(&mut self, temp: &mut TempFile<'_>) -> Result<(), Stop> {
+        while self.asked.len() + usize::from(self.piece.is_some()) < self.share {
+            let (extent, at) = self.next;
+            let Some(found) = self.run.extents.get(extent) else { return Ok(()) };
+            self.next = if at + 1 < found.count { (extent, at + 1) } else { (extent + 1, 0) };
+            self.asked.push_back(temp.ask(found.first + at)?);
+        }
+        Ok(())
+    }
+
+    /// Goes to the first row.
+    pub(crate) fn begin(&mut self, temp: &mut TempFile<'_>) -> Result<(), Stop> {
+        if self.rows > 0 { self.find(temp) } else { Ok(()) }
+    }
+
+    pub(crate) fn run(self) -> Run {
+        self.run
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let asked = self.asked.capacity() * size_of::<Asked>();
+        asked as u64 + self.run.memory_bytes()
+    }
+
+    /// Goes to the record after the one that it is at; there is one.
+    #[inline]
+    fn find(&mut self, temp: &mut TempFile<'_>) -> Result<(), Stop> {
+        if self.record.end == self.end {
+            self.next_block(temp)?;
+        }
+        let (number, buffer) = self.piece.as_ref().expect("there was a block");
+        let Some(length) = record::whole(&buffer[self.record.end..self.end]) else {
+            return Err(self.corrupt(temp, *number, "a record goes beyond its end"));
+        };
+        self.record = self.record.end..self.record.end + length;
+        Ok(())
+    }
+
+    #[cold]
+    fn next_block(&mut self, temp: &mut TempFile<'_>) -> Result<(), Stop> {
+        let in_piece = self.blocks % temp.plan.piece_blocks();
+        if in_piece == 0 {
+            self.piece = None;
+            self.ask(temp)?;
+            let Some(asked) = self.asked.pop_front() else {
+                return Err(self.corrupt(temp, 0, "there are fewer rows than were written"));
+            };
+            let number = asked.piece;
+            self.piece = Some((number, temp.receive(asked)?));
+        }
+        let (number, buffer) = self.piece.as_ref().expect("just received, or still there");
+        let address = temp.address(*number, in_piece);
+        let start = in_piece as usize * SORT_BLOCK.bytes();
+        let block = &buffer[start..][..SORT_BLOCK.bytes()];
+        temp.session.charge(Cost::ChecksumKib, BLOCK_KIB);
+        if let Err(fault) = format::check(block, address) {
+            return Err(self.corrupt(temp, *number, &fault.to_string()));
+        }
+        let head = SortBlock::at(block, SortBlock::START);
+        let used = head.used.get() as usize;
+        let is_ours = head.sort.get() == temp.sort
+            && head.run.get() == self.run.number
+            && head.number.get() == self.blocks;
+        if !is_ours || used > SORT_PAYLOAD_BYTES {
+            return Err(self.corrupt(temp, *number, "it is another block, or an older one"));
+        }
+        self.blocks += 1;
+        self.record = start + RECORDS_AT..start + RECORDS_AT;
+        self.end = self.record.end + used;
+        Ok(())
+    }
+
+    fn corrupt(&self, temp: &TempFile<'_>, piece: u32, fault: &str) -> Stop {
+        let in_piece = self.blocks % temp.plan.piece_blocks();
+        let address = temp.address(piece, in_piece);
+        let message = format!(
+            "cannot go on with a sort: what was read from its temporary file, at block {address} \
+             of run {}, isn't what was written there: {fault}; look at the device, and begin the \
+             statement again",
+            self.run.number
+        );
+        Stop::refuse(RefusalKind::Corrupt, message)
+    }
+}
+
+impl Source for RunReader {
+    type From<'f> = TempFile<'f>;
+
+    #[inline]
+    fn record(&self) -> Option<&[u8]> {
+        if self.rows == 0 {
+            return None;
+        }
+        let (_, buffer) = self.piece.as_ref()?;
+        Some(&buffer[self.record.clone()])
+    }
+
+    #[inline]
+    fn advance(&mut self, temp: &mut TempFile<'_>) -> Result<(), Stop> {
+        self.rows -= 1;
+        record::charge(self.levels, temp.session);
+        if self.rows > 0 {
+            return self.find(temp);
+        }
+        // Its share is the others' now, and those on their way are none: all were needed.
+        self.piece = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! Writing a run, block after block, piece after piece.
+//!
+//! Callers: `passes`; `sorter`, when the chunks are full.
+
+use format::{BlockHeader, BlockKind, SORT_BLOCK, SortBlock};
+use os::{Cost, IoBuf};
+use stop::Stop;
+
+use crate::record::BLOCK_KIB;
+use crate::run::Run;
+use crate::space::Extent;
+use crate::temp_file::TempFile;
+
+/// Where the records of a block begin.
+pub(crate) const RECORDS_AT: usize = SortBlock::START + SortBlock::BYTES;
+
+/// A run that is being written.
+pub(crate) struct RunWriter {
+    run: Run,
+    piece: Option<Piece>,
+    /// Which block of the piece is being filled.
+    block: u32,
+    /// Where its next record goes, in the block.
+    at: usize,
+}
+
+/// The piece that is being filled.
+struct Piece {
+    number: u32,
+    buffer: IoBuf,
+}
+
+impl RunWriter {
+    /// Of a run without rows yet.
+    pub(crate) fn new(temp: &mut TempFile<'_>) -> RunWriter {
+        let run = Run { number: temp.runs, extents: Vec::new(), blocks: 0, rows: 0 };
+        temp.runs += 1;
+        RunWriter { run, piece: None, block: 0, at: RECORDS_AT }
+    }
+
+    /// Adds a row.
+    #[inline]
+    pub(crate) fn append(&mut self, record: &[u8], temp: &mut TempFile<'_>) -> Result<(), Stop> {
+        if self.at + record.len() > SORT_BLOCK.bytes() {
+            self.end_block(temp)?;
+        }
+        let at = self.block as usize * SORT_BLOCK.bytes() + self.at;
+        let piece = match &mut self.piece {
+            Some(piece) => piece,
+            None => self.begin_piece(temp)?,
+        };
+        piece.buffer[at..][..record.len()].copy_from_slice(record);
+        self.at += record.len();
+        self.run.rows += 1;
+        Ok(())
+    }
+
+    /// No more rows come. The run can be read once the writes have come back.
+    pub(crate) fn finish(mut self, temp: &mut TempFile<'_>) -> Result<Run, Stop> {
+        if self.at > RECORDS_AT {
+            self.end_block(temp)?;
+        }
+        if let Some(Piece { number, mut buffer }) = self.piece {
+            buffer[self.block as usize * SORT_BLOCK.bytes()..].fill(0);
+            temp.write(number, buffer)?;
+        }
+        self.run.extents.shrink_to_fit();
+        Ok(self.run)
+    }
+
+    #[cold]
+    fn begin_piece(&mut self, temp: &mut TempFile<'_>) -> Result<&mut Piece, Stop> {
+        let buffer = temp.write_buffer()?;
+        let number = temp.space.take()?;
+        Extent::append(&mut self.run.extents, number);
+        Ok(self.piece.insert(Piece { number, buffer }))
+    }
+
+    /// Completes the block, and writes the piece if it was its last.
+    #[cold]
+    fn end_block(&mut self, temp: &mut TempFile<'_>) -> Result<(), Stop> {
+        let piece = self.piece.as_mut().expect("a block with records is in a piece");
+        let start = self.block as usize * SORT_BLOCK.bytes();
+        let block = &mut piece.buffer[start..][..SORT_BLOCK.bytes()];
+        block[self.at..].fill(0);
+        let address = temp.address(piece.number, self.block);
+        *BlockHeader::of_mut(block) = BlockHeader::new(BlockKind::Sort, address);
+        *SortBlock::at_mut(block, SortBlock::START) = SortBlock {
+            sort: temp.sort.into(),
+            run: self.run.number.into(),
+            number: self.run.blocks.into(),
+            used: ((self.at - RECORDS_AT) as u32).into(),
+            reserved: [0; 4],
+        };
+        format::seal(block, address);
+        temp.session.charge(Cost::ChecksumKib, BLOCK_KIB);
+        temp.session.charge(Cost::CopyKib, BLOCK_KIB);
+        self.run.blocks += 1;
+        self.block += 1;
+        self.at = RECORDS_AT;
+        if self.block == temp.plan.piece_blocks() {
+            let Piece { number, buffer } = self.piece.take().expect("it was just filled");
+            self.block = 0;
+            temp.write(number, buffer)?;
+        }
+        Ok(())
+    }
+}

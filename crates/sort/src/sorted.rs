@@ -1,0 +1,124 @@
+//! The rows in order.
+//!
+//! Callers: who had them sorted.
+
+use std::fmt;
+
+use os::Session;
+use stop::Stop;
+use waits::Statistic;
+
+use crate::chunk::Chunk;
+use crate::config::FIRST_CHUNK_BYTES;
+use crate::merge::Merge;
+use crate::record;
+use crate::run_reader::RunReader;
+use crate::temp_file::TempFile;
+
+/// Rows in the order of their keys; of equal keys that which was pushed first comes first.
+pub struct Sorted<'a> {
+    kept: Kept<'a>,
+    rows: u64,
+    /// The caller has had the row that the merge is at.
+    is_had: bool,
+    failed: Option<Stop>,
+}
+
+enum Kept<'a> {
+    /// The pool's memory goes with the last chunk.
+    Memory {
+        merge: Merge<Chunk>,
+        pool_bytes: usize,
+    },
+    Disk {
+        merge: Merge<RunReader>,
+        temp: Box<TempFile<'a>>,
+    },
+    /// It has failed, and given everything back.
+    Nothing,
+}
+
+impl<'a> Sorted<'a> {
+    pub(crate) fn in_memory(
+        merge: Merge<Chunk>,
+        pool_bytes: usize,
+        rows: u64,
+        session: &Session,
+    ) -> Sorted<'a> {
+        session.count(Statistic::SortsMemory, 1);
+        session.count(Statistic::SortsRows, rows);
+        Sorted { kept: Kept::Memory { merge, pool_bytes }, rows, is_had: false, failed: None }
+    }
+
+    pub(crate) fn on_disk(
+        merge: Merge<RunReader>,
+        temp: Box<TempFile<'a>>,
+        rows: u64,
+    ) -> Sorted<'a> {
+        temp.session.count(Statistic::SortsDisk, 1);
+        temp.session.count(Statistic::SortsRows, rows);
+        Sorted { kept: Kept::Disk { merge, temp }, rows, is_had: false, failed: None }
+    }
+
+    /// Key and payload of the next row; `None` after the last. May wait for the disk, so no latch
+    /// is held. A failure is for good (ST6).
+    #[expect(clippy::type_complexity, reason = "a row is two slices, if there is one, or a stop")]
+    pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>, Stop> {
+        if self.is_had
+            && let Err(stop) = self.advance()
+        {
+            self.failed = Some(stop);
+            self.kept = Kept::Nothing;
+        }
+        if let Some(stop) = &self.failed {
+            return Err(stop.clone());
+        }
+        let record = match &self.kept {
+            Kept::Memory { merge, .. } => merge.record(),
+            Kept::Disk { merge, .. } => merge.record(),
+            Kept::Nothing => None,
+        };
+        self.is_had = record.is_some();
+        Ok(record.map(record::split))
+    }
+
+    /// How many rows there are, those that the caller has had included.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Whether they didn't fit the memory.
+    pub fn is_on_disk(&self) -> bool {
+        matches!(self.kept, Kept::Disk { .. })
+    }
+
+    /// How much memory it has: never more than it may (ST1).
+    pub fn memory_bytes(&self) -> u64 {
+        match &self.kept {
+            Kept::Memory { merge, pool_bytes } => {
+                let first = if merge.sources().is_empty() { 0 } else { FIRST_CHUNK_BYTES };
+                (pool_bytes + first) as u64 + merge.memory_bytes()
+            }
+            Kept::Disk { merge, temp } => {
+                let pool = (temp.plan.piece_bytes * temp.plan.pieces) as u64;
+                let sources: u64 = merge.sources().iter().map(RunReader::memory_bytes).sum();
+                pool + sources + merge.memory_bytes() + temp.memory_bytes()
+            }
+            Kept::Nothing => 0,
+        }
+    }
+
+    fn advance(&mut self) -> Result<(), Stop> {
+        match &mut self.kept {
+            Kept::Memory { merge, .. } => merge.advance(&mut ()),
+            Kept::Disk { merge, temp } => merge.advance(temp),
+            Kept::Nothing => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Sorted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sorted({} rows)", self.rows)
+    }
+}

@@ -1,0 +1,262 @@
+//! The temporary file of a sort: pieces read and written, several at once.
+//!
+//! ```text
+//!   name made ─▶ opened ─▶ name taken away ─▶ written, read ─▶ cut to nothing, closed
+//! ```
+//!
+//! The file has a name only while it is opened. So it is gone with the process, whatever happens
+//! to that; only a power cut, or a kill within that moment, can leave the name, which the next
+//! opening of the database removes (rule space/SP10). It is cut before it is closed because giving
+//! back gigabytes takes a while, which has a name that way.
+//!
+//! Invariants
+//!   * nothing is synced: what a power cut takes nobody wants any more
+//!   * a piece isn't read before its write has come back (ST5)
+//!   * the buffers are the sort's own: nobody else waits for them (rule L4)
+//!
+//! Callers: `run_writer`, `run_reader`, `sorter`.
+
+use std::collections::VecDeque;
+
+use format::{SORT_BLOCK, TEMPORARY_NAME_END};
+use ids::{Dba, FileNo};
+use os::{
+    Completion, Disk, Error, File, FileOperation, FileOptions, IoBuf, IoKind, IoPool, Request,
+    Ring, RingBackend, RingConfig, Session, Waiting,
+};
+use stop::{Halt, Stop};
+use waits::{Statistic, WaitEvent};
+
+use crate::config::{Plan, SortConfig};
+use crate::space::Space;
+
+/// So many requests are on their way at once.
+const IN_FLIGHT_MAX: usize = 64;
+
+/// A read that was asked for.
+pub(crate) struct Asked {
+    pub(crate) piece: u32,
+    tag: u64,
+}
+
+/// A read that has come, or failed.
+type Arrived = (u64, IoBuf, Result<(), Error>);
+
+/// The file, its free space, and what is on its way.
+pub(crate) struct TempFile<'a> {
+    pub(crate) session: &'a Session,
+    halt: Halt,
+    /// Names the sort in its blocks.
+    pub(crate) sort: u64,
+    pub(crate) plan: Plan,
+    pub(crate) space: Space,
+    /// How many runs were begun.
+    pub(crate) runs: u32,
+    pool: IoPool,
+    file: File,
+    number: FileNo,
+    /// `None`: one I/O after the other.
+    ring: Option<Ring>,
+    tags: u64,
+    /// Writes on their way: piece and tag, in the order of their beginning.
+    writes: VecDeque<(u32, u64)>,
+    /// The first write that failed.
+    failed: Option<Error>,
+    /// Reads that have come and weren't asked after yet.
+    arrived: Vec<Arrived>,
+    done: Vec<Completion>,
+}
+
+impl<'a> TempFile<'a> {
+    /// Makes it in the directory that the configuration says.
+    pub(crate) fn create(
+        (disk, config, plan): (&Disk, &SortConfig, Plan),
+        pool: IoPool,
+        halt: &Halt,
+        session: &'a Session,
+    ) -> Result<TempFile<'a>, Stop> {
+        let sort = session.os().random();
+        let path = config.directory.join(format!("sort-{sort:016x}{TEMPORARY_NAME_END}"));
+        let what = || format!("make a temporary file for a sort in {}", config.directory.display());
+        let direct = config.filesystem_io.file_options().direct;
+        let options = FileOptions { direct, write_through: false };
+        let opened = disk.open_nameless(&path, &[options], session);
+        let opened = opened.and_then(|mut files| files.pop().expect("one way, one result"));
+        let file = opened.map_err(|error| error.while_doing(what()))?;
+        let depth = IN_FLIGHT_MAX.min(plan.pieces);
+        let ring = match config.filesystem_io.is_asynchronous() {
+            true => Some(open_ring(disk, depth, session)?),
+            false => None,
+        };
+        Ok(TempFile {
+            session,
+            halt: halt.clone(),
+            sort,
+            plan,
+            space: Space::new(u32::MAX / plan.piece_blocks()),
+            runs: 0,
+            pool,
+            file,
+            number: config.file,
+            ring,
+            tags: 0,
+            writes: VecDeque::with_capacity(plan.writing),
+            failed: None,
+            arrived: Vec::with_capacity(depth),
+            done: Vec::with_capacity(depth),
+        })
+    }
+
+    /// Where a block of this piece belongs.
+    pub(crate) fn address(&self, piece: u32, block: u32) -> Dba {
+        Dba::new(self.number.get(), piece * self.plan.piece_blocks() + block)
+    }
+
+    /// Memory for a piece that is to be written. Waits until it can be had.
+    pub(crate) fn write_buffer(&mut self) -> Result<IoBuf, Stop> {
+        self.await_writes(self.plan.writing - 1)?;
+        Ok(self.pool.take().expect("what isn't being written is free"))
+    }
+
+    /// Begins to write this piece.
+    pub(crate) fn write(&mut self, piece: u32, buffer: IoBuf) -> Result<(), Stop> {
+        self.halt.check(self.session)?;
+        let blocks = u64::from(self.plan.piece_blocks());
+        self.session.count(Statistic::PhysicalWritesDirectTemporary, blocks);
+        self.tags += 1;
+        let (tag, offset) = (self.tags, self.offset(piece));
+        let waiting = self.waiting(WaitEvent::DirectPathWriteTemp, piece);
+        match &mut self.ring {
+            None => self.file.write_at(offset, &buffer, waiting)?,
+            Some(_) => {
+                self.push(IoKind::Write, (piece, tag), buffer)?;
+                self.writes.push_back((piece, tag));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until no more than so many writes are on their way, and says if any has failed.
+    pub(crate) fn await_writes(&mut self, most: usize) -> Result<(), Stop> {
+        while let Some((piece, _)) = self.writes.front()
+            && self.writes.len() > most
+        {
+            self.reap(WaitEvent::DirectPathWriteTemp, *piece)?;
+        }
+        match &self.failed {
+            Some(error) => Err(Stop::from(error.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks for this piece.
+    pub(crate) fn ask(&mut self, piece: u32) -> Result<Asked, Stop> {
+        self.halt.check(self.session)?;
+        let blocks = u64::from(self.plan.piece_blocks());
+        self.session.count(Statistic::PhysicalReadsDirectTemporary, blocks);
+        self.tags += 1;
+        let (tag, offset) = (self.tags, self.offset(piece));
+        let mut buffer = self.pool.take().expect("each run has its share of pieces");
+        let waiting = self.waiting(WaitEvent::DirectPathReadTemp, piece);
+        match &mut self.ring {
+            None => {
+                let result = self.file.read_at(offset, &mut buffer, waiting);
+                self.arrived.push((tag, buffer, result));
+            }
+            Some(_) => self.push(IoKind::Read, (piece, tag), buffer)?,
+        }
+        Ok(Asked { piece, tag })
+    }
+
+    /// Waits for this piece.
+    pub(crate) fn receive(&mut self, asked: Asked) -> Result<IoBuf, Stop> {
+        loop {
+            if let Some(at) = self.arrived.iter().position(|(tag, ..)| *tag == asked.tag) {
+                let (_, buffer, result) = self.arrived.swap_remove(at);
+                result?;
+                return Ok(buffer);
+            }
+            self.reap(WaitEvent::DirectPathReadTemp, asked.piece)?;
+        }
+    }
+
+    /// How many requests are on their way.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.ring.as_ref().map_or(0, |ring| ring.in_flight() as usize)
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let lists = self.writes.capacity() * size_of::<(u32, u64)>()
+            + self.arrived.capacity() * size_of::<Arrived>()
+            + self.done.capacity() * size_of::<Completion>();
+        lists as u64 + self.space.memory_bytes()
+    }
+
+    fn push(&mut self, kind: IoKind, (piece, tag): (u32, u64), buffer: IoBuf) -> Result<(), Stop> {
+        let event = match kind {
+            IoKind::Read => WaitEvent::DirectPathReadTemp,
+            _ => WaitEvent::DirectPathWriteTemp,
+        };
+        while self.in_flight() == IN_FLIGHT_MAX.min(self.plan.pieces) {
+            self.reap(event, piece)?;
+        }
+        let (file, offset) = (self.file.clone(), self.offset(piece));
+        let ring = self.ring.as_mut().expect("asked for by who has one");
+        ring.push(Request { file, kind, offset, buffer, tag }, self.session)?;
+        Ok(ring.submit()?)
+    }
+
+    /// Waits until something has come; `piece` is what the caller needs.
+    fn reap(&mut self, event: WaitEvent, piece: u32) -> Result<(), Stop> {
+        latch::assert_none_held("the I/O of a sort");
+        let waiting = self.waiting(event, piece);
+        let ring = self.ring.as_mut().expect("without a ring nothing is on its way");
+        ring.reap(1, None, &mut self.done, waiting)?;
+        for Completion { tag, buffer, result } in self.done.drain(..) {
+            match self.writes.iter().position(|write| write.1 == tag) {
+                None => self.arrived.push((tag, buffer, result)),
+                Some(at) => {
+                    self.writes.remove(at);
+                    self.failed = self.failed.take().or(result.err());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn offset(&self, piece: u32) -> u64 {
+        u64::from(piece) * self.plan.piece_bytes as u64
+    }
+
+    fn waiting(&self, event: WaitEvent, piece: u32) -> Waiting<'a> {
+        let (first, count) = (self.address(piece, 0).block.get(), self.plan.piece_blocks());
+        self.session.waiting(event).p(self.number.get().into(), first.into(), count.into())
+    }
+}
+
+fn open_ring(disk: &Disk, depth: usize, session: &Session) -> Result<Ring, Stop> {
+    let config = RingConfig {
+        depth: depth as u32,
+        backend: RingBackend::Auto,
+        slave_event: WaitEvent::DirectPathWriteTemp,
+        pool: None,
+    };
+    Ok(disk.ring(&config, session)?)
+}
+
+/// Waits with a name for what is on its way, and gives the space back. What that says nobody wants
+/// to know: the space is free with the last handle, which is this one.
+impl Drop for TempFile<'_> {
+    fn drop(&mut self) {
+        let waiting = self.waiting(WaitEvent::DirectPathWriteTemp, 0);
+        if let Some(ring) = &mut self.ring
+            && ring.in_flight() > 0
+        {
+            let _ = ring.reap(ring.in_flight(), None, &mut self.done, waiting);
+        }
+        let _ = self.file.set_len(0, FileOperation::Resize.waiting(self.session));
+    }
+}
+
+const _: () = assert!(IN_FLIGHT_MAX <= RingConfig::DEPTH_MAX as usize);
+const _: () = assert!(SORT_BLOCK.bytes().is_multiple_of(os::IO_ALIGNMENT));
