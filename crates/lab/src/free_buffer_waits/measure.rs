@@ -10,7 +10,7 @@ use ids::BlockSize;
 use instance::{Creation, DataFileSpec, Instance, Parameters, TablespaceSpec, Transaction};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadSpec};
-use space::Column;
+use space::{Column, UNDO_TABLESPACE};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
 
@@ -24,7 +24,7 @@ const ROWS_PER_BLOCK: u64 = 30;
 const TABLESPACE: &str = "users";
 /// Data files of the tablespace: where one buffered write at a time gets into a file, so many do.
 const FILES: u64 = 12;
-/// Files with undo and everything else.
+/// Files with undo.
 const UNDO_FILES: u64 = 4;
 const UNDO_FILE_BYTES: u64 = 8 * MIB;
 

@@ -54,6 +54,9 @@ enum What {
     Rows(BTreeMap<Key, Vec<u8>>, BTreeSet<Key>),
 }
 
+/// What a commit makes of each key that it changed.
+pub(super) type Outcomes = Vec<((Table, Key), Found)>;
+
 /// What is known.
 #[derive(Default)]
 pub(super) struct Known {
@@ -64,7 +67,7 @@ pub(super) struct Known {
     /// Where keys are, or were.
     pub(super) places: Vec<BTreeMap<Key, RowAddress>>,
     /// Commits under way, with what they make of the keys that they changed; in the order of calls.
-    pub(super) doubt: Vec<(Txn, Vec<((Table, Key), Found)>)>,
+    pub(super) doubt: Vec<(Txn, Outcomes)>,
     later: Vec<Reading>,
     /// For each session, the oldest snapshots that it may ask for.
     marks: BTreeMap<u32, u64>,
@@ -338,7 +341,7 @@ impl Known {
 
     /// The instance is gone: what sessions had in hand is too, and what was read is compared as far
     /// as it can be.
-    pub(super) fn crashed(&mut self) -> Vec<(Txn, Vec<((Table, Key), Found)>)> {
+    pub(super) fn crashed(&mut self) -> Vec<(Txn, Outcomes)> {
         self.marks.clear();
         self.later.clear();
         std::mem::take(&mut self.doubt)
