@@ -1,40 +1,36 @@
-//! Reading a block of a table as a view sees it.
+//! Reading a heap block as a view sees it.
 //!
-//! Callers: `table`, for one row; `scan`, for all.
+//! Callers: `table` and `scan`; `rows`.
 
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
-use txn::View;
+use txn::{Transactions, View};
 
-use crate::Table;
+use crate::heap::is_of;
 
-impl Table {
-    /// Looks at a block by `look`, as the view sees it: under the block's latch if it is so now, so
-    /// that `look` only computes; else in a copy.
-    pub(crate) fn read_block<T>(
-        &self,
-        address: Dba,
-        view: View,
-        look: &mut dyn FnMut(&[u8]) -> T,
-        session: &Session,
-    ) -> Result<T, Stop> {
-        let transactions = self.transactions();
-        let cache = transactions.changes().cache();
-        let (mut copy, mut gone_before) = (Vec::new(), None);
-        loop {
-            {
-                let block = cache.pin_shared(address, FrameOrder::Heap, session)?;
-                if !self.is_its(&block) || transactions.is_current(&block, view, session) {
-                    return Ok(look(&block));
-                }
-                transactions.copy(&block, &mut copy);
+/// Looks at a block by `look`, as the view sees it: under the block's latch if it is so now, or
+/// isn't the object's, so that `look` only computes; else in a copy.
+pub(crate) fn read_block<T>(
+    (transactions, object): (&Transactions, u32),
+    (address, view): (Dba, View),
+    look: &mut dyn FnMut(&[u8]) -> T,
+    session: &Session,
+) -> Result<T, Stop> {
+    let cache = transactions.changes().cache();
+    let (mut copy, mut gone_before) = (Vec::new(), None);
+    loop {
+        {
+            let block = cache.pin_shared(address, FrameOrder::Heap, session)?;
+            if !is_of(&block, object) || transactions.is_current(&block, view, session) {
+                return Ok(look(&block));
             }
-            match transactions.make_consistent((address, &mut copy), view, session)? {
-                Ok(()) => return Ok(look(&copy)),
-                Err(gone) => transactions.try_again(gone, &mut gone_before)?,
-            }
+            transactions.copy(&block, &mut copy);
+        }
+        match transactions.make_consistent((address, &mut copy), view, session)? {
+            Ok(()) => return Ok(look(&copy)),
+            Err(gone) => transactions.try_again(gone, &mut gone_before)?,
         }
     }
 }

@@ -20,6 +20,7 @@ use stop::Stop;
 use txn::{Transaction, View};
 
 use crate::Table;
+use crate::read::read_block;
 use crate::row::{RowAddress, RowView};
 
 /// A table is read around the cache if it has more blocks than this share of the buffers: one
@@ -124,7 +125,8 @@ impl Table {
         session: &Session,
     ) -> Result<(), Stop> {
         let mut look = |block: &[u8]| self.rows_of((address, block), read, session);
-        self.read_block(address, view, &mut look, session)
+        let within = (self.transactions(), self.object());
+        read_block(within, (address, view), &mut look, session)
     }
 
     /// All rows of a block as it is given.

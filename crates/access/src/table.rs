@@ -16,6 +16,7 @@ use undo::UndoLog;
 use crate::apply::{BACK, CHANGE, FORMAT, FORMAT_BYTES, LAYER};
 use crate::heap::{Outcome, Plan, Target, Wish, change_block, is_of, wait_for_row};
 use crate::ops::{Op, ROW};
+use crate::read::read_block;
 use crate::row::{RowAddress, RowMut, RowShape, RowView};
 
 /// An inserter gets so many neighbouring blocks at a time.
@@ -203,7 +204,7 @@ impl Table {
         let slot = address.slot;
         let mut plan = |bytes: &[u8], (lock, before): (u8, u8)| {
             let back = Op::Put { slot, flags: ROW, lock: before, bytes };
-            steps(Op::Stub { slot, lock }, back, bytes.len() as isize)
+            Plan::of(Op::Stub { slot, lock }, back, bytes.len() as isize)
         };
         self.change_row(transaction, (address, longest), &mut plan, session)
     }
@@ -218,7 +219,7 @@ impl Table {
     ) -> Result<bool, Stop> {
         let slot = address.slot;
         let mut plan = |_: &[u8], (lock, before): (u8, u8)| {
-            steps(Op::Lock { slot, lock }, Op::Lock { slot, lock: before }, 0)
+            Plan::of(Op::Lock { slot, lock }, Op::Lock { slot, lock: before }, 0)
         };
         self.change_row(transaction, (address, Op::HEAD_BYTES_MAX), &mut plan, session)
     }
@@ -291,7 +292,8 @@ impl Table {
         };
         loop {
             let view = self.transactions.view(transaction, session);
-            let found = self.read_block(address.block, view, &mut look, session);
+            let within = (&self.transactions, self.object());
+            let found = read_block(within, (address.block, view), &mut look, session);
             let is_serializable = transaction.is_some_and(Transaction::is_serializable);
             match found {
                 // Nothing keeps undo for so short a look: but there is always a newer moment.
@@ -375,7 +377,7 @@ impl Table {
         is_deleted.then(|| interest.holder(block, slot.lock)).flatten()
     }
 
-    fn object(&self) -> u32 {
+    pub(crate) fn object(&self) -> u32 {
         self.segment.object.get()
     }
 
@@ -434,25 +436,18 @@ fn insert_plan(block: &[u8], interest: &Interest, bytes: &[u8]) -> Wish<u16> {
         return Wish::Nothing(Outcome::Full);
     }
     let put = Op::Put { slot, flags: ROW, lock: interest.lock(), bytes };
-    let plan = Plan { locks: 1, ..steps(put, Op::Drop { slot }, -(takes as isize)) };
+    let plan = Plan { locks: 1, ..Plan::of(put, Op::Drop { slot }, -(takes as isize)) };
     Wish::Change(plan, slot)
 }
 
 /// How a row becomes another of the same length.
 fn splice_plan(slot: u16, (lock, before): (u8, u8), was: &[u8], is: &[u8]) -> Plan {
     let Some((first, last)) = difference(was, is) else {
-        return steps(Op::Lock { slot, lock }, Op::Lock { slot, lock: before }, 0);
+        return Plan::of(Op::Lock { slot, lock }, Op::Lock { slot, lock: before }, 0);
     };
     let (offset, removed) = (first as u16, (last - first) as u16);
     let splice = |lock, with| Op::Splice { slot, lock, offset, removed, with };
-    steps(splice(lock, &is[first..last]), splice(before, &was[first..last]), 0)
-}
-
-fn steps(forward: Op<'_>, back: Op<'_>, freed: isize) -> Plan {
-    let mut plan = Plan { forward: Vec::new(), back: Vec::new(), locks: 0, freed };
-    forward.write(&mut plan.forward);
-    back.write(&mut plan.back);
-    plan
+    Plan::of(splice(lock, &is[first..last]), splice(before, &was[first..last]), 0)
 }
 
 fn too_new(address: RowAddress) -> Stop {

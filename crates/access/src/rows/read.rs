@@ -3,7 +3,6 @@
 //! Callers: tables.
 
 use ids::Dba;
-use latch::FrameOrder;
 use os::{Cost, Session};
 use stop::Stop;
 use txn::View;
@@ -12,6 +11,7 @@ use super::Heap;
 use super::change::Wanted;
 use super::piece::piece_of;
 use crate::RowAddress;
+use crate::read::read_block;
 
 /// A row, as far as it was found in one slot.
 enum Found<T> {
@@ -139,21 +139,6 @@ impl Heap {
         look: &mut dyn FnMut(&[u8]) -> T,
         session: &Session,
     ) -> Result<T, Stop> {
-        let transactions = &self.transactions;
-        let cache = transactions.changes().cache();
-        let (mut copy, mut gone_before) = (Vec::new(), None);
-        loop {
-            {
-                let block = cache.pin_shared(address, FrameOrder::Heap, session)?;
-                if !self.is_its(&block) || transactions.is_current(&block, view, session) {
-                    return Ok(look(&block));
-                }
-                transactions.copy(&block, &mut copy);
-            }
-            match transactions.make_consistent((address, &mut copy), view, session)? {
-                Ok(()) => return Ok(look(&copy)),
-                Err(gone) => transactions.try_again(gone, &mut gone_before)?,
-            }
-        }
+        read_block((&self.transactions, self.object), (address, view), look, session)
     }
 }
