@@ -184,7 +184,8 @@ fn creating_and_opening_wait_for_each_request() {
         .filter(|wait| wait.0 == WaitEvent::ProcessExit)
         .map(|(_, p, _)| p[0])
         .collect();
-    assert_eq!(ended, (1..=6).collect());
+    // But for the fifth, fb_smon, which had no dead to roll back and was done long before.
+    assert_eq!(ended, [1, 2, 3, 4, 6].into());
     let operations: BTreeSet<[u64; 3]> = waits
         .iter()
         .filter(|wait| wait.0 == WaitEvent::DiskFileOperations)
@@ -213,9 +214,13 @@ fn work_waits_for_commit_checkpoint_and_growth() {
     // The table's definition, and one commit.
     assert_eq!(syncs.len(), 2, "{syncs:?}");
     assert!(syncs.iter().all(|(_, p, length)| p[0] > 0 && p[1] > 0 && length.0 >= REQUEST));
-    let (p, length) = only(&waits, WaitEvent::EnqHwContention);
-    assert_eq!(p, [name_mode(*b"HW"), 1, 0]);
-    assert!(length > REQUEST, "another's growth: two requests at least");
+    let growths: Vec<_> =
+        waits.iter().filter(|wait| wait.0 == WaitEvent::EnqHwContention).collect();
+    assert!(!growths.is_empty(), "the table never grew past what the space process made ready");
+    for (_, p, length) in growths {
+        assert_eq!(*p, [name_mode(*b"HW"), 1, 0]);
+        assert!(length.0 > REQUEST, "another's growth: a write and a sync, less what was over");
+    }
     let replies: Vec<_> = waits.iter().filter(|wait| wait.0 == WaitEvent::RdbmsIpcReply).collect();
     assert!(replies.len() >= 2 && replies.iter().all(|wait| wait.2.0 >= REQUEST), "{replies:?}");
     // Beside others' requests, so a wait may be longer than one.
