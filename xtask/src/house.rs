@@ -128,6 +128,12 @@ pub(crate) const HOUSE: &[Room] = &[
         meaning: "tables: heap blocks and their rows; indexes: B-trees",
         ..PLAIN
     },
+    Room {
+        name: "relation",
+        rank: 11,
+        meaning: "typed tables: rows with their indexes and constraints kept together",
+        ..PLAIN
+    },
     Room { name: "recovery", rank: 11, meaning: "torn blocks, roll forward, roll back", ..PLAIN },
     Room {
         name: "instance",
@@ -137,7 +143,7 @@ pub(crate) const HOUSE: &[Room] = &[
     },
     Room {
         name: "proof",
-        rank: 13,
+        rank: 17,
         opens_world: true,
         meaning: "what the engine is held against: crash sweep, isolation, a model; only for tests",
         ..PLAIN
