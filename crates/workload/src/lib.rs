@@ -12,9 +12,11 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod drive;
 mod run;
 mod tables;
 
 pub use audit::{Audit, audit};
-pub use run::{Mixture, Run, SessionRun, Witness, run};
+pub use drive::{Drive, Run, SessionRun, Witness};
+pub use run::{Mixture, run};
 pub use tables::{Scale, Tables, load, next_session};

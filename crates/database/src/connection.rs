@@ -1,0 +1,171 @@
+//! A connection: one session with the database, on the thread that asked for it.
+//!
+//! Callers: applications; loads.
+
+use std::ops::{ControlFlow, Deref};
+use std::sync::Arc;
+
+use access::Direction;
+use os::Session;
+use relation::{Bounds, Scratch};
+use stop::Stop;
+use txn::Transaction;
+use value::{RowView, Value};
+
+use crate::database::Shared;
+use crate::table::{Table, no_primary_key};
+use crate::work::{Tx, is_worth_repeating};
+
+/// A transaction that others are in the way of is tried so often by [`Connection::transact`].
+const TRIES: u32 = 10;
+
+/// One session with the database. It stays on the thread that made it.
+pub struct Connection<'s> {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) session: Held<'s>,
+    pub(crate) scratch: Scratch,
+}
+
+/// A session, of the connection's own or of who made it.
+pub(crate) enum Held<'s> {
+    Own(Session),
+    Of(&'s Session),
+}
+
+impl Deref for Held<'_> {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        match self {
+            Held::Own(session) => session,
+            Held::Of(session) => session,
+        }
+    }
+}
+
+impl<'s> Connection<'s> {
+    pub(crate) fn new(shared: Arc<Shared>, session: Held<'s>) -> Connection<'s> {
+        Connection { shared, session, scratch: Scratch::default() }
+    }
+
+    /// The session, with its account of time.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Result<Table, Stop> {
+        self.shared.catalog.relation_named(name, &self.session).map(Table::new)
+    }
+
+    /// Begins a transaction each of whose statements sees what was committed when it began.
+    pub fn begin(&mut self) -> Tx<'_, 's> {
+        Tx::new(self, Transaction::new())
+    }
+
+    /// Begins a transaction that sees what is committed now, and whose changes are refused where
+    /// others have changed the same rows since: snapshot isolation.
+    pub fn begin_serializable(&mut self) -> Result<Tx<'_, 's>, Stop> {
+        let transactions = self.shared.instance.transactions();
+        let transaction = transactions.begin_serializable(&self.session)?;
+        Ok(Tx::new(self, transaction))
+    }
+
+    /// Does `work` in a transaction, which is committed if it succeeds, and else rolled back. Does it
+    /// again, some times, if other transactions were in its way (deadlock, serialization).
+    pub fn transact<T>(
+        &mut self,
+        mut work: impl FnMut(&mut Tx<'_, 's>) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let mut tries = 1;
+        loop {
+            let mut tx = self.begin();
+            match work(&mut tx) {
+                Ok(done) => return tx.commit().map(|()| done),
+                Err(stop) if is_worth_repeating(&stop) && tries < TRIES => tx.rollback()?,
+                Err(stop) => return tx.rollback().and(Err(stop)),
+            }
+            tries += 1;
+        }
+    }
+
+    /// Looks at the row with this primary key as it is now; in no transaction.
+    pub fn get<T>(
+        &mut self,
+        table: &Table,
+        key: &[Value<'_>],
+        look: impl FnMut(RowView<'_>) -> T,
+    ) -> Result<Option<T>, Stop> {
+        self.get_as(None, (table, None), key, look)
+    }
+
+    /// Looks at rows in a range of an index; in no transaction.
+    pub fn range(
+        &mut self,
+        table: &Table,
+        range: (usize, &Bounds<'_>, Direction),
+        look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        self.range_as(None, table, range, look)
+    }
+
+    /// Visits every row as it is now; in no transaction.
+    pub fn scan(&mut self, table: &Table, visit: impl FnMut(RowView<'_>)) -> Result<(), Stop> {
+        self.scan_as(None, table, visit)
+    }
+
+    pub(crate) fn get_as<T>(
+        &mut self,
+        transaction: Option<&Transaction>,
+        (table, index): (&Table, Option<usize>),
+        key: &[Value<'_>],
+        mut look: impl FnMut(RowView<'_>) -> T,
+    ) -> Result<Option<T>, Stop> {
+        let index = index.or_else(|| table.primary());
+        let index = index.ok_or_else(|| no_primary_key(table.name(), "find"))?;
+        let Connection { shared, session, scratch } = self;
+        let session: &Session = session;
+        let relation = table.current(shared, session)?;
+        let transactions = shared.instance.transactions();
+        let snapshot = transactions.snapshot(transaction, session)?;
+        let view = transactions.view_of(&snapshot, transaction);
+        relation.get((index, key), view, &mut |_, row| look(row), scratch, session)
+    }
+
+    pub(crate) fn range_as(
+        &mut self,
+        transaction: Option<&Transaction>,
+        table: &Table,
+        (index, bounds, direction): (usize, &Bounds<'_>, Direction),
+        mut look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        let Connection { shared, session, .. } = self;
+        let session: &Session = session;
+        let relation = table.current(shared, session)?;
+        let transactions = shared.instance.transactions();
+        let snapshot = transactions.snapshot(transaction, session)?;
+        let view = transactions.view_of(&snapshot, transaction);
+        let mut rows = relation.range((index, bounds), direction, view)?;
+        while let Some(going) = rows.next(&mut |_, row| look(row), session)? {
+            if going.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn scan_as(
+        &mut self,
+        transaction: Option<&Transaction>,
+        table: &Table,
+        mut visit: impl FnMut(RowView<'_>),
+    ) -> Result<(), Stop> {
+        let Connection { shared, session, .. } = self;
+        let session: &Session = session;
+        let relation = table.current(shared, session)?;
+        let transactions = shared.instance.transactions();
+        let snapshot = transactions.snapshot(transaction, session)?;
+        let view = transactions.view_of(&snapshot, transaction);
+        relation.scan(view, &mut |_, row| visit(row), session)
+    }
+}

@@ -1,0 +1,77 @@
+//! A table, as an application holds it: by its number, whatever is done to its definition.
+//!
+//! Callers: applications.
+
+use std::sync::Arc;
+
+use os::Session;
+use relation::{Relation, TableDefinition};
+use stop::{RefusalKind, Stop};
+
+use crate::database::Shared;
+
+/// A table. Columns keep their places whatever is added or renamed.
+#[derive(Clone)]
+pub struct Table {
+    relation: Arc<Relation>,
+}
+
+impl Table {
+    pub(crate) fn new(relation: Arc<Relation>) -> Table {
+        Table { relation }
+    }
+
+    /// Its name, as it was when it was asked for.
+    pub fn name(&self) -> &str {
+        &self.definition().name
+    }
+
+    /// What it was when it was asked for.
+    pub fn definition(&self) -> &TableDefinition {
+        self.relation.definition()
+    }
+
+    /// The place of a column, by its name.
+    pub fn column(&self, name: &str) -> Result<usize, Stop> {
+        let found = self.definition().columns.iter().position(|column| column.name == name);
+        found.ok_or_else(|| {
+            let message = format!("table {} has no column {name}", self.name());
+            Stop::refuse(RefusalKind::NotFound, message)
+        })
+    }
+
+    /// The place of an index, by its name, which may be that of its constraint.
+    pub fn index(&self, name: &str) -> Result<usize, Stop> {
+        let found = self.definition().indexes.iter().position(|index| index.name == name);
+        found.ok_or_else(|| {
+            let message = format!("table {} has no index {name}", self.name());
+            Stop::refuse(RefusalKind::NotFound, message)
+        })
+    }
+
+    /// The place of its primary key's index.
+    pub fn primary(&self) -> Option<usize> {
+        self.definition().indexes.iter().position(|index| index.primary)
+    }
+
+    /// The relation as it is now.
+    pub(crate) fn current(
+        &self,
+        shared: &Shared,
+        session: &Session,
+    ) -> Result<Arc<Relation>, Stop> {
+        match self.relation.is_stale(session) {
+            false => Ok(Arc::clone(&self.relation)),
+            true => shared.relation_of(self.definition().object, session),
+        }
+    }
+}
+
+#[cold]
+pub(crate) fn no_primary_key(table: &str, what: &str) -> Stop {
+    let message = format!(
+        "cannot {what} a row of table {table} by its primary key: the table has none; name an \
+         index"
+    );
+    Stop::refuse(RefusalKind::Invalid, message)
+}

@@ -1,0 +1,195 @@
+//! A transaction of a connection: what changes rows, and reads them as of its moments.
+//!
+//! Invariants
+//!   * every call is a statement: what it refuses leaves nothing behind, and the transaction goes on
+//!   * what was neither committed nor rolled back is rolled back when it is dropped
+//!
+//! Callers: applications; loads.
+
+use std::ops::ControlFlow;
+
+use access::{Direction, RowAddress};
+use ids::Scn;
+use instance::CommitMode;
+use os::Session;
+use relation::{Bounds, Relation, RowChange, Which, Work};
+use stop::{RefusalKind, Stop};
+use txn::{Savepoint, Transaction};
+use value::{RowView, Value};
+
+use crate::connection::Connection;
+use crate::table::{Table, no_primary_key};
+
+/// A transaction.
+#[must_use = "a transaction that isn't committed is rolled back"]
+pub struct Tx<'c, 's> {
+    pub(crate) connection: &'c mut Connection<'s>,
+    /// None once it has ended.
+    transaction: Option<Transaction>,
+}
+
+impl<'c, 's> Tx<'c, 's> {
+    pub(crate) fn new(connection: &'c mut Connection<'s>, transaction: Transaction) -> Tx<'c, 's> {
+        Tx { connection, transaction: Some(transaction) }
+    }
+
+    fn transaction(&mut self) -> &mut Transaction {
+        self.transaction.as_mut().expect("there is one until commit and rollback take this")
+    }
+
+    /// Does a statement that changes something.
+    fn change<T>(
+        &mut self,
+        table: &Table,
+        statement: impl FnOnce(&Relation, &mut Work<'_>) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let transaction = self.transaction.as_mut().expect("not ended yet");
+        let Connection { shared, session, scratch } = &mut *self.connection;
+        let session: &Session = session;
+        let relation = table.current(shared, session)?;
+        let relations = &shared.catalog;
+        statement(&relation, &mut Work { transaction, scratch, relations, session })
+    }
+
+    /// Inserts a row: a value for each column, in the table's order. Says where it is.
+    pub fn insert(&mut self, table: &Table, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
+        self.change(table, |relation, work| relation.insert(work, values))
+    }
+
+    /// Inserts rows by one statement: all, or, if it is refused, none. How many.
+    pub fn insert_many<'v>(
+        &mut self,
+        table: &Table,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+    ) -> Result<u64, Stop> {
+        self.change(table, |relation, work| relation.insert_many(work, rows, |_| ()))
+    }
+
+    /// Changes the row with this primary key as `change` says, which only computes and may be called
+    /// again. False if there is none.
+    pub fn update(
+        &mut self,
+        table: &Table,
+        key: &[Value<'_>],
+        change: impl FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop>,
+    ) -> Result<bool, Stop> {
+        let primary = table.primary().ok_or_else(|| no_primary_key(table.name(), "change"))?;
+        self.update_where(table, Which::Key(primary, key), None, change).map(|count| count > 0)
+    }
+
+    /// Changes rows as `change` says, by one statement. How many. `filter` and `change` only compute,
+    /// and may be called again.
+    pub fn update_where(
+        &mut self,
+        table: &Table,
+        which: Which<'_>,
+        filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
+        mut change: impl FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop>,
+    ) -> Result<u64, Stop> {
+        self.change(table, |relation, work| relation.update_where(work, which, filter, &mut change))
+    }
+
+    /// Deletes the row with this primary key. False if there is none.
+    pub fn delete(&mut self, table: &Table, key: &[Value<'_>]) -> Result<bool, Stop> {
+        let primary = table.primary().ok_or_else(|| no_primary_key(table.name(), "delete"))?;
+        self.delete_where(table, Which::Key(primary, key), None).map(|count| count > 0)
+    }
+
+    /// Deletes rows by one statement. How many. `filter` only computes, and may be called again.
+    pub fn delete_where(
+        &mut self,
+        table: &Table,
+        which: Which<'_>,
+        filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
+    ) -> Result<u64, Stop> {
+        self.change(table, |relation, work| relation.delete_where(work, which, filter))
+    }
+
+    /// Looks at the row with this primary key: under its block's latch if it can be, so that `look`
+    /// only computes. None if there is none.
+    pub fn get<T>(
+        &mut self,
+        table: &Table,
+        key: &[Value<'_>],
+        look: impl FnMut(RowView<'_>) -> T,
+    ) -> Result<Option<T>, Stop> {
+        self.connection.get_as(self.transaction.as_ref(), (table, None), key, look)
+    }
+
+    /// The same by another index, of which the key has a value for each column.
+    pub fn get_by<T>(
+        &mut self,
+        table: &Table,
+        (index, key): (usize, &[Value<'_>]),
+        look: impl FnMut(RowView<'_>) -> T,
+    ) -> Result<Option<T>, Stop> {
+        self.connection.get_as(self.transaction.as_ref(), (table, Some(index)), key, look)
+    }
+
+    /// Looks at rows in a range of an index, one after the other, until `look` breaks it off.
+    pub fn range(
+        &mut self,
+        table: &Table,
+        (index, bounds, direction): (usize, &Bounds<'_>, Direction),
+        look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        let range = (index, bounds, direction);
+        self.connection.range_as(self.transaction.as_ref(), table, range, look)
+    }
+
+    /// Visits every row, in no order that means anything.
+    pub fn scan(&mut self, table: &Table, visit: impl FnMut(RowView<'_>)) -> Result<(), Stop> {
+        self.connection.scan_as(self.transaction.as_ref(), table, visit)
+    }
+
+    /// Where it is now, to be taken back to.
+    pub fn savepoint(&mut self) -> Savepoint {
+        self.transaction().savepoint()
+    }
+
+    /// Takes back what was changed since.
+    pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<(), Stop> {
+        let transaction = self.transaction.as_mut().expect("not ended yet");
+        let Connection { shared, session, .. } = &mut *self.connection;
+        shared.instance.transactions().rollback_to(transaction, savepoint, session)
+    }
+
+    /// Makes the changes stay: they are durable when this returns, unless the parameters say not to
+    /// wait.
+    pub fn commit(mut self) -> Result<(), Stop> {
+        let transaction = self.transaction.take().expect("not ended yet");
+        let Connection { shared, session, .. } = &mut *self.connection;
+        shared.instance.commit(transaction, session)
+    }
+
+    /// The same in a way of its own, whatever the parameters say; and at which SCN, if anything was
+    /// changed.
+    pub fn commit_with(mut self, mode: CommitMode) -> Result<Option<Scn>, Stop> {
+        let transaction = self.transaction.take().expect("not ended yet");
+        let Connection { shared, session, .. } = &mut *self.connection;
+        shared.instance.commit_with(transaction, mode, session)
+    }
+
+    /// Takes all changes back.
+    pub fn rollback(mut self) -> Result<(), Stop> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), Stop> {
+        let Some(transaction) = self.transaction.take() else { return Ok(()) };
+        let Connection { shared, session, .. } = &mut *self.connection;
+        shared.instance.rollback(transaction, session)
+    }
+}
+
+impl Drop for Tx<'_, '_> {
+    fn drop(&mut self) {
+        // What stands in the way of a rollback halts the instance, of which the next call tells.
+        let _ = self.end();
+    }
+}
+
+/// Whether the same transaction, begun again, may well succeed: another was in its way.
+pub fn is_worth_repeating(stop: &Stop) -> bool {
+    matches!(stop.refusal(), Some(RefusalKind::Deadlock | RefusalKind::Serialization))
+}

@@ -1,0 +1,280 @@
+//! Filling the tables.
+//!
+//! Callers: whoever makes a database for this load.
+//! Source: TPC Benchmark C, revision 5.11, clause 4.3.3.
+
+use database::{Connection, Table, Tx};
+use stop::Stop;
+use value::{Number, Timestamp, Value};
+
+use super::random::{NAMES, Random, last_name};
+use super::schema::{self, Tables};
+
+/// Districts of a warehouse.
+pub(super) const DISTRICTS: i64 = 10;
+
+/// Rows of one loading transaction.
+const BATCH: u32 = 500;
+
+/// How much there is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scale {
+    /// Warehouses.
+    pub warehouses: i64,
+    /// Customers of a district, and orders that it has had; TPC-C has 3,000.
+    pub customers: i64,
+    /// Items, and stock of each in each warehouse; TPC-C has 100,000.
+    pub items: i64,
+}
+
+impl Scale {
+    /// So many warehouses, each as large as TPC-C asks.
+    pub fn full(warehouses: i64) -> Scale {
+        Scale { warehouses, customers: 3_000, items: 100_000 }
+    }
+
+    /// The orders up to this one have been delivered.
+    pub(super) fn delivered(self) -> i64 {
+        self.customers * 7 / 10
+    }
+
+    /// So many last names are used: in a smaller district several customers share one too.
+    pub(super) fn names(self) -> u32 {
+        u32::try_from(self.customers / 3).unwrap_or(NAMES).clamp(1, NAMES)
+    }
+
+    /// Rows in all, about: an order has ten lines.
+    pub fn rows(self) -> u64 {
+        let district = self.customers * (1 + 1 + 1 + 10) + self.customers - self.delivered() + 1;
+        let all = self.items + self.warehouses * (1 + self.items + DISTRICTS * district);
+        u64::try_from(all).expect("counts aren't below zero")
+    }
+}
+
+/// 2026-01-01, in microseconds: dates count from here by the machine's clock.
+const EPOCH_US: i64 = 1_767_225_600_000_000;
+
+/// The present, for columns.
+pub(super) fn now(connection: &Connection<'_>) -> Value<'static> {
+    let session = connection.session();
+    let us = session.now().since(waits::Timestamp::default()).as_micros();
+    let moment = Timestamp::from_us(EPOCH_US + i64::try_from(us).unwrap_or(0));
+    Value::Timestamp(moment.expect("a machine doesn't run for thousands of years"))
+}
+
+/// Hundredths as an amount of money.
+pub(super) fn money(hundredths: i64) -> Value<'static> {
+    Value::Number(Number::from_parts(hundredths.into(), 2).expect("18 digits are fewer than 38"))
+}
+
+/// Ten-thousandths as a rate.
+fn rate(parts: i64) -> Value<'static> {
+    Value::Number(Number::from_parts(parts.into(), 4).expect("18 digits are fewer than 38"))
+}
+
+/// Makes the tables and fills them. `progress` is told rows done, and says whether to go on; if not,
+/// what was loaded stays, and the result is false.
+pub fn load(
+    connection: &mut Connection<'_>,
+    (scale, seed): (Scale, u64),
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<bool, Stop> {
+    schema::create_tables(connection)?;
+    let (tables, now) = (schema::open_unindexed(connection)?, now(connection));
+    let random = Random::new(seed);
+    let mut loader = Loader { connection, tables, scale, random, now, done: 0, progress };
+    let whole = loader.items()? && (1..=scale.warehouses).all_of(|w| loader.warehouse(w))?;
+    if whole {
+        schema::create_indexes(connection)?;
+    }
+    Ok(whole)
+}
+
+/// A loop that somebody may break off.
+trait AllOf: Iterator + Sized {
+    fn all_of(
+        self,
+        mut each: impl FnMut(Self::Item) -> Result<bool, Stop>,
+    ) -> Result<bool, Stop> {
+        for item in self {
+            if !each(item)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl<I: Iterator> AllOf for I {}
+
+struct Loader<'a, 's> {
+    connection: &'a mut Connection<'s>,
+    tables: Tables,
+    scale: Scale,
+    random: Random,
+    now: Value<'static>,
+    done: u64,
+    progress: &'a mut dyn FnMut(u64) -> bool,
+}
+
+/// A row to come.
+type Insert<'a> = dyn FnMut(&Table, &[Value<'_>]) -> Result<(), Stop> + 'a;
+
+impl Loader<'_, '_> {
+    /// Inserts what `rows` makes of each number, in transactions of some rows each. False if it was
+    /// broken off.
+    fn each(
+        &mut self,
+        numbers: impl Iterator<Item = i64>,
+        mut rows: impl FnMut(&Tables, &mut Random, i64, &mut Insert<'_>) -> Result<(), Stop>,
+    ) -> Result<bool, Stop> {
+        let mut numbers = numbers.peekable();
+        while numbers.peek().is_some() {
+            let mut tx: Tx<'_, '_> = self.connection.begin();
+            let mut count = 0;
+            while count < BATCH {
+                let Some(number) = numbers.next() else { break };
+                let mut insert = |table: &Table, values: &[Value<'_>]| {
+                    count += 1;
+                    tx.insert(table, values).map(|_| ())
+                };
+                rows(&self.tables, &mut self.random, number, &mut insert)?;
+            }
+            tx.commit()?;
+            self.done += u64::from(count);
+            if !(self.progress)(self.done) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn items(&mut self) -> Result<bool, Stop> {
+        self.each(1..=self.scale.items, |tables, random, item, insert| {
+            let (name, data) = (random.text(14, 24), random.data());
+            let (image, price) = (random.between(1, 10_000), random.between(100, 10_000));
+            insert(&tables.item, &[
+                Value::Int(item),
+                Value::Int(image),
+                money(price),
+                Value::Text(&name),
+                Value::Text(&data),
+            ])
+        })
+    }
+
+    fn warehouse(&mut self, w: i64) -> Result<bool, Stop> {
+        let ytd = DISTRICTS * self.scale.customers * 10_00;
+        let made = self.each(std::iter::once(w), |tables, random, w, insert| {
+            let (name, address) = (random.text(6, 10), random.text(60, 80));
+            insert(&tables.warehouse, &[
+                Value::Int(w),
+                money(ytd),
+                rate(random.between(0, 2_000)),
+                Value::Text(&name),
+                Value::Text(&address),
+            ])
+        })?;
+        Ok(made && self.stock(w)? && (1..=DISTRICTS).all_of(|d| self.district((w, d)))?)
+    }
+
+    fn stock(&mut self, w: i64) -> Result<bool, Stop> {
+        self.each(1..=self.scale.items, |tables, random, item, insert| {
+            let (districts, data) = (random.text(240, 240), random.data());
+            insert(&tables.stock, &[
+                Value::Int(w),
+                Value::Int(item),
+                Value::Int(random.between(10, 100)),
+                Value::Int(0),
+                Value::Int(0),
+                Value::Int(0),
+                Value::Text(&districts),
+                Value::Text(&data),
+            ])
+        })
+    }
+
+    fn district(&mut self, (w, d): (i64, i64)) -> Result<bool, Stop> {
+        let scale = self.scale;
+        let made = self.each(std::iter::once(d), |tables, random, d, insert| {
+            let (name, address) = (random.text(6, 10), random.text(60, 80));
+            insert(&tables.district, &[
+                Value::Int(w),
+                Value::Int(d),
+                Value::Int(scale.customers + 1),
+                money(scale.customers * 10_00),
+                rate(random.between(0, 2_000)),
+                Value::Text(&name),
+                Value::Text(&address),
+            ])
+        })?;
+        Ok(made && self.customers((w, d))? && self.orders((w, d))?)
+    }
+
+    fn customers(&mut self, (w, d): (i64, i64)) -> Result<bool, Stop> {
+        let (now, names) = (self.now, self.scale.names());
+        self.each(1..=self.scale.customers, |tables, random, c, insert| {
+            let name = match u32::try_from(c - 1) {
+                Ok(number) if number < names => number,
+                _ => random.name(names),
+            };
+            let credit = if random.percent(10) { "BC" } else { "GC" };
+            let (first, last) = (random.text(8, 16), last_name(name));
+            let (address, phone) = (random.text(60, 80), random.digits(16));
+            let (data, about) = (random.text(300, 500), random.text(12, 24));
+            insert(&tables.customer, &[
+                Value::Int(w),
+                Value::Int(d),
+                Value::Int(c),
+                money(-10_00),
+                money(10_00),
+                Value::Int(1),
+                Value::Int(0),
+                money(50_000_00),
+                rate(random.between(0, 5_000)),
+                now,
+                Value::Text(credit),
+                Value::Text(&first),
+                Value::Text("OE"),
+                Value::Text(&last),
+                Value::Text(&address),
+                Value::Text(&phone),
+                Value::Text(&data),
+            ])?;
+            let [w, d, c] = [w, d, c].map(Value::Int);
+            let about = Value::Text(&about);
+            insert(&tables.history, &[w, d, c, w, d, now, money(10_00), about])
+        })
+    }
+
+    fn orders(&mut self, (w, d): (i64, i64)) -> Result<bool, Stop> {
+        let (now, scale) = (self.now, self.scale);
+        let customers = self.random.shuffled(scale.customers);
+        self.each(1..=scale.customers, |tables, random, o, insert| {
+            let is_delivered = o <= scale.delivered();
+            let carrier = match is_delivered {
+                true => Value::Int(random.between(1, 10)),
+                false => Value::Null,
+            };
+            let (lines, customer) = (random.between(5, 15), customers[o as usize - 1]);
+            let key = [w, d, o].map(Value::Int);
+            let rest = [Value::Int(customer), now, carrier, Value::Int(lines), Value::Int(1)];
+            insert(&tables.orders, &[&key[..], &rest].concat())?;
+            if !is_delivered {
+                insert(&tables.new_order, &key)?;
+            }
+            for line in 1..=lines {
+                let (amount, delivered) = match is_delivered {
+                    true => (0, now),
+                    false => (random.between(1, 999_999), Value::Null),
+                };
+                let (item, about) = (random.between(1, scale.items), random.text(24, 24));
+                let [line, item, w] = [line, item, w].map(Value::Int);
+                let rest =
+                    [line, item, w, delivered, Value::Int(5), money(amount), Value::Text(&about)];
+                insert(&tables.order_line, &[&key[..], &rest].concat())?;
+            }
+            Ok(())
+        })
+    }
+}
