@@ -2,7 +2,9 @@
 //!
 //! Callers: `definition`; the catalog stores them; SQL's CHECK is turned into them.
 
-use value::OwnedValue;
+use std::cmp::Ordering;
+
+use value::{OwnedValue, Value};
 
 /// A condition.
 #[derive(Clone, Debug)]
@@ -54,4 +56,21 @@ pub enum Truth {
     False,
     /// A value that it asks for is NULL.
     Unknown,
+}
+
+/// How two values compare, those of different kinds of numbers, and of days and moments, made
+/// alike; unknown if either is NULL, or they can't be compared.
+pub(crate) fn compare(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
+    use Value::{Date, Double, Int, Number, Timestamp};
+    match (a, b) {
+        (Int(a), Number(_)) => Number(a.into()).compare(b),
+        (Number(_), Int(b)) => a.compare(Number(b.into())),
+        (Int(a), Double(_)) => Double(a as f64).compare(b),
+        (Double(_), Int(b)) => a.compare(Double(b as f64)),
+        (Number(a), Double(_)) => Double(a.to_f64()).compare(b),
+        (Double(_), Number(b)) => a.compare(Double(b.to_f64())),
+        (Date(a), Timestamp(_)) => Timestamp(value::Timestamp::midnight(a)).compare(b),
+        (Timestamp(_), Date(b)) => a.compare(Timestamp(value::Timestamp::midnight(b))),
+        _ => a.compare(b),
+    }
 }

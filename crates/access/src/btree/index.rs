@@ -139,6 +139,16 @@ impl Index {
         Ok(Index::with(segment, unique, space, transactions, session))
     }
 
+    /// The index in this segment, which was made so: nothing is read.
+    pub fn of(
+        (segment, unique): (Segment, bool),
+        space: &Space,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Index {
+        Index::with(segment, unique, space, transactions, session)
+    }
+
     fn with(
         segment: Segment,
         is_unique: bool,

@@ -1,0 +1,6 @@
+//! Relations, on an instance in the simulated world: against a map, with sessions that meet on keys
+//! and on both sides of foreign keys.
+#![forbid(unsafe_code)]
+
+mod basic;
+mod common;
