@@ -134,6 +134,12 @@ pub(crate) const HOUSE: &[Room] = &[
         meaning: "typed tables: rows with their indexes and constraints kept together",
         ..PLAIN
     },
+    Room {
+        name: "catalog",
+        rank: 12,
+        meaning: "the data dictionary: definitions in tables of its own, DDL, sequences",
+        ..PLAIN
+    },
     Room { name: "recovery", rank: 11, meaning: "torn blocks, roll forward, roll back", ..PLAIN },
     Room {
         name: "instance",

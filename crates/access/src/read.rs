@@ -2,10 +2,11 @@
 //!
 //! Callers: `table` and `scan`; `rows`.
 
-use ids::Dba;
+use ids::{Dba, ObjectNo};
 use latch::FrameOrder;
 use os::Session;
-use stop::Stop;
+use space::{SegmentState, Space};
+use stop::{RefusalKind, Stop};
 use txn::{Transactions, View};
 
 use crate::heap::is_of;
@@ -33,4 +34,22 @@ pub(crate) fn read_block<T>(
             Err(gone) => transactions.try_again(gone, &mut gone_before)?,
         }
     }
+}
+
+/// AC10: for who has met a block that isn't the object's. Refused if the segment was dropped: its
+/// state says so before the first of its blocks can be another's.
+pub(crate) fn check_there((space, object): (&Space, u32), session: &Session) -> Result<(), Stop> {
+    match space.state(ObjectNo::new(object), session) {
+        Some(SegmentState::Permanent | SegmentState::Temporary) => Ok(()),
+        Some(SegmentState::Dropping) | None => Err(dropped(object)),
+    }
+}
+
+/// What a reader is told whose table or index has gone.
+pub(crate) fn dropped(object: u32) -> Stop {
+    let message = format!(
+        "cannot go on reading segment {object}: its table or index was dropped or truncated since \
+         the statement began; begin the statement again"
+    );
+    Stop::refuse(RefusalKind::NotFound, message)
 }

@@ -27,6 +27,9 @@ use crate::segment::{Holds, SegmentState};
 /// The name of the directory's own segment.
 const OWN_NAME: &str = "_directory";
 
+/// A segment of this name is called by its number instead: number 57 is `#57`.
+pub const NAMED_BY_NUMBER: &str = "#";
+
 /// A place for an entry: the directory's block, and the number there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Place {
@@ -112,6 +115,8 @@ impl Index {
 
     /// Number and place for a segment of this name; none if there is no place.
     pub(crate) fn reserve(&mut self, name: &str, holds: Holds) -> Result<Option<Entry>, Stop> {
+        let own = (name == NAMED_BY_NUMBER).then(|| format!("{NAMED_BY_NUMBER}{}", self.next));
+        let name = own.as_deref().unwrap_or(name);
         if name == OWN_NAME || self.names.contains_key(name) {
             let message = format!("cannot create {name}: a segment has that name; choose another");
             return Err(Stop::refuse(RefusalKind::AlreadyExists, message));

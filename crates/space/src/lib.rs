@@ -55,6 +55,7 @@ pub use data_file::{DATA_FILE, DataFileShape, create_data_file, open_data_file};
 pub use ddl::open_data_files;
 pub use describe::{DataFileSpec, TablespaceSpec};
 pub use enqueue::{Enqueue, Held};
+pub use index::NAMED_BY_NUMBER;
 pub use new_file::{clear_new, give_name, new_path, remove_leftovers, settle_name};
 pub use segment::{Column, Holds, Segment, SegmentState};
 pub use space::{Blocks, HandOut, Space, Storage};

@@ -152,6 +152,8 @@ wait_events! {
             "from asking for durability until told; includes scheduling, not only I/O";
     }
     Configuration {
+        EnqSqContention "enq: SQ - contention" ["name|mode", "object #", "0"]
+            "another session writes down that the sequence's next values are taken";
         EnqTxAllocateItl "enq: TX - allocate ITL entry"
             ["name|mode", "usn<<16 | slot", "sequence"]
             "every entry of the block's list of transactions has an active one";
@@ -179,6 +181,8 @@ wait_events! {
             "another session holds the buffer in a mode that doesn't go with ours";
         LatchCacheBuffersChains "latch: cache buffers chains" ["latch id", "number", "tries"]
             "the latch of a hash chain is taken: a hot block";
+        RowCacheLock "row cache lock" ["name|mode", "object #", "0"]
+            "another session changes the dictionary, or the definition that is asked for";
     }
     Application {
         EnqTxRowLock "enq: TX - row lock contention" ["name|mode", "usn<<16 | slot", "sequence"]

@@ -19,6 +19,7 @@ use stop::{RefusalKind, Stop};
 
 use super::node::{Node, Step};
 use super::position::{OwnPosition, Probe};
+use crate::read::dropped;
 
 /// So often a descent begins again, before the index is held to be damaged.
 const DESCENTS_MAX: u32 = 1_000;
@@ -74,6 +75,10 @@ impl<'a> Tree<'a> {
                     address = next;
                 }
                 Step::Lost => {
+                    // The root is never another's as long as the index is there (AC10).
+                    if node.is_none() && address == self.root {
+                        return Err(dropped(self.object));
+                    }
                     lost += 1;
                     if lost == DESCENTS_MAX {
                         break;

@@ -72,6 +72,33 @@ impl Index {
         session: &Session,
     ) -> Result<Index, Stop> {
         let segment = space.create_within(tablespace, (name, Holds::Index, &[]), session)?;
+        Index::format((segment, unique), space, transactions, session)
+    }
+
+    /// The same, but the next opening drops it, unless [`Space::keep`] comes before.
+    pub fn create_temporary(
+        tablespace: &str,
+        (name, unique): (&str, bool),
+        space: &Space,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Result<Index, Stop> {
+        let segment = space.create_temporary(tablespace, (name, Holds::Index, &[]), session)?;
+        let object = segment.object;
+        let made = Index::format((segment, unique), space, transactions, session);
+        if matches!(made, Err(Stop::Refused(_))) {
+            space.drop_segment(object, session)?;
+        }
+        made
+    }
+
+    /// Writes the root of a segment that was just made.
+    fn format(
+        (segment, unique): (Segment, bool),
+        space: &Space,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Result<Index, Stop> {
         let changes = space.changes();
         let root = space.hand_out(segment.header, 1, session)?.first;
         let behind = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);

@@ -12,7 +12,7 @@ use super::Heap;
 use super::change::Wanted;
 use super::piece::piece_of;
 use crate::RowAddress;
-use crate::read::read_block;
+use crate::read::{check_there, read_block};
 
 /// A row, as far as it was found in one slot.
 enum Found<T> {
@@ -166,7 +166,8 @@ impl Heap {
         Ok(())
     }
 
-    /// Looks at a block by `look`, as the view sees it.
+    /// Looks at a block by `look`, as the view sees it. Refused if it isn't the heap's because the
+    /// segment was dropped (AC10).
     pub(super) fn read_block<T>(
         &self,
         address: Dba,
@@ -174,6 +175,16 @@ impl Heap {
         look: &mut dyn FnMut(&[u8]) -> T,
         session: &Session,
     ) -> Result<T, Stop> {
-        read_block((&self.transactions, self.object), (address, view), look, session)
+        let mut is_its = true;
+        let mut look = |block: &[u8]| {
+            is_its = self.is_its(block);
+            look(block)
+        };
+        let within = (&self.transactions, self.object);
+        let found = read_block(within, (address, view), &mut look, session)?;
+        if !is_its {
+            check_there((&self.space, self.object), session)?;
+        }
+        Ok(found)
     }
 }

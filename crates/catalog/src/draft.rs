@@ -1,0 +1,461 @@
+//! Definitions as statements want them: from what a statement says, without looking at rows.
+//!
+//! ```text
+//!   TableSpec ──▶ columns ──▶ constraints, each with the index that it needs ──▶ TableDefinition
+//! ```
+//!
+//! What has no segment yet has a number from the top of all numbers; `Draft::number` gives it
+//! another when there is one.
+//!
+//! Invariants
+//!   * everything that can be said against a statement without reading rows is said here
+//!   * a foreign key's columns are in the order of the unique index that it refers to
+//!
+//! Callers: `create`, `alter`.
+
+use ids::{ObjectNo, Scn};
+use relation::{
+    ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, NamedCondition,
+    TableDefinition,
+};
+use stop::{RefusalKind, Stop};
+use value::{COLUMNS_MAX, Direction, NullsPlace, OwnedValue, Type};
+
+use crate::bytes;
+use crate::conditions::columns_of;
+use crate::dictionary::Dictionary;
+use crate::names;
+use crate::spec::{
+    ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexSpec, Rule, TableSpec,
+};
+use crate::{SequenceDefinition, SequenceOptions};
+
+/// An index has so many columns at most, as in Oracle.
+pub const INDEX_COLUMNS_MAX: usize = 32;
+/// A table has so many indexes at most.
+pub const INDEXES_MAX: usize = 64;
+
+/// A table as a statement wants it.
+pub(crate) struct Draft<'a> {
+    dictionary: &'a Dictionary,
+    pub(crate) table: TableDefinition,
+    /// Sequences that are made with it.
+    pub(crate) sequences: Vec<SequenceDefinition>,
+    /// The next number that means nothing.
+    next: u32,
+}
+
+/// The number of a table that has none yet.
+const NEW_TABLE: u32 = u32::MAX;
+
+impl<'a> Draft<'a> {
+    /// Of a new table.
+    pub(crate) fn create(spec: &TableSpec, dictionary: &'a Dictionary) -> Result<Draft<'a>, Stop> {
+        names::check("table", &spec.name)?;
+        dictionary.check_free(&spec.name)?;
+        let object = ObjectNo::new(NEW_TABLE);
+        let table = TableDefinition {
+            object,
+            name: spec.name.clone(),
+            segment: object,
+            truncated: Scn::ZERO,
+            columns: Vec::new(),
+            indexes: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            referenced_by: Vec::new(),
+        };
+        let mut draft = Draft::alter(table, dictionary);
+        if spec.columns.is_empty() {
+            return Err(draft.refuse("it has no column; name one"));
+        }
+        for column in &spec.columns {
+            draft.add_column(column)?;
+        }
+        // The primary key goes first: foreign keys to this very table ask for it.
+        let is_primary = |one: &&ConstraintSpec| matches!(one.rule, Rule::PrimaryKey(_));
+        let is_foreign = |one: &&ConstraintSpec| matches!(one.rule, Rule::ForeignKey(_));
+        let all = || spec.constraints.iter();
+        for one in all().filter(is_primary) {
+            if let Rule::PrimaryKey(columns) = &one.rule {
+                for column in columns {
+                    let place = draft.column(column)?;
+                    draft.table.columns[place].not_null = true;
+                }
+            }
+            draft.add_constraint(one)?;
+        }
+        let others = all().filter(|one| !is_primary(one) && !is_foreign(one));
+        for one in others.chain(all().filter(is_foreign)) {
+            draft.add_constraint(one)?;
+        }
+        Ok(draft)
+    }
+
+    /// Of a table that is there.
+    pub(crate) fn alter(table: TableDefinition, dictionary: &'a Dictionary) -> Draft<'a> {
+        Draft { dictionary, table, sequences: Vec::new(), next: NEW_TABLE - 1 }
+    }
+
+    /// Whether an object has no number yet.
+    pub(crate) fn is_new(object: ObjectNo) -> bool {
+        // A segment of so high a number would have had to be the last of four thousand million.
+        object.get() > NEW_TABLE - 1_000
+    }
+
+    /// A column behind the others.
+    pub(crate) fn add_column(&mut self, spec: &ColumnSpec) -> Result<(), Stop> {
+        names::check("column", &spec.name)?;
+        if self.table.columns.iter().any(|column| column.name == spec.name) {
+            let what = format!("it has two columns {}; rename one", spec.name);
+            return Err(self.refuse(&what));
+        }
+        if self.table.columns.len() == COLUMNS_MAX {
+            return Err(self.refuse(&format!("it has more than {COLUMNS_MAX} columns")));
+        }
+        let (default, is_identity) = match &spec.default {
+            DefaultSpec::Constant(value) => (self.default_value(spec, value)?, false),
+            DefaultSpec::Identity { always, options } => {
+                (self.identity(spec, *always, options)?, true)
+            }
+        };
+        self.table.columns.push(ColumnDefinition {
+            name: spec.name.clone(),
+            kind: spec.kind,
+            not_null: spec.not_null || is_identity,
+            default,
+            missing: OwnedValue::NULL,
+        });
+        Ok(())
+    }
+
+    fn default_value(&self, spec: &ColumnSpec, value: &OwnedValue) -> Result<Default, Stop> {
+        let fitted = spec.kind.fit(&spec.name, value.get());
+        let fitted = fitted.map_err(|misfit| self.refuse(&format!("its default: {misfit}")))?;
+        Ok(Default::Constant(fitted.to_owned()))
+    }
+
+    fn identity(
+        &mut self,
+        spec: &ColumnSpec,
+        always: bool,
+        options: &SequenceOptions,
+    ) -> Result<Default, Stop> {
+        if !spec.kind.is_integer() {
+            let what = format!(
+                "its identity column {} is {}; it has to be SMALLINT, INTEGER or BIGINT",
+                spec.name, spec.kind
+            );
+            return Err(self.refuse(&what));
+        }
+        let most = match spec.kind {
+            Type::SmallInt => i16::MAX.into(),
+            Type::Integer => i32::MAX.into(),
+            _ => i64::MAX,
+        };
+        let options = SequenceOptions { max: options.max.or(Some(most)), ..options.clone() };
+        let stem = format!("{}_{}_seq", self.table.name, spec.name);
+        let is_taken = |name: &str| {
+            let mine = self.sequences.iter().any(|own| own.name == name);
+            mine || name == self.table.name || self.dictionary.has_name(name)
+        };
+        let name = names::free(&stem, is_taken);
+        let number = self.dictionary.next_sequence(self.sequences.len());
+        let sequence = options.define(number, &name)?;
+        self.sequences.push(sequence);
+        Ok(Default::Identity { sequence: number, always })
+    }
+
+    /// A constraint, and the index that it needs.
+    pub(crate) fn add_constraint(&mut self, spec: &ConstraintSpec) -> Result<(), Stop> {
+        if let Some(name) = &spec.name {
+            names::check("constraint", name)?;
+            if self.is_taken(name) {
+                return Err(names::taken("a constraint or index", name));
+            }
+        }
+        match &spec.rule {
+            Rule::PrimaryKey(columns) => self.add_primary(spec, columns),
+            Rule::Unique(columns) => {
+                let name = self.name_for(spec, &format!("{}_key", columns.join("_")));
+                let columns = self.key_columns(columns)?;
+                self.push_index(name, columns, (true, false)).map(|_| ())
+            }
+            Rule::Check(condition) => {
+                let has = self.table.columns.len();
+                let all = columns_of(condition);
+                if let Some(column) = all.into_iter().find(|column| *column >= has) {
+                    let what = format!("a CHECK asks for its column {column}, counted from 0");
+                    return Err(self.refuse(&what));
+                }
+                if bytes::of_condition(condition).is_none() {
+                    let most = bytes::DEPTH_MAX;
+                    let what = format!("a CHECK is nested more than {most} deep; split it");
+                    return Err(self.refuse(&what));
+                }
+                let name = self.name_for(spec, "check");
+                let condition = condition.clone();
+                self.table.checks.push(NamedCondition { name, condition });
+                Ok(())
+            }
+            Rule::ForeignKey(key) => self.add_foreign_key(spec, key),
+        }
+    }
+
+    fn add_primary(&mut self, spec: &ConstraintSpec, columns: &[String]) -> Result<(), Stop> {
+        if let Some(has) = self.table.indexes.iter().find(|index| index.primary) {
+            return Err(self.refuse(&format!("it has a primary key already, {}", has.name)));
+        }
+        let name = self.name_for(spec, "pk");
+        let columns = self.key_columns(columns)?;
+        let of = |column: &&IndexColumn| &self.table.columns[column.column];
+        if let Some(column) = columns.iter().find(|column| !of(column).not_null) {
+            let what = format!(
+                "column {} of its primary key may be NULL; SET NOT NULL first",
+                of(&column).name
+            );
+            return Err(self.refuse(&what));
+        }
+        self.push_index(name, columns, (true, true)).map(|_| ())
+    }
+
+    fn key_columns(&self, names: &[String]) -> Result<Vec<IndexColumn>, Stop> {
+        let place = |name: &String| {
+            let direction = Direction::Ascending;
+            let nulls = NullsPlace::of(direction);
+            Ok(IndexColumn { column: self.column(name)?, direction, nulls })
+        };
+        names.iter().map(place).collect()
+    }
+
+    /// CREATE INDEX.
+    pub(crate) fn add_index(&mut self, spec: &IndexSpec) -> Result<ObjectNo, Stop> {
+        names::check("index", &spec.name)?;
+        if self.is_taken(&spec.name) {
+            return Err(names::taken("a constraint or index", &spec.name));
+        }
+        let mut columns = Vec::new();
+        for column in &spec.columns {
+            let direction = column.direction;
+            let nulls = column.nulls.unwrap_or(NullsPlace::of(direction));
+            columns.push(IndexColumn { column: self.column(&column.name)?, direction, nulls });
+        }
+        self.push_index(spec.name.clone(), columns, (spec.unique, false))
+    }
+
+    fn push_index(
+        &mut self,
+        name: String,
+        columns: Vec<IndexColumn>,
+        (unique, primary): (bool, bool),
+    ) -> Result<ObjectNo, Stop> {
+        let count = columns.len();
+        if !(1..=INDEX_COLUMNS_MAX).contains(&count) {
+            let what =
+                format!("index {name} has {count} columns; it has 1 to {INDEX_COLUMNS_MAX}");
+            return Err(self.refuse(&what));
+        }
+        for (at, column) in columns.iter().enumerate() {
+            if columns[..at].iter().any(|before| before.column == column.column) {
+                let twice = &self.table.columns[column.column].name;
+                return Err(self.refuse(&format!("index {name} has column {twice} twice")));
+            }
+        }
+        let same = |has: &&IndexDefinition| has.columns == columns && has.unique == unique;
+        if let Some(has) = self.table.indexes.iter().find(same) {
+            let what = format!("its index {} has the same columns as {name}", has.name);
+            return Err(self.refuse(&what));
+        }
+        if self.table.indexes.len() == INDEXES_MAX {
+            return Err(self.refuse(&format!("it has more than {INDEXES_MAX} indexes")));
+        }
+        let object = ObjectNo::new(self.next);
+        self.next -= 1;
+        let segment = object;
+        let index =
+            IndexDefinition { object, name, segment, columns, unique, primary, since: Scn::ZERO };
+        self.table.indexes.push(index);
+        Ok(object)
+    }
+
+    fn add_foreign_key(&mut self, spec: &ConstraintSpec, key: &ForeignKeySpec) -> Result<(), Stop> {
+        let is_own = key.references == self.table.name;
+        let parent = match is_own {
+            true => self.table.clone(),
+            false => (*self.dictionary.table(&key.references)?).clone(),
+        };
+        let mut columns = Vec::new();
+        for name in &key.columns {
+            columns.push(self.column(name)?);
+        }
+        let (index, places) = self.referenced(&parent, key)?;
+        if places.len() != columns.len() {
+            let what = format!(
+                "a foreign key has {} columns, and the key of {} that it refers to has {}",
+                columns.len(),
+                parent.name,
+                places.len()
+            );
+            return Err(self.refuse(&what));
+        }
+        // In the order of the index.
+        let order = index.columns.iter().map(|of| {
+            let at = places.iter().position(|place| *place == of.column);
+            columns[at.expect("the index has exactly these columns")]
+        });
+        let columns: Vec<usize> = order.collect();
+        let referenced_columns: Vec<usize> = index.columns.iter().map(|of| of.column).collect();
+        for (own, other) in columns.iter().zip(&referenced_columns) {
+            let (own, other) = (&self.table.columns[*own], &parent.columns[*other]);
+            if !go_together(own.kind, other.kind) {
+                let what = format!(
+                    "column {} is {} and can't refer to {} of {}, which is {}",
+                    own.name, own.kind, other.name, parent.name, other.kind
+                );
+                return Err(self.refuse(&what));
+            }
+        }
+        let name = self.name_for(spec, &format!("{}_fk", key.columns.join("_")));
+        let referenced_index = index.object;
+        let index = self.index_beginning(&columns, &name)?;
+        self.table.foreign_keys.push(ForeignKey {
+            name,
+            table: self.table.object,
+            columns,
+            index,
+            references: parent.object,
+            referenced_columns,
+            referenced_index,
+            on_delete: key.on_delete,
+        });
+        Ok(())
+    }
+
+    /// The unique index of the columns that a foreign key refers to; and their places as it names
+    /// them.
+    fn referenced(
+        &self,
+        parent: &TableDefinition,
+        key: &ForeignKeySpec,
+    ) -> Result<(IndexDefinition, Vec<usize>), Stop> {
+        let places = |index: &IndexDefinition| index.columns.iter().map(|of| of.column).collect();
+        if key.referenced_columns.is_empty() {
+            let primary = parent.indexes.iter().find(|index| index.primary);
+            let none = || {
+                let name = &parent.name;
+                self.refuse(&format!(
+                    "a foreign key refers to {name}, which has no primary key; name the columns"
+                ))
+            };
+            return primary.map(|index| (index.clone(), places(index))).ok_or_else(none);
+        }
+        let mut wanted = Vec::new();
+        for name in &key.referenced_columns {
+            wanted.push(place_of(parent, name)?);
+        }
+        let mut sorted = wanted.clone();
+        sorted.sort_unstable();
+        let is_it = |index: &&IndexDefinition| {
+            let mut has: Vec<usize> = places(index);
+            has.sort_unstable();
+            index.unique && has == sorted
+        };
+        let none = || {
+            self.refuse(&format!(
+                "a foreign key refers to ({}) of {}, which no PRIMARY KEY, UNIQUE or unique index \
+                 has as its columns; add one",
+                key.referenced_columns.join(", "),
+                parent.name
+            ))
+        };
+        parent.indexes.iter().find(is_it).map(|index| (index.clone(), wanted)).ok_or_else(none)
+    }
+
+    /// An index that begins with these columns; a new one if there is none.
+    fn index_beginning(&mut self, columns: &[usize], key: &str) -> Result<ObjectNo, Stop> {
+        let begins = |index: &&IndexDefinition| {
+            let first = index.columns.iter().map(|of| of.column).take(columns.len());
+            first.eq(columns.iter().copied())
+        };
+        if let Some(index) = self.table.indexes.iter().find(begins) {
+            return Ok(index.object);
+        }
+        let name = names::free(&format!("{key}_idx"), |name| self.is_taken(name));
+        let direction = Direction::Ascending;
+        let nulls = NullsPlace::of(direction);
+        let columns = columns.iter().map(|column| IndexColumn { column: *column, direction, nulls });
+        self.push_index(name, columns.collect(), (false, false))
+    }
+
+    /// A column's place.
+    pub(crate) fn column(&self, name: &str) -> Result<usize, Stop> {
+        place_of(&self.table, name)
+    }
+
+    /// Whether an index or a constraint has the name.
+    fn is_taken(&self, name: &str) -> bool {
+        self.dictionary.has_index_name(name) || index_names(&self.table).any(|has| has == name)
+    }
+
+    fn name_for(&self, spec: &ConstraintSpec, kind: &str) -> String {
+        match &spec.name {
+            Some(name) => name.clone(),
+            None => {
+                let stem = format!("{}_{kind}", self.table.name);
+                names::free(&stem, |name| self.is_taken(name))
+            }
+        }
+    }
+
+    fn refuse(&self, what: &str) -> Stop {
+        let what = format!("cannot define table {}: {what}", self.table.name);
+        Stop::refuse(RefusalKind::Invalid, what)
+    }
+}
+
+/// What has the number `from` has `to`, in the table and where it refers to itself.
+pub(crate) fn renumber(table: &mut TableDefinition, from: ObjectNo, to: ObjectNo) {
+    let change = |number: &mut ObjectNo| {
+        if *number == from {
+            *number = to;
+        }
+    };
+    change(&mut table.object);
+    change(&mut table.segment);
+    for index in &mut table.indexes {
+        change(&mut index.object);
+        change(&mut index.segment);
+    }
+    for key in table.foreign_keys.iter_mut().chain(&mut table.referenced_by) {
+        change(&mut key.table);
+        change(&mut key.index);
+        change(&mut key.references);
+        change(&mut key.referenced_index);
+    }
+}
+
+/// The names of a table's indexes and constraints: they have a room of names of their own.
+pub(crate) fn index_names(table: &TableDefinition) -> impl Iterator<Item = &str> {
+    let indexes = table.indexes.iter().map(|index| index.name.as_str());
+    let checks = table.checks.iter().map(|check| check.name.as_str());
+    let keys = table.foreign_keys.iter().map(|key| key.name.as_str());
+    indexes.chain(checks).chain(keys)
+}
+
+/// A column's place in a table.
+pub(crate) fn place_of(table: &TableDefinition, name: &str) -> Result<usize, Stop> {
+    let place = table.columns.iter().position(|column| column.name == name);
+    place.ok_or_else(|| {
+        let within = format!(" in table {}", table.name);
+        let there = table.columns.iter().map(|column| column.name.as_str());
+        names::unknown(("column", name), &within, there)
+    })
+}
+
+/// Whether equal values of the two types have equal keys.
+fn go_together(one: Type, other: Type) -> bool {
+    one == other
+        || (one.is_integer() && other.is_integer())
+        || (one.is_text() && other.is_text())
+        || matches!((one, other), (Type::Number(_), Type::Number(_)))
+}

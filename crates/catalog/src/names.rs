@@ -1,0 +1,128 @@
+//! Names: which are taken, and what somebody may have meant by one that isn't there.
+//!
+//! Callers: `draft`, `dictionary`.
+
+use stop::{RefusalKind, Stop};
+
+/// A name has so many bytes at most, as in Oracle.
+pub const NAME_BYTES_MAX: usize = 128;
+
+/// Names that differ by so many letters at most may have been meant.
+const NEAR: usize = 2;
+
+/// Refuses a name that nothing can have.
+pub(crate) fn check(what: &str, name: &str) -> Result<(), Stop> {
+    let wrong = match () {
+        () if name.is_empty() => "is empty".into(),
+        () if name.len() > NAME_BYTES_MAX => {
+            format!("has {} bytes; the most is {NAME_BYTES_MAX}", name.len())
+        }
+        () if name.chars().any(char::is_control) => "has a control character".into(),
+        () if name.starts_with(['_', '#']) => {
+            "begins as names of the database's own do; choose another first letter".into()
+        }
+        () => return Ok(()),
+    };
+    let name = shown(name);
+    Err(Stop::refuse(RefusalKind::Invalid, format!("the name {name} of a {what} {wrong}")))
+}
+
+/// A name that isn't there, with one that may have been meant.
+pub(crate) fn unknown<'a>(
+    (what, name): (&str, &str),
+    within: &str,
+    there: impl Iterator<Item = &'a str>,
+) -> Stop {
+    let nearest = there.map(|one| (distance(name, one), one)).min();
+    let meant = match nearest.filter(|(far, one)| *far <= NEAR && *far < one.chars().count()) {
+        Some((_, one)) => format!("; did you mean {one}?"),
+        None => String::new(),
+    };
+    let name = shown(name);
+    Stop::refuse(RefusalKind::NotFound, format!("there is no {what} {name}{within}{meant}"))
+}
+
+/// A name that is there already.
+pub(crate) fn taken(what: &str, name: &str) -> Stop {
+    let message = format!("{what} {name} exists already; drop it first, or choose another name");
+    Stop::refuse(RefusalKind::AlreadyExists, message)
+}
+
+/// One that nobody has: `stem`, or that with a number behind it.
+pub(crate) fn free(stem: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let cut = |most: usize| {
+        let end = (0..=most.min(stem.len())).rev().find(|at| stem.is_char_boundary(*at));
+        &stem[..end.expect("every text has a beginning")]
+    };
+    let whole = cut(NAME_BYTES_MAX);
+    if !is_taken(whole) {
+        return whole.into();
+    }
+    let numbered = (2_u64..).map(|number| {
+        let number = number.to_string();
+        format!("{}{number}", cut(NAME_BYTES_MAX - number.len()))
+    });
+    numbered.into_iter().find(|name| !is_taken(name)).expect("numbers don't end")
+}
+
+/// No longer than a message can have it.
+fn shown(name: &str) -> String {
+    let short: String = name.chars().take(NAME_BYTES_MAX).collect();
+    format!("{:?}", short)
+}
+
+/// How many letters have to be put in, taken out or changed (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().take(NAME_BYTES_MAX).collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().take(NAME_BYTES_MAX).enumerate() {
+        let mut before = i;
+        row[0] = i + 1;
+        for (j, b) in other.iter().enumerate() {
+            let changed = before + usize::from(a != *b);
+            before = row[j + 1];
+            row[j + 1] = changed.min(before + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_was_mistyped_is_suggested() {
+        let there = ["customer", "order", "warehouse"];
+        let say = |name| unknown(("table", name), "", there.into_iter()).to_string();
+        assert_eq!(say("custmer"), "there is no table \"custmer\"; did you mean customer?");
+        assert_eq!(say("oder"), "there is no table \"oder\"; did you mean order?");
+        assert_eq!(say("district"), "there is no table \"district\"");
+    }
+
+    #[test]
+    fn the_distance_counts_letters() {
+        for (one, other, far) in [("", "abc", 3), ("abc", "abc", 0), ("kitten", "sitting", 3)] {
+            assert_eq!((distance(one, other), distance(other, one)), (far, far));
+        }
+    }
+
+    #[test]
+    fn names_that_nothing_can_have_are_refused() {
+        let long = "é".repeat(65);
+        for name in ["", "a\nb", "_tables", "#7", &long] {
+            let refused = check("table", name).expect_err("refused");
+            assert_eq!(refused.refusal(), Some(RefusalKind::Invalid), "{refused}");
+        }
+        check("table", &"é".repeat(64)).expect("128 bytes");
+    }
+
+    #[test]
+    fn a_name_that_is_made_is_free_and_not_too_long() {
+        assert_eq!(free("t_pk", |_| false), "t_pk");
+        assert_eq!(free("t_pk", |name| name == "t_pk" || name == "t_pk2"), "t_pk3");
+        let long = "é".repeat(100);
+        let made = free(&long, |name| name.chars().all(|letter| letter == 'é'));
+        assert!(made.len() <= NAME_BYTES_MAX && made.ends_with('2'), "{made}");
+    }
+}

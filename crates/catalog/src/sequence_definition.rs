@@ -1,0 +1,204 @@
+//! What a sequence is, as values; and which values come next.
+//!
+//! Invariants
+//!   * `min <= start <= max`, the increment isn't 0 and not larger than the range, the cache is at
+//!     least 1: `check` says so of each that is made
+//!
+//! Callers: `sequence`, `rows`, who makes sequences.
+
+use ids::ObjectNo;
+use stop::{RefusalKind, Stop};
+
+/// A sequence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SequenceDefinition {
+    /// Its number, in a series of the sequences' own.
+    pub object: ObjectNo,
+    /// Its name.
+    pub name: String,
+    /// The first value.
+    pub start: i64,
+    /// What the next value is more, or less.
+    pub increment: i64,
+    /// No value is below.
+    pub min: i64,
+    /// No value is above.
+    pub max: i64,
+    /// Behind the last value comes the first again: `min`, or `max` if it counts down.
+    pub cycles: bool,
+    /// So many values are taken at once, and lost if the instance stops.
+    pub cache: u32,
+}
+
+/// What CREATE SEQUENCE says; what isn't said is as in SQL.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SequenceOptions {
+    /// The first value: else `min`, or `max` if it counts down.
+    pub start: Option<i64>,
+    /// What the next value is more, or less: else 1.
+    pub increment: Option<i64>,
+    /// Else 1, or the smallest BIGINT if it counts down.
+    pub min: Option<i64>,
+    /// Else the largest BIGINT, or -1 if it counts down.
+    pub max: Option<i64>,
+    /// Begins again behind the last value.
+    pub cycles: bool,
+    /// So many values are taken at once: else 20.
+    pub cache: Option<u32>,
+}
+
+/// As in Oracle.
+const CACHE_DEFAULT: u32 = 20;
+
+/// Neighbouring values that are taken at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Range {
+    /// The next to be given.
+    pub(crate) next: i64,
+    /// How many there are.
+    pub(crate) left: u64,
+}
+
+impl SequenceOptions {
+    /// The sequence that they describe.
+    pub(crate) fn define(&self, object: ObjectNo, name: &str) -> Result<SequenceDefinition, Stop> {
+        let increment = self.increment.unwrap_or(1);
+        let up = increment > 0;
+        let min = self.min.unwrap_or(if up { 1 } else { i64::MIN });
+        let max = self.max.unwrap_or(if up { i64::MAX } else { -1 });
+        let definition = SequenceDefinition {
+            object,
+            name: name.into(),
+            start: self.start.unwrap_or(if up { min } else { max }),
+            increment,
+            min,
+            max,
+            cycles: self.cycles,
+            cache: self.cache.unwrap_or(CACHE_DEFAULT),
+        };
+        definition.check()?;
+        Ok(definition)
+    }
+}
+
+impl SequenceDefinition {
+    fn check(&self) -> Result<(), Stop> {
+        let Self { start, increment, min, max, cache, .. } = self;
+        let wrong = match () {
+            () if *increment == 0 => "its increment is 0; say by how much it counts".into(),
+            () if min >= max => format!("its MINVALUE {min} is not below its MAXVALUE {max}"),
+            () if !(min..=max).contains(&start) => {
+                format!("its first value {start} isn't within {min} and {max}")
+            }
+            () if increment.unsigned_abs() > max.abs_diff(*min) => {
+                format!("its increment {increment} is larger than from {min} to {max}")
+            }
+            () if *cache == 0 => "its CACHE is 0; the least is 1".into(),
+            () => return Ok(()),
+        };
+        let message = format!("cannot create sequence {}: {wrong}", self.name);
+        Err(Stop::refuse(RefusalKind::Invalid, message))
+    }
+
+    /// The values from `next` on that are taken at once, and what comes after them; none if it
+    /// has no more values.
+    pub(crate) fn take(&self, next: i64) -> (Range, Option<i64>) {
+        let last = if self.increment > 0 { self.max } else { self.min };
+        let steps = next.abs_diff(last) / self.increment.unsigned_abs();
+        let left = u64::from(self.cache).min(steps.saturating_add(1));
+        let after = match left <= steps {
+            // Not behind the last, and so no overflow.
+            true => Some(next.wrapping_add(self.increment.wrapping_mul(left as i64))),
+            false if !self.cycles => None,
+            false if self.increment > 0 => Some(self.min),
+            false => Some(self.max),
+        };
+        (Range { next, left }, after)
+    }
+}
+
+impl Range {
+    /// The next value, and takes it away.
+    pub(crate) fn give(&mut self, increment: i64) -> Option<i64> {
+        self.left = self.left.checked_sub(1)?;
+        let value = self.next;
+        // Wraps behind the last one only, which is not given.
+        self.next = value.wrapping_add(increment);
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(options: &SequenceOptions, count: usize) -> Vec<i64> {
+        let definition = options.define(ObjectNo::new(1), "s").expect("sound");
+        let mut next = Some(definition.start);
+        let mut found = Vec::new();
+        while let (Some(at), true) = (next, found.len() < count) {
+            let (mut range, after) = definition.take(at);
+            while let Some(value) = range.give(definition.increment) {
+                found.push(value);
+            }
+            next = after;
+        }
+        found.truncate(count);
+        found
+    }
+
+    #[test]
+    fn a_sequence_counts_from_its_start_to_its_end_and_begins_again_if_it_cycles() {
+        let options = SequenceOptions { cache: Some(2), ..SequenceOptions::default() };
+        assert_eq!(values(&options, 5), [1, 2, 3, 4, 5]);
+        let few = SequenceOptions { max: Some(3), ..options.clone() };
+        assert_eq!(values(&few, 9), [1, 2, 3]);
+        let cycle = SequenceOptions { start: Some(2), cycles: true, ..few };
+        assert_eq!(values(&cycle, 7), [2, 3, 1, 2, 3, 1, 2]);
+        let down = SequenceOptions {
+            increment: Some(-3),
+            min: Some(-8),
+            max: Some(0),
+            cycles: true,
+            ..options
+        };
+        assert_eq!(values(&down, 6), [0, -3, -6, 0, -3, -6]);
+    }
+
+    #[test]
+    fn the_ends_of_bigint_are_values_too() {
+        let options = SequenceOptions {
+            start: Some(i64::MAX - 1),
+            cache: Some(u32::MAX),
+            ..SequenceOptions::default()
+        };
+        assert_eq!(values(&options, 9), [i64::MAX - 1, i64::MAX]);
+        let whole = SequenceOptions {
+            min: Some(i64::MIN),
+            increment: Some(i64::MAX),
+            ..SequenceOptions::default()
+        };
+        assert_eq!(values(&whole, 9), [i64::MIN, -1, i64::MAX - 1]);
+        let down = SequenceOptions {
+            start: Some(i64::MIN),
+            increment: Some(-1),
+            ..SequenceOptions::default()
+        };
+        assert_eq!(values(&down, 9), [i64::MIN]);
+    }
+
+    #[test]
+    fn a_sequence_that_could_not_count_is_refused() {
+        let plain = SequenceOptions::default;
+        for options in [
+            SequenceOptions { increment: Some(0), ..plain() },
+            SequenceOptions { min: Some(5), max: Some(5), ..plain() },
+            SequenceOptions { start: Some(0), ..plain() },
+            SequenceOptions { min: Some(1), max: Some(3), increment: Some(4), ..plain() },
+            SequenceOptions { cache: Some(0), ..plain() },
+        ] {
+            let refused = options.define(ObjectNo::new(1), "s").expect_err("refused");
+            assert_eq!(refused.refusal(), Some(RefusalKind::Invalid), "{refused}");
+        }
+    }
+}

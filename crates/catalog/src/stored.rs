@@ -1,0 +1,181 @@
+//! The dictionary's own tables: what they are called, and their columns. They are relations as any
+//! other, of definitions that are built in.
+//!
+//! | table | one row for each | key |
+//! |---|---|---|
+//! | `_tables` | table | object |
+//! | `_columns` | column | table, place |
+//! | `_indexes` | index | object |
+//! | `_index_columns` | column of an index | index, place |
+//! | `_constraints` | CHECK or FOREIGN KEY | table, place |
+//! | `_constraint_columns` | column of a FOREIGN KEY | table, place of the constraint, place |
+//! | `_sequences` | sequence | object |
+//!
+//! Invariants (rule DC1)
+//!   * a table of the dictionary has the segments `_x` and `_x_key`; the segment of the last one's
+//!     index is made permanent last: where it isn't, there is no dictionary
+//!   * columns are only ever added at the end
+//!
+//! Callers: `store`, `rows`.
+
+use ids::{ObjectNo, Scn};
+use relation::{ColumnDefinition, Default, IndexColumn, IndexDefinition, TableDefinition};
+use value::{Direction, NullsPlace, OwnedValue, Type};
+
+/// A table of the dictionary.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Stored {
+    Tables,
+    Columns,
+    Indexes,
+    IndexColumns,
+    Constraints,
+    ConstraintColumns,
+    Sequences,
+}
+
+/// A column of one: name, type, and whether it may be NULL.
+type StoredColumn = (&'static str, Type, bool);
+
+const NO: bool = false;
+const NULL: bool = true;
+
+impl Stored {
+    pub(crate) const ALL: [Stored; 7] = [
+        Stored::Tables,
+        Stored::Columns,
+        Stored::Indexes,
+        Stored::IndexColumns,
+        Stored::Constraints,
+        Stored::ConstraintColumns,
+        Stored::Sequences,
+    ];
+
+    /// The name of the table and of its segment.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Stored::Tables => "_tables",
+            Stored::Columns => "_columns",
+            Stored::Indexes => "_indexes",
+            Stored::IndexColumns => "_index_columns",
+            Stored::Constraints => "_constraints",
+            Stored::ConstraintColumns => "_constraint_columns",
+            Stored::Sequences => "_sequences",
+        }
+    }
+
+    /// The name of its only index, and of the segment of that.
+    pub(crate) fn index_name(self) -> String {
+        format!("{}_key", self.name())
+    }
+
+    /// So many of its first columns are its key: whole numbers.
+    pub(crate) fn key_columns(self) -> usize {
+        match self {
+            Stored::Tables | Stored::Indexes | Stored::Sequences => 1,
+            Stored::Columns | Stored::IndexColumns | Stored::Constraints => 2,
+            Stored::ConstraintColumns => 3,
+        }
+    }
+
+    pub(crate) fn columns(self) -> &'static [StoredColumn] {
+        match self {
+            Stored::Tables => &[
+                ("object", Type::BigInt, NO),
+                ("name", Type::Text, NO),
+                ("segment", Type::BigInt, NO),
+            ],
+            Stored::Columns => &[
+                ("table_object", Type::BigInt, NO),
+                ("place", Type::BigInt, NO),
+                ("name", Type::Text, NO),
+                ("type", Type::Bytea, NO),
+                ("not_null", Type::Boolean, NO),
+                ("default_value", Type::Bytea, NULL),
+                ("identity_sequence", Type::BigInt, NULL),
+                ("identity_always", Type::Boolean, NO),
+                ("missing_value", Type::Bytea, NULL),
+            ],
+            Stored::Indexes => &[
+                ("object", Type::BigInt, NO),
+                ("table_object", Type::BigInt, NO),
+                ("place", Type::BigInt, NO),
+                ("name", Type::Text, NO),
+                ("segment", Type::BigInt, NO),
+                ("is_unique", Type::Boolean, NO),
+                ("is_primary", Type::Boolean, NO),
+            ],
+            Stored::IndexColumns => &[
+                ("index_object", Type::BigInt, NO),
+                ("place", Type::BigInt, NO),
+                ("column_place", Type::BigInt, NO),
+                ("is_descending", Type::Boolean, NO),
+                ("nulls_first", Type::Boolean, NO),
+            ],
+            Stored::Constraints => &[
+                ("table_object", Type::BigInt, NO),
+                ("place", Type::BigInt, NO),
+                ("name", Type::Text, NO),
+                ("condition", Type::Bytea, NULL),
+                ("index_object", Type::BigInt, NULL),
+                ("references_object", Type::BigInt, NULL),
+                ("references_index", Type::BigInt, NULL),
+                ("on_delete", Type::BigInt, NULL),
+            ],
+            Stored::ConstraintColumns => &[
+                ("table_object", Type::BigInt, NO),
+                ("constraint_place", Type::BigInt, NO),
+                ("place", Type::BigInt, NO),
+                ("column_place", Type::BigInt, NO),
+                ("references_column", Type::BigInt, NO),
+            ],
+            Stored::Sequences => &[
+                ("object", Type::BigInt, NO),
+                ("name", Type::Text, NO),
+                ("start_value", Type::BigInt, NO),
+                ("increment", Type::BigInt, NO),
+                ("min_value", Type::BigInt, NO),
+                ("max_value", Type::BigInt, NO),
+                ("cycles", Type::Boolean, NO),
+                ("cache", Type::BigInt, NO),
+                ("next_value", Type::BigInt, NULL),
+            ],
+        }
+    }
+
+    /// Its definition, with its rows and its index in these segments.
+    pub(crate) fn definition(self, (table, index): (ObjectNo, ObjectNo)) -> TableDefinition {
+        let column = |(name, kind, nullable): &StoredColumn| ColumnDefinition {
+            name: (*name).into(),
+            kind: *kind,
+            not_null: !nullable,
+            default: Default::Constant(OwnedValue::NULL),
+            missing: OwnedValue::NULL,
+        };
+        let ascending = |column| IndexColumn {
+            column,
+            direction: Direction::Ascending,
+            nulls: NullsPlace::Last,
+        };
+        let key = IndexDefinition {
+            object: index,
+            name: self.index_name(),
+            segment: index,
+            columns: (0..self.key_columns()).map(ascending).collect(),
+            unique: true,
+            primary: true,
+            since: Scn::ZERO,
+        };
+        TableDefinition {
+            object: table,
+            name: self.name().into(),
+            segment: table,
+            truncated: Scn::ZERO,
+            columns: self.columns().iter().map(column).collect(),
+            indexes: vec![key],
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            referenced_by: Vec::new(),
+        }
+    }
+}
