@@ -9,7 +9,7 @@ use access::Direction;
 use os::Session;
 use relation::{Bounds, Scratch};
 use stop::Stop;
-use txn::Transaction;
+use txn::{Patience, Transaction};
 use value::{RowView, Value};
 
 use crate::database::Shared;
@@ -24,6 +24,8 @@ pub struct Connection<'s> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) session: Held<'s>,
     pub(crate) scratch: Scratch,
+    /// For statements that define something.
+    pub(crate) patience: Patience,
 }
 
 /// A session, of the connection's own or of who made it.
@@ -45,7 +47,8 @@ impl Deref for Held<'_> {
 
 impl<'s> Connection<'s> {
     pub(crate) fn new(shared: Arc<Shared>, session: Held<'s>) -> Connection<'s> {
-        Connection { shared, session, scratch: Scratch::default() }
+        let (scratch, patience) = (Scratch::default(), Patience::Forever);
+        Connection { shared, session, scratch, patience }
     }
 
     /// The session, with its account of time.
@@ -55,7 +58,7 @@ impl<'s> Connection<'s> {
 
     /// The table of this name.
     pub fn table(&self, name: &str) -> Result<Table, Stop> {
-        self.shared.catalog.relation_named(name, &self.session).map(Table::new)
+        self.shared.catalog.relation(name, &self.session).map(Table::new)
     }
 
     /// Begins a transaction each of whose statements sees what was committed when it began.
@@ -123,7 +126,7 @@ impl<'s> Connection<'s> {
     ) -> Result<Option<T>, Stop> {
         let index = index.or_else(|| table.primary());
         let index = index.ok_or_else(|| no_primary_key(table.name(), "find"))?;
-        let Connection { shared, session, scratch } = self;
+        let Connection { shared, session, scratch, .. } = self;
         let session: &Session = session;
         let relation = table.current(shared, session)?;
         let transactions = shared.instance.transactions();

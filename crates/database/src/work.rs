@@ -44,7 +44,7 @@ impl<'c, 's> Tx<'c, 's> {
         statement: impl FnOnce(&Relation, &mut Work<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
         let transaction = self.transaction.as_mut().expect("not ended yet");
-        let Connection { shared, session, scratch } = &mut *self.connection;
+        let Connection { shared, session, scratch, .. } = &mut *self.connection;
         let session: &Session = session;
         let relation = table.current(shared, session)?;
         let relations = &shared.catalog;

@@ -1,0 +1,64 @@
+//! Making, altering and dropping tables, indexes and sequences.
+//!
+//! Each of these is a transaction of its own, durable when it returns. It waits for transactions that
+//! use the table as long as the connection's patience says ([`Connection::set_patience`]).
+//!
+//! Callers: applications.
+
+use catalog::{Alteration, IndexSpec, SequenceOptions, TableSpec};
+use stop::Stop;
+use txn::Patience;
+
+use crate::connection::Connection;
+use crate::table::Table;
+
+impl Connection<'_> {
+    /// How long statements that define something wait for transactions that use the table: as long
+    /// as it takes, if nothing else is said.
+    pub fn set_patience(&mut self, patience: Patience) {
+        self.patience = patience;
+    }
+
+    /// Makes a table.
+    pub fn create_table(&mut self, spec: &TableSpec) -> Result<Table, Stop> {
+        let object = self.shared.catalog.create_table(spec, self.patience, &self.session)?;
+        self.shared.relation_of(object, &self.session).map(Table::new)
+    }
+
+    /// Makes an index of a table, of the rows that are there too; changes of the table wait
+    /// meanwhile, readers don't.
+    pub fn create_index(&mut self, spec: &IndexSpec) -> Result<(), Stop> {
+        self.shared.catalog.create_index(spec, self.patience, &self.session).map(|_| ())
+    }
+
+    /// Makes a sequence.
+    pub fn create_sequence(&mut self, name: &str, options: &SequenceOptions) -> Result<(), Stop> {
+        self.shared.catalog.create_sequence(name, options, &self.session).map(|_| ())
+    }
+
+    /// Changes a table.
+    pub fn alter_table(&mut self, name: &str, alteration: &Alteration) -> Result<(), Stop> {
+        self.shared.catalog.alter_table(name, alteration, self.patience, &self.session)
+    }
+
+    /// Drops a table with its rows and indexes; with `cascade` also the foreign keys of others that
+    /// refer to it.
+    pub fn drop_table(&mut self, name: &str, cascade: bool) -> Result<(), Stop> {
+        self.shared.catalog.drop_table(name, cascade, self.patience, &self.session)
+    }
+
+    /// Takes all rows of a table away.
+    pub fn truncate_table(&mut self, name: &str) -> Result<(), Stop> {
+        self.shared.catalog.truncate_table(name, self.patience, &self.session)
+    }
+
+    /// Drops an index that no constraint needs.
+    pub fn drop_index(&mut self, name: &str) -> Result<(), Stop> {
+        self.shared.catalog.drop_index(name, self.patience, &self.session)
+    }
+
+    /// Drops a sequence.
+    pub fn drop_sequence(&mut self, name: &str) -> Result<(), Stop> {
+        self.shared.catalog.drop_sequence(name, &self.session)
+    }
+}
