@@ -13,6 +13,7 @@
 
 mod audit;
 mod drive;
+pub mod order_entry;
 mod run;
 mod tables;
 

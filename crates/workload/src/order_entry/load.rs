@@ -80,7 +80,7 @@ pub fn load(
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<bool, Stop> {
     schema::create_tables(connection)?;
-    let (tables, now) = (schema::open_unindexed(connection)?, now(connection));
+    let (tables, now) = (Tables::open_unindexed(connection)?, now(connection));
     let random = Random::new(seed);
     let mut loader = Loader { connection, tables, scale, random, now, done: 0, progress };
     let whole = loader.items()? && (1..=scale.warehouses).all_of(|w| loader.warehouse(w))?;

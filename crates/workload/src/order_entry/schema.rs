@@ -226,6 +226,7 @@ pub(super) mod column {
     pub(in crate::order_entry) const OL_DELIVERY_D: usize = 6;
     pub(in crate::order_entry) const OL_QUANTITY: usize = 7;
     pub(in crate::order_entry) const OL_AMOUNT: usize = 8;
+    pub(in crate::order_entry) const I_ID: usize = 0;
     pub(in crate::order_entry) const I_PRICE: usize = 2;
     pub(in crate::order_entry) const I_NAME: usize = 3;
     pub(in crate::order_entry) const I_DATA: usize = 4;
@@ -263,16 +264,23 @@ const BY_CUSTOMER: &str = "orders_by_customer";
 impl Tables {
     /// The tables of a database in which they are.
     pub fn open(connection: &Connection<'_>) -> Result<Tables, Stop> {
+        let tables = Tables::open_unindexed(connection)?;
+        let by_name = tables.customer.index(BY_NAME)?;
+        let by_customer = tables.orders.index(BY_CUSTOMER)?;
+        Ok(Tables { by_name, by_customer, ..tables })
+    }
+
+    /// The same before the two other indexes are there.
+    pub(super) fn open_unindexed(connection: &Connection<'_>) -> Result<Tables, Stop> {
         let table = |name| connection.table(name);
-        let (customer, orders) = (table("customer")?, table("orders")?);
         Ok(Tables {
-            by_name: customer.index(BY_NAME)?,
-            by_customer: orders.index(BY_CUSTOMER)?,
+            by_name: usize::MAX,
+            by_customer: usize::MAX,
             warehouse: table("warehouse")?,
             district: table("district")?,
-            customer,
+            customer: table("customer")?,
             history: table("history")?,
-            orders,
+            orders: table("orders")?,
             new_order: table("new_order")?,
             order_line: table("order_line")?,
             item: table("item")?,
@@ -284,7 +292,7 @@ impl Tables {
 
 /// Makes the tables, empty; those two indexes that aren't primary keys come after the load.
 pub(super) fn create_tables(connection: &mut Connection<'_>) -> Result<(), Stop> {
-    SHAPES.iter().try_for_each(|shape| connection.create_table(&shape.spec()))
+    SHAPES.iter().try_for_each(|shape| connection.create_table(&shape.spec()).map(|_| ()))
 }
 
 /// Makes the two other indexes.

@@ -1,0 +1,151 @@
+//! Order entry: warehouses that take orders, deliver and are paid, as TPC-C has it.
+//!
+//! Not a TPC-C result, and can't be one: sessions don't think, and have no terminals. What it is for:
+//! transactions of many statements over nine tables with indexes, conflicts, aborts, deletes and rows
+//! that grow; and twelve conditions that hold of the tables at every moment, which an audit checks
+//! after crashes.
+//!
+//! Callers: `forebay load`, the kill loop, tests.
+//! Source: TPC Benchmark C, revision 5.11.
+
+mod conditions;
+mod load;
+mod random;
+mod schema;
+mod transactions;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use database::{Bounds, Connection, Database, Direction, Table, is_worth_repeating};
+use os::Session;
+use stop::{RefusalKind, Stop};
+use value::Value;
+
+use crate::drive::{Drive, Run, Turns, Witness, drive};
+use random::Random;
+use schema::column;
+use transactions::{Client, Ended};
+
+pub use conditions::conditions;
+pub use load::{Scale, load};
+pub use schema::Tables;
+
+impl Scale {
+    /// That of the tables that are there.
+    pub fn of(connection: &mut Connection<'_>) -> Result<Scale, Stop> {
+        let tables = Tables::open(connection)?;
+        let warehouses = last(connection, &tables.warehouse, &[], column::W_ID)?;
+        let items = last(connection, &tables.item, &[], column::I_ID)?;
+        let first = [Value::Int(1), Value::Int(1)];
+        let customers = last(connection, &tables.customer, &first, column::C_ID)?;
+        match (warehouses, customers, items) {
+            (Some(warehouses), Some(customers), Some(items)) => {
+                Ok(Scale { warehouses, customers, items })
+            }
+            _ => {
+                let message = "the tables of order entry are empty; load them into a new database";
+                Err(Stop::refuse(RefusalKind::WrongState, message))
+            }
+        }
+    }
+}
+
+/// The last number of a table's key behind these values.
+fn last(
+    connection: &mut Connection<'_>,
+    table: &Table,
+    before: &[Value<'_>],
+    column: usize,
+) -> Result<Option<i64>, Stop> {
+    let mut last = None;
+    let primary = table.primary().expect("it was made with a key");
+    let range = (primary, &Bounds::equal(before), Direction::Descending);
+    connection.range(table, range, |row| {
+        last = row.get_i64(column);
+        ControlFlow::Break(())
+    })?;
+    Ok(last)
+}
+
+/// Runs the five transactions; ends early when `told_to_stop`, and then says less. `at_bound` is
+/// called, by the calling session, when the time that counts begins, and when it ends.
+pub fn run(
+    database: &Database,
+    (plan, seed, witness): (Drive, u64, Option<Witness>),
+    told_to_stop: &dyn Fn() -> bool,
+    at_bound: impl FnMut(&Session),
+    session: &Session,
+) -> Result<Run, Stop> {
+    let (tables, scale) = {
+        let mut connection = database.connect_with(session);
+        let numbers = plan.first_session..plan.first_session + plan.sessions;
+        let tables = Tables::open(&connection)?;
+        begin_sessions(&mut connection, &tables, numbers)?;
+        (tables, Scale::of(&mut connection)?)
+    };
+    let database = database.clone();
+    let client = move |turns: &mut Turns, session: &Session| {
+        let mut connection = database.connect_with(session);
+        let number = turns.number;
+        let random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number.into()));
+        let mut client = Client { tables: &tables, scale, random, session: number.into() };
+        while turns.next(session) {
+            match client.work(&mut connection) {
+                Ok(Ended::Committed) => turns.acknowledge(),
+                Ok(Ended::Nothing) => {}
+                // Another session was in the way: the next transaction is another one anyhow.
+                Err(stop) if is_worth_repeating(&stop) => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        Ok(())
+    };
+    drive((plan, witness), Arc::new(client), told_to_stop, at_bound, session)
+}
+
+/// Each session has a row in which it counts its commits.
+fn begin_sessions(
+    connection: &mut Connection<'_>,
+    tables: &Tables,
+    numbers: std::ops::Range<u32>,
+) -> Result<(), Stop> {
+    let mut tx = connection.begin();
+    for number in numbers {
+        tx.insert(&tables.acknowledged, &[Value::Int(number.into()), Value::Int(0)])?;
+    }
+    tx.commit()
+}
+
+/// The lowest number above those of all sessions that there were.
+pub fn next_session(connection: &mut Connection<'_>) -> Result<u32, Stop> {
+    let tables = Tables::open(connection)?;
+    let last = last(connection, &tables.acknowledged, &[], column::A_SESSION)?;
+    Ok(last.map_or(0, |last| u32::try_from(last + 1).unwrap_or(u32::MAX)))
+}
+
+/// Holds the tables against the twelve conditions and what sessions were told: each with how many
+/// commits. One line for each breach.
+pub fn audit(
+    connection: &mut Connection<'_>,
+    acknowledged: &[(u32, u64)],
+) -> Result<Vec<String>, Stop> {
+    let tables = Tables::open(connection)?;
+    let mut counts = BTreeMap::new();
+    connection.scan(&tables.acknowledged, |row| {
+        counts.insert(row.get_i64(column::A_SESSION), row.get_i64(column::A_COMMITS));
+    })?;
+    let mut found = Vec::new();
+    for (session, told) in acknowledged {
+        let told = i64::try_from(*told).unwrap_or(i64::MAX);
+        let there = counts.get(&Some(i64::from(*session))).copied().flatten().unwrap_or(0);
+        // The last one may have been under way.
+        if !(told..=told + 1).contains(&there) {
+            found.push(format!("session {session} was told of {told} commits; there are {there}"));
+        }
+    }
+    let scale = Scale::of(connection)?;
+    found.extend(conditions(connection, scale)?);
+    Ok(found)
+}
