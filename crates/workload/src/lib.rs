@@ -16,8 +16,10 @@ mod drive;
 pub mod order_entry;
 mod run;
 mod tables;
+mod tpcb;
 
 pub use audit::{Audit, audit};
 pub use drive::{Drive, Run, SessionRun, Witness};
 pub use run::{Mixture, run};
 pub use tables::{Scale, Tables, load, next_session};
+pub use tpcb::{TELLERS, Tpcb, TpcbChoice, TpcbClient, TpcbScale};
