@@ -17,6 +17,8 @@ pub use refusal::{Refusal, RefusalKind};
 use std::fmt;
 use std::sync::Arc;
 
+use value::{Damaged, Misfit};
+
 /// Why a call could not do its work.
 #[derive(Clone, Debug)]
 pub enum Stop {
@@ -51,6 +53,18 @@ impl fmt::Display for Stop {
 }
 
 impl std::error::Error for Stop {}
+
+impl From<Misfit> for Stop {
+    fn from(misfit: Misfit) -> Stop {
+        Stop::Refused(Refusal::from(misfit))
+    }
+}
+
+impl From<Damaged> for Stop {
+    fn from(damaged: Damaged) -> Stop {
+        Stop::Refused(Refusal::from(damaged))
+    }
+}
 
 /// An I/O that failed before anything was changed refuses; where it must halt, the caller raises.
 impl From<os::Error> for Stop {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use os::{Cause, Error};
+use value::{Damaged, Misfit};
 
 /// Why something was refused, as far as a caller would act on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +70,20 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+/// A value that doesn't fit its column or its type.
+impl From<Misfit> for Refusal {
+    fn from(misfit: Misfit) -> Refusal {
+        Refusal::new(RefusalKind::Invalid, misfit.to_string())
+    }
+}
+
+/// A row whose bytes nobody can have written.
+impl From<Damaged> for Refusal {
+    fn from(damaged: Damaged) -> Refusal {
+        Refusal::new(RefusalKind::Corrupt, format!("{damaged}; verify the database"))
+    }
+}
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {

@@ -13,7 +13,7 @@ use experiment::SessionInterval;
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadSpec};
 use stop::{RefusalKind, Stop};
-use waits::{Nanos, Timestamp, Totals, WaitEvent};
+use waits::{Nanos, ThreadTimes, Timestamp, Totals, WaitEvent};
 
 /// Who works, and how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,7 +82,7 @@ pub(crate) struct Turns {
 }
 
 struct Counting {
-    reading: (Timestamp, os::ThreadTimes, Totals),
+    reading: (Timestamp, ThreadTimes, Totals),
     acknowledged: u64,
 }
 

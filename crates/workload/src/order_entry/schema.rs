@@ -188,7 +188,6 @@ pub(super) mod column {
     pub(in crate::order_entry) const D_ID: usize = 1;
     pub(in crate::order_entry) const D_NEXT_O_ID: usize = 2;
     pub(in crate::order_entry) const D_YTD: usize = 3;
-    pub(in crate::order_entry) const D_TAX: usize = 4;
     pub(in crate::order_entry) const D_NAME: usize = 5;
     pub(in crate::order_entry) const C_W_ID: usize = 0;
     pub(in crate::order_entry) const C_D_ID: usize = 1;
@@ -199,8 +198,6 @@ pub(super) mod column {
     pub(in crate::order_entry) const C_DELIVERY_CNT: usize = 6;
     pub(in crate::order_entry) const C_DISCOUNT: usize = 8;
     pub(in crate::order_entry) const C_CREDIT: usize = 10;
-    pub(in crate::order_entry) const C_FIRST: usize = 11;
-    pub(in crate::order_entry) const C_LAST: usize = 13;
     pub(in crate::order_entry) const C_DATA: usize = 16;
     pub(in crate::order_entry) const H_C_W_ID: usize = 0;
     pub(in crate::order_entry) const H_C_D_ID: usize = 1;
@@ -212,7 +209,6 @@ pub(super) mod column {
     pub(in crate::order_entry) const O_D_ID: usize = 1;
     pub(in crate::order_entry) const O_ID: usize = 2;
     pub(in crate::order_entry) const O_C_ID: usize = 3;
-    pub(in crate::order_entry) const O_ENTRY_D: usize = 4;
     pub(in crate::order_entry) const O_CARRIER_ID: usize = 5;
     pub(in crate::order_entry) const O_OL_CNT: usize = 6;
     pub(in crate::order_entry) const NO_W_ID: usize = 0;
@@ -222,20 +218,15 @@ pub(super) mod column {
     pub(in crate::order_entry) const OL_D_ID: usize = 1;
     pub(in crate::order_entry) const OL_O_ID: usize = 2;
     pub(in crate::order_entry) const OL_I_ID: usize = 4;
-    pub(in crate::order_entry) const OL_SUPPLY_W_ID: usize = 5;
     pub(in crate::order_entry) const OL_DELIVERY_D: usize = 6;
-    pub(in crate::order_entry) const OL_QUANTITY: usize = 7;
     pub(in crate::order_entry) const OL_AMOUNT: usize = 8;
     pub(in crate::order_entry) const I_ID: usize = 0;
     pub(in crate::order_entry) const I_PRICE: usize = 2;
-    pub(in crate::order_entry) const I_NAME: usize = 3;
-    pub(in crate::order_entry) const I_DATA: usize = 4;
     pub(in crate::order_entry) const S_QUANTITY: usize = 2;
     pub(in crate::order_entry) const S_YTD: usize = 3;
     pub(in crate::order_entry) const S_ORDER_CNT: usize = 4;
     pub(in crate::order_entry) const S_REMOTE_CNT: usize = 5;
     pub(in crate::order_entry) const S_DIST: usize = 6;
-    pub(in crate::order_entry) const S_DATA: usize = 7;
     pub(in crate::order_entry) const A_SESSION: usize = 0;
     pub(in crate::order_entry) const A_COMMITS: usize = 1;
 }
