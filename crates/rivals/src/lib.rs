@@ -32,6 +32,8 @@ pub mod fio;
 pub use os::linux::machine;
 pub mod race;
 pub mod scratch;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 
 pub use error::{Error, Result};
 pub use scratch::Scratch;

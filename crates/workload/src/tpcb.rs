@@ -13,13 +13,19 @@
 //! Callers: race `tpcb`, tests.
 //! Source: TPC Benchmark B, revision 2.0; PostgreSQL's pgbench.
 
+use std::sync::Arc;
+
 use database::{
-    ColumnSpec, ConstraintSpec, Connection, DefaultSpec, Row, RowChange, Rule, Table, TableSpec,
+    ColumnSpec, Connection, ConstraintSpec, Database, DefaultSpec, Row, RowChange, Rule, Table,
+    TableSpec,
 };
+use os::Session;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stop::Stop;
 use value::{Timestamp, Type, Value};
+
+use crate::drive::{Drive, Run, Turns, drive};
 
 /// Tellers of a branch.
 pub const TELLERS: i64 = 10;
@@ -137,6 +143,27 @@ impl Tpcb {
         tx.insert(&self.history, &[tid, bid, aid, delta, moment])?;
         tx.commit()?;
         Ok(balance.flatten().unwrap_or(0))
+    }
+
+    /// Transactions by so many sessions for so long.
+    pub fn run(
+        self: &Arc<Self>,
+        database: &Database,
+        (plan, seed): (Drive, u64),
+        session: &Session,
+    ) -> Result<Run, Stop> {
+        let (tpcb, database) = (Arc::clone(self), database.clone());
+        let client = move |turns: &mut Turns, session: &Session| {
+            let mut connection = database.connect_with(session);
+            let seed = seed.wrapping_mul(1_000_003).wrapping_add(turns.number.into());
+            let mut client = TpcbClient::new(seed);
+            while turns.next(session) {
+                tpcb.transaction(&mut connection, client.choose(tpcb.scale))?;
+                turns.acknowledge();
+            }
+            Ok(())
+        };
+        drive((plan, None), Arc::new(client), &|| false, |_| (), session)
     }
 
     /// What all accounts, tellers, branches have, and history says: the same four times.

@@ -21,6 +21,8 @@ mod io;
 mod load;
 mod recover;
 mod scan;
+#[cfg(feature = "sqlite")]
+mod tpcb;
 mod waits;
 
 /// What can be said of how a race is run.
@@ -90,6 +92,12 @@ const RACES: &[Entry] = &[
         about: "full scans around the cache, against fio's sequential reads",
         run: scan::run,
     },
+    #[cfg(feature = "sqlite")]
+    Entry {
+        name: "tpcb",
+        about: "TPC-B's transaction in this process, against SQLite: one session and many",
+        run: tpcb::run,
+    },
     Entry {
         name: "waits",
         about: "what a timed wait's bookkeeping costs, against its budget",
@@ -101,6 +109,9 @@ pub(crate) fn run(root: &Path, args: RaceArgs) -> Outcome {
     let Some(name) = args.name else {
         for race in RACES {
             println!("{:8} {}", race.name, race.about);
+        }
+        if cfg!(not(feature = "sqlite")) {
+            println!("against SQLite (compiled for it): cargo xtask-sqlite race");
         }
         return Ok(());
     };
