@@ -35,6 +35,9 @@ pub(crate) struct Arguments {
     /// Where the database is made, on the file system under test
     #[arg(long, default_value = "target")]
     dir: PathBuf,
+    /// Order entry: after each round its twelve consistency conditions must hold
+    #[arg(long)]
+    order_entry: bool,
 }
 
 const SESSIONS: u32 = 8;
@@ -49,10 +52,15 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     build(root)?;
     let scratch = Scratch::make(&root.join(&arguments.dir))?;
     let binary = root.join("target/release/forebay");
-    let kill = Kill { binary, database: scratch.0.join("db"), journal: scratch.0.join("told") };
+    let (database, journal) = (scratch.0.join("db"), scratch.0.join("told"));
+    let kill = Kill { binary, database, journal, order_entry: arguments.order_entry };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(arguments.seed);
     let (mut told, mut killed_in_recovery) = (0, 0);
-    kill.forebay(&["load", "create"], &["--megabytes", "16", "--set", "log_file_bytes=1m"])?;
+    let filling: &[&str] = match arguments.order_entry {
+        true => &["--order-entry", "2", "--customers", "120", "--items", "1000"],
+        false => &["--megabytes", "16"],
+    };
+    kill.forebay(&["load", "create"], &[filling, &["--set", "log_file_bytes=1m"]].concat())?;
     for round in 0..arguments.rounds {
         let life = Duration::from_millis(random.random_range(LIFE_MIN_MS..=LIFE_MAX_MS));
         told += kill.load(round, life)?;
@@ -81,12 +89,21 @@ struct Kill {
     binary: PathBuf,
     database: PathBuf,
     journal: PathBuf,
+    order_entry: bool,
 }
 
 impl Kill {
+    /// What `run` and `audit` are told beside their other options.
+    fn which(&self) -> &'static [&'static str] {
+        if self.order_entry { &["--order-entry"] } else { &[] }
+    }
+
     fn command(&self, verb: &[&str], options: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(verb).arg(&self.database).args(options);
+        if verb != ["load", "create"] {
+            command.args(self.which());
+        }
         command
     }
 

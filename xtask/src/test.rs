@@ -31,6 +31,11 @@ const STEPS: &[Step] = &[
         env: &[],
         cargo: &["xtask", "kill", "--rounds", "10"],
     },
+    Step {
+        name: "order entry, killed under load",
+        env: &[],
+        cargo: &["xtask", "kill", "--rounds", "10", "--order-entry"],
+    },
     Step { name: "determinism", env: &[], cargo: &["xtask", "determinism"] },
 ];
 

@@ -17,9 +17,10 @@ use instance::{Creation, Instance, LogGroupSpec, Parameters, Progress};
 use os::{Disk, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind};
-use workload::{Mixture, Scale, Tables, Witness};
+use workload::{Drive, Mixture, Scale, Tables, Witness, order_entry};
 
 use crate::alter::{self, Alterations};
+use crate::order_entry::Place;
 use crate::settings::Settings;
 
 /// A recovery that takes longer says so often how far it has come.
@@ -41,8 +42,17 @@ pub(crate) struct Create {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// Megabytes of rows.
-    #[arg(long, value_name = "MB", default_value_t = 64)]
+    #[arg(long, value_name = "MB", default_value_t = 64, conflicts_with = "order_entry")]
     megabytes: u64,
+    /// The nine tables of order entry instead, of so many warehouses.
+    #[arg(long, value_name = "WAREHOUSES")]
+    order_entry: Option<u32>,
+    /// Customers of each of a warehouse's ten districts.
+    #[arg(long, default_value_t = 3_000, requires = "order_entry")]
+    customers: u32,
+    /// Items, and stock of each in every warehouse.
+    #[arg(long, default_value_t = 100_000, requires = "order_entry")]
+    items: u32,
     /// A redo log group, with its members; given at least twice, else there are log_groups with
     /// log_members each.
     #[arg(long = "log-group", value_name = "SIZE:PATH[,PATH...]")]
@@ -64,6 +74,9 @@ pub(crate) struct Instanced {
 pub(crate) struct Run {
     #[command(flatten)]
     instanced: Instanced,
+    /// Order entry, of which the tables are there.
+    #[arg(long)]
+    order_entry: bool,
     /// Sessions at once.
     #[arg(long, default_value_t = 8)]
     sessions: u32,
@@ -90,6 +103,9 @@ pub(crate) struct Audit {
     /// What `run --acknowledge` printed, of one load or of several.
     #[arg(long, value_name = "FILE")]
     acknowledged: PathBuf,
+    /// Of order entry: its twelve consistency conditions are checked too.
+    #[arg(long)]
+    order_entry: bool,
 }
 
 /// What there is to print, or what failed.
@@ -110,12 +126,12 @@ const MIB: u64 = 1 << 20;
 
 impl Create {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
+        let filling = self.filling();
         let mut creation = Creation {
-            data_bytes: self.megabytes * MIB * 3 / 2 + 32 * MIB,
+            data_bytes: filling.bytes() * 3 / 2 + 32 * MIB,
             log_file_bytes: 16 * MIB,
             ..Creation::default()
         };
-        let scale = Scale::of_mib(self.megabytes);
         let mut parameters = Parameters::default();
         self.settings.apply(Some(&mut creation), &mut parameters)?;
         for text in &self.log_groups {
@@ -125,9 +141,16 @@ impl Create {
             })?);
         }
         Instance::create(disk, &self.directory, &creation, &parameters, session)?;
-        let instance = Instance::open(disk, &self.directory, &parameters, session)?;
-        let go_on = |_, _| !os::linux::interrupted();
-        let loaded = workload::load(&instance, scale, go_on, session);
+        let instance = Arc::new(Instance::open(disk, &self.directory, &parameters, session)?);
+        let place = Place { disk, directory: &self.directory, parameters: &parameters };
+        let loaded = match filling {
+            Filling::DebitCredit(scale) => {
+                let go_on = |_, _| !os::linux::interrupted();
+                workload::load(&instance, scale, go_on, session)
+            }
+            Filling::OrderEntry(scale) => place.load(&instance, scale, session),
+        };
+        let instance = Arc::into_inner(instance).expect("who has loaded has let go of it");
         if !matches!(loaded, Ok(true)) {
             instance.abort(session);
             remove(disk, &self.directory, &creation, session)?;
@@ -135,7 +158,42 @@ impl Create {
             return loaded.and_then(|_| Err(Stop::refuse(RefusalKind::WrongState, stopped)));
         }
         instance.shutdown(session)?;
-        Ok(format!("{}: {} rows\n", self.directory.display(), scale.rows()))
+        Ok(format!("{}: {} rows\n", self.directory.display(), filling.rows()))
+    }
+
+    fn filling(&self) -> Filling {
+        match self.order_entry {
+            None => Filling::DebitCredit(Scale::of_mib(self.megabytes)),
+            Some(warehouses) => Filling::OrderEntry(order_entry::Scale {
+                warehouses: warehouses.max(1).into(),
+                customers: self.customers.max(10).into(),
+                items: self.items.max(10).into(),
+            }),
+        }
+    }
+}
+
+/// What a database is filled with.
+#[derive(Clone, Copy)]
+enum Filling {
+    DebitCredit(Scale),
+    OrderEntry(order_entry::Scale),
+}
+
+impl Filling {
+    fn rows(self) -> u64 {
+        match self {
+            Filling::DebitCredit(scale) => scale.rows(),
+            Filling::OrderEntry(scale) => scale.rows(),
+        }
+    }
+
+    /// Bytes of rows, about.
+    fn bytes(self) -> u64 {
+        match self {
+            Filling::DebitCredit(scale) => scale.rows() * 110,
+            Filling::OrderEntry(scale) => scale.rows() * 200,
+        }
     }
 }
 
@@ -143,27 +201,9 @@ impl Run {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
         let alterations = self.alterations.read()?;
         let instance = Arc::new(self.instanced.open(disk, session)?);
-        let scale = Tables::open(&instance, session)?.scale();
-        let first_session = match self.first_session {
-            Some(number) => number,
-            None => workload::next_session(&instance, session)?,
-        };
-        let mixture = Mixture {
-            seed: self.seed,
-            sessions: self.sessions,
-            first_session,
-            mass_update_every: 50,
-            mass_update_rows: 200.min(scale.stock / 4),
-            warm_up: Nanos::ZERO,
-            length: Nanos::from_secs(self.seconds),
-        };
-        let witness: Option<Witness> = self.acknowledge.then(|| Arc::new(print_commit) as Witness);
         let altering = alter::start(alterations, &instance, session)?;
         let mut marks = Vec::new();
-        let mark =
-            |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
-        let ran =
-            workload::run(&instance, (mixture, witness), &os::linux::interrupted, mark, session);
+        let ran = self.work((disk, &instance), &mut marks, session);
         let altered = altering.map_or_else(|| Ok(String::new()), |altering| altering.end(session));
         let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
         let ended = instance.shutdown(session);
@@ -185,6 +225,44 @@ impl Run {
         let profile = profile(&sessions);
         let worst = worst.concat();
         Ok(format!("{altered}{throughput:.1} transactions a second\n\n{profile}\n{worst}"))
+    }
+}
+
+impl Run {
+    /// `marks` gets the background processes' accounts when the time that counts begins and ends.
+    fn work(
+        &self,
+        (disk, instance): (&Disk, &Arc<Instance>),
+        marks: &mut Vec<Snapshot>,
+        session: &Session,
+    ) -> Result<workload::Run, Stop> {
+        let witness: Option<Witness> = self.acknowledge.then(|| Arc::new(print_commit) as Witness);
+        let mark =
+            |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
+        let (warm_up, length) = (Nanos::ZERO, Nanos::from_secs(self.seconds));
+        if self.order_entry {
+            let parameters = self.instanced.parameters()?;
+            let directory = &self.instanced.directory;
+            let place = Place { disk, directory, parameters: &parameters };
+            let plan = Drive { sessions: self.sessions, first_session: 0, warm_up, length };
+            let what = (plan, self.first_session, self.seed);
+            return place.run(instance, what, witness, mark, session);
+        }
+        let scale = Tables::open(instance, session)?.scale();
+        let first_session = match self.first_session {
+            Some(number) => number,
+            None => workload::next_session(instance, session)?,
+        };
+        let mixture = Mixture {
+            seed: self.seed,
+            sessions: self.sessions,
+            first_session,
+            mass_update_every: 50,
+            mass_update_rows: 200.min(scale.stock / 4),
+            warm_up,
+            length,
+        };
+        workload::run(instance, (mixture, witness), &os::linux::interrupted, mark, session)
     }
 }
 
@@ -232,6 +310,9 @@ fn print_commit(session: u32, number: u64) {
 impl Audit {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
         let told = read_acknowledged(disk, &self.acknowledged, session)?;
+        if self.order_entry {
+            return self.order_entry(disk, &told, session);
+        }
         let instance = self.instanced.open(disk, session)?;
         let opened = instance.opened().clone();
         let audit = workload::audit(&instance, &told, true, session);
@@ -261,10 +342,40 @@ impl Audit {
     }
 }
 
+impl Audit {
+    fn order_entry(
+        &self,
+        disk: &Disk,
+        told: &[(u32, u64)],
+        session: &Session,
+    ) -> Result<String, Stop> {
+        let parameters = self.instanced.parameters()?;
+        let place = Place { disk, directory: &self.instanced.directory, parameters: &parameters };
+        let instance = Arc::new(self.instanced.open(disk, session)?);
+        let opened = instance.opened().clone();
+        let audited = place.audit(&instance, told, session);
+        let instance = Arc::into_inner(instance).expect("who has audited has let go of it");
+        let ended = instance.shutdown(session);
+        audited?;
+        ended?;
+        let acknowledged: u64 = told.iter().map(|(_, told)| told).sum();
+        Ok(format!(
+            "none of {acknowledged} acknowledged commits is lost, and all twelve conditions hold; \
+             recovery read {} redo records and rolled {} transactions back\n",
+            opened.recovered.records, opened.rolled_back
+        ))
+    }
+}
+
 impl Instanced {
-    pub(crate) fn open(&self, disk: &Disk, session: &Session) -> Result<Instance, Stop> {
+    fn parameters(&self) -> Result<Parameters, Stop> {
         let mut parameters = Parameters::default();
         self.settings.apply(None, &mut parameters)?;
+        Ok(parameters)
+    }
+
+    pub(crate) fn open(&self, disk: &Disk, session: &Session) -> Result<Instance, Stop> {
+        let parameters = self.parameters()?;
         let told = Cell::new(Nanos::ZERO);
         // Quiet if it is short; else a line now and then.
         let tell = |progress: Progress| {

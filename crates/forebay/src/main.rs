@@ -21,6 +21,7 @@ mod alter;
 mod laboratory;
 mod load;
 mod logs;
+mod order_entry;
 mod probe;
 mod settings;
 
