@@ -6,18 +6,42 @@
 //!                                     └── NOT NULL, CHECK, UNIQUE, FOREIGN KEY
 //! ```
 //!
+//! * [`Relation`]: a table that is open: get, range, scan; insert, update, delete, lock.
+//! * [`Work`]: for whom a statement works: transaction, session, buffers, other relations.
+//! * [`Relations`]: how other relations are found, for foreign keys.
+//! * [`TableDefinition`] and its parts: what a table is, as values.
+//! * [`Condition`]: what a CHECK says, in three-valued logic.
+//!
 //! The catalog keeps definitions in tables that are relations too; so this crate knows nothing of
-//! where a definition comes from.
+//! where a definition comes from. Rules RL1 to RL9 are in the README.
 //!
 //! Callers: `catalog`, the embedded API, SQL.
 
 #![forbid(unsafe_code)]
 
+mod change;
 mod condition;
 mod definition;
+mod delete;
+mod foreign;
+mod insert;
+mod keys;
+mod range;
+mod read;
+mod relation;
+mod sabotage;
+mod scratch;
+mod statement;
+mod update;
 
+pub use change::RowChange;
 pub use condition::{Comparison, Condition, Operand, Truth};
 pub use definition::{
     ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, NamedCondition, OnDelete,
     TableDefinition,
 };
+pub use range::{Bounds, Rows};
+pub use relation::Relation;
+pub use sabotage::Sabotage;
+pub use scratch::{Relations, Scratch, Work};
+pub use statement::Which;

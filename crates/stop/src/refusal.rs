@@ -25,6 +25,16 @@ pub enum RefusalKind {
     AlreadyExists,
     /// A value or a parameter that doesn't fit.
     Invalid,
+    /// Another row has the same key of a primary key or UNIQUE.
+    UniqueViolation,
+    /// NULL in a column that may not be NULL.
+    NotNullViolation,
+    /// A row for which a CHECK is false.
+    CheckViolation,
+    /// A row that refers to none, or one that others refer to.
+    ForeignKeyViolation,
+    /// The table isn't any more what it was when the statement was prepared.
+    DefinitionChanged,
     /// What is on disk isn't what was written there.
     Corrupt,
     /// The database is in a state in which this can't be done.

@@ -112,6 +112,16 @@ impl Index {
         Ok(Index::with(segment, unique, space, transactions, session))
     }
 
+    /// The index in this segment, which was made so: nothing is read.
+    pub fn of(
+        (segment, unique): (Segment, bool),
+        space: &Space,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Index {
+        Index::with(segment, unique, space, transactions, session)
+    }
+
     fn with(
         segment: Segment,
         is_unique: bool,
@@ -283,6 +293,10 @@ impl Index {
 
     pub(super) fn space(&self) -> &Space {
         &self.space
+    }
+
+    pub(super) fn transactions(&self) -> &Transactions {
+        &self.transactions
     }
 
     pub(super) fn changes(&self) -> &Changes {

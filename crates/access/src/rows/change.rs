@@ -184,9 +184,21 @@ impl Heap {
         (address, view): (RowAddress, Option<View>),
         session: &Session,
     ) -> Result<Changed, Stop> {
+        self.delete_seen(transaction, (address, view), &mut |_| {}, session)
+    }
+
+    /// The same; `look` is given the row that is deleted. It only computes, and may be called
+    /// again.
+    pub fn delete_seen(
+        &self,
+        transaction: &mut Transaction,
+        (address, view): (RowAddress, Option<View>),
+        look: &mut dyn FnMut(&[u8]),
+        session: &Session,
+    ) -> Result<Changed, Stop> {
         let savepoint = transaction.savepoint();
         let target = Target::row(address, view);
-        let deleted = self.delete_target(transaction, target, session);
+        let deleted = self.delete_target(transaction, target, look, session);
         if !matches!(deleted, Ok(Changed::Yes)) {
             self.transactions.rollback_to(transaction, savepoint, session)?;
         }
@@ -197,11 +209,15 @@ impl Heap {
         &self,
         transaction: &mut Transaction,
         target: Target,
+        look: &mut dyn FnMut(&[u8]),
         session: &Session,
     ) -> Result<Changed, Stop> {
         let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
             let piece = piece_of(block, slot);
             let next = piece.next.map(|next| (piece.data.to_vec(), next));
+            if next.is_none() {
+                look(piece.data);
+            }
             let stub = stub_plan((block, target.address.slot, slot), interest);
             Wish::Change(stub, next)
         };
@@ -214,6 +230,7 @@ impl Heap {
             if !self.is_as_seen(transaction, target, &row, session)? {
                 return Ok(Changed::Since);
             }
+            look(&row);
             if !self.delete_pieces(transaction, target, pieces, session)? {
                 return Ok(Changed::Since);
             }

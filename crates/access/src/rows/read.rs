@@ -4,6 +4,7 @@
 
 use ids::Dba;
 use os::{Cost, Session};
+use space::Blocks;
 use stop::Stop;
 use txn::View;
 
@@ -73,6 +74,40 @@ impl Heap {
             };
             let found = self.read_block(at.block, view, &mut look, session)?;
             next = found.ok_or_else(|| self.no_piece(at))?;
+        }
+        Ok(())
+    }
+
+    /// Its blocks that may have rows.
+    pub fn blocks(&self, session: &Session) -> Result<impl Iterator<Item = Dba> + use<>, Stop> {
+        let runs = self.runs(session)?;
+        let header = self.header;
+        let block =
+            |run: Blocks, number| Dba::new(run.first.file.get(), run.first.block.get() + number);
+        let of = move |run: Blocks| (0..run.count).map(move |number| block(run, number));
+        Ok(runs.into_iter().flat_map(of).filter(move |block| *block != header))
+    }
+
+    /// Visits all rows as the view sees them, in the order of their blocks, which are brought into
+    /// the cache with their neighbours.
+    pub fn visit(
+        &self,
+        view: View,
+        visit: &mut dyn FnMut(RowAddress, &[u8]),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let cache = self.transactions.changes().cache();
+        let size = cache.block_size_of(self.header.file, session).unwrap_or(cache.block_size());
+        let (mut reader, run_max) =
+            (cache.multiblock_reader(session), cache.run_max(size, session));
+        for run in self.runs(session)? {
+            for at in 0..run.count {
+                let block = Dba::new(run.first.file.get(), run.first.block.get() + at);
+                if at % run_max == 0 {
+                    reader.read_run(block, run_max.min(run.count - at))?;
+                }
+                self.visit_block(view, block, visit, session)?;
+            }
         }
         Ok(())
     }

@@ -1,0 +1,151 @@
+//! New values of columns of a row.
+//!
+//! A value is made to fit its column as it is set, so that what can't be is refused where it is
+//! said. Columns of fixed width are changed where they lie; if there are others, the row is encoded
+//! again.
+//!
+//! Callers: whoever says what an update does; `update`.
+
+use std::ops::Range;
+
+use stop::{RefusalKind, Stop};
+use value::{RowMut, RowView, Value};
+
+use crate::Relation;
+use crate::scratch::emptied;
+
+/// Columns that are set, and to what.
+#[derive(Default)]
+pub(crate) struct Set {
+    columns: Vec<(usize, Held)>,
+    /// Texts and bytes, one after the other.
+    bytes: Vec<u8>,
+    /// Values of a whole row.
+    values: Vec<Value<'static>>,
+}
+
+/// A value that borrows from `Set::bytes` by its place there.
+#[derive(Clone)]
+enum Held {
+    /// Never a text or bytes.
+    Plain(Value<'static>),
+    Text(Range<usize>),
+    Bytes(Range<usize>),
+}
+
+impl Set {
+    fn clear(&mut self) {
+        self.columns.clear();
+        self.bytes.clear();
+    }
+
+    fn put(&mut self, column: usize, value: Value<'_>) {
+        let held = match value {
+            Value::Text(text) => Held::Text(self.keep(text.as_bytes())),
+            Value::Bytes(bytes) => Held::Bytes(self.keep(bytes)),
+            Value::Null => Held::Plain(Value::Null),
+            Value::Int(int) => Held::Plain(Value::Int(int)),
+            Value::Number(number) => Held::Plain(Value::Number(number)),
+            Value::Double(double) => Held::Plain(Value::Double(double)),
+            Value::Boolean(is) => Held::Plain(Value::Boolean(is)),
+            Value::Date(day) => Held::Plain(Value::Date(day)),
+            Value::Timestamp(moment) => Held::Plain(Value::Timestamp(moment)),
+        };
+        self.columns.push((column, held));
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len()
+    }
+
+    /// Whether a column is set.
+    pub(crate) fn has(&self, column: usize) -> bool {
+        self.columns.iter().any(|(set, _)| *set == column)
+    }
+}
+
+fn value_of<'a>(held: &Held, bytes: &'a [u8]) -> Value<'a> {
+    match held {
+        Held::Plain(value) => *value,
+        Held::Text(range) => {
+            let text = std::str::from_utf8(&bytes[range.clone()]);
+            Value::Text(text.expect("these bytes came from a text"))
+        }
+        Held::Bytes(range) => Value::Bytes(&bytes[range.clone()]),
+    }
+}
+
+/// New values of columns of a row.
+pub struct RowChange<'a> {
+    relation: &'a Relation,
+    set: &'a mut Set,
+}
+
+impl<'a> RowChange<'a> {
+    /// None yet.
+    pub(crate) fn of(relation: &'a Relation, set: &'a mut Set) -> RowChange<'a> {
+        set.clear();
+        RowChange { relation, set }
+    }
+
+    /// The column (from 0) gets this value; of several the last counts. Refused if it doesn't fit
+    /// the column, or is NULL where that may not be.
+    ///
+    /// # Panics
+    /// When the table has no such column.
+    pub fn set(&mut self, column: usize, value: Value<'_>) -> Result<(), Stop> {
+        let fitted = self.relation.fit(column, value)?;
+        self.set.put(column, fitted);
+        Ok(())
+    }
+
+    /// Whether any column was set.
+    pub fn is_empty(&self) -> bool {
+        self.set.columns.is_empty()
+    }
+
+    /// Appends the row with its new values to `new`.
+    pub(crate) fn apply(&mut self, old: &RowView<'_>, new: &mut Vec<u8>) -> Result<(), Stop> {
+        let start = new.len();
+        if self.apply_in_place(old, new)? {
+            return Ok(());
+        }
+        new.truncate(start);
+        let mut values = emptied(std::mem::take(&mut self.set.values));
+        let encoded = self.encode(old, &mut values, new);
+        self.set.values = emptied(values);
+        encoded
+    }
+
+    /// False if a column can't be changed where it is.
+    fn apply_in_place(&self, old: &RowView<'_>, new: &mut Vec<u8>) -> Result<bool, Stop> {
+        let layout = self.relation.layout();
+        let mut columns = self.set.columns.iter();
+        let is_there = |column: usize| layout.is_fixed(column) && column < old.columns_written();
+        if !columns.all(|(column, _)| is_there(*column)) {
+            return Ok(false);
+        }
+        let start = new.len();
+        new.extend_from_slice(old.bytes());
+        let row = RowMut::new(layout, &mut new[start..]);
+        let mut row = row.map_err(|damaged| self.relation.damaged(&damaged))?;
+        let mut columns = self.set.columns.iter();
+        Ok(columns.all(|(column, held)| row.set(*column, value_of(held, &self.set.bytes))))
+    }
+
+    fn encode<'v>(
+        &'v self,
+        old: &RowView<'v>,
+        values: &mut Vec<Value<'v>>,
+        new: &mut Vec<u8>,
+    ) -> Result<(), Stop> {
+        old.get_all(values).map_err(|damaged| self.relation.damaged(&damaged))?;
+        for (column, held) in &self.set.columns {
+            values[*column] = value_of(held, &self.set.bytes);
+        }
+        let encoded = self.relation.layout().encode(values, new);
+        encoded.map_err(|misfit| Stop::refuse(RefusalKind::Invalid, misfit.to_string()))
+    }
+}

@@ -1,0 +1,207 @@
+//! Inserting rows.
+//!
+//! Callers: whoever executes statements.
+
+use access::{Inserted, RowAddress};
+use stop::{RefusalKind, Stop};
+use value::Value;
+
+use crate::keys::address_bytes;
+use crate::scratch::{Scratch, Work};
+use crate::{NamedCondition, Relation, Truth};
+
+impl Relation {
+    /// Inserts a row with a value for each column, and says where it is. If it is refused nothing
+    /// of it is there.
+    pub fn insert(&self, work: &mut Work<'_>, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
+        self.change_statement(work, |work| self.insert_row(work, values))
+    }
+
+    /// Inserts rows by one statement: all of them, or, if it is refused, none. `inserted` is told
+    /// where each one is.
+    pub fn insert_many<'v>(
+        &self,
+        work: &mut Work<'_>,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+        mut inserted: impl FnMut(RowAddress),
+    ) -> Result<u64, Stop> {
+        self.change_statement(work, |work| {
+            let mut count = 0;
+            for values in rows {
+                inserted(self.insert_row(work, values)?);
+                self.settle_early(work)?;
+                count += 1;
+            }
+            Ok(count)
+        })
+    }
+
+    fn insert_row(&self, work: &mut Work<'_>, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
+        let mut fitted = work.scratch.take_values();
+        let made = self.make_row(work.scratch, values, &mut fitted);
+        work.scratch.give_values(fitted);
+        made?;
+        let inserter = work.scratch.inserters.of(self.definition().segment);
+        let (row, session) = (&work.scratch.new_row, work.session);
+        let address = self.heap().insert(work.transaction, inserter, row, session)?;
+        self.insert_keys(work, address)?;
+        self.foreign_inserted(work.scratch)?;
+        Ok(address)
+    }
+
+    /// Checks the values of a row, and puts its bytes and its keys into the buffers.
+    fn make_row<'v>(
+        &self,
+        scratch: &mut Scratch,
+        values: &[Value<'v>],
+        fitted: &mut Vec<Value<'v>>,
+    ) -> Result<(), Stop> {
+        let columns = self.definition().columns.len();
+        if values.len() != columns {
+            let message = format!(
+                "cannot insert a row of {} values into table {}: it has {columns} columns; give a \
+                 value for each",
+                values.len(),
+                self.definition().name
+            );
+            return Err(Stop::refuse(RefusalKind::Invalid, message));
+        }
+        for (column, value) in values.iter().enumerate() {
+            fitted.push(self.fit(column, *value)?);
+        }
+        self.check_conditions(&|column| fitted[column])?;
+        scratch.new_row.clear();
+        let encoded = self.layout().encode(fitted, &mut scratch.new_row);
+        encoded.map_err(|misfit| Stop::refuse(RefusalKind::Invalid, misfit.to_string()))?;
+        scratch.new_keys.clear();
+        for (number, index) in self.indexes().iter().enumerate() {
+            let pushed =
+                scratch.new_keys.push((number, &index.columns), |column| Ok(fitted[column]));
+            pushed.expect("values that are given aren't damaged");
+        }
+        Ok(())
+    }
+
+    /// Puts the new keys of a row into their indexes.
+    pub(crate) fn insert_keys(&self, work: &mut Work<'_>, row: RowAddress) -> Result<(), Stop> {
+        let Scratch { new_keys, key, new_row, .. } = &mut *work.scratch;
+        for (number, bytes, has_null) in new_keys.iter() {
+            let bytes = self.entry_key((number, bytes, has_null), row, key);
+            let index = &self.indexes()[number].index;
+            match index.insert(work.transaction, (bytes, row), work.session)? {
+                Inserted::Done => {}
+                Inserted::Duplicate(other) if other == row => {
+                    return Err(self.index_disagrees(number, "has an entry of a row before it is"));
+                }
+                Inserted::Duplicate(_) => {
+                    return Err(self.not_unique(number, new_row));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The key of an entry: in a unique index, the address follows if a column is NULL (RL4).
+    pub(crate) fn entry_key<'a>(
+        &self,
+        (number, key, has_null): (usize, &'a [u8], bool),
+        row: RowAddress,
+        buffer: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        if !has_null || !self.index_definition(number).unique {
+            return key;
+        }
+        buffer.clear();
+        buffer.extend_from_slice(key);
+        buffer.extend_from_slice(&address_bytes(row));
+        buffer
+    }
+
+    /// A value as its column holds it; refused if it doesn't fit, or is NULL where that may not be.
+    #[inline]
+    pub(crate) fn fit<'v>(&self, column: usize, value: Value<'v>) -> Result<Value<'v>, Stop> {
+        let of = &self.definition().columns[column];
+        if value.is_null() && of.not_null {
+            return Err(self.not_null(column));
+        }
+        let fitted = of.kind.fit(&of.name, value);
+        fitted.map_err(|misfit| Stop::refuse(RefusalKind::Invalid, misfit.to_string()))
+    }
+
+    #[cold]
+    fn not_null(&self, column: usize) -> Stop {
+        let definition = self.definition();
+        let message = format!(
+            "column {} of table {} may not be NULL; give it a value",
+            definition.columns[column].name, definition.name
+        );
+        Stop::refuse(RefusalKind::NotNullViolation, message)
+    }
+
+    /// The row may be so: no condition is false for it.
+    pub(crate) fn check_conditions<'v>(
+        &'v self,
+        value: &dyn Fn(usize) -> Value<'v>,
+    ) -> Result<(), Stop> {
+        for check in &self.definition().checks {
+            if check.condition.evaluate(value) == Truth::False {
+                return Err(self.not_true(check, value));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn not_true<'v>(&self, check: &NamedCondition, value: &dyn Fn(usize) -> Value<'v>) -> Stop {
+        let definition = self.definition();
+        let name = |column: usize| &definition.columns[column].name;
+        let columns = check.condition.columns();
+        let values = columns.into_iter().map(|column| shown(name(column), value(column)));
+        let message = format!(
+            "a row of table {} can't have {}: check {} forbids it; give other values",
+            definition.name,
+            values.collect::<Vec<_>>().join(", "),
+            check.name
+        );
+        Stop::refuse(RefusalKind::CheckViolation, message)
+    }
+
+    /// The row has a key that another has.
+    #[cold]
+    fn not_unique(&self, number: usize, row: &[u8]) -> Stop {
+        let (index, table) = (self.index_definition(number), &self.definition().name);
+        let columns = index.columns.iter().map(|of| of.column);
+        let message = format!(
+            "table {table} has another row with {}, which {} forbids; give another value, or \
+             change that row",
+            self.key_text(columns, row),
+            index.name
+        );
+        Stop::refuse(RefusalKind::UniqueViolation, message)
+    }
+
+    /// Columns of a row and their values, for messages.
+    pub(crate) fn key_text(&self, columns: impl Iterator<Item = usize>, row: &[u8]) -> String {
+        let Ok(row) = self.row(row) else { return "values that can't be read".into() };
+        let show = |column: usize| {
+            let name = &self.definition().columns[column].name;
+            match row.get(column) {
+                Ok(value) => shown(name, value),
+                Err(_) => format!("{name} unreadable"),
+            }
+        };
+        columns.map(show).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// How much of a value a message shows.
+const SHOWN_CHARS: usize = 40;
+
+/// A column and its value, for messages.
+pub(crate) fn shown(column: &str, value: Value<'_>) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{column} = {}…", &text[..end]),
+        None => format!("{column} = {text}"),
+    }
+}

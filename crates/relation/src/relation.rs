@@ -1,0 +1,260 @@
+//! A table that is open: its definition, its rows, its indexes.
+//!
+//! ```text
+//!   open ──▶ in use ── DDL, under TM X ──▶ stale      changes are refused; reads go on
+//!                └──── its segments go ──▶ gone       reads are refused too
+//! ```
+//!
+//! Invariants (rules RL1 to RL3 in the README)
+//!   * a row has one entry in each index, and an entry has a row, for whatever view
+//!   * a definition never changes: another makes another relation, and this one stale
+//!
+//! Callers: whoever finds relations for statements; the catalog makes them.
+
+use std::sync::Arc;
+
+use access::{Heap, Index};
+use ids::{ObjectNo, Scn, TxnId};
+use latch::SharedFlag;
+use os::Session;
+use space::Space;
+use stop::{RefusalKind, Stop};
+use txn::{Patience, TableMode, Transactions, View};
+use value::{Damaged, RowLayout, RowView};
+
+use crate::sabotage::{Precaution, Sabotage};
+use crate::{IndexColumn, IndexDefinition, TableDefinition, Work};
+
+/// A table that is open.
+pub struct Relation {
+    definition: Arc<TableDefinition>,
+    layout: RowLayout,
+    heap: Heap,
+    indexes: Vec<OpenIndex>,
+    transactions: Transactions,
+    /// Raised by who has changed the definition, under a lock of the table that keeps changes out.
+    stale: SharedFlag,
+    /// Raised before segments of it are dropped.
+    gone: SharedFlag,
+    sabotage: Sabotage,
+}
+
+/// An index that is open; its definition has the same number.
+pub(crate) struct OpenIndex {
+    pub(crate) index: Index,
+    pub(crate) columns: Vec<IndexColumn>,
+    pub(crate) since: Scn,
+}
+
+impl OpenIndex {
+    /// Whether one of its columns is among these.
+    pub(crate) fn has_any(&self, columns: impl Fn(usize) -> bool) -> bool {
+        self.columns.iter().any(|of| columns(of.column))
+    }
+}
+
+impl Relation {
+    /// The table of this definition, whose segments are there.
+    pub fn open(
+        definition: Arc<TableDefinition>,
+        space: &Space,
+        transactions: &Transactions,
+        session: &Session,
+    ) -> Result<Relation, Stop> {
+        let find = |object: ObjectNo, what: &str, name: &str| {
+            let found = space.segment(object, session)?;
+            found.ok_or_else(|| {
+                let message = format!(
+                    "cannot open {what} {name}: its segment {object} isn't there; verify the \
+                     database"
+                );
+                Stop::refuse(RefusalKind::Corrupt, message)
+            })
+        };
+        let segment = find(definition.segment, "table", &definition.name)?;
+        let heap = Heap::new(&segment, space, transactions, session);
+        let open = |of: &IndexDefinition| {
+            let segment = find(of.segment, "index", &of.name)?;
+            let index = Index::of((segment, of.unique), space, transactions, session);
+            Ok(OpenIndex { index, columns: of.columns.clone(), since: of.since })
+        };
+        let indexes: Result<Vec<_>, Stop> = definition.indexes.iter().map(open).collect();
+        let mut layout = RowLayout::new(&[]);
+        for column in &definition.columns {
+            layout.add(column.kind, column.missing.clone());
+        }
+        Ok(Relation {
+            layout,
+            heap,
+            indexes: indexes?,
+            transactions: transactions.clone(),
+            stale: SharedFlag::new(false),
+            gone: SharedFlag::new(false),
+            sabotage: Sabotage::None,
+            definition,
+        })
+    }
+
+    /// The same with a precaution left out, for tests.
+    #[must_use]
+    pub fn sabotaged(self, sabotage: Sabotage) -> Relation {
+        Relation { sabotage, ..self }
+    }
+
+    #[inline]
+    pub(crate) fn leaves_out(&self, precaution: Precaution) -> bool {
+        self.sabotage.leaves_out(precaution)
+    }
+
+    /// What it is.
+    pub fn definition(&self) -> &Arc<TableDefinition> {
+        &self.definition
+    }
+
+    /// Where its columns lie in rows.
+    pub fn layout(&self) -> &RowLayout {
+        &self.layout
+    }
+
+    /// Its rows, for whoever builds an index of them or verifies them.
+    pub fn heap(&self) -> &Heap {
+        &self.heap
+    }
+
+    /// One of its indexes, by its place in the definition.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[expect(clippy::should_implement_trait, reason = "an index of a table is no element of it")]
+    pub fn index(&self, number: usize) -> &Index {
+        &self.indexes[number].index
+    }
+
+    /// The place of the index with this number.
+    pub fn index_number(&self, object: ObjectNo) -> Option<usize> {
+        self.definition.indexes.iter().position(|index| index.object == object)
+    }
+
+    /// Transactions that change it.
+    pub fn transactions(&self) -> &Transactions {
+        &self.transactions
+    }
+
+    /// Changes by this definition are refused from now on. Called under a lock of the table that
+    /// keeps changes out (RL3).
+    pub fn set_stale(&self, session: &Session) {
+        self.stale.raise(session);
+    }
+
+    /// Whether another definition has taken its place.
+    pub fn is_stale(&self, session: &Session) -> bool {
+        self.stale.is_raised(session)
+    }
+
+    /// Reads are refused from now on too. Called before any of its segments is dropped (RL3).
+    pub fn set_gone(&self, session: &Session) {
+        self.stale.raise(session);
+        self.gone.raise(session);
+    }
+
+    pub(crate) fn indexes(&self) -> &[OpenIndex] {
+        &self.indexes
+    }
+
+    pub(crate) fn index_definition(&self, number: usize) -> &IndexDefinition {
+        &self.definition.indexes[number]
+    }
+
+    /// Locks the table for changes of rows, for a transaction that may have changed nothing yet.
+    pub(crate) fn lock_for_changes(&self, work: &mut Work<'_>) -> Result<(), Stop> {
+        let session = work.session;
+        let id = match work.transaction.id() {
+            Some(id) => id,
+            None => self.transactions.prepare(work.transaction, 0, session)?,
+        };
+        self.lock_table((id, TableMode::RowExclusive), session)
+    }
+
+    /// Locks the table for a transaction, and sees that it is as its definition says.
+    pub(crate) fn lock_table(
+        &self,
+        (id, mode): (TxnId, TableMode),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let (object, locks) = (self.definition.object.get(), self.transactions.locks());
+        locks.lock_table(id, object, mode, Patience::Forever, session)?;
+        if self.is_stale(session) {
+            let message = format!(
+                "cannot change table {}: its definition was changed since the statement was \
+                 prepared; prepare it again",
+                self.definition.name
+            );
+            return Err(Stop::refuse(RefusalKind::DefinitionChanged, message));
+        }
+        Ok(())
+    }
+
+    /// Whether the view may look at the rows.
+    pub(crate) fn check_view(&self, view: View) -> Result<(), Stop> {
+        match view.scn < self.definition.truncated {
+            false => Ok(()),
+            true => Err(self.too_old("was truncated")),
+        }
+    }
+
+    /// Whether the view may use the index.
+    pub(crate) fn check_index_view(&self, index: &OpenIndex, view: View) -> Result<(), Stop> {
+        self.check_view(view)?;
+        match view.scn < index.since {
+            false => Ok(()),
+            true => Err(self.too_old(&format!("got index {}", index.index.name()))),
+        }
+    }
+
+    fn too_old(&self, what: &str) -> Stop {
+        let message = format!(
+            "cannot read table {} as of the snapshot: the table {what} since; begin a new \
+             transaction",
+            self.definition.name
+        );
+        Stop::refuse(RefusalKind::SnapshotTooOld, message)
+    }
+
+    /// What was read was the table's, or this says that it wasn't (RL3). Asked after reading.
+    #[inline]
+    pub(crate) fn check_there(&self, session: &Session) -> Result<(), Stop> {
+        if !self.gone.is_raised(session) {
+            return Ok(());
+        }
+        let message = format!(
+            "cannot read table {}: it, or an index of it, was dropped or truncated since the \
+             statement was prepared; prepare it again",
+            self.definition.name
+        );
+        Err(Stop::refuse(RefusalKind::DefinitionChanged, message))
+    }
+
+    /// A row's bytes as columns.
+    #[inline]
+    pub(crate) fn row<'a>(&'a self, bytes: &'a [u8]) -> Result<RowView<'a>, Stop> {
+        RowView::new(&self.layout, bytes).map_err(|damaged| self.damaged(&damaged))
+    }
+
+    #[cold]
+    pub(crate) fn damaged(&self, damaged: &Damaged) -> Stop {
+        let message = format!(
+            "cannot read a row of table {}: {damaged}; verify the database",
+            self.definition.name
+        );
+        Stop::refuse(RefusalKind::Corrupt, message)
+    }
+
+    #[cold]
+    pub(crate) fn index_disagrees(&self, number: usize, what: &str) -> Stop {
+        let message = format!(
+            "cannot change table {}: index {} {what}; drop the index and make it again",
+            self.definition.name, self.definition.indexes[number].name
+        );
+        Stop::refuse(RefusalKind::Corrupt, message)
+    }
+}

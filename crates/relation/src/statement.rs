@@ -1,0 +1,225 @@
+//! Statements: what holds of all of them, and those that choose their rows as of a snapshot.
+//!
+//! ```text
+//!   lock the table ──▶ snapshot ──▶ find rows ──▶ change each as it was seen ──▶ check ──▶ done
+//!                         ▲                             │ changed since
+//!                         └──── take all of it back ────┘        (serializable: refused)
+//! ```
+//!
+//! Callers: `insert`, `update`, `delete`; whoever executes statements.
+
+use access::{Changed, RowAddress};
+use os::Session;
+use stop::{RefusalKind, Stop};
+use txn::{Own, View};
+use value::{RowView, Value};
+use waits::WaitEvent;
+
+use crate::foreign::{PENDING_MAX, settle};
+use crate::range::Bounds;
+use crate::scratch::Work;
+use crate::{Relation, RowChange};
+
+/// A statement that has begun again so often waits until all redo is durable: what it was told
+/// that it can't see yet may have been taken back by redo that nobody else waits for.
+const RESTARTS_AT_ONCE: u32 = 3;
+
+/// Which rows a statement is about.
+#[derive(Clone, Copy, Debug)]
+pub enum Which<'v> {
+    /// The row with this key in a unique index: a value for each of its columns.
+    Key(usize, &'v [Value<'v>]),
+    /// Those in a range of an index.
+    Range(usize, Bounds<'v>),
+    /// All.
+    All,
+}
+
+/// Which of the rows; none is all of them. It only computes, and may be called again.
+pub(crate) type Filter<'a> = Option<&'a mut (dyn FnMut(&RowView<'_>) -> bool + 'a)>;
+
+/// What is done with a row.
+type Act<'a> = dyn FnMut(&mut Work<'_>, (RowAddress, Option<View>)) -> Result<Changed, Stop> + 'a;
+
+impl Relation {
+    /// Changes rows as `change` says, by one statement: all of them, or, if it is refused, none.
+    /// How many. `filter` and `change` only compute, and may be called again.
+    pub fn update_where(
+        &self,
+        work: &mut Work<'_>,
+        which: Which<'_>,
+        filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
+        change: &mut dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop>,
+    ) -> Result<u64, Stop> {
+        let mut act = |work: &mut Work<'_>, target: (RowAddress, Option<View>)| {
+            self.update_row(work, target, change)
+        };
+        self.each_where(work, (which, filter), &mut act)
+    }
+
+    /// Deletes rows by one statement: all of them, or, if it is refused, none. How many.
+    pub fn delete_where(
+        &self,
+        work: &mut Work<'_>,
+        which: Which<'_>,
+        filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
+    ) -> Result<u64, Stop> {
+        let mut act =
+            |work: &mut Work<'_>, target: (RowAddress, Option<View>)| self.delete_row(work, target);
+        self.each_where(work, (which, filter), &mut act)
+    }
+
+    /// Does `act` with rows, as of a snapshot; begins again where one was changed since (rule
+    /// access/AC9). Each time somebody else has got further.
+    fn each_where(
+        &self,
+        work: &mut Work<'_>,
+        (which, mut filter): (Which<'_>, Filter<'_>),
+        act: &mut Act<'_>,
+    ) -> Result<u64, Stop> {
+        self.lock_for_changes(work)?;
+        let session = work.session;
+        let mut restarts = 0;
+        loop {
+            let savepoint = work.transaction.savepoint();
+            work.scratch.pending.clear();
+            work.transaction.begin_statement();
+            let worked = self.try_where(work, (which, &mut filter), act);
+            work.transaction.end_statement();
+            if let Ok(Some(count)) = worked {
+                return Ok(count);
+            }
+            self.transactions().rollback_to(work.transaction, savepoint, session)?;
+            worked?;
+            if work.transaction.is_serializable() {
+                return Err(self.changed_since());
+            }
+            restarts += 1;
+            if restarts > RESTARTS_AT_ONCE {
+                let redo = self.transactions().changes().redo();
+                redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)?;
+            }
+        }
+    }
+
+    /// None if a row was changed since.
+    fn try_where(
+        &self,
+        work: &mut Work<'_>,
+        (which, filter): (Which<'_>, &mut Filter<'_>),
+        act: &mut Act<'_>,
+    ) -> Result<Option<u64>, Stop> {
+        let session = work.session;
+        let snapshot = self.transactions().snapshot(Some(work.transaction), session)?;
+        let view = statement_view(self.transactions().view_of(&snapshot, Some(work.transaction)));
+        let mut count = 0;
+        let mut each = |work: &mut Work<'_>, address| {
+            count += 1;
+            let view = self.transactions().view_of(&snapshot, Some(work.transaction));
+            let changed = act(work, (address, Some(view)))?;
+            self.settle_early(work)?;
+            Ok::<bool, Stop>(changed == Changed::Yes)
+        };
+        let all = match which {
+            Which::Key(index, key) => {
+                match self.find((index, key), view, work.scratch, session)? {
+                    Some(row) if self.is_meant(filter, (row, view), session)? => each(work, row)?,
+                    _ => true,
+                }
+            }
+            Which::Range(index, bounds) => {
+                let mut rows = self.range((index, &bounds), access::Direction::Ascending, view)?;
+                let mut all = true;
+                while let Some(row) = rows.next_address(session)?.filter(|_| all) {
+                    if self.is_meant(filter, (row, view), session)? {
+                        all = each(work, row)?;
+                    }
+                }
+                all
+            }
+            Which::All => self.each_of_all(work, (filter, view), &mut each)?,
+        };
+        if !all {
+            return Ok(None);
+        }
+        settle(work)?;
+        Ok(Some(count))
+    }
+
+    /// Block by block.
+    fn each_of_all(
+        &self,
+        work: &mut Work<'_>,
+        (filter, view): (&mut Filter<'_>, View),
+        each: &mut dyn FnMut(&mut Work<'_>, RowAddress) -> Result<bool, Stop>,
+    ) -> Result<bool, Stop> {
+        self.check_view(view)?;
+        let session = work.session;
+        for block in self.heap().blocks(session)? {
+            let (mut rows, mut damaged) = (Vec::new(), Ok(()));
+            let mut visit = |address, row: &[u8]| match self.row(row) {
+                Ok(row) if filter.as_mut().is_none_or(|filter| filter(&row)) => rows.push(address),
+                Ok(_) => {}
+                Err(stop) => damaged = Err(stop),
+            };
+            self.heap().visit_block(view, block, &mut visit, session)?;
+            self.check_there(session)?;
+            damaged?;
+            for row in rows {
+                if !each(work, row)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_meant(
+        &self,
+        filter: &mut Filter<'_>,
+        (row, view): (RowAddress, View),
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        let Some(filter) = filter else { return Ok(true) };
+        Ok(self.fetch(view, row, &mut |row| filter(&row), session)? == Some(true))
+    }
+
+    /// Changes as one statement: if it is refused nothing of it is left.
+    pub(crate) fn change_statement<T>(
+        &self,
+        work: &mut Work<'_>,
+        change: impl FnOnce(&mut Work<'_>) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        self.lock_for_changes(work)?;
+        let savepoint = work.transaction.savepoint();
+        work.scratch.pending.clear();
+        let changed = change(work).and_then(|changed| settle(work).map(|()| changed));
+        if changed.is_err() {
+            self.transactions().rollback_to(work.transaction, savepoint, work.session)?;
+        }
+        changed
+    }
+
+    /// In the middle of a statement over many rows, once much is pending.
+    pub(crate) fn settle_early(&self, work: &mut Work<'_>) -> Result<(), Stop> {
+        match work.scratch.pending.len() >= PENDING_MAX && self.may_settle_early() {
+            true => settle(work),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn changed_since(&self) -> Stop {
+        let message = format!(
+            "cannot change a row of table {}: another transaction has changed it since this \
+             transaction's snapshot; roll back and try again",
+            self.definition().name
+        );
+        Stop::refuse(RefusalKind::Serialization, message)
+    }
+}
+
+/// The view of a statement that changes rows while it reads on: of its own transaction it sees what
+/// was there when it began, and goes on seeing that.
+fn statement_view(view: View) -> View {
+    View { own: view.own.map(|own| Own { all: false, ..own }), ..view }
+}

@@ -1,0 +1,126 @@
+//! Changing rows, and the keys that change with them.
+//!
+//! Callers: whoever executes statements.
+
+use access::{Changed, RowAddress};
+use stop::Stop;
+use txn::{Patience, View};
+use value::{RowView, Value};
+
+use crate::keys::Keys;
+use crate::scratch::{Scratch, Work};
+use crate::{Relation, RowChange};
+
+/// Says what becomes of a row. It only computes, and may be called again.
+pub(crate) type Changer<'a> = dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop> + 'a;
+
+impl Relation {
+    /// Changes a row as `change` says, which only computes and may be called again. Waits while
+    /// another transaction has the row. If `view` is given, only a row that is as the view sees it
+    /// is changed (rule access/AC9). If it is refused nothing of it is done.
+    pub fn update(
+        &self,
+        work: &mut Work<'_>,
+        target: (RowAddress, Option<View>),
+        change: &mut dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop>,
+    ) -> Result<Changed, Stop> {
+        self.change_statement(work, |work| self.update_row(work, target, change))
+    }
+
+    /// Locks a row, so that nobody else changes it. Waits while another transaction has it, as long
+    /// as `patience` says.
+    pub fn lock(
+        &self,
+        work: &mut Work<'_>,
+        (address, view, patience): (RowAddress, Option<View>, Patience),
+    ) -> Result<Changed, Stop> {
+        self.change_statement(work, |work| {
+            let target = (address, view, patience);
+            self.heap().lock(work.transaction, target, work.session)
+        })
+    }
+
+    pub(crate) fn update_row(
+        &self,
+        work: &mut Work<'_>,
+        target: (RowAddress, Option<View>),
+        change: &mut Changer<'_>,
+    ) -> Result<Changed, Stop> {
+        let Scratch { inserters, old_row, new_row, set, .. } = &mut *work.scratch;
+        let mut made = Ok(());
+        let mut apply = |old: &[u8], new: &mut Vec<u8>| {
+            made = self.make_new((old, new), RowChange::of(self, set), change);
+            match &made {
+                Ok(()) => {
+                    copy(new, new_row);
+                    copy(old, old_row);
+                }
+                Err(_) => copy(old, new),
+            }
+        };
+        let inserter = inserters.of(self.definition().segment);
+        let heap = self.heap();
+        let changed = heap.update(work.transaction, inserter, target, &mut apply, work.session)?;
+        made?;
+        if changed == Changed::Yes {
+            self.change_keys(work, target.0)?;
+            self.foreign_updated(work.scratch)?;
+        }
+        Ok(changed)
+    }
+
+    /// The new bytes of a row.
+    fn make_new(
+        &self,
+        (old, new): (&[u8], &mut Vec<u8>),
+        mut row_change: RowChange<'_>,
+        change: &mut Changer<'_>,
+    ) -> Result<(), Stop> {
+        let old = self.row(old)?;
+        change(&old, &mut row_change)?;
+        row_change.apply(&old, new)?;
+        if self.definition().checks.is_empty() {
+            return Ok(());
+        }
+        let new = self.row(new)?;
+        // What was just encoded can be read.
+        self.check_conditions(&|column| new.get(column).unwrap_or(Value::Null))
+    }
+
+    /// Makes the indexes agree with the row, which has changed from the old bytes to the new ones.
+    fn change_keys(&self, work: &mut Work<'_>, row: RowAddress) -> Result<(), Stop> {
+        let Scratch { old_row, new_row, old_keys, new_keys, set, .. } = &mut *work.scratch;
+        old_keys.clear();
+        new_keys.clear();
+        for (number, index) in self.indexes().iter().enumerate() {
+            if !index.has_any(|column| set.has(column)) {
+                continue;
+            }
+            self.push_keys(number, (old_row, old_keys))?;
+            self.push_keys(number, (new_row, new_keys))?;
+            if old_keys.last() == new_keys.last() {
+                old_keys.pop();
+                new_keys.pop();
+            }
+        }
+        self.delete_keys(work, row)?;
+        self.insert_keys(work, row)
+    }
+
+    /// Appends the key of a row in the index of this number.
+    pub(crate) fn push_keys(
+        &self,
+        number: usize,
+        (row, keys): (&[u8], &mut Keys),
+    ) -> Result<(), Stop> {
+        let row = self.row(row)?;
+        let columns = &self.indexes()[number].columns;
+        let pushed = keys.push((number, columns), |column| row.get(column));
+        pushed.map_err(|damaged| self.damaged(&damaged))
+    }
+}
+
+fn copy(from: &[u8], to: &mut Vec<u8>) {
+    to.clear();
+    to.extend_from_slice(from);
+}

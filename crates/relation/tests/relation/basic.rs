@@ -1,0 +1,253 @@
+//! One session: rows and their indexes, one statement after the other.
+
+use access::{Changed, Direction};
+use relation::{Bounds, Which};
+use stop::RefusalKind;
+use value::{OwnedValue, Type, Value};
+
+use crate::common::{
+    Client, Known, Table, ascending, check, database, descending, ended, kept, machine, open, rows,
+    shut,
+};
+use std::ops::Bound;
+
+pub(crate) fn accounts() -> Vec<Table> {
+    let text = Type::varchar(20).expect("may be declared");
+    vec![Table {
+        name: "accounts",
+        columns: vec![
+            ("id", Type::BigInt, false),
+            ("code", text, true),
+            ("amount", Type::Integer, true),
+            ("note", Type::Text, true),
+        ],
+        indexes: vec![
+            ("accounts_pk", vec![ascending(0)], true),
+            ("accounts_code", vec![ascending(1), ascending(2)], true),
+            ("accounts_amount", vec![descending(2), ascending(0)], false),
+        ],
+        adjust: |_, _| (),
+    }]
+}
+
+fn row(id: i64) -> Vec<OwnedValue> {
+    let code = format!("code {id}");
+    let code = if id % 5 == 0 { Value::Null } else { Value::Text(&code) };
+    let amount = if id % 7 == 0 { Value::Null } else { Value::Int(id % 10) };
+    let note = "n".repeat((id % 90) as usize);
+    [Value::Int(id), code, amount, Value::Text(&note)].into_iter().map(Value::to_owned).collect()
+}
+
+fn values(row: &[OwnedValue]) -> Vec<Value<'_>> {
+    row.iter().map(OwnedValue::get).collect()
+}
+
+/// Runs with a table of 300 rows.
+fn with_rows(test: fn(&mut Client<'_>, &relation::Relation)) {
+    let base = database(accounts, |instance, known, session| {
+        let mut client = Client::new(instance, known, session);
+        let relation = known.named("accounts");
+        for id in 1..=300 {
+            relation.insert(&mut client.work(), &values(&row(id))).expect("inserted");
+        }
+        client.commit();
+    });
+    let report = machine(1, base).run(move |world, session| {
+        let instance = open(world, session);
+        {
+            let known = Known::of(&instance, &accounts(), session);
+            let mut client = Client::new(&instance, &known, session);
+            let relation = known.named("accounts");
+            test(&mut client, &relation);
+            client.commit();
+            check(&relation, session);
+        }
+        shut(instance, session);
+    });
+    ended(report, "one session");
+}
+
+#[test]
+fn a_row_is_found_by_its_keys_and_by_a_scan() {
+    with_rows(|client, relation| {
+        let view = client.view();
+        let mut look = |_, row: value::RowView<'_>| kept(&row);
+        for id in 1..=300 {
+            let key = [Value::Int(id)];
+            let (scratch, session) = (&mut client.scratch, client.session);
+            let found = relation.get((0, &key), view, &mut look, scratch, session);
+            assert_eq!(found.expect("read"), Some(row(id)));
+        }
+        let (scratch, session) = (&mut client.scratch, client.session);
+        let key = [Value::Int(301)];
+        let found = relation.get((0, &key), view, &mut look, scratch, session);
+        assert_eq!(found.expect("read"), None);
+        // A value that no row can have.
+        let key = [Value::Double(2.5)];
+        let found = relation.get((0, &key), view, &mut look, scratch, session);
+        assert_eq!(found.expect("read"), None);
+        let key = [Value::Double(2.0)];
+        let found = relation.get((0, &key), view, &mut look, scratch, session);
+        assert_eq!(found.expect("read"), Some(row(2)));
+        assert_eq!(rows(relation, view, session).len(), 300);
+    });
+}
+
+fn ids(
+    client: &Client<'_>,
+    relation: &relation::Relation,
+    (index, bounds): (usize, &Bounds<'_>),
+    direction: Direction,
+) -> Vec<i64> {
+    let mut rows = relation.range((index, bounds), direction, client.view()).expect("a range");
+    let mut ids = Vec::new();
+    let mut look = |_, row: value::RowView<'_>| row.get_i64(0).expect("not NULL");
+    while let Some(id) = rows.next(&mut look, client.session).expect("read") {
+        ids.push(id);
+    }
+    ids
+}
+
+#[test]
+fn a_range_gives_its_rows_in_order_both_ways_whatever_its_bounds_are() {
+    with_rows(|client, relation| {
+        let five = [Value::Int(5)];
+        let expected: Vec<i64> = (1..=300).filter(|id| id % 10 == 5 && id % 7 != 0).collect();
+        let found = ids(client, relation, (2, &Bounds::equal(&five)), Direction::Ascending);
+        assert_eq!(found, expected);
+        let falling: Vec<i64> = expected.iter().rev().copied().collect();
+        let found = ids(client, relation, (2, &Bounds::equal(&five)), Direction::Descending);
+        assert_eq!(found, falling);
+        let between = |from, to| Bounds { equal: &[], from, to };
+        let amount = |id: &i64| (id % 7 != 0).then_some(id % 10);
+        let count =
+            |is: &dyn Fn(i64) -> bool| (1..=300).filter(|id| amount(id).is_some_and(is)).count();
+        let number = |text: &str| Value::Number(text.parse().expect("a number"));
+        let cases: Vec<(Bounds<'_>, usize)> = vec![
+            (between(Bound::Excluded(Value::Int(3)), Bound::Unbounded), count(&|a| a > 3)),
+            (between(Bound::Included(Value::Int(3)), Bound::Unbounded), count(&|a| a >= 3)),
+            (between(Bound::Unbounded, Bound::Excluded(Value::Int(3))), count(&|a| a < 3)),
+            (between(Bound::Unbounded, Bound::Included(Value::Int(3))), count(&|a| a <= 3)),
+            (between(Bound::Excluded(number("2.5")), Bound::Unbounded), count(&|a| a > 2)),
+            (between(Bound::Included(number("2.4")), Bound::Unbounded), count(&|a| a > 2)),
+            (between(Bound::Unbounded, Bound::Included(number("2.5"))), count(&|a| a <= 2)),
+            (between(Bound::Unbounded, Bound::Excluded(number("2.4"))), count(&|a| a <= 2)),
+            (between(Bound::Unbounded, Bound::Included(number("1e30"))), count(&|_| true)),
+            (between(Bound::Included(number("1e30")), Bound::Unbounded), 0),
+            (between(Bound::Included(Value::Null), Bound::Unbounded), 0),
+            (between(Bound::Unbounded, Bound::Unbounded), 300),
+            (Bounds::equal(&[Value::Null]), 300 / 7),
+        ];
+        for (bounds, expected) in cases {
+            let found = ids(client, relation, (2, &bounds), Direction::Ascending);
+            assert_eq!(found.len(), expected, "{bounds:?}");
+        }
+    });
+}
+
+#[test]
+fn what_is_updated_and_deleted_is_so_in_every_index_and_a_rollback_takes_it_back() {
+    with_rows(|client, relation| {
+        let before = rows(relation, client.view(), client.session);
+        for id in 1..=300 {
+            let key = [Value::Int(id)];
+            let which = Which::Key(0, &key);
+            let done = match id % 4 {
+                0 => relation.delete_where(&mut client.work(), which, None),
+                1 => relation.update_where(&mut client.work(), which, None, &mut |row, change| {
+                    let amount = row.get_i64(2).unwrap_or(0);
+                    change.set(2, Value::Int(amount + 1))
+                }),
+                2 => relation.update_where(&mut client.work(), which, None, &mut |_, change| {
+                    change.set(0, Value::Int(id + 1_000))?;
+                    change.set(1, Value::Null)
+                }),
+                _ => relation.update_where(&mut client.work(), which, None, &mut |_, change| {
+                    change.set(3, Value::Text(&"long".repeat(id as usize * 10)))
+                }),
+            };
+            assert_eq!(done.expect("changed"), 1);
+        }
+        let seven = [Value::Int(7)];
+        let (key, which) = ([Value::Int(8)], Which::Range(2, Bounds::equal(&seven)));
+        let none = relation.delete_where(&mut client.work(), Which::Key(0, &key), None);
+        assert_eq!(none.expect("nothing to do"), 0);
+        let many = relation.update_where(&mut client.work(), which, None, &mut |_, change| {
+            // Into the part of the range that was not read yet.
+            change.set(2, Value::Int(6))
+        });
+        assert!(many.expect("changed") > 10);
+        client.rollback();
+        check(relation, client.session);
+        assert_eq!(rows(relation, client.view(), client.session), before);
+    });
+}
+
+#[test]
+fn a_key_that_another_row_has_is_refused_and_nothing_of_the_statement_is_left() {
+    with_rows(|client, relation| {
+        let before = rows(relation, client.view(), client.session);
+        let mut same = row(301);
+        same[0] = Value::Int(17).to_owned();
+        let refused = relation.insert(&mut client.work(), &values(&same)).expect_err("a duplicate");
+        assert_eq!(refused.refusal(), Some(RefusalKind::UniqueViolation));
+        let say = "table accounts has another row with id = 17, which accounts_pk forbids; give \
+                   another value, or change that row";
+        assert_eq!(refused.to_string(), say);
+        let many = [row(301), row(302), row(3)];
+        let many: Vec<_> = many.iter().map(|row| values(row)).collect();
+        let many = many.iter().map(Vec::as_slice);
+        let refused = relation.insert_many(&mut client.work(), many, |_| ()).expect_err("the last");
+        assert_eq!(refused.refusal(), Some(RefusalKind::UniqueViolation));
+        let to_seven = &mut |_: &value::RowView<'_>, change: &mut relation::RowChange<'_>| {
+            change.set(0, Value::Int(7))
+        };
+        let refused = relation.update_where(&mut client.work(), Which::All, None, to_seven);
+        assert_eq!(
+            refused.expect_err("two rows with 7").refusal(),
+            Some(RefusalKind::UniqueViolation)
+        );
+        assert_eq!(rows(relation, client.view(), client.session), before);
+        // With a NULL in it a key is like no other.
+        let mut null = row(5);
+        null[0] = Value::Int(500).to_owned();
+        relation.insert(&mut client.work(), &values(&null)).expect("two with the code NULL");
+        null[0] = Value::Null.to_owned();
+        let refused = relation.insert(&mut client.work(), &values(&null)).expect_err("NULL");
+        assert_eq!(refused.refusal(), Some(RefusalKind::NotNullViolation));
+    });
+}
+
+#[test]
+fn a_row_found_before_a_change_is_not_changed_as_if_it_were_the_same() {
+    with_rows(|client, relation| {
+        let view = client.view();
+        let key = [Value::Int(9)];
+        let found = relation.find((0, &key), view, &mut client.scratch, client.session);
+        let address = found.expect("read").expect("there");
+        let known = client.known;
+        let mut other = Client::new(client.instance, known, client.session);
+        let mut to = |_: &value::RowView<'_>, change: &mut relation::RowChange<'_>| {
+            change.set(2, Value::Int(1_000))
+        };
+        let done = relation.update(&mut other.work(), (address, None), &mut to);
+        assert_eq!(done.expect("changed"), Changed::Yes);
+        other.commit();
+        let target = (address, Some(view));
+        let done = relation.update(&mut client.work(), target, &mut to);
+        assert_eq!(done.expect("no refusal"), Changed::Since);
+        let done = relation.delete(&mut client.work(), target).expect("no refusal");
+        assert_eq!(done, Changed::Since);
+        assert_eq!(relation.delete(&mut client.work(), (address, None)).expect("ok"), Changed::Yes);
+    });
+}
+
+#[test]
+fn a_relation_that_is_stale_takes_no_changes_and_one_that_is_gone_no_reads() {
+    with_rows(|client, relation| {
+        relation.set_stale(client.session);
+        let refused = relation.insert(&mut client.work(), &values(&row(400))).expect_err("stale");
+        assert_eq!(refused.refusal(), Some(RefusalKind::DefinitionChanged));
+        assert_eq!(rows(relation, client.view(), client.session).len(), 300);
+    });
+}

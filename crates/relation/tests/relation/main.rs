@@ -1,0 +1,13 @@
+//! Relations, on an instance in the simulated world: against a map, with sessions that meet on keys
+//! and on both sides of foreign keys.
+#![forbid(unsafe_code)]
+
+mod basic;
+mod common;
+mod constraints;
+mod model;
+mod races;
+#[cfg(feature = "sabotage")]
+mod sabotage;
+mod shop;
+mod storm;
