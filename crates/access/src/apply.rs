@@ -12,6 +12,7 @@ use change::{BlockMut, Layer, Watch};
 use format::BlockKind;
 use latch::FrameOrder;
 use txn::{apply_interest, apply_interest_back};
+use undo::CROSSED_OUT;
 
 use crate::free_map::{self, MapPlace};
 use crate::ops::apply_all;
@@ -19,6 +20,9 @@ use crate::ops::apply_all;
 pub(crate) const FORMAT: u8 = 1;
 pub(crate) const CHANGE: u8 = 2;
 pub(crate) const BACK: u8 = 3;
+/// Undo of the transaction's entries in an index lies above it (rule undo/UN8). What is taken back
+/// for good names it no more: so a copy that does is from before, and goes back by it as by any.
+const BACK_CROSSED_OUT: u8 = BACK | CROSSED_OUT;
 pub(crate) const FORMAT_MAP: u8 = 4;
 pub(crate) const NOTE: u8 = 5;
 
@@ -48,7 +52,7 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
             let steps = apply_interest(bytes, payload);
             apply_all(bytes, &payload[steps..]);
         }
-        BACK => {
+        BACK | BACK_CROSSED_OUT => {
             let steps = apply_interest_back(bytes, payload);
             apply_all(bytes, &payload[steps..]);
         }

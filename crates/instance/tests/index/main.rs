@@ -7,4 +7,5 @@ mod concurrent;
 mod crash;
 mod model;
 mod shape;
+mod storm;
 mod unique;
