@@ -119,6 +119,17 @@ pub(crate) fn entries(map: &[u8]) -> &[u8] {
     &map[FreeMap::ENTRIES..]
 }
 
+/// Which of these bytes, from one on, are at least `wanted`. Most are not, and are passed in runs.
+pub(crate) fn at_least(wanted: u8, bytes: &[u8], from: usize) -> impl Iterator<Item = u32> {
+    const RUN: usize = 64;
+    let from = from.min(bytes.len());
+    let runs = (from..).step_by(RUN).zip(bytes[from..].chunks(RUN));
+    let some =
+        runs.filter(move |(_, run)| run.iter().fold(0, |most, byte| *byte.max(&most)) >= wanted);
+    let each = some.flat_map(|(start, run)| (start as u32..).zip(run));
+    each.filter(move |(_, byte)| **byte >= wanted).map(|(at, _)| at)
+}
+
 /// Free bytes of a heap block, with those of free slots at the end of its directory: those may be
 /// trimmed. Of one without rows, with those of all slots: they are free, or will be.
 pub(crate) fn room_of(block: &[u8]) -> usize {
@@ -197,4 +208,38 @@ pub(crate) fn format(block: &mut [u8], address: Dba, payload: &[u8]) {
     *BlockHeader::of_mut(block) = BlockHeader::new(BlockKind::FreeMap, address);
     let head = FreeMap::at_mut(block, FreeMap::START);
     (head.object, head.first) = (U32Le::new(four(0)), U32Le::new(four(4)));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn all_bytes_that_are_enough_are_found_in_order(
+            bytes in proptest::collection::vec(0..=WHOLE, 0..300),
+            (wanted, from) in (0..=WHOLE, 0..320_usize),
+        ) {
+            let found: Vec<usize> = at_least(wanted, &bytes, from).map(|at| at as usize).collect();
+            let is_enough = |at: &usize| bytes[*at] >= wanted;
+            let expected = (from..bytes.len()).filter(is_enough);
+            prop_assert_eq!(found, expected.collect::<Vec<_>>());
+        }
+
+        /// A block behind a map has a byte in it, and no block has two.
+        #[test]
+        fn each_block_has_one_map(number in 1..100_000_u32, size in 0..3_usize) {
+            let bytes = [2_048, 4_096, 8_192][size];
+            let map = map_of(number, bytes);
+            prop_assert!(map <= number && number - map <= entries_of(bytes));
+            let last = map + entries_of(bytes);
+            prop_assert_eq!(map_of(map, bytes), map);
+            prop_assert_eq!(map_of(last, bytes), map);
+            prop_assert_eq!(map_of(last + 1, bytes), last + 1);
+        }
+    }
 }

@@ -22,7 +22,7 @@ use stop::Stop;
 
 use crate::apply::{FORMAT, FORMAT_BYTES, FORMAT_MAP, LAYER, NOTE};
 use crate::free_map::{
-    FORMAT_MAP_BYTES, MapPlace, NOTE_BYTES, REFILL, WHOLE, class_of, entries, entries_of,
+    FORMAT_MAP_BYTES, MapPlace, NOTE_BYTES, REFILL, WHOLE, at_least, class_of, entries, entries_of,
     format_payload, is_map, map_of, note, note_payload, room_of,
 };
 use crate::heap::is_of;
@@ -206,12 +206,13 @@ impl<'a> Filler<'a> {
             let behind = count.min(number + 1 + entries_of(bytes));
             let pin = self.space.changes().cache().pin_shared(map, FrameOrder::FreeMap, session)?;
             if is_map(&pin, self.object) {
-                let offers = |at: &u32| entries(&pin)[(at - number - 1) as usize] >= wanted;
-                for at in (first..behind).filter(offers) {
+                let entries = &entries(&pin)[..(behind - number - 1) as usize];
+                for entry in at_least(wanted, entries, (first - number - 1) as usize) {
+                    let at = number + 1 + entry;
                     let block = block_at(&runs, at).expect("it was handed out");
                     if self.space.filling().claim(block, &inserter.claims, session) {
                         inserter.from = at + 1;
-                        return Ok(Some((block, MapPlace::new(map, at - number - 1))));
+                        return Ok(Some((block, MapPlace::new(map, entry))));
                     }
                 }
             }
