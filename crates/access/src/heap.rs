@@ -131,10 +131,18 @@ pub(crate) fn change_block<T>(
         let log = transaction.undo();
         let forward = interest.forward(log.next_address(), plan.locks, plan.freed);
         let address = block.address();
+        let watch = layer.watch.as_ref().filter(|_| plan.freed > 0);
+        let level = watch.map(|watch| (watch, (watch.level)(&block)));
         group.change(block, layer, change, &[&forward, &plan.forward]);
         let back = (address, layer.number, back);
         log.push(&mut group, &undo_pins, back, &[&interest.back(), &plan.back], session);
         group.commit(session);
+        drop(undo_pins);
+        if let Some((watch, before)) = level
+            && (watch.level)(&pin.shared(layer.order, session)) > before
+        {
+            (watch.told)(changes, pin, session);
+        }
         return Ok(Outcome::Done(done));
     }
 }

@@ -5,8 +5,8 @@
 //!                                                     each names who has it locked
 //! ```
 //!
-//! Thin as yet: columns have fixed widths, and a row is found by its address. Rules AC1 to AC4 are
-//! in the README.
+//! Thin as yet: columns have fixed widths, and a row is found by its address. Rules AC1 to AC12
+//! are in the README.
 //!
 //! * [`Table`]: insert, update one row or every one, fetch, scan.
 //! * [`Inserter`]: where one session's inserts go.
@@ -21,7 +21,9 @@
 
 mod apply;
 mod btree;
+mod free_map;
 mod heap;
+mod inserter;
 mod ops;
 mod read;
 mod row;
@@ -34,6 +36,7 @@ pub use apply::LAYER;
 pub use btree::{
     Checked, Current, Cursor, Direction, Index, IndexBuilder, Inserted, LAYER as INDEX_LAYER,
 };
+pub use inserter::Inserter;
 pub use row::{RowAddress, RowMut, RowShape, RowView};
-pub use rows::{Changed, Heap, HeapInserter};
-pub use table::{Inserter, Loaded, Table};
+pub use rows::{Changed, FreeSpace, Heap, HeapInserter};
+pub use table::{Loaded, Table};

@@ -13,7 +13,7 @@
 //! A tablespace has one data file or more; a segment is of one tablespace, and gets its extents
 //! from its files in turn, so that its blocks are spread over them.
 //!
-//! Rules SP1 to SP16 are in the README.
+//! Rules SP1 to SP17 are in the README.
 //!
 //! * [`ControlFile`]: reading, creating and writing it; [`ControlContent`]: what it says;
 //!   [`Enqueue`]: one thread at a time.
@@ -36,6 +36,7 @@ mod describe;
 mod directory;
 mod drop;
 mod enqueue;
+mod filling;
 mod growth;
 mod index;
 mod new_file;
@@ -55,6 +56,7 @@ pub use data_file::{DATA_FILE, DataFileShape, create_data_file, open_data_file};
 pub use ddl::open_data_files;
 pub use describe::{DataFileSpec, TablespaceSpec};
 pub use enqueue::{Enqueue, Held};
+pub use filling::Filling;
 pub use new_file::{clear_new, give_name, new_path, remove_leftovers, settle_name};
 pub use segment::{Column, Holds, Segment, SegmentState};
 pub use space::{Blocks, HandOut, Space, Storage};

@@ -534,9 +534,16 @@ impl Transactions {
             return Ok(false);
         }
         let undo = undo_pin.exclusive(FrameOrder::Undo, session);
+        let level = layer.watch.as_ref().map(|watch| (watch, (watch.level)(&block)));
         group.change(block, layer, opcode, &[&change.payload]);
         self.undo.take_away(&mut group, undo, (change, layer.moves.is_some()));
         group.commit(session);
+        drop(undo_pin);
+        if let Some((watch, before)) = level
+            && (watch.level)(&block_pin.shared(layer.order, session)) != before
+        {
+            (watch.told)(&self.changes, &block_pin, session);
+        }
         Ok(true)
     }
 }

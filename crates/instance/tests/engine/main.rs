@@ -14,6 +14,7 @@ mod life;
 mod logs;
 mod lost;
 mod recovery;
+mod room;
 mod scan;
 mod segments;
 mod space;

@@ -8,4 +8,5 @@ mod crash;
 mod current;
 mod model;
 mod shape;
+mod storm;
 mod unique;
