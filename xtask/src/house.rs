@@ -136,8 +136,14 @@ pub(crate) const HOUSE: &[Room] = &[
         ..PLAIN
     },
     Room {
-        name: "proof",
+        name: "verify",
         rank: 13,
+        meaning: "the check of a whole database, shut or open",
+        ..PLAIN
+    },
+    Room {
+        name: "proof",
+        rank: 14,
         opens_world: true,
         meaning: "what the engine is held against: crash sweep, isolation, a model; only for tests",
         ..PLAIN

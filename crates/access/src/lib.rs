@@ -12,6 +12,8 @@
 //! * [`Inserter`]: where one session's inserts go.
 //! * [`RowShape`], [`RowMut`]: columns in a row's bytes.
 //! * [`LAYER`]: how heap blocks change.
+//! * [`check_heap_block`], [`check_index_block`], [`check_tree`]: whether they are in order; for who
+//!   doesn't believe them.
 //! * [`Index`]: insert, delete, find; [`Cursor`]: ranges, both ways; [`IndexBuilder`]: from the
 //!   bottom up; [`INDEX_LAYER`]: how their blocks change. Rules BT1 to BT7.
 //!
@@ -22,6 +24,7 @@
 mod apply;
 mod btree;
 mod heap;
+mod inspect;
 mod ops;
 mod read;
 mod row;
@@ -31,7 +34,11 @@ mod table;
 mod update_scan;
 
 pub use apply::LAYER;
-pub use btree::{Checked, Cursor, Direction, Index, IndexBuilder, Inserted, LAYER as INDEX_LAYER};
+pub use btree::{
+    Checked, Cursor, Direction, HandedOut, Index, IndexBuilder, Inserted, LAYER as INDEX_LAYER,
+    TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree, find_entry,
+};
+pub use inspect::{HeapSlot, check_heap_block, heap_slot, heap_slots, is_of};
 pub use row::{RowAddress, RowMut, RowShape, RowView};
 pub use rows::{Changed, Heap, HeapInserter};
 pub use table::{Inserter, Loaded, Table};

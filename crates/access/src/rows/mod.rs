@@ -26,6 +26,8 @@ use crate::apply::{BACK, CHANGE, LAYER};
 use crate::heap::{Target, is_of};
 use crate::ops::Op;
 
+pub(crate) use piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
+
 pub use change::Changed;
 pub use insert::HeapInserter;
 
