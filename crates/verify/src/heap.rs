@@ -133,12 +133,30 @@ impl Pieces {
         if self.bad.is_empty() {
             self.there.retain(|piece| !reached.contains(piece));
             faults.extend(
-                self.there
-                    .iter()
-                    .map(|piece| (*piece, "has a piece that no row leads to".to_string())),
+                self.lost()
+                    .into_iter()
+                    .map(|piece| (piece, "has a piece that no row leads to".to_string())),
             );
         }
         faults
+    }
+}
+
+impl Pieces {
+    /// Of the pieces that are left, the first of each chain; and one of those that are in circles.
+    fn lost(&self) -> Vec<RowAddress> {
+        let led_to: BTreeSet<_> = self.there.iter().filter_map(|at| self.next.get(at)).collect();
+        let mut heads: Vec<_> =
+            self.there.iter().filter(|piece| !led_to.contains(piece)).copied().collect();
+        let mut left = self.there.clone();
+        for head in &heads {
+            let mut at = Some(*head);
+            while let Some(piece) = at.filter(|piece| left.remove(piece)) {
+                at = self.next.get(&piece).copied();
+            }
+        }
+        heads.extend(left.first());
+        heads
     }
 }
 
