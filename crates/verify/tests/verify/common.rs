@@ -31,6 +31,8 @@ pub(crate) fn creation() -> Creation {
     Creation {
         db_block_size: BlockSize::KIB_2,
         data_bytes: 120 * BLOCK as u64,
+        data_bytes_max: 4_000 * BLOCK as u64,
+        data_growth_bytes: 8 * BLOCK as u64,
         undo_bytes: 64 * BLOCK as u64,
         undo_bytes_max: 400 * BLOCK as u64,
         undo_growth_bytes: 8 * BLOCK as u64,

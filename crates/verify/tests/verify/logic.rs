@@ -276,7 +276,8 @@ fn a_ring_of_undo_that_is_cut_is_found_and_whoever_is_active() {
         let tables = blocks.all(BlockKind::TransactionTable, None);
         let used = tables.into_iter().find(|number| of(&blocks.now[*number]) > 0);
         let table = &mut blocks.now[used.expect("there were transactions")];
-        let slot = TransactionSlot::at_mut(table, newest(table));
+        let at = newest(table);
+        let slot = TransactionSlot::at_mut(table, at);
         (slot.state, slot.ended) = (1, format::ScnLe::ZERO);
     });
     assert_eq!(found, only(Kind::Undo, 1));
