@@ -12,8 +12,8 @@
 //! * [`Inserter`]: where one session's inserts go.
 //! * [`RowShape`], [`RowMut`]: columns in a row's bytes.
 //! * [`LAYER`]: how heap blocks change.
-//! * [`check_heap_block`], [`check_index_block`], [`check_tree`]: whether they are in order; for who
-//!   doesn't believe them.
+//! * [`check_heap_block`], [`check_index_block`], [`check_tree`]: whether they are in order; for
+//!   who doesn't believe them.
 //! * [`Index`]: insert, delete, find; [`Cursor`]: ranges, both ways; [`IndexBuilder`]: from the
 //!   bottom up; [`INDEX_LAYER`]: how their blocks change. Rules BT1 to BT7.
 //!

@@ -15,8 +15,9 @@
 //! clock, asynchronous and direct I/O, and the fastest way to make a write durable. It writes 4 MiB
 //! there, into a file that has no name and is gone when the program ends, however it ends.
 //!
-//! Exit status: 0 when it is done, 1 when it failed (or `verify` found something), 2 when the command line is wrong. A failure is
-//! one line on standard error that says what failed, why, and what to do.
+//! Exit status: 0 when it is done, 1 when it failed or `verify` found something, 2 when the command
+//! line is wrong. A failure is one line on standard error that says what failed, why, and what to
+//! do.
 
 #![forbid(unsafe_code)]
 

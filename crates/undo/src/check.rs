@@ -87,7 +87,7 @@ pub fn check_table(block: &[u8]) -> Result<TableSeen, String> {
     })
 }
 
-/// The slots are used in turn, so their transactions ended in turn; the active one, if there is one.
+/// The slots are used in turn, so their transactions ended in turn. The one that is active.
 fn check_slots(
     block: &[u8],
     (segment, slots, newest): (u16, u16, u16),

@@ -45,7 +45,8 @@ impl Files {
         let content = believed(&copies, run)?;
         if content.state == ControlState::Creating {
             let message = format!(
-                "cannot verify {}: its creation didn't come to its end; remove it and create it again",
+                "cannot verify {}: its creation didn't come to its end; remove it and create it \
+                 again",
                 place.directory.display()
             );
             return Err(Stop::refuse(RefusalKind::WrongState, message));

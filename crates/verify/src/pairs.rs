@@ -1,9 +1,9 @@
 //! An index against its heap, both ways: each entry has its row, and each row its entry.
 //!
 //! Both are gone through once, and of all pairs of key and row a sum of hashes is made. If the two
-//! sums are the same, so are the sets, but for one chance in 2^128. Only if they aren't, both are gone
-//! through again, a part of the pairs at a time, to find which differ. So memory has a bound, and a
-//! database in order is read once, from front to end.
+//! sums are the same, so are the sets, but for one chance in 2^128. Only if they aren't, both are
+//! gone through again, a part of the pairs at a time, to find which differ. So memory has a bound,
+//! and a database in order is read once, from front to end.
 //!
 //! Which heap an index is of, and how a row's key is made, is the dictionary's to say: [`Pair`].
 //!

@@ -1,5 +1,5 @@
-//! Undo: the tables are linked, each ring is one, every block that was handed out is in one of them,
-//! and whoever is active has all its records.
+//! Undo: the tables are linked, each ring is one, every block that was handed out is in one of
+//! them, and whoever is active has all its records.
 //!
 //! Callers: `closed`, `live`.
 

@@ -102,7 +102,7 @@ impl Look<'_, '_, '_> {
         for file in self.files {
             let at = map_of(file.number);
             let bytes = self.looks.bytes(at)?;
-            // Asked after the map was read: a file is longer before its map says so (rule space/SP8).
+            // After the map was read: a file is longer before its map says so (rule space/SP8).
             let blocks = self.looks.source.blocks_by_now(file.number);
             let map = bytes.and_then(|bytes| look_at_map(&bytes, blocks, file.extent_blocks));
             match map {

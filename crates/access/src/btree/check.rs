@@ -3,10 +3,10 @@
 //! A tree is checked as somebody gives its blocks: from the cache, or from files. Nothing that a
 //! block says is believed before [`check_index_block`] has passed it.
 //!
-//! While others change the index it can be checked all the same: a block's low fence never moves, and
-//! where a block ended at one moment its right neighbour of that moment begins. Only what was handed
-//! out is asked for twice: what was handed out before the walk is reached, and what is reached was
-//! handed out by its end.
+//! While others change the index it can be checked all the same: a block's low fence never moves,
+//! and where a block ended at one moment its right neighbour of that moment begins. Only what was
+//! handed out is asked for twice: what was handed out before the walk is reached, and what is
+//! reached was handed out by its end.
 //!
 //! Callers: `verify`, and tests.
 
@@ -255,8 +255,8 @@ fn check_unique(node: &Node<'_>, last: &mut Option<OwnPosition>) -> Result<(), S
     Ok(())
 }
 
-/// What is wrong with a block of an index by itself, if anything is: its slots are as slots are, its
-/// entries in order and between its fences. Its header was checked.
+/// What is wrong with a block of an index by itself, if anything is: its slots are as slots are,
+/// its entries in order and between its fences. Its header was checked.
 pub fn check_index_block(bytes: &[u8]) -> Result<(), String> {
     block::check(bytes)?;
     let head = DataHead::at(bytes, DataHead::START);

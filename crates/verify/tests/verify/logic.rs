@@ -12,7 +12,7 @@ use verify::Kind;
 
 use crate::common::{Blocks, DATA, Objects, UNDO, check, database, kinds, with_database};
 
-/// Kinds that are found in a database in which a file's blocks were changed so, each with its number.
+/// Kinds that are found in a database in which a file's blocks were changed so, and how often.
 fn found_after(
     name: &'static str,
     change: impl FnOnce(&mut Blocks, Objects) + Send + 'static,

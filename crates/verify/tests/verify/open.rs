@@ -92,9 +92,9 @@ fn parameters_for_work() -> Parameters {
     Parameters { db_cache_size: 96 * BLOCK as u64, ..parameters() }
 }
 
-/// Checks go on beside sessions that change everything that a check looks at: rows and their pieces,
-/// indexes that split, undo, segments, files that grow. Under many schedules there is no false alarm;
-/// and afterwards, shut, there is nothing either.
+/// Checks go on beside sessions that change everything that a check looks at: rows and their
+/// pieces, indexes that split, undo, segments, files that grow. Under many schedules there is no
+/// false alarm; and afterwards, shut, there is nothing either.
 #[test]
 fn there_is_no_false_alarm_while_sessions_work() {
     let (disk, objects) = database();
