@@ -147,8 +147,9 @@ impl fmt::Display for Tally {
         write!(
             f,
             "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of \
-             them twice, {} verified when shut, {} with rollback, {} with repairs, {} with drops), \
-             {} comparisons with {} reads, {} and {} in doubt there and gone ({} hadn't waited), {} log switches, {} \
+             them twice, {} verified when shut, {} with rollback, {} with repairs, {} with \
+             drops), {} comparisons with {} reads, {} and {} in doubt there and gone ({} hadn't \
+             waited), {} log switches, {} \
              incremental checkpoints, files grown by {} blocks, {} loads on two block sizes, {} \
              segments dropped, {} changes of redo logs, {} states that lost a member of one; \
              crashes nested up to {depth} deep",

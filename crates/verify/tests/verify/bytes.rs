@@ -74,8 +74,8 @@ fn a_flipped_byte_of_a_data_file_is_found_in_its_block() {
 }
 
 /// Of the other files: every byte of both copies of the control file, and of the redo logs'
-/// headers. What else is in redo logs, and in the doublewrite file, nobody reads after a shutdown in good
-/// order: opening begins a new log, and no block is torn.
+/// headers. What else is in redo logs, and in the doublewrite file, nobody reads after a shutdown
+/// in good order: opening begins a new log, and no block is torn.
 #[test]
 fn a_flipped_byte_of_another_file_is_found_if_it_is_used() {
     let (disk, objects) = database();
