@@ -12,6 +12,8 @@
 //! * [`Inserter`]: where one session's inserts go.
 //! * [`RowShape`], [`RowMut`]: columns in a row's bytes.
 //! * [`LAYER`]: how heap blocks change.
+//! * [`check_heap_block`], [`check_index_block`], [`check_tree`]: whether they are in order; for
+//!   who doesn't believe them.
 //! * [`Index`]: insert, delete, find; [`Cursor`]: ranges, both ways; [`IndexBuilder`]: from the
 //!   bottom up; [`INDEX_LAYER`]: how their blocks change. Rules BT1 to BT7.
 //!
@@ -24,6 +26,7 @@ mod btree;
 mod free_map;
 mod heap;
 mod inserter;
+mod inspect;
 mod ops;
 mod read;
 mod row;
@@ -34,9 +37,12 @@ mod update_scan;
 
 pub use apply::LAYER;
 pub use btree::{
-    Checked, Current, Cursor, Direction, Index, IndexBuilder, Inserted, LAYER as INDEX_LAYER,
+    Checked, Current, Cursor, Direction, HandedOut, Index, IndexBuilder, Inserted,
+    LAYER as INDEX_LAYER, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
+    find_entry,
 };
 pub use inserter::Inserter;
+pub use inspect::{HeapSlot, check_heap_block, heap_slot, heap_slots, is_of};
 pub use row::{RowAddress, RowMut, RowShape, RowView};
 pub use rows::{Changed, FreeSpace, Heap, HeapInserter};
 pub use table::{Loaded, Table};

@@ -28,6 +28,8 @@ use crate::heap::{Target, is_of};
 use crate::inserter::LIST_ENTRIES;
 use crate::ops::Op;
 
+pub(crate) use piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
+
 pub use change::Changed;
 pub use insert::HeapInserter;
 
