@@ -20,9 +20,6 @@ use crate::ops::apply_all;
 pub(crate) const FORMAT: u8 = 1;
 pub(crate) const CHANGE: u8 = 2;
 pub(crate) const BACK: u8 = 3;
-/// Undo of the transaction's entries in an index lies above it (rule undo/UN8). What is taken back
-/// for good names it no more: so a copy that does is from before, and goes back by it as by any.
-const BACK_CROSSED_OUT: u8 = BACK | CROSSED_OUT;
 pub(crate) const FORMAT_MAP: u8 = 4;
 pub(crate) const NOTE: u8 = 5;
 

@@ -3,9 +3,10 @@
 //!
 //! Callers: `verify`; `btree::check`.
 
-use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe};
+use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, FreeMap};
 
 use crate::RowAddress;
+use crate::free_map::{REFILL, WHOLE, entries, entries_of};
 use crate::rows::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
 
 /// What a slot of a heap block has of a row.
@@ -28,12 +29,29 @@ pub fn is_of(block: &[u8], kinds: &[BlockKind], object: u32) -> bool {
         && DataHead::at(block, DataHead::START).object.get() == object
 }
 
+/// What is wrong with a map of free space, if anything is. Its header was checked. What its bytes
+/// say of blocks is a hint, and may be wrong.
+pub fn check_free_map(block: &[u8]) -> Result<(), String> {
+    if FreeMap::at(block, FreeMap::START).reserved != [0; 8] {
+        return Err("its head has more than a map's has".to_string());
+    }
+    match entries(block).iter().find(|byte| **byte > WHOLE || (1..REFILL).contains(*byte)) {
+        Some(byte) => Err(format!("one of its bytes is {byte}")),
+        None => Ok(()),
+    }
+}
+
 /// What is wrong with a heap block, if anything is. Its header was checked.
 pub fn check_heap_block(block: &[u8]) -> Result<(), String> {
     block::check(block)?;
     let head = DataHead::at(block, DataHead::START);
-    if head.level != 0 || head.own != [0; 4] || head.next != DbaLe::NONE {
+    if head.level != 0 || head.own[2..] != [0; 2] {
         return Err("its head has what only an index's has".to_string());
+    }
+    let entry = u16::from_le_bytes([head.own[0], head.own[1]]);
+    let entries = if head.next == DbaLe::NONE { 1 } else { entries_of(block.len()) };
+    if u32::from(entry) >= entries {
+        return Err(format!("its head says byte {entry} of a map of free space of {entries}"));
     }
     for (number, slot) in (0_u16..).zip(block::directory(block)) {
         let bytes = block::bytes_of(block, *slot);

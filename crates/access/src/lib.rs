@@ -42,7 +42,7 @@ pub use btree::{
     find_entry,
 };
 pub use inserter::Inserter;
-pub use inspect::{HeapSlot, check_heap_block, heap_slot, heap_slots, is_of};
+pub use inspect::{HeapSlot, check_free_map, check_heap_block, heap_slot, heap_slots, is_of};
 pub use row::{RowAddress, RowMut, RowShape, RowView};
 pub use rows::{Changed, FreeSpace, Heap, HeapInserter};
 pub use table::{Loaded, Table};

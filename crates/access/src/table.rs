@@ -9,7 +9,7 @@ use ids::{Dba, TxnId};
 use os::{Cost, Session};
 use space::{Blocks, Column, Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
-use txn::{Interest, Patience, RowWait, Transaction, Transactions};
+use txn::{Interest, Patience, RowWait, Transaction, Transactions, View};
 use undo::UndoLog;
 
 use crate::apply::{BACK, CHANGE, LAYER};
@@ -149,16 +149,14 @@ impl Table {
         loop {
             self.prepare(transaction, Op::HEAD_BYTES_MAX, session)?;
             let pin = filler.block(inserter, needed, session)?;
-            let view = self.transactions.view(Some(transaction), session);
-            let fixed = transaction.is_serializable();
+            let fixed = transaction.fixed_view().map(View::with_all_own);
             let mut no_room = None;
             let mut wish = |block: &[u8], interest: &Interest| {
                 no_room = Some(NoRoom { needed, found: room_of(block) });
                 // AC8: else it would see what was there then, beside its own row.
-                let view = view.with_all_own();
-                match fixed && !self.transactions.is_current(block, view, session) {
-                    true => Wish::Nothing(Outcome::Full),
-                    false => insert_plan(block, interest, &bytes),
+                match fixed.is_none_or(|view| self.transactions.is_current(block, view, session)) {
+                    true => insert_plan(block, interest, &bytes),
+                    false => Wish::Nothing(Outcome::Full),
                 }
             };
             let is_it = |block: &[u8]| self.is_its(block);

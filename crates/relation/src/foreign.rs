@@ -314,7 +314,7 @@ impl Relation {
             });
         }
         if self.leaves_out(Precaution::LooksAtNow) {
-            let view = self.transactions().view(Some(work.transaction), work.session);
+            let view = self.transactions().view(Some(work.transaction), work.session)?;
             let mut cursor = index.cursor(range, access::Direction::Ascending, view);
             return Ok(cursor.next(work.session)?.map(|(_, row)| row));
         }
@@ -329,8 +329,7 @@ impl Relation {
         row: RowAddress,
         (key, values): (&ForeignKey, &[OwnedValue]),
     ) -> Result<bool, Stop> {
-        let own = self.transactions().view(Some(work.transaction), work.session);
-        let view = work.transaction.is_serializable().then_some(own);
+        let view = work.transaction.fixed_view();
         let target = (row, view, txn::Patience::Forever);
         match self.heap().lock(work.transaction, target, work.session)? {
             Changed::Yes => {}
@@ -338,7 +337,7 @@ impl Relation {
             Changed::Since => return Err(self.changed_since()),
         }
         // Locked, it is as whoever changed it last has committed it.
-        let now = self.newest(work);
+        let now = self.newest(work)?;
         let mut refers = |row: RowView<'_>| {
             let same = |(column, value): (&usize, &OwnedValue)| {
                 // The columns may be of different kinds of numbers.
@@ -351,10 +350,10 @@ impl Relation {
     }
 
     /// What sees the newest version of what the transaction has locked.
-    fn newest(&self, work: &Work<'_>) -> View {
-        let own = self.transactions().view(Some(work.transaction), work.session);
-        let scn = self.transactions().visible(work.session);
-        View { scn, ..own.with_all_own() }
+    fn newest(&self, work: &Work<'_>) -> Result<View, Stop> {
+        let now = self.transactions().view(None, work.session)?;
+        let own = self.transactions().view(Some(work.transaction), work.session)?;
+        Ok(View { scn: now.scn, ..own.with_all_own() })
     }
 }
 
