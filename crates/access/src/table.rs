@@ -291,7 +291,7 @@ impl Table {
             Some(read(RowView { shape: &self.shape, bytes }))
         };
         loop {
-            let view = self.transactions.view(transaction, session);
+            let view = self.transactions.view(transaction, session)?;
             let within = (&self.transactions, self.object());
             let found = read_block(within, (address.block, view), &mut look, session);
             let is_serializable = transaction.is_some_and(Transaction::is_serializable);
@@ -422,7 +422,7 @@ impl Table {
 }
 
 fn target<'a>(pin: &'a Pin<'a>, longest: usize, is_it: &'a dyn Fn(&[u8]) -> bool) -> Target<'a> {
-    Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, is_it }
+    Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, snapshot: None, is_it }
 }
 
 /// How a row gets into a block, and where.

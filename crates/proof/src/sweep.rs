@@ -121,8 +121,7 @@ impl Sweep {
             pauses_every: (seed % 3 != 2).then_some(3),
             alters: seed % 7 == 2,
             makes_segments: seed % 3 == 1,
-            // Not yet: reads see what was committed before a commit that did not wait (txn/TX6).
-            commit_modes: false,
+            commit_modes: seed % 5 == 3,
             leaves_open: seed % 4 == 3,
         };
         let races = if load.sessions > 1 { Perturbation::RACES } else { Perturbation::NONE };
@@ -151,7 +150,7 @@ impl Sweep {
             pauses_every: (seed % 3 != 1).then_some(8),
             alters: seed % 4 == 2,
             makes_segments: seed % 4 != 2,
-            commit_modes: false,
+            commit_modes: seed % 3 == 1,
             leaves_open: seed % 2 == 1,
         };
         Sweep {

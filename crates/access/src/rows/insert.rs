@@ -5,12 +5,12 @@
 use cache::Pin;
 use change::credits_for;
 use format::DataSlot;
-use ids::Dba;
+use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
 use space::Blocks;
 use stop::Stop;
-use txn::{Interest, Transaction};
+use txn::{Interest, Transaction, View};
 
 use super::piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, stored, whole};
 use super::{Heap, LIST_ENTRIES, PCTFREE};
@@ -44,10 +44,11 @@ impl Heap {
     ) -> Result<RowAddress, Stop> {
         let (flags, bytes) = whole(row);
         if bytes.len() <= self.piece_max {
-            return self.put(transaction, inserter, (ROW | flags, &[&bytes]), session);
+            let to = (inserter, None);
+            return self.put(transaction, to, (ROW | flags, &[&bytes]), session);
         }
         let savepoint = transaction.savepoint();
-        let inserted = self.put_in_pieces(transaction, inserter, ROW, row, session);
+        let inserted = self.put_in_pieces(transaction, (inserter, None), (ROW, row), session);
         if inserted.is_err() {
             self.transactions.rollback_to(transaction, savepoint, session)?;
         }
@@ -55,30 +56,30 @@ impl Heap {
     }
 
     /// Puts bytes of a row into as many slots as they need, the last first. `flag` is that of the
-    /// first of them, whose address it says.
+    /// first of them, whose address it says. The statement has this snapshot, if it has one.
     pub(super) fn put_in_pieces(
         &self,
         transaction: &mut Transaction,
-        inserter: &mut HeapInserter,
-        flag: u8,
-        bytes: &[u8],
+        (inserter, snapshot): (&mut HeapInserter, Option<Scn>),
+        (flag, bytes): (u8, &[u8]),
         session: &Session,
     ) -> Result<RowAddress, Stop> {
         let (short, last) = whole(bytes);
         if last.len() <= self.piece_max {
-            return self.put(transaction, inserter, (flag | short, &[&last]), session);
+            return self.put(transaction, (inserter, snapshot), (flag | short, &[&last]), session);
         }
         let most = self.piece_max - ADDRESS_BYTES;
         let mut pieces = bytes.chunks(most).rev();
         let last = pieces.next().expect("a long row has pieces");
         let (short, last) = whole(last);
-        let mut next = self.put(transaction, inserter, (PIECE | short, &[&last]), session)?;
+        let mut next =
+            self.put(transaction, (inserter, snapshot), (PIECE | short, &[&last]), session)?;
         let mut left = pieces.len();
         for piece in pieces {
             left -= 1;
             let flag = if left == 0 { flag } else { PIECE };
             let what: (u8, &[&[u8]]) = (flag | NEXT, &[&stored(next), piece]);
-            next = self.put(transaction, inserter, what, session)?;
+            next = self.put(transaction, (inserter, snapshot), what, session)?;
         }
         Ok(next)
     }
@@ -87,7 +88,7 @@ impl Heap {
     fn put(
         &self,
         transaction: &mut Transaction,
-        inserter: &mut HeapInserter,
+        (inserter, snapshot): (&mut HeapInserter, Option<Scn>),
         (flags, parts): (u8, &[&[u8]]),
         session: &Session,
     ) -> Result<RowAddress, Stop> {
@@ -97,15 +98,13 @@ impl Heap {
             let undo_bytes = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let pin = self.block_to_fill(inserter, session)?;
-            let view = self.transactions.view(Some(transaction), session);
-            let fixed = transaction.is_serializable();
+            let fixed = transaction.fixed_view().map(View::with_all_own);
             let mut wish = |block: &[u8], interest: &Interest| {
-                let view = view.with_all_own();
-                let current = !fixed || self.transactions.is_current(block, view, session);
-                put_plan((block, current), interest, (flags, &bytes))
+                let is_current = |view| self.transactions.is_current(block, view, session);
+                put_plan((block, fixed.is_none_or(is_current)), interest, (flags, &bytes))
             };
             let is_it = |block: &[u8]| self.is_its(block);
-            let target = Heap::target(&pin, longest, &is_it);
+            let target = Heap::target(&pin, (longest, snapshot), &is_it);
             match change_block(&self.transactions, transaction, &target, &mut wish, session)? {
                 Outcome::Done(slot) => return Ok(RowAddress { block: pin.address(), slot }),
                 // There are other blocks.

@@ -13,7 +13,7 @@ mod read;
 use cache::Pin;
 use change::Wanted;
 use format::{DataHead, DataSlot, InterestedTransaction};
-use ids::Dba;
+use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
 use space::{Blocks, Segment, Space};
@@ -108,13 +108,13 @@ impl Heap {
         Ok(look(&block))
     }
 
-    /// A block that is to be changed by steps of so many bytes.
+    /// A block that is to be changed by steps of so many bytes, by a statement with this snapshot.
     fn target<'a>(
         pin: &'a Pin<'a>,
-        longest: usize,
+        (longest, snapshot): (usize, Option<Scn>),
         is_it: &'a dyn Fn(&[u8]) -> bool,
     ) -> Target<'a> {
-        Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, is_it }
+        Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, snapshot, is_it }
     }
 
     fn no_piece(&self, address: RowAddress) -> Stop {

@@ -20,3 +20,4 @@ mod space;
 mod tablespaces;
 mod txn;
 mod undo;
+mod visible;
