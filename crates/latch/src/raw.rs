@@ -34,6 +34,8 @@ struct Waits<'a, A: Atom, W: Word> {
     latch: &'a RawLatch<A, W>,
     /// Of a reader: the phase in which it came.
     reader: Option<u64>,
+    /// Whether there is anybody left to care.
+    unwinds: bool,
 }
 
 impl<A: Atom, W: Word> Waits<'_, A, W> {
@@ -46,6 +48,9 @@ impl<A: Atom, W: Word> Waits<'_, A, W> {
 impl<A: Atom, W: Word> Drop for Waits<'_, A, W> {
     #[cold]
     fn drop(&mut self) {
+        if !self.unwinds {
+            return;
+        }
         let mut seen = self.latch.state();
         let leaves = |seen: State| match self.reader {
             Some(phase) => seen.reader_gives_up(phase),
@@ -175,7 +180,7 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
             Entered::Taken => return,
             Entered::Waiting(state) => state.phase(),
         };
-        let waits = Waits { latch: self, reader: Some(phase) };
+        let waits = Waits { latch: self, reader: Some(phase), unwinds: S::UNWINDS };
         for tries in 1.. {
             let word = self.readers.load();
             if State(self.state.load(Acquire)).phase() != phase {
@@ -194,7 +199,7 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
             Entered::Taken => return,
             Entered::Waiting(_) => {}
         }
-        let waits = Waits { latch: self, reader: None };
+        let waits = Waits { latch: self, reader: None, unwinds: S::UNWINDS };
         for tries in 1.. {
             let word = self.writers.load();
             if self.try_take(State::take_exclusive_waited, order) {

@@ -230,7 +230,7 @@ impl Transactions {
 
     /// The SCN of a snapshot that is taken now: through it redo is durable, or it is that of a
     /// commit that didn't wait (TX6). Never lower than it was before. It isn't to be read as of
-    /// until [`settle`](Transactions::settle) has returned.
+    /// until `settle` has returned.
     pub fn visible(&self, session: &Session) -> Scn {
         if self.breaks(Promise::DurableOnly) {
             return self.changes.redo().last_scn(session);

@@ -130,7 +130,7 @@ impl Source for Live<'_> {
             let seen = self.look(address, &mut |block| {
                 if is_of(block, &[BlockKind::Heap], object) {
                     is_current = transactions.is_current(block, view, self.session);
-                    transactions.copy(block, &mut copy, session);
+                    transactions.copy(block, &mut copy, self.session);
                 }
                 Seen::Whole(block.to_vec())
             })?;
