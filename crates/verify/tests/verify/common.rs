@@ -34,7 +34,7 @@ pub(crate) fn creation() -> Creation {
         data_bytes_max: 4_000 * BLOCK as u64,
         data_growth_bytes: 8 * BLOCK as u64,
         undo_bytes: 64 * BLOCK as u64,
-        undo_bytes_max: 400 * BLOCK as u64,
+        undo_bytes_max: 8_000 * BLOCK as u64,
         undo_growth_bytes: 8 * BLOCK as u64,
         extent_blocks: 4,
         log_file_bytes: u64::from(redo::LOG_BLOCKS_MIN) * 4096,

@@ -110,7 +110,7 @@ fn there_is_no_false_alarm_while_sessions_work() {
                 .map(|number| {
                     let instance = Arc::clone(&instance);
                     let body = move |session: &Session| {
-                        work(&instance, seed * 4 + number, 24, session).expect("worked");
+                        work(&instance, seed * 4 + number, 150, session).expect("worked");
                     };
                     let name = format!("worker{number}");
                     session.spawn(ThreadSpec::foreground(&name), body).expect("started")
