@@ -133,7 +133,7 @@ impl Bench<'_> {
         let transactions = self.instance.transactions();
         self.measure(&what, STATEMENTS * 4, &mut |work, relation, number| {
             let key = [Value::Int(scattered(number, keys))];
-            let view = transactions.view(None, work.session);
+            let view = transactions.view(None, work.session)?;
             let mut look = |_, row: RowView<'_>| row.get_i64(1);
             let scratch = &mut *work.scratch;
             let found = relation.get((0, &key), view, &mut look, scratch, work.session)?;

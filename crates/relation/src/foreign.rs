@@ -332,7 +332,8 @@ impl Relation {
         let view = work.transaction.fixed_view();
         let target = (row, view, txn::Patience::Forever);
         match self.heap().lock(work.transaction, target, work.session)? {
-            Changed::Yes => {}
+            // What this statement has changed already is its own.
+            Changed::Yes | Changed::Already => {}
             Changed::NotThere => return Ok(false),
             Changed::Since => return Err(self.changed_since()),
         }

@@ -114,11 +114,12 @@ impl Relation {
         let view = statement_view(self.transactions().view_of(&snapshot, Some(work.transaction)));
         let mut count = 0;
         let mut each = |work: &mut Work<'_>, address| {
-            count += 1;
             let view = self.transactions().view_of(&snapshot, Some(work.transaction));
             let changed = act(work, (address, Some(view)))?;
             self.settle_early(work)?;
-            Ok::<bool, Stop>(changed == Changed::Yes)
+            count += u64::from(changed == Changed::Yes);
+            // What the statement has changed already, by a cascade, stays as it was changed.
+            Ok::<bool, Stop>(matches!(changed, Changed::Yes | Changed::Already))
         };
         let all = match which {
             Which::Key(index, key) => {

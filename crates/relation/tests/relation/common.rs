@@ -301,7 +301,7 @@ impl<'a> Client<'a> {
 
     /// As a statement sees it that begins now.
     pub(crate) fn view(&self) -> View {
-        self.instance.transactions().view(Some(&self.transaction), self.session)
+        self.instance.transactions().view(Some(&self.transaction), self.session).expect("no halt")
     }
 }
 
