@@ -148,6 +148,12 @@ pub(crate) const HOUSE: &[Room] = &[
         ..PLAIN
     },
     Room {
+        name: "verify",
+        rank: 13,
+        meaning: "the check of a whole database, shut or open",
+        ..PLAIN
+    },
+    Room {
         name: "proof",
         rank: 17,
         opens_world: true,

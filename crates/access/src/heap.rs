@@ -15,7 +15,7 @@
 use cache::{Pin, is_unwritten};
 use change::{Layer, credits_for};
 use format::{BlockHeader, BlockKind, DataHead};
-use ids::TxnId;
+use ids::{Scn, TxnId};
 use os::Session;
 use stop::{RefusalKind, Stop};
 use txn::{Asked, Interest, Patience, RowWait, RowWanted, Transaction, Transactions};
@@ -40,6 +40,8 @@ pub(crate) struct Target<'a> {
     pub(crate) opcodes: (u8, u8),
     /// Steps have at most so many bytes, forward and back.
     pub(crate) longest: usize,
+    /// The snapshot of the statement that changes it, if that has one.
+    pub(crate) snapshot: Option<Scn>,
     /// Whether it is the block still, now that it is latched.
     pub(crate) is_it: &'a dyn Fn(&[u8]) -> bool,
 }
@@ -104,7 +106,7 @@ pub(crate) fn change_block<T>(
     let (Target { pin, layer, longest, .. }, (change, back)) = (target, target.opcodes);
     let mut cleanouts = CLEANOUTS;
     loop {
-        let snapshot = transactions.view(Some(transaction), session).scn;
+        let takes_over_by = transactions.takes_over_by(transaction, target.snapshot, session);
         let longest_back = Interest::BACK_BYTES_MAX + longest;
         let credits = credits_for(&[Interest::forward_bytes_max(cleanouts) + longest])
             + transaction.undo().credits(longest_back);
@@ -113,7 +115,7 @@ pub(crate) fn change_block<T>(
         if !(target.is_it)(&block) {
             return Ok(Outcome::Foreign);
         }
-        let interest = match transactions.ask_interest(&block, (id, snapshot), session) {
+        let interest = match transactions.ask_interest(&block, (id, takes_over_by), session) {
             Asked::Interest(interest) => interest,
             Asked::Full(holder) => return Ok(Outcome::WaitForEntry(holder)),
             Asked::TooNew => return Ok(Outcome::TooNew),
@@ -129,10 +131,18 @@ pub(crate) fn change_block<T>(
         let log = transaction.undo();
         let forward = interest.forward(log.next_address(), plan.locks, plan.freed);
         let address = block.address();
+        let watch = layer.watch.as_ref().filter(|_| plan.freed > 0);
+        let level = watch.map(|watch| (watch, (watch.level)(&block)));
         group.change(block, layer, change, &[&forward, &plan.forward]);
         let back = (address, layer.number, back);
         log.push(&mut group, &undo_pins, back, &[&interest.back(), &plan.back], session);
         group.commit(session);
+        drop(undo_pins);
+        if let Some((watch, before)) = level
+            && (watch.level)(&pin.shared(layer.order, session)) > before
+        {
+            (watch.told)(changes, pin, session);
+        }
         return Ok(Outcome::Done(done));
     }
 }

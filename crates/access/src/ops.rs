@@ -8,6 +8,10 @@
 //! | `Splice` | slot, lock, offset, removed, length, bytes   | `Splice` the other way |
 //! | `Lock`   | slot, lock                                   | `Lock`                 |
 //! | `Replace`| slot, flags, lock, length, bytes             | `Replace`              |
+//! | `Trim`   | how many slots stay                          | not                    |
+//!
+//! Free slots behind the last that is in use may be trimmed: nobody takes anything back in them for
+//! good, and a copy that goes back to when they were in use gets them again.
 //!
 //! Callers: `heap`, which makes steps; `apply`, which does them.
 
@@ -19,6 +23,7 @@ const STUB: u8 = 3;
 const SPLICE: u8 = 4;
 const LOCK: u8 = 5;
 const REPLACE: u8 = 6;
+const TRIM: u8 = 7;
 
 /// Flag of a slot that has a row, or the first piece of one.
 pub(crate) const ROW: u8 = 1;
@@ -38,11 +43,15 @@ pub(crate) enum Op<'a> {
     Lock { slot: u16, lock: u8 },
     /// The row's bytes and flags are replaced.
     Replace { slot: u16, flags: u8, lock: u8, bytes: &'a [u8] },
+    /// The slots behind the first so many, which are free, go.
+    Trim { slots: u16 },
 }
 
 impl<'a> Op<'a> {
     /// Bytes of the longest step but for its row's.
     pub(crate) const HEAD_BYTES_MAX: usize = 10;
+    /// Bytes of a `Trim`.
+    pub(crate) const TRIM_BYTES: usize = 3;
 
     /// Appends the step as it is stored.
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
@@ -74,6 +83,7 @@ impl<'a> Op<'a> {
                 head(LOCK, slot);
                 to.push(lock);
             }
+            Op::Trim { slots } => head(TRIM, slots),
         }
     }
 
@@ -98,6 +108,7 @@ impl<'a> Op<'a> {
                 (Op::Splice { slot, lock: from[3], offset, removed, with }, rest)
             }
             LOCK => (Op::Lock { slot, lock: from[3] }, &from[4..]),
+            TRIM => (Op::Trim { slots: slot }, &from[3..]),
             other => panic!("there is no step {other} in a heap block"),
         }
     }
@@ -105,7 +116,8 @@ impl<'a> Op<'a> {
     fn apply(&self, to: &mut [u8]) {
         match *self {
             Op::Put { slot, flags, lock, bytes } => {
-                if slot == block::slots(to) {
+                // More than one only in a copy, of a block that was trimmed since.
+                while slot >= block::slots(to) {
                     block::add_slot(to);
                 }
                 let found = block::slot(to, slot);
@@ -127,6 +139,12 @@ impl<'a> Op<'a> {
                 set_lock(to, slot, lock);
             }
             Op::Lock { slot, lock } => set_lock(to, slot, lock),
+            Op::Trim { slots } => {
+                for number in (slots..block::slots(to)).rev() {
+                    assert!(block::slot(to, number) == DataSlot::FREE, "a slot in use is trimmed");
+                    block::remove_slot(to, number);
+                }
+            }
             Op::Replace { slot, flags, lock, bytes } => {
                 block::release(to, slot);
                 block::set_slot(to, slot, DataSlot { flags, lock, ..DataSlot::FREE });

@@ -27,7 +27,7 @@ pub(crate) fn read_block<T>(
             if !is_of(&block, object) || transactions.is_current(&block, view, session) {
                 return Ok(look(&block));
             }
-            transactions.copy(&block, &mut copy);
+            transactions.copy(&block, &mut copy, session);
         }
         match transactions.make_consistent((address, &mut copy), view, session)? {
             Ok(()) => return Ok(look(&copy)),

@@ -174,7 +174,7 @@ impl Table {
                     self.rows_of((address, block), read, session);
                     continue;
                 }
-                transactions.copy(block, &mut copy);
+                transactions.copy_of_old(block, &mut copy);
                 match transactions.make_consistent((address, &mut copy), view, session)? {
                     Ok(()) => self.rows_of((address, &copy), read, session),
                     // It was rolled back since it was written.

@@ -3,27 +3,22 @@
 //! Callers: users of tables.
 
 use cache::Pin;
-use change::{Changes, credits_for};
+use change::Changes;
 use format::{DataHead, DataSlot, InterestedTransaction};
 use ids::{Dba, TxnId};
-use latch::FrameOrder;
 use os::{Cost, Session};
 use space::{Blocks, Column, Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
-use txn::{Interest, Patience, RowWait, Transaction, Transactions};
+use txn::{Interest, Patience, RowWait, Transaction, Transactions, View};
 use undo::UndoLog;
 
-use crate::apply::{BACK, CHANGE, FORMAT, FORMAT_BYTES, LAYER};
+use crate::apply::{BACK, CHANGE, LAYER};
+use crate::free_map::room_of;
 use crate::heap::{Outcome, Plan, Target, Wish, change_block, is_of, wait_for_row};
+use crate::inserter::{Filler, Inserter, LIST_ENTRIES, NoRoom, is_map_number};
 use crate::ops::{Op, ROW};
 use crate::read::read_block;
 use crate::row::{RowAddress, RowMut, RowShape, RowView};
-
-/// An inserter gets so many neighbouring blocks at a time.
-const BLOCKS_AT_ONCE: u32 = 8;
-
-/// A new block has a list of so many interested transactions.
-const LIST_ENTRIES: u8 = 2;
 
 /// Bytes of a block before the first row, and of a row without its columns.
 const BLOCK_HEAD_BYTES: usize =
@@ -36,17 +31,6 @@ pub struct Table {
     shape: RowShape,
     space: Space,
     transactions: Transactions,
-}
-
-/// Where one session's inserts into a table go (AC4). Used with another table it begins anew.
-#[derive(Debug, Default)]
-pub struct Inserter {
-    /// The block being filled.
-    filling: Option<Dba>,
-    /// Blocks that come after it, not formatted yet.
-    next: Option<Blocks>,
-    /// The table that they are of, by its segment.
-    segment: Option<Dba>,
 }
 
 /// Rows by number; see [`Table::loaded`].
@@ -159,16 +143,31 @@ impl Table {
         let mut bytes = vec![0; self.shape.bytes()];
         fill(&mut RowMut { shape: &self.shape, bytes: &mut bytes });
         let longest = Op::HEAD_BYTES_MAX + bytes.len();
+        let header = self.segment.header;
+        let filler = Filler { space: &self.space, header, object: self.object() };
+        let needed = bytes.len() + DataSlot::BYTES;
         loop {
             self.prepare(transaction, Op::HEAD_BYTES_MAX, session)?;
-            let pin = self.block_to_fill(inserter, session)?;
-            let mut wish = |block: &[u8], interest: &Interest| insert_plan(block, interest, &bytes);
+            let pin = filler.block(inserter, needed, session)?;
+            let fixed = transaction.fixed_view().map(View::with_all_own);
+            let mut no_room = None;
+            let mut wish = |block: &[u8], interest: &Interest| {
+                no_room = Some(NoRoom { needed, found: room_of(block) });
+                // AC8: else it would see what was there then, beside its own row.
+                match fixed.is_none_or(|view| self.transactions.is_current(block, view, session)) {
+                    true => insert_plan(block, interest, &bytes),
+                    false => Wish::Nothing(Outcome::Full),
+                }
+            };
             let is_it = |block: &[u8]| self.is_its(block);
             let target = target(&pin, longest, &is_it);
             match change_block(&self.transactions, transaction, &target, &mut wish, session)? {
-                Outcome::Done(slot) => return Ok(RowAddress { block: pin.address(), slot }),
+                Outcome::Done(slot) => {
+                    inserter.found_room();
+                    return Ok(RowAddress { block: pin.address(), slot });
+                }
                 // There are other blocks.
-                _ => inserter.filling = None,
+                _ => filler.leave(inserter, &pin, no_room, session)?,
             }
         }
     }
@@ -291,7 +290,7 @@ impl Table {
             Some(read(RowView { shape: &self.shape, bytes }))
         };
         loop {
-            let view = self.transactions.view(transaction, session);
+            let view = self.transactions.view(transaction, session)?;
             let within = (&self.transactions, self.object());
             let found = read_block(within, (address.block, view), &mut look, session);
             let is_serializable = transaction.is_some_and(Transaction::is_serializable);
@@ -308,7 +307,6 @@ impl Table {
     /// number is the place in the order of inserting.
     pub fn loaded(&self, session: &Session) -> Result<Loaded, Stop> {
         let mut blocks = self.data_blocks(session)?;
-        blocks.remove(0);
         let (mut rows_in_last, mut capacity) = (0, 1);
         while let Some(last) = blocks.last() {
             let rows = self.rows_in(*last, session)?;
@@ -327,10 +325,14 @@ impl Table {
         self.space.blocks(self.segment.header, session)
     }
 
+    /// Its blocks that may have rows, in the order in which they were handed out.
     fn data_blocks(&self, session: &Session) -> Result<Vec<Dba>, Stop> {
         let runs = self.runs(session)?;
         let blocks = runs.into_iter().flat_map(|run| (0..run.count).map(move |n| (run.first, n)));
-        Ok(blocks.map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n)).collect())
+        let blocks = blocks.map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n));
+        let size = self.block_size(session).bytes();
+        let has_rows = |(number, _): &(u32, Dba)| *number > 0 && !is_map_number(*number, size);
+        Ok((0..).zip(blocks).filter(has_rows).map(|(_, block)| block).collect())
     }
 
     fn wait(
@@ -381,37 +383,6 @@ impl Table {
         self.segment.object.get()
     }
 
-    /// The block that the inserter fills, formatted and pinned; a new one if there is none.
-    fn block_to_fill<'a>(
-        &'a self,
-        inserter: &mut Inserter,
-        session: &'a Session,
-    ) -> Result<Pin<'a>, Stop> {
-        if inserter.segment != Some(self.segment.header) {
-            let segment = Some(self.segment.header);
-            *inserter = Inserter { segment, ..Inserter::default() };
-        }
-        if let Some(block) = inserter.filling {
-            return self.changes().cache().pin(block, session);
-        }
-        let run = match inserter.next {
-            Some(run) => run,
-            None => self.space.hand_out(self.segment.header, BLOCKS_AT_ONCE, session)?,
-        };
-        // Kept until the first is formatted: what is refused below is tried again with the next
-        // row.
-        inserter.next = Some(run);
-        let pin = self.changes().cache().pin_new(run.first, session)?;
-        let mut group = self.changes().begin(credits_for(&[FORMAT_BYTES]), session)?;
-        let block = pin.exclusive(FrameOrder::Heap, session);
-        group.format(block, &LAYER, FORMAT, &[&self.object().to_le_bytes(), &[LIST_ENTRIES]]);
-        group.commit(session);
-        let after = Dba::new(run.first.file.get(), run.first.block.get() + 1);
-        inserter.next = (run.count > 1).then_some(Blocks { first: after, count: run.count - 1 });
-        inserter.filling = Some(run.first);
-        Ok(pin)
-    }
-
     pub(crate) fn transactions(&self) -> &Transactions {
         &self.transactions
     }
@@ -422,7 +393,7 @@ impl Table {
 }
 
 fn target<'a>(pin: &'a Pin<'a>, longest: usize, is_it: &'a dyn Fn(&[u8]) -> bool) -> Target<'a> {
-    Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, is_it }
+    Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, snapshot: None, is_it }
 }
 
 /// How a row gets into a block, and where.

@@ -2,7 +2,7 @@
 //!
 //! Callers: `access`, for `verify` and for tests.
 
-use format::{DataHead, DataSlot, InterestedTransaction};
+use format::{DataHead, DataSlot, InterestedTransaction, ScnLe, TxnIdLe};
 
 use crate::list::{entries, entry};
 use crate::slots::{room_of, slot, slots};
@@ -51,6 +51,21 @@ pub fn check(block: &[u8]) -> Result<(), String> {
         if stored != count {
             return Err(format!("entry {number} says {stored} locks, and there are {count}"));
         }
+        check_entry(entry(block, number)).map_err(|what| format!("entry {number} {what}"))?;
     }
     Ok(())
+}
+
+fn check_entry(entry: &InterestedTransaction) -> Result<(), String> {
+    let (locks, ended) = (entry.locks.get(), entry.ended.get());
+    if locks > 0 && entry.ended != ScnLe::ZERO {
+        return Err(format!("ended at {ended}, and has {locks} locks"));
+    }
+    if locks > 0 && entry.transaction == TxnIdLe::NONE {
+        return Err(format!("has {locks} locks, and names no transaction"));
+    }
+    match entry.inexact <= 1 && entry.reserved == [0; 1] {
+        true => Ok(()),
+        false => Err("has something where there is nothing".to_string()),
+    }
 }

@@ -25,5 +25,5 @@ pub use check::check;
 pub use list::{entries, entry, entry_mut, grow_list, unlock};
 pub use slots::{
     add_slot, bytes_of, create, directory, insert_slot, place, release, remove_slot, room_of,
-    set_slot, slot, slots, splice,
+    set_slot, slot, slots, splice, used,
 };

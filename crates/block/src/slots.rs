@@ -69,6 +69,12 @@ pub fn room_of(block: &[u8]) -> usize {
     DataHead::at(block, DataHead::START).free.get().into()
 }
 
+/// Bytes of its slots.
+#[inline]
+pub fn used(block: &[u8]) -> usize {
+    block.len() - directory_end(block) - room_of(block)
+}
+
 /// Adds a free slot behind the others; its number.
 ///
 /// # Panics

@@ -15,8 +15,9 @@
 //!
 //! What a read shows needn't be durable: after a sync that failed nothing is known (M11), and who
 //! was killed may not have synced yet. So copies are written again where they lie, and synced,
-//! before one is used; and a block that is at home what its copy is, is written home again: until
-//! then its copy must not be overwritten (CB28).
+//! before one is used; and a block that is at home what its copy is, or older, is written home again
+//! as it is: the write that was to follow its copy may have failed, and yet come to the medium, torn,
+//! when the power goes. Until then its copy must not be overwritten (CB28).
 //!
 //! Invariants
 //!   * a block that is valid at home is never overwritten with anything else (CB14)
@@ -87,11 +88,12 @@ pub fn restore(
         session.charge(Cost::ChecksumKib, kib(home.len()));
         // Zeros are mended too: a torn first write may have left nothing.
         let is_whole = match format::check(&home, *address) {
-            Ok(header) if (header.changed(), header.sequence()) != copy.version => continue,
+            Ok(header) if (header.changed(), header.sequence()) > copy.version => continue,
             checked => checked.is_ok(),
         };
+        let image = if is_whole { &home } else { &copy.image };
         let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
-        file.write_at(offset, &copy.image, waiting.p(1, 0, 0))?;
+        file.write_at(offset, image, waiting.p(1, 0, 0))?;
         if written.iter().all(|written| written.path() != file.path()) {
             written.push(file);
         }

@@ -111,6 +111,7 @@ fn class_of(order: FrameOrder) -> u64 {
     match order {
         FrameOrder::Branch | FrameOrder::Leaf | FrameOrder::Heap => 1,
         FrameOrder::Directory | FrameOrder::SegmentHeader => 4,
+        FrameOrder::FreeMap => 8,
         FrameOrder::ExtentMap => 13,
         FrameOrder::TransactionTable => 17,
         FrameOrder::Undo => 18,

@@ -15,7 +15,9 @@ use common::{DATA, DOUBLEWRITE, FILE, SIZE, content, dba, disk, small, versions}
 use ids::{Dba, Scn};
 use os::FilesystemIo;
 use sim::Simulation;
-use sim::fs::FileSystem;
+use sim::fs::crash::CrashStates;
+use sim::fs::faults::{Fault, FaultPlan, Scope};
+use sim::fs::{FileSystem, Operation};
 
 /// The block in question, and another one.
 const BLOCK: u32 = 3;
@@ -42,6 +44,20 @@ fn put(fs: &mut FileSystem, path: &str, slot: u64, block: &[u8]) {
     let file = fs.open(path).expect("there");
     fs.write(file, slot * 2048, block, true).expect("written");
     fs.close(file).expect("it is open");
+}
+
+/// The disk after opening has looked at it, and what was mended.
+fn restored(fs: FileSystem) -> (FileSystem, Vec<Dba>) {
+    let mut simulation = Simulation::new(1);
+    simulation.disks[0].content = fs;
+    let report = simulation.run(move |world, session| {
+        let options = FilesystemIo::SetAll.file_options();
+        let open = |path| world.disk().open(Path::new(path), options, session).expect("there");
+        let files = [(FILE, open(DATA), SIZE)];
+        let (from, through) = (Scn::new(CHECKPOINT), Scn::new(END));
+        restore(&files, &open(DOUBLEWRITE), from, through, session).expect("no fault")
+    });
+    (report.disks["disk"].clone(), report.result.expect("it runs").restored)
 }
 
 /// What is at home after opening has looked at it with these copies; none if it is still broken.
@@ -127,5 +143,30 @@ fn zeros_are_repaired_or_left() {
     for (what, copies, expected) in copies() {
         let (version, _) = mended(&[0; 2048], &copies);
         assert_eq!(version, Some(expected.unwrap_or(0)), "copy: {what}");
+    }
+}
+
+/// A write home that failed may come to the medium all the same, torn, when the power goes. So a
+/// block that is older than its copy is durable as it is before the copy may be overwritten: else
+/// there would be nothing left to mend it from.
+#[test]
+fn a_write_that_failed_tears_nothing_later() {
+    let mut fs = disk(&small(), 8).content;
+    put(&mut fs, DATA, BLOCK.into(), &whole(dba(BLOCK), 5));
+    put(&mut fs, DOUBLEWRITE, 0, &whole(dba(BLOCK), 7));
+    fs.plan_faults(FaultPlan::new(1).nth(1, Fault::Eio, Scope::of(&[Operation::Write])));
+    let file = fs.open(DATA).expect("there");
+    let failed = fs.write(file, u64::from(BLOCK) * 2048, &whole(dba(BLOCK), 7), false);
+    assert!(failed.is_err(), "it was to fail");
+    fs.close(file).expect("it is open");
+    fs.plan_faults(FaultPlan::new(1));
+    let (mut mended, _) = restored(fs);
+    // The next batch of a writer.
+    put(&mut mended, DOUBLEWRITE, 0, &whole(dba(OTHER), 9));
+    mended.cut_power();
+    let states = CrashStates::of(&mended);
+    for sample in 0..64 {
+        let found = versions(&states.sample(sample))[&dba(BLOCK)];
+        assert!(matches!(found, Some(5 | 7)), "{}", states.describe_sample(sample));
     }
 }

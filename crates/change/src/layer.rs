@@ -1,10 +1,12 @@
 //! Whose blocks, and how they change.
 
-use cache::Cache;
+use cache::{Cache, Pin};
 use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
+
+use crate::Changes;
 
 /// A block about to be changed, as an `apply` sees it.
 pub struct BlockMut<'a> {
@@ -33,6 +35,19 @@ pub struct Layer {
     /// If what it changes moves from block to block: how that is found again when the change is
     /// taken back. Else a change is taken back in its own block.
     pub moves: Option<Moves>,
+    /// If it wants to know where room was made.
+    pub watch: Option<Watch>,
+}
+
+/// What a layer wants to know of its blocks beside their changes: where much room was made. Who
+/// changes a block and finds that its level has risen, or takes a change back and finds that it is
+/// another, says so.
+pub struct Watch {
+    /// How much room a latched block has, in a few steps.
+    pub level: fn(block: &[u8]) -> u8,
+    /// Told of a new level. Called without latches and credits, and with few pins; what fails in
+    /// here is nobody's business.
+    pub told: fn(changes: &Changes, pin: &Pin<'_>, session: &Session),
 }
 
 /// How a change is taken back whose content may have moved.

@@ -21,5 +21,5 @@ mod layer;
 mod replay;
 
 pub use group::{Changes, Group, credits_for};
-pub use layer::{BlockMut, Layer, Moves};
+pub use layer::{BlockMut, Layer, Moves, Watch};
 pub use replay::{Replayed, Sabotage, replay};

@@ -2,8 +2,6 @@
 //!
 //! Progress goes to standard error, in one line that writes over itself where that is a terminal;
 //! the verdict goes to standard output.
-
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,6 +12,7 @@ use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
 use stop::Stop;
 use waits::{Nanos, SessionKind};
 
+use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::{FAILED, USAGE};
 
@@ -326,33 +325,4 @@ fn write_rows(
         file.sync(waiting())
     });
     written.map_err(|error| error.to_string())
-}
-
-/// A line that writes over itself on a terminal, and lines elsewhere.
-struct Progress {
-    is_terminal: bool,
-    length: usize,
-}
-
-impl Progress {
-    fn new() -> Progress {
-        Progress { is_terminal: std::io::stderr().is_terminal(), length: 0 }
-    }
-
-    fn tell(&mut self, line: &str) {
-        let mut out = std::io::stderr().lock();
-        // Whoever doesn't read it misses it.
-        let _ = match self.is_terminal {
-            true => write!(out, "\r{line:<width$}", width = self.length),
-            false => writeln!(out, "{line}"),
-        };
-        let _ = out.flush();
-        self.length = line.len();
-    }
-
-    fn end(&mut self) {
-        if self.is_terminal && self.length > 0 {
-            eprint!("\r{:<width$}\r", "", width = self.length);
-        }
-    }
 }

@@ -8,12 +8,16 @@
 //!
 //! `forebay parameters` lists what can be chosen.
 //!
+//! `forebay verify DIR` checks a database that is shut, block by block and as a whole, and prints a
+//! line for everything that is wrong.
+//!
 //! `forebay probe DIR` says what this machine and the file system at DIR offer to a database: the
 //! clock, asynchronous and direct I/O, and the fastest way to make a write durable. It writes 4 MiB
 //! there, into a file that has no name and is gone when the program ends, however it ends.
 //!
-//! Exit status: 0 when it is done, 1 when it failed, 2 when the command line is wrong. A failure is
-//! one line on standard error that says what failed, why, and what to do.
+//! Exit status: 0 when it is done, 1 when it failed or `verify` found something, 2 when the command
+//! line is wrong. A failure is one line on standard error that says what failed, why, and what to
+//! do.
 
 #![forbid(unsafe_code)]
 
@@ -23,7 +27,9 @@ mod load;
 mod logs;
 mod order_entry;
 mod probe;
+mod progress;
 mod settings;
+mod verification;
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
@@ -62,6 +68,8 @@ enum Command {
     Lab(laboratory::Lab),
     /// Lists the redo log groups of a database, after changes of them.
     Logs(logs::Logs),
+    /// Checks a database that is shut: every block, space, undo, tables and indexes.
+    Verify(verification::Verify),
     /// Lists the parameters: what each decides, its default, and what it takes.
     Parameters,
 }
@@ -81,6 +89,13 @@ fn main() -> ExitCode {
         Command::Load(command) => {
             return match load::run(command) {
                 Ok(text) => print(&text),
+                Err(error) => fail(FAILED, error),
+            };
+        }
+        Command::Verify(verify) => {
+            return match verification::run(&verify) {
+                Ok(true) => ExitCode::SUCCESS,
+                Ok(false) => ExitCode::from(FAILED),
                 Err(error) => fail(FAILED, error),
             };
         }

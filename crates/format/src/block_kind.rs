@@ -65,6 +65,8 @@ block_kinds! {
     Branch = 13, "index branch";
     /// Records of a sort, in a temporary file.
     Sort = 14, "sort";
+    /// How much room blocks of a table have, about.
+    FreeMap = 15, "free-space map";
 }
 
 impl BlockKind {

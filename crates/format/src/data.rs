@@ -29,9 +29,10 @@ layout! {
         8 => pub rows: U16Le,
         /// Free bytes: between the directory and the lowest row, and among rows.
         10 => pub free: U16Le,
-        /// Zero in a table; an index has its own use for it.
+        /// In a table: the number of its byte in its map of free space, in the first two bytes. An
+        /// index has its own use for it.
         12 => pub own: [u8; 4],
-        /// In an index: the block to the right. None in a table.
+        /// In an index: the block to the right. In a table: its map of free space, if it has one.
         16 => pub next: DbaLe,
     }
 }
@@ -111,4 +112,26 @@ impl DataSlot {
 
     /// Flag, the same for all owners: it was deleted, and is free when that has been committed.
     pub const DELETED: u8 = 0x80;
+}
+
+layout! {
+    /// Head of a map of free space: block 1 of a table's segment, its header being block 0, and
+    /// then each block behind those of the map before. A byte for each block that follows it fills
+    /// the rest.
+    pub struct FreeMap: 16 {
+        /// Number of the object that the block belongs to.
+        0 => pub object: U32Le,
+        /// Number in the segment of the first block that has a byte.
+        4 => pub first: U32Le,
+        /// Zero.
+        8 => pub reserved: [u8; 8],
+    }
+}
+
+impl FreeMap {
+    /// Where it lies in its block.
+    pub const START: usize = BlockHeader::BYTES;
+    /// Where the bytes begin: 0 if inserters have no use for a block, else how much of it is free,
+    /// in parts of 128; 128 if it was handed out and perhaps never formatted.
+    pub const ENTRIES: usize = FreeMap::START + size_of::<FreeMap>();
 }

@@ -9,10 +9,10 @@ use ids::BlockSize;
 use crate::layout::Layout;
 use crate::{
     BlockHeader, BlockKind, ChangeVector, Control, DataFileEntry, DataHead, DataSlot, DbaLe,
-    Directory, DirectoryEntry, Extent, ExtentMap, FORMAT, FileHeader, InterestedTransaction,
-    LogGroupEntry, LogHeader, LogMemberEntry, PROMISE, RedoBlock, RedoRecord, ScnLe, SegmentHeader,
-    SortBlock, SortRecord, TablespaceEntry, TransactionSlot, TransactionTable, TxnIdLe,
-    UndoAddressLe, UndoBlock, UndoRecord,
+    Directory, DirectoryEntry, Extent, ExtentMap, FORMAT, FileHeader, FreeMap,
+    InterestedTransaction, LogGroupEntry, LogHeader, LogMemberEntry, PROMISE, RedoBlock,
+    RedoRecord, ScnLe, SegmentHeader, SortBlock, SortRecord, TablespaceEntry, TransactionSlot,
+    TransactionTable, TxnIdLe, UndoAddressLe, UndoBlock, UndoRecord,
 };
 
 /// Every layout, in the order of the document.
@@ -44,6 +44,7 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     DataHead::LAYOUT,
     InterestedTransaction::LAYOUT,
     DataSlot::LAYOUT,
+    FreeMap::LAYOUT,
     SortBlock::LAYOUT,
     SortRecord::LAYOUT,
 ];

@@ -39,7 +39,7 @@ pub use block::{check, seal};
 pub use block_fault::BlockFault;
 pub use block_header::BlockHeader;
 pub use block_kind::BlockKind;
-pub use data::{DataHead, DataSlot, InterestedTransaction};
+pub use data::{DataHead, DataSlot, FreeMap, InterestedTransaction};
 pub use document::markdown;
 pub use file::{
     CONTROL_BLOCK, Control, DataFileEntry, Directory, DirectoryEntry, Extent, ExtentMap,

@@ -65,7 +65,7 @@ fn measure(instance: &Instance, session: &Session) -> Result<(), Stop> {
         for _ in 0..FINDS {
             at = at.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let number = ((u64::from(at) * u64::from(keys)) >> 32) as u32;
-            let view = transactions.view(None, session);
+            let view = transactions.view(None, session)?;
             let found = index.find(view, &key(number), session)?;
             assert_eq!(found, Some(row(number)));
         }

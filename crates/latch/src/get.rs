@@ -39,6 +39,8 @@ impl<'s> Get<'s> {
 impl Sleeper<WaitWord> for Get<'_> {
     /// About two microseconds on Linux: as long as a latch is held, and as sleeping would cost.
     const SPIN_TURNS: u32 = 40;
+    /// In a simulation that stops.
+    const UNWINDS: bool = true;
 
     fn relax(self, turn: u32) {
         self.session.relax(turn);

@@ -116,6 +116,7 @@ impl Waker<Futex> for Actor {
 
 impl Sleeper<Futex> for Actor {
     const SPIN_TURNS: u32 = 0;
+    const UNWINDS: bool = false;
 
     fn relax(self, _turn: u32) {
         thread::yield_now();
@@ -502,6 +503,7 @@ impl Waker<DeafFutex> for Actor {
 
 impl Sleeper<DeafFutex> for Actor {
     const SPIN_TURNS: u32 = 0;
+    const UNWINDS: bool = false;
 
     fn relax(self, _turn: u32) {
         thread::yield_now();

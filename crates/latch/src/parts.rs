@@ -51,6 +51,8 @@ pub(crate) trait Waker<W> {
 pub(crate) trait Sleeper<W>: Copy {
     /// How often a get is tried again before the thread sleeps.
     const SPIN_TURNS: u32;
+    /// Whether others go on when a thread unwinds out of its sleep; not in a model that has failed.
+    const UNWINDS: bool;
     /// One turn of a spin.
     fn relax(self, turn: u32);
     /// Sleeps while `word` holds `expected`; may return for no reason.

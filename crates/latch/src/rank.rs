@@ -79,16 +79,18 @@ pub enum FrameOrder {
     Leaf = 2,
     /// A block of a table.
     Heap = 3,
+    /// A map of free space in a table's segment.
+    FreeMap = 4,
     /// An undo block.
-    Undo = 4,
+    Undo = 5,
     /// The block with the transaction table of an undo segment.
-    TransactionTable = 5,
+    TransactionTable = 6,
     /// The segment directory.
-    Directory = 6,
+    Directory = 7,
     /// The header of a segment.
-    SegmentHeader = 7,
+    SegmentHeader = 8,
     /// The map of a file's extents.
-    ExtentMap = 8,
+    ExtentMap = 9,
 }
 
 /// Ranks leave room for this many places inside one kind.
@@ -118,6 +120,7 @@ impl FrameOrder {
             FrameOrder::Branch => "branch",
             FrameOrder::Leaf => "leaf",
             FrameOrder::Heap => "heap",
+            FrameOrder::FreeMap => "free-space map",
             FrameOrder::Undo => "undo",
             FrameOrder::TransactionTable => "transaction table",
             FrameOrder::Directory => "segment directory",
@@ -126,10 +129,11 @@ impl FrameOrder {
         }
     }
 
-    const ALL: [FrameOrder; 8] = [
+    const ALL: [FrameOrder; 9] = [
         FrameOrder::Branch,
         FrameOrder::Leaf,
         FrameOrder::Heap,
+        FrameOrder::FreeMap,
         FrameOrder::Undo,
         FrameOrder::TransactionTable,
         FrameOrder::Directory,

@@ -14,7 +14,7 @@
 //! Orders of memory: taking acquires, letting go releases, on `state`. Callers: `latch.rs`, and
 //! `striped.rs`, which takes it exclusively in a stronger order.
 
-use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 
 use crate::parts::{Atom, Sleeper, Waker, Word};
 use crate::state::{READER, State};
@@ -26,6 +26,41 @@ pub(crate) struct RawLatch<A, W> {
     readers: W,
     pub(crate) writers: W,
     pub(crate) state: A,
+}
+
+/// A thread that waits. If it unwinds out of its wait, as all do in a simulation that stops, it
+/// doesn't wait any more: else the latch would be let go to it, or kept for it, for ever.
+struct Waits<'a, A: Atom, W: Word> {
+    latch: &'a RawLatch<A, W>,
+    /// Of a reader: the phase in which it came.
+    reader: Option<u64>,
+    /// Whether there is anybody left to care.
+    unwinds: bool,
+}
+
+impl<A: Atom, W: Word> Waits<'_, A, W> {
+    /// It has the latch.
+    fn has_it(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl<A: Atom, W: Word> Drop for Waits<'_, A, W> {
+    #[cold]
+    fn drop(&mut self) {
+        if !self.unwinds {
+            return;
+        }
+        let mut seen = self.latch.state();
+        let leaves = |seen: State| match self.reader {
+            Some(phase) => seen.reader_gives_up(phase),
+            None => seen.writer_gives_up(),
+        };
+        // Nobody is to be woken: whoever waits unwinds too, or looks again and again.
+        while let Err(now) = self.latch.state.exchange(seen.0, leaves(seen).0, AcqRel) {
+            seen = State(now);
+        }
+    }
 }
 
 /// How an attempt that must not fail for good ended.
@@ -145,10 +180,11 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
             Entered::Taken => return,
             Entered::Waiting(state) => state.phase(),
         };
+        let waits = Waits { latch: self, reader: Some(phase), unwinds: S::UNWINDS };
         for tries in 1.. {
             let word = self.readers.load();
             if State(self.state.load(Acquire)).phase() != phase {
-                return;
+                return waits.has_it();
             }
             let _ = sleeper.sleep(&self.readers, word, None, tries);
         }
@@ -163,10 +199,11 @@ impl<A: Atom, W: Word> RawLatch<A, W> {
             Entered::Taken => return,
             Entered::Waiting(_) => {}
         }
+        let waits = Waits { latch: self, reader: None, unwinds: S::UNWINDS };
         for tries in 1.. {
             let word = self.writers.load();
             if self.try_take(State::take_exclusive_waited, order) {
-                return;
+                return waits.has_it();
             }
             let _ = sleeper.sleep(&self.writers, word, None, tries);
         }

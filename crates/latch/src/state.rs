@@ -109,16 +109,35 @@ impl State {
         State(self.0 + WAITING_WRITER)
     }
 
+    /// A reader that came in this phase waits no longer; or, if it was let in, lets go.
+    pub(crate) fn reader_gives_up(self, phase: u64) -> State {
+        match self.phase() == phase {
+            true => State(self.0 - WAITING_READER),
+            false => State(self.0 - READER),
+        }
+    }
+
+    /// A writer waits no longer. If it was the last, it kept readers waiting that may come in now.
+    pub(crate) fn writer_gives_up(self) -> State {
+        let left = State(self.0 - WAITING_WRITER);
+        match left.keeps_readers_out() || left.waiting_readers() == 0 {
+            true => left,
+            false => left.let_readers_in(),
+        }
+    }
+
+    /// Every reader that waits has it, and knows by the phase.
+    fn let_readers_in(self) -> State {
+        let waiting = self.waiting_readers();
+        State(((self.0 & !WAITING_READERS) ^ PHASE) + waiting * READER)
+    }
+
     /// The writer has let go, to every reader that waits.
     #[inline]
     pub(crate) fn release_exclusive(self) -> State {
         assert!(self.is_exclusive(), "a latch is let go that isn't held: {self:?}");
-        let waiting = self.waiting_readers();
-        if waiting == 0 {
-            return State(self.0 - EXCLUSIVE);
-        }
-        let left = (self.0 - EXCLUSIVE) & !WAITING_READERS;
-        State((left ^ PHASE) + waiting * READER)
+        let left = State(self.0 - EXCLUSIVE);
+        if left.waiting_readers() == 0 { left } else { left.let_readers_in() }
     }
 }
 
@@ -172,6 +191,24 @@ mod tests {
         assert_eq!((released.readers(), released.waiting_readers()), (2, 0));
         assert_ne!(released.phase(), waiting.phase(), "that is how the readers know");
         assert_eq!((released.waiting_writers(), released.take_exclusive_waited()), (1, None));
+    }
+
+    /// Who unwinds out of a wait leaves nothing behind that keeps others out.
+    #[test]
+    fn who_gives_up_waiting_keeps_nobody_out() {
+        let taken = State::FREE.take_exclusive().expect("free");
+        let waiting = taken.reader_waits().reader_waits().writer_waits();
+        let phase = waiting.phase();
+        let gave_up = waiting.reader_gives_up(phase).writer_gives_up();
+        assert_eq!((gave_up.waiting_readers(), gave_up.waiting_writers()), (1, 0));
+        let let_in = gave_up.release_exclusive();
+        assert_eq!(let_in.readers(), 1);
+        assert_eq!(let_in.reader_gives_up(phase).take_exclusive().map(State::readers), Some(0));
+        // A reader has it, a writer waits, and readers wait for that one.
+        let behind = shared(1).writer_waits().reader_waits();
+        let free = behind.writer_gives_up();
+        assert_eq!((free.readers(), free.waiting_readers()), (2, 0));
+        assert_ne!(free.phase(), behind.phase(), "that is how the reader knows");
     }
 
     /// Without a waiting reader the phase stays: nobody takes it for a permission.

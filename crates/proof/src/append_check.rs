@@ -139,7 +139,7 @@ fn with_lists(plan: &Plan, seed: u64) -> Result<(FileSystem, Lists), Violation> 
     let report = machine.run(move |world, session| {
         let parameters = &inside.parameters;
         let instance = Instance::open(&world.disk(), Path::new(DIRECTORY), parameters, session)?;
-        let heaps = heaps(&inside, &instance, session);
+        let heaps = heaps(&inside, &instance, session)?;
         let mut transaction = Transaction::new();
         for list in 0..count {
             let number = u32::try_from(list).expect("few").to_le_bytes();
@@ -275,6 +275,7 @@ impl<'a> Writer<'a> {
         session: &'a Session,
     ) -> Writer<'a> {
         let heaps = heaps(&load.plan, instance, session);
+        let heaps = heaps.expect("nothing halts the instance, and its files can be read");
         Writer {
             load,
             number,

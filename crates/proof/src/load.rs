@@ -305,7 +305,8 @@ impl Client {
         }
         self.made_count += 1;
         let name = format!("made{}_{}", self.number, self.made_count);
-        let what = (&*name, Holds::Index, &[][..]);
+        // Blocks that nobody formats: a table may have such.
+        let what = (&*name, Holds::Table, &[][..]);
         let made = space.create_temporary(USERS, what, session).and_then(|segment| {
             self.made.push(segment.object);
             space.hand_out(segment.header, self.random.random_range(1..20), session)?;

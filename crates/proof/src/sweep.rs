@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use instance::Instance;
-use os::Session;
+use os::{Disk, FileOptions, Session};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::fs::FileSystem;
@@ -36,6 +36,9 @@ const MEMBER_LOST_ONE_IN: u64 = 3;
 
 /// And one in so many is opened a second time, under another schedule.
 const OPENED_TWICE_ONE_IN: u64 = 8;
+
+/// One in so many is looked at once more when it was opened and shut again, as a DBA would.
+const VERIFIED_ONE_IN: u64 = 8;
 
 /// Draws that give an image that is known already are made up for, so many times at most.
 const DRAWS_PER_STATE: u64 = 4;
@@ -121,8 +124,7 @@ impl Sweep {
             pauses_every: (seed % 3 != 2).then_some(3),
             alters: seed % 7 == 2,
             makes_segments: seed % 3 == 1,
-            // Not yet: reads see what was committed before a commit that did not wait (txn/TX6).
-            commit_modes: false,
+            commit_modes: seed % 5 == 3,
             leaves_open: seed % 4 == 3,
         };
         let races = if load.sessions > 1 { Perturbation::RACES } else { Perturbation::NONE };
@@ -151,7 +153,7 @@ impl Sweep {
             pauses_every: (seed % 3 != 1).then_some(8),
             alters: seed % 4 == 2,
             makes_segments: seed % 4 != 2,
-            commit_modes: false,
+            commit_modes: seed % 3 == 1,
             leaves_open: seed % 2 == 1,
         };
         Sweep {
@@ -242,6 +244,7 @@ impl Sweep {
             }));
         }
         let parameters = self.shape.parameters.clone();
+        let verified = is_verified(seed);
         let body = move |world: &World, session: &Session| {
             let say = |stop: Stop| Violation(format!("it doesn't open: {stop}"));
             let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
@@ -253,6 +256,9 @@ impl Sweep {
             let rows = inspect(&instance, session);
             let shut = |stop: Stop| Violation(format!("it doesn't shut: {stop}"));
             instance.shutdown(session).map_err(shut)?;
+            if verified {
+                verify_shut((&disk, directory), session)?;
+            }
             Ok::<_, Violation>((rows?, mended))
         };
         let report = machine.run(body);
@@ -269,6 +275,26 @@ impl Sweep {
         let data = DATA_FILES.map(hash);
         let cuts = drawn.with(|drawn| std::mem::take(&mut drawn.cuts));
         Ok(Opening { rows, mended, data, cuts })
+    }
+}
+
+/// Whether an opening by this seed ends with that.
+fn is_verified(seed: u64) -> bool {
+    (seed >> 8).is_multiple_of(VERIFIED_ONE_IN)
+}
+
+/// Every block, and how they hang together.
+fn verify_shut((disk, directory): (&Disk, &Path), session: &Session) -> Result<(), Violation> {
+    let mut findings = Vec::new();
+    let tell = &mut |finding: &verify::Finding| findings.push(finding.to_string());
+    let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
+    let options = FileOptions { direct: false, write_through: false };
+    let report = verify::closed((disk, directory), options, &mut task, session);
+    let say = |what: String| Violation(format!("shut, it isn't in order: {what}"));
+    let report = report.map_err(|stop| say(stop.to_string()))?;
+    match report.is_clean() {
+        true => Ok(()),
+        false => Err(say(format!("{}\n{report}", findings.join("\n")))),
     }
 }
 
@@ -405,6 +431,7 @@ impl Run<'_> {
         let state = poorer.as_ref().unwrap_or(state);
         let opening = sweep.open(state, hash, cuts)?;
         self.tally.openings += 1;
+        self.tally.verified += u64::from(is_verified(hash));
         self.tally.rolled_back += u64::from(opening.mended.rolled_back > 0);
         self.tally.repaired += u64::from(opening.mended.repaired > 0);
         self.tally.dropped += u64::from(opening.mended.dropped > 0);

@@ -24,6 +24,8 @@ pub struct Tally {
     pub depth: u32,
     /// States that were opened under two schedules.
     pub opened_twice: u64,
+    /// Openings after which the database was verified, shut.
+    pub verified: u64,
     /// Openings that rolled transactions back.
     pub rolled_back: u64,
     /// Openings that dropped segments which were being made or dropped.
@@ -89,6 +91,7 @@ impl Tally {
             (&mut self.openings, other.openings),
             (&mut self.comparisons, other.comparisons),
             (&mut self.opened_twice, other.opened_twice),
+            (&mut self.verified, other.verified),
             (&mut self.rolled_back, other.rolled_back),
             (&mut self.dropped, other.dropped),
             (&mut self.segments_dropped, other.segments_dropped),
@@ -115,6 +118,7 @@ impl Tally {
     pub fn missing(&self, kind: Kind) -> Vec<&'static str> {
         let wanted = [
             ("a state opened under two schedules", self.opened_twice),
+            ("a state verified when it was shut", self.verified),
             ("a transaction rolled back by an opening", self.rolled_back),
             ("a segment dropped by an opening", self.dropped),
             ("a segment dropped in a load", self.segments_dropped),
@@ -143,8 +147,9 @@ impl fmt::Display for Tally {
         write!(
             f,
             "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of \
-             them twice, {} with rollback, {} with repairs, {} with drops), {} comparisons with \
-             {} reads, {} and {} in doubt there and gone ({} hadn't waited), {} log switches, {} \
+             them twice, {} verified when shut, {} with rollback, {} with repairs, {} with \
+             drops), {} comparisons with {} reads, {} and {} in doubt there and gone ({} hadn't \
+             waited), {} log switches, {} \
              incremental checkpoints, files grown by {} blocks, {} loads on two block sizes, {} \
              segments dropped, {} changes of redo logs, {} states that lost a member of one; \
              crashes nested up to {depth} deep",
@@ -152,6 +157,7 @@ impl fmt::Display for Tally {
             self.cuts,
             self.openings,
             self.opened_twice,
+            self.verified,
             self.rolled_back,
             self.repaired,
             self.dropped,

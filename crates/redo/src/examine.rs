@@ -7,14 +7,14 @@
 //! | the same, and that log has none                                 | good: cut off between |
 //! | no good member would be left                                    | refused               |
 //!
-//! Caller: `instance`, which writes down what is invalid before it goes on.
+//! Callers: `instance`, which writes down what is invalid before it goes on; `verify`.
 
 use std::path::{Path, PathBuf};
 
-use os::{Disk, File, Session};
+use os::{Disk, File, FileOptions, Session};
 use stop::Stop;
 
-use crate::log_file::{Medium, Member, OpenGroup, corrupt};
+use crate::log_file::{Medium, Member, OpenGroup, check_length, corrupt};
 use crate::log_files::begins_in;
 use crate::{EndReason, LogGroup, RedoConfig};
 
@@ -42,6 +42,26 @@ pub fn examine(
     }
     config.distrust(&lost);
     Ok(lost)
+}
+
+/// Looks at the header of one member and writes nothing: the log that it holds, 0 if none; or what
+/// is wrong.
+pub fn look_at_member(
+    (disk, options): (&Disk, FileOptions),
+    database: u64,
+    (group, path): (&LogGroup, &Path),
+    session: &Session,
+) -> Result<u32, String> {
+    let say = |stop: Stop| stop.to_string();
+    let file = disk.open_read_only(path, options, session).map_err(|e| say(e.into()))?;
+    check_length(&file, group.blocks).map_err(say)?;
+    let (number, blocks) = (group.number, group.blocks);
+    let alone = OpenGroup { number, blocks, members: Vec::new() };
+    match alone.read_header_of(&file, database, session).map_err(say)? {
+        Ok(header) => Ok(header.log_sequence.get()),
+        Err(EndReason::NeverWritten { .. }) => Ok(0),
+        Err(reason) => Err(reason.to_string()),
+    }
 }
 
 fn examine_group(

@@ -61,7 +61,7 @@ pub use config::{
 };
 pub use credits::Credits;
 pub use end::{EndReason, LogEnd};
-pub use examine::examine;
+pub use examine::{examine, look_at_member};
 pub use flights::WRITES_IN_FLIGHT_MAX;
 pub use groups::{LogStatus, LogView};
 pub use log_file::{create, create_member, log_path};

@@ -94,16 +94,22 @@ impl Medium {
     /// Opens a member, which is to have so many blocks.
     pub(crate) fn open(&self, path: &Path, blocks: u32, session: &Session) -> Result<File, Stop> {
         let file = self.disk.open(path, self.options, session)?;
-        let (found, expected) = (file.length()?, file_bytes(blocks));
-        if found != expected {
-            return Err(corrupt(format!(
-                "{} has {found} bytes, and a redo log of {blocks} blocks has {expected}: put the \
-                 right file back",
-                path.display(),
-            )));
-        }
+        check_length(&file, blocks)?;
         Ok(file)
     }
+}
+
+/// Refuses a file that isn't as long as a redo log of so many blocks.
+pub(crate) fn check_length(file: &File, blocks: u32) -> Result<(), Stop> {
+    let (found, expected) = (file.length()?, file_bytes(blocks));
+    if found != expected {
+        return Err(corrupt(format!(
+            "{} has {found} bytes, and a redo log of {blocks} blocks has {expected}: put the right \
+             file back",
+            file.path().display(),
+        )));
+    }
+    Ok(())
 }
 
 impl std::fmt::Debug for Medium {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::Duration;
 
+use latch::{Latch, LatchKind};
 use os::{FileOptions, Priority, Session, ThreadHandle, ThreadSpec, WaitWord};
 use sim::model::CostList;
 use sim::{Failure, Simulation};
@@ -129,6 +130,45 @@ fn a_destructor_that_waits_for_ever_is_left_behind() {
     let result: Result<(), Failure> = report.result;
     assert_eq!(result, Err(Failure::PowerLost));
     assert_eq!(dropped.load(Relaxed), 1);
+}
+
+/// Who unwinds out of a wait for a latch doesn't wait for it any more: so a destructor can have it.
+#[test]
+fn a_latch_that_others_waited_for_can_be_had_by_destructors() {
+    for exclusive in [false, true] {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&dropped);
+        let report = Simulation::new(1).run(move |world, session| {
+            let latch = Arc::new(Latch::new(world.os(), LatchKind::Innermost, 0_u32));
+            let word = Arc::new(WaitWord::new(world.os(), 0));
+            for number in 0..6 {
+                let (latch, word, count) = (latch.clone(), word.clone(), count.clone());
+                let body = move |session: &Session| {
+                    let _has_it_again = AtEnd(|| {
+                        *latch.exclusive(session) += 1;
+                        drop(latch.shared(session));
+                        let _ = count.fetch_add(1, Relaxed);
+                    });
+                    if number == 0 {
+                        let _held = latch.exclusive(session);
+                        let _ = word.wait(0, None, session.waiting(WaitEvent::RdbmsIpcMessage));
+                    } else if exclusive && number % 2 == 0 {
+                        drop(latch.exclusive(session));
+                    } else {
+                        drop(latch.shared(session));
+                    }
+                };
+                let spec = ThreadSpec::background(format!("thread{number}"));
+                session.spawn(spec, body).expect("started");
+                pause(session, 1);
+            }
+            pause(session, 1_000);
+            world.cut_power();
+        });
+        let result: Result<(), Failure> = report.result;
+        assert_eq!(result, Err(Failure::PowerLost));
+        assert_eq!(dropped.load(Relaxed), 6, "with writers that wait: {exclusive}");
+    }
 }
 
 /// A guard that closes the books when it is dropped works while everything stops, and sees no

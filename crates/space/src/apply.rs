@@ -38,8 +38,14 @@ pub(crate) const LOSE_EXTENTS: u8 = 11;
 pub(crate) const GIVE_BACK: u8 = 12;
 
 /// Control of space.
-pub static LAYER: Layer =
-    Layer { number: 1, name: "space", order: FrameOrder::SegmentHeader, apply, moves: None };
+pub static LAYER: Layer = Layer {
+    number: 1,
+    name: "space",
+    order: FrameOrder::SegmentHeader,
+    apply,
+    moves: None,
+    watch: None,
+};
 
 fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     match opcode {

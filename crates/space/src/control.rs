@@ -15,6 +15,17 @@ use crate::ControlContent;
 const NAMES: [&str; 2] = ["control01.ctl", "control02.ctl"];
 const ADDRESS: Dba = Dba { file: FileNo::CONTROL, block: BlockNo::new(0) };
 
+/// A copy of the control file as it is, for who only looks.
+#[derive(Debug)]
+pub struct ControlCopy {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its version and what it says, or what is wrong with it.
+    pub said: Result<(u64, ControlContent), String>,
+    /// Locked, so that nobody opens the database meanwhile (SP7).
+    _file: Option<File>,
+}
+
 /// Both copies, open.
 #[derive(Debug)]
 pub struct ControlFile {
@@ -59,12 +70,7 @@ impl ControlFile {
             let path = directory.join(name);
             let file = disk.open(&path, options(direct), session).map_err(missing(&path))?;
             if !file.try_lock()? {
-                let message = format!(
-                    "cannot open the database: another program has it open, for it has locked {}; \
-                     end that one first",
-                    path.display()
-                );
-                return Err(Stop::refuse(RefusalKind::WrongState, message));
+                return Err(locked(&path));
             }
             match read(&file, session) {
                 Ok((version, content)) => whole.push((version, content, place)),
@@ -91,6 +97,34 @@ impl ControlFile {
             session.os().notice(&format!("the other copy of the control file is used, for {fault}"))
         });
         Ok(ControlFile { copies, content, version })
+    }
+
+    /// Looks at both copies, each by itself, and writes nothing. As long as they are kept nobody
+    /// opens the database.
+    pub fn look(
+        disk: &Disk,
+        directory: &Path,
+        direct: bool,
+        session: &Session,
+    ) -> Result<[ControlCopy; 2], Stop> {
+        let [one, two] = NAMES.map(|name| {
+            let path = directory.join(name);
+            let file = match disk.open_read_only(&path, options(direct), session) {
+                Ok(file) => file,
+                Err(error) => {
+                    let said = Err(missing(&path)(error).to_string());
+                    return Ok(ControlCopy { path, said, _file: None });
+                }
+            };
+            if !file.try_lock()? {
+                return Err(locked(&path));
+            }
+            let said = read(&file, session).map_err(|fault| match fault {
+                Fault::Damaged(what) | Fault::Other(what) => what,
+            });
+            Ok(ControlCopy { path, said, _file: Some(file) })
+        });
+        Ok([one?, two?])
     }
 
     /// What it says.
@@ -141,6 +175,15 @@ impl ControlFile {
         }
         Ok(())
     }
+}
+
+fn locked(path: &Path) -> Stop {
+    let message = format!(
+        "cannot open the database: another program has it open, for it has locked {}; end that one \
+         first",
+        path.display()
+    );
+    Stop::refuse(RefusalKind::WrongState, message)
 }
 
 fn options(direct: bool) -> FileOptions {

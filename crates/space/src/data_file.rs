@@ -181,6 +181,26 @@ pub fn open_data_file(
     disk: &Disk,
     path: &Path,
     options: FileOptions,
+    what: (u64, &DataFileContent, BlockSize),
+    session: &Session,
+) -> Result<File, Stop> {
+    check_opened(disk.open(path, options, session), path, what, session)
+}
+
+/// The same only to read it.
+pub fn open_data_file_read_only(
+    disk: &Disk,
+    path: &Path,
+    options: FileOptions,
+    what: (u64, &DataFileContent, BlockSize),
+    session: &Session,
+) -> Result<File, Stop> {
+    check_opened(disk.open_read_only(path, options, session), path, what, session)
+}
+
+fn check_opened(
+    opened: Result<File, Error>,
+    path: &Path,
     (database, entry, block_size): (u64, &DataFileContent, BlockSize),
     session: &Session,
 ) -> Result<File, Stop> {
@@ -188,7 +208,7 @@ pub fn open_data_file(
         let message = format!("cannot open the database: its data file {} {what}", path.display());
         Err(Stop::refuse(kind, message))
     };
-    let file = match disk.open(path, options, session) {
+    let file = match opened {
         Err(error) if error.cause() == Cause::NotFound => {
             let what = "isn't there; put it back, or restore it from a good copy";
             return refuse(RefusalKind::NotFound, what.to_string());

@@ -13,13 +13,14 @@
 //! A tablespace has one data file or more; a segment is of one tablespace, and gets its extents
 //! from its files in turn, so that its blocks are spread over them.
 //!
-//! Rules SP1 to SP16 are in the README.
+//! Rules SP1 to SP17 are in the README.
 //!
 //! * [`ControlFile`]: reading, creating and writing it; [`ControlContent`]: what it says;
 //!   [`Enqueue`]: one thread at a time.
 //! * [`create_data_file`], [`open_data_file`]: data files and their first blocks.
 //! * [`Space`]: segments by name and number, made, kept and dropped, and blocks handed out to them;
 //!   files grow when they have to, or [`Ahead`] of that.
+//! * [`look_at_header`] and its like: what a block says, for who doesn't believe it.
 //! * [`LAYER`]: how blocks of this crate change.
 
 #![forbid(unsafe_code)]
@@ -36,8 +37,10 @@ mod describe;
 mod directory;
 mod drop;
 mod enqueue;
+mod filling;
 mod growth;
 mod index;
+mod look;
 mod new_file;
 mod room;
 mod segment;
@@ -50,12 +53,20 @@ pub use content::{
     ControlContent, ControlState, DataFileContent, LogGroupContent, LogMemberContent,
     TablespaceContent, TablespaceNo, UNDO_TABLESPACE,
 };
-pub use control::ControlFile;
-pub use data_file::{DATA_FILE, DataFileShape, create_data_file, open_data_file};
+pub use control::{ControlCopy, ControlFile};
+pub use data_file::{
+    DATA_FILE, DataFileShape, create_data_file, open_data_file, open_data_file_read_only,
+};
 pub use ddl::open_data_files;
 pub use describe::{DataFileSpec, TablespaceSpec};
 pub use enqueue::{Enqueue, Held};
+pub use filling::Filling;
 pub use index::NAMED_BY_NUMBER;
+pub use look::{
+    BLOCKS_BEFORE_EXTENTS, DIRECTORY_FIRST, EntrySeen, HeaderSeen, MapSeen, extents_of_run,
+    kind_before_extents, look_at_directory, look_at_file_header, look_at_header, look_at_map,
+    map_of,
+};
 pub use new_file::{clear_new, give_name, new_path, remove_leftovers, settle_name};
 pub use segment::{Column, Holds, Segment, SegmentState};
 pub use space::{Blocks, HandOut, Space, Storage};

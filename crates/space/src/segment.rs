@@ -31,13 +31,13 @@ impl Holds {
     }
 
     pub(crate) fn from_number(number: u8) -> Holds {
-        match number {
-            1 => Holds::Table,
-            2 => Holds::Undo,
-            3 => Holds::Index,
-            4 => Holds::Directory,
-            other => panic!("a segment is said to hold {other}"),
-        }
+        Holds::read(number).unwrap_or_else(|| panic!("a segment is said to hold {number}"))
+    }
+
+    /// None if nothing has that number.
+    pub(crate) fn read(number: u8) -> Option<Holds> {
+        let all = [Holds::Table, Holds::Undo, Holds::Index, Holds::Directory];
+        all.into_iter().find(|holds| holds.number() == number)
     }
 }
 
@@ -67,12 +67,14 @@ impl SegmentState {
     }
 
     pub(crate) fn from_number(number: u8) -> SegmentState {
-        match number {
-            1 => SegmentState::Permanent,
-            2 => SegmentState::Temporary,
-            3 => SegmentState::Dropping,
-            other => panic!("an entry of the segment directory has state {other}"),
-        }
+        let found = SegmentState::read(number);
+        found.unwrap_or_else(|| panic!("an entry of the segment directory has state {number}"))
+    }
+
+    /// None if no state has that number.
+    pub(crate) fn read(number: u8) -> Option<SegmentState> {
+        let all = [SegmentState::Permanent, SegmentState::Temporary, SegmentState::Dropping];
+        all.into_iter().find(|state| state.number() == number)
     }
 }
 

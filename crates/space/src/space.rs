@@ -18,7 +18,7 @@ use crate::apply::{HAND_OUT, LAYER};
 use crate::index::{Entry, Index};
 use crate::segment::{check_live, extents, is_live, next_blocks, object_of};
 use crate::tablespace::Tablespaces;
-use crate::{Ahead, Column, ControlFile, Enqueue, Holds, Segment, SegmentState};
+use crate::{Ahead, Column, ControlFile, Enqueue, Filling, Holds, Segment, SegmentState};
 
 /// The space of an open database.
 #[derive(Clone)]
@@ -43,6 +43,7 @@ pub(crate) struct Shared {
     pub(crate) index: Latch<Index>,
     /// One session at a time gives the directory another block.
     pub(crate) extending: Enqueue<()>,
+    pub(crate) filling: Filling,
 }
 
 /// The files of an open database, and how to make more.
@@ -72,6 +73,8 @@ pub struct Blocks {
 pub struct HandOut<'a> {
     /// The blocks.
     pub blocks: Blocks,
+    /// Number in the segment of the first of them; the header is block 0.
+    pub number: u32,
     header: ExclusiveBlock<'a>,
 }
 
@@ -107,6 +110,7 @@ impl Space {
             describing: Enqueue::new(os, *b"TT", WaitEvent::EnqTtContention, ()),
             index: Latch::new(os, LatchKind::Innermost, Index::new()),
             extending: Enqueue::new(os, *b"HW", WaitEvent::EnqHwContention, ()),
+            filling: Filling::new(os),
         };
         let space = Space { changes, shared: Arc::new(shared) };
         *space.shared.index.exclusive(session) = space.read_directory(session)?;
@@ -116,6 +120,11 @@ impl Space {
     /// What its changes are made with.
     pub fn changes(&self) -> &Changes {
         &self.changes
+    }
+
+    /// Which blocks are being filled, and so are nobody else's to fill.
+    pub fn filling(&self) -> &Filling {
+        &self.shared.filling
     }
 
     /// The segment of that name.
@@ -192,7 +201,8 @@ impl Space {
             return None;
         }
         let (first, count) = next_blocks(&guard, count)?;
-        Some(HandOut { blocks: Blocks { first, count }, header: guard })
+        let number = SegmentHeader::at(&guard, SegmentHeader::START).high_water.get();
+        Some(HandOut { blocks: Blocks { first, count }, number, header: guard })
     }
 
     /// Hands out up to `count` neighbouring blocks, at least one, in a group of its own.

@@ -31,6 +31,9 @@ use crate::{Promise, Transactions};
 /// A copy has so many more bytes for each byte of its block: versions of different times together
 /// may need more room than any one of them.
 const SLACK: usize = 1;
+/// In a copy `inexact` is this where the transaction may not have ended when the block was copied.
+const NOT_ENDED: u8 = 2;
+
 /// Offsets in a block have 16 bits.
 const COPY_BYTES_MAX: usize = 65_535;
 
@@ -67,6 +70,8 @@ enum Seen {
     Yes,
     /// It isn't, and is to be taken back in the order of these, the highest first.
     No(Scn),
+    /// Its undo would say, and isn't there any more.
+    Gone,
 }
 
 /// Its undo isn't there any more. It may have been rolled back meanwhile: then a new copy of the
@@ -97,7 +102,18 @@ impl Transactions {
     }
 
     /// A copy of a latched block, to be made consistent when its latch was let go.
-    pub fn copy(&self, block: &[u8], copy: &mut Vec<u8>) {
+    pub fn copy(&self, block: &[u8], copy: &mut Vec<u8>, session: &Session) {
+        self.copy_if(block, copy, |id| self.active().is_active(id, session));
+    }
+
+    /// A copy of a block that was read from disk a while ago.
+    pub fn copy_of_old(&self, block: &[u8], copy: &mut Vec<u8>) {
+        self.copy_if(block, copy, |_| true);
+    }
+
+    /// Notes in the copy of which transactions the undo may be taken away because they are rolled
+    /// back: of others that named in a block have ended it goes only when no snapshot needs it.
+    fn copy_if(&self, block: &[u8], copy: &mut Vec<u8>, may_go_on: impl Fn(TxnId) -> bool) {
         let length = (block.len() * (1 + SLACK)).min(COPY_BYTES_MAX);
         copy.clear();
         copy.extend_from_slice(block);
@@ -105,6 +121,13 @@ impl Transactions {
         let more = (length - block.len()) as u16;
         let head = format::DataHead::at_mut(copy, format::DataHead::START);
         head.free = format::U16Le::new(head.free.get() + more);
+        for number in 0..block::entries(copy) {
+            let entry = block::entry_mut(copy, number);
+            let open = entry.transaction.get().filter(|_| entry.ended == ScnLe::ZERO);
+            if open.is_some_and(&may_go_on) {
+                entry.inexact = NOT_ENDED;
+            }
+        }
     }
 
     /// Takes back in a copy what the view doesn't see. `address` is the block's.
@@ -119,10 +142,12 @@ impl Transactions {
             let mut newest: Option<(Scn, u8)> = None;
             for number in 0..block::entries(copy) {
                 let entry = *block::entry(copy, number);
-                if let Seen::No(order) = self.seen(&entry, view, session)?
-                    && newest.is_none_or(|(most, _)| order > most)
-                {
-                    newest = Some((order, number));
+                match self.seen(&entry, view, session)? {
+                    Seen::Gone => return Ok(Err(Gone(entry))),
+                    Seen::No(order) if newest.is_none_or(|(most, _)| order > most) => {
+                        newest = Some((order, number));
+                    }
+                    Seen::No(_) | Seen::Yes => {}
                 }
             }
             let Some((_, number)) = newest else { return Ok(Ok(())) };
@@ -242,6 +267,8 @@ impl Transactions {
         let exact = match said {
             ByUndo::Ended(scn) => scn,
             ByUndo::Last => last,
+            // Perhaps it was rolled back, and isn't named if the block is copied again.
+            ByUndo::Gone if entry.inexact == NOT_ENDED => return Ok(Seen::Gone),
             // That of those is gone that ended by `taken`. Asked after the undo was.
             ByUndo::Gone if self.active().taken(id, session) <= snapshot => return Ok(Seen::Yes),
             ByUndo::Gone => by,

@@ -100,6 +100,12 @@ impl Interest {
         (entry.ended == ScnLe::ZERO).then(|| entry.transaction.get()).flatten()
     }
 
+    /// Whether a slot with this lock has none when the interest is written: its transaction's end
+    /// is noted with it.
+    pub fn cleans(&self, lock: u8) -> bool {
+        self.cleanouts.iter().any(|cleanout| cleanout.number + 1 == lock)
+    }
+
     /// Whether the transaction itself has a slot with this lock.
     pub fn owns(&self, lock: u8) -> bool {
         lock == self.lock() && self.before.transaction == TxnIdLe::new(self.transaction)

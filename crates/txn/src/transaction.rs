@@ -34,6 +34,9 @@ struct Shared {
     snapshots: Snapshots,
     /// The newest commit that didn't wait to be durable: it is seen all the same (TX6).
     not_waited_for: Shared64,
+    /// Commits that wait to be durable, from before their records are made: what they changed is
+    /// not to be seen yet.
+    waiting: Shared64,
     /// One session at a time makes undo segments.
     making: Enqueue<()>,
     /// Snapshots of transactions, each with whether it still has a session.
@@ -124,6 +127,11 @@ impl Transaction {
         self.statement = None;
     }
 
+    /// What all its statements see, if they see one moment.
+    pub fn fixed_view(&self) -> Option<View> {
+        self.snapshot.map(|scn| View { scn, own: self.own() })
+    }
+
     fn own(&self) -> Option<Own> {
         let log = self.log.as_ref()?;
         let before = self.statement.unwrap_or(u32::MAX);
@@ -161,6 +169,7 @@ impl Transactions {
         let shared = Shared {
             snapshots: Snapshots::new(os),
             not_waited_for: Shared64::new(0),
+            waiting: Shared64::new(0),
             making,
             kept: Latch::new(os, LatchKind::Innermost, Vec::new()),
         };
@@ -219,8 +228,9 @@ impl Transactions {
         found.expect("undo was pushed by a layer that can take it back")
     }
 
-    /// What a snapshot sees that is taken now: whatever is durable, and what didn't wait for that
-    /// (TX6).
+    /// The SCN of a snapshot that is taken now: through it redo is durable, or it is that of a
+    /// commit that didn't wait (TX6). Never lower than it was before. It isn't to be read as of
+    /// until `settle` has returned.
     pub fn visible(&self, session: &Session) -> Scn {
         if self.breaks(Promise::DurableOnly) {
             return self.changes.redo().last_scn(session);
@@ -229,11 +239,59 @@ impl Transactions {
         durable.max(Scn::new(self.shared.not_waited_for.load(session)))
     }
 
+    /// Waits, if it must, until nothing is seen as of this SCN, which was [`visible`], of a commit
+    /// that waits to be durable (TX2, TX6). Called without latches.
+    ///
+    /// [`visible`]: Transactions::visible
+    ///
+    /// Commits that wait are counted before they get their SCNs; so those below a commit that
+    /// didn't wait were counted before that one raised the SCN that was read before the count is.
+    fn settle(&self, scn: Scn, session: &Session) -> Result<(), Stop> {
+        let redo = self.changes.redo();
+        if scn <= redo.durable_scn(session)
+            || self.shared.waiting.load(session) == 0
+            || self.breaks(Promise::DurableOnly)
+        {
+            return Ok(());
+        }
+        redo.make_durable(scn, session, WaitEvent::LogFileSync)
+    }
+
     /// What a read sees that begins now and takes no longer than it takes to look at one block.
-    pub fn view(&self, transaction: Option<&Transaction>, session: &Session) -> View {
-        let kept = transaction.and_then(|t| t.snapshot);
-        let scn = kept.unwrap_or_else(|| self.visible(session));
-        View { scn, own: transaction.and_then(Transaction::own) }
+    /// Called without latches.
+    pub fn view(&self, transaction: Option<&Transaction>, session: &Session) -> Result<View, Stop> {
+        let scn = match transaction.and_then(|t| t.snapshot) {
+            Some(kept) => kept,
+            None => {
+                let scn = self.visible(session);
+                self.settle(scn, session)?;
+                scn
+            }
+        };
+        Ok(View { scn, own: transaction.and_then(Transaction::own) })
+    }
+
+    /// By when a transaction has to have ended for its entry in a block's list to be taken over by
+    /// a statement with a snapshot of this SCN, or by one that has none (TX9).
+    pub fn takes_over_by(
+        &self,
+        transaction: &Transaction,
+        snapshot: Option<Scn>,
+        session: &Session,
+    ) -> Scn {
+        snapshot.or(transaction.snapshot).unwrap_or_else(|| self.visible(session))
+    }
+
+    /// A place among the snapshots in use, and its SCN. Called without latches.
+    fn take_snapshot(&self, session: &Session) -> Result<(Place, Scn), Stop> {
+        let (place, scn) = self.shared.snapshots.take(|| self.visible(session), session)?;
+        match self.settle(scn, session) {
+            Ok(()) => Ok((place, scn)),
+            Err(stop) => {
+                self.shared.snapshots.give_back(place, session);
+                Err(stop)
+            }
+        }
     }
 
     /// A snapshot for a statement of this transaction: of the transaction, if it has one.
@@ -245,7 +303,7 @@ impl Transactions {
         let (place, scn) = match transaction.and_then(|t| t.snapshot) {
             Some(scn) => (None, scn),
             None => {
-                let (place, scn) = self.shared.snapshots.take(|| self.visible(session), session)?;
+                let (place, scn) = self.take_snapshot(session)?;
                 (Some(place), scn)
             }
         };
@@ -259,7 +317,7 @@ impl Transactions {
 
     /// A transaction all of whose statements see this moment: snapshot isolation.
     pub fn begin_serializable(&self, session: &Session) -> Result<Transaction, Stop> {
-        let (place, scn) = self.shared.snapshots.take(|| self.visible(session), session)?;
+        let (place, scn) = self.take_snapshot(session)?;
         let transaction = Transaction { snapshot: Some(scn), ..Transaction::default() };
         let alive = Arc::downgrade(&transaction.alive);
         self.shared.kept.exclusive(session).push((place, alive));
@@ -319,11 +377,19 @@ impl Transactions {
             return self.end_by_rollback(log, session).map(|()| None);
         }
         session.charge(Cost::Transaction, 1);
+        let waits = mode.wait == CommitWait::Wait;
+        if waits {
+            // Before its record has an SCN (TX6).
+            self.shared.waiting.fetch_add(1, session);
+        }
         self.active.set_committing(log.id, true, session);
         let placed = match self.undo.end(&log, Ended::Committed, session) {
             Ok(placed) => placed,
             Err(Stop::Refused(refusal)) => {
                 self.active.set_committing(log.id, false, session);
+                if waits {
+                    self.shared.waiting.fetch_sub(1, session);
+                }
                 self.end_by_rollback(log, session)?;
                 let message = format!("the transaction was rolled back instead: {refusal}");
                 return Err(Stop::refuse(refusal.kind(), message));
@@ -332,9 +398,11 @@ impl Transactions {
         };
         self.active.set_ended(log.id, (placed.scn, true), session);
         session.count(Statistic::UserCommits, 1);
+        // If this is halted nobody reads any more, and it stays counted.
         self.changes.redo().commit(placed.scn, mode, session)?;
-        if mode.wait == CommitWait::Nowait {
-            self.shared.not_waited_for.fetch_max(placed.scn.get(), session);
+        match waits {
+            true => drop(self.shared.waiting.fetch_sub(1, session)),
+            false => drop(self.shared.not_waited_for.fetch_max(placed.scn.get(), session)),
         }
         self.leave(log.id, log.ended(Some(placed.scn)), session);
         Ok(Some(placed.scn))
@@ -380,7 +448,9 @@ impl Transactions {
         for id in abandoned {
             let table = self.active.table_of(id, session);
             let found = self.undo.found(table, session);
-            match found.map_err(|stop| self.cannot_roll_back(id, &stop, session))? {
+            let found = found.map_err(|stop| self.cannot_roll_back(id, &stop, session))?;
+            // Of commits whose slots were used again the table knows nothing.
+            match found.after(self.active.last_commit(id, session)) {
                 Found::Dead(log) => self.end_by_rollback(log, session)?,
                 // It had changed nothing.
                 Found::Idle(tail) => self.leave(id, tail, session),
@@ -464,9 +534,16 @@ impl Transactions {
             return Ok(false);
         }
         let undo = undo_pin.exclusive(FrameOrder::Undo, session);
+        let level = layer.watch.as_ref().map(|watch| (watch, (watch.level)(&block)));
         group.change(block, layer, opcode, &[&change.payload]);
         self.undo.take_away(&mut group, undo, (change, layer.moves.is_some()));
         group.commit(session);
+        drop(undo_pin);
+        if let Some((watch, before)) = level
+            && (watch.level)(&block_pin.shared(layer.order, session)) != before
+        {
+            (watch.told)(&self.changes, &block_pin, session);
+        }
         Ok(true)
     }
 }

@@ -54,7 +54,7 @@ pub(crate) const CROSS_OUT_BYTES: usize = 2;
 
 /// Undo.
 pub static LAYER: Layer =
-    Layer { number: 2, name: "undo", order: FrameOrder::Undo, apply, moves: None };
+    Layer { number: 2, name: "undo", order: FrameOrder::Undo, apply, moves: None, watch: None };
 
 fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     match opcode {

@@ -12,18 +12,21 @@
 //! * [`Tail`], [`UndoLog`]: where a segment's undo ends; the undo of the transaction that has it.
 //! * [`Keeper`]: who knows which undo is still needed.
 //! * [`LAYER`]: how blocks of this crate change.
+//! * [`check_table`], [`check_undo_block`]: whether a block is in order, by itself.
 //!
-//! Callers: `txn`.
+//! Callers: `txn`; `verify`.
 //! Sources: Oracle's undo segments (header with transaction table, undo block chain).
 
 #![forbid(unsafe_code)]
 
 mod apply;
+mod check;
 mod log;
 mod ring;
 mod segment;
 
 pub use apply::{CROSSED_OUT, LAYER};
+pub use check::{RecordSeen, TableSeen, UndoSeen, check_table, check_undo_block, record_seen};
 pub use log::{RecordView, Tail, UndoChange, UndoLog, UndoPins};
 pub use ring::{ByUndo, Keeper};
 pub use segment::{Ended, Found, Undo};

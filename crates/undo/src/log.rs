@@ -123,6 +123,11 @@ impl Tail {
         self.before
     }
 
+    /// The same, where it is known when the last transaction that left records ended.
+    pub(crate) fn after(self, at: Scn) -> Tail {
+        Tail { before: at, ..self }
+    }
+
     /// The undo of the next transaction.
     pub fn begin(self) -> UndoLog {
         // The slots come in turn.
@@ -166,6 +171,11 @@ impl UndoLog {
     pub(crate) fn of_dead(tail: Tail) -> UndoLog {
         let id = tail.last().expect("it is active, so it has a name");
         UndoLog { id, tail, newest: None, records: 0, has_begun: true, crossed_to: None }
+    }
+
+    /// The same, where it is known when the one before it ended.
+    pub(crate) fn after(self, at: Scn) -> UndoLog {
+        UndoLog { tail: self.tail.after(at), ..self }
     }
 
     /// The segment's transaction table.

@@ -48,6 +48,16 @@ pub enum Found {
     Dead(UndoLog),
 }
 
+impl Found {
+    /// The same, where it is known when the last transaction ended that left records.
+    pub fn after(self, at: Scn) -> Found {
+        match self {
+            Found::Idle(tail) => Found::Idle(tail.after(at)),
+            Found::Dead(log) => Found::Dead(log.after(at)),
+        }
+    }
+}
+
 impl Undo {
     /// Makes so many undo segments, whose tables have `slots`, or as many as fit in a block.
     pub fn create(space: &Space, segments: u16, slots: u16, session: &Session) -> Result<(), Stop> {

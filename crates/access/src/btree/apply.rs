@@ -44,6 +44,7 @@ pub static LAYER: Layer = Layer {
     order: FrameOrder::Leaf,
     apply,
     moves: Some(Moves { locate, is_it, opcode: BACK_FOR_GOOD }),
+    watch: None,
 };
 
 fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {

@@ -1,17 +1,30 @@
 //! Whether an index is in order, as a whole.
 //!
-//! Callers: `verify`, and tests; nobody changes the index meanwhile.
+//! A tree is checked as somebody gives its blocks: from the cache, or from files. Nothing that a
+//! block says is believed before [`check_index_block`] has passed it.
+//!
+//! While others change the index it can be checked all the same: a block's low fence never moves,
+//! and where a block ended at one moment its right neighbour of that moment begins. Only what was
+//! handed out is asked for twice: what was handed out before the walk is reached, and what is
+//! reached was handed out by its end.
+//!
+//! Callers: `verify`, and tests.
 
 use std::collections::BTreeSet;
 
+use cache::is_unwritten;
+use format::{BlockHeader, BlockKind, DataHead};
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
 
 use super::Index;
-use super::node::{MARKED, Node};
-use super::position::{OwnPosition, Position};
+use super::node::{ENTRY, FENCES, MARKED, Node, Step, UNIQUE, WITH_ROW};
+use super::position::{BLOCK_BYTES, OwnPosition, Position, Probe, ROW_BYTES};
 use crate::RowAddress;
+
+/// More levels than any tree has.
+const LEVELS_MAX: u8 = 32;
 
 /// What a check has found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,8 +41,55 @@ pub struct Checked {
     pub untold: u64,
 }
 
+/// What is wrong with a tree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TreeFault {
+    /// The block that shows it.
+    pub block: Dba,
+    /// What it is.
+    pub what: String,
+    /// Which of its rules it breaks.
+    pub kind: TreeFaultKind,
+}
+
+/// Which rule of trees is broken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TreeFaultKind {
+    /// Blocks hang together, and entries are in order.
+    Order,
+    /// A unique index has a key once.
+    Unique,
+    /// What was handed out is reached. Not so while an index is built from the bottom up.
+    Reached,
+}
+
+/// The tree of an index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TreeSeen {
+    /// Its object number.
+    pub object: u32,
+    /// Its segment's header; the root is the block behind it.
+    pub header: Dba,
+}
+
+/// Every block that the tree's segment has handed out.
+pub type HandedOut = BTreeSet<Dba>;
+
 /// What one level says of the one below: where blocks begin, from left to right.
 type Below = Vec<(OwnPosition, Dba)>;
+
+/// Gives a block's bytes, whole, with a header that was checked.
+type Read<'r> = dyn FnMut(Dba) -> Result<Vec<u8>, String> + 'r;
+
+impl TreeSeen {
+    fn root(&self) -> Dba {
+        Dba::new(self.header.file.get(), self.header.block.get() + 1)
+    }
+}
+
+fn fault(block: Dba, what: impl Into<String>) -> TreeFault {
+    TreeFault { block, what: what.into(), kind: TreeFaultKind::Order }
+}
 
 impl Index {
     /// Checks every block, and that all blocks that were handed out are reached; `visit` is told
@@ -39,60 +99,94 @@ impl Index {
         visit: &mut dyn FnMut(&[u8], RowAddress),
         session: &Session,
     ) -> Result<Checked, String> {
-        let mut checked = Checked::default();
-        let mut reached = BTreeSet::from([self.segment().header]);
-        let mut told: Below = vec![(Position::FIRST.to_own(), self.root())];
-        loop {
-            let first = told[0].1;
-            let (below, level) =
-                self.check_level((first, &told), (&mut reached, &mut checked), visit, session)?;
-            checked.levels += 1;
-            if level == 0 {
-                break;
-            }
-            told = below;
-        }
-        let runs = self.space().blocks(self.segment().header, session);
-        let runs = runs.map_err(|stop| stop.to_string())?;
-        for run in runs {
-            for number in 0..run.count {
-                let block = Dba::new(run.first.file.get(), run.first.block.get() + number);
-                if !reached.remove(&block) {
-                    return Err(format!("block {block} was handed out, and isn't reached"));
-                }
-            }
-        }
-        match reached.first() {
-            Some(block) => Err(format!("block {block} is reached, and wasn't handed out")),
-            None => Ok(checked),
-        }
+        let header = self.segment().header;
+        let tree = TreeSeen { object: self.tree().object, header };
+        let mut read = |address: Dba| {
+            let block = self.changes().cache().pin_shared(address, FrameOrder::Branch, session);
+            Ok(block.map_err(|stop| stop.to_string())?.to_vec())
+        };
+        let handed_out = || -> Result<HandedOut, String> {
+            let runs = self.space().blocks(header, session).map_err(|stop| stop.to_string())?;
+            let each = runs.iter().flat_map(|run| {
+                let first = run.first;
+                (0..run.count).map(move |n| Dba::new(first.file.get(), first.block.get() + n))
+            });
+            Ok(each.collect())
+        };
+        let before = handed_out()?;
+        let checked = check_tree(tree, &mut read, (&before, &handed_out), visit);
+        checked.map_err(|fault| format!("block {}: {}", fault.block, fault.what))
     }
+}
 
-    /// Walks along a level; what it says of the one below, and which level it is.
-    fn check_level(
-        &self,
-        (first, told): (Dba, &Below),
-        (reached, checked): (&mut BTreeSet<Dba>, &mut Checked),
+/// Checks a tree. `before` is what was handed out before, `by_now` says what is handed out.
+pub fn check_tree(
+    tree: TreeSeen,
+    read: &mut Read<'_>,
+    (before, by_now): (&HandedOut, &dyn Fn() -> Result<HandedOut, String>),
+    visit: &mut dyn FnMut(&[u8], RowAddress),
+) -> Result<Checked, TreeFault> {
+    let mut walk =
+        Walk { tree, checked: Checked::default(), is_unique: None, reached: BTreeSet::new() };
+    walk.reached.insert(tree.header);
+    let mut told: Below = vec![(Position::FIRST.to_own(), tree.root())];
+    let mut level = None;
+    loop {
+        let (below, is) = walk.level(&told, level, read, visit)?;
+        walk.checked.levels += 1;
+        match is.checked_sub(1) {
+            None => break,
+            under => level = under,
+        }
+        told = below;
+    }
+    if let Some(lost) = before.difference(&walk.reached).next() {
+        let lost = fault(*lost, "was handed out, and isn't reached");
+        return Err(TreeFault { kind: TreeFaultKind::Reached, ..lost });
+    }
+    let by_now = by_now().map_err(|what| fault(tree.header, what))?;
+    match walk.reached.difference(&by_now).next() {
+        Some(block) => Err(fault(*block, "is reached, and wasn't handed out")),
+        None => Ok(walk.checked),
+    }
+}
+
+/// A check on its way down.
+struct Walk {
+    tree: TreeSeen,
+    checked: Checked,
+    /// As the first block says.
+    is_unique: Option<bool>,
+    reached: BTreeSet<Dba>,
+}
+
+impl Walk {
+    /// Goes along a level; what it says of the one below, and which level it is.
+    fn level(
+        &mut self,
+        told: &Below,
+        mut level: Option<u8>,
+        read: &mut Read<'_>,
         visit: &mut dyn FnMut(&[u8], RowAddress),
-        session: &Session,
-    ) -> Result<(Below, u8), String> {
-        let (mut below, mut at, mut level) = (Below::new(), Some(first), None);
+    ) -> Result<(Below, u8), TreeFault> {
+        let (mut below, mut at) = (Below::new(), Some(told[0].1));
         let mut begins: Option<OwnPosition> = None;
+        let mut last: Option<OwnPosition> = None;
         let mut told = told.iter().peekable();
         while let Some(address) = at {
-            let say = |what: String| format!("block {address}: {what}");
-            let bytes = {
-                let cache = self.changes().cache();
-                let block = cache.pin_shared(address, FrameOrder::Branch, session);
-                block.map_err(|stop| stop.to_string())?.to_vec()
-            };
-            if !reached.insert(address) {
+            let say = |what: String| fault(address, what);
+            if !self.reached.insert(address) {
                 return Err(say("is reached twice".into()));
             }
-            let node = Node::of(&bytes, self.tree().object);
+            let bytes = read(address).map_err(say)?;
+            let node = Node::of(&bytes, self.tree.object);
             let node = node.ok_or_else(|| say("is no block of this index".into()))?;
-            if *level.get_or_insert(node.level()) != node.level() {
+            check_index_block(&bytes).map_err(say)?;
+            if *level.get_or_insert(node.level()) != node.level() || node.level() > LEVELS_MAX {
                 return Err(say(format!("is on level {}", node.level())));
+            }
+            if *self.is_unique.get_or_insert(node.is_unique()) != node.is_unique() {
+                return Err(say("says otherwise whether keys are unique".into()));
             }
             if node.low() != begins.as_ref().map(OwnPosition::get) {
                 return Err(say(format!("begins at {:?}, not at {begins:?}", node.low())));
@@ -102,63 +196,139 @@ impl Index {
                     return Err(say(format!("is said to begin at {at:?}")));
                 }
                 Some(_) => {}
-                None => checked.untold += 1,
+                None => self.checked.untold += 1,
             }
-            block::check(&bytes).map_err(say)?;
-            self.check_node(&node, checked, visit).map_err(say)?;
-            if node.level() > 0 {
-                let children = (0..node.count()).map(|n| (node.place(n).to_own(), node.child(n)));
-                below.extend(children);
-            }
+            check_unique(&node, &mut last)
+                .map_err(|what| TreeFault { kind: TreeFaultKind::Unique, ..say(what) })?;
+            self.take_in(&node, &mut below, visit);
             begins = node.high().map(Position::to_own);
             at = node.next();
-            if at.is_some() != begins.is_some() {
-                return Err(say("has a right neighbour or a high fence, and not both".into()));
-            }
         }
         match told.next() {
-            Some((_, block)) => Err(format!("block {block} isn't reached from its left neighbour")),
+            Some((_, block)) => Err(fault(*block, "isn't reached from its left neighbour")),
             None => Ok((below, level.expect("a level has a block"))),
         }
     }
 
-    /// One block: its entries are in order, and between its fences.
-    fn check_node(
-        &self,
+    fn take_in(
+        &mut self,
         node: &Node<'_>,
-        checked: &mut Checked,
+        below: &mut Below,
         visit: &mut dyn FnMut(&[u8], RowAddress),
-    ) -> Result<(), String> {
-        if node.is_unique() != self.is_unique() {
-            return Err("says otherwise whether keys are unique".into());
+    ) {
+        if node.level() > 0 {
+            let children = (0..node.count()).map(|n| (node.place(n).to_own(), node.child(n)));
+            below.extend(children);
+            return;
         }
-        checked.leaves += u64::from(node.level() == 0);
-        if node.level() > 0 && node.count() == 0 {
-            return Err("is a branch without entries".into());
-        }
-        let mut last: Option<Position<'_>> = None;
+        self.checked.leaves += 1;
         for number in 0..node.count() {
-            let place = node.place(number);
-            let rises = last.is_none_or(|last| match self.is_unique() {
-                true => last.key < place.key,
-                false => last < place,
-            });
-            let is_first = number == 0 && node.level() > 0;
-            let after_low = node.low().is_none_or(|low| low <= place) || is_first;
-            if !rises || !after_low || node.high().is_some_and(|high| place >= high) {
-                return Err(format!("entry {number} isn't in order: {place:?} behind {last:?}"));
-            }
-            last = Some(place);
-            if node.level() > 0 {
-                continue;
-            }
             if node.slot(number).flags & MARKED != 0 {
-                checked.deleted += 1;
+                self.checked.deleted += 1;
                 continue;
             }
-            checked.entries += 1;
+            self.checked.entries += 1;
+            let place = node.place(number);
             visit(place.key, place.row.expect("an entry of a leaf has a row"));
         }
-        Ok(())
+    }
+}
+
+/// In a unique index no two entries have the same key, in one leaf or in two.
+fn check_unique(node: &Node<'_>, last: &mut Option<OwnPosition>) -> Result<(), String> {
+    if node.level() > 0 || !node.is_unique() {
+        return Ok(());
+    }
+    for number in 0..node.count() {
+        let place = node.place(number);
+        let before = match number.checked_sub(1) {
+            Some(before) => Some(node.place(before).key),
+            None => last.as_ref().map(|last| &last.key[..]),
+        };
+        if before == Some(place.key) {
+            return Err(format!("entry {number} has the key of the entry before it"));
+        }
+    }
+    if let Some(number) = node.count().checked_sub(1) {
+        *last = Some(node.place(number).to_own());
+    }
+    Ok(())
+}
+
+/// What is wrong with a block of an index by itself, if anything is: its slots are as slots are,
+/// its entries in order and between its fences. Its header was checked.
+pub fn check_index_block(bytes: &[u8]) -> Result<(), String> {
+    block::check(bytes)?;
+    let head = DataHead::at(bytes, DataHead::START);
+    let kind = if head.level == 0 { BlockKind::Leaf } else { BlockKind::Branch };
+    if is_unwritten(bytes) || BlockHeader::at(bytes, 0).kind() != kind {
+        return Err(format!("is on level {}, and no {kind}", head.level));
+    }
+    if head.own[0] & !UNIQUE != 0 || head.own[1..] != [0; 3] || head.slots.get() < FENCES {
+        return Err("its head isn't that of a block of an index".to_string());
+    }
+    for (number, slot) in (0_u16..).zip(block::directory(bytes)) {
+        let with_row = slot.flags & WITH_ROW != 0;
+        let row = if with_row { ROW_BYTES } else { 0 };
+        let (may, least) = match (number < FENCES, head.level) {
+            (true, _) => (WITH_ROW, row),
+            (false, 0) => (MARKED, ROW_BYTES),
+            (false, _) => (WITH_ROW, BLOCK_BYTES + row),
+        };
+        let length = usize::from(slot.length.get());
+        let is_sound = match slot.flags & !may {
+            0 => number < FENCES && slot.flags == 0 && length == 0,
+            ENTRY => length >= least,
+            _ => false,
+        };
+        if !is_sound || slot.lock != 0 && (number < FENCES || head.level > 0) {
+            return Err(format!("slot {number} has flags {:#04x} and {length} bytes", slot.flags));
+        }
+    }
+    check_order(&Node(bytes))
+}
+
+/// Entries are in order, and between the fences.
+fn check_order(node: &Node<'_>) -> Result<(), String> {
+    if node.next().is_some() != node.high().is_some() {
+        return Err("has a right neighbour or a high fence, and not both".into());
+    }
+    if node.level() > 0 && node.count() == 0 {
+        return Err("is a branch without entries".into());
+    }
+    let mut last: Option<Position<'_>> = None;
+    for number in 0..node.count() {
+        let place = node.place(number);
+        let rises = last.is_none_or(|last| last < place);
+        let is_first = number == 0 && node.level() > 0;
+        let after_low = node.low().is_none_or(|low| low <= place) || is_first;
+        if !rises || !after_low || node.high().is_some_and(|high| place >= high) {
+            return Err(format!("entry {number} isn't in order: {place:?} behind {last:?}"));
+        }
+        last = Some(place);
+    }
+    Ok(())
+}
+
+/// Whether a tree that is in order has this entry, and it isn't deleted.
+pub fn find_entry(
+    tree: TreeSeen,
+    read: &mut Read<'_>,
+    (key, row): (&[u8], RowAddress),
+) -> Result<bool, String> {
+    let entry = Position { key, row: Some(row) };
+    let mut at = tree.root();
+    loop {
+        let bytes = read(at)?;
+        let node = Node::of(&bytes, tree.object);
+        let node = node.ok_or_else(|| format!("block {at} is no block of this index"))?;
+        match node.step(Probe::At(entry), 0) {
+            Step::Right(next) | Step::Down(next) => at = next,
+            Step::Lost => return Err(format!("block {at} doesn't lead to the entry")),
+            Step::Here => {
+                let found = node.find(entry).ok().filter(|n| node.place(*n) == entry);
+                return Ok(found.is_some_and(|n| node.slot(n).flags & MARKED == 0));
+            }
+        }
     }
 }

@@ -286,7 +286,7 @@ impl Index {
         loop {
             let reached = self.tree().reach((probe, 0), hint, session)?;
             let address = reached.address;
-            self.transactions.copy(&reached.block, &mut copy);
+            self.transactions.copy(&reached.block, &mut copy, session);
             drop(reached);
             match self.transactions.make_consistent((address, &mut copy), view, session)? {
                 Ok(()) => {
@@ -320,6 +320,10 @@ impl Index {
 
     pub(super) fn space(&self) -> &Space {
         &self.space
+    }
+
+    pub(super) fn transactions(&self) -> &Transactions {
+        &self.transactions
     }
 
     pub(super) fn changes(&self) -> &Changes {
@@ -365,7 +369,8 @@ impl Index {
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let address = self.leaf_to_change(entry, session)?;
             let pin = self.changes().cache().pin(address, session)?;
-            let target = Target { pin: &pin, layer: &LAYER, opcodes, longest, is_it: &is_it };
+            let (layer, snapshot) = (&LAYER, None);
+            let target = Target { pin: &pin, layer, opcodes, longest, snapshot, is_it: &is_it };
             let tried = change_block(&self.transactions, transaction, &target, wish, session)?;
             drop(pin);
             match tried {

@@ -22,12 +22,17 @@ mod cursor;
 mod descent;
 mod index;
 mod node;
+mod now;
 mod ops;
 mod position;
 mod split;
 
 pub use apply::LAYER;
 pub use build::IndexBuilder;
-pub use check::Checked;
+pub use check::{
+    Checked, HandedOut, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
+    find_entry,
+};
 pub use cursor::{Cursor, Direction};
 pub use index::{Index, Inserted};
+pub use now::Current;

@@ -7,12 +7,13 @@
 //! ```
 //!
 //! A statement that has chosen its rows as of a view says so, and is told where a row was changed
-//! since: then what it knows of the row isn't true any more, and it begins again (AC9).
+//! since by others: then what it knows of the row isn't true any more, and it begins again (AC9).
+//! One that meets a row a second time is told so (AC10).
 //!
 //! Callers: tables.
 
 use format::DataSlot;
-use ids::TxnId;
+use ids::Scn;
 use os::Session;
 use stop::Stop;
 use txn::{Interest, Own, Patience, Promise, RowWait, Transaction, View};
@@ -48,18 +49,21 @@ pub enum Changed {
     Yes,
     /// There is no such row.
     NotThere,
-    /// It was changed since the view; nothing was done.
+    /// Others have changed it since the view; nothing was done.
     Since,
+    /// The view's own statement has changed it already; nothing was done.
+    Already,
 }
 
-/// What changing a slot came to.
-enum Slot<T> {
+/// What trying to change a slot came to.
+enum Tried<T> {
     Done(T),
-    NotThere,
-    Since,
+    /// Nothing was done.
+    Not(Changed),
     /// The slot was seen otherwise by the view, or may have been: compare.
     Compare,
-    Full,
+    /// The view sees another row there; and whether the transaction has locked it.
+    Differs(bool),
 }
 
 /// What is to be done with a row.
@@ -83,8 +87,10 @@ type SeenSlot = Option<(u8, Vec<u8>)>;
 struct Target {
     address: RowAddress,
     wanted: Wanted,
-    /// As of when the statement knows it.
+    /// As of when the statement knows it; none if it has it locked, or wants it as it is.
     view: Option<View>,
+    /// The statement's snapshot, if it has one.
+    snapshot: Option<Scn>,
     /// How long one waits for it.
     patience: Patience,
 }
@@ -92,7 +98,13 @@ struct Target {
 impl Target {
     /// A row of a statement that waits as long as it takes.
     fn row(address: RowAddress, view: Option<View>) -> Target {
-        Target { address, wanted: Wanted::Row, view, patience: Patience::Forever }
+        let snapshot = view.map(|view| view.scn);
+        Target { address, wanted: Wanted::Row, view, snapshot, patience: Patience::Forever }
+    }
+
+    /// What is at this address of a row that the same statement has locked.
+    fn of_locked(self, wanted: Wanted, address: RowAddress) -> Target {
+        Target { address, wanted, view: None, ..self }
     }
 }
 
@@ -142,9 +154,8 @@ impl Heap {
             }
         };
         let step = match self.change_slot(transaction, target, &mut plan, session)? {
-            Slot::Done(step) => step,
-            Slot::Since => return Ok(Changed::Since),
-            _ => return Ok(Changed::NotThere),
+            Ok(step) => step,
+            Err(why) => return Ok(why),
         };
         let new = match step {
             Step::Done => return Ok(Changed::Yes),
@@ -156,13 +167,13 @@ impl Heap {
                 }
                 let mut new = Vec::new();
                 change(&row, &mut new);
-                for piece in pieces {
-                    self.delete_piece(transaction, piece, session)?;
+                if !self.delete_pieces(transaction, target, pieces, session)? {
+                    return Ok(Changed::Since);
                 }
                 new
             }
         };
-        self.put_elsewhere(transaction, (inserter, target.address), &new, session)?;
+        self.put_elsewhere(transaction, (inserter, target), &new, session)?;
         Ok(Changed::Yes)
     }
 
@@ -176,7 +187,8 @@ impl Heap {
         self.delete_seen(transaction, (address, view), &mut |_| {}, session)
     }
 
-    /// The same; `look` is given the row that is deleted. It only computes, and may be called again.
+    /// The same; `look` is given the row that is deleted. It only computes, and may be called
+    /// again.
     pub fn delete_seen(
         &self,
         transaction: &mut Transaction,
@@ -210,9 +222,8 @@ impl Heap {
             Wish::Change(stub, next)
         };
         let next = match self.change_slot(transaction, target, &mut plan, session)? {
-            Slot::Done(next) => next,
-            Slot::Since => return Ok(Changed::Since),
-            _ => return Ok(Changed::NotThere),
+            Ok(next) => next,
+            Err(why) => return Ok(why),
         };
         if let Some((data, next)) = next {
             let (row, pieces) = self.gather(data, next, session)?;
@@ -220,8 +231,8 @@ impl Heap {
                 return Ok(Changed::Since);
             }
             look(&row);
-            for piece in pieces {
-                self.delete_piece(transaction, piece, session)?;
+            if !self.delete_pieces(transaction, target, pieces, session)? {
+                return Ok(Changed::Since);
             }
         }
         Ok(Changed::Yes)
@@ -243,9 +254,8 @@ impl Heap {
             Wish::Change(lock_plan(address.slot, slot, interest), next)
         };
         let next = match self.change_slot(transaction, target, &mut plan, session)? {
-            Slot::Done(next) => next,
-            Slot::Since => return Ok(Changed::Since),
-            _ => return Ok(Changed::NotThere),
+            Ok(next) => next,
+            Err(why) => return Ok(why),
         };
         if let Some((data, next)) = next {
             let (row, _) = self.gather(data, next, session)?;
@@ -300,37 +310,45 @@ impl Heap {
     fn put_elsewhere(
         &self,
         transaction: &mut Transaction,
-        (inserter, address): (&mut HeapInserter, RowAddress),
+        (inserter, target): (&mut HeapInserter, Target),
         new: &[u8],
         session: &Session,
     ) -> Result<(), Stop> {
-        let first = self.put_in_pieces(transaction, inserter, PIECE, new, session)?;
+        let to = (inserter, target.snapshot);
+        let first = self.put_in_pieces(transaction, to, (PIECE, new), session)?;
         let to = stored(first);
         let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
             let what = (ROW | NEXT, &to[..]);
-            Wish::Change(replace_plan((block, address.slot, slot), what, interest), ())
+            Wish::Change(replace_plan((block, target.address.slot, slot), what, interest), ())
         };
-        let target = Target::row(address, None);
+        let target = target.of_locked(Wanted::Row, target.address);
         match self.change_slot(transaction, target, &mut plan, session)? {
-            Slot::Done(()) => Ok(()),
+            Ok(()) => Ok(()),
             _ => unreachable!("the row is locked, and has room for an address"),
         }
     }
 
-    fn delete_piece(
+    /// Deletes the further pieces of a row that is locked. False if the list of one's block can't
+    /// take the transaction, for others have changed it since.
+    fn delete_pieces(
         &self,
         transaction: &mut Transaction,
-        address: RowAddress,
+        target: Target,
+        pieces: Vec<RowAddress>,
         session: &Session,
-    ) -> Result<(), Stop> {
-        let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
-            Wish::Change(stub_plan((block, address.slot, slot), interest), ())
-        };
-        let target = Target { wanted: Wanted::Piece, ..Target::row(address, None) };
-        match self.change_slot(transaction, target, &mut plan, session)? {
-            Slot::Done(()) => Ok(()),
-            _ => Err(self.no_piece(address)),
+    ) -> Result<bool, Stop> {
+        for address in pieces {
+            let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
+                Wish::Change(stub_plan((block, address.slot, slot), interest), ())
+            };
+            let target = target.of_locked(Wanted::Piece, address);
+            match self.change_slot(transaction, target, &mut plan, session)? {
+                Ok(()) => {}
+                Err(Changed::Since) => return Ok(false),
+                _ => return Err(self.no_piece(address)),
+            }
         }
+        Ok(true)
     }
 
     /// How a row in this slot becomes another where it is; none if that has no room.
@@ -370,41 +388,67 @@ impl Heap {
     }
 
     /// Changes one slot as `plan` says, once it is as the target's view sees it and nobody else has
-    /// it.
+    /// it; or why not.
     fn change_slot<T>(
         &self,
         transaction: &mut Transaction,
         target: Target,
         plan: &mut Planner<'_, T>,
         session: &Session,
-    ) -> Result<Slot<T>, Stop> {
+    ) -> Result<Result<T, Changed>, Stop> {
         let mut seen = None;
         loop {
             match self.try_slot(transaction, (target, seen.as_ref()), plan, session)? {
-                Slot::Compare => {
+                Tried::Compare => {
                     let view = target.view.expect("only what a view sees is compared");
-                    seen = Some(self.slot_as_seen(transaction, target, view, session)?);
+                    // But for what this statement did.
+                    let view = View { own: Some(before_now(transaction, view)), ..view };
+                    seen = Some(self.slot_as_seen(target, view, session)?);
                 }
-                done => return Ok(done),
+                Tried::Differs(is_own) => {
+                    let why = self.why_it_differs(transaction, (target, is_own), session)?;
+                    return Ok(Err(why));
+                }
+                Tried::Not(why) => return Ok(Err(why)),
+                Tried::Done(made) => return Ok(Ok(made)),
             }
         }
     }
 
-    /// Flags and bytes of a slot as the view sees it, but for what this statement did; none if it
-    /// sees no row there.
-    fn slot_as_seen(
+    /// Who has made a row another one than the view sees, where the view sees one.
+    fn why_it_differs(
         &self,
         transaction: &Transaction,
+        (target, is_own): (Target, bool),
+        session: &Session,
+    ) -> Result<Changed, Stop> {
+        let Some(view) = target.view.filter(|_| is_own) else { return Ok(Changed::Since) };
+        // It has the row locked, so the row stays as it is. If others had changed it since the
+        // view, it would be another one than the view sees with all its own changes.
+        let view = View { own: Some(all_of(transaction, view)), ..view };
+        let seen = self.slot_as_seen(target, view, session)?;
+        let RowAddress { block, slot } = target.address;
+        let look = |block: &[u8]| self.content(block, slot, target.wanted);
+        let is = self.look_now(block, look, session)?;
+        Ok(if is == seen { Changed::Already } else { Changed::Since })
+    }
+
+    /// Flags and bytes of a slot; none if it isn't what is wanted.
+    fn content(&self, block: &[u8], number: u16, wanted: Wanted) -> SeenSlot {
+        let slot = self.slot_with(block, number, wanted)?;
+        Some((slot.flags, block::bytes_of(block, slot).to_vec()))
+    }
+
+    /// Flags and bytes of a slot as the view sees it; none if it sees no row there.
+    fn slot_as_seen(
+        &self,
         target: Target,
         view: View,
         session: &Session,
     ) -> Result<SeenSlot, Stop> {
-        let view = View { own: Some(before_now(transaction, view)), ..view };
-        let mut look = |block: &[u8]| {
-            let slot = self.slot_with(block, target.address.slot, target.wanted)?;
-            Some((slot.flags, block::bytes_of(block, slot).to_vec()))
-        };
-        self.read_block(target.address.block, view, &mut look, session)
+        let RowAddress { block, slot } = target.address;
+        let mut look = |block: &[u8]| self.content(block, slot, target.wanted);
+        self.read_block(block, view, &mut look, session)
     }
 
     fn try_slot<T>(
@@ -413,73 +457,95 @@ impl Heap {
         (target, seen): (Target, Option<&SeenSlot>),
         plan: &mut Planner<'_, T>,
         session: &Session,
-    ) -> Result<Slot<T>, Stop> {
+    ) -> Result<Tried<T>, Stop> {
         let longest = Op::HEAD_BYTES_MAX + self.piece_max;
-        let Target { address, wanted, view, patience } = target;
-        let promise = match transaction.is_serializable() {
-            true => Promise::FirstUpdater,
-            false => Promise::Restart,
-        };
+        let Target { address, wanted, view, patience, snapshot } = target;
+        let is_serializable = transaction.is_serializable();
+        let promise = if is_serializable { Promise::FirstUpdater } else { Promise::Restart };
         loop {
             let undo_bytes = Interest::BACK_BYTES_MAX + longest;
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let own = view.map(|view| View { own: Some(all_of(transaction, view)), ..view });
             let pin = self.transactions.changes().cache().pin(address.block, session)?;
             let mut wish = |block: &[u8], interest: &Interest| {
-                let nothing = |slot| Wish::Nothing(Outcome::Done(slot));
-                let Some(slot) = self.slot_with(block, address.slot, wanted) else {
-                    return match self.deleter(block, address.slot, interest) {
-                        Some(holder) => Wish::Nothing(Outcome::Wait(holder)),
-                        None => nothing(Slot::NotThere),
-                    };
-                };
-                if let Some(holder) = interest.holder(block, slot.lock) {
+                let slot = self.slot(block, address.slot).unwrap_or(DataSlot::FREE);
+                let is_there = self.slot_with(block, address.slot, wanted).is_some();
+                let is_deleted = slot.flags & DataSlot::DELETED != 0;
+                if (is_there || is_deleted)
+                    && let Some(holder) = interest.holder(block, slot.lock)
+                {
                     return Wish::Nothing(Outcome::Wait(holder));
                 }
-                let same = own.is_none_or(|own| self.transactions.is_current(block, own, session));
-                let same = same || self.transactions.breaks(promise);
-                match seen {
-                    _ if same => {}
-                    None => return nothing(Slot::Compare),
-                    Some(Some((flags, bytes)))
-                        if *flags == slot.flags && bytes == block::bytes_of(block, slot) => {}
-                    Some(_) => return nothing(Slot::Since),
+                // What it has locked itself its statement may have changed.
+                let is_same = |own| {
+                    !interest.owns(slot.lock) && self.transactions.is_current(block, own, session)
+                };
+                let same = own.is_none_or(is_same) || self.transactions.breaks(promise);
+                match verdict((block, is_there.then_some(slot)), same, seen) {
+                    Verdict::Same => {}
+                    Verdict::Not(why) => return Wish::Nothing(Outcome::Done(Tried::Not(why))),
+                    Verdict::Compare => return Wish::Nothing(Outcome::Done(Tried::Compare)),
+                    Verdict::Differs => {
+                        let differs = Tried::Differs(interest.owns(slot.lock));
+                        return Wish::Nothing(Outcome::Done(differs));
+                    }
                 }
                 match plan(block, slot, interest) {
-                    Wish::Change(plan, made) => Wish::Change(plan, Slot::Done(made)),
-                    Wish::Nothing(_) => nothing(Slot::Full),
+                    Wish::Change(plan, made) => Wish::Change(plan, Tried::Done(made)),
+                    Wish::Nothing(_) => unreachable!("what may be changed is"),
                 }
             };
             let is_it = |block: &[u8]| self.is_its(block);
-            let target = Heap::target(&pin, longest, &is_it);
+            let target = Heap::target(&pin, (longest, snapshot), &is_it);
             let tried = change_block(&self.transactions, transaction, &target, &mut wish, session)?;
             drop(pin);
-            match tried {
+            let (holder, what) = match tried {
                 Outcome::Done(slot) => return Ok(slot),
-                Outcome::Foreign => return Ok(Slot::NotThere),
-                Outcome::Wait(holder) => {
-                    let (what, place) = ((holder, RowWait::Row), (self.object, address, patience));
-                    wait_for_row(&self.transactions, transaction, what, place, session)?;
+                Outcome::Foreign => return Ok(Tried::Not(Changed::NotThere)),
+                Outcome::Wait(holder) => (holder, RowWait::Row),
+                Outcome::WaitForEntry(holder) => (holder, RowWait::ItlEntry),
+                Outcome::TooNew if snapshot.is_some() || is_serializable => {
+                    return Ok(Tried::Not(Changed::Since));
                 }
-                Outcome::WaitForEntry(holder) => {
-                    let what = (holder, RowWait::ItlEntry);
-                    let place = (self.object, address, patience);
-                    wait_for_row(&self.transactions, transaction, what, place, session)?;
-                }
-                Outcome::TooNew if view.is_some() => return Ok(Slot::Since),
-                Outcome::TooNew | Outcome::Full => {}
-            }
+                Outcome::TooNew | Outcome::Full => continue,
+            };
+            let place = (self.object, address, patience);
+            wait_for_row(&self.transactions, transaction, (holder, what), place, session)?;
         }
-    }
-
-    /// Who has deleted what was in this slot, if that may still be taken back.
-    fn deleter(&self, block: &[u8], number: u16, interest: &Interest) -> Option<TxnId> {
-        let slot = self.slot(block, number)?;
-        let is_deleted = slot.flags & DataSlot::DELETED != 0;
-        is_deleted.then(|| interest.holder(block, slot.lock)).flatten()
     }
 }
 
+/// Whether a slot may be changed that nobody else has locked.
+enum Verdict {
+    /// It is as the statement knows it.
+    Same,
+    Not(Changed),
+    /// What the view sees has to be known.
+    Compare,
+    /// It is another row than the view sees, or none any more.
+    Differs,
+}
+
+/// Given the slot, if it is what is wanted; whether nobody can have changed it since the view; and
+/// what the view sees there, if that was looked up.
+fn verdict(
+    (block, slot): (&[u8], Option<DataSlot>),
+    same: bool,
+    seen: Option<&SeenSlot>,
+) -> Verdict {
+    match (slot, seen) {
+        (Some(_), _) if same => Verdict::Same,
+        (None, _) if same => Verdict::Not(Changed::NotThere),
+        (_, None) => Verdict::Compare,
+        (_, Some(None)) => Verdict::Not(Changed::NotThere),
+        (Some(slot), Some(Some((flags, bytes))))
+            if *flags == slot.flags && bytes == block::bytes_of(block, slot) =>
+        {
+            Verdict::Same
+        }
+        (_, Some(Some(_))) => Verdict::Differs,
+    }
+}
 /// The lock of a slot that is changed, and what it is when that is taken back.
 fn locks(slot: DataSlot, interest: &Interest) -> (u8, u8) {
     (interest.lock(), interest.lock_before(slot.lock))

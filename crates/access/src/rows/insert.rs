@@ -2,36 +2,22 @@
 //!
 //! Callers: `rows`, `change`.
 
-use cache::Pin;
-use change::credits_for;
 use format::DataSlot;
-use ids::Dba;
-use latch::FrameOrder;
+use ids::Scn;
 use os::Session;
-use space::Blocks;
 use stop::Stop;
-use txn::{Interest, Transaction};
+use txn::{Interest, Transaction, View};
 
 use super::piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, stored, whole};
-use super::{Heap, LIST_ENTRIES, PCTFREE};
+use super::{Heap, PCTFREE};
 use crate::RowAddress;
-use crate::apply::{FORMAT, FORMAT_BYTES, LAYER};
+use crate::free_map::room_of;
 use crate::heap::{Outcome, Plan, Wish, change_block};
+use crate::inserter::{Filler, Inserter, NoRoom};
 use crate::ops::Op;
 
-/// An inserter gets so many neighbouring blocks at a time.
-const BLOCKS_AT_ONCE: u32 = 8;
-
-/// Where one session's inserts into a heap go (AC4). Used with another heap it begins anew.
-#[derive(Debug, Default)]
-pub struct HeapInserter {
-    /// The block being filled.
-    filling: Option<Dba>,
-    /// Blocks that come after it, not formatted yet.
-    next: Option<Blocks>,
-    /// Header of the heap that they are of.
-    heap: Option<Dba>,
-}
+/// Where one session's inserts into a heap go.
+pub type HeapInserter = Inserter;
 
 impl Heap {
     /// Inserts a row, and says where it is. If it is refused nothing of it is there.
@@ -44,10 +30,11 @@ impl Heap {
     ) -> Result<RowAddress, Stop> {
         let (flags, bytes) = whole(row);
         if bytes.len() <= self.piece_max {
-            return self.put(transaction, inserter, (ROW | flags, &[&bytes]), session);
+            let to = (inserter, None);
+            return self.put(transaction, to, (ROW | flags, &[&bytes]), session);
         }
         let savepoint = transaction.savepoint();
-        let inserted = self.put_in_pieces(transaction, inserter, ROW, row, session);
+        let inserted = self.put_in_pieces(transaction, (inserter, None), (ROW, row), session);
         if inserted.is_err() {
             self.transactions.rollback_to(transaction, savepoint, session)?;
         }
@@ -55,30 +42,30 @@ impl Heap {
     }
 
     /// Puts bytes of a row into as many slots as they need, the last first. `flag` is that of the
-    /// first of them, whose address it says.
+    /// first of them, whose address it says. The statement has this snapshot, if it has one.
     pub(super) fn put_in_pieces(
         &self,
         transaction: &mut Transaction,
-        inserter: &mut HeapInserter,
-        flag: u8,
-        bytes: &[u8],
+        (inserter, snapshot): (&mut HeapInserter, Option<Scn>),
+        (flag, bytes): (u8, &[u8]),
         session: &Session,
     ) -> Result<RowAddress, Stop> {
         let (short, last) = whole(bytes);
         if last.len() <= self.piece_max {
-            return self.put(transaction, inserter, (flag | short, &[&last]), session);
+            return self.put(transaction, (inserter, snapshot), (flag | short, &[&last]), session);
         }
         let most = self.piece_max - ADDRESS_BYTES;
         let mut pieces = bytes.chunks(most).rev();
         let last = pieces.next().expect("a long row has pieces");
         let (short, last) = whole(last);
-        let mut next = self.put(transaction, inserter, (PIECE | short, &[&last]), session)?;
+        let mut next =
+            self.put(transaction, (inserter, snapshot), (PIECE | short, &[&last]), session)?;
         let mut left = pieces.len();
         for piece in pieces {
             left -= 1;
             let flag = if left == 0 { flag } else { PIECE };
             let what: (u8, &[&[u8]]) = (flag | NEXT, &[&stored(next), piece]);
-            next = self.put(transaction, inserter, what, session)?;
+            next = self.put(transaction, (inserter, snapshot), what, session)?;
         }
         Ok(next)
     }
@@ -87,83 +74,89 @@ impl Heap {
     fn put(
         &self,
         transaction: &mut Transaction,
-        inserter: &mut HeapInserter,
+        (inserter, snapshot): (&mut HeapInserter, Option<Scn>),
         (flags, parts): (u8, &[&[u8]]),
         session: &Session,
     ) -> Result<RowAddress, Stop> {
         let bytes = parts.concat();
-        let longest = Op::HEAD_BYTES_MAX + bytes.len();
+        let longest = Op::TRIM_BYTES + Op::HEAD_BYTES_MAX + bytes.len();
+        let Heap { header, object, .. } = *self;
+        let filler = Filler { space: &self.space, header, object };
+        let needed = self.bytes_needed(bytes.len());
         loop {
             let undo_bytes = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
             self.transactions.prepare(transaction, undo_bytes, session)?;
-            let pin = self.block_to_fill(inserter, session)?;
-            let view = self.transactions.view(Some(transaction), session);
-            let fixed = transaction.is_serializable();
+            let pin = filler.block(inserter, needed, session)?;
+            let fixed = transaction.fixed_view().map(View::with_all_own);
+            let mut no_room = None;
             let mut wish = |block: &[u8], interest: &Interest| {
-                let view = view.with_all_own();
-                let current = !fixed || self.transactions.is_current(block, view, session);
-                put_plan((block, current), interest, (flags, &bytes))
+                no_room = Some(NoRoom { needed, found: room_of(block) });
+                let is_current = |view| self.transactions.is_current(block, view, session);
+                put_plan((block, fixed.is_none_or(is_current)), interest, (flags, &bytes))
             };
             let is_it = |block: &[u8]| self.is_its(block);
-            let target = Heap::target(&pin, longest, &is_it);
+            let target = Heap::target(&pin, (longest, snapshot), &is_it);
             match change_block(&self.transactions, transaction, &target, &mut wish, session)? {
-                Outcome::Done(slot) => return Ok(RowAddress { block: pin.address(), slot }),
+                Outcome::Done(slot) => {
+                    inserter.found_room();
+                    return Ok(RowAddress { block: pin.address(), slot });
+                }
                 // There are other blocks.
-                _ => inserter.filling = None,
+                _ => filler.leave(inserter, &pin, no_room, session)?,
             }
         }
     }
 
-    /// The block that the inserter fills, formatted and pinned; a new one if there is none.
-    fn block_to_fill<'a>(
-        &'a self,
-        inserter: &mut HeapInserter,
-        session: &'a Session,
-    ) -> Result<Pin<'a>, Stop> {
-        if inserter.heap != Some(self.header) {
-            *inserter = HeapInserter { heap: Some(self.header), ..HeapInserter::default() };
+    /// Free bytes that a block needs for a slot of so many, with those that stay free; without, if
+    /// only an empty one has them.
+    fn bytes_needed(&self, bytes: usize) -> usize {
+        let kept_free = self.block_bytes * PCTFREE / 100;
+        match bytes + DataSlot::BYTES + kept_free {
+            with if with <= self.piece_max => with,
+            _ => bytes,
         }
-        let changes = self.transactions.changes();
-        if let Some(block) = inserter.filling {
-            return changes.cache().pin(block, session);
-        }
-        let run = match inserter.next {
-            Some(run) => run,
-            None => self.space.hand_out(self.header, BLOCKS_AT_ONCE, session)?,
-        };
-        // Kept until the first is formatted: what is refused below is tried again with the next
-        // row.
-        inserter.next = Some(run);
-        let pin = changes.cache().pin_new(run.first, session)?;
-        let mut group = changes.begin(credits_for(&[FORMAT_BYTES]), session)?;
-        let block = pin.exclusive(FrameOrder::Heap, session);
-        group.format(block, &LAYER, FORMAT, &[&self.object.to_le_bytes(), &[LIST_ENTRIES]]);
-        group.commit(session);
-        let after = Dba::new(run.first.file.get(), run.first.block.get() + 1);
-        inserter.next = (run.count > 1).then_some(Blocks { first: after, count: run.count - 1 });
-        inserter.filling = Some(run.first);
-        Ok(pin)
     }
 }
 
-/// How bytes get into a block, and where. In one that isn't `current`, as of the transaction's
-/// snapshot, a free slot may have been freed since: the transaction will see what was there then,
-/// and so its own row must be in another (AC8).
+/// How bytes get into a block, and where. Not into one that isn't `current`, as of the snapshot of
+/// a transaction that has but one: that will see what was there then, beside its own row (AC8).
 fn put_plan(
     (block, current): (&[u8], bool),
     interest: &Interest,
     (flags, bytes): (u8, &[u8]),
 ) -> Wish<u16> {
-    let slots = block::slots(block);
-    let free = |number: &u16| current && block::slot(block, *number) == DataSlot::FREE;
-    let slot = (0..slots).find(free).unwrap_or(slots);
-    let directory = if slot == slots { DataSlot::BYTES } else { 0 };
-    let takes = bytes.len() + directory;
-    let kept_free = if slots == 0 { 0 } else { block.len() * PCTFREE / 100 };
-    if interest.room(block) < takes + kept_free {
+    if !current {
         return Wish::Nothing(Outcome::Full);
     }
-    let put = Op::Put { slot, flags, lock: interest.lock(), bytes };
-    let plan = Plan { locks: 1, ..Plan::of(put, Op::Drop { slot }, -(takes as isize)) };
-    Wish::Change(plan, slot)
+    let directory = block::directory(block);
+    // Or will be, when the ends that the interest notes are.
+    let is_free = |slot: &DataSlot| {
+        let is_deleted = slot.flags & DataSlot::DELETED != 0;
+        *slot == DataSlot::FREE || is_deleted && interest.cleans(slot.lock)
+    };
+    let slot = directory.iter().position(is_free).unwrap_or(directory.len());
+    let kept_free = if block::used(block) == 0 { 0 } else { block.len() * PCTFREE / 100 };
+    let takes = |slot, slots| bytes.len() + if slot == slots { DataSlot::BYTES } else { 0 };
+    let room = interest.room(block);
+    let put = |slot: usize| {
+        let slot = slot as u16;
+        let put = Op::Put { slot, flags, lock: interest.lock(), bytes };
+        let freed = -(takes(slot.into(), directory.len()) as isize);
+        (Plan { locks: 1, ..Plan::of(put, Op::Drop { slot }, freed) }, slot)
+    };
+    if room >= takes(slot, directory.len()) + kept_free {
+        let (plan, slot) = put(slot);
+        return Wish::Change(plan, slot);
+    }
+    let staying = directory.iter().rposition(|slot| !is_free(slot)).map_or(0, |last| last + 1);
+    let room = room + (directory.len() - staying) * DataSlot::BYTES;
+    let slot = slot.min(staying);
+    if room < takes(slot, staying) + kept_free {
+        return Wish::Nothing(Outcome::Full);
+    }
+    let (mut plan, slot) = put(slot);
+    let mut trim = Vec::with_capacity(Op::TRIM_BYTES + plan.forward.len());
+    Op::Trim { slots: staying as u16 }.write(&mut trim);
+    trim.append(&mut plan.forward);
+    Wish::Change(Plan { forward: trim, ..plan }, slot)
 }

@@ -13,7 +13,7 @@ mod read;
 use cache::Pin;
 use change::Wanted;
 use format::{DataHead, DataSlot, InterestedTransaction};
-use ids::Dba;
+use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
 use space::{Blocks, Segment, Space};
@@ -23,17 +23,22 @@ use undo::UndoLog;
 
 use crate::RowAddress;
 use crate::apply::{BACK, CHANGE, LAYER};
+use crate::free_map::{WHOLE, entries, map_of, room_of};
 use crate::heap::{Target, is_of};
+use crate::inserter::LIST_ENTRIES;
 use crate::ops::Op;
+
+pub(crate) use piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
 
 pub use change::Changed;
 pub use insert::HeapInserter;
 
-/// A new block has a list of so many interested transactions.
-const LIST_ENTRIES: u8 = 2;
-
 /// So many hundredths of a block are left free by inserts, for rows that grow.
 const PCTFREE: usize = 10;
+
+/// Of a block one part in so many is left free by the longest pieces, so that they fit into one
+/// that was used before: lists of interested transactions grow, and never shrink.
+const LIST_SHARE: usize = 32;
 
 /// The rows of a table.
 #[derive(Clone)]
@@ -42,8 +47,22 @@ pub struct Heap {
     object: u32,
     /// Bytes of a slot at most.
     piece_max: usize,
+    block_bytes: usize,
     space: Space,
     transactions: Transactions,
+}
+
+/// A block, and what is known of its room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FreeSpace {
+    /// The block.
+    pub block: Dba,
+    /// Bytes free as its map says; 0 if it isn't offered.
+    pub offered: usize,
+    /// Bytes free.
+    pub free: usize,
+    /// Whether it has no rows.
+    pub is_empty: bool,
 }
 
 impl Heap {
@@ -60,11 +79,13 @@ impl Heap {
         let steps = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
         let fits_undo = UndoLog::payload_max(undo_block.bytes()) - steps;
         let list = usize::from(LIST_ENTRIES) * InterestedTransaction::BYTES;
-        let fits_block = block.bytes() - DataHead::LIST - list - DataSlot::BYTES;
+        let grown = block.bytes() / LIST_SHARE;
+        let fits_block = block.bytes() - DataHead::LIST - list - grown - DataSlot::BYTES;
         Heap {
             header: segment.header,
             object: segment.object.get(),
             piece_max: fits_undo.min(fits_block),
+            block_bytes: block.bytes(),
             space: space.clone(),
             transactions: transactions.clone(),
         }
@@ -78,6 +99,27 @@ impl Heap {
     /// Its blocks that were handed out, as runs of neighbours; the first of them is its header.
     pub fn runs(&self, session: &Session) -> Result<Vec<Blocks>, Stop> {
         self.space.blocks(self.header, session)
+    }
+
+    /// What its maps say of each of its blocks, and what it has; for tests, and to verify.
+    pub fn free_space(&self, session: &Session) -> Result<Vec<FreeSpace>, Stop> {
+        let runs = self.runs(session)?;
+        let blocks = runs.into_iter().flat_map(|run| (0..run.count).map(move |n| (run.first, n)));
+        let blocks = blocks.map(|(first, n)| Dba::new(first.file.get(), first.block.get() + n));
+        let (mut map, mut found): (Vec<u8>, _) = (Vec::new(), Vec::new());
+        for (number, block) in (0..).zip(blocks).skip(1) {
+            let bytes = self.look_now(block, <[u8]>::to_vec, session)?;
+            let entry = (number - map_of(number, self.block_bytes)) as usize;
+            if entry == 0 {
+                map = entries(&bytes).to_vec();
+                continue;
+            }
+            let is_empty = !self.is_its(&bytes) || block::used(&bytes) == 0;
+            let free = if self.is_its(&bytes) { room_of(&bytes) } else { bytes.len() };
+            let offered = usize::from(map[entry - 1]) * self.block_bytes / usize::from(WHOLE);
+            found.push(FreeSpace { block, offered, free, is_empty });
+        }
+        Ok(found)
     }
 
     fn is_its(&self, block: &[u8]) -> bool {
@@ -108,13 +150,13 @@ impl Heap {
         Ok(look(&block))
     }
 
-    /// A block that is to be changed by steps of so many bytes.
+    /// A block that is to be changed by steps of so many bytes, by a statement with this snapshot.
     fn target<'a>(
         pin: &'a Pin<'a>,
-        longest: usize,
+        (longest, snapshot): (usize, Option<Scn>),
         is_it: &'a dyn Fn(&[u8]) -> bool,
     ) -> Target<'a> {
-        Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, is_it }
+        Target { pin, layer: &LAYER, opcodes: (CHANGE, BACK), longest, snapshot, is_it }
     }
 
     fn no_piece(&self, address: RowAddress) -> Stop {

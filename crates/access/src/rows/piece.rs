@@ -8,24 +8,24 @@
 //!   PIECE               the last bytes
 //! ```
 //!
-//! Callers: the rest of `rows`.
+//! Callers: the rest of `rows`; `inspect`.
 //! Sources: Oracle's row pieces, with its chained and migrated rows.
 
 use format::{DataSlot, U16Le, U32Le};
 use ids::Dba;
 
 use crate::RowAddress;
-pub(super) use crate::ops::ROW;
+pub(crate) use crate::ops::ROW;
 
 /// Flag: the row goes on elsewhere, and the bytes begin with the address.
-pub(super) const NEXT: u8 = 2;
+pub(crate) const NEXT: u8 = 2;
 /// Flag: a piece that isn't the first.
-pub(super) const PIECE: u8 = 4;
+pub(crate) const PIECE: u8 = 4;
 /// Flag: a row shorter than an address.
-pub(super) const SHORT: u8 = 8;
+pub(crate) const SHORT: u8 = 8;
 
 /// Bytes of an address.
-pub(super) const ADDRESS_BYTES: usize = 8;
+pub(crate) const ADDRESS_BYTES: usize = 8;
 
 /// An address as it is stored.
 pub(super) fn stored(address: RowAddress) -> [u8; ADDRESS_BYTES] {
@@ -45,15 +45,15 @@ fn address_in(bytes: &[u8]) -> RowAddress {
 
 /// What a slot has of a row.
 #[derive(Clone, Copy)]
-pub(super) struct Piece<'a> {
+pub(crate) struct Piece<'a> {
     /// Bytes of the row.
-    pub(super) data: &'a [u8],
+    pub(crate) data: &'a [u8],
     /// Where it goes on.
-    pub(super) next: Option<RowAddress>,
+    pub(crate) next: Option<RowAddress>,
 }
 
 /// The row, or piece, in a slot.
-pub(super) fn piece_of(block: &[u8], slot: DataSlot) -> Piece<'_> {
+pub(crate) fn piece_of(block: &[u8], slot: DataSlot) -> Piece<'_> {
     let bytes = block::bytes_of(block, slot);
     if slot.flags & NEXT != 0 {
         return Piece { data: &bytes[ADDRESS_BYTES..], next: Some(address_in(bytes)) };

@@ -100,7 +100,7 @@ fn add(
         transaction.end_statement();
         match changed {
             Changed::Yes => return Ok(()),
-            Changed::NotThere => panic!("the row {address} is gone"),
+            gone @ (Changed::NotThere | Changed::Already) => panic!("the row {address}: {gone:?}"),
             Changed::Since if transaction.is_serializable() => {
                 return Err(Stop::refuse(RefusalKind::Serialization, "it was changed since"));
             }
@@ -158,7 +158,7 @@ fn transfer(
                 add(heap, &mut transaction, (inserter, address), to, session)?;
             }
             if turn == 1 && dice.below(3) == 0 {
-                let view = heap.transactions().view(Some(&transaction), session);
+                let view = heap.transactions().view(Some(&transaction), session)?;
                 if transaction.is_serializable() {
                     assert_eq!(sum(heap, view, session)?.0, TOTAL, "its own changes are seen");
                 }

@@ -5,6 +5,8 @@
 mod common;
 mod concurrent;
 mod crash;
+mod current;
 mod model;
 mod shape;
+mod storm;
 mod unique;

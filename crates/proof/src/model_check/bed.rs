@@ -143,7 +143,7 @@ impl Inside {
             known.tally.recoveries += u64::from(opened.recovered.records > 0);
             known.tally.dead += opened.rolled_back;
         });
-        let heaps = heaps(&self.plan, &instance, session);
+        let heaps = heaps(&self.plan, &instance, session)?;
         look((&self.plan, &heaps), &self.known, &instance, session)?;
         if self.known.with(|known| known.breach.is_some()) {
             world.cut_power();
@@ -166,12 +166,15 @@ impl Inside {
 
     fn session(&self, number: u32, instance: &Instance, world: &World, session: &Session) {
         let seed = self.seed.wrapping_mul(1_000).wrapping_add(number.into());
-        let mut client =
+        let client =
             Client::new((number, seed), (instance, &self.plan), &self.known, world, session);
-        match client.run() {
+        match client.and_then(|mut client| client.run()) {
             Ok(()) => {}
             Err(Stop::Halted(_)) if matches!(self.ending, Ending::Abort(_)) => {}
-            Err(stop) => client.finds(format!("a session was stopped: {stop}")),
+            Err(stop) => {
+                self.known.with(|known| known.finds(format!("a session was stopped: {stop}")));
+                world.cut_power();
+            }
         }
     }
 

@@ -51,11 +51,15 @@ pub(super) fn heap_name(table: usize) -> String {
 }
 
 /// The heaps of an open database.
-pub(crate) fn heaps(plan: &Plan, instance: &Instance, session: &Session) -> Vec<Heap> {
+pub(crate) fn heaps(
+    plan: &Plan,
+    instance: &Instance,
+    session: &Session,
+) -> Result<Vec<Heap>, Stop> {
     let heap = |table| {
-        let found = instance.space().find(&heap_name(table), session).expect("space is read");
+        let found = instance.space().find(&heap_name(table), session)?;
         let segment = found.expect("it was made with the database");
-        Heap::new(&segment, instance.space(), instance.transactions(), session)
+        Ok(Heap::new(&segment, instance.space(), instance.transactions(), session))
     };
     (0..plan.heaps).map(heap).collect()
 }
@@ -67,9 +71,9 @@ impl<'a> Client<'a> {
         known: &Outside<Known>,
         world: &'a World,
         session: &'a Session,
-    ) -> Client<'a> {
-        let heaps = heaps(plan, instance, session);
-        Client {
+    ) -> Result<Client<'a>, Stop> {
+        let heaps = heaps(plan, instance, session)?;
+        Ok(Client {
             number,
             instance,
             world,
@@ -80,7 +84,7 @@ impl<'a> Client<'a> {
             heaps,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             block_bytes: plan.creation.db_block_size.bytes(),
-        }
+        })
     }
 
     /// Works until the round's operations are done or the instance stops.
@@ -114,7 +118,7 @@ impl<'a> Client<'a> {
         if is_serializable {
             let newest = self.known.with(|known| known.mark(own));
             transaction = self.instance.transactions().begin_serializable(self.session)?;
-            let view = self.instance.transactions().view(Some(&transaction), self.session);
+            let view = self.instance.transactions().view(Some(&transaction), self.session)?;
             self.known.with(|known| {
                 known.tally.serializable += 1;
                 known.snapshot(view.scn.get(), newest);
@@ -226,16 +230,10 @@ impl<'a> Client<'a> {
                 let at = draw as usize % places.len().max(1);
                 places.keys().nth(at).map(|key| (table, *key))
             });
-            // A statement changes a row once, as those of SQL do: what it knows of the row isn't
-            // true any more. It may well read it again.
+            // One that it has changed, say: it sees it as it was before.
             let again = last.filter(|_| !draw.is_multiple_of(3) && matches!(act, Act::Read));
             last = again.or(drawn);
-            if let Some((table, key)) = last
-                && (matches!(act, Act::Read)
-                    || !all.iter().any(|(_, t, k)| (*t, *k) == (table, key)))
-            {
-                all.push((*act, table, key));
-            }
+            all.extend(last.map(|(table, key)| (*act, table, key)));
         }
         self.statement(open, &Work::Each(all))
     }

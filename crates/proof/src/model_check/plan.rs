@@ -9,6 +9,8 @@ use sim::Perturbation;
 
 /// Blocks of a database that can't grow: its undo is overwritten, and rows find no room.
 const TIGHT_BLOCKS: u64 = 360;
+/// And so many it has for undo.
+const TIGHT_UNDO_BLOCKS: u64 = 90;
 
 /// What a seed decides.
 #[derive(Clone, Debug)]
@@ -43,8 +45,14 @@ impl Plan {
         let sessions = [2_u32, 3, 4, 6, 8, 16][any(6) as usize];
         let enough = u64::from(sessions) * 5;
         let blocks = if tight { TIGHT_BLOCKS } else { 200 };
+        let undo = match tight {
+            true => (TIGHT_UNDO_BLOCKS * block, 0),
+            false => (Creation::default().undo_bytes, Creation::default().undo_bytes_max),
+        };
         let creation = Creation {
             db_block_size: block_size,
+            undo_bytes: undo.0,
+            undo_bytes_max: undo.1,
             data_bytes: blocks * block,
             data_bytes_max: if tight { 0 } else { 20_000 * block },
             data_growth_bytes: 64 * block,

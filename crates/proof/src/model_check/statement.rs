@@ -176,6 +176,7 @@ impl Client<'_> {
         let Some(address) = place else { return Ok(Changed::NotThere) };
         let row = self.read(open, statement, (table, key, address))?;
         let Some(row) = row else { return Ok(Changed::NotThere) };
+        let is_again = statement.before.contains_key(&(table, key));
         let changed = match act {
             Act::Read => return Ok(Changed::Yes),
             Act::Update(length) => {
@@ -192,9 +193,22 @@ impl Client<'_> {
                 heap.lock(&mut open.transaction, target, self.session)?
             }
         };
-        if changed != Changed::Yes {
-            // It was there as of the snapshot: so somebody has deleted it since.
-            return Ok(Changed::Since);
+        match changed {
+            Changed::Yes if !is_again => {}
+            Changed::Since => return Ok(changed),
+            Changed::Already if is_again => {
+                self.known.with(|known| known.tally.again += 1);
+                return Ok(changed);
+            }
+            Changed::Yes | Changed::Already | Changed::NotThere => {
+                let met = if is_again { "again" } else { "first" };
+                self.finds(format!(
+                    "transaction {} met key {key} of table {table} {met} in a statement that sees \
+                     it, and was told: {changed:?}",
+                    open.txn
+                ));
+                return Ok(Changed::Since);
+            }
         }
         let txn = open.txn;
         open.touched.insert((table, key));
@@ -258,13 +272,8 @@ impl Client<'_> {
         if changed == Changed::Yes {
             let txn = open.txn;
             self.known.with(|known| {
-                // Its own transaction may have changed it in this statement.
                 let now = known.own_now(txn, table, key);
-                let expected = match (&now, statement.before.contains_key(&(table, key))) {
-                    (Some(Some(own)), true) => own.as_slice(),
-                    _ => row,
-                };
-                if given != expected {
+                if given != row {
                     known.finds(format!(
                         "transaction {txn} was given another row to change than it had read: key \
                          {key} of table {table}"

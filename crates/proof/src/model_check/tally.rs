@@ -67,6 +67,8 @@ counts! {
     serializable;
     /// Statements that began again.
     restarts;
+    /// Rows that a statement met when it had changed them already.
+    again;
     /// Statements refused, for their snapshot was older than a row.
     conflicts;
     /// Circles.

@@ -1,0 +1,94 @@
+//! Blocks of tables and indexes, each by itself, for who doesn't believe them: any bytes are looked
+//! at. What `check_…` has passed, the rest reads.
+//!
+//! Callers: `verify`; `btree::check`.
+
+use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, FreeMap};
+
+use crate::RowAddress;
+use crate::free_map::{REFILL, WHOLE, entries, entries_of};
+use crate::rows::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
+
+/// What a slot of a heap block has of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeapSlot<'a> {
+    /// Its number.
+    pub slot: u16,
+    /// Whether it is the row's first piece, and so its address the row's.
+    pub is_row: bool,
+    /// Bytes of the row.
+    pub data: &'a [u8],
+    /// Where the row goes on.
+    pub next: Option<RowAddress>,
+}
+
+/// Whether the block says that it is of this kind and object.
+pub fn is_of(block: &[u8], kinds: &[BlockKind], object: u32) -> bool {
+    !cache::is_unwritten(block)
+        && kinds.contains(&BlockHeader::at(block, 0).kind())
+        && DataHead::at(block, DataHead::START).object.get() == object
+}
+
+/// What is wrong with a map of free space, if anything is. Its header was checked. What its bytes
+/// say of blocks is a hint, and may be wrong.
+pub fn check_free_map(block: &[u8]) -> Result<(), String> {
+    if FreeMap::at(block, FreeMap::START).reserved != [0; 8] {
+        return Err("its head has more than a map's has".to_string());
+    }
+    match entries(block).iter().find(|byte| **byte > WHOLE || (1..REFILL).contains(*byte)) {
+        Some(byte) => Err(format!("one of its bytes is {byte}")),
+        None => Ok(()),
+    }
+}
+
+/// What is wrong with a heap block, if anything is. Its header was checked.
+pub fn check_heap_block(block: &[u8]) -> Result<(), String> {
+    block::check(block)?;
+    let head = DataHead::at(block, DataHead::START);
+    if head.level != 0 || head.own[2..] != [0; 2] {
+        return Err("its head has what only an index's has".to_string());
+    }
+    let entry = u16::from_le_bytes([head.own[0], head.own[1]]);
+    let entries = if head.next == DbaLe::NONE { 1 } else { entries_of(block.len()) };
+    if u32::from(entry) >= entries {
+        return Err(format!("its head says byte {entry} of a map of free space of {entries}"));
+    }
+    for (number, slot) in (0_u16..).zip(block::directory(block)) {
+        let bytes = block::bytes_of(block, *slot);
+        let is_there = slot.at.get() != 0;
+        let is_sound = match slot.flags & !(NEXT | SHORT) {
+            0 => slot.flags == 0 && !is_there && slot.lock == 0,
+            DataSlot::DELETED => slot.flags == DataSlot::DELETED && !is_there,
+            ROW | PIECE => match slot.flags & (NEXT | SHORT) {
+                0 => is_there,
+                NEXT => bytes.len() >= ADDRESS_BYTES,
+                SHORT => bytes.first().is_some_and(|length| usize::from(*length) < bytes.len()),
+                _ => false,
+            },
+            _ => false,
+        };
+        if !is_sound {
+            return Err(format!(
+                "slot {number} has flags {:#04x} and {} bytes",
+                slot.flags,
+                bytes.len()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Rows and pieces that are there, in a block that is in order.
+pub fn heap_slots(block: &[u8]) -> impl Iterator<Item = HeapSlot<'_>> {
+    let all = (0_u16..).zip(block::directory(block));
+    all.filter(|(_, slot)| slot.flags & (ROW | PIECE) != 0).map(|(number, slot)| {
+        let piece = piece_of(block, *slot);
+        let is_row = slot.flags & ROW != 0;
+        HeapSlot { slot: number, is_row, data: piece.data, next: piece.next }
+    })
+}
+
+/// One slot, if it has a row or a piece.
+pub fn heap_slot(block: &[u8], number: u16) -> Option<HeapSlot<'_>> {
+    heap_slots(block).find(|found| found.slot == number)
+}

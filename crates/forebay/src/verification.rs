@@ -1,0 +1,123 @@
+//! `forebay verify`: the check of a database that is shut.
+//!
+//! Nothing is written there, and nothing recovered: a database that needs that is told so. Findings
+//! go to standard output, a line each, as they come; behind them what was looked at.
+//!
+//! Callers: `main`.
+
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use instance::Parameters;
+use os::Session;
+use serde_json::{Value, json};
+use stop::Stop;
+use verify::{Finding, Report, Task};
+use waits::SessionKind;
+
+use crate::progress::Progress;
+use crate::settings::Settings;
+
+#[derive(Args)]
+pub(crate) struct Verify {
+    /// The database.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Prints JSON, for programs.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Whether everything was checked and nothing found; or what failed.
+pub(crate) fn run(verify: &Verify) -> Result<bool, String> {
+    let os = os::linux::start();
+    let session = os.adopt("forebay", SessionKind::Foreground);
+    os::linux::listen();
+    let (mut findings, mut failed) = (Vec::new(), None);
+    let checked = verify.check(
+        &mut |finding| match verify.json {
+            true => findings.push(in_json(finding)),
+            false => failed = failed.take().or(print(&format!("{finding}\n")).err()),
+        },
+        &session,
+    );
+    let report = checked.map_err(|stop| stop.to_string())?;
+    let last = match verify.json {
+        true => {
+            let text = serde_json::to_string_pretty(&all_in_json(&report, findings));
+            print(&format!("{}\n", text.expect("plain numbers and texts")))
+        }
+        false => print(&report.to_string()),
+    };
+    match failed.or(last.err()) {
+        Some(error) => Err(error),
+        None => Ok(report.is_clean()),
+    }
+}
+
+impl Verify {
+    fn check(&self, tell: &mut dyn FnMut(&Finding), session: &Session) -> Result<Report, Stop> {
+        let mut parameters = Parameters::default();
+        self.settings.apply(None, &mut parameters)?;
+        let options = parameters.filesystemio_options.file_options();
+        let mut progress = Progress::new();
+        let go_on = &mut |now: verify::Progress| {
+            if progress.is_watched() {
+                progress.tell(&format!(
+                    "{} of {} blocks, {} findings",
+                    now.blocks, now.of, now.findings
+                ));
+            }
+            !os::linux::interrupted()
+        };
+        // Which index is of which table, the dictionary will say.
+        let mut task = Task { pairs: &[], tell, go_on };
+        let place = (&os::linux::disk(), &*self.directory);
+        let report = verify::closed(place, options, &mut task, session);
+        progress.end();
+        report
+    }
+}
+
+fn in_json(finding: &Finding) -> Value {
+    json!({
+        "kind": finding.kind.name(),
+        "file": finding.file,
+        "file_number": finding.block.map(|block| block.file.get()),
+        "block": finding.block.map(|block| block.block.get()),
+        "what": finding.what,
+        "advice": finding.kind.advice(),
+    })
+}
+
+fn all_in_json(report: &Report, findings: Vec<Value>) -> Value {
+    let counts: serde_json::Map<String, Value> =
+        report.findings.iter().map(|(kind, count)| (kind.name().into(), (*count).into())).collect();
+    json!({
+        "clean": report.is_clean(),
+        "files": report.files,
+        "blocks": report.blocks,
+        "blocks_unwritten": report.blocks_unwritten,
+        "segments": report.segments,
+        "rows": report.rows,
+        "index_entries": report.entries,
+        "unsettled": report.unsettled,
+        "skipped": report.skipped,
+        "counts": counts,
+        "findings": findings,
+    })
+}
+
+/// To standard output; a reader that has gone away wants no more, and that is no failure.
+fn print(text: &str) -> Result<(), String> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(os::Error::from_io("write to standard output", &error).to_string())
+        }
+        _ => Ok(()),
+    }
+}

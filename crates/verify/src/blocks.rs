@@ -1,0 +1,101 @@
+//! Every block of every data file by itself: it is whole, where it belongs, and what its kind is.
+//!
+//! Also blocks that no segment has, or that a former life of a segment has left: whoever wrote them
+//! left them in order.
+//!
+//! Callers: `closed`, `live`.
+
+use std::collections::BTreeMap;
+
+use access::{check_free_map, check_heap_block, check_index_block};
+use format::{BlockHeader, BlockKind};
+use ids::{Dba, TxnId};
+use space::{kind_before_extents, look_at_directory, look_at_header};
+use stop::Stop;
+use undo::{check_table, check_undo_block};
+
+use crate::Kind;
+use crate::source::{Check, Seen};
+
+/// How far it is is told every so many blocks.
+const TELL_EVERY: u32 = 512;
+
+/// How often each slot of each undo segment was used: no other transactions have been.
+pub(crate) type Used = BTreeMap<u16, Vec<u32>>;
+
+/// Checks every block of every file. `used` is given if nobody begins transactions meanwhile.
+pub(crate) fn check(check: &mut Check<'_, '_, '_>, used: Option<&Used>) -> Result<(), Stop> {
+    let source = check.source;
+    for file in source.files() {
+        for number in 0..file.blocks {
+            if number % TELL_EVERY == 0 {
+                check.go_on()?;
+            }
+            check.run.report.blocks += 1;
+            let address = Dba::new(file.number.get(), number);
+            match source.read(address)? {
+                Seen::Whole(bytes) => {
+                    if let Err(what) = inspect(&bytes, address, used) {
+                        check.find(Kind::Structure, address, what);
+                    }
+                }
+                Seen::Unwritten => {
+                    check.run.report.blocks_unwritten += 1;
+                    if let Some(kind) = kind_before_extents(address) {
+                        check.find(
+                            Kind::Block,
+                            address,
+                            format!("was never written: {kind} was expected"),
+                        );
+                    }
+                }
+                Seen::Damaged(what) => check.find(Kind::Block, address, what),
+                Seen::Nowhere => {
+                    check.find(Kind::File, address, "isn't there: the file ends before")
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is wrong with a block that is whole, if anything is.
+fn inspect(bytes: &[u8], address: Dba, used: Option<&Used>) -> Result<(), String> {
+    let kind = BlockHeader::at(bytes, 0).kind();
+    let expected = kind_before_extents(address);
+    if expected.is_some_and(|expected| expected != kind) {
+        return Err(format!("is a {kind} block, where {} belongs", expected.unwrap_or(kind)));
+    }
+    match kind {
+        BlockKind::Heap => {
+            check_heap_block(bytes)?;
+            check_transactions(bytes, used)
+        }
+        BlockKind::Leaf | BlockKind::Branch => {
+            check_index_block(bytes)?;
+            check_transactions(bytes, used)
+        }
+        BlockKind::FreeMap => check_free_map(bytes),
+        BlockKind::Undo => check_undo_block(bytes).map(|_| ()),
+        BlockKind::TransactionTable => check_table(bytes).map(|_| ()),
+        BlockKind::SegmentHeader => look_at_header(bytes).map(|_| ()),
+        BlockKind::Directory => look_at_directory(bytes).map(|_| ()),
+        // Both are looked at with what the control file says.
+        BlockKind::FileHeader | BlockKind::ExtentMap if expected == Some(kind) => Ok(()),
+        _ => Err(format!("is a {kind} block, and there is none in such a place")),
+    }
+}
+
+/// The transactions of its list have been.
+fn check_transactions(bytes: &[u8], used: Option<&Used>) -> Result<(), String> {
+    let Some(used) = used else { return Ok(()) };
+    let has_been = |id: TxnId| {
+        let times = used.get(&id.segment).and_then(|slots| slots.get(usize::from(id.slot)));
+        times.is_some_and(|times| id.sequence <= *times)
+    };
+    let list = (0..block::entries(bytes)).filter_map(|n| block::entry(bytes, n).transaction.get());
+    match list.into_iter().find(|id| !has_been(*id)) {
+        Some(id) => Err(format!("names transaction {id}, which undo knows nothing of")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,177 @@
+//! A database that is shut: its files are read, and nothing is written or recovered (VF1, VF2).
+//!
+//! Caller: `forebay verify`; tests.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use access::RowAddress;
+use format::BlockFault;
+use ids::{Dba, FileNo};
+use os::{Disk, File, FileOptions, IoBuf, Session};
+use space::ControlState;
+use stop::Stop;
+use waits::WaitEvent;
+
+use crate::control::{Files, Place};
+use crate::index::walk_visiting;
+use crate::report::Run;
+use crate::segments::Segment;
+use crate::source::{Check, DataFile, Seen, Settled, Source, Visit, of_heap};
+use crate::{Report, Task, blocks, heap, index, pairs, rings, segments};
+
+/// Whoever reads on is given so many bytes at once.
+const READ_BYTES: usize = 1 << 20;
+
+/// Files that nobody changes.
+struct Closed<'s> {
+    files: Vec<DataFile>,
+    open: Vec<File>,
+    /// The blocks that were read last.
+    last: RefCell<Last>,
+    session: &'s Session,
+}
+
+/// A run of blocks of a file.
+struct Last {
+    file: usize,
+    first: u32,
+    count: u32,
+    bytes: IoBuf,
+}
+
+/// Checks the database in this directory, which is shut. As long as it goes on nobody opens it.
+pub fn closed(
+    (disk, directory): (&Disk, &Path),
+    options: FileOptions,
+    task: &mut Task<'_>,
+    session: &Session,
+) -> Result<Report, Stop> {
+    let mut run = Run { task, report: Report::default() };
+    let place = Place { disk, directory, options, session };
+    let files = Files::open(place, &mut run)?;
+    let is_shut = files.content.state == ControlState::Shut;
+    let listed = files.content.data_files.len();
+    let (shapes, open): (Vec<_>, Vec<_>) = files.data.iter().cloned().unzip();
+    run.report.files = shapes.len() as u64;
+    let is_whole = shapes.len() == listed;
+    let last = Last { file: 0, first: 0, count: 0, bytes: IoBuf::zeroed(READ_BYTES) };
+    let source = Closed { files: shapes, open, last: RefCell::new(last), session };
+    let mut check = Check { run: &mut run, source: &source };
+    if !is_shut || !is_whole {
+        blocks::check(&mut check, None)?;
+        let why = match is_whole {
+            false => "a data file can't be read",
+            true => {
+                "the database wasn't shut in good order. Open it once, for instance with 'forebay \
+                 logs DIR': that recovers it, and may put right what is found in blocks; then \
+                 verify it again"
+            }
+        };
+        run.report.skipped = Some(why.to_string());
+        return Ok(run.report);
+    }
+    let segments = segments::check(&mut check)?;
+    let used = rings::check(&mut check, &segments)?;
+    blocks::check(&mut check, used.as_ref())?;
+    heap::check(&mut check, &segments)?;
+    let in_order = index::check(&mut check, &segments)?;
+    pairs::check(&mut check, &segments, &in_order)?;
+    Ok(run.report)
+}
+
+impl Closed<'_> {
+    /// Where a block's bytes lie in `last`, once they were read.
+    fn load(&self, file: usize, number: u32) -> Result<Option<usize>, Stop> {
+        let shape = &self.files[file];
+        let size = shape.block_size.bytes();
+        let mut last = self.last.borrow_mut();
+        let is_in = |last: &Last| {
+            last.file == file && (last.first..last.first + last.count).contains(&number)
+        };
+        if !is_in(&last) {
+            let reads_on = last.file == file && number == last.first + last.count;
+            let most = if reads_on { (READ_BYTES / size) as u32 } else { 1 };
+            let there =
+                (self.open[file].length()? / size as u64).min(u64::from(shape.blocks)) as u32;
+            let count = most.min(there.saturating_sub(number));
+            if count == 0 {
+                return Ok(None);
+            }
+            let waiting = self.session.waiting(WaitEvent::DirectPathRead);
+            let waiting = waiting.p(shape.number.get().into(), number.into(), count.into());
+            let bytes = &mut last.bytes[..count as usize * size];
+            last_read(&self.open[file], u64::from(number) * size as u64, bytes, waiting)?;
+            (last.file, last.first, last.count) = (file, number, count);
+        }
+        Ok(Some((number - last.first) as usize * size))
+    }
+}
+
+fn last_read(file: &File, at: u64, bytes: &mut [u8], waiting: os::Waiting<'_>) -> Result<(), Stop> {
+    file.read_at(at, bytes, waiting).map_err(Stop::from)
+}
+
+/// What is wrong with a block, without the place that every finding names.
+fn said(fault: &BlockFault) -> String {
+    let Dba { file, block } = fault.address();
+    let text = fault.to_string();
+    let rest = text.strip_prefix(&format!("file {file} block {block} ")).unwrap_or(&text);
+    // What to do is said once, behind it.
+    rest.split("; ").next().unwrap_or(rest).to_string()
+}
+
+impl Source for Closed<'_> {
+    fn files(&self) -> &[DataFile] {
+        &self.files
+    }
+
+    fn read(&self, address: Dba) -> Result<Seen, Stop> {
+        let place = self.files.iter().position(|file| file.number == address.file);
+        let Some(file) = place else { return Ok(Seen::Nowhere) };
+        let number = address.block.get();
+        if number >= self.files[file].blocks {
+            return Ok(Seen::Nowhere);
+        }
+        let at = match self.load(file, number) {
+            Ok(Some(at)) => at,
+            Ok(None) => return Ok(Seen::Nowhere),
+            Err(stop) => return Ok(Seen::Damaged(format!("can't be read: {stop}"))),
+        };
+        let last = self.last.borrow();
+        let bytes = &last.bytes[at..at + self.files[file].block_size.bytes()];
+        Ok(match format::check(bytes, address) {
+            Ok(_) => Seen::Whole(bytes.to_vec()),
+            Err(BlockFault::NeverWritten { .. }) => Seen::Unwritten,
+            Err(fault) => Seen::Damaged(said(&fault)),
+        })
+    }
+
+    fn blocks_by_now(&self, file: FileNo) -> u32 {
+        self.files.iter().find(|one| one.number == file).map_or(0, |file| file.blocks)
+    }
+
+    fn begin_moment(&self) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn settled(&self, address: Dba, object: u32) -> Result<Settled, Stop> {
+        Ok(of_heap(self.read(address)?, object))
+    }
+
+    fn entries(&self, index: &Segment, visit: &mut Visit<'_>) -> Result<(), Stop> {
+        let mut visit = |key: &[u8], row: RowAddress| visit(row, key);
+        // Whether it is in order was looked at before.
+        walk_visiting(self, index, &mut visit).map(|_| ())
+    }
+
+    fn is_there(&self, _: &Segment) -> bool {
+        true
+    }
+
+    fn is_live(&self) -> bool {
+        false
+    }
+
+    fn pause(&self, _: u32) {}
+}

@@ -1,0 +1,215 @@
+//! Heaps: the pieces of every row hang together, and every piece is of one row.
+//!
+//! All of a heap is looked at as of one moment (VF4), so what is going on meanwhile is no matter.
+//! Memory: where each piece lies that isn't a whole row, 32 bytes.
+//!
+//! Callers: `closed`, `live`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use access::{RowAddress, heap_slot, heap_slots};
+use ids::Dba;
+use space::{Holds, SegmentState};
+use stop::{RefusalKind, Stop};
+
+use crate::Kind;
+use crate::segments::{Segment, again};
+use crate::source::{Check, Settled, Visit};
+
+/// So often a heap is begun again whose moment has become too old.
+const MOMENTS_MAX: u32 = 3;
+
+/// How far it is is told every so many blocks.
+const TELL_EVERY: usize = 512;
+
+/// The pieces of a heap.
+#[derive(Default)]
+struct Pieces {
+    /// Pieces that aren't the first of a row.
+    there: BTreeSet<RowAddress>,
+    /// Where rows and pieces go on, if they do.
+    next: BTreeMap<RowAddress, RowAddress>,
+    /// First pieces of such rows.
+    rows: Vec<RowAddress>,
+    /// Blocks that couldn't be used.
+    bad: BTreeSet<Dba>,
+    count: u64,
+}
+
+/// Checks every heap.
+pub(crate) fn check(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Result<(), Stop> {
+    let is_heap = |one: &&Segment| one.holds == Holds::Table && one.state != SegmentState::Dropping;
+    for heap in segments.iter().filter(is_heap) {
+        let gathered = at_one_moment(check, |check| gather(check, heap))?;
+        let Some(pieces) = gathered else { continue };
+        let (rows, faults) = (pieces.count, pieces.faults());
+        if !check.source.is_there(heap) {
+            continue;
+        }
+        check.run.report.rows += rows;
+        for (at, what) in faults {
+            check.find(
+                Kind::Chain,
+                at.block,
+                format!("slot {}, of {}, {what}", at.slot, heap.name),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Does something as of one moment, and again if that has become too old; none if it always does.
+pub(crate) fn at_one_moment<'c, 'r, 'a, T>(
+    check: &mut Check<'c, 'r, 'a>,
+    mut what: impl FnMut(&mut Check<'c, 'r, 'a>) -> Result<T, Stop>,
+) -> Result<Option<T>, Stop> {
+    for _ in 0..MOMENTS_MAX {
+        check.source.begin_moment()?;
+        match what(check) {
+            Err(stop) if stop.refusal() == Some(RefusalKind::SnapshotTooOld) => {}
+            done => return done.map(Some),
+        }
+    }
+    check.run.report.unsettled += 1;
+    Ok(None)
+}
+
+fn gather(check: &mut Check<'_, '_, '_>, heap: &Segment) -> Result<Pieces, Stop> {
+    let mut pieces = Pieces::default();
+    // What was handed out by this moment; what is handed out later has nothing of it.
+    let Some(heap) = again(check.source, heap)? else { return Ok(pieces) };
+    for (number, address) in heap.blocks().enumerate().skip(1) {
+        if number % TELL_EVERY == 0 {
+            check.go_on()?;
+        }
+        match check.source.settled(address, heap.object)? {
+            Settled::NotIts => {}
+            Settled::Bad => _ = pieces.bad.insert(address),
+            Settled::Whole(block) => pieces.take_in(address, &block),
+        }
+    }
+    Ok(pieces)
+}
+
+impl Pieces {
+    fn take_in(&mut self, block: Dba, bytes: &[u8]) {
+        for found in heap_slots(bytes) {
+            let at = RowAddress { block, slot: found.slot };
+            match found.is_row {
+                true => self.count += 1,
+                false => _ = self.there.insert(at),
+            }
+            if let Some(next) = found.next {
+                self.next.insert(at, next);
+                if found.is_row {
+                    self.rows.push(at);
+                }
+            }
+        }
+    }
+
+    /// What doesn't hang together, and where.
+    fn faults(mut self) -> Vec<(RowAddress, String)> {
+        let mut faults = Vec::new();
+        let mut reached = BTreeSet::new();
+        for row in &self.rows {
+            let mut at = *row;
+            while let Some(next) = self.next.get(&at) {
+                if self.bad.contains(&next.block) {
+                    break;
+                }
+                if !self.there.contains(next) {
+                    faults.push((at, format!("goes on at {next}, where no piece is")));
+                    break;
+                }
+                if !reached.insert(*next) {
+                    faults.push((at, format!("goes on at {next}, where another piece does too")));
+                    break;
+                }
+                at = *next;
+            }
+        }
+        // Who led there may be in a block that can't be used.
+        if self.bad.is_empty() {
+            self.there.retain(|piece| !reached.contains(piece));
+            faults.extend(
+                self.lost()
+                    .into_iter()
+                    .map(|piece| (piece, "has a piece that no row leads to".to_string())),
+            );
+        }
+        faults
+    }
+}
+
+impl Pieces {
+    /// Of the pieces that are left, the first of each chain; and one of those that are in circles.
+    fn lost(&self) -> Vec<RowAddress> {
+        let led_to: BTreeSet<_> = self.there.iter().filter_map(|at| self.next.get(at)).collect();
+        let mut heads: Vec<_> =
+            self.there.iter().filter(|piece| !led_to.contains(piece)).copied().collect();
+        let mut left = self.there.clone();
+        for head in &heads {
+            let mut at = Some(*head);
+            while let Some(piece) = at.filter(|piece| left.remove(piece)) {
+                at = self.next.get(&piece).copied();
+            }
+        }
+        heads.extend(left.first());
+        heads
+    }
+}
+
+/// Visits the rows of a heap as of the source's moment; a row that isn't whole is passed over, for
+/// it was found. False if some block couldn't be used.
+pub(crate) fn rows(
+    check: &mut Check<'_, '_, '_>,
+    heap: &Segment,
+    visit: &mut Visit<'_>,
+) -> Result<bool, Stop> {
+    let Some(heap) = again(check.source, heap)? else { return Ok(false) };
+    let mut is_whole = true;
+    for (number, address) in heap.blocks().enumerate().skip(1) {
+        if number % TELL_EVERY == 0 {
+            check.go_on()?;
+        }
+        let block = match check.source.settled(address, heap.object)? {
+            Settled::NotIts => continue,
+            Settled::Bad => {
+                is_whole = false;
+                continue;
+            }
+            Settled::Whole(block) => block,
+        };
+        for found in heap_slots(&block).filter(|found| found.is_row) {
+            let at = RowAddress { block: address, slot: found.slot };
+            match found.next {
+                None => visit(at, found.data),
+                Some(next) => match row_from(check, &heap, (found.data, next))? {
+                    Some(row) => visit(at, &row),
+                    None => is_whole = false,
+                },
+            }
+        }
+    }
+    Ok(is_whole)
+}
+
+/// A row that goes on, put together.
+fn row_from(
+    check: &Check<'_, '_, '_>,
+    heap: &Segment,
+    (begin, next): (&[u8], RowAddress),
+) -> Result<Option<Vec<u8>>, Stop> {
+    let (mut row, mut next, mut seen) = (begin.to_vec(), Some(next), BTreeSet::new());
+    while let Some(at) = next {
+        let Settled::Whole(block) = check.source.settled(at.block, heap.object)? else {
+            return Ok(None);
+        };
+        let found = heap_slot(&block, at.slot).filter(|found| !found.is_row && seen.insert(at));
+        let Some(found) = found else { return Ok(None) };
+        row.extend_from_slice(found.data);
+        next = found.next;
+    }
+    Ok(Some(row))
+}

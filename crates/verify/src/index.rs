@@ -1,0 +1,115 @@
+//! Indexes: each tree is in order, as a whole.
+//!
+//! While others work a tree is walked as it is (see `access`: what a walk relies on doesn't move),
+//! and a fault must be there three times in a row.
+//!
+//! Callers: `closed`, `live`; `pairs`.
+
+use std::collections::BTreeSet;
+
+use access::{Checked, RowAddress, TreeFault, TreeFaultKind, TreeSeen, check_tree, is_of};
+use format::BlockKind;
+use ids::Dba;
+use space::{Holds, SegmentState};
+use stop::Stop;
+
+use crate::Kind;
+use crate::segments::{Segment, again};
+use crate::source::{Check, Looks, Seen, Source};
+
+/// So often a fault must be there while others work.
+const WALKS: u32 = 3;
+
+impl Segment {
+    pub(crate) fn tree(&self) -> TreeSeen {
+        TreeSeen { object: self.object, header: self.header }
+    }
+}
+
+/// Checks every index; the objects of those that are in order.
+pub(crate) fn check(
+    check: &mut Check<'_, '_, '_>,
+    segments: &[Segment],
+) -> Result<BTreeSet<u32>, Stop> {
+    let mut in_order = BTreeSet::new();
+    let is_index =
+        |one: &&Segment| one.holds == Holds::Index && one.state == SegmentState::Permanent;
+    for index in segments.iter().filter(is_index) {
+        check.go_on()?;
+        if !was_finished(check.source, index)? {
+            continue;
+        }
+        let mut found = walk(check, index)?;
+        for turn in 1..WALKS {
+            if found.is_err() && check.source.is_live() {
+                check.source.pause(turn);
+                found = walk(check, index)?;
+            }
+        }
+        match found {
+            Ok(checked) => {
+                check.run.report.entries += checked.entries;
+                in_order.insert(index.object);
+            }
+            Err(_) if !check.source.is_there(index) => {}
+            // It is being built, perhaps.
+            Err(fault) if fault.kind == TreeFaultKind::Reached && check.source.is_live() => {
+                check.run.report.unsettled += 1;
+            }
+            Err(fault) => {
+                let is_unique = fault.kind == TreeFaultKind::Unique;
+                let kind = if is_unique { Kind::Duplicate } else { Kind::Index };
+                check.find(kind, fault.block, format!("of index {} {}", index.name, fault.what));
+            }
+        }
+    }
+    Ok(in_order)
+}
+
+/// One that a crash kept from being finished has no root, and is refused by who opens it.
+fn was_finished(source: &dyn Source, index: &Segment) -> Result<bool, Stop> {
+    let root = Dba::new(index.header.file.get(), index.header.block.get() + 1);
+    let kinds = [BlockKind::Leaf, BlockKind::Branch];
+    Ok(match source.read(root)? {
+        Seen::Whole(bytes) => index.high_water > 2 || is_of(&bytes, &kinds, index.object),
+        Seen::Unwritten => index.high_water > 2,
+        _ => true,
+    })
+}
+
+fn walk(check: &Check<'_, '_, '_>, index: &Segment) -> Result<Result<Checked, TreeFault>, Stop> {
+    walk_visiting(check.source, index, &mut |_, _| ())
+}
+
+/// Walks a tree. What stops the walk isn't the tree's fault.
+pub(crate) fn walk_visiting(
+    source: &dyn Source,
+    index: &Segment,
+    visit: &mut dyn FnMut(&[u8], RowAddress),
+) -> Result<Result<Checked, TreeFault>, Stop> {
+    let stopped = std::cell::RefCell::new(None);
+    let keep = |stop: Stop| {
+        let what = stop.to_string();
+        stopped.borrow_mut().get_or_insert(stop);
+        what
+    };
+    let looks = Looks::new(source);
+    let mut read = |address: Dba| looks.bytes(address).map_err(keep)?;
+    let handed_out = || -> Result<BTreeSet<Dba>, String> {
+        let now = again(source, index).map_err(keep)?;
+        let now = now.ok_or_else(|| "is no header of this index".to_string())?;
+        Ok(now.blocks().collect())
+    };
+    let before = match handed_out() {
+        Ok(before) => before,
+        Err(what) => {
+            let fault = TreeFault { block: index.header, what, kind: TreeFaultKind::Order };
+            return stopped.into_inner().map_or(Ok(Err(fault)), Err);
+        }
+    };
+    let walked = check_tree(index.tree(), &mut read, (&before, &handed_out), visit);
+    match stopped.into_inner() {
+        Some(stop) => Err(stop),
+        None => Ok(walked),
+    }
+}

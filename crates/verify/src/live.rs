@@ -1,0 +1,174 @@
+//! A database that is open: blocks are read through the instance's cache, each copied under its
+//! latch, and nobody is kept waiting longer than that (VF3, VF4).
+//!
+//! Callers: whoever has an instance; tests.
+
+use std::cell::RefCell;
+
+use access::{Direction, Index, is_of};
+use format::{BlockHeader, BlockKind};
+use ids::{Dba, FileNo, ObjectNo};
+use instance::Instance;
+use latch::FrameOrder;
+use os::Session;
+use space::{SegmentState, TablespaceContent};
+use stop::{RefusalKind, Stop};
+use txn::Snapshot;
+
+use crate::report::Run;
+use crate::segments::Segment;
+use crate::source::{Check, DataFile, Seen, Settled, Source, Visit, of_heap};
+use crate::{Report, Task, blocks, heap, index, pairs, rings, segments};
+
+/// An open database.
+struct Live<'i> {
+    instance: &'i Instance,
+    files: Vec<DataFile>,
+    /// What is settled is as of this.
+    moment: RefCell<Option<Snapshot<'i>>>,
+    session: &'i Session,
+}
+
+/// Checks a database that is open, while others work on it. What is in the cache is checked there,
+/// and not on disk: what a block is on disk is seen when it is read.
+pub fn open(instance: &Instance, task: &mut Task<'_>, session: &Session) -> Result<Report, Stop> {
+    instance.halt().check(session)?;
+    let mut run = Run { task, report: Report::default() };
+    let files = files(instance, session);
+    run.report.files = files.len() as u64;
+    let source = Live { instance, files, moment: RefCell::new(None), session };
+    let mut check = Check { run: &mut run, source: &source };
+    let segments = segments::check(&mut check)?;
+    rings::check(&mut check, &segments)?;
+    blocks::check(&mut check, None)?;
+    heap::check(&mut check, &segments)?;
+    let in_order = index::check(&mut check, &segments)?;
+    pairs::check(&mut check, &segments, &in_order)?;
+    Ok(run.report)
+}
+
+fn files(instance: &Instance, session: &Session) -> Vec<DataFile> {
+    let space = instance.space();
+    let tablespaces = space.tablespaces(session);
+    let mut files = Vec::new();
+    for TablespaceContent { number, name, block_size, extent_blocks } in tablespaces {
+        let of = space.files_of_tablespace(&name, session).unwrap_or_default();
+        files.extend(of.into_iter().map(|file| DataFile {
+            number: file,
+            path: format!("file {file} of {name}"),
+            block_size,
+            blocks: blocks_of(instance, file, session),
+            extent_blocks,
+            tablespace: number.0,
+        }));
+    }
+    files.sort_by_key(|file| file.number);
+    files
+}
+
+fn blocks_of(instance: &Instance, file: FileNo, session: &Session) -> u32 {
+    let all = instance.space().file_blocks(session);
+    all.into_iter().find(|(number, _)| *number == file).map_or(0, |(_, blocks)| blocks)
+}
+
+impl Live<'_> {
+    /// Looks at a block under its latch by `look`, which only computes.
+    fn look(&self, address: Dba, look: &mut dyn FnMut(&[u8]) -> Seen) -> Result<Seen, Stop> {
+        if !self.has(address) {
+            return Ok(Seen::Nowhere);
+        }
+        let pin = match self.instance.cache().pin(address, self.session) {
+            Ok(pin) => pin,
+            Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
+                return Ok(Seen::Damaged(stop.to_string()));
+            }
+            Err(stop) => return Err(stop),
+        };
+        // One latch at a time: any place in the order will do.
+        let block = pin.shared(FrameOrder::Heap, self.session);
+        Ok(if cache::is_unwritten(&block) { Seen::Unwritten } else { look(&block) })
+    }
+
+    fn has(&self, address: Dba) -> bool {
+        let is_known = self.files.iter().any(|file| file.number == address.file);
+        is_known && address.block.get() < blocks_of(self.instance, address.file, self.session)
+    }
+}
+
+impl Source for Live<'_> {
+    fn files(&self) -> &[DataFile] {
+        &self.files
+    }
+
+    fn read(&self, address: Dba) -> Result<Seen, Stop> {
+        self.look(address, &mut |block| match BlockHeader::at(block, 0).address() {
+            found if found == address => Seen::Whole(block.to_vec()),
+            found => Seen::Damaged(format!("says that it is block {found}")),
+        })
+    }
+
+    fn blocks_by_now(&self, file: FileNo) -> u32 {
+        blocks_of(self.instance, file, self.session)
+    }
+
+    fn begin_moment(&self) -> Result<(), Stop> {
+        self.moment.replace(None);
+        let snapshot = self.instance.transactions().snapshot(None, self.session)?;
+        self.moment.replace(Some(snapshot));
+        Ok(())
+    }
+
+    fn settled(&self, address: Dba, object: u32) -> Result<Settled, Stop> {
+        let transactions = self.instance.transactions();
+        let moment = self.moment.borrow();
+        let moment = moment.as_ref().expect("a moment begins before anything is settled");
+        let view = transactions.view_of(moment, None);
+        let (mut copy, mut gone_before) = (Vec::new(), None);
+        loop {
+            let mut is_current = true;
+            // Asked under the latch, of the bytes that are copied.
+            let seen = self.look(address, &mut |block| {
+                if is_of(block, &[BlockKind::Heap], object) {
+                    is_current = transactions.is_current(block, view, self.session);
+                    transactions.copy(block, &mut copy, self.session);
+                }
+                Seen::Whole(block.to_vec())
+            })?;
+            match of_heap(seen, object) {
+                Settled::Whole(_) if !is_current => {}
+                other => return Ok(other),
+            }
+            match transactions.make_consistent((address, &mut copy), view, self.session)? {
+                Ok(()) => return Ok(Settled::Whole(copy)),
+                Err(gone) => transactions.try_again(gone, &mut gone_before)?,
+            }
+        }
+    }
+
+    fn entries(&self, index: &Segment, visit: &mut Visit<'_>) -> Result<(), Stop> {
+        let transactions = self.instance.transactions();
+        let moment = self.moment.borrow();
+        let moment = moment.as_ref().expect("a moment begins before anything is settled");
+        let view = transactions.view_of(moment, None);
+        let index = Index::open(&index.name, self.instance.space(), transactions, self.session)?;
+        let all = (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded);
+        let mut cursor = index.cursor(all, Direction::Ascending, view);
+        while let Some((key, row)) = cursor.next(self.session)? {
+            visit(row, key);
+        }
+        Ok(())
+    }
+
+    fn is_there(&self, segment: &Segment) -> bool {
+        let state = self.instance.space().state(ObjectNo::new(segment.object), self.session);
+        state.is_some_and(|state| state != SegmentState::Dropping)
+    }
+
+    fn is_live(&self) -> bool {
+        true
+    }
+
+    fn pause(&self, turn: u32) {
+        self.session.relax(turn);
+    }
+}

@@ -1,0 +1,261 @@
+//! Free space and segments: the directory, the segment headers and the extent maps agree.
+//!
+//! An extent changes hands in one group that changes its file's map: so if a map is the same before
+//! and after the headers were read, what they said of that file was true at one moment (VF3).
+//!
+//! Callers: `closed`, `live`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ids::{Dba, FileNo, ObjectNo};
+use space::{
+    DIRECTORY_FIRST, EntrySeen, HeaderSeen, Holds, MapSeen, SegmentState, extents_of_run,
+    look_at_directory, look_at_header, look_at_map, map_of,
+};
+use stop::Stop;
+
+use crate::Kind;
+use crate::source::{Check, DataFile, Looks, Seen, Source, Suspicion};
+
+/// A segment whose header says what the directory does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Segment {
+    pub(crate) name: String,
+    pub(crate) object: u32,
+    pub(crate) header: Dba,
+    pub(crate) holds: Holds,
+    pub(crate) state: SegmentState,
+    extents: Vec<(Dba, u32)>,
+    pub(crate) high_water: u32,
+}
+
+/// Where a run's block lies.
+fn nth(first: Dba, number: u32) -> Dba {
+    Dba::new(first.file.get(), first.block.get().saturating_add(number))
+}
+
+/// The blocks of extents up to the high water, the header first.
+fn handed_out(extents: &[(Dba, u32)], high_water: u32) -> impl Iterator<Item = Dba> + '_ {
+    let each = extents.iter().flat_map(|(first, blocks)| (0..*blocks).map(|n| nth(*first, n)));
+    each.take(high_water as usize)
+}
+
+impl Segment {
+    /// The blocks that were handed out, the header first.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = Dba> + '_ {
+        handed_out(&self.extents, self.high_water)
+    }
+}
+
+/// What one look has found.
+struct Look<'c, 'l, 's> {
+    files: &'c [DataFile],
+    looks: &'c Looks<'l>,
+    suspicions: &'s mut Vec<Suspicion>,
+    maps: BTreeMap<FileNo, MapSeen>,
+    owners: BTreeMap<(FileNo, u32), (String, Dba)>,
+    /// Whether a block couldn't be used: then what nobody claims needn't be lost.
+    is_partial: bool,
+}
+
+/// Checks free space, and finds the segments.
+pub(crate) fn check(check: &mut Check<'_, '_, '_>) -> Result<Vec<Segment>, Stop> {
+    let source = check.source;
+    let segments = check.settle(|looks, suspicions| {
+        let (maps, owners) = (BTreeMap::new(), BTreeMap::new());
+        let files = source.files();
+        let mut look = Look { files, looks, suspicions, maps, owners, is_partial: false };
+        look.maps()?;
+        let entries = look.directory()?;
+        let mut segments = Vec::new();
+        for entry in entries {
+            segments.extend(look.segment(entry)?);
+        }
+        look.leaks();
+        Ok(segments)
+    })?;
+    check.run.report.segments = segments.len() as u64;
+    Ok(segments)
+}
+
+/// The segment as its header says now; none if it isn't there any more.
+pub(crate) fn again(source: &dyn Source, segment: &Segment) -> Result<Option<Segment>, Stop> {
+    let Seen::Whole(bytes) = source.read(segment.header)? else { return Ok(None) };
+    let header = look_at_header(&bytes).ok().filter(|header| header.object == segment.object);
+    Ok(header.map(|header| Segment {
+        extents: header.extents,
+        high_water: header.high_water,
+        ..segment.clone()
+    }))
+}
+
+impl Look<'_, '_, '_> {
+    fn suspect(&mut self, block: Dba, what: impl Into<String>) {
+        self.suspicions.push(Suspicion::new(Kind::Space, block, what));
+    }
+
+    fn file(&self, number: FileNo) -> Option<&DataFile> {
+        self.files.iter().find(|file| file.number == number)
+    }
+
+    fn maps(&mut self) -> Result<(), Stop> {
+        for file in self.files {
+            let at = map_of(file.number);
+            let bytes = self.looks.bytes(at)?;
+            // After the map was read: a file is longer before its map says so (rule space/SP8).
+            let blocks = self.looks.source.blocks_by_now(file.number);
+            let map = bytes.and_then(|bytes| look_at_map(&bytes, blocks, file.extent_blocks));
+            match map {
+                Ok(map) => _ = self.maps.insert(file.number, map),
+                Err(what) => self.suspect(at, what),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the directory says; of what it says twice, the first.
+    fn directory(&mut self) -> Result<Vec<EntrySeen>, Stop> {
+        let mut entries = self.directory_block(DIRECTORY_FIRST, true)?;
+        let own = entries.iter().find(|entry| entry.object == ObjectNo::DIRECTORY).cloned();
+        if let Some(own) = own
+            && let Ok(bytes) = self.looks.bytes(own.header)?
+            && let Ok(header) = look_at_header(&bytes)
+        {
+            let blocks: Vec<_> = handed_out(&header.extents, header.high_water).collect();
+            // The last one may never have been formatted.
+            for (place, block) in blocks.iter().enumerate().skip(1) {
+                let must_be = place + 1 < blocks.len();
+                entries.extend(self.directory_block(*block, must_be)?);
+            }
+        }
+        let (mut objects, mut names) = (BTreeSet::new(), BTreeSet::new());
+        for entry in &entries {
+            let is_named = entry.state != SegmentState::Dropping;
+            if !objects.insert(entry.object) || is_named && !names.insert(&entry.name) {
+                let (name, object) = (&entry.name, entry.object);
+                let what = format!("is the header of {name} ({object}), as another one is");
+                self.suspicions
+                    .push(Suspicion::new(Kind::Space, entry.header, what).and(DIRECTORY_FIRST));
+            }
+        }
+        Ok(entries)
+    }
+
+    fn directory_block(&mut self, at: Dba, must_be: bool) -> Result<Vec<EntrySeen>, Stop> {
+        if !must_be && self.looks.read(at)? == Seen::Unwritten {
+            return Ok(Vec::new());
+        }
+        let seen = self.looks.bytes(at)?.and_then(|bytes| look_at_directory(&bytes));
+        Ok(seen.unwrap_or_else(|what| {
+            // What another life has left may be there instead.
+            if must_be {
+                self.is_partial = true;
+                self.suspect(at, what);
+            }
+            Vec::new()
+        }))
+    }
+
+    /// Holds a header against its entry, and takes its extents.
+    fn segment(&mut self, entry: EntrySeen) -> Result<Option<Segment>, Stop> {
+        let EntrySeen { name, object, header: at, holds, state } = entry;
+        let header = self.looks.bytes(at)?.and_then(|bytes| look_at_header(&bytes));
+        let header = header.and_then(|header| {
+            let is_dropping = state == SegmentState::Dropping;
+            let same = (header.object, header.holds, header.is_dropping);
+            match same == (object.get(), holds, is_dropping) {
+                true => Ok(header),
+                false => Err(format!("says that it is of {same:?}")),
+            }
+        });
+        let header = match header {
+            Ok(header) => header,
+            Err(what) => {
+                self.is_partial = true;
+                let what = format!("is the header of segment {name} ({object}) and {what}");
+                self.suspicions.push(Suspicion::new(Kind::Space, at, what).and(DIRECTORY_FIRST));
+                return Ok(None);
+            }
+        };
+        if header.extents[0].0 != at {
+            self.suspect(at, format!("is the header of {name}, and not its first block"));
+        }
+        self.extents_of(&name, at, &header);
+        let HeaderSeen { extents, high_water, .. } = header;
+        let object = object.get();
+        Ok(Some(Segment { name, object, header: at, holds, state, extents, high_water }))
+    }
+
+    fn extents_of(&mut self, name: &str, at: Dba, header: &HeaderSeen) {
+        let tablespace = self.file(at.file).map(|file| file.tablespace);
+        for run in &header.extents {
+            let number = run.0.file;
+            let Some(file) = self.file(number) else {
+                // It may have been added meanwhile.
+                if !self.looks.source.is_live() {
+                    self.suspect(
+                        at,
+                        format!("gives {name} an extent of file {number}, which isn't"),
+                    );
+                }
+                continue;
+            };
+            if Some(file.tablespace) != tablespace {
+                self.suspect(
+                    at,
+                    format!("gives {name} an extent of another tablespace, {}", run.0),
+                );
+                continue;
+            }
+            let Some(map) = self.maps.get(&number) else { continue };
+            let of_run = extents_of_run(*run, file.extent_blocks);
+            let Some(numbers) = of_run.filter(|numbers| numbers.end <= map.extents) else {
+                let what = format!(
+                    "gives {name} {} blocks from {} on, which aren't extents",
+                    run.1, run.0
+                );
+                self.suspicions.push(Suspicion::new(Kind::Space, at, what).and(map_of(number)));
+                continue;
+            };
+            for extent in numbers {
+                let before = self.owners.insert((number, extent), (name.to_string(), at));
+                if let Some((other, its)) = before {
+                    let what = format!(
+                        "gives {name} extent {extent} of file {number}, as {its} gives {other}"
+                    );
+                    let suspicion = Suspicion::new(Kind::Space, at, what);
+                    self.suspicions.push(suspicion.and(its).and(map_of(number)));
+                }
+            }
+        }
+    }
+
+    /// What is in use is somebody's, and the other way round.
+    fn leaks(&mut self) {
+        let maps = std::mem::take(&mut self.maps);
+        for (file, map) in &maps {
+            let owned: BTreeSet<u32> = self
+                .owners
+                .range((*file, 0)..=(*file, u32::MAX))
+                .map(|((_, extent), _)| *extent)
+                .collect();
+            let taken: BTreeSet<u32> = map.taken.iter().copied().collect();
+            let lost: Vec<u32> = match self.is_partial {
+                true => Vec::new(),
+                false => taken.difference(&owned).copied().collect(),
+            };
+            for extent in lost {
+                self.suspect(
+                    map_of(*file),
+                    format!("has extent {extent} in use, which no segment has"),
+                );
+            }
+            for extent in owned.difference(&taken) {
+                let (name, header) = self.owners[&(*file, *extent)].clone();
+                let what = format!("has extent {extent} free, which {name} has");
+                let suspicion = Suspicion::new(Kind::Space, map_of(*file), what);
+                self.suspicions.push(suspicion.and(header));
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Where blocks come from, and looking at several of them as if at one moment (VF3).
+//!
+//! ```text
+//!   look … look ──▶ suspicion, and the blocks on which it rests
+//!                     └── all as they were? ──▶ a finding
+//!                                    └── no ──▶ look again
+//! ```
+//!
+//! Blocks are copied one by one, each under its latch. If none of those that matter has changed
+//! between the first look and a second one, all of them were so at the moment in between: what they
+//! say together is no accident of the order in which they were read.
+//!
+//! Callers: the checks.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use access::{RowAddress, check_heap_block, is_of};
+use format::{BlockHeader, BlockKind, TransactionTable};
+use ids::{BlockSize, Dba, FileNo};
+use stop::{RefusalKind, Stop};
+
+use crate::report::Run;
+use crate::segments::Segment;
+use crate::{Finding, Kind, Progress};
+
+/// What a block that was read is to a heap.
+pub(crate) fn of_heap(seen: Seen, object: u32) -> Settled {
+    match seen {
+        Seen::Whole(bytes) if !is_of(&bytes, &[BlockKind::Heap], object) => Settled::NotIts,
+        Seen::Whole(bytes) if check_heap_block(&bytes).is_ok() => Settled::Whole(bytes),
+        Seen::Unwritten => Settled::NotIts,
+        _ => Settled::Bad,
+    }
+}
+
+/// So often a place is looked at that changes meanwhile.
+const LOOKS_MAX: u32 = 20;
+
+/// A block as it was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Seen {
+    /// Its bytes; its header was checked.
+    Whole(Vec<u8>),
+    /// All zero.
+    Unwritten,
+    /// What is wrong with it, as a sentence without the block's address.
+    Damaged(String),
+    /// No file has it.
+    Nowhere,
+}
+
+/// A block of a heap.
+pub(crate) enum Settled {
+    /// It is the heap's, and in order.
+    Whole(Vec<u8>),
+    /// It isn't the heap's: it was never formatted in this life (rule space/SP5).
+    NotIts,
+    /// It can't be used.
+    Bad,
+}
+
+/// Told a key, or a row's bytes, and the row's address.
+pub(crate) type Visit<'v> = dyn FnMut(RowAddress, &[u8]) + 'v;
+
+/// A data file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct DataFile {
+    pub(crate) number: FileNo,
+    pub(crate) path: String,
+    pub(crate) block_size: BlockSize,
+    pub(crate) blocks: u32,
+    pub(crate) extent_blocks: u32,
+    pub(crate) tablespace: u16,
+}
+
+/// Where blocks come from.
+pub(crate) trait Source {
+    /// The data files.
+    fn files(&self) -> &[DataFile];
+    /// A block as it is now.
+    fn read(&self, address: Dba) -> Result<Seen, Stop>;
+    /// How many blocks the file has by now.
+    fn blocks_by_now(&self, file: FileNo) -> u32;
+    /// From now on what is settled is as of this moment.
+    fn begin_moment(&self) -> Result<(), Stop>;
+    /// A block of this heap as of that moment, if it is the heap's; it has passed its check.
+    fn settled(&self, address: Dba, object: u32) -> Result<Settled, Stop>;
+    /// Visits the entries of an index as of that moment.
+    fn entries(&self, index: &Segment, visit: &mut Visit<'_>) -> Result<(), Stop>;
+    /// Whether the segment is there still.
+    fn is_there(&self, segment: &Segment) -> bool;
+    /// Whether others change blocks meanwhile.
+    fn is_live(&self) -> bool;
+    /// Waits a little, for others to come to an end.
+    fn pause(&self, turn: u32);
+}
+
+/// What is found, and on which blocks it rests.
+pub(crate) struct Suspicion {
+    pub(crate) kind: Kind,
+    pub(crate) block: Dba,
+    pub(crate) what: String,
+    /// Blocks that must not have changed for it to be true; only the links of such as have some.
+    pub(crate) rests_on: Vec<Dba>,
+    /// And these must not have changed in anything.
+    pub(crate) exactly: Vec<Dba>,
+}
+
+impl Suspicion {
+    pub(crate) fn new(kind: Kind, block: Dba, what: impl Into<String>) -> Suspicion {
+        let (rests_on, exactly) = (vec![block], Vec::new());
+        Suspicion { kind, block, what: what.into(), rests_on, exactly }
+    }
+
+    /// It rests on this block too.
+    pub(crate) fn and(mut self, block: Dba) -> Suspicion {
+        self.rests_on.push(block);
+        self
+    }
+}
+
+/// SCN and number of a change; none for a block that isn't there.
+type Version = Option<(u64, u32)>;
+/// A version, and what only changes with links to others.
+type Signature = (Version, Option<Vec<u8>>);
+
+/// Looks at blocks, and keeps in mind as what it saw them.
+pub(crate) struct Looks<'s> {
+    pub(crate) source: &'s dyn Source,
+    signatures: RefCell<BTreeMap<Dba, Signature>>,
+}
+
+impl<'s> Looks<'s> {
+    pub(crate) fn new(source: &'s dyn Source) -> Looks<'s> {
+        Looks { source, signatures: RefCell::default() }
+    }
+
+    /// A block as it is now.
+    pub(crate) fn read(&self, address: Dba) -> Result<Seen, Stop> {
+        let seen = self.source.read(address)?;
+        if self.source.is_live() {
+            let signature = signature(&seen);
+            self.signatures.borrow_mut().entry(address).or_insert(signature);
+        }
+        Ok(seen)
+    }
+
+    /// A block's bytes, or in words why there are none.
+    pub(crate) fn bytes(&self, address: Dba) -> Result<Result<Vec<u8>, String>, Stop> {
+        Ok(match self.read(address)? {
+            Seen::Whole(bytes) => Ok(bytes),
+            Seen::Unwritten => Err("was never written".to_string()),
+            Seen::Damaged(what) => Err(what),
+            Seen::Nowhere => Err("is in no data file".to_string()),
+        })
+    }
+
+    fn is_still(&self, suspicion: &Suspicion) -> Result<bool, Stop> {
+        let links = suspicion.rests_on.iter().map(|block| (block, false));
+        for (block, exactly) in links.chain(suspicion.exactly.iter().map(|block| (block, true))) {
+            let now = signature(&self.source.read(*block)?);
+            let signatures = self.signatures.borrow();
+            let same = signatures.get(block).is_none_or(|then| match (&then.1, &now.1) {
+                (Some(then), Some(now)) if !exactly => then == now,
+                _ => then.0 == now.0,
+            });
+            if !same {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn signature(seen: &Seen) -> Signature {
+    let Seen::Whole(bytes) = seen else { return (None, None) };
+    let header = BlockHeader::at(bytes, 0);
+    let version = Some((header.changed().get(), header.sequence()));
+    if header.kind() != BlockKind::TransactionTable {
+        return (version, None);
+    }
+    // The ring and the spare blocks; transactions begin and end all the time.
+    let mut links = *TransactionTable::at(bytes, TransactionTable::START);
+    (links.newest, links.current) = (format::U16Le::ZERO, format::DbaLe::NONE);
+    (version, Some(links.bytes().to_vec()))
+}
+
+/// A check on its way through a database.
+pub(crate) struct Check<'c, 'r, 'a> {
+    pub(crate) run: &'c mut Run<'r, 'a>,
+    pub(crate) source: &'c dyn Source,
+}
+
+impl Check<'_, '_, '_> {
+    /// Has `look` look until what it suspects is true, or gone; what `look` has made of it.
+    pub(crate) fn settle<T>(
+        &mut self,
+        mut look: impl FnMut(&Looks<'_>, &mut Vec<Suspicion>) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        for turn in 0.. {
+            let (looks, mut suspicions) = (Looks::new(self.source), Vec::new());
+            let made = look(&looks, &mut suspicions)?;
+            let mut pending = 0;
+            if self.source.is_live() && turn + 1 < LOOKS_MAX {
+                for suspicion in &suspicions {
+                    pending += u64::from(!looks.is_still(suspicion)?);
+                }
+                if pending > 0 {
+                    self.source.pause(turn);
+                    continue;
+                }
+            }
+            for suspicion in suspicions {
+                match !self.source.is_live() || looks.is_still(&suspicion)? {
+                    true => self.suspect(&suspicion),
+                    false => self.run.report.unsettled += 1,
+                }
+            }
+            return Ok(made);
+        }
+        unreachable!("the last look returns")
+    }
+
+    fn suspect(&mut self, suspicion: &Suspicion) {
+        self.find(suspicion.kind, suspicion.block, suspicion.what.clone());
+    }
+
+    /// A finding.
+    pub(crate) fn find(&mut self, kind: Kind, block: Dba, what: impl Into<String>) {
+        let file = self.source.files().iter().find(|file| file.number == block.file);
+        let file = file.map_or_else(|| format!("file {}", block.file), |file| file.path.clone());
+        self.run.find(&Finding { kind, file, block: Some(block), what: what.into() });
+    }
+
+    /// Tells how far it is; refuses to go on if nobody wants that.
+    pub(crate) fn go_on(&mut self) -> Result<(), Stop> {
+        let of = self.source.files().iter().map(|file| u64::from(file.blocks)).sum();
+        let report = &self.run.report;
+        let progress = Progress { blocks: report.blocks, of, findings: report.count() };
+        match (self.run.task.go_on)(progress) {
+            true => Ok(()),
+            false => Err(Stop::refuse(RefusalKind::WrongState, "verify was stopped; begin again")),
+        }
+    }
+}

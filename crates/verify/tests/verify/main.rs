@@ -1,0 +1,8 @@
+//! Whether the check of a database finds what is wrong, and only that.
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod common;
+mod logic;
+mod open;
+mod shut;

@@ -1,0 +1,178 @@
+//! Databases that are open: nothing is found while others work, and what is wrong is found.
+
+use std::sync::Arc;
+
+use access::{HeapInserter, RowAddress};
+use instance::{Instance, Parameters, Transaction};
+use os::{Session, ThreadSpec};
+use sim::{Perturbation, Simulation};
+use stop::{RefusalKind, Stop};
+use verify::{Finding, Kind, Report, Task};
+
+use crate::common::{
+    BLOCK, Blocks, DATA, Objects, ROWS, Schema, check, database, directory, ended, kinds, left,
+    machine, pairs, parameters, row,
+};
+
+/// A stream of numbers from a seed (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+}
+
+fn check_open(instance: &Instance, objects: Objects, session: &Session) -> (Report, Vec<Finding>) {
+    let (mut told, pairs) = (Vec::new(), pairs(objects));
+    let (tell, go_on) = (&mut |finding: &Finding| told.push(finding.clone()), &mut |_| true);
+    let mut task = Task { pairs: &pairs, tell, go_on };
+    let report = verify::open(instance, &mut task, session).expect("checked");
+    (report, told)
+}
+
+/// Inserts, deletes, grows and takes back, in rows of its own; makes and drops segments.
+fn work(instance: &Instance, seed: u64, rounds: u32, session: &Session) -> Result<(), Stop> {
+    let schema = Schema::find(instance, session);
+    let (mut dice, mut inserter) = (Dice(seed), HeapInserter::default());
+    let mut mine: Vec<(RowAddress, Vec<u8>)> = Vec::new();
+    let mut next = 1_000_000 + seed as u32 * 10_000;
+    for round in 0..rounds {
+        let (mut transaction, before) = (Transaction::new(), mine.clone());
+        let outcome = (0..1 + dice.below(6)).try_for_each(|_| {
+            let what = dice.below(10);
+            let place = dice.below(mine.len().max(1) as u64) as usize;
+            match mine.get(place).cloned() {
+                Some((at, old)) if what < 3 => {
+                    mine.swap_remove(place);
+                    schema.delete(&mut transaction, (at, &old), session)
+                }
+                Some((at, _)) if what < 5 => {
+                    let bytes = dice.below(4_000) as usize;
+                    let mut grow = |old: &[u8], new: &mut Vec<u8>| {
+                        new.extend_from_slice(&old[..4]);
+                        new.resize(4 + bytes, 3);
+                    };
+                    let what = (at, None);
+                    let heap = &schema.heap;
+                    heap.update(&mut transaction, &mut inserter, what, &mut grow, session)
+                        .map(|_| ())
+                }
+                _ => {
+                    let row = row(next, 20 + dice.below(300) as usize);
+                    next += 1;
+                    let at = schema.insert(&mut transaction, &mut inserter, &row, session)?;
+                    mine.push((at, row));
+                    Ok(())
+                }
+            }
+        });
+        match outcome {
+            Ok(()) if dice.below(4) > 0 => instance.commit(transaction, session)?,
+            Err(stop) if stop.refusal() != Some(RefusalKind::NoSpace) => return Err(stop),
+            _ => {
+                instance.rollback(transaction, session)?;
+                mine = before;
+            }
+        }
+        if round % 8 == 5 {
+            let name = format!("s{seed}");
+            let made = instance.space().create(&name, space::Holds::Table, &[], session)?;
+            instance.space().drop_segment(made.object, session)?;
+        }
+    }
+    Ok(())
+}
+
+fn parameters_for_work() -> Parameters {
+    Parameters { db_cache_size: 96 * BLOCK as u64, ..parameters() }
+}
+
+/// Checks go on beside sessions that change everything that a check looks at: rows and their
+/// pieces, indexes that split, undo, segments, files that grow. Under many schedules there is no
+/// false alarm; and afterwards, shut, there is nothing either.
+#[test]
+fn there_is_no_false_alarm_while_sessions_work() {
+    let (disk, objects) = database();
+    let (mut checks, mut unsettled) = (0, 0);
+    for seed in 0..12 {
+        let machine =
+            Simulation { perturbation: Perturbation::RACES, ..machine(seed, disk.clone()) };
+        let mut report = machine.run(move |world, session| {
+            let opened =
+                Instance::open(&world.disk(), directory(), &parameters_for_work(), session);
+            let instance = Arc::new(opened.expect("opened"));
+            let workers: Vec<_> = (1..4)
+                .map(|number| {
+                    let instance = Arc::clone(&instance);
+                    let body = move |session: &Session| {
+                        work(&instance, seed * 4 + number, 150, session).expect("worked");
+                    };
+                    let name = format!("worker{number}");
+                    session.spawn(ThreadSpec::foreground(&name), body).expect("started")
+                })
+                .collect();
+            let (mut checks, mut unsettled) = (0, 0);
+            for _ in 0..4 {
+                let before = instance.redo().last_scn(session);
+                let (report, told) = check_open(&instance, objects, session);
+                assert_eq!(told, [], "seed {seed}");
+                assert!(report.rows >= u64::from(ROWS) / 2, "{report}");
+                // One beside which nothing was changed shows nothing.
+                checks += u64::from(instance.redo().last_scn(session).get() > before.get() + 50);
+                unsettled += report.unsettled;
+            }
+            workers
+                .into_iter()
+                .for_each(|worker| assert!(worker.join(session).is_ok(), "it worked"));
+            let (report, told) = check_open(&instance, objects, session);
+            assert_eq!((told, report.unsettled), (vec![], 0), "seed {seed}");
+            let instance = Arc::into_inner(instance).expect("all workers have ended");
+            instance.shutdown(session).expect("shut in good order");
+            let (report, told) = check(&world.disk(), Some(objects), session);
+            assert_eq!(told, [], "seed {seed}");
+            assert!(report.expect("checked").is_clean());
+            (checks, unsettled)
+        });
+        left(&mut report);
+        let (more, not) = ended(report);
+        (checks, unsettled) = (checks + more, unsettled + not);
+    }
+    println!("{checks} checks beside work, {unsettled} places not judged");
+    assert!(checks >= 12, "only {checks} checks went on beside work");
+    assert!(unsettled * 4 < checks, "{unsettled} places in {checks} checks");
+}
+
+/// The same damage is found as in a database that is shut: a block, and an entry whose row is gone.
+#[test]
+fn damage_is_found_in_a_database_that_is_open() {
+    let (disk, objects) = database();
+    let report = machine(7, disk).run(move |world, session| {
+        let disk = world.disk();
+        let mut blocks = Blocks::load(&disk, DATA, session);
+        let heap = blocks.all(format::BlockKind::Heap, Some(objects[0]));
+        let block = &mut blocks.now[heap[0]];
+        let slots = (0..).zip(block::directory(block));
+        let (number, found) =
+            slots.map(|(n, s)| (n, *s)).find(|(_, s)| s.flags == 1).expect("a row");
+        block::release(block, number);
+        let (lock, flags) = (found.lock, format::DataSlot::DELETED);
+        let to = format::DataSlot { lock, flags, ..format::DataSlot::FREE };
+        block::set_slot(block, number, to);
+        blocks.store(&disk, session);
+        let at = (heap[1] * BLOCK + 300) as u64;
+        let byte = crate::common::read(&disk, DATA, (at, 1), session)[0];
+        crate::common::write(&disk, DATA, (at, &[byte ^ 1]), session);
+        let opened = Instance::open(&disk, directory(), &parameters_for_work(), session);
+        let instance = opened.expect("opened");
+        let (_, told) = check_open(&instance, objects, session);
+        instance.abort(session);
+        told
+    });
+    let told = ended(report);
+    assert_eq!(kinds(&told)[&Kind::Block], 1, "{told:?}");
+}

@@ -1,0 +1,69 @@
+//! Databases that are shut, whole or not.
+
+use access::HeapInserter;
+use instance::{Instance, Transaction};
+use verify::Kind;
+
+use crate::common::{
+    DATA, DIRECTORY, Schema, check, database, directory, kinds, parameters, row, with_database,
+};
+
+/// Everything is looked at, nothing is found, and nothing is written.
+#[test]
+fn a_database_in_order_has_no_findings_and_is_not_written_to() {
+    let (disk, objects) = database();
+    let hash = disk.image_hash();
+    let mut report = crate::common::machine(2, disk).run(move |world, session| {
+        let (report, told) = check(&world.disk(), Some(objects), session);
+        (report.expect("checked"), told)
+    });
+    let after = crate::common::left(&mut report);
+    let (report, told) = crate::common::ended(report);
+    assert_eq!(told, []);
+    assert!(report.is_clean(), "{report}");
+    assert!(report.rows > 200 && report.entries > 400 && report.segments == 4, "{report}");
+    assert_eq!(after.image_hash(), hash);
+}
+
+#[test]
+fn a_database_that_needs_recovery_is_told_so_and_its_blocks_are_checked() {
+    let (disk, objects) = database();
+    let mut report = crate::common::machine(3, disk).run(|world, session| {
+        let instance =
+            Instance::open(&world.disk(), directory(), &parameters(), session).expect("opened");
+        let schema = Schema::find(&instance, session);
+        let (mut transaction, mut inserter) = (Transaction::new(), HeapInserter::default());
+        let new = row(100_000, 100);
+        schema.insert(&mut transaction, &mut inserter, &new, session).expect("inserted");
+        instance.commit(transaction, session).expect("committed");
+        instance.abort(session);
+    });
+    let disk = crate::common::left(&mut report);
+    with_database(disk, move |world, session| {
+        let (report, told) = check(&world.disk(), Some(objects), session);
+        let report = report.expect("checked");
+        assert_eq!(told, []);
+        assert!(report.skipped.is_some() && !report.is_clean() && report.blocks > 100, "{report}");
+        let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
+        opened.expect("recovered").shutdown(session).expect("shut in good order");
+        let (report, told) = check(&world.disk(), Some(objects), session);
+        assert_eq!(told, []);
+        assert!(report.expect("checked").is_clean());
+    });
+}
+
+#[test]
+fn a_file_that_is_missing_is_found_and_the_others_are_checked() {
+    for (name, kind) in
+        [(DATA, Kind::File), ("control02.ctl", Kind::Control), ("redo02.log", Kind::Log)]
+    {
+        let (mut disk, objects) = database();
+        disk.remove(format!("{DIRECTORY}/{name}")).expect("it was there");
+        with_database(disk, move |world, session| {
+            let (report, told) = check(&world.disk(), Some(objects), session);
+            let report = report.expect("checked");
+            assert_eq!(kinds(&told), [(kind, 1)].into(), "{told:?}");
+            assert!(report.blocks > 0 && !report.is_clean(), "{report}");
+        });
+    }
+}
