@@ -23,6 +23,7 @@ mod change;
 mod condition;
 mod definition;
 mod delete;
+mod entry;
 mod insert;
 mod keys;
 mod range;
