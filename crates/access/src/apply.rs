@@ -10,12 +10,17 @@ use change::{BlockMut, Layer};
 use format::BlockKind;
 use latch::FrameOrder;
 use txn::{apply_interest, apply_interest_back};
+use undo::CROSSED_OUT;
 
 use crate::ops::apply_all;
 
 pub(crate) const FORMAT: u8 = 1;
 pub(crate) const CHANGE: u8 = 2;
 pub(crate) const BACK: u8 = 3;
+
+/// Met in copies only, which were made before the change was taken back for good: then it is taken
+/// back in the copy as any other (rule undo/UN8).
+const BACK_CROSSED_OUT: u8 = BACK | CROSSED_OUT;
 
 /// Bytes of the payload of `FORMAT`.
 pub(crate) const FORMAT_BYTES: usize = 5;
@@ -36,7 +41,7 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
             let steps = apply_interest(bytes, payload);
             apply_all(bytes, &payload[steps..]);
         }
-        BACK => {
+        BACK | BACK_CROSSED_OUT => {
             let steps = apply_interest_back(bytes, payload);
             apply_all(bytes, &payload[steps..]);
         }
