@@ -74,7 +74,7 @@ impl Statement<'_> {
     /// Refused if a row breaks the table's last CHECK.
     pub(crate) fn check_rows(&self, table: &TableDefinition) -> Result<(), Stop> {
         let check = table.checks.last().expect("a check was added");
-        let breaks = |_, _: &RowView<'_>| true; // EVALUATE
+        let breaks = |_, _: &RowView<'_>| true;
         match self.find(table, breaks)? {
             None => Ok(()),
             Some((row, text)) => {

@@ -137,11 +137,6 @@ impl Store {
         )?;
         Ok(changed == 1)
     }
-
-    /// Object numbers and names of its segments.
-    pub(crate) fn relations(&self) -> &[Arc<Relation>] {
-        &self.0
-    }
 }
 
 pub(crate) fn corrupt(what: &str) -> Stop {
