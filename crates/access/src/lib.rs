@@ -31,7 +31,9 @@ mod table;
 mod update_scan;
 
 pub use apply::LAYER;
-pub use btree::{Checked, Cursor, Direction, Index, IndexBuilder, Inserted, LAYER as INDEX_LAYER};
+pub use btree::{
+    Checked, Current, Cursor, Direction, Index, IndexBuilder, Inserted, LAYER as INDEX_LAYER,
+};
 pub use row::{RowAddress, RowMut, RowShape, RowView};
 pub use rows::{Changed, Heap, HeapInserter};
 pub use table::{Inserter, Loaded, Table};

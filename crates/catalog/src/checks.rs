@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use access::RowAddress;
-use relation::{ForeignKey, Relation, Scratch, TableDefinition};
+use relation::{ForeignKey, Relation, Scratch, TableDefinition, Truth};
 use stop::{RefusalKind, Stop};
 use txn::View;
 use value::{OwnedValue, RowView, Value};
@@ -74,7 +74,10 @@ impl Statement<'_> {
     /// Refused if a row breaks the table's last CHECK.
     pub(crate) fn check_rows(&self, table: &TableDefinition) -> Result<(), Stop> {
         let check = table.checks.last().expect("a check was added");
-        let breaks = |_, _: &RowView<'_>| true;
+        let breaks = |_, row: &RowView<'_>| {
+            let value = |column| row.get(column).unwrap_or(Value::Null);
+            check.condition.evaluate(&value) == Truth::False
+        };
         match self.find(table, breaks)? {
             None => Ok(()),
             Some((row, text)) => {

@@ -39,6 +39,7 @@ impl Relation {
                 self.push_keys(number, (old_row, old_keys))?;
             }
             self.delete_keys(work, target.0)?;
+            self.foreign_deleted(work.scratch)?;
         }
         Ok(deleted)
     }

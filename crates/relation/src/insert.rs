@@ -6,9 +6,9 @@ use access::{Inserted, RowAddress};
 use stop::{RefusalKind, Stop};
 use value::Value;
 
-use crate::Relation;
 use crate::keys::address_bytes;
 use crate::scratch::{Scratch, Work};
+use crate::{NamedCondition, Relation, Truth};
 
 impl Relation {
     /// Inserts a row with a value for each column, and says where it is. If it is refused nothing
@@ -29,6 +29,7 @@ impl Relation {
             let mut count = 0;
             for values in rows {
                 inserted(self.insert_row(work, values)?);
+                self.settle_early(work)?;
                 count += 1;
             }
             Ok(count)
@@ -44,6 +45,7 @@ impl Relation {
         let (row, session) = (&work.scratch.new_row, work.session);
         let address = self.heap().insert(work.transaction, inserter, row, session)?;
         self.insert_keys(work, address)?;
+        self.foreign_inserted(work.scratch)?;
         Ok(address)
     }
 
@@ -67,6 +69,7 @@ impl Relation {
         for (column, value) in values.iter().enumerate() {
             fitted.push(self.fit(column, *value)?);
         }
+        self.check_conditions(&|column| fitted[column])?;
         scratch.new_row.clear();
         let encoded = self.layout().encode(fitted, &mut scratch.new_row);
         encoded.map_err(|misfit| Stop::refuse(RefusalKind::Invalid, misfit.to_string()))?;
@@ -135,6 +138,34 @@ impl Relation {
         Stop::refuse(RefusalKind::NotNullViolation, message)
     }
 
+    /// The row may be so: no condition is false for it.
+    pub(crate) fn check_conditions<'v>(
+        &'v self,
+        value: &dyn Fn(usize) -> Value<'v>,
+    ) -> Result<(), Stop> {
+        for check in &self.definition().checks {
+            if check.condition.evaluate(value) == Truth::False {
+                return Err(self.not_true(check, value));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn not_true<'v>(&self, check: &NamedCondition, value: &dyn Fn(usize) -> Value<'v>) -> Stop {
+        let definition = self.definition();
+        let name = |column: usize| &definition.columns[column].name;
+        let columns = check.condition.columns();
+        let values = columns.into_iter().map(|column| shown(name(column), value(column)));
+        let message = format!(
+            "a row of table {} can't have {}: check {} forbids it; give other values",
+            definition.name,
+            values.collect::<Vec<_>>().join(", "),
+            check.name
+        );
+        Stop::refuse(RefusalKind::CheckViolation, message)
+    }
+
     /// The row has a key that another has.
     #[cold]
     fn not_unique(&self, number: usize, row: &[u8]) -> Stop {
@@ -155,7 +186,7 @@ impl Relation {
         let show = |column: usize| {
             let name = &self.definition().columns[column].name;
             match row.get(column) {
-                Ok(value) => format!("{name} = {}", cut(&value.to_string())),
+                Ok(value) => shown(name, value),
                 Err(_) => format!("{name} unreadable"),
             }
         };
@@ -166,9 +197,11 @@ impl Relation {
 /// How much of a value a message shows.
 const SHOWN_CHARS: usize = 40;
 
-fn cut(text: &str) -> String {
+/// A column and its value, for messages.
+pub(crate) fn shown(column: &str, value: Value<'_>) -> String {
+    let text = value.to_string();
     match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.into(),
+        Some((end, _)) => format!("{column} = {}…", &text[..end]),
+        None => format!("{column} = {text}"),
     }
 }

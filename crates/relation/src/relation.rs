@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use access::{Heap, Index};
-use ids::{ObjectNo, Scn};
+use ids::{ObjectNo, Scn, TxnId};
 use latch::SharedFlag;
 use os::Session;
 use space::Space;
@@ -22,6 +22,7 @@ use stop::{RefusalKind, Stop};
 use txn::{Patience, TableMode, Transactions, View};
 use value::{Damaged, RowLayout, RowView};
 
+use crate::sabotage::{Precaution, Sabotage};
 use crate::{IndexColumn, IndexDefinition, TableDefinition, Work};
 
 /// A table that is open.
@@ -35,6 +36,7 @@ pub struct Relation {
     stale: SharedFlag,
     /// Raised before segments of it are dropped.
     gone: SharedFlag,
+    sabotage: Sabotage,
 }
 
 /// An index that is open; its definition has the same number.
@@ -88,8 +90,20 @@ impl Relation {
             transactions: transactions.clone(),
             stale: SharedFlag::new(false),
             gone: SharedFlag::new(false),
+            sabotage: Sabotage::None,
             definition,
         })
+    }
+
+    /// The same with a precaution left out, for tests.
+    #[must_use]
+    pub fn sabotaged(self, sabotage: Sabotage) -> Relation {
+        Relation { sabotage, ..self }
+    }
+
+    #[inline]
+    pub(crate) fn leaves_out(&self, precaution: Precaution) -> bool {
+        self.sabotage.leaves_out(precaution)
     }
 
     /// What it is.
@@ -157,8 +171,16 @@ impl Relation {
             Some(id) => id,
             None => self.transactions.prepare(work.transaction, 0, session)?,
         };
-        let (object, mode) = (self.definition.object.get(), TableMode::RowExclusive);
-        let locks = self.transactions.locks();
+        self.lock_table((id, TableMode::RowExclusive), session)
+    }
+
+    /// Locks the table for a transaction, and sees that it is as its definition says.
+    pub(crate) fn lock_table(
+        &self,
+        (id, mode): (TxnId, TableMode),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let (object, locks) = (self.definition.object.get(), self.transactions.locks());
         locks.lock_table(id, object, mode, Patience::Forever, session)?;
         if self.is_stale(session) {
             let message = format!(

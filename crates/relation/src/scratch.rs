@@ -15,6 +15,7 @@ use value::Value;
 
 use crate::Relation;
 use crate::change::Set;
+use crate::foreign::Pending;
 use crate::keys::Keys;
 
 /// A session keeps places for inserts into so many tables.
@@ -52,6 +53,8 @@ pub struct Scratch {
     /// A key that is looked for.
     pub(crate) key: Vec<u8>,
     pub(crate) set: Set,
+    /// What the statement has to look for at its end.
+    pub(crate) pending: Pending,
     values: Vec<Value<'static>>,
 }
 

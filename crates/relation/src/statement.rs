@@ -15,6 +15,7 @@ use txn::{Own, View};
 use value::{RowView, Value};
 use waits::WaitEvent;
 
+use crate::foreign::{PENDING_MAX, settle};
 use crate::range::Bounds;
 use crate::scratch::Work;
 use crate::{Relation, RowChange};
@@ -81,6 +82,7 @@ impl Relation {
         let mut restarts = 0;
         loop {
             let savepoint = work.transaction.savepoint();
+            work.scratch.pending.clear();
             work.transaction.begin_statement();
             let worked = self.try_where(work, (which, &mut filter), act);
             work.transaction.end_statement();
@@ -114,7 +116,9 @@ impl Relation {
         let mut each = |work: &mut Work<'_>, address| {
             count += 1;
             let view = self.transactions().view_of(&snapshot, Some(work.transaction));
-            Ok::<bool, Stop>(act(work, (address, Some(view)))? == Changed::Yes)
+            let changed = act(work, (address, Some(view)))?;
+            self.settle_early(work)?;
+            Ok::<bool, Stop>(changed == Changed::Yes)
         };
         let all = match which {
             Which::Key(index, key) => {
@@ -135,7 +139,11 @@ impl Relation {
             }
             Which::All => self.each_of_all(work, (filter, view), &mut each)?,
         };
-        Ok(all.then_some(count))
+        if !all {
+            return Ok(None);
+        }
+        settle(work)?;
+        Ok(Some(count))
     }
 
     /// Block by block.
@@ -184,14 +192,23 @@ impl Relation {
     ) -> Result<T, Stop> {
         self.lock_for_changes(work)?;
         let savepoint = work.transaction.savepoint();
-        let changed = change(work);
+        work.scratch.pending.clear();
+        let changed = change(work).and_then(|changed| settle(work).map(|()| changed));
         if changed.is_err() {
             self.transactions().rollback_to(work.transaction, savepoint, work.session)?;
         }
         changed
     }
 
-    fn changed_since(&self) -> Stop {
+    /// In the middle of a statement over many rows, once much is pending.
+    pub(crate) fn settle_early(&self, work: &mut Work<'_>) -> Result<(), Stop> {
+        match work.scratch.pending.len() >= PENDING_MAX && self.may_settle_early() {
+            true => settle(work),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn changed_since(&self) -> Stop {
         let message = format!(
             "cannot change a row of table {}: another transaction has changed it since this \
              transaction's snapshot; roll back and try again",

@@ -5,7 +5,7 @@
 use access::{Changed, RowAddress};
 use stop::Stop;
 use txn::{Patience, View};
-use value::RowView;
+use value::{RowView, Value};
 
 use crate::keys::Keys;
 use crate::scratch::{Scratch, Work};
@@ -64,6 +64,7 @@ impl Relation {
         made?;
         if changed == Changed::Yes {
             self.change_keys(work, target.0)?;
+            self.foreign_updated(work.scratch)?;
         }
         Ok(changed)
     }
@@ -77,7 +78,13 @@ impl Relation {
     ) -> Result<(), Stop> {
         let old = self.row(old)?;
         change(&old, &mut row_change)?;
-        row_change.apply(&old, new)
+        row_change.apply(&old, new)?;
+        if self.definition().checks.is_empty() {
+            return Ok(());
+        }
+        let new = self.row(new)?;
+        // What was just encoded can be read.
+        self.check_conditions(&|column| new.get(column).unwrap_or(Value::Null))
     }
 
     /// Makes the indexes agree with the row, which has changed from the old bytes to the new ones.

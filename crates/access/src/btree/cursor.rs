@@ -160,7 +160,10 @@ impl Batch {
 }
 
 /// Numbers of the leaf's entries between two places: the first, and the one behind the last.
-fn range_of(node: &Node<'_>, (from, to): (Position<'_>, Option<Position<'_>>)) -> (u16, u16) {
+pub(super) fn range_of(
+    node: &Node<'_>,
+    (from, to): (Position<'_>, Option<Position<'_>>),
+) -> (u16, u16) {
     let first = node.lower_bound(from);
     let end = match to {
         Some(to) if node.high().is_none_or(|high| high > to) => node.lower_bound(to),
@@ -170,11 +173,11 @@ fn range_of(node: &Node<'_>, (from, to): (Position<'_>, Option<Position<'_>>)) -
 }
 
 /// Before all entries of the key.
-fn at(key: &[u8]) -> OwnPosition {
+pub(super) fn at(key: &[u8]) -> OwnPosition {
     OwnPosition { key: key.to_vec(), row: None }
 }
 
 /// Behind all entries of the key: before those of the next key that there can be.
-fn behind(key: &[u8]) -> OwnPosition {
+pub(super) fn behind(key: &[u8]) -> OwnPosition {
     OwnPosition { key: [key, &[0]].concat(), row: None }
 }

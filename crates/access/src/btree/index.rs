@@ -322,6 +322,10 @@ impl Index {
         &self.space
     }
 
+    pub(super) fn transactions(&self) -> &Transactions {
+        &self.transactions
+    }
+
     pub(super) fn changes(&self) -> &Changes {
         self.transactions.changes()
     }

@@ -1,7 +1,7 @@
 //! ALTER TABLE.
 
-use catalog::{Alteration, ColumnSpec, DefaultSpec};
-use relation::OnDelete;
+use catalog::{Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, Rule};
+use relation::{Comparison, Condition, OnDelete, Operand};
 use stop::RefusalKind;
 use value::{OwnedValue, Type, Value};
 
@@ -132,6 +132,8 @@ fn constraints_are_added_to_rows_that_keep_them_and_dropped() {
         add("orders", keys[1].clone()).expect("added");
         let key = foreign(&["customer"], "customer", OnDelete::NoAction);
         add("orders", key).expect("another of the same columns");
+        let late = db.insert("orders", &[Value::Int(4), Value::Int(55)], session);
+        refused(late, violated, "orders");
     });
     with(disk, |db, session| {
         let orders = db.catalog.table("orders", session).expect("there");
@@ -152,4 +154,30 @@ fn constraints_are_added_to_rows_that_keep_them_and_dropped() {
         db.catalog.drop_index("orders_customer_fk_idx", WAIT, session).expect("dropped");
         assert_eq!(db.catalog.table("customer", session).expect("there").indexes.len(), 0);
     });
+}
+
+#[test]
+fn a_check_is_added_to_rows_that_keep_it() {
+    on_new(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        fill(db, 0..12, session);
+        let below = |most| {
+            let (id, most) = (Operand::Column(0), Value::Int(most).to_owned());
+            let condition = Condition::Compare(id, Comparison::Less, Operand::Constant(most));
+            let name = Some(format!("below_{}", most_of(&condition)));
+            Alteration::AddConstraint(ConstraintSpec { name, rule: Rule::Check(condition) })
+        };
+        let broken = alter(db, "customer", &below(11), session);
+        refused(broken, RefusalKind::CheckViolation, "11");
+        alter(db, "customer", &below(12), session).expect("added");
+        let row = [Value::Int(12), Value::Null, Value::Null];
+        refused(db.insert("customer", &row, session), RefusalKind::CheckViolation, "below_12");
+    });
+}
+
+fn most_of(condition: &Condition) -> String {
+    match condition {
+        Condition::Compare(_, _, Operand::Constant(value)) => value.get().to_string(),
+        other => panic!("{other:?}"),
+    }
 }

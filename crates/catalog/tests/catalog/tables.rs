@@ -3,7 +3,7 @@
 use catalog::{ColumnSpec, ConstraintKind, DefaultSpec, SequenceOptions};
 use relation::{Comparison, Condition, OnDelete, Operand};
 use stop::RefusalKind;
-use value::{OwnedValue, Type, Value};
+use value::{Type, Value};
 
 use crate::common::{
     WAIT, column, customer, fill, foreign, index, on_new, orders, primary, refused, table, text,
@@ -187,6 +187,8 @@ fn a_truncated_table_is_empty_and_goes_on() {
         assert_eq!(db.catalog.object("customer", session).expect("there"), object);
         assert_eq!(db.rows("customer", session).len(), 0);
         fill(db, 5..15, session);
+        let orphan = db.insert("orders", &[Value::Int(1), Value::Int(3)], session);
+        refused(orphan, RefusalKind::ForeignKeyViolation, "orders");
         db.insert("orders", &[Value::Int(1), Value::Int(7)], session).expect("inserted");
     });
     with(disk, |db, session| {
@@ -212,6 +214,8 @@ fn a_check_goes_with_its_table() {
         let table = db.catalog.table("t", session).expect("there");
         assert_eq!(table.checks[0].name, "above_ten");
         db.insert("t", &[Value::Int(11)], session).expect("inserted");
-        assert_eq!(OwnedValue::NULL.get(), Value::Null);
+        db.insert("t", &[Value::Null], session).expect("unknown is no reason");
+        let low = db.insert("t", &[Value::Int(10)], session);
+        refused(low, RefusalKind::CheckViolation, "above_ten");
     });
 }

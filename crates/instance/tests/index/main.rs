@@ -5,6 +5,7 @@
 mod common;
 mod concurrent;
 mod crash;
+mod current;
 mod model;
 mod shape;
 mod unique;

@@ -12,7 +12,7 @@ use os::probe::DurableWrite;
 use os::{Session, ThreadHandle, ThreadSpec};
 use relation::{
     ColumnDefinition, Default as ColumnDefault, IndexColumn, IndexDefinition, Relation, Relations,
-    Scratch, TableDefinition, Work,
+    Sabotage, Scratch, TableDefinition, Work,
 };
 use sim::fs::FileSystem;
 use sim::{Perturbation, Report, Simulation, World};
@@ -20,6 +20,7 @@ use space::Holds;
 use stop::{RefusalKind, Stop};
 use txn::View;
 use value::{NullsPlace, OwnedValue, Type, Value, encode_key};
+use waits::{Nanos, WaitEvent};
 
 /// A stream of numbers from a seed (splitmix64).
 pub(crate) struct Dice(pub(crate) u64);
@@ -129,6 +130,11 @@ pub(crate) fn start(
     session.spawn(ThreadSpec::foreground(name), body).expect("started")
 }
 
+/// Lets so many microseconds pass.
+pub(crate) fn pause(us: u64, session: &Session) {
+    session.pause(Nanos::from_micros(us), session.waiting(WaitEvent::PlSqlLockTimer));
+}
+
 pub(crate) fn join(threads: Vec<ThreadHandle>, session: &Session) {
     for thread in threads {
         assert!(thread.join(session).is_ok(), "{} panicked", thread.name());
@@ -170,6 +176,16 @@ impl Relations for Known {
 impl Known {
     /// These tables, made where they aren't there.
     pub(crate) fn of(instance: &Instance, tables: &[Table], session: &Session) -> Known {
+        Known::sabotaged(instance, tables, Sabotage::None, session)
+    }
+
+    /// The same with a precaution left out.
+    pub(crate) fn sabotaged(
+        instance: &Instance,
+        tables: &[Table],
+        sabotage: Sabotage,
+        session: &Session,
+    ) -> Known {
         let mut numbers = Numbers::new();
         let mut defined: Vec<_> =
             tables.iter().map(|table| define(instance, table, &mut numbers, session)).collect();
@@ -183,7 +199,7 @@ impl Known {
             let (space, transactions) = (instance.space(), instance.transactions());
             let object = definition.object;
             let opened = Relation::open(Arc::new(definition), space, transactions, session);
-            (object, Arc::new(opened.expect("opened")))
+            (object, Arc::new(opened.expect("opened").sabotaged(sabotage)))
         };
         Known(defined.into_iter().map(open).collect())
     }

@@ -4,3 +4,10 @@
 
 mod basic;
 mod common;
+mod constraints;
+mod model;
+mod races;
+#[cfg(feature = "sabotage")]
+mod sabotage;
+mod shop;
+mod storm;

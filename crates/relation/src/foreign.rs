@@ -1,0 +1,401 @@
+//! Foreign keys: written first, checked then, against what is there now (RL6).
+//!
+//! ```text
+//!   child                                    parent
+//!   row and entries are written              row and entries are deleted
+//!   looks for the parent's entry             looks for entries of children
+//!       there        fine                        none         fine
+//!       held         waits, looks again          held         waits, looks again
+//!       none         refused                     there        refused, or they are changed too
+//! ```
+//!
+//! Each writes before it looks, and what either looks at are the blocks as they are. So of two that
+//! meet one, at least, sees what the other has written, and waits for its end; if both do, that is
+//! a circle, and one is refused.
+//!
+//! All of it comes at the end of a statement: first what other rows become, which may be more and
+//! more of them, then whether what is left may be so. So rows of one statement may refer to each
+//! other, in whatever order they come.
+//!
+//! Callers: `statement`, at its end; `insert`, `update`, `delete` say what is to be looked for.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use access::{Changed, Current, RowAddress};
+use ids::ObjectNo;
+use stop::{RefusalKind, Stop};
+use txn::{TableMode, View};
+use value::{OwnedValue, RowView, Value, key_push, key_successor};
+
+use crate::change::Set;
+use crate::condition::compare;
+use crate::range::Sought;
+use crate::sabotage::Precaution;
+use crate::scratch::{Scratch, Work};
+use crate::{ForeignKey, OnDelete, Relation, RowChange};
+
+/// What a statement has to look for at its end.
+#[derive(Default)]
+pub(crate) struct Pending {
+    /// Rows that go, or change, with one that is deleted.
+    acts: Vec<Item>,
+    /// What has to be there, or may not be.
+    checks: Vec<Item>,
+}
+
+/// So many things a statement over many rows looks for at once, if it may before its end.
+pub(crate) const PENDING_MAX: usize = 4_096;
+
+/// One of them.
+struct Item {
+    what: What,
+    /// The table whose foreign key it is, or that it refers to.
+    of: ObjectNo,
+    /// Its place among the keys of this table, or of those that refer to it.
+    number: usize,
+    /// Values of the key's columns, in its order.
+    values: Vec<OwnedValue>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// A row that is referred to has to be there.
+    Parent,
+    /// Rows that refer to one that has gone are changed; or there may be none.
+    Children,
+}
+
+impl Pending {
+    pub(crate) fn clear(&mut self) {
+        self.acts.clear();
+        self.checks.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.acts.len() + self.checks.len()
+    }
+}
+
+/// The values of these columns, if none is NULL.
+fn values_of(row: &RowView<'_>, columns: &[usize]) -> Option<Vec<OwnedValue>> {
+    let value = |column: &usize| row.get(*column).ok().filter(|value| !value.is_null());
+    columns.iter().map(|column| value(column).map(Value::to_owned)).collect()
+}
+
+impl Relation {
+    fn has_foreign_keys(&self) -> bool {
+        let definition = self.definition();
+        !definition.foreign_keys.is_empty() || !definition.referenced_by.is_empty()
+    }
+
+    /// A row was inserted: the new one in the buffer.
+    pub(crate) fn foreign_inserted(&self, scratch: &mut Scratch) -> Result<(), Stop> {
+        if self.definition().foreign_keys.is_empty() {
+            return Ok(());
+        }
+        let Scratch { new_row, pending, .. } = scratch;
+        let row = self.row(new_row)?;
+        for (number, key) in self.definition().foreign_keys.iter().enumerate() {
+            if let Some(values) = values_of(&row, &key.columns) {
+                let (what, of) = (What::Parent, self.definition().object);
+                pending.checks.push(Item { what, of, number, values });
+            }
+        }
+        Ok(())
+    }
+
+    /// A row was updated: in the buffers are the old one, the new one, and which columns were set.
+    pub(crate) fn foreign_updated(&self, scratch: &mut Scratch) -> Result<(), Stop> {
+        if !self.has_foreign_keys() {
+            return Ok(());
+        }
+        let differs = |set: &Set, (old, new): (&RowView<'_>, &RowView<'_>), columns: &[usize]| {
+            let differs = |column: &usize| set.has(*column) && old.get(*column) != new.get(*column);
+            columns.iter().any(differs)
+        };
+        let definition = self.definition();
+        let Scratch { old_row, new_row, set, pending, .. } = scratch;
+        let (old, new) = (self.row(old_row)?, self.row(new_row)?);
+        for (number, key) in definition.referenced_by.iter().enumerate() {
+            if !differs(set, (&old, &new), &key.referenced_columns) {
+                continue;
+            }
+            if let Some(values) = values_of(&old, &key.referenced_columns) {
+                let (what, of) = (What::Children, definition.object);
+                pending.checks.push(Item { what, of, number, values });
+            }
+        }
+        for (number, key) in definition.foreign_keys.iter().enumerate() {
+            if !differs(set, (&old, &new), &key.columns) {
+                continue;
+            }
+            if let Some(values) = values_of(&new, &key.columns) {
+                let (what, of) = (What::Parent, definition.object);
+                pending.checks.push(Item { what, of, number, values });
+            }
+        }
+        Ok(())
+    }
+
+    /// A row was deleted: the old one in the buffer.
+    pub(crate) fn foreign_deleted(&self, scratch: &mut Scratch) -> Result<(), Stop> {
+        let definition = self.definition();
+        if definition.referenced_by.is_empty() {
+            return Ok(());
+        }
+        let Scratch { old_row, pending, .. } = scratch;
+        let old = self.row(old_row)?;
+        for (number, key) in definition.referenced_by.iter().enumerate() {
+            if let Some(values) = values_of(&old, &key.referenced_columns) {
+                let item = Item { what: What::Children, of: definition.object, number, values };
+                match key.on_delete {
+                    OnDelete::NoAction => pending.checks.push(item),
+                    OnDelete::Cascade | OnDelete::SetNull => pending.acts.push(item),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a statement over many rows may look for things before its end: nothing that it will
+    /// do to further rows changes what it finds.
+    pub(crate) fn may_settle_early(&self) -> bool {
+        let definition = self.definition();
+        let acts = definition.referenced_by.iter().any(|key| key.on_delete != OnDelete::NoAction);
+        let own = definition.foreign_keys.iter().any(|key| key.references == definition.object);
+        !acts && !own
+    }
+}
+
+/// Does what is pending: changes other rows, and checks what is left.
+pub(crate) fn settle(work: &mut Work<'_>) -> Result<(), Stop> {
+    while let Some(item) = work.scratch.pending.acts.pop() {
+        follow(work, &item)?;
+    }
+    while let Some(item) = work.scratch.pending.checks.pop() {
+        match item.what {
+            What::Parent => has_parent(work, &item)?,
+            What::Children => has_no_children(work, &item)?,
+        }
+    }
+    Ok(())
+}
+
+/// Another relation, locked in this mode, so that its definition stays.
+fn locked(work: &mut Work<'_>, object: ObjectNo, mode: TableMode) -> Result<Arc<Relation>, Stop> {
+    let relation = work.relations.relation(object, work.session)?;
+    match relation.lock_as(work, mode) {
+        // It was changed before it was locked; now it isn't any more.
+        Err(stop) if stop.refusal() == Some(RefusalKind::DefinitionChanged) => {
+            let relation = work.relations.relation(object, work.session)?;
+            relation.lock_as(work, mode).map(|()| relation)
+        }
+        done => done.map(|()| relation),
+    }
+}
+
+/// The row that a child refers to has to be there.
+fn has_parent(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
+    let child = work.relations.relation(item.of, work.session)?;
+    let key = &child.definition().foreign_keys[item.number];
+    let parent = locked(work, key.references, TableMode::RowShare)?;
+    let number = parent.index_of(key.referenced_index)?;
+    let found = match parent.key_of(number, (&key.referenced_columns, &item.values))? {
+        Some(sought) => parent.look(work, (number, &sought, Bound::Included(&sought)))?,
+        None => None,
+    };
+    match found {
+        Some(_) => Ok(()),
+        None => Err(no_parent((&child, &parent), key, &item.values)),
+    }
+}
+
+/// No row may refer to one that has gone.
+fn has_no_children(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
+    let parent = work.relations.relation(item.of, work.session)?;
+    let key = &parent.definition().referenced_by[item.number];
+    let child = locked(work, key.table, TableMode::RowShare)?;
+    if child.leaves_out(Precaution::ChildrenAreSought) {
+        return Ok(());
+    }
+    match child.child_of(work, key, &item.values)? {
+        None => Ok(()),
+        Some(_) => Err(has_children((&child, &parent), key, &item.values)),
+    }
+}
+
+/// Rows that refer to one that was deleted are deleted too, or refer to none any more.
+fn follow(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
+    let parent = work.relations.relation(item.of, work.session)?;
+    let key = &parent.definition().referenced_by[item.number];
+    let child = locked(work, key.table, TableMode::RowExclusive)?;
+    while let Some(row) = child.child_of(work, key, &item.values)? {
+        if !child.lock_child(work, row, (key, &item.values))? {
+            continue;
+        }
+        match key.on_delete {
+            OnDelete::SetNull => {
+                let mut to_null = |_: &RowView<'_>, change: &mut RowChange<'_>| {
+                    key.columns.iter().try_for_each(|column| change.set(*column, Value::Null))
+                };
+                child.update_row(work, (row, None), &mut to_null)?;
+            }
+            OnDelete::Cascade | OnDelete::NoAction => {
+                child.delete_row(work, (row, None))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Relation {
+    fn lock_as(&self, work: &mut Work<'_>, mode: TableMode) -> Result<(), Stop> {
+        let id = work.transaction.id().expect("who looks for others has written something");
+        self.lock_table((id, mode), work.session)
+    }
+
+    fn index_of(&self, object: ObjectNo) -> Result<usize, Stop> {
+        self.index_number(object).ok_or_else(|| {
+            let message = format!(
+                "cannot check a foreign key: table {} has no index {object}; verify the catalog",
+                self.definition().name
+            );
+            Stop::refuse(RefusalKind::Corrupt, message)
+        })
+    }
+
+    /// The first columns of an index's key, made of values of these columns; none if no row can
+    /// have them.
+    fn key_of(
+        &self,
+        number: usize,
+        (columns, values): (&[usize], &[OwnedValue]),
+    ) -> Result<Option<Vec<u8>>, Stop> {
+        let mut key = Vec::new();
+        for of in self.indexes()[number].columns.iter().take(columns.len()) {
+            let at = columns.iter().position(|column| *column == of.column);
+            let at = at.expect("the index begins with the columns of the foreign key");
+            let Sought::Exact(value) = self.sought(of.column, values[at].get())? else {
+                return Ok(None);
+            };
+            key_push(value, of.direction, of.nulls, &mut key);
+        }
+        Ok(Some(key))
+    }
+
+    /// A row that refers to these values, as it is now.
+    fn child_of(
+        &self,
+        work: &mut Work<'_>,
+        key: &ForeignKey,
+        values: &[OwnedValue],
+    ) -> Result<Option<RowAddress>, Stop> {
+        let number = self.index_of(key.index)?;
+        let Some(first) = self.key_of(number, (&key.columns, values))? else { return Ok(None) };
+        let mut end = first.clone();
+        assert!(key_successor(&mut end), "a column of a key isn't all 0xff (rule value/V7)");
+        self.look(work, (number, &first, Bound::Excluded(&end)))
+    }
+
+    /// A row in a range of an index, as it is now; waits for those who would change the answer.
+    fn look(
+        &self,
+        work: &mut Work<'_>,
+        (number, from, to): (usize, &[u8], Bound<&[u8]>),
+    ) -> Result<Option<RowAddress>, Stop> {
+        let (index, range) = (self.index(number), (Bound::Included(from), to));
+        if self.leaves_out(Precaution::HoldersAreWaitedFor) {
+            let id = work.transaction.id();
+            return Ok(match index.find_current(range, id, work.session)? {
+                Current::Row(row) => Some(row),
+                Current::None | Current::Held(_) => None,
+            });
+        }
+        if self.leaves_out(Precaution::LooksAtNow) {
+            let view = self.transactions().view(Some(work.transaction), work.session);
+            let mut cursor = index.cursor(range, access::Direction::Ascending, view);
+            return Ok(cursor.next(work.session)?.map(|(_, row)| row));
+        }
+        index.find_settled(range, work.transaction, work.session)
+    }
+
+    /// Locks a row that was found to refer to these values; false if it doesn't any more. In a
+    /// transaction with one snapshot it is refused if the row was changed since that.
+    fn lock_child(
+        &self,
+        work: &mut Work<'_>,
+        row: RowAddress,
+        (key, values): (&ForeignKey, &[OwnedValue]),
+    ) -> Result<bool, Stop> {
+        let own = self.transactions().view(Some(work.transaction), work.session);
+        let view = work.transaction.is_serializable().then_some(own);
+        let target = (row, view, txn::Patience::Forever);
+        match self.heap().lock(work.transaction, target, work.session)? {
+            Changed::Yes => {}
+            Changed::NotThere => return Ok(false),
+            Changed::Since => return Err(self.changed_since()),
+        }
+        // Locked, it is as whoever changed it last has committed it.
+        let now = self.newest(work);
+        let mut refers = |row: RowView<'_>| {
+            let same = |(column, value): (&usize, &OwnedValue)| {
+                // The columns may be of different kinds of numbers.
+                let found = row.get(*column).ok();
+                found.and_then(|found| compare(found, value.get())) == Some(Ordering::Equal)
+            };
+            key.columns.iter().zip(values).all(same)
+        };
+        Ok(self.fetch(now, row, &mut refers, work.session)? == Some(true))
+    }
+
+    /// What sees the newest version of what the transaction has locked.
+    fn newest(&self, work: &Work<'_>) -> View {
+        let own = self.transactions().view(Some(work.transaction), work.session);
+        let scn = self.transactions().visible(work.session);
+        View { scn, ..own.with_all_own() }
+    }
+}
+
+fn text(relation: &Relation, columns: &[usize], values: &[OwnedValue]) -> String {
+    let name = |column: &usize| &relation.definition().columns[*column].name;
+    let each = columns.iter().zip(values);
+    let each = each.map(|(column, value)| crate::insert::shown(name(column), value.get()));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+#[cold]
+fn no_parent(
+    (child, parent): (&Relation, &Relation),
+    key: &ForeignKey,
+    values: &[OwnedValue],
+) -> Stop {
+    let message = format!(
+        "a row of table {} with {} would refer to no row: table {} has none with {}, as {} asks; \
+         insert that row first, or give another value",
+        child.definition().name,
+        text(child, &key.columns, values),
+        parent.definition().name,
+        text(parent, &key.referenced_columns, values),
+        key.name
+    );
+    Stop::refuse(RefusalKind::ForeignKeyViolation, message)
+}
+
+#[cold]
+fn has_children(
+    (child, parent): (&Relation, &Relation),
+    key: &ForeignKey,
+    values: &[OwnedValue],
+) -> Stop {
+    let message = format!(
+        "the row of table {} with {} can't go or change its key: rows of table {} refer to it, \
+         which {} protects; delete or change those rows first",
+        parent.definition().name,
+        text(parent, &key.referenced_columns, values),
+        child.definition().name,
+        key.name
+    );
+    Stop::refuse(RefusalKind::ForeignKeyViolation, message)
+}
