@@ -22,7 +22,6 @@ use stop::{RefusalKind, Stop};
 use value::{COLUMNS_MAX, Direction, NullsPlace, OwnedValue, Type};
 
 use crate::bytes;
-use crate::conditions::columns_of;
 use crate::dictionary::Dictionary;
 use crate::names;
 use crate::spec::{
@@ -193,7 +192,7 @@ impl<'a> Draft<'a> {
             }
             Rule::Check(condition) => {
                 let has = self.table.columns.len();
-                let all = columns_of(condition);
+                let all = condition.columns();
                 if let Some(column) = all.into_iter().find(|column| *column >= has) {
                     let what = format!("a CHECK asks for its column {column}, counted from 0");
                     return Err(self.refuse(&what));

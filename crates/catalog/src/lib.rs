@@ -26,7 +26,6 @@ mod build;
 mod bytes;
 mod catalog;
 mod checks;
-mod conditions;
 mod create;
 mod dictionary;
 mod draft;

@@ -217,8 +217,11 @@ impl Statement<'_> {
         drop(changing);
         committed?;
         self.is_done = true;
-        if !drops.is_empty() {
-            replaced.iter().for_each(|relation| relation.set_gone(session));
+        // Who reads a dropped index of a table that stays finds out by itself (DC6).
+        for relation in &replaced {
+            if drops.contains(&relation.definition().segment) {
+                relation.set_gone(session);
+            }
         }
         catalog.drop_segments(drops, session);
         Ok(())

@@ -147,7 +147,7 @@ impl Catalog {
                 add(&index.name, kind, column_names(table, columns));
             }
             for check in &table.checks {
-                let columns = crate::conditions::columns_of(&check.condition).into_iter();
+                let columns = check.condition.columns().into_iter();
                 add(&check.name, ConstraintKind::Check, column_names(table, columns));
             }
             for key in &table.foreign_keys {

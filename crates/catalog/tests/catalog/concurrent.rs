@@ -272,3 +272,147 @@ fn statements_that_meet_agree_who_was_first() {
         ended(report, seed);
     }
 }
+
+/// Inserts orders of customers that may just be going.
+fn refers(db: &Db, user: i64, session: &Session) {
+    for step in 0..15 {
+        let row = [Value::Int(user * 100 + step), Value::Int(step % 5)];
+        loop {
+            let Err(stop) = db.insert("orders", &row, session) else { break };
+            match stop.refusal() {
+                Some(RefusalKind::DefinitionChanged | RefusalKind::Deadlock) => {}
+                Some(RefusalKind::ForeignKeyViolation) => break,
+                _ => panic!("user {user}: {stop}"),
+            }
+        }
+        if step % 4 == 3 {
+            let orders = db.relation("orders", session);
+            let key = [Value::Int(user * 100 + step - 1)];
+            let which = Which::Key(0, &key);
+            let done = db.transact(session, |work| orders.delete_where(work, which, None));
+            assert!(done.is_ok() || done.is_err_and(|stop| stop.refusal().is_some()));
+        }
+    }
+}
+
+/// Takes customers away, and has orders refer to them again.
+fn takes_away(db: &Db, session: &Session) -> u32 {
+    let mut truncated = 0;
+    for round in 0..6 {
+        let allowed = |done: Result<(), stop::Stop>| match done.as_ref().map_err(|s| s.refusal()) {
+            Ok(()) => true,
+            Err(Some(RefusalKind::ForeignKeyViolation | RefusalKind::Deadlock)) => false,
+            Err(_) => panic!("round {round}: {done:?}"),
+        };
+        if round % 2 == 0 {
+            allowed(db.catalog.truncate_table("orders", WAIT, session));
+        }
+        truncated += u32::from(allowed(db.catalog.truncate_table("customer", WAIT, session)));
+        let (name, cascade) = ("orders_customer_fk".into(), false);
+        let drop = Alteration::DropConstraint { name, cascade };
+        allowed(db.catalog.alter_table("orders", &drop, WAIT, session));
+        let customers = db.rows("customer", session).len() as i64;
+        if customers < 5 {
+            let relation = db.relation("customer", session);
+            for number in customers..5 {
+                let row = [Value::Int(number), Value::Null, Value::Null];
+                let done = db.transact(session, |work| relation.insert(work, &row));
+                done.expect("inserted");
+            }
+        }
+        let key = orders(OnDelete::NoAction).constraints.remove(1);
+        let add = Alteration::AddConstraint(key);
+        while !allowed(db.catalog.alter_table("orders", &add, WAIT, session)) {
+            allowed(db.catalog.truncate_table("orders", WAIT, session));
+        }
+    }
+    truncated
+}
+
+#[test]
+fn what_is_referred_to_is_there_whatever_is_truncated_and_constrained() {
+    let disk = database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+        fill(db, 0..5, session);
+    });
+    let truncated = sim::Outside::new(0);
+    for seed in 0..12 {
+        let truncated = truncated.clone();
+        let report = racy(seed, disk.clone()).run(move |world, session| {
+            let db = Db::open(world, session).expect("opened");
+            let mut threads = Vec::new();
+            for user in 1..4 {
+                let body = move |db: &Db, session: &Session| refers(db, user, session);
+                threads.push(db.start("refers", session, body));
+            }
+            threads.push(db.start("takes away", session, move |db, session| {
+                let count = takes_away(db, session);
+                truncated.with(|all| *all += count);
+            }));
+            join(threads, session);
+            db.check(session);
+            let column = |row: &String, number: usize| {
+                row.split(", ").nth(number).expect("a column").to_string()
+            };
+            let customers: BTreeSet<String> =
+                db.rows("customer", session).iter().map(|row| column(row, 0)).collect();
+            for row in db.rows("orders", session) {
+                assert!(customers.contains(&column(&row, 1)), "{row} of {customers:?}");
+            }
+            db.shut(session);
+        });
+        ended(report, seed);
+    }
+    assert!(truncated.take() > 0, "no truncate was allowed");
+}
+
+/// Who was active at a crash has no locks: its rows are taken back before their segment goes.
+#[test]
+fn a_table_is_dropped_after_the_dead_have_been_rolled_back() {
+    let base = database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        fill(db, 0..10, session);
+    });
+    let statements: [fn(&Db, &Session); 2] = [
+        |db, session| db.catalog.drop_table("customer", false, WAIT, session).expect("dropped"),
+        |db, session| db.catalog.truncate_table("customer", WAIT, session).expect("truncated"),
+    ];
+    for seed in 0..8 {
+        let mut report = racy(seed, base.clone()).run(|world, session| {
+            let db = Db::open(world, session).expect("opened");
+            let customer = db.relation("customer", session);
+            let (mut transaction, mut scratch) = (Transaction::new(), Scratch::default());
+            let mut work = relation::Work {
+                transaction: &mut transaction,
+                scratch: &mut scratch,
+                relations: &*db.catalog,
+                session,
+            };
+            for number in 100..160 {
+                let row = [Value::Int(number), Value::Text("never"), Value::Null];
+                customer.insert(&mut work, &row).expect("inserted");
+            }
+            // So its redo is durable.
+            let options = catalog::SequenceOptions::default();
+            db.catalog.create_sequence("s", &options, session).expect("created");
+            drop((customer, db.catalog));
+            let alone = std::sync::Arc::into_inner(db.instance).expect("alone");
+            alone.abort(session);
+        });
+        let disk = crate::common::left(&mut report);
+        ended(report, seed);
+        let statement = statements[seed as usize % 2];
+        let report = racy(seed + 100, disk).run(move |world, session| {
+            let db = Db::open(world, session).expect("opened");
+            assert_eq!(db.instance.opened().rolled_back, 1);
+            statement(&db, session);
+            others(&db, session);
+            db.instance.wait_for_dead(session);
+            assert_eq!(db.rows("others", session).len(), 200);
+            db.check(session);
+            db.shut(session);
+        });
+        ended(report, seed);
+    }
+}
