@@ -18,7 +18,7 @@ use access::{Cursor, RowAddress};
 use os::Session;
 use stop::{RefusalKind, Stop};
 use txn::View;
-use value::{MisfitKind, RowView, Type, Value, key_push, key_successor};
+use value::{KeyRange, MisfitKind, RowView, Type, Value, key_push, key_successor};
 
 use crate::condition::compare;
 use crate::{IndexColumn, Relation};
@@ -76,20 +76,19 @@ impl Relation {
         let open = &self.indexes()[index];
         self.check_index_view(open, view)?;
         let keys = self.keys_between(&open.columns, bounds)?;
-        let cursor = keys.map(|(from, to)| {
-            let to = to.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            open.index.cursor((Bound::Included(&from), to), direction, view)
+        let cursor = keys.map(|KeyRange { lower, upper }| {
+            let to = upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+            open.index.cursor((Bound::Included(&lower), to), direction, view)
         });
         Ok(Rows { relation: self, index, cursor, view })
     }
 
-    /// The keys between these bounds: from the first to before the second; none if there can't be
-    /// any.
+    /// The keys between these bounds; none if there can't be any.
     fn keys_between(
         &self,
         columns: &[IndexColumn],
         bounds: &Bounds<'_>,
-    ) -> Result<Option<(Vec<u8>, Option<Vec<u8>>)>, Stop> {
+    ) -> Result<Option<KeyRange>, Stop> {
         let mut first = Vec::new();
         for (of, value) in columns.iter().zip(bounds.equal) {
             let Sought::Exact(value) = self.sought(of.column, *value)? else { return Ok(None) };
@@ -97,8 +96,8 @@ impl Relation {
         }
         if matches!((bounds.from, bounds.to), (Bound::Unbounded, Bound::Unbounded)) {
             let mut end = first.clone();
-            let end = key_successor(&mut end).then_some(end);
-            return Ok(Some((first, end)));
+            let upper = key_successor(&mut end).then_some(end);
+            return Ok(Some(KeyRange { lower: first, upper }));
         }
         let of = columns[bounds.equal.len()];
         let from = self.bound(of.column, bounds.from, Ordering::Less)?;
@@ -128,7 +127,7 @@ impl Relation {
             Bound::Excluded(value) => push(value, &first),
             Bound::Unbounded => push_null(of, value::NullsPlace::Last, &first),
         };
-        Ok(Some((lower, Some(upper))))
+        Ok(Some(KeyRange { lower, upper: Some(upper) }))
     }
 
     /// A bound with a value that the column can hold; none if nothing lies within. `outward` is

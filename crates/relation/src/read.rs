@@ -17,8 +17,8 @@ use crate::scratch::Scratch;
 
 impl Relation {
     /// Looks at the row with this key in an index, as the view sees it: under its block's latch if
-    /// it can be, so that `look` only computes. The key has a value for each column of the index; of
-    /// several rows it is one. None if there is no such row.
+    /// it can be, so that `look` only computes. The key has a value for each column of the index;
+    /// of several rows it is one. None if there is no such row.
     pub fn get<T>(
         &self,
         (index, key): (usize, &[Value<'_>]),

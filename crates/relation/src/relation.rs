@@ -125,6 +125,7 @@ impl Relation {
     ///
     /// # Panics
     /// When there is none.
+    #[expect(clippy::should_implement_trait, reason = "an index of a table is no element of it")]
     pub fn index(&self, number: usize) -> &Index {
         &self.indexes[number].index
     }

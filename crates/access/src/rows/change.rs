@@ -176,7 +176,8 @@ impl Heap {
         self.delete_seen(transaction, (address, view), &mut |_| {}, session)
     }
 
-    /// The same; `look` is given the row that is deleted. It only computes, and may be called again.
+    /// The same; `look` is given the row that is deleted. It only computes, and may be called
+    /// again.
     pub fn delete_seen(
         &self,
         transaction: &mut Transaction,

@@ -5,6 +5,7 @@ use std::ops::Bound;
 
 use access::Direction;
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use relation::{Bounds, Relation, RowChange, Which};
 use stop::RefusalKind;
 use value::{OwnedValue, RowView, Value};
@@ -68,8 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// Whether no two rows have the same code and amount.
 fn is_unique(model: &Model) -> bool {
     let mut seen = std::collections::BTreeSet::new();
-    let keys = model.values().filter_map(|(code, amount, _)| Some((code.clone()?, (*amount)?)));
-    let mut keys = keys;
+    let mut keys = model.values().filter_map(|(code, amount, _)| Some((code.clone()?, (*amount)?)));
     keys.all(|key| seen.insert(key))
 }
 
@@ -95,10 +95,10 @@ fn expected(model: &Model, step: &Step) -> Option<Model> {
             new.entry(*id).and_modify(|row| row.2 = note.clone());
         }
         Step::SetId(id, to) => {
-            if let Some(row) = new.remove(id) {
-                if new.insert(*to, row).is_some() {
-                    return None;
-                }
+            if let Some(row) = new.remove(id)
+                && new.insert(*to, row).is_some()
+            {
+                return None;
             }
         }
         Step::DeleteAmounts(from, to) => {
@@ -241,17 +241,12 @@ fn run(steps: &[Step], client: &mut Client<'_>, relation: &Relation) {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig {
-        failure_persistence: None,
-        cases: 48,
-        ..Default::default()
-    })]
-
-    #[test]
-    fn a_relation_is_as_a_map_of_its_rows(steps in proptest::collection::vec(step(), 1..60)) {
-        static BASE: std::sync::OnceLock<sim::fs::FileSystem> = std::sync::OnceLock::new();
-        let base = BASE.get_or_init(|| database(accounts, |_, _, _| ()));
+#[test]
+fn a_relation_is_as_a_map_of_its_rows() {
+    let base = database(accounts, |_, _, _| ());
+    let config = ProptestConfig { failure_persistence: None, cases: 48, ..Default::default() };
+    let steps = proptest::collection::vec(step(), 1..60);
+    let test = |steps: Vec<Step>| {
         let report = machine(1, base.clone()).run(move |world, session| {
             let instance = open(world, session);
             {
@@ -265,5 +260,8 @@ proptest! {
             shut(instance, session);
         });
         ended(report, "against a map");
-    }
+        Ok(())
+    };
+    let tested = TestRunner::new(config).run(&steps, test);
+    tested.unwrap_or_else(|failure| panic!("{failure}"));
 }
