@@ -277,8 +277,7 @@ fn statements_that_meet_agree_who_was_first() {
 fn refers(db: &Db, user: i64, session: &Session) {
     for step in 0..15 {
         let row = [Value::Int(user * 100 + step), Value::Int(step % 5)];
-        loop {
-            let Err(stop) = db.insert("orders", &row, session) else { break };
+        while let Err(stop) = db.insert("orders", &row, session) {
             match stop.refusal() {
                 Some(RefusalKind::DefinitionChanged | RefusalKind::Deadlock) => {}
                 Some(RefusalKind::ForeignKeyViolation) => break,
@@ -378,6 +377,7 @@ fn a_table_is_dropped_after_the_dead_have_been_rolled_back() {
         |db, session| db.catalog.drop_table("customer", false, WAIT, session).expect("dropped"),
         |db, session| db.catalog.truncate_table("customer", WAIT, session).expect("truncated"),
     ];
+    let active = sim::Outside::new(0);
     for seed in 0..8 {
         let mut report = racy(seed, base.clone()).run(|world, session| {
             let db = Db::open(world, session).expect("opened");
@@ -389,7 +389,7 @@ fn a_table_is_dropped_after_the_dead_have_been_rolled_back() {
                 relations: &*db.catalog,
                 session,
             };
-            for number in 100..160 {
+            for number in 100..600 {
                 let row = [Value::Int(number), Value::Text("never"), Value::Null];
                 customer.insert(&mut work, &row).expect("inserted");
             }
@@ -402,10 +402,12 @@ fn a_table_is_dropped_after_the_dead_have_been_rolled_back() {
         });
         let disk = crate::common::left(&mut report);
         ended(report, seed);
-        let statement = statements[seed as usize % 2];
+        let (statement, active) = (statements[seed as usize % 2], active.clone());
         let report = racy(seed + 100, disk).run(move |world, session| {
             let db = Db::open(world, session).expect("opened");
             assert_eq!(db.instance.opened().rolled_back, 1);
+            let all = db.instance.transactions().active().all(session);
+            active.with(|count| *count += all.len());
             statement(&db, session);
             others(&db, session);
             db.instance.wait_for_dead(session);
@@ -415,4 +417,5 @@ fn a_table_is_dropped_after_the_dead_have_been_rolled_back() {
         });
         ended(report, seed);
     }
+    assert!(active.take() > 0, "the dead were always gone when the statement began");
 }
