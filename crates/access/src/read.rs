@@ -51,5 +51,5 @@ pub(crate) fn dropped(object: u32) -> Stop {
         "cannot go on reading segment {object}: its table or index was dropped or truncated since \
          the statement began; begin the statement again"
     );
-    Stop::refuse(RefusalKind::NotFound, message)
+    Stop::refuse(RefusalKind::DefinitionChanged, message)
 }

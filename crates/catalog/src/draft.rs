@@ -22,7 +22,6 @@ use stop::{RefusalKind, Stop};
 use value::{COLUMNS_MAX, Direction, NullsPlace, OwnedValue, Type};
 
 use crate::bytes;
-use crate::conditions::columns_of;
 use crate::dictionary::Dictionary;
 use crate::names;
 use crate::spec::{
@@ -43,14 +42,23 @@ pub(crate) struct Draft<'a> {
     pub(crate) sequences: Vec<SequenceDefinition>,
     /// The next number that means nothing.
     next: u32,
+    /// The number of the first sequence that is made.
+    first_sequence: u32,
 }
 
-/// The number of a table that has none yet.
+/// The number of a table, or of a segment, that has none yet.
 const NEW_TABLE: u32 = u32::MAX;
 
+/// The number of a segment that is to be made.
+pub(crate) const NEW_SEGMENT: ObjectNo = ObjectNo::new(NEW_TABLE);
+
 impl<'a> Draft<'a> {
-    /// Of a new table.
-    pub(crate) fn create(spec: &TableSpec, dictionary: &'a Dictionary) -> Result<Draft<'a>, Stop> {
+    /// Of a new table, whose sequences are numbered from `first_sequence` on.
+    pub(crate) fn create(
+        spec: &TableSpec,
+        first_sequence: u32,
+        dictionary: &'a Dictionary,
+    ) -> Result<Draft<'a>, Stop> {
         names::check("table", &spec.name)?;
         dictionary.check_free(&spec.name)?;
         let object = ObjectNo::new(NEW_TABLE);
@@ -65,7 +73,7 @@ impl<'a> Draft<'a> {
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
         };
-        let mut draft = Draft::alter(table, dictionary);
+        let mut draft = Draft { first_sequence, ..Draft::alter(table, dictionary) };
         if spec.columns.is_empty() {
             return Err(draft.refuse("it has no column; name one"));
         }
@@ -94,7 +102,8 @@ impl<'a> Draft<'a> {
 
     /// Of a table that is there.
     pub(crate) fn alter(table: TableDefinition, dictionary: &'a Dictionary) -> Draft<'a> {
-        Draft { dictionary, table, sequences: Vec::new(), next: NEW_TABLE - 1 }
+        let (sequences, next) = (Vec::new(), NEW_TABLE - 1);
+        Draft { dictionary, table, sequences, next, first_sequence: 1 }
     }
 
     /// Whether an object has no number yet.
@@ -160,7 +169,7 @@ impl<'a> Draft<'a> {
             mine || name == self.table.name || self.dictionary.has_name(name)
         };
         let name = names::free(&stem, is_taken);
-        let number = self.dictionary.next_sequence(self.sequences.len());
+        let number = ObjectNo::new(self.first_sequence + self.sequences.len() as u32);
         let sequence = options.define(number, &name)?;
         self.sequences.push(sequence);
         Ok(Default::Identity { sequence: number, always })
@@ -183,7 +192,7 @@ impl<'a> Draft<'a> {
             }
             Rule::Check(condition) => {
                 let has = self.table.columns.len();
-                let all = columns_of(condition);
+                let all = condition.columns();
                 if let Some(column) = all.into_iter().find(|column| *column >= has) {
                     let what = format!("a CHECK asks for its column {column}, counted from 0");
                     return Err(self.refuse(&what));
@@ -251,8 +260,7 @@ impl<'a> Draft<'a> {
     ) -> Result<ObjectNo, Stop> {
         let count = columns.len();
         if !(1..=INDEX_COLUMNS_MAX).contains(&count) {
-            let what =
-                format!("index {name} has {count} columns; it has 1 to {INDEX_COLUMNS_MAX}");
+            let what = format!("index {name} has {count} columns; it has 1 to {INDEX_COLUMNS_MAX}");
             return Err(self.refuse(&what));
         }
         for (at, column) in columns.iter().enumerate() {
@@ -282,7 +290,7 @@ impl<'a> Draft<'a> {
         let is_own = key.references == self.table.name;
         let parent = match is_own {
             true => self.table.clone(),
-            false => (*self.dictionary.table(&key.references)?).clone(),
+            false => TableDefinition::clone(self.dictionary.table(&key.references)?),
         };
         let mut columns = Vec::new();
         for name in &key.columns {
@@ -383,7 +391,8 @@ impl<'a> Draft<'a> {
         let name = names::free(&format!("{key}_idx"), |name| self.is_taken(name));
         let direction = Direction::Ascending;
         let nulls = NullsPlace::of(direction);
-        let columns = columns.iter().map(|column| IndexColumn { column: *column, direction, nulls });
+        let columns =
+            columns.iter().map(|column| IndexColumn { column: *column, direction, nulls });
         self.push_index(name, columns.collect(), (false, false))
     }
 

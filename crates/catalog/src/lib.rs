@@ -1,10 +1,52 @@
-//! The data dictionary.
+//! The data dictionary: what tables, indexes, constraints and sequences there are, in tables of its
+//! own; and the statements that change it.
+//!
+//! ```text
+//!   CREATE, ALTER, DROP, TRUNCATE                       statements: name ─▶ Arc<Relation>
+//!        │ spec                                                     ▲
+//!        ▼                                                          │ a latch, shared
+//!      draft ──▶ statement: locks, segments, index builds ──▶ dictionary in memory
+//!                    │ one transaction                              ▲ read at opening
+//!                    ▼                                              │
+//!                  rows ──────────▶ store: _tables, _columns, _indexes …
+//! ```
+//!
+//! * [`Catalog`]: opened; asked for relations, sequences, and what there is.
+//! * [`TableSpec`], [`IndexSpec`], [`Alteration`], [`SequenceOptions`]: what statements say.
+//! * [`TableView`], [`ConstraintView`], [`SequenceView`]: what there is, as values.
+//!
+//! Rules DC1 to DC8 are in the README. What was decided, and why: decision 0007.
+//!
+//! Callers: the embedded API, SQL, tools.
 
 #![forbid(unsafe_code)]
 
+mod alter;
+mod build;
 mod bytes;
+mod catalog;
+mod checks;
+mod create;
+mod dictionary;
+mod draft;
+mod drop;
+mod names;
 mod rows;
+mod sequence;
 mod sequence_definition;
+mod spec;
+mod statement;
+mod store;
 mod stored;
+mod views;
 
+pub use catalog::{Catalog, CatalogConfig, CatalogOpened};
+pub use draft::{INDEX_COLUMNS_MAX, INDEXES_MAX};
+pub use names::NAME_BYTES_MAX;
+pub use sequence::Sequence;
 pub use sequence_definition::{SequenceDefinition, SequenceOptions};
+pub use spec::{
+    Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexColumnSpec,
+    IndexSpec, Rule, TableSpec,
+};
+pub use views::{ConstraintKind, ConstraintView, IndexView, SequenceView, TableView};

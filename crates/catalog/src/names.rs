@@ -33,7 +33,8 @@ pub(crate) fn unknown<'a>(
     within: &str,
     there: impl Iterator<Item = &'a str>,
 ) -> Stop {
-    let nearest = there.map(|one| (distance(name, one), one)).min();
+    let lower = name.to_lowercase();
+    let nearest = there.map(|one| (distance(&lower, &one.to_lowercase()), one)).min();
     let meant = match nearest.filter(|(far, one)| *far <= NEAR && *far < one.chars().count()) {
         Some((_, one)) => format!("; did you mean {one}?"),
         None => String::new(),
@@ -96,6 +97,7 @@ mod tests {
         let there = ["customer", "order", "warehouse"];
         let say = |name| unknown(("table", name), "", there.into_iter()).to_string();
         assert_eq!(say("custmer"), "there is no table \"custmer\"; did you mean customer?");
+        assert_eq!(say("ORDER"), "there is no table \"ORDER\"; did you mean order?");
         assert_eq!(say("oder"), "there is no table \"oder\"; did you mean order?");
         assert_eq!(say("district"), "there is no table \"district\"");
     }

@@ -23,6 +23,7 @@ mod change;
 mod condition;
 mod definition;
 mod delete;
+mod entry;
 mod foreign;
 mod insert;
 mod keys;

@@ -18,13 +18,14 @@ use waits::WaitEvent;
 use super::apply::{BACK, CHANGE, LAYER, WRITE};
 use super::content::{Content, Shape};
 use super::cursor::Direction;
-use super::descent::Tree;
+use super::descent::{Reached, Tree};
 use super::node::{MARKED, Node};
 use super::ops::{Back, Kind, Op, is_dead};
 use super::position::{BLOCK_BYTES, Position, Probe, ROW_BYTES};
 use super::split::Splitter;
 use crate::RowAddress;
 use crate::heap::{Outcome, Plan, Target, Wish, change_block, wait_for_row};
+use crate::read::check_there;
 
 /// A new leaf has a list of so many interested transactions.
 pub(super) const LIST_ENTRIES: usize = 2;
@@ -255,6 +256,22 @@ impl Index {
         }
     }
 
+    /// The leaf that covers a place, to be read. Refused if the index was dropped (AC10).
+    #[inline]
+    pub(super) fn reach<'a>(
+        &'a self,
+        probe: Probe<'_>,
+        hint: Option<Dba>,
+        session: &'a Session,
+    ) -> Result<Reached<'a>, Stop> {
+        let reached = self.tree().reach((probe, 0), hint, session);
+        reached.map_err(|stop| match check_there((&self.space, self.object()), session) {
+            // Its root may still be its own when blocks below aren't any more.
+            Err(dropped) if stop.refusal() == Some(RefusalKind::Corrupt) => dropped,
+            _ => stop,
+        })
+    }
+
     /// Looks at the leaf that covers a place, as the view sees it: under its latch if it is so now,
     /// so that `look` only computes; else in a copy. The leaf's address is the hint for the next.
     #[inline]
@@ -265,7 +282,7 @@ impl Index {
         look: &mut dyn FnMut(Node<'_>),
         session: &Session,
     ) -> Result<(), Stop> {
-        let reached = self.tree().reach((probe, 0), hint, session)?;
+        let reached = self.reach(probe, hint, session)?;
         if self.transactions.is_current(&reached.block, view, session) {
             look(Node(&reached.block));
             return Ok(());
@@ -284,7 +301,7 @@ impl Index {
     ) -> Result<(), Stop> {
         let (mut copy, mut gone_before) = (Vec::new(), None);
         loop {
-            let reached = self.tree().reach((probe, 0), hint, session)?;
+            let reached = self.reach(probe, hint, session)?;
             let address = reached.address;
             self.transactions.copy(&reached.block, &mut copy, session);
             drop(reached);

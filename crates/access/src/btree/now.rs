@@ -87,7 +87,7 @@ impl Index {
         let to = to.as_ref().map(OwnPosition::get);
         let (mut found, mut hint) = (Current::None, None);
         loop {
-            let reached = self.tree().reach((Probe::At(from.get()), 0), hint, session)?;
+            let reached = self.reach(Probe::At(from.get()), hint, session)?;
             let node = Node(&reached.block);
             let (first, end) = range_of(&node, (from.get(), to));
             session.charge(Cost::RowRead, u64::from(end - first));

@@ -1,0 +1,213 @@
+//! ALTER TABLE.
+//!
+//! Each alteration locks the table exclusively, looks at what rows there are if it has to, and
+//! publishes another definition. No row is rewritten.
+//!
+//! Callers: whoever executes statements.
+
+use std::collections::BTreeMap;
+
+use ids::ObjectNo;
+use os::Session;
+use relation::{Default, TableDefinition};
+use stop::{RefusalKind, Stop};
+use txn::{Patience, TableMode};
+
+use crate::dictionary::Edit;
+use crate::draft::{Draft, place_of};
+use crate::drop::remove_index;
+use crate::spec::{Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, Rule};
+use crate::statement::Statement;
+use crate::{Catalog, names};
+
+impl Catalog {
+    /// Alters a table; durable when it returns.
+    pub fn alter_table(
+        &self,
+        name: &str,
+        alteration: &Alteration,
+        patience: Patience,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        self.run(patience, session, |statement| {
+            let before = statement.lock(name, TableMode::Exclusive)?;
+            let table = TableDefinition::clone(&before);
+            match alteration {
+                Alteration::AddColumn(column) => statement.add_column(table, column),
+                Alteration::RenameTable(to) => statement.rename_table(table, to),
+                Alteration::RenameColumn { from, to } => statement.rename_column(table, from, to),
+                Alteration::SetDefault { column, value } => {
+                    let place = place_of(&table, column)?;
+                    let mut table = table;
+                    let of = &mut table.columns[place];
+                    if matches!(of.default, Default::Identity { .. }) {
+                        let what = format!("column {column} is an identity column");
+                        return Err(cannot(name, &what));
+                    }
+                    let fitted = of.kind.fit(column, value.get());
+                    let fitted = fitted.map_err(|misfit| cannot(name, &misfit.to_string()))?;
+                    of.default = Default::Constant(fitted.to_owned());
+                    statement.publish(|_| Ok(Edit::of(table)), &[])
+                }
+                Alteration::SetNotNull(column) => statement.set_not_null(table, column),
+                Alteration::DropNotNull(column) => statement.drop_not_null(table, column),
+                Alteration::AddConstraint(spec) => statement.add_constraint(table, spec),
+                Alteration::DropConstraint { name, cascade } => {
+                    statement.drop_constraint(table, (name, *cascade))
+                }
+            }
+        })
+    }
+}
+
+fn cannot(table: &str, what: &str) -> Stop {
+    Stop::refuse(RefusalKind::Invalid, format!("cannot alter table {table}: {what}"))
+}
+
+impl Statement<'_> {
+    /// Rows that are there have the default of this moment (rule value/V4).
+    fn add_column(&mut self, before: TableDefinition, spec: &ColumnSpec) -> Result<(), Stop> {
+        let name = before.name.clone();
+        if matches!(spec.default, DefaultSpec::Identity { .. }) {
+            let what = "an identity column can't be added to a table, for each row would have to \
+                        get a number; create the table with it";
+            return Err(cannot(&name, what));
+        }
+        let mut table = self.read(|dictionary| {
+            let mut draft = Draft::alter(before.clone(), dictionary);
+            draft.add_column(spec).map(|()| draft.table)
+        })?;
+        let column = table.columns.last_mut().expect("a column was added");
+        if let Default::Constant(value) = &column.default {
+            column.missing = value.clone();
+        }
+        if column.not_null && column.missing.get().is_null() && self.has_rows(&before)? {
+            let what = format!(
+                "column {} may not be NULL and has no default, and there are rows; give it a \
+                 default",
+                spec.name
+            );
+            return Err(cannot(&name, &what));
+        }
+        self.publish(|_| Ok(Edit::of(table)), &[])
+    }
+
+    fn rename_table(&mut self, mut table: TableDefinition, to: &str) -> Result<(), Stop> {
+        names::check("table", to)?;
+        table.name = to.into();
+        self.publish(
+            |dictionary| {
+                dictionary.check_free(to)?;
+                Ok(Edit::of(table))
+            },
+            &[],
+        )
+    }
+
+    fn rename_column(
+        &mut self,
+        mut table: TableDefinition,
+        from: &str,
+        to: &str,
+    ) -> Result<(), Stop> {
+        names::check("column", to)?;
+        let place = place_of(&table, from)?;
+        if table.columns.iter().any(|column| column.name == to) {
+            return Err(names::taken("column", to));
+        }
+        table.columns[place].name = to.into();
+        self.publish(|_| Ok(Edit::of(table)), &[])
+    }
+
+    fn set_not_null(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {
+        let place = place_of(&table, column)?;
+        if let Some((row, _)) = self.find_null(&table, place)? {
+            let message = format!(
+                "cannot set column {column} of table {} NOT NULL: row {row} has NULL there; give \
+                 it a value first",
+                table.name
+            );
+            return Err(Stop::refuse(RefusalKind::NotNullViolation, message));
+        }
+        table.columns[place].not_null = true;
+        self.publish(|_| Ok(Edit::of(table)), &[])
+    }
+
+    fn drop_not_null(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {
+        let place = place_of(&table, column)?;
+        let mut primary = table.indexes.iter().filter(|index| index.primary);
+        if primary.any(|index| index.columns.iter().any(|of| of.column == place)) {
+            let what = format!("column {column} is one of its primary key");
+            return Err(cannot(&table.name, &what));
+        }
+        if matches!(table.columns[place].default, Default::Identity { .. }) {
+            let what = format!("column {column} is an identity column");
+            return Err(cannot(&table.name, &what));
+        }
+        table.columns[place].not_null = false;
+        self.publish(|_| Ok(Edit::of(table)), &[])
+    }
+
+    fn add_constraint(
+        &mut self,
+        before: TableDefinition,
+        spec: &ConstraintSpec,
+    ) -> Result<(), Stop> {
+        if let Rule::ForeignKey(key) = &spec.rule
+            && key.references != before.name
+        {
+            self.lock(&key.references, TableMode::Share)?;
+        }
+        let mut table = self.read(|dictionary| {
+            let mut draft = Draft::alter(before.clone(), dictionary);
+            draft.add_constraint(spec).map(|()| draft.table)
+        })?;
+        let tablespace = self.tablespace_of(before.segment)?;
+        let places = self.make_segments(&mut table, &tablespace)?;
+        self.fill(&table, &places)?;
+        match &spec.rule {
+            Rule::PrimaryKey(_) | Rule::Unique(_) => {}
+            Rule::Check(_) => self.check_rows(&table)?,
+            Rule::ForeignKey(_) => self.check_references(&table)?,
+        }
+        self.publish(|_| Ok(Edit::of(table)), &[])
+    }
+
+    fn drop_constraint(
+        &mut self,
+        mut table: TableDefinition,
+        (name, cascade): (&str, bool),
+    ) -> Result<(), Stop> {
+        let before = (table.checks.len(), table.foreign_keys.len());
+        table.checks.retain(|check| check.name != name);
+        table.foreign_keys.retain(|key| key.name != name);
+        if (table.checks.len(), table.foreign_keys.len()) != before {
+            return self.publish(|_| Ok(Edit::of(table)), &[]);
+        }
+        let index = table.indexes.iter().find(|index| index.unique && index.name == name);
+        let Some(index) = index.cloned() else {
+            let within = format!(" of table {}", table.name);
+            let there = crate::draft::index_names(&table);
+            return Err(names::unknown(("constraint", name), &within, there));
+        };
+        self.wait_for_dead(&table)?;
+        let to_it = |key: &&relation::ForeignKey| key.referenced_index == index.object;
+        let keys: Vec<_> = table.referenced_by.iter().filter(to_it).cloned().collect();
+        let (own, others): (Vec<_>, Vec<_>) =
+            keys.into_iter().partition(|key| key.table == table.object);
+        let what = format!("drop constraint {name} of table {}", table.name);
+        let mut edit = self.without_keys(&others, (cascade, &what))?;
+        if let (Some(key), false) = (own.first(), cascade) {
+            let what = format!("its foreign key {} refers to {name}; drop that first", key.name);
+            return Err(cannot(&table.name, &what));
+        }
+        table.foreign_keys.retain(|key| key.referenced_index != index.object);
+        if let Some(key) = remove_index(&mut table, index.object) {
+            let what = format!("its foreign key {} needs {name}; drop that first", key.name);
+            return Err(cannot(&table.name, &what));
+        }
+        let object: ObjectNo = table.object;
+        edit.tables.append(&mut BTreeMap::from([(object, Some(table))]));
+        self.publish(|_| Ok(edit), &[index.segment])
+    }
+}

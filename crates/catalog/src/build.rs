@@ -1,0 +1,185 @@
+//! Filling an index of a table that has rows: sorted within a bound of memory, then built from the
+//! bottom up.
+//!
+//! ```text
+//!   rows, block by block ─▶ keys ─▶ sort (crate `sort`) ─▶ in order; equal neighbours? refused
+//!                                                            └─▶ IndexBuilder
+//! ```
+//!
+//! Invariants
+//!   * a lock of the table keeps changes out, so what a view sees is all there is (DC5)
+//!   * memory: the sort's area, and the keys of one block's rows
+//!
+//! Callers: `create`, `alter`.
+
+use access::{IndexBuilder, RowAddress};
+use ids::Dba;
+use os::Session;
+use relation::{Relation, TableDefinition};
+use sort::Sorter;
+use stop::{RefusalKind, Stop};
+use txn::View;
+use value::{Damaged, RowView};
+
+use crate::Catalog;
+
+/// What goes behind a key so that entries of equal keys come in the order of their rows.
+const ADDRESS_BYTES: usize = 8;
+
+/// Keys of the rows of one block, and where the rows are.
+#[derive(Default)]
+struct Keys {
+    bytes: Vec<u8>,
+    /// Where each key ends in the bytes.
+    ends: Vec<usize>,
+}
+
+impl Catalog {
+    /// Fills an index of the table with entries for the rows that the view sees. How many.
+    pub(crate) fn fill(
+        &self,
+        (table, index): (&Relation, usize),
+        view: View,
+        session: &Session,
+    ) -> Result<u64, Stop> {
+        let halt = self.space.changes().halt();
+        let config = self.config.sort.clone();
+        let mut sorter = Sorter::new(&self.config.disk, config, halt, session)?;
+        let mut keys = Keys::default();
+        each_block(table, view, session, |block| {
+            keys.read((table, index), (block, view), session)?;
+            keys.iter().try_for_each(|key| sorter.push(key, &[]))
+        })?;
+        let mut sorted = sorter.finish()?;
+        let mut builder = IndexBuilder::new(table.index(index), session);
+        let unique = table.definition().indexes[index].unique;
+        let mut last: Option<(Vec<u8>, RowAddress)> = None;
+        while let Some((bytes, _)) = sorted.next_row()? {
+            let (key, address) = split(bytes);
+            if unique {
+                match &mut last {
+                    Some((before, row)) if before == key => {
+                        let rows = (*row, address);
+                        return Err(duplicate((table, index), rows, view, session));
+                    }
+                    Some((before, row)) => {
+                        before.clear();
+                        before.extend_from_slice(key);
+                        *row = address;
+                    }
+                    None => last = Some((key.to_vec(), address)),
+                }
+            }
+            builder.add(key, address)?;
+        }
+        builder.finish()
+    }
+}
+
+/// Goes through the blocks of a table; each is brought into the cache with its neighbours.
+pub(crate) fn each_block(
+    table: &Relation,
+    view: View,
+    session: &Session,
+    mut each: impl FnMut(Dba) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    assert!(table.definition().truncated <= view.scn, "a lock keeps truncates out");
+    table.heap().blocks(session)?.try_for_each(&mut each)
+}
+
+impl Keys {
+    /// Reads the keys of a block's rows. Under its latch keys are made, and nothing waits.
+    fn read(
+        &mut self,
+        (table, index): (&Relation, usize),
+        (block, view): (Dba, View),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        self.bytes.clear();
+        self.ends.clear();
+        let mut read = Ok(());
+        let mut visit = |address, row: &[u8]| {
+            let pushed = RowView::new(table.layout(), row)
+                .map_err(|damaged| unreadable(table.definition(), address, &damaged))
+                .and_then(|row| table.push_entry_key(index, (address, &row), &mut self.bytes));
+            self.bytes.extend(address_bytes(address));
+            self.ends.push(self.bytes.len());
+            read = std::mem::replace(&mut read, Ok(())).and(pushed);
+        };
+        table.heap().visit_block(view, block, &mut visit, session)?;
+        read
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
+    }
+}
+
+/// An address as bytes that are in the order of addresses.
+#[expect(clippy::big_endian_bytes, reason = "bytes in order have the highest first")]
+fn address_bytes(row: RowAddress) -> [u8; ADDRESS_BYTES] {
+    let mut bytes = [0; ADDRESS_BYTES];
+    bytes[..2].copy_from_slice(&row.block.file.get().to_be_bytes());
+    bytes[2..6].copy_from_slice(&row.block.block.get().to_be_bytes());
+    bytes[6..].copy_from_slice(&row.slot.to_be_bytes());
+    bytes
+}
+
+/// The key and the address behind it.
+#[expect(clippy::big_endian_bytes, reason = "bytes in order have the highest first")]
+fn split(bytes: &[u8]) -> (&[u8], RowAddress) {
+    let (key, address) = bytes.split_last_chunk().expect("each key has an address behind it");
+    let [f, g, a, b, c, d, s, t]: [u8; ADDRESS_BYTES] = *address;
+    let block = Dba::new(u16::from_be_bytes([f, g]), u32::from_be_bytes([a, b, c, d]));
+    (key, RowAddress { block, slot: u16::from_be_bytes([s, t]) })
+}
+
+/// Two rows have one key: what both have is said.
+fn duplicate(
+    (table, index): (&Relation, usize),
+    (one, other): (RowAddress, RowAddress),
+    view: View,
+    session: &Session,
+) -> Stop {
+    let definition = table.definition();
+    let index = &definition.indexes[index];
+    let columns = || index.columns.iter().map(|of| of.column);
+    let mut look = |row: RowView<'_>| table.columns_text(columns(), &row);
+    let key = match table.fetch(view, other, &mut look, session) {
+        Ok(key) => key.unwrap_or_default(),
+        Err(stop) => return stop,
+    };
+    let message = format!(
+        "cannot make unique index {}: the rows {one} and {other} of table {} both have {key}; \
+         change or delete one of them",
+        index.name, definition.name
+    );
+    Stop::refuse(RefusalKind::UniqueViolation, message)
+}
+
+/// A row that doesn't have the form of its table's rows.
+pub(crate) fn unreadable(table: &TableDefinition, row: RowAddress, damaged: &Damaged) -> Stop {
+    let message =
+        format!("cannot read row {row} of table {}: {damaged}; verify the database", table.name);
+    Stop::refuse(RefusalKind::Corrupt, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_in_the_order_of_their_bytes() {
+        let row = |file, block, slot| RowAddress { block: Dba::new(file, block), slot };
+        let rising =
+            [row(1, 2, 300), row(1, 300, 2), row(1, 70_000, 0), row(2, 0, 0), row(300, 1, 1)];
+        for pair in rising.windows(2) {
+            assert!(address_bytes(pair[0]) < address_bytes(pair[1]));
+        }
+        for row in rising {
+            let bytes = [&b"key"[..], &address_bytes(row)].concat();
+            assert_eq!(split(&bytes), (&b"key"[..], row));
+        }
+    }
+}

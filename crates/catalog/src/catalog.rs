@@ -1,0 +1,227 @@
+//! The catalog of an open database: opened, asked.
+//!
+//! ```text
+//!   open: dictionary's tables ─▶ rows ─▶ definitions in memory; segments that no row names go
+//!   ask:  name or number ─▶ relation, opened when it is first asked for
+//! ```
+//!
+//! Callers: the embedded API, SQL, tools.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ids::{ObjectNo, TxnId};
+use latch::{Latch, LatchKind, Shared32};
+use os::{Disk, Session};
+use relation::{Relation, Relations, TableDefinition};
+use sort::SortConfig;
+use space::{Enqueue, NAMED_BY_NUMBER, Space};
+use stop::Stop;
+use txn::Transactions;
+use waits::WaitEvent;
+
+use crate::dictionary::{Dictionary, Named};
+use crate::rows;
+use crate::sequence::Sequence;
+use crate::store::{Store, corrupt};
+
+/// What the catalog is told.
+#[derive(Clone, Debug)]
+pub struct CatalogConfig {
+    /// Where tables go that don't say, and the dictionary itself.
+    pub tablespace: String,
+    /// For temporary files.
+    pub disk: Disk,
+    /// How indexes are sorted that are made of tables with rows: the memory it may take, and where.
+    pub sort: SortConfig,
+}
+
+/// What opening found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CatalogOpened {
+    /// There was no dictionary: it was made.
+    pub is_new: bool,
+    /// How many tables there are.
+    pub tables: usize,
+    /// How many sequences.
+    pub sequences: usize,
+    /// Segments that no row names: a crash had come before the row that would have, or behind
+    /// that which doesn't any more. They have been dropped.
+    pub orphans: usize,
+}
+
+/// The data dictionary of an open database.
+pub struct Catalog {
+    pub(crate) space: Space,
+    pub(crate) transactions: Transactions,
+    pub(crate) config: CatalogConfig,
+    pub(crate) store: Arc<Store>,
+    pub(crate) dictionary: Latch<Dictionary>,
+    /// One statement at a time writes the dictionary, from its last look to its end (DC4).
+    pub(crate) changing: Enqueue<()>,
+    /// Transactions that were active when the instance stopped.
+    pub(crate) dead: Vec<TxnId>,
+    /// The number of the sequence that is made next.
+    next_sequence: Shared32,
+    opened: CatalogOpened,
+}
+
+impl Catalog {
+    /// Opens the catalog of a database that was just opened: before any session works there.
+    pub fn open(
+        (space, transactions): (&Space, &Transactions),
+        config: CatalogConfig,
+        session: &Session,
+    ) -> Result<Catalog, Stop> {
+        // Nobody else has begun: whoever is active is dead.
+        let dead = transactions.active().all(session);
+        let both = (space, transactions);
+        let (store, is_new) = Store::open(&config.tablespace, both, session)?;
+        let found = rows::read(&store.read(session)?).map_err(|what| corrupt(&what))?;
+        let orphans = drop_orphans(space, found.tables.values(), session)?;
+        let opened = CatalogOpened {
+            is_new,
+            tables: found.tables.len(),
+            sequences: found.sequences.len(),
+            orphans,
+        };
+        let last = found.sequences.last_key_value().map_or(0, |(object, _)| object.get());
+        let mut dictionary = Dictionary::default();
+        found.tables.into_values().for_each(|table| dictionary.add_table(table));
+        for sequence in found.sequences.into_values() {
+            dictionary.add_sequence(Arc::new(Sequence::new(sequence, session)));
+        }
+        let os = session.os();
+        Ok(Catalog {
+            space: space.clone(),
+            transactions: transactions.clone(),
+            config,
+            store: Arc::new(store),
+            dictionary: Latch::new(os, LatchKind::Innermost, dictionary),
+            changing: Enqueue::new(os, *b"QQ", WaitEvent::RowCacheLock, ()),
+            dead,
+            next_sequence: Shared32::new(last + 1),
+            opened,
+        })
+    }
+
+    /// What opening found.
+    pub fn opened(&self) -> CatalogOpened {
+        self.opened
+    }
+
+    /// The number of the table of this name.
+    pub fn object(&self, name: &str, session: &Session) -> Result<ObjectNo, Stop> {
+        Ok(self.dictionary.shared(session).table(name)?.object)
+    }
+
+    /// The table of this name, as it is now. Who keeps it asks it before each statement whether it
+    /// is stale: that costs a load, and this a latch that all share.
+    pub fn relation(&self, name: &str, session: &Session) -> Result<Arc<Relation>, Stop> {
+        loop {
+            let object = self.object(name, session)?;
+            let relation = self.relation_of(object, session)?;
+            // It may have got another name, and another table this one, while it was opened.
+            if relation.definition().name == name {
+                return Ok(relation);
+            }
+        }
+    }
+
+    /// The same by its number.
+    pub fn relation_of(&self, object: ObjectNo, session: &Session) -> Result<Arc<Relation>, Stop> {
+        loop {
+            let (definition, changing) = {
+                let dictionary = self.dictionary.shared(session);
+                let definition = dictionary.table_of(object)?;
+                let entry = dictionary.entry(object).expect("it has a definition");
+                if let (Some(relation), false) = (&entry.relation, entry.changing) {
+                    return Ok(Arc::clone(relation));
+                }
+                (Arc::clone(definition), entry.changing)
+            };
+            if changing {
+                // Until it has been replaced. Who has this enqueue waits for redo at most.
+                drop(self.changing.hold(object.get().into(), session));
+                continue;
+            }
+            let both = (&self.space, &self.transactions);
+            let opened = Relation::open(Arc::clone(&definition), both.0, both.1, session);
+            let mut dictionary = self.dictionary.exclusive(session);
+            let Some(entry) = dictionary.entry_mut(object) else { continue };
+            if entry.changing || !Arc::ptr_eq(&entry.definition, &definition) {
+                continue;
+            }
+            if let Some(relation) = &entry.relation {
+                return Ok(Arc::clone(relation));
+            }
+            return Ok(Arc::clone(entry.relation.insert(Arc::new(opened?))));
+        }
+    }
+
+    /// What the table of this name is, as it is now.
+    pub fn table(&self, name: &str, session: &Session) -> Result<Arc<TableDefinition>, Stop> {
+        self.dictionary.shared(session).table(name).cloned()
+    }
+
+    /// The sequence of this name.
+    pub fn sequence(&self, name: &str, session: &Session) -> Result<Arc<Sequence>, Stop> {
+        self.dictionary.shared(session).sequence(name).cloned()
+    }
+
+    /// The sequence of this number: of an identity column, say.
+    pub fn sequence_of(&self, object: ObjectNo, session: &Session) -> Result<Arc<Sequence>, Stop> {
+        self.dictionary.shared(session).sequence_of(object).cloned()
+    }
+
+    /// Numbers for so many sequences: the first of them. Since the opening none is given twice.
+    pub(crate) fn number_sequences(&self, count: u32, session: &Session) -> u32 {
+        self.next_sequence.fetch_add(count, session)
+    }
+
+    /// The sequence's next value, which nobody else gets (rule DC7).
+    pub fn next_value(&self, sequence: &Sequence, session: &Session) -> Result<i64, Stop> {
+        sequence.next((&self.store, &self.transactions), session)
+    }
+
+    /// Whether a table has this name, for who also has tables that aren't the catalog's.
+    pub fn has_table(&self, name: &str, session: &Session) -> bool {
+        matches!(self.dictionary.shared(session).named(name), Some(Named::Table(_)))
+    }
+}
+
+impl Relations for Catalog {
+    fn relation(&self, object: ObjectNo, session: &Session) -> Result<Arc<Relation>, Stop> {
+        self.relation_of(object, session)
+    }
+}
+
+/// Drops segments of user's tables and indexes that no definition names (DC3). How many.
+fn drop_orphans<'a>(
+    space: &Space,
+    tables: impl Iterator<Item = &'a TableDefinition>,
+    session: &Session,
+) -> Result<usize, Stop> {
+    let segments = tables.flat_map(|table| {
+        let indexes = table.indexes.iter().map(|index| index.segment);
+        std::iter::once(table.segment).chain(indexes)
+    });
+    let mut named: BTreeSet<ObjectNo> = segments.collect();
+    let mut orphans = Vec::new();
+    for segment in space.list(session)? {
+        if !named.remove(&segment.object) && segment.name.starts_with(NAMED_BY_NUMBER) {
+            orphans.push(segment.object);
+        }
+    }
+    if let Some(lost) = named.first() {
+        return Err(corrupt(&format!("segment {lost}, of a table or index, isn't there")));
+    }
+    for orphan in &orphans {
+        space.drop_segment(*orphan, session)?;
+    }
+    if !orphans.is_empty() {
+        let redo = space.changes().redo();
+        redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)?;
+    }
+    Ok(orphans.len())
+}

@@ -1,0 +1,157 @@
+//! Looking at the rows that are there, before a definition says something of them: and filling
+//! indexes of them.
+//!
+//! Invariant: a lock of the table keeps changes out, from before the look to the commit (DC5).
+//!
+//! Callers: `create`, `alter`, `drop`.
+
+use std::sync::Arc;
+
+use access::RowAddress;
+use relation::{ForeignKey, Relation, Scratch, TableDefinition, Truth};
+use stop::{RefusalKind, Stop};
+use txn::View;
+use value::{OwnedValue, RowView, Value};
+
+use crate::build::{each_block, unreadable};
+use crate::statement::Statement;
+
+/// A row that was looked for, and what it says.
+pub(crate) type Found = Option<(RowAddress, String)>;
+
+impl Statement<'_> {
+    /// Fills the indexes at these places of a table that isn't in the dictionary like this yet.
+    pub(crate) fn fill(&self, table: &TableDefinition, places: &[usize]) -> Result<(), Stop> {
+        if places.is_empty() {
+            return Ok(());
+        }
+        let open = self.open(table)?;
+        self.with_view(|view| {
+            for place in places {
+                self.catalog.fill((&open, *place), view, self.session)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether the table has rows.
+    pub(crate) fn has_rows(&self, table: &TableDefinition) -> Result<bool, Stop> {
+        Ok(self.find(table, |_, _| true)?.is_some())
+    }
+
+    /// A row that has NULL in the column.
+    pub(crate) fn find_null(&self, table: &TableDefinition, column: usize) -> Result<Found, Stop> {
+        self.find(table, |_, row| matches!(row.get(column), Ok(Value::Null)))
+    }
+
+    /// The first row for which this says so, with its first columns as text. It only computes.
+    pub(crate) fn find(
+        &self,
+        table: &TableDefinition,
+        is_it: impl Fn(RowAddress, &RowView<'_>) -> bool,
+    ) -> Result<Found, Stop> {
+        let open = self.open(table)?;
+        let (mut found, mut read) = (None, Ok(()));
+        self.with_view(|view| {
+            each_block(&open, view, self.session, |block| {
+                if found.is_some() {
+                    return Ok(());
+                }
+                let mut visit = |address, row: &[u8]| match RowView::new(open.layout(), row) {
+                    Ok(row) if found.is_none() && is_it(address, &row) => {
+                        let columns = 0..table.columns.len().min(4);
+                        found = Some((address, open.columns_text(columns, &row)));
+                    }
+                    Ok(_) => {}
+                    Err(damaged) => read = Err(unreadable(table, address, &damaged)),
+                };
+                open.heap().visit_block(view, block, &mut visit, self.session)
+            })
+        })?;
+        read.map(|()| found)
+    }
+
+    /// Refused if a row breaks the table's last CHECK.
+    pub(crate) fn check_rows(&self, table: &TableDefinition) -> Result<(), Stop> {
+        let check = table.checks.last().expect("a check was added");
+        let breaks = |_, row: &RowView<'_>| {
+            let value = |column| row.get(column).unwrap_or(Value::Null);
+            check.condition.evaluate(&value) == Truth::False
+        };
+        match self.find(table, breaks)? {
+            None => Ok(()),
+            Some((row, text)) => {
+                let message = format!(
+                    "cannot add CHECK {} to table {}: row {row} ({text}) breaks it; change or \
+                     delete the row first",
+                    check.name, table.name
+                );
+                Err(Stop::refuse(RefusalKind::CheckViolation, message))
+            }
+        }
+    }
+
+    /// Refused if a row refers, by the table's last foreign key, to one that isn't there.
+    pub(crate) fn check_references(&self, table: &TableDefinition) -> Result<(), Stop> {
+        let key = table.foreign_keys.last().expect("a foreign key was added");
+        let open = Arc::new(self.open(table)?);
+        let parent = match key.references == table.object {
+            true => Arc::clone(&open),
+            false => self.catalog.relation_of(key.references, self.session)?,
+        };
+        let mut scratch = Scratch::default();
+        self.with_view(|view| {
+            each_block(&open, view, self.session, |block| {
+                for (row, values) in self.references((&open, key), (block, view))? {
+                    let values: Vec<Value<'_>> = values.iter().map(OwnedValue::get).collect();
+                    let index = parent.index_number(key.referenced_index);
+                    let index = index.expect("a foreign key refers to an index that is there");
+                    let of = (index, &*values);
+                    if parent.find(of, view, &mut scratch, self.session)?.is_none() {
+                        return Err(no_parent((table, &parent, key), row, &values));
+                    }
+                }
+                Ok(())
+            })
+        })
+    }
+
+    /// What rows of a block refer to, without those that have a NULL there.
+    fn references(
+        &self,
+        (table, key): (&Relation, &ForeignKey),
+        (block, view): (ids::Dba, View),
+    ) -> Result<Vec<(RowAddress, Vec<OwnedValue>)>, Stop> {
+        let (mut found, mut read) = (Vec::new(), Ok(()));
+        let mut visit = |address, row: &[u8]| {
+            let values = RowView::new(table.layout(), row).and_then(|row| {
+                let column = |column: &usize| row.get(*column).map(Value::to_owned);
+                key.columns.iter().map(column).collect::<Result<Vec<_>, _>>()
+            });
+            match values {
+                Ok(values) if values.iter().any(|value| value.get().is_null()) => {}
+                Ok(values) => found.push((address, values)),
+                Err(damaged) => read = Err(unreadable(table.definition(), address, &damaged)),
+            }
+        };
+        table.heap().visit_block(view, block, &mut visit, self.session)?;
+        read.map(|()| found)
+    }
+}
+
+fn no_parent(
+    (table, parent, key): (&TableDefinition, &Relation, &ForeignKey),
+    row: RowAddress,
+    values: &[Value<'_>],
+) -> Stop {
+    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+    let message = format!(
+        "cannot add foreign key {} to table {}: row {row} refers to ({}), which table {} hasn't; \
+         insert that, or change or delete the row, first",
+        key.name,
+        table.name,
+        values.join(", "),
+        parent.definition().name
+    );
+    Stop::refuse(RefusalKind::ForeignKeyViolation, message)
+}

@@ -1,0 +1,117 @@
+//! CREATE TABLE, CREATE INDEX, CREATE SEQUENCE.
+//!
+//! Callers: whoever executes statements.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ids::ObjectNo;
+use os::Session;
+use relation::TableDefinition;
+use stop::Stop;
+use txn::{Patience, TableMode};
+
+use crate::dictionary::Edit;
+use crate::draft::Draft;
+use crate::sequence::Sequence;
+use crate::spec::{IndexSpec, Rule, TableSpec};
+use crate::{Catalog, SequenceDefinition, SequenceOptions, names};
+
+impl Catalog {
+    /// Makes a table with its indexes and sequences; durable when it returns. Its number.
+    ///
+    /// Tables that it refers to are locked against changes (S), for their rows have to be looked at
+    /// in another way from now on.
+    pub fn create_table(
+        &self,
+        spec: &TableSpec,
+        patience: Patience,
+        session: &Session,
+    ) -> Result<ObjectNo, Stop> {
+        self.run(patience, session, |statement| {
+            for constraint in &spec.constraints {
+                match &constraint.rule {
+                    Rule::ForeignKey(key) if key.references != spec.name => {
+                        statement.lock(&key.references, TableMode::Share)?;
+                    }
+                    _ => {}
+                }
+            }
+            let count = u32::try_from(spec.columns.len()).unwrap_or(u32::MAX);
+            let first = self.number_sequences(count.min(1_000), session);
+            let (mut table, sequences) = statement.read(|dictionary| {
+                let draft = Draft::create(spec, first, dictionary)?;
+                Ok::<_, Stop>((draft.table, draft.sequences))
+            })?;
+            let tablespace = spec.tablespace.as_ref().unwrap_or(&self.config.tablespace);
+            statement.make_segments(&mut table, tablespace)?;
+            let object = table.object;
+            let new_sequences = sequences.into_iter().map(|one| new_sequence(one, session));
+            let edit = Edit {
+                tables: BTreeMap::from([(object, Some(table))]),
+                new_sequences: new_sequences.collect(),
+                ..Edit::default()
+            };
+            statement.publish(|_| Ok(edit), &[])?;
+            Ok(object)
+        })
+    }
+
+    /// Makes an index of a table; durable when it returns. Its number. Meanwhile the table is read,
+    /// and not changed (TM S).
+    pub fn create_index(
+        &self,
+        spec: &IndexSpec,
+        patience: Patience,
+        session: &Session,
+    ) -> Result<ObjectNo, Stop> {
+        self.run(patience, session, |statement| {
+            let before = statement.lock(&spec.table, TableMode::Share)?;
+            let mut table = statement.read(|dictionary| {
+                let mut draft = Draft::alter(TableDefinition::clone(&before), dictionary);
+                draft.add_index(spec).map(|_| draft.table)
+            })?;
+            let tablespace = match &spec.tablespace {
+                Some(tablespace) => tablespace.clone(),
+                None => statement.tablespace_of(before.segment)?,
+            };
+            let places = statement.make_segments(&mut table, &tablespace)?;
+            statement.fill(&table, &places)?;
+            let index = table.indexes.pop().expect("an index was added");
+            let object = index.object;
+            // Another index may have come to the table meanwhile: S goes with S.
+            statement.publish(
+                |dictionary| {
+                    let now = dictionary.table_of(before.object)?;
+                    let mut table = TableDefinition::clone(now);
+                    table.indexes.push(index);
+                    Ok(Edit::of(table))
+                },
+                &[],
+            )?;
+            Ok(object)
+        })
+    }
+
+    /// Makes a sequence; durable when it returns. Its number.
+    pub fn create_sequence(
+        &self,
+        name: &str,
+        options: &SequenceOptions,
+        session: &Session,
+    ) -> Result<ObjectNo, Stop> {
+        names::check("sequence", name)?;
+        let object = ObjectNo::new(self.number_sequences(1, session));
+        let sequence = new_sequence(options.define(object, name)?, session);
+        self.run(Patience::Forever, session, |statement| {
+            let edit = Edit { new_sequences: vec![sequence], ..Edit::default() };
+            statement.publish(|_| Ok(edit), &[])?;
+            Ok(object)
+        })
+    }
+}
+
+fn new_sequence(definition: SequenceDefinition, session: &Session) -> Arc<Sequence> {
+    let first = Some(definition.start);
+    Arc::new(Sequence::new((definition, first), session))
+}

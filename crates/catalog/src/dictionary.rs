@@ -1,0 +1,302 @@
+//! The dictionary in memory: what there is, by number and by name.
+//!
+//! ```text
+//!   definition ──(first asked for)──▶ opened ──(DDL, about to commit)──▶ changing ──▶ replaced
+//! ```
+//!
+//! Invariants
+//!   * it says what the dictionary's rows say that are committed; what is about to change is
+//!     `changing`, from before the commit until it is replaced (DC4)
+//!   * tables and sequences share one room of names, indexes and constraints another
+//!
+//! Callers: all of this crate, under the catalog's latch.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ids::ObjectNo;
+use os::Session;
+use relation::{ForeignKey, Relation, TableDefinition};
+use stop::{RefusalKind, Stop};
+
+use crate::draft::index_names;
+use crate::names;
+use crate::sequence::Sequence;
+
+/// What the catalog knows.
+#[derive(Default)]
+pub(crate) struct Dictionary {
+    tables: BTreeMap<ObjectNo, Entry>,
+    sequences: BTreeMap<ObjectNo, Arc<Sequence>>,
+    names: BTreeMap<String, Named>,
+    index_names: BTreeSet<String>,
+}
+
+/// What has a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Named {
+    Table(ObjectNo),
+    Sequence(ObjectNo),
+}
+
+/// A table.
+pub(crate) struct Entry {
+    pub(crate) definition: Arc<TableDefinition>,
+    /// Once it was asked for.
+    pub(crate) relation: Option<Arc<Relation>>,
+    /// A statement that changes it is about to commit.
+    pub(crate) changing: bool,
+}
+
+/// What a statement makes of the dictionary.
+#[derive(Default)]
+pub(crate) struct Edit {
+    /// Tables as they are to be; none is dropped.
+    pub(crate) tables: BTreeMap<ObjectNo, Option<TableDefinition>>,
+    /// Tables whose relations are opened anew though their definitions stay.
+    pub(crate) renewed: BTreeSet<ObjectNo>,
+    pub(crate) new_sequences: Vec<Arc<Sequence>>,
+    pub(crate) dropped_sequences: Vec<Arc<Sequence>>,
+}
+
+impl Edit {
+    /// One table.
+    pub(crate) fn of(table: TableDefinition) -> Edit {
+        Edit { tables: BTreeMap::from([(table.object, Some(table))]), ..Edit::default() }
+    }
+}
+
+impl Dictionary {
+    /// Takes in a table that was read or made.
+    pub(crate) fn add_table(&mut self, definition: TableDefinition) {
+        let object = definition.object;
+        self.names.insert(definition.name.clone(), Named::Table(object));
+        self.index_names.extend(index_names(&definition).map(str::to_string));
+        let definition = Arc::new(definition);
+        self.tables.insert(object, Entry { definition, relation: None, changing: false });
+    }
+
+    fn remove_table(&mut self, object: ObjectNo) {
+        let Some(entry) = self.tables.remove(&object) else { return };
+        self.names.remove(&entry.definition.name);
+        for name in index_names(&entry.definition) {
+            self.index_names.remove(name);
+        }
+    }
+
+    pub(crate) fn add_sequence(&mut self, sequence: Arc<Sequence>) {
+        let definition = sequence.definition();
+        self.names.insert(definition.name.clone(), Named::Sequence(definition.object));
+        self.sequences.insert(definition.object, sequence);
+    }
+
+    fn remove_sequence(&mut self, sequence: &Sequence) {
+        self.names.remove(&sequence.definition().name);
+        self.sequences.remove(&sequence.definition().object);
+    }
+
+    pub(crate) fn entry(&self, object: ObjectNo) -> Option<&Entry> {
+        self.tables.get(&object)
+    }
+
+    pub(crate) fn entry_mut(&mut self, object: ObjectNo) -> Option<&mut Entry> {
+        self.tables.get_mut(&object)
+    }
+
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableDefinition>> {
+        self.tables.values().map(|entry| &entry.definition)
+    }
+
+    pub(crate) fn sequences(&self) -> impl Iterator<Item = &Arc<Sequence>> {
+        self.sequences.values()
+    }
+
+    /// What has this name.
+    pub(crate) fn named(&self, name: &str) -> Option<Named> {
+        self.names.get(name).copied()
+    }
+
+    /// The table of this name.
+    pub(crate) fn table(&self, name: &str) -> Result<&Arc<TableDefinition>, Stop> {
+        match self.named(name) {
+            Some(Named::Table(object)) => Ok(&self.tables[&object].definition),
+            _ => Err(self.unknown("table", name)),
+        }
+    }
+
+    /// The table of this number.
+    pub(crate) fn table_of(&self, object: ObjectNo) -> Result<&Arc<TableDefinition>, Stop> {
+        let found = self.tables.get(&object).map(|entry| &entry.definition);
+        found.ok_or_else(|| gone(object))
+    }
+
+    /// The sequence of this name.
+    pub(crate) fn sequence(&self, name: &str) -> Result<&Arc<Sequence>, Stop> {
+        match self.named(name) {
+            Some(Named::Sequence(object)) => Ok(&self.sequences[&object]),
+            _ => Err(self.unknown("sequence", name)),
+        }
+    }
+
+    /// The sequence of this number.
+    pub(crate) fn sequence_of(&self, object: ObjectNo) -> Result<&Arc<Sequence>, Stop> {
+        let none = || {
+            let message = format!("there is no sequence with number {object} any more");
+            Stop::refuse(RefusalKind::NotFound, message)
+        };
+        self.sequences.get(&object).ok_or_else(none)
+    }
+
+    /// The table that has the index of this name.
+    pub(crate) fn table_of_index(&self, name: &str) -> Result<&Arc<TableDefinition>, Stop> {
+        let has =
+            |table: &&Arc<TableDefinition>| table.indexes.iter().any(|index| index.name == name);
+        let indexes = self.tables().flat_map(|table| &table.indexes);
+        let there = indexes.map(|index| index.name.as_str());
+        let unknown = || names::unknown(("index", name), "", there);
+        self.tables().find(has).ok_or_else(unknown)
+    }
+
+    fn unknown(&self, what: &str, name: &str) -> Stop {
+        let wanted = |named: &Named| matches!(named, Named::Table(_)) == (what == "table");
+        let there = self.names.iter().filter(|(_, named)| wanted(named));
+        names::unknown((what, name), "", there.map(|(name, _)| name.as_str()))
+    }
+
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        self.names.contains_key(name)
+    }
+
+    pub(crate) fn has_index_name(&self, name: &str) -> bool {
+        self.index_names.contains(name)
+    }
+
+    /// Refuses the name of a table or sequence that is there.
+    pub(crate) fn check_free(&self, name: &str) -> Result<(), Stop> {
+        match self.named(name) {
+            None => Ok(()),
+            Some(Named::Table(_)) => Err(names::taken("table", name)),
+            Some(Named::Sequence(_)) => Err(names::taken("sequence", name)),
+        }
+    }
+
+    /// Adds to the edit what follows from it: tables that are referred to know by whom. Refused
+    /// where a name has been taken meanwhile, or what is referred to has gone.
+    pub(crate) fn complete(&self, mut edit: Edit) -> Result<Edit, Stop> {
+        let edited: BTreeSet<ObjectNo> = edit.tables.keys().copied().collect();
+        let mut referred: BTreeSet<ObjectNo> = BTreeSet::new();
+        for (object, table) in &edit.tables {
+            let before = self.tables.get(object).map(|entry| &*entry.definition);
+            let keys = [before, table.as_ref()].into_iter().flatten();
+            let keys = keys.flat_map(|table| &table.foreign_keys);
+            referred.extend(keys.map(|key| key.references));
+        }
+        for object in referred {
+            if edit.tables.get(&object).is_some_and(Option::is_none) {
+                continue;
+            }
+            let mut table = match edit.tables.remove(&object).flatten() {
+                Some(table) => table,
+                None => TableDefinition::clone(self.table_of(object)?),
+            };
+            table.referenced_by.retain(|key| !edited.contains(&key.table));
+            let to_it = |key: &&ForeignKey| key.references == object;
+            let others = edit.tables.values().flatten().flat_map(|one| &one.foreign_keys);
+            let own = if edited.contains(&object) { table.foreign_keys.clone() } else { vec![] };
+            table.referenced_by.extend(others.chain(&own).filter(to_it).cloned());
+            edit.tables.insert(object, Some(table));
+        }
+        self.check_references(&edit)?;
+        self.check_names(&edit)?;
+        Ok(edit)
+    }
+
+    /// Every foreign key refers to an index that is there.
+    fn check_references(&self, edit: &Edit) -> Result<(), Stop> {
+        for table in edit.tables.values().flatten() {
+            for key in &table.foreign_keys {
+                let now = self.tables.get(&key.references).map(|entry| &*entry.definition);
+                let parent = match edit.tables.get(&key.references) {
+                    Some(parent) => parent.as_ref(),
+                    None => now,
+                };
+                let has = |index: &relation::IndexDefinition| index.object == key.referenced_index;
+                if !parent.is_some_and(|parent| parent.indexes.iter().any(has)) {
+                    return Err(gone(key.references));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_names(&self, edit: &Edit) -> Result<(), Stop> {
+        let before = || edit.tables.keys().filter_map(|object| self.tables.get(object));
+        let dropped = || edit.dropped_sequences.iter().map(|one| one.definition().name.as_str());
+        let mut free: BTreeSet<&str> = before().map(|one| one.definition.name.as_str()).collect();
+        free.extend(dropped());
+        let tables = edit.tables.values().flatten().map(|table| table.name.as_str());
+        let sequences = edit.new_sequences.iter().map(|one| one.definition().name.as_str());
+        let mut own = BTreeSet::new();
+        for name in tables.chain(sequences) {
+            if !own.insert(name) || (self.has_name(name) && !free.contains(name)) {
+                return Err(names::taken("a table or sequence", name));
+            }
+        }
+        let free: BTreeSet<&str> = before().flat_map(|one| index_names(&one.definition)).collect();
+        let mut own = BTreeSet::new();
+        for name in edit.tables.values().flatten().flat_map(index_names) {
+            if !own.insert(name) || (self.has_index_name(name) && !free.contains(name)) {
+                return Err(names::taken("a constraint or index", name));
+            }
+        }
+        Ok(())
+    }
+
+    /// What changes is about to: nobody opens it by the old definition, and who has it open is told
+    /// before the statement's locks go (DC4).
+    pub(crate) fn begin_change(&mut self, edit: &Edit, session: &Session) {
+        for object in edit.tables.keys().chain(&edit.renewed) {
+            if let Some(entry) = self.tables.get_mut(object) {
+                entry.changing = true;
+                if let Some(relation) = &entry.relation {
+                    relation.set_stale(session);
+                }
+            }
+        }
+    }
+
+    /// The change didn't come about: what there was is opened anew.
+    pub(crate) fn give_up_change(&mut self, edit: &Edit) {
+        for object in edit.tables.keys().chain(&edit.renewed) {
+            if let Some(entry) = self.tables.get_mut(object) {
+                (entry.changing, entry.relation) = (false, None);
+            }
+        }
+    }
+
+    /// The change has come about. The relations that have been replaced.
+    pub(crate) fn end_change(&mut self, edit: Edit) -> Vec<Arc<Relation>> {
+        let all = edit.tables.keys().chain(&edit.renewed);
+        let replaced = all.filter_map(|object| self.tables.get_mut(object)?.relation.take());
+        let replaced = replaced.collect();
+        for object in edit.tables.keys() {
+            self.remove_table(*object);
+        }
+        for object in &edit.renewed {
+            if let Some(entry) = self.tables.get_mut(object) {
+                entry.changing = false;
+            }
+        }
+        edit.tables.into_values().flatten().for_each(|table| self.add_table(table));
+        edit.dropped_sequences.iter().for_each(|sequence| self.remove_sequence(sequence));
+        edit.new_sequences.into_iter().for_each(|sequence| self.add_sequence(sequence));
+        replaced
+    }
+}
+
+fn gone(object: ObjectNo) -> Stop {
+    let message = format!(
+        "table {object}, or a key of it, was dropped meanwhile; look at the tables and try again"
+    );
+    Stop::refuse(RefusalKind::DefinitionChanged, message)
+}

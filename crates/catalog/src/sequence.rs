@@ -1,0 +1,150 @@
+//! Sequences: the next number, out of a range that is in hand.
+//!
+//! ```text
+//!   next ── in hand ──▶ value
+//!     └─ nothing left ─▶ the row says what comes behind the next range; committed, not waited
+//!                        for ─▶ the range is in hand ─▶ value
+//! ```
+//!
+//! Why that needs no wait (rule DC7): the commit of the row is in the redo before a value of the
+//! range is given. Whoever commits the value later lies behind it in the redo, so a crash that
+//! leaves that commit leaves the row's too. What a crash takes are values that no transaction has
+//! committed.
+//!
+//! Callers: `catalog`; `statement` drops them.
+
+use ids::ObjectNo;
+use latch::{Latch, LatchKind, SharedFlag};
+use os::Session;
+use redo::{CommitLogging, CommitMode, CommitWait};
+use relation::Scratch;
+use space::Enqueue;
+use stop::{RefusalKind, Stop};
+use txn::{Transaction, Transactions};
+use waits::WaitEvent;
+
+use crate::SequenceDefinition;
+use crate::sequence_definition::Range;
+use crate::store::Store;
+
+const NOT_WAITED_FOR: CommitMode =
+    CommitMode { wait: CommitWait::Nowait, logging: CommitLogging::Batch };
+
+/// A sequence.
+pub struct Sequence {
+    definition: SequenceDefinition,
+    in_hand: Latch<Range>,
+    /// What the row says: the next value that wasn't taken. One session at a time takes more.
+    taking: Enqueue<Taking>,
+    dropped: SharedFlag,
+}
+
+/// For who takes a range.
+struct Taking {
+    next: Option<i64>,
+    scratch: Scratch,
+}
+
+impl Sequence {
+    pub(crate) fn new(
+        (definition, next): (SequenceDefinition, Option<i64>),
+        session: &Session,
+    ) -> Sequence {
+        let (os, none) = (session.os(), Range { next: 0, left: 0 });
+        let taking = Taking { next, scratch: Scratch::default() };
+        Sequence {
+            definition,
+            in_hand: Latch::new(os, LatchKind::Innermost, none),
+            taking: Enqueue::new(os, *b"SQ", WaitEvent::EnqSqContention, taking),
+            dropped: SharedFlag::new(false),
+        }
+    }
+
+    /// What it is.
+    pub fn definition(&self) -> &SequenceDefinition {
+        &self.definition
+    }
+
+    /// Its number.
+    pub fn object(&self) -> ObjectNo {
+        self.definition.object
+    }
+
+    /// What the next value will be, unless the instance stops; none if it has no more.
+    pub(crate) fn peek(&self, session: &Session) -> Option<i64> {
+        let taking = self.taking.hold(self.object().get().into(), session);
+        let range = *self.in_hand.shared(session);
+        if range.left > 0 { Some(range.next) } else { taking.next }
+    }
+
+    /// What its row says. While it is held nobody takes more, and so the row stays as it is.
+    pub(crate) fn stored(&self, session: &Session) -> Option<i64> {
+        self.taking.hold(self.object().get().into(), session).next
+    }
+
+    /// From now on it gives nothing: it is being dropped.
+    pub(crate) fn set_dropped(&self, session: &Session) {
+        self.dropped.raise(session);
+    }
+
+    /// The drop didn't come about.
+    pub(crate) fn set_kept(&self, session: &Session) {
+        self.dropped.lower(session);
+    }
+
+    /// The next value. Refused behind the last one.
+    pub(crate) fn next(
+        &self,
+        (store, transactions): (&Store, &Transactions),
+        session: &Session,
+    ) -> Result<i64, Stop> {
+        let increment = self.definition.increment;
+        loop {
+            if self.dropped.is_raised(session) {
+                return Err(self.gone());
+            }
+            if let Some(value) = self.in_hand.exclusive(session).give(increment) {
+                return Ok(value);
+            }
+            let mut taking = self.taking.hold(self.object().get().into(), session);
+            // Asked again now that nobody else takes more, or drops it.
+            if self.in_hand.shared(session).left > 0 || self.dropped.is_raised(session) {
+                continue;
+            }
+            let Some(first) = taking.next else { return Err(self.at_its_end()) };
+            let (range, after) = self.definition.take(first);
+            let mut transaction = Transaction::new();
+            let what = (self.object(), after);
+            let scratch = &mut taking.scratch;
+            let written = store.set_next_value(&mut transaction, what, scratch, session);
+            match written {
+                Ok(true) => transactions.commit(transaction, NOT_WAITED_FOR, session)?,
+                Ok(false) => {
+                    transactions.rollback(transaction, session)?;
+                    return Err(self.gone());
+                }
+                Err(stop) => {
+                    transactions.rollback(transaction, session)?;
+                    return Err(stop);
+                }
+            };
+            taking.next = after;
+            *self.in_hand.exclusive(session) = range;
+        }
+    }
+
+    fn gone(&self) -> Stop {
+        let message = format!("there is no sequence {} any more", self.definition.name);
+        Stop::refuse(RefusalKind::NotFound, message)
+    }
+
+    fn at_its_end(&self) -> Stop {
+        let SequenceDefinition { name, increment, min, max, .. } = &self.definition;
+        let last = if *increment > 0 { max } else { min };
+        let message = format!(
+            "sequence {name} has no value behind {last}; drop it and create one with a wider \
+             range, or one that cycles"
+        );
+        Stop::refuse(RefusalKind::NoSpace, message)
+    }
+}

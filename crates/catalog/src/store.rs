@@ -1,0 +1,184 @@
+//! The dictionary's own tables on disk: made, read, and written row by row (rules DC1, DC2).
+//!
+//! ```text
+//!   all segments temporary ─▶ made permanent, the last one last ─▶ there is a dictionary
+//! ```
+//!
+//! Callers: `catalog`, which opens them; `statement` and `sequence`, which write.
+
+use std::sync::Arc;
+
+use access::Index;
+use ids::ObjectNo;
+use os::Session;
+use relation::{Relation, Relations, Scratch, Which, Work};
+use space::{Holds, Space};
+use stop::{RefusalKind, Stop};
+use txn::{Transaction, Transactions};
+use value::{Damaged, OwnedValue, Value};
+use waits::WaitEvent;
+
+use crate::rows::{Row, Rows, key_of};
+use crate::stored::Stored;
+
+/// The dictionary's tables, open.
+pub(crate) struct Store(Vec<Arc<Relation>>);
+
+/// Tables of the dictionary have no foreign keys: nobody asks.
+struct Nobody;
+
+impl Relations for Nobody {
+    fn relation(&self, object: ObjectNo, _: &Session) -> Result<Arc<Relation>, Stop> {
+        unreachable!("a table of the dictionary refers to table {object}")
+    }
+}
+
+impl Store {
+    /// Opens them; makes them first if there are none. Whether it made them.
+    pub(crate) fn open(
+        tablespace: &str,
+        (space, transactions): (&Space, &Transactions),
+        session: &Session,
+    ) -> Result<(Store, bool), Stop> {
+        let last = Stored::ALL[Stored::ALL.len() - 1].index_name();
+        let is_new = space.find(&last, session)?.is_none();
+        if is_new {
+            drop_leftovers(space, session)?;
+            make(tablespace, (space, transactions), session)?;
+        }
+        let find = |name: &str| {
+            let found = space.find(name, session)?.map(|segment| segment.object);
+            let message =
+                || format!("the dictionary's segment {name} isn't there; verify the database");
+            found.ok_or_else(|| Stop::refuse(RefusalKind::Corrupt, message()))
+        };
+        let open = |stored: &Stored| {
+            let segments = (find(stored.name())?, find(&stored.index_name())?);
+            let definition = Arc::new(stored.definition(segments));
+            Relation::open(definition, space, transactions, session).map(Arc::new)
+        };
+        let all: Result<Vec<_>, Stop> = Stored::ALL.iter().map(open).collect();
+        Ok((Store(all?), is_new))
+    }
+
+    fn relation(&self, table: Stored) -> &Relation {
+        &self.0[table as usize]
+    }
+
+    /// All committed rows.
+    pub(crate) fn read(&self, session: &Session) -> Result<Rows, Stop> {
+        let mut rows = Rows::new();
+        for table in Stored::ALL {
+            let relation = self.relation(table);
+            let transactions = relation.transactions();
+            let snapshot = transactions.snapshot(None, session)?;
+            let view = transactions.view_of(&snapshot, None);
+            let mut read = Ok(());
+            let mut visit = |_, row: value::RowView<'_>| {
+                let column = |column| row.get(column).map(Value::to_owned);
+                let row: Result<Row, Damaged> = (0..table.columns().len()).map(column).collect();
+                match row {
+                    Ok(row) => drop(rows.insert((table, key_of(table, &row)), row)),
+                    Err(damaged) => read = Err(damaged),
+                }
+            };
+            relation.scan(view, &mut visit, session)?;
+            read.map_err(|damaged| corrupt(&format!("{}: {damaged}", table.name())))?;
+        }
+        Ok(rows)
+    }
+
+    /// Makes the rows that are as `old` says as `new` says.
+    pub(crate) fn write(
+        &self,
+        transaction: &mut Transaction,
+        (old, new): (&Rows, &Rows),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let mut scratch = Scratch::default();
+        let scratch = &mut scratch;
+        let mut work = Work { transaction, scratch, relations: &Nobody, session };
+        let differ = |(one, other): (&Rows, &Rows)| {
+            let rows = one.iter().filter(|(key, row)| other.get(*key) != Some(*row));
+            rows.map(|(key, row)| (key.clone(), row.clone())).collect::<Vec<_>>()
+        };
+        for ((table, key), _) in differ((old, new)) {
+            let values: Vec<Value<'_>> = key.iter().map(|int| Value::Int(*int)).collect();
+            let which = Which::Key(0, &values);
+            if self.relation(table).delete_where(&mut work, which, None)? != 1 {
+                let what = format!("{} has no row {key:?}, which was read there", table.name());
+                return Err(corrupt(&what));
+            }
+        }
+        for ((table, _), row) in differ((new, old)) {
+            let values: Vec<Value<'_>> = row.iter().map(OwnedValue::get).collect();
+            self.relation(table).insert(&mut work, &values)?;
+        }
+        Ok(())
+    }
+
+    /// The next value of a sequence that wasn't taken is this. False if there is no such sequence.
+    pub(crate) fn set_next_value(
+        &self,
+        transaction: &mut Transaction,
+        (sequence, next): (ObjectNo, Option<i64>),
+        scratch: &mut Scratch,
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        let mut work = Work { transaction, scratch, relations: &Nobody, session };
+        let key = [Value::Int(sequence.get().into())];
+        let next = next.map_or(Value::Null, Value::Int);
+        let column = Stored::Sequences.columns().len() - 1;
+        let changed = self.relation(Stored::Sequences).update_where(
+            &mut work,
+            Which::Key(0, &key),
+            None,
+            &mut |_, change| change.set(column, next),
+        )?;
+        Ok(changed == 1)
+    }
+}
+
+pub(crate) fn corrupt(what: &str) -> Stop {
+    let message = format!("the dictionary is damaged: {what}; restore the database");
+    Stop::refuse(RefusalKind::Corrupt, message)
+}
+
+/// What an attempt has left that was cut off when some of its segments were permanent.
+fn drop_leftovers(space: &Space, session: &Session) -> Result<(), Stop> {
+    for stored in Stored::ALL {
+        for name in [stored.name().to_string(), stored.index_name()] {
+            if let Some(segment) = space.find(&name, session)? {
+                space.drop_segment(segment.object, session)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn make(
+    tablespace: &str,
+    (space, transactions): (&Space, &Transactions),
+    session: &Session,
+) -> Result<(), Stop> {
+    let mut made = Vec::new();
+    let mut make_all = || {
+        for stored in Stored::ALL {
+            let what = (stored.name(), Holds::Table, &[][..]);
+            made.push(space.create_temporary(tablespace, what, session)?.object);
+            let what = (&*stored.index_name(), true);
+            let index = Index::create_temporary(tablespace, what, space, transactions, session)?;
+            made.push(index.segment().object);
+        }
+        made.iter().try_for_each(|object| space.keep(*object, session))
+    };
+    if let Err(stop) = make_all() {
+        for object in made {
+            // What can't be dropped now is by the next opening.
+            let _ = space.drop_segment(object, session);
+        }
+        return Err(stop);
+    }
+    let redo = space.changes().redo();
+    redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)
+}

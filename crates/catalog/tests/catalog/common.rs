@@ -1,0 +1,393 @@
+//! A small database with a catalog, and what has to hold of it whatever happened.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use access::RowAddress;
+use catalog::{
+    Catalog, CatalogConfig, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec,
+    IndexColumnSpec, IndexSpec, Rule, TableSpec,
+};
+use ids::{BlockSize, FileNo};
+use instance::{Creation, Instance, Parameters, Transaction};
+use os::probe::DurableWrite;
+use os::{FilesystemIo, Session, ThreadHandle, ThreadSpec};
+use relation::{OnDelete, Relation, Scratch, Work};
+use sim::fs::FileSystem;
+use sim::{Perturbation, Report, Simulation, World};
+use sort::SortConfig;
+use stop::{RefusalKind, Stop};
+use txn::Patience;
+use value::{Direction, OwnedValue, RowView, Type, Value};
+
+pub(crate) const WAIT: Patience = Patience::Forever;
+
+pub(crate) fn directory() -> &'static Path {
+    Path::new("/db")
+}
+
+pub(crate) fn creation() -> Creation {
+    Creation {
+        db_block_size: BlockSize::KIB_2,
+        data_bytes: 300 * 2048,
+        data_bytes_max: 4_000 * 2048,
+        data_growth_bytes: 32 * 2048,
+        extent_blocks: 4,
+        log_file_bytes: 2 * u64::from(redo::LOG_BLOCKS_MIN) * 4096,
+        log_groups: 3,
+        undo_segments: 2,
+        undo_slots: 8,
+        doublewrite_slots: 16,
+        ..Creation::default()
+    }
+}
+
+pub(crate) fn parameters() -> Parameters {
+    Parameters {
+        db_cache_size: 96 * 2048,
+        db_working_sets: 2,
+        db_writer_batch: 4,
+        log_buffer: redo::LOG_BUFFER_BYTES_MIN as u64,
+        redo_write: Some(DurableWrite::DirectThenSync),
+        redo_consistency: true,
+        ..Parameters::default()
+    }
+}
+
+pub(crate) fn machine(seed: u64, content: FileSystem) -> Simulation {
+    let mut simulation = Simulation::new(seed);
+    simulation.disks[0].content = content;
+    simulation
+}
+
+/// The same with a schedule that finds races.
+pub(crate) fn racy(seed: u64, content: FileSystem) -> Simulation {
+    Simulation { perturbation: Perturbation::RACES, ..machine(seed, content) }
+}
+
+/// The disk as a simulation left it.
+pub(crate) fn left<R>(report: &mut Report<R>) -> FileSystem {
+    let mut disk = report.disks.remove("disk").expect("the machine has one disk");
+    disk.close_all();
+    disk
+}
+
+/// The result of a simulation that came to its end.
+pub(crate) fn ended<R>(report: Report<R>, what: impl std::fmt::Display) -> R {
+    report.result.unwrap_or_else(|failure| panic!("{what}: {failure}"))
+}
+
+/// An open database with its catalog.
+#[derive(Clone)]
+pub(crate) struct Db {
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) catalog: Arc<Catalog>,
+}
+
+/// A database on which `body` has worked.
+pub(crate) fn database(body: impl FnOnce(&Db, &Session) + Send + 'static) -> FileSystem {
+    let mut report = machine(1, FileSystem::new(1 << 30)).run(move |world, session| {
+        let disk = world.disk();
+        Instance::create(&disk, directory(), &creation(), &parameters(), session).expect("created");
+        let db = Db::open(world, session).expect("opened");
+        body(&db, session);
+        db.shut(session);
+    });
+    let disk = left(&mut report);
+    ended(report, "the database can't be made");
+    disk
+}
+
+/// Runs `body` on a database, and shuts it.
+pub(crate) fn with(
+    content: FileSystem,
+    body: impl FnOnce(&Db, &Session) + Send + 'static,
+) -> FileSystem {
+    let mut report = machine(1, content).run(move |world, session| {
+        let db = Db::open(world, session).expect("opened");
+        body(&db, session);
+        db.check(session);
+        db.shut(session);
+    });
+    let disk = left(&mut report);
+    ended(report, "it doesn't come to its end");
+    disk
+}
+
+/// Runs `body` on a new database.
+pub(crate) fn on_new(body: impl FnOnce(&Db, &Session) + Send + 'static) -> FileSystem {
+    database(|db, session| {
+        body(db, session);
+        db.check(session);
+    })
+}
+
+impl Db {
+    pub(crate) fn open(world: &World, session: &Session) -> Result<Db, Stop> {
+        let instance = Instance::open(&world.disk(), directory(), &parameters(), session)?;
+        let config = CatalogConfig {
+            tablespace: "system".into(),
+            disk: world.disk(),
+            sort: SortConfig {
+                directory: directory().into(),
+                area_bytes: sort::SORT_AREA_BYTES_MIN,
+                filesystem_io: FilesystemIo::SetAll,
+                file: FileNo::new(999),
+            },
+        };
+        let both = (instance.space(), instance.transactions());
+        match Catalog::open(both, config, session) {
+            Ok(catalog) => Ok(Db { instance: Arc::new(instance), catalog: Arc::new(catalog) }),
+            Err(stop) => {
+                instance.abort(session);
+                Err(stop)
+            }
+        }
+    }
+
+    /// Shuts it; nobody else uses it any more.
+    pub(crate) fn shut(self, session: &Session) {
+        let Db { instance, catalog } = self;
+        drop(catalog);
+        let alone = Arc::into_inner(instance).expect("the sessions have ended");
+        alone.shutdown(session).expect("shut in good order");
+    }
+
+    /// One session in a thread of its own.
+    pub(crate) fn start(
+        &self,
+        name: &str,
+        session: &Session,
+        body: impl FnOnce(&Db, &Session) + Send + 'static,
+    ) -> ThreadHandle {
+        let db = self.clone();
+        let body = move |session: &Session| body(&db, session);
+        session.spawn(ThreadSpec::foreground(name), body).expect("started")
+    }
+
+    pub(crate) fn relation(&self, name: &str, session: &Session) -> Arc<Relation> {
+        self.catalog.relation(name, session).expect("there")
+    }
+
+    /// Works with a transaction, and commits it; rolls back if it is refused.
+    pub(crate) fn transact<T>(
+        &self,
+        session: &Session,
+        body: impl FnOnce(&mut Work<'_>) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let (mut transaction, mut scratch) = (Transaction::new(), Scratch::default());
+        let done = body(&mut Work {
+            transaction: &mut transaction,
+            scratch: &mut scratch,
+            relations: &*self.catalog,
+            session,
+        });
+        match done {
+            Ok(value) => self.instance.commit(transaction, session).map(|()| value),
+            Err(stop) => {
+                self.instance.rollback(transaction, session)?;
+                Err(stop)
+            }
+        }
+    }
+
+    /// Inserts a row and commits it.
+    pub(crate) fn insert(
+        &self,
+        table: &str,
+        values: &[Value<'_>],
+        session: &Session,
+    ) -> Result<RowAddress, Stop> {
+        let relation = self.catalog.relation(table, session)?;
+        self.transact(session, |work| relation.insert(work, values))
+    }
+
+    /// All committed rows, as text.
+    pub(crate) fn rows(&self, table: &str, session: &Session) -> BTreeSet<String> {
+        let relation = self.relation(table, session);
+        let transactions = self.instance.transactions();
+        let snapshot = transactions.snapshot(None, session).expect("a snapshot");
+        let view = transactions.view_of(&snapshot, None);
+        let mut rows = BTreeSet::new();
+        let mut visit = |_, row: RowView<'_>| {
+            let mut values = Vec::new();
+            row.get_all(&mut values).expect("a row");
+            let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+            rows.insert(values.join(", "));
+        };
+        relation.scan(view, &mut visit, session).expect("read");
+        rows
+    }
+
+    /// What there is, without numbers, which differ from run to run.
+    pub(crate) fn describe(&self, session: &Session) -> String {
+        let mut text = String::new();
+        for table in self.catalog.definitions(session) {
+            writeln!(text, "table {}", table.name).expect("a text takes all");
+            for column in &table.columns {
+                let default = match &column.default {
+                    relation::Default::Constant(value) => value.get().to_string(),
+                    relation::Default::Identity { .. } => "identity".into(),
+                };
+                let (name, kind, missing) = (&column.name, column.kind, column.missing.get());
+                let not_null = column.not_null;
+                writeln!(text, "  {name} {kind} {not_null} {default} {missing}").expect("text");
+            }
+            for index in &table.indexes {
+                let (name, columns) = (&index.name, &index.columns);
+                let flags = (index.unique, index.primary);
+                writeln!(text, "  index {name} {columns:?} {flags:?}").expect("text");
+            }
+            let rows = self.rows(&table.name, session);
+            writeln!(text, "  {} rows {:?}", rows.len(), rows.first()).expect("text");
+        }
+        for constraint in self.catalog.constraints(session) {
+            writeln!(text, "{constraint:?}").expect("text");
+        }
+        for sequence in self.catalog.sequences(session) {
+            writeln!(text, "sequence {}", sequence.definition.name).expect("text");
+        }
+        text
+    }
+
+    /// Asks for all that can be asked for.
+    pub(crate) fn describe_all(&self, session: &Session) {
+        self.catalog.tables(session).expect("listed");
+        self.catalog.constraints(session);
+        self.catalog.sequences(session);
+    }
+
+    /// Segments are those that definitions name; indexes agree with rows; space with itself.
+    pub(crate) fn check(&self, session: &Session) {
+        let space = self.instance.space();
+        let mut named = BTreeSet::new();
+        for table in self.catalog.definitions(session) {
+            named.insert(table.segment);
+            named.extend(table.indexes.iter().map(|index| index.segment));
+            self.check_table(&table.name, session);
+        }
+        let all = space.list(session).expect("listed");
+        let user = all.iter().filter(|segment| segment.name.starts_with('#'));
+        let there: BTreeSet<_> = user.map(|segment| segment.object).collect();
+        assert_eq!(there, named, "segments are those that the dictionary names");
+        for segment in &all {
+            let state = space.state(segment.object, session);
+            assert_eq!(state, Some(space::SegmentState::Permanent), "{}", segment.name);
+        }
+        space.check(session).expect("space agrees");
+        self.instance.transactions().undo().check(session).expect("undo agrees");
+    }
+
+    fn check_table(&self, name: &str, session: &Session) {
+        let relation = self.relation(name, session);
+        let transactions = self.instance.transactions();
+        let snapshot = transactions.snapshot(None, session).expect("a snapshot");
+        let view = transactions.view_of(&snapshot, None);
+        for number in 0..relation.definition().indexes.len() {
+            let mut wanted = BTreeSet::new();
+            let mut visit = |address, row: RowView<'_>| {
+                let mut key = Vec::new();
+                relation.push_entry_key(number, (address, &row), &mut key).expect("a key");
+                wanted.insert((key, address));
+            };
+            relation.scan(view, &mut visit, session).expect("read");
+            let mut found = BTreeSet::new();
+            let mut visit = |key: &[u8], row| {
+                found.insert((key.to_vec(), row));
+            };
+            let index = relation.index(number);
+            index.check(&mut visit, session).unwrap_or_else(|what| panic!("{name}: {what}"));
+            assert_eq!(found, wanted, "index {} agrees with {name}", index.name());
+        }
+    }
+}
+
+pub(crate) fn join(threads: Vec<ThreadHandle>, session: &Session) {
+    for thread in threads {
+        assert!(thread.join(session).is_ok(), "{} panicked", thread.name());
+    }
+}
+
+#[track_caller]
+pub(crate) fn refused<T>(result: Result<T, Stop>, kind: RefusalKind, says: &str) {
+    let Err(stop) = result else { panic!("it isn't refused ({says})") };
+    let text = stop.to_string();
+    assert_eq!(stop.refusal(), Some(kind), "{text}");
+    assert!(text.contains(says), "{text:?} doesn't say {says:?}");
+}
+
+pub(crate) fn column(name: &str, kind: Type) -> ColumnSpec {
+    let default = DefaultSpec::Constant(OwnedValue::NULL);
+    ColumnSpec { name: name.into(), kind, not_null: false, default }
+}
+
+pub(crate) fn text(chars: u16) -> Type {
+    Type::varchar(chars).expect("a type")
+}
+
+fn names(columns: &[&str]) -> Vec<String> {
+    columns.iter().map(ToString::to_string).collect()
+}
+
+pub(crate) fn primary(columns: &[&str]) -> ConstraintSpec {
+    ConstraintSpec { name: None, rule: Rule::PrimaryKey(names(columns)) }
+}
+
+pub(crate) fn unique(columns: &[&str]) -> ConstraintSpec {
+    ConstraintSpec { name: None, rule: Rule::Unique(names(columns)) }
+}
+
+pub(crate) fn foreign(columns: &[&str], references: &str, on_delete: OnDelete) -> ConstraintSpec {
+    let key = ForeignKeySpec {
+        columns: names(columns),
+        references: references.into(),
+        referenced_columns: Vec::new(),
+        on_delete,
+    };
+    ConstraintSpec { name: None, rule: Rule::ForeignKey(key) }
+}
+
+pub(crate) fn table(
+    name: &str,
+    columns: Vec<ColumnSpec>,
+    constraints: Vec<ConstraintSpec>,
+) -> TableSpec {
+    TableSpec { name: name.into(), tablespace: None, columns, constraints }
+}
+
+pub(crate) fn index(name: &str, table: &str, columns: &[&str], unique: bool) -> IndexSpec {
+    let columns = columns.iter().map(|name| IndexColumnSpec {
+        name: name.to_string(),
+        direction: Direction::Ascending,
+        nulls: None,
+    });
+    let columns = columns.collect();
+    IndexSpec { name: name.into(), table: table.into(), columns, unique, tablespace: None }
+}
+
+/// `customer (id, name, city)` with its primary key.
+pub(crate) fn customer() -> TableSpec {
+    let columns =
+        vec![column("id", Type::BigInt), column("name", text(40)), column("city", text(40))];
+    table("customer", columns, vec![primary(&["id"])])
+}
+
+/// `orders (id, customer)`, which refers to customers.
+pub(crate) fn orders(on_delete: OnDelete) -> TableSpec {
+    let columns = vec![column("id", Type::BigInt), column("customer", Type::Integer)];
+    let constraints = vec![primary(&["id"]), foreign(&["customer"], "customer", on_delete)];
+    table("orders", columns, constraints)
+}
+
+/// Customers of these numbers.
+pub(crate) fn fill(db: &Db, numbers: std::ops::Range<i64>, session: &Session) {
+    let customer = db.relation("customer", session);
+    for number in numbers {
+        let name = format!("name {number}");
+        let city = format!("city {}", number % 7);
+        let row = [Value::Int(number), Value::Text(&name), Value::Text(&city)];
+        db.transact(session, |work| customer.insert(work, &row)).expect("inserted");
+    }
+}

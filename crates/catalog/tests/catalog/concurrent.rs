@@ -1,0 +1,450 @@
+//! Statements that change definitions beside sessions that read and change rows.
+
+use std::collections::BTreeSet;
+
+use access::Direction;
+use catalog::{Alteration, ColumnSpec, DefaultSpec};
+use ids::ObjectNo;
+use instance::Transaction;
+use os::Session;
+use relation::{Bounds, OnDelete, Scratch, Which};
+use stop::RefusalKind;
+use txn::Patience;
+use value::{Type, Value};
+use waits::WaitEvent;
+
+use crate::common::{
+    Db, WAIT, column, customer, database, ended, fill, index, join, on_new, orders, racy, refused,
+};
+
+#[test]
+fn a_statement_waits_for_who_changes_rows_or_is_refused() {
+    on_new(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        let relation = db.relation("customer", session);
+        let (mut transaction, mut scratch) = (Transaction::new(), Scratch::default());
+        let mut work = relation::Work {
+            transaction: &mut transaction,
+            scratch: &mut scratch,
+            relations: &*db.catalog,
+            session,
+        };
+        let row = [Value::Int(1), Value::Null, Value::Null];
+        relation.insert(&mut work, &row).expect("inserted");
+        let before = db.describe(session);
+        let drop = db.catalog.drop_table("customer", false, Patience::NoWait, session);
+        refused(drop, RefusalKind::Busy, "");
+        let spec = index("by_name", "customer", &["name"], false);
+        let made = db.catalog.create_index(&spec, Patience::NoWait, session);
+        refused(made, RefusalKind::Busy, "");
+        let waiting = db.start("makes", session, move |db, session| {
+            db.catalog.create_index(&spec, WAIT, session).expect("created");
+        });
+        assert_eq!(db.describe(session), before);
+        db.instance.commit(transaction, session).expect("committed");
+        join(vec![waiting], session);
+        assert_eq!(db.relation("customer", session).definition().indexes.len(), 2);
+        assert!(relation.is_stale(session));
+    });
+}
+
+/// A row that isn't committed yet keeps what it refers to.
+#[test]
+fn a_truncate_waits_for_who_changes_rows_that_refer_to_the_table() {
+    on_new(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+        fill(db, 0..5, session);
+        let orders = db.relation("orders", session);
+        let (mut transaction, mut scratch) = (Transaction::new(), Scratch::default());
+        let mut work = relation::Work {
+            transaction: &mut transaction,
+            scratch: &mut scratch,
+            relations: &*db.catalog,
+            session,
+        };
+        orders.insert(&mut work, &[Value::Int(1), Value::Int(3)]).expect("inserted");
+        let truncate = |patience| db.catalog.truncate_table("customer", patience, session);
+        refused(truncate(Patience::NoWait), RefusalKind::Busy, "");
+        db.instance.commit(transaction, session).expect("committed");
+        refused(truncate(WAIT), RefusalKind::ForeignKeyViolation, "orders refers to it");
+    });
+}
+
+/// Reads on, row by row, while the table goes and its blocks become others'.
+fn reader_meets(end: fn(&Db, &Session), stale_before: bool) {
+    on_new(move |db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        fill(db, 0..200, session);
+        let relation = db.relation("customer", session);
+        if stale_before {
+            // So this relation isn't the one that is told that it has gone.
+            let rename = Alteration::RenameColumn { from: "city".into(), to: "town".into() };
+            db.catalog.alter_table("customer", &rename, WAIT, session).expect("renamed");
+            db.relation("customer", session);
+        }
+        let transactions = db.instance.transactions();
+        let snapshot = transactions.snapshot(None, session).expect("a snapshot");
+        let view = transactions.view_of(&snapshot, None);
+        let all = Bounds::equal(&[]);
+        let mut rows = relation.range((0, &all), Direction::Ascending, view).expect("a range");
+        let read = |rows: &mut relation::Rows<'_>| {
+            rows.next(&mut |_, row| row.get(0).map(Value::to_owned).expect("a number"), session)
+        };
+        for number in 0..50 {
+            let row = read(&mut rows).expect("read").expect("a row");
+            assert_eq!(row.get(), Value::Int(number));
+        }
+        end(db, session);
+        let mut number = 50;
+        let stop = loop {
+            match read(&mut rows) {
+                Ok(row) => {
+                    let row = row.expect("it doesn't end as if there were no more rows");
+                    assert_eq!(row.get(), Value::Int(number));
+                    number += 1;
+                }
+                Err(stop) => break stop,
+            }
+        };
+        assert_eq!(stop.refusal(), Some(RefusalKind::DefinitionChanged), "{stop}");
+        assert!(stop.to_string().contains("dropped or truncated"), "{stop}");
+        let scanned = relation.scan(view, &mut |_, _| {}, session);
+        refused(scanned, RefusalKind::DefinitionChanged, "dropped or truncated");
+    });
+}
+
+fn others(db: &Db, session: &Session) {
+    let mut spec = customer();
+    spec.name = "others".into();
+    db.catalog.create_table(&spec, WAIT, session).expect("created");
+    let others = db.relation("others", session);
+    for number in 1_000..1_200 {
+        let row = [Value::Int(number), Value::Text("of another table"), Value::Null];
+        db.transact(session, |work| others.insert(work, &row)).expect("inserted");
+    }
+}
+
+#[test]
+fn a_reader_of_a_table_that_is_dropped_is_refused() {
+    for stale_before in [false, true] {
+        let end = |db: &Db, session: &Session| {
+            db.catalog.drop_table("customer", false, WAIT, session).expect("dropped");
+            others(db, session);
+        };
+        reader_meets(end, stale_before);
+    }
+}
+
+#[test]
+fn a_reader_of_a_table_that_is_truncated_is_refused() {
+    for stale_before in [false, true] {
+        let end = |db: &Db, session: &Session| {
+            db.catalog.truncate_table("customer", WAIT, session).expect("truncated");
+            others(db, session);
+        };
+        reader_meets(end, stale_before);
+    }
+}
+
+#[test]
+fn a_snapshot_from_before_is_too_old_for_what_was_made_since() {
+    on_new(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        fill(db, 0..20, session);
+        let transactions = db.instance.transactions();
+        let snapshot = transactions.snapshot(None, session).expect("a snapshot");
+        let view = transactions.view_of(&snapshot, None);
+        let spec = index("by_city", "customer", &["city"], false);
+        db.catalog.create_index(&spec, WAIT, session).expect("created");
+        let relation = db.relation("customer", session);
+        let all = Bounds::equal(&[]);
+        let range = relation.range((1, &all), Direction::Ascending, view);
+        refused(range.map(|_| ()), RefusalKind::SnapshotTooOld, "customer");
+        relation.range((0, &all), Direction::Ascending, view).map(|_| ()).expect("as ever");
+        db.catalog.truncate_table("customer", WAIT, session).expect("truncated");
+        let relation = db.relation("customer", session);
+        let scanned = relation.scan(view, &mut |_, _| {}, session);
+        refused(scanned, RefusalKind::SnapshotTooOld, "truncated");
+        assert_eq!(db.rows("customer", session).len(), 0);
+    });
+}
+
+/// Inserts, renames and deletes customers of its own, whatever the definition is just now.
+fn changes(db: &Db, user: i64, session: &Session) -> BTreeSet<i64> {
+    let mut there = BTreeSet::new();
+    for step in 0..12 {
+        let number = user * 1_000 + step;
+        loop {
+            let relation = db.relation("customer", session);
+            let columns = relation.definition().columns.len();
+            let done = db.transact(session, |work| {
+                let name = format!("name {number}");
+                let mut row = vec![Value::Int(number), Value::Text(&name), Value::Text("here")];
+                row.resize(columns, Value::Int(9));
+                relation.insert(work, &row)?;
+                let old = [Value::Int(number - 2)];
+                if step % 3 == 2 {
+                    relation.delete_where(work, Which::Key(0, &old), None)?;
+                }
+                let old = [Value::Int(number - 1)];
+                relation.update_where(work, Which::Key(0, &old), None, &mut |_, change| {
+                    change.set(2, Value::Text("there"))
+                })
+            });
+            match done {
+                Ok(_) => break,
+                Err(stop) if stop.refusal() == Some(RefusalKind::DefinitionChanged) => {}
+                Err(stop) => panic!("user {user}: {stop}"),
+            }
+        }
+        there.insert(number);
+        if step % 3 == 2 {
+            there.remove(&(number - 2));
+        }
+    }
+    there
+}
+
+fn defines(db: &Db, session: &Session) {
+    let by_city = index("by_city", "customer", &["city", "id"], false);
+    let by_name = index("by_name", "customer", &["name"], true);
+    db.catalog.create_index(&by_city, WAIT, session).expect("created");
+    let default = DefaultSpec::Constant(Value::Int(1).to_owned());
+    let spec = ColumnSpec { default, ..column("rank", Type::Integer) };
+    let add = Alteration::AddColumn(spec);
+    db.catalog.alter_table("customer", &add, WAIT, session).expect("added");
+    db.catalog.create_index(&by_name, WAIT, session).expect("created");
+    db.catalog.drop_index("by_city", WAIT, session).expect("dropped");
+    db.catalog.truncate_table("orders", WAIT, session).expect("truncated");
+    db.catalog.create_index(&by_city, WAIT, session).expect("created");
+    let set = Alteration::SetNotNull("name".into());
+    db.catalog.alter_table("customer", &set, WAIT, session).expect("set");
+}
+
+#[test]
+fn rows_and_definitions_change_at_once() {
+    let disk = database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+    });
+    let waits = sim::Outside::new(0);
+    for seed in 0..12 {
+        let waits = waits.clone();
+        let report = racy(seed, disk.clone()).run(move |world, session| {
+            let db = Db::open(world, session).expect("opened");
+            let wanted = sim::Outside::<BTreeSet<i64>>::default();
+            let mut threads = Vec::new();
+            for user in 1..4 {
+                let wanted = wanted.clone();
+                threads.push(db.start("changes", session, move |db, session| {
+                    let there = changes(db, user, session);
+                    wanted.with(|wanted| wanted.extend(there));
+                }));
+            }
+            threads.push(db.start("defines", session, defines));
+            threads.push(db.start("reads", session, |db, session| {
+                for _ in 0..10 {
+                    db.catalog.relation("customer", session).expect("there");
+                    db.describe_all(session);
+                }
+            }));
+            join(threads, session);
+            db.check(session);
+            let rows = db.rows("customer", session);
+            let number = |row: &String| row.split(',').next().expect("a column").parse::<i64>();
+            let there: BTreeSet<i64> =
+                rows.iter().map(|row| number(row).expect("a number")).collect();
+            assert_eq!(there, wanted.take());
+            assert_eq!(db.relation("customer", session).definition().indexes.len(), 3);
+            db.shut(session);
+            let waited = world.os().totals().event(WaitEvent::RowCacheLock).count;
+            waits.with(|all| *all += waited);
+        });
+        ended(report, seed);
+    }
+    assert!(waits.take() > 0, "nobody waited for a definition");
+}
+
+/// Two tables of one name, two indexes of one table: one of each pair wins, or both.
+#[test]
+fn statements_that_meet_agree_who_was_first() {
+    let disk = database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        fill(db, 0..30, session);
+    });
+    for seed in 0..12 {
+        let report = racy(seed, disk.clone()).run(|world, session| {
+            let db = Db::open(world, session).expect("opened");
+            let won = sim::Outside::<Vec<ObjectNo>>::default();
+            let mut threads = Vec::new();
+            for (number, by) in ["name", "city"].into_iter().enumerate() {
+                let won = won.clone();
+                threads.push(db.start("makes", session, move |db, session| {
+                    let spec = index(&format!("i{number}"), "customer", &[by], false);
+                    db.catalog.create_index(&spec, WAIT, session).expect("created");
+                    match db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session) {
+                        Ok(object) => won.with(|won| won.push(object)),
+                        Err(stop) => {
+                            let kind = stop.refusal();
+                            assert_eq!(kind, Some(RefusalKind::AlreadyExists), "{stop}");
+                        }
+                    }
+                }));
+            }
+            join(threads, session);
+            assert_eq!(won.take().len(), 1);
+            assert_eq!(db.relation("customer", session).definition().indexes.len(), 3);
+            db.check(session);
+            db.shut(session);
+        });
+        ended(report, seed);
+    }
+}
+
+/// Inserts orders of customers that may just be going.
+fn refers(db: &Db, user: i64, session: &Session) {
+    for step in 0..15 {
+        let row = [Value::Int(user * 100 + step), Value::Int(step % 5)];
+        while let Err(stop) = db.insert("orders", &row, session) {
+            match stop.refusal() {
+                Some(RefusalKind::DefinitionChanged | RefusalKind::Deadlock) => {}
+                Some(RefusalKind::ForeignKeyViolation) => break,
+                _ => panic!("user {user}: {stop}"),
+            }
+        }
+        if step % 4 == 3 {
+            let orders = db.relation("orders", session);
+            let key = [Value::Int(user * 100 + step - 1)];
+            let which = Which::Key(0, &key);
+            let done = db.transact(session, |work| orders.delete_where(work, which, None));
+            assert!(done.is_ok() || done.is_err_and(|stop| stop.refusal().is_some()));
+        }
+    }
+}
+
+/// Takes customers away, and has orders refer to them again.
+fn takes_away(db: &Db, session: &Session) -> u32 {
+    let mut truncated = 0;
+    for round in 0..6 {
+        let allowed = |done: Result<(), stop::Stop>| match done.as_ref().map_err(|s| s.refusal()) {
+            Ok(()) => true,
+            Err(Some(RefusalKind::ForeignKeyViolation | RefusalKind::Deadlock)) => false,
+            Err(_) => panic!("round {round}: {done:?}"),
+        };
+        if round % 2 == 0 {
+            allowed(db.catalog.truncate_table("orders", WAIT, session));
+        }
+        truncated += u32::from(allowed(db.catalog.truncate_table("customer", WAIT, session)));
+        let (name, cascade) = ("orders_customer_fk".into(), false);
+        let drop = Alteration::DropConstraint { name, cascade };
+        allowed(db.catalog.alter_table("orders", &drop, WAIT, session));
+        let customers = db.rows("customer", session).len() as i64;
+        if customers < 5 {
+            let relation = db.relation("customer", session);
+            for number in customers..5 {
+                let row = [Value::Int(number), Value::Null, Value::Null];
+                let done = db.transact(session, |work| relation.insert(work, &row));
+                done.expect("inserted");
+            }
+        }
+        let key = orders(OnDelete::NoAction).constraints.remove(1);
+        let add = Alteration::AddConstraint(key);
+        while !allowed(db.catalog.alter_table("orders", &add, WAIT, session)) {
+            allowed(db.catalog.truncate_table("orders", WAIT, session));
+        }
+    }
+    truncated
+}
+
+#[test]
+fn what_is_referred_to_is_there_whatever_is_truncated_and_constrained() {
+    let disk = database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+        fill(db, 0..5, session);
+    });
+    let truncated = sim::Outside::new(0);
+    for seed in 0..12 {
+        let truncated = truncated.clone();
+        let report = racy(seed, disk.clone()).run(move |world, session| {
+            let db = Db::open(world, session).expect("opened");
+            let mut threads = Vec::new();
+            for user in 1..4 {
+                let body = move |db: &Db, session: &Session| refers(db, user, session);
+                threads.push(db.start("refers", session, body));
+            }
+            threads.push(db.start("takes away", session, move |db, session| {
+                let count = takes_away(db, session);
+                truncated.with(|all| *all += count);
+            }));
+            join(threads, session);
+            db.check(session);
+            let column = |row: &String, number: usize| {
+                row.split(", ").nth(number).expect("a column").to_string()
+            };
+            let customers: BTreeSet<String> =
+                db.rows("customer", session).iter().map(|row| column(row, 0)).collect();
+            for row in db.rows("orders", session) {
+                assert!(customers.contains(&column(&row, 1)), "{row} of {customers:?}");
+            }
+            db.shut(session);
+        });
+        ended(report, seed);
+    }
+    assert!(truncated.take() > 0, "no truncate was allowed");
+}
+
+/// Who was active at a crash has no locks: its rows are taken back before their segment goes.
+#[test]
+fn a_table_is_dropped_after_the_dead_have_been_rolled_back() {
+    let base = database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        fill(db, 0..10, session);
+    });
+    let statements: [fn(&Db, &Session); 2] = [
+        |db, session| db.catalog.drop_table("customer", false, WAIT, session).expect("dropped"),
+        |db, session| db.catalog.truncate_table("customer", WAIT, session).expect("truncated"),
+    ];
+    let active = sim::Outside::new(0);
+    for seed in 0..8 {
+        let mut report = racy(seed, base.clone()).run(|world, session| {
+            let db = Db::open(world, session).expect("opened");
+            let customer = db.relation("customer", session);
+            let (mut transaction, mut scratch) = (Transaction::new(), Scratch::default());
+            let mut work = relation::Work {
+                transaction: &mut transaction,
+                scratch: &mut scratch,
+                relations: &*db.catalog,
+                session,
+            };
+            for number in 100..600 {
+                let row = [Value::Int(number), Value::Text("never"), Value::Null];
+                customer.insert(&mut work, &row).expect("inserted");
+            }
+            // So its redo is durable.
+            let options = catalog::SequenceOptions::default();
+            db.catalog.create_sequence("s", &options, session).expect("created");
+            drop((customer, db.catalog));
+            let alone = std::sync::Arc::into_inner(db.instance).expect("alone");
+            alone.abort(session);
+        });
+        let disk = crate::common::left(&mut report);
+        ended(report, seed);
+        let (statement, active) = (statements[seed as usize % 2], active.clone());
+        let report = racy(seed + 100, disk).run(move |world, session| {
+            let db = Db::open(world, session).expect("opened");
+            assert_eq!(db.instance.opened().rolled_back, 1);
+            let all = db.instance.transactions().active().all(session);
+            active.with(|count| *count += all.len());
+            statement(&db, session);
+            others(&db, session);
+            db.instance.wait_for_dead(session);
+            assert_eq!(db.rows("others", session).len(), 200);
+            db.check(session);
+            db.shut(session);
+        });
+        ended(report, seed);
+    }
+    assert!(active.take() > 0, "the dead were always gone when the statement began");
+}

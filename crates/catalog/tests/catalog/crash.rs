@@ -1,0 +1,176 @@
+//! The power goes at every operation of a statement: it is wholly there or wholly not, no segment
+//! is lost or left over, and indexes agree with rows.
+
+use catalog::{Alteration, ColumnSpec, DefaultSpec, SequenceOptions};
+use instance::Instance;
+use os::Session;
+use relation::OnDelete;
+use sim::fs::FileSystem;
+use sim::fs::crash::CrashStates;
+use sim::{CrashPoints, Outside};
+use stop::Stop;
+use value::{Type, Value};
+
+use crate::common::{
+    Db, WAIT, column, creation, customer, database, directory, ended, fill, foreign, index, left,
+    machine, orders, parameters, primary, table, unique,
+};
+
+type Run = fn(&Db, &Session) -> Result<(), Stop>;
+
+/// Draws of what a power cut leaves.
+const DRAWS: u64 = 2;
+
+fn alter(db: &Db, table: &str, what: Alteration, session: &Session) -> Result<(), Stop> {
+    db.catalog.alter_table(table, &what, WAIT, session)
+}
+
+const STATEMENTS: [(&str, Run); 13] = [
+    ("create table", |db, session| {
+        let identity = DefaultSpec::Identity { always: true, options: SequenceOptions::default() };
+        let id = ColumnSpec { default: identity, ..column("id", Type::BigInt) };
+        let columns = vec![id, column("customer", Type::BigInt)];
+        let key = foreign(&["customer"], "customer", OnDelete::NoAction);
+        let spec = table("invoice", columns, vec![primary(&["id"]), key]);
+        db.catalog.create_table(&spec, WAIT, session).map(|_| ())
+    }),
+    ("create index", |db, session| {
+        let spec = index("by_name", "customer", &["name", "id"], false);
+        db.catalog.create_index(&spec, WAIT, session).map(|_| ())
+    }),
+    ("drop index", |db, session| db.catalog.drop_index("by_city", WAIT, session)),
+    ("drop table", |db, session| db.catalog.drop_table("orders", false, WAIT, session)),
+    ("drop table cascade", |db, session| db.catalog.drop_table("customer", true, WAIT, session)),
+    ("truncate", |db, session| db.catalog.truncate_table("orders", WAIT, session)),
+    ("add column", |db, session| {
+        let default = DefaultSpec::Constant(Value::Int(5).to_owned());
+        let spec = ColumnSpec { default, ..column("rank", Type::Integer) };
+        alter(db, "customer", Alteration::AddColumn(spec), session)
+    }),
+    ("rename", |db, session| {
+        alter(db, "customer", Alteration::RenameTable("client".into()), session)
+    }),
+    ("set not null", |db, session| {
+        alter(db, "customer", Alteration::SetNotNull("name".into()), session)
+    }),
+    ("add unique", |db, session| {
+        alter(db, "customer", Alteration::AddConstraint(unique(&["name"])), session)
+    }),
+    ("drop primary key cascade", |db, session| {
+        let (name, cascade) = ("customer_pk".into(), true);
+        alter(db, "customer", Alteration::DropConstraint { name, cascade }, session)
+    }),
+    ("create sequence", |db, session| {
+        let options = SequenceOptions::default();
+        db.catalog.create_sequence("t", &options, session).map(|_| ())
+    }),
+    ("drop sequence", |db, session| db.catalog.drop_sequence("s", session)),
+];
+
+fn base() -> FileSystem {
+    database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+        fill(db, 0..40, session);
+        let spec = index("by_city", "customer", &["city"], false);
+        db.catalog.create_index(&spec, WAIT, session).expect("created");
+        for id in 0..10 {
+            db.insert("orders", &[Value::Int(id), Value::Int(id)], session).expect("inserted");
+        }
+        let options = SequenceOptions::default();
+        db.catalog.create_sequence("s", &options, session).expect("created");
+    })
+}
+
+/// What there is on this disk, which agrees with itself; and how many orphans there were.
+fn found(disk: FileSystem, what: &str) -> (String, usize) {
+    let report = machine(7, disk).run(|world, session| {
+        let db = Db::open(world, session).unwrap_or_else(|stop| panic!("it doesn't open: {stop}"));
+        // The catalog may be asked while the dead are rolled back.
+        let text = db.describe(session);
+        db.instance.wait_for_dead(session);
+        assert_eq!(db.describe(session), text, "rolling back changes nothing that is seen");
+        db.check(session);
+        let orphans = db.catalog.opened().orphans;
+        db.shut(session);
+        (text, orphans)
+    });
+    ended(report, what)
+}
+
+/// The disk at each `stride`th operation of `run`, with how far it was: begun, or done; and at the
+/// end.
+fn shots(
+    base: &FileSystem,
+    stride: u64,
+    run: impl FnOnce(&sim::World, &Session, &Outside<bool>) + Send + 'static,
+) -> (Vec<(FileSystem, bool)>, FileSystem) {
+    let (taken, done) = (Outside::<Vec<(FileSystem, bool)>>::default(), Outside::new(false));
+    let mut machine = machine(3, base.clone());
+    let (inside, known) = (taken.clone(), done.clone());
+    machine.crash_points = Some(CrashPoints::new(move |_, number, cut| {
+        if number % stride == 0 {
+            let mut disk = cut().remove(0);
+            disk.close_all();
+            let is_done = known.with(|done| *done);
+            inside.with(|taken| taken.push((disk, is_done)));
+        }
+    }));
+    let mut report = machine.run(move |world, session| run(world, session, &done));
+    let disk = left(&mut report);
+    ended(report, "without a crash");
+    (taken.take(), disk)
+}
+
+#[test]
+fn a_statement_is_wholly_there_or_wholly_not_wherever_the_power_goes() {
+    let base = base();
+    let (before, _) = found(base.clone(), "before");
+    let (mut undone, mut done, mut orphans) = (0, 0, 0);
+    for (number, (name, run)) in STATEMENTS.into_iter().enumerate() {
+        let (shots, end) = shots(&base, 2, move |world, session, done| {
+            let db = Db::open(world, session).expect("opened");
+            run(&db, session).unwrap_or_else(|stop| panic!("{stop}"));
+            done.with(|done| *done = true);
+            db.shut(session);
+        });
+        let (after, _) = found(end, name);
+        assert_ne!(before, after, "{name} changes something");
+        for (at, (disk, is_done)) in shots.into_iter().enumerate() {
+            let states = CrashStates::of(&disk);
+            for draw in 0..DRAWS {
+                let seed = (number * 1_000 + at) as u64 * DRAWS + draw;
+                let what = format!("{name}, shot {at}, draw {seed}");
+                let (text, left_over) = found(states.sample(seed), &what);
+                assert!(text == after || (text == before && !is_done), "{what}:\n{text}");
+                undone += u32::from(text == before);
+                done += u32::from(text == after);
+                orphans += left_over;
+            }
+        }
+    }
+    println!("{undone} states without the statement, {done} with it, {orphans} orphans");
+    assert!(undone > 50 && done > 50, "{undone} without, {done} with");
+    assert!(orphans > 0, "no crash came between a commit and its drops, or a keep and its commit");
+}
+
+#[test]
+fn a_dictionary_is_made_at_last_wherever_the_power_goes() {
+    let mut report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
+        let disk = world.disk();
+        Instance::create(&disk, directory(), &creation(), &parameters(), session).expect("created");
+    });
+    let base = left(&mut report);
+    ended(report, "made");
+    let (shots, _) = shots(&base, 3, |world, session, _| {
+        Db::open(world, session).expect("opened").shut(session);
+    });
+    assert!(shots.len() > 5, "{} shots", shots.len());
+    for (at, (disk, _)) in shots.into_iter().enumerate() {
+        for draw in 0..DRAWS {
+            let what = format!("shot {at}, draw {draw}");
+            let (text, _) = found(CrashStates::of(&disk).sample(draw), &what);
+            assert_eq!(text, "", "{what}");
+        }
+    }
+}
