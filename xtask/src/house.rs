@@ -148,6 +148,12 @@ pub(crate) const HOUSE: &[Room] = &[
         ..PLAIN
     },
     Room {
+        name: "database",
+        rank: 13,
+        meaning: "the embedded API: a database in a directory, used from within this process",
+        ..PLAIN
+    },
+    Room {
         name: "verify",
         rank: 13,
         meaning: "the check of a whole database, shut or open",

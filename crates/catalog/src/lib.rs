@@ -26,6 +26,7 @@ mod build;
 mod bytes;
 mod catalog;
 mod checks;
+mod compose;
 mod create;
 mod dictionary;
 mod draft;

@@ -53,8 +53,8 @@ mod work;
 
 pub use access::{Direction, RowAddress};
 pub use catalog::{
-    Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexColumnSpec, IndexSpec,
-    Rule, SequenceOptions, TableSpec,
+    Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexColumnSpec,
+    IndexSpec, Rule, SequenceOptions, TableSpec,
 };
 pub use connection::Connection;
 pub use database::{Database, Options};

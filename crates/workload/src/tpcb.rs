@@ -15,10 +15,7 @@
 
 use std::sync::Arc;
 
-use database::{
-    ColumnSpec, Connection, ConstraintSpec, Database, DefaultSpec, Row, RowChange, Rule, Table,
-    TableSpec,
-};
+use database::{ColumnSpec, Connection, Database, Row, RowChange, Table, TableSpec};
 use os::Session;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -170,7 +167,8 @@ impl Tpcb {
     pub fn sums(&self, connection: &mut Connection<'_>) -> Result<[i64; 4], Stop> {
         let mut tx = connection.begin_serializable()?;
         let mut sums = [0; 4];
-        let tables = [(&self.accounts, 2), (&self.tellers, 2), (&self.branches, 2), (&self.history, 3)];
+        let tables =
+            [(&self.accounts, 2), (&self.tellers, 2), (&self.branches, 2), (&self.history, 3)];
         for (sum, (table, column)) in sums.iter_mut().zip(tables) {
             tx.scan(table, |row| *sum += row.get_i64(column).unwrap_or(0))?;
         }
@@ -180,19 +178,11 @@ impl Tpcb {
 }
 
 fn spec(name: &str, columns: &[(&str, Type)], has_key: bool) -> TableSpec {
-    let column = |(name, kind): &(&str, Type)| ColumnSpec {
-        name: (*name).into(),
-        kind: *kind,
-        not_null: true,
-        default: DefaultSpec::Constant(Value::Null.to_owned()),
+    let columns_of = |spec: TableSpec, (name, kind): &(&str, Type)| {
+        spec.column(ColumnSpec::new(name, *kind).not_null())
     };
-    let key = ConstraintSpec { name: None, rule: Rule::PrimaryKey(vec![columns[0].0.into()]) };
-    TableSpec {
-        name: name.into(),
-        tablespace: None,
-        columns: columns.iter().map(column).collect(),
-        constraints: if has_key { vec![key] } else { Vec::new() },
-    }
+    let spec = columns.iter().fold(TableSpec::new(name), columns_of);
+    if has_key { spec.primary_key([columns[0].0]) } else { spec }
 }
 
 fn fill(

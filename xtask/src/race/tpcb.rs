@@ -34,7 +34,11 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
     let os = os::linux::start();
     let session = os.adopt("race", SessionKind::Foreground);
     let options = Options {
-        creation: Creation { data_bytes: 256 << 20, log_file_bytes: 256 << 20, ..Creation::default() },
+        creation: Creation {
+            data_bytes: 256 << 20,
+            log_file_bytes: 256 << 20,
+            ..Creation::default()
+        },
         parameters: Parameters { db_cache_size: CACHE_BYTES, ..Parameters::default() },
     };
     let directory = scratch.path().join("database");
@@ -93,7 +97,8 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
     settings.push(format!("file system: {}", rivals::machine::file_system(scratch.path())));
     let race = Race {
         name: "tpcb".into(),
-        description: "three updates, a select, an insert and a durable commit, against SQLite".into(),
+        description: "three updates, a select, an insert and a durable commit, against SQLite"
+            .into(),
         settings,
         workloads,
     };

@@ -92,10 +92,7 @@ pub fn load(
 
 /// A loop that somebody may break off.
 trait AllOf: Iterator + Sized {
-    fn all_of(
-        self,
-        mut each: impl FnMut(Self::Item) -> Result<bool, Stop>,
-    ) -> Result<bool, Stop> {
+    fn all_of(self, mut each: impl FnMut(Self::Item) -> Result<bool, Stop>) -> Result<bool, Stop> {
         for item in self {
             if !each(item)? {
                 return Ok(false);
@@ -153,13 +150,16 @@ impl Loader<'_, '_> {
         self.each(1..=self.scale.items, |tables, random, item, insert| {
             let (name, data) = (random.text(14, 24), random.data());
             let (image, price) = (random.between(1, 10_000), random.between(100, 10_000));
-            insert(&tables.item, &[
-                Value::Int(item),
-                Value::Int(image),
-                money(price),
-                Value::Text(&name),
-                Value::Text(&data),
-            ])
+            insert(
+                &tables.item,
+                &[
+                    Value::Int(item),
+                    Value::Int(image),
+                    money(price),
+                    Value::Text(&name),
+                    Value::Text(&data),
+                ],
+            )
         })
     }
 
@@ -167,13 +167,16 @@ impl Loader<'_, '_> {
         let ytd = DISTRICTS * self.scale.customers * 10_00;
         let made = self.each(std::iter::once(w), |tables, random, w, insert| {
             let (name, address) = (random.text(6, 10), random.text(60, 80));
-            insert(&tables.warehouse, &[
-                Value::Int(w),
-                money(ytd),
-                rate(random.between(0, 2_000)),
-                Value::Text(&name),
-                Value::Text(&address),
-            ])
+            insert(
+                &tables.warehouse,
+                &[
+                    Value::Int(w),
+                    money(ytd),
+                    rate(random.between(0, 2_000)),
+                    Value::Text(&name),
+                    Value::Text(&address),
+                ],
+            )
         })?;
         Ok(made && self.stock(w)? && (1..=DISTRICTS).all_of(|d| self.district((w, d)))?)
     }
@@ -181,16 +184,19 @@ impl Loader<'_, '_> {
     fn stock(&mut self, w: i64) -> Result<bool, Stop> {
         self.each(1..=self.scale.items, |tables, random, item, insert| {
             let (districts, data) = (random.text(240, 240), random.data());
-            insert(&tables.stock, &[
-                Value::Int(w),
-                Value::Int(item),
-                Value::Int(random.between(10, 100)),
-                Value::Int(0),
-                Value::Int(0),
-                Value::Int(0),
-                Value::Text(&districts),
-                Value::Text(&data),
-            ])
+            insert(
+                &tables.stock,
+                &[
+                    Value::Int(w),
+                    Value::Int(item),
+                    Value::Int(random.between(10, 100)),
+                    Value::Int(0),
+                    Value::Int(0),
+                    Value::Int(0),
+                    Value::Text(&districts),
+                    Value::Text(&data),
+                ],
+            )
         })
     }
 
@@ -198,15 +204,18 @@ impl Loader<'_, '_> {
         let scale = self.scale;
         let made = self.each(std::iter::once(d), |tables, random, d, insert| {
             let (name, address) = (random.text(6, 10), random.text(60, 80));
-            insert(&tables.district, &[
-                Value::Int(w),
-                Value::Int(d),
-                Value::Int(scale.customers + 1),
-                money(scale.customers * 10_00),
-                rate(random.between(0, 2_000)),
-                Value::Text(&name),
-                Value::Text(&address),
-            ])
+            insert(
+                &tables.district,
+                &[
+                    Value::Int(w),
+                    Value::Int(d),
+                    Value::Int(scale.customers + 1),
+                    money(scale.customers * 10_00),
+                    rate(random.between(0, 2_000)),
+                    Value::Text(&name),
+                    Value::Text(&address),
+                ],
+            )
         })?;
         Ok(made && self.customers((w, d))? && self.orders((w, d))?)
     }
@@ -222,25 +231,28 @@ impl Loader<'_, '_> {
             let (first, last) = (random.text(8, 16), last_name(name));
             let (address, phone) = (random.text(60, 80), random.digits(16));
             let (data, about) = (random.text(300, 500), random.text(12, 24));
-            insert(&tables.customer, &[
-                Value::Int(w),
-                Value::Int(d),
-                Value::Int(c),
-                money(-10_00),
-                money(10_00),
-                Value::Int(1),
-                Value::Int(0),
-                money(50_000_00),
-                rate(random.between(0, 5_000)),
-                now,
-                Value::Text(credit),
-                Value::Text(&first),
-                Value::Text("OE"),
-                Value::Text(&last),
-                Value::Text(&address),
-                Value::Text(&phone),
-                Value::Text(&data),
-            ])?;
+            insert(
+                &tables.customer,
+                &[
+                    Value::Int(w),
+                    Value::Int(d),
+                    Value::Int(c),
+                    money(-10_00),
+                    money(10_00),
+                    Value::Int(1),
+                    Value::Int(0),
+                    money(50_000_00),
+                    rate(random.between(0, 5_000)),
+                    now,
+                    Value::Text(credit),
+                    Value::Text(&first),
+                    Value::Text("OE"),
+                    Value::Text(&last),
+                    Value::Text(&address),
+                    Value::Text(&phone),
+                    Value::Text(&data),
+                ],
+            )?;
             let [w, d, c] = [w, d, c].map(Value::Int);
             let about = Value::Text(&about);
             insert(&tables.history, &[w, d, c, w, d, now, money(10_00), about])

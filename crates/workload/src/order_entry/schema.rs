@@ -6,10 +6,9 @@
 //! Callers: the load, the transactions, the audit.
 //! Source: TPC Benchmark C, revision 5.11, clause 1.3.
 
-use catalog::{ColumnSpec, ConstraintSpec, DefaultSpec, IndexColumnSpec, IndexSpec, Rule, TableSpec};
-use database::{Connection, Table};
+use database::{ColumnSpec, Connection, IndexSpec, Table, TableSpec};
 use stop::Stop;
-use value::{Direction, Type, Value};
+use value::Type;
 
 use Kind::{Int, Money, Rate, Text, Time};
 
@@ -115,11 +114,7 @@ const SHAPES: [Shape; 10] = [
     },
     Shape {
         name: "new_order",
-        columns: &[
-            ("no_w_id", Int),
-            ("no_d_id", Int),
-            ("no_o_id", Int),
-        ],
+        columns: &[("no_w_id", Int), ("no_d_id", Int), ("no_o_id", Int)],
         key: 3,
         nullable: &[],
     },
@@ -169,10 +164,7 @@ const SHAPES: [Shape; 10] = [
     },
     Shape {
         name: "acknowledged",
-        columns: &[
-            ("a_session", Int),
-            ("a_commits", Int),
-        ],
+        columns: &[("a_session", Int), ("a_commits", Int)],
         key: 1,
         nullable: &[],
     },
@@ -288,40 +280,26 @@ pub(super) fn create_tables(connection: &mut Connection<'_>) -> Result<(), Stop>
 
 /// Makes the two other indexes.
 pub(super) fn create_indexes(connection: &mut Connection<'_>) -> Result<(), Stop> {
-    let index = |name: &str, table: &str, columns: &[(&str, Direction)]| IndexSpec {
-        name: name.into(),
-        table: table.into(),
-        columns: columns.iter().map(|(name, direction)| of(name, *direction)).collect(),
-        unique: false,
-        tablespace: None,
-    };
-    let (up, down) = (Direction::Ascending, Direction::Descending);
-    let names = [("c_w_id", up), ("c_d_id", up), ("c_last", up), ("c_first", up)];
-    connection.create_index(&index(BY_NAME, "customer", &names))?;
-    let orders = [("o_w_id", up), ("o_d_id", up), ("o_c_id", up), ("o_id", down)];
-    connection.create_index(&index(BY_CUSTOMER, "orders", &orders))
-}
-
-fn of(name: &str, direction: Direction) -> IndexColumnSpec {
-    IndexColumnSpec { name: name.into(), direction, nulls: None }
+    let names = ["c_w_id", "c_d_id", "c_last", "c_first"];
+    connection.create_index(&IndexSpec::new(BY_NAME, "customer", names))?;
+    let orders = ["o_w_id", "o_d_id", "o_c_id", "o_id"];
+    connection.create_index(&IndexSpec::new(BY_CUSTOMER, "orders", orders).descending(3))
 }
 
 impl Shape {
     fn spec(&self) -> TableSpec {
-        let columns = self.columns.iter().map(|(name, kind)| ColumnSpec {
-            name: (*name).into(),
-            kind: kind.stored(),
-            not_null: !self.nullable.contains(name),
-            default: DefaultSpec::Constant(Value::Null.to_owned()),
-        });
-        let key: Vec<String> =
-            self.columns[..self.key].iter().map(|(name, _)| (*name).into()).collect();
-        let constraints = match key.is_empty() {
-            true => Vec::new(),
-            false => vec![ConstraintSpec { name: None, rule: Rule::PrimaryKey(key) }],
+        let column = |spec: TableSpec, (name, kind): &(&str, Kind)| {
+            let column = ColumnSpec::new(name, kind.stored());
+            spec.column(match self.nullable.contains(name) {
+                true => column,
+                false => column.not_null(),
+            })
         };
-        let (name, columns) = (self.name.into(), columns.collect());
-        TableSpec { name, tablespace: None, columns, constraints }
+        let spec = self.columns.iter().fold(TableSpec::new(self.name), column);
+        match self.key {
+            0 => spec,
+            key => spec.primary_key(self.columns[..key].iter().map(|(name, _)| *name)),
+        }
     }
 }
 

@@ -104,7 +104,10 @@ impl Client<'_> {
         let entered = now(connection);
         let mut tx = connection.begin();
         let tables = self.tables;
-        found(tx.get(&tables.warehouse, &ints([w]), |row| hundredths(&row, c::W_TAX))?, "warehouse")?;
+        found(
+            tx.get(&tables.warehouse, &ints([w]), |row| hundredths(&row, c::W_TAX))?,
+            "warehouse",
+        )?;
         let who = ints([w, d, customer]);
         found(tx.get(&tables.customer, &who, |row| row.is_null(c::C_DISCOUNT))?, "customer")?;
         let mut order = 0;
@@ -354,12 +357,7 @@ fn each_line(
     })
 }
 
-fn add(
-    row: &Row<'_>,
-    change: &mut RowChange<'_>,
-    column: usize,
-    number: i64,
-) -> Result<(), Stop> {
+fn add(row: &Row<'_>, change: &mut RowChange<'_>, column: usize, number: i64) -> Result<(), Stop> {
     change.set(column, Value::Int(row.get_i64(column).unwrap_or(0) + number))
 }
 
@@ -388,8 +386,9 @@ fn name_of(row: &Row<'_>, column: usize, name: &mut String) {
 /// What the load has put there.
 fn found<T>(found: Option<T>, what: &str) -> Result<T, Stop> {
     found.ok_or_else(|| {
-        let message =
-            format!("a {what} isn't there; load the tables of order entry again, into a new database");
+        let message = format!(
+            "a {what} isn't there; load the tables of order entry again, into a new database"
+        );
         Stop::refuse(RefusalKind::NotFound, message)
     })
 }
