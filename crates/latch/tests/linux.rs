@@ -262,7 +262,7 @@ fn a_condition_that_nobody_notifies_times_out() {
 /// A latch held across a wait for a condition would be held as long as the condition takes.
 #[test]
 #[cfg(any(debug_assertions, feature = "verify"))]
-#[should_panic(expected = "(buffer frame (undo), rank 10.4) is held across a wait for a condition")]
+#[should_panic(expected = "(buffer frame (undo), rank 10.5) is held across a wait for a condition")]
 fn no_other_latch_is_held_across_a_wait_for_a_condition() {
     let (os, session) = world();
     let counts = ReaderCounts::new(&os, 1);

@@ -163,8 +163,7 @@ impl UndoLog {
 
     /// Whether `payload` more bytes fit into a current block of so many.
     pub(crate) fn has_room(&self, payload: usize, block_bytes: usize) -> bool {
-        let offsets = (usize::from(self.tail.records)) * UndoBlock::OFFSET_BYTES;
-        usize::from(self.tail.free) + UndoLog::needs(payload) + offsets <= block_bytes
+        fits((self.tail.free, self.tail.records), payload, block_bytes)
     }
 
     /// The undo of a transaction that was active when the instance stopped.
@@ -373,6 +372,13 @@ impl Undo {
         let block = cache.pin_shared(address.block, FrameOrder::Undo, session)?;
         Ok(view(&block, address.record, transaction).map(look))
     }
+}
+
+/// Whether a record with so many bytes of payload fits into a block of so many bytes, behind what is
+/// there: its first free byte, and how many records there have been.
+pub(crate) fn fits((free, records): (u16, u16), payload: usize, block_bytes: usize) -> bool {
+    let offsets = usize::from(records) * UndoBlock::OFFSET_BYTES;
+    usize::from(free) + UndoLog::needs(payload) + offsets <= block_bytes
 }
 
 /// A record, if it is there and of this transaction.

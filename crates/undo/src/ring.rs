@@ -20,7 +20,7 @@ use crate::apply::{
     LAYER, RESET, RESET_BYTES, SET_CURRENT, SET_CURRENT_BYTES, SET_NEXT, SET_NEXT_BYTES, SET_SPARE,
     SET_SPARE_BYTES, TAKE_SPARE,
 };
-use crate::log::{UndoLog, before};
+use crate::log::{UndoLog, before, fits};
 use crate::segment::Undo;
 
 /// A segment gets so many neighbouring blocks at a time.
@@ -38,8 +38,13 @@ pub trait Keeper {
 /// The block after the current one.
 struct Next {
     address: Dba,
-    /// The last transaction that has undo in it.
+    /// The last transaction that came to it.
     last: Option<TxnId>,
+    /// All undo that was in it was taken away.
+    is_empty: bool,
+    /// Where that transaction came from, and how many records there have been.
+    came_from: DbaLe,
+    records: u16,
     /// The one after it.
     next: DbaLe,
 }
@@ -65,6 +70,9 @@ impl Undo {
         };
         let next = self.look_at_next(current, session)?;
         match next {
+            Some(next) if self.is_left(&next, log, (payload, bytes)) => {
+                self.enter_again(log, &next, session)
+            }
             Some(next) if !self.is_needed(&next, log.id, keeper, session) => {
                 self.reuse(log, &next, keeper, session)
             }
@@ -81,8 +89,35 @@ impl Undo {
         }
     }
 
+    /// A block without undo isn't needed. But one that the transaction itself has left, when it was
+    /// taken back to a savepoint, isn't emptied for it: numbers of its records would come again, and
+    /// who looks for one that is gone would find another (UN6).
     fn is_needed(&self, next: &Next, own: TxnId, keeper: &dyn Keeper, session: &Session) -> bool {
-        next.last.is_some_and(|last| last == own || keeper.is_needed(last, session))
+        let needs = |last| !next.is_empty && keeper.is_needed(last, session);
+        next.last.is_some_and(|last| last == own || needs(last))
+    }
+
+    /// Whether the transaction was in this block already, was taken back out of it, and has room
+    /// there.
+    fn is_left(&self, next: &Next, log: &UndoLog, (payload, bytes): (usize, usize)) -> bool {
+        let filled = (UndoBlock::RECORDS as u16, next.records);
+        next.is_empty
+            && next.last == Some(log.id)
+            && next.came_from == came_from(log)
+            && fits(filled, payload, bytes)
+    }
+
+    /// Goes on to a block that is as the transaction has left it.
+    fn enter_again(&self, log: &mut UndoLog, next: &Next, session: &Session) -> Result<(), Stop> {
+        let changes = self.space.changes();
+        let table = changes.cache().pin(log.table(), session)?;
+        let mut group = changes.begin(credits_for(&[SET_CURRENT_BYTES]), session)?;
+        let table = table.exclusive(FrameOrder::TransactionTable, session);
+        group.change(table, &LAYER, SET_CURRENT, &[DbaLe::new(next.address).bytes()]);
+        group.commit(session);
+        go_on(log, next.address);
+        log.tail.records = next.records;
+        Ok(())
     }
 
     /// The block after this one; none if the ring has only one.
@@ -97,7 +132,14 @@ impl Undo {
         }
         let block = cache.pin_shared(next, FrameOrder::Undo, session)?;
         let undo = UndoBlock::at(&block, UndoBlock::START);
-        Ok(Some(Next { address: next, last: undo.transaction.get(), next: undo.next }))
+        Ok(Some(Next {
+            address: next,
+            last: undo.transaction.get(),
+            is_empty: usize::from(undo.free.get()) == UndoBlock::RECORDS,
+            came_from: undo.previous,
+            records: undo.records.get(),
+            next: undo.next,
+        }))
     }
 
     /// Empties the next block and goes on to it.
@@ -112,7 +154,7 @@ impl Undo {
         let pin = changes.cache().pin(next.address, session)?;
         let table = changes.cache().pin(log.table(), session)?;
         let mut group = changes.begin(credits_for(&[RESET_BYTES, SET_CURRENT_BYTES]), session)?;
-        if let Some(last) = next.last {
+        if let Some(last) = next.last.filter(|_| !next.is_empty) {
             // Before anybody can miss it.
             keeper.is_taken(last, session);
         }

@@ -284,3 +284,50 @@ fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
     });
     ended(report, "kept");
 }
+
+/// A transaction that is taken back to a savepoint again and again, and others that are rolled back,
+/// leave undo blocks empty: these are used again, though their transactions have only just ended, or
+/// not yet. (Statements that begin again for rows that others had locked let undo grow for ever.)
+#[test]
+fn blocks_that_a_rollback_has_emptied_are_used_again_at_once() {
+    let report = machine(1, database(8)).run(|world, session| {
+        let instance = open(world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        let all = rows(&table, session);
+        let handed_out = || {
+            let undo = instance.space().find("_undo", session).expect("read").expect("there");
+            let runs = instance.space().blocks(undo.header, session).expect("read");
+            runs.iter().map(|run| run.count).sum::<u32>()
+        };
+        // It keeps whatever is committed from here on.
+        let old = instance.transactions().begin_serializable(session).expect("begun");
+        let mut transaction = Transaction::new();
+        let (mut first, mut before) = (true, 0);
+        for round in 0..120 {
+            // Each round begins at another place of the first block.
+            let savepoint = transaction.savepoint();
+            for row in &all {
+                add(&table, &mut transaction, *row, 1, session).expect("changed");
+            }
+            instance
+                .transactions()
+                .rollback_to(&mut transaction, savepoint, session)
+                .expect("back");
+            if std::mem::take(&mut first) {
+                before = handed_out();
+            }
+            if round % 30 == 29 {
+                instance.rollback(transaction, session).expect("ended");
+                transaction = Transaction::new();
+            }
+        }
+        let after = handed_out();
+        assert!(after <= before + 16, "{before} undo blocks, and then {after}");
+        instance.rollback(transaction, session).expect("ended");
+        instance.rollback(old, session).expect("ended");
+        drop(table);
+        check(&instance, session);
+        shut(instance, session);
+    });
+    ended(report, "emptied");
+}
