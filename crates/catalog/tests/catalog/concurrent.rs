@@ -11,6 +11,7 @@ use relation::{Bounds, OnDelete, Scratch, Which};
 use stop::RefusalKind;
 use txn::Patience;
 use value::{Type, Value};
+use waits::WaitEvent;
 
 use crate::common::{
     Db, WAIT, column, customer, database, ended, fill, index, join, on_new, orders, racy, refused,
@@ -44,6 +45,29 @@ fn a_statement_waits_for_who_changes_rows_or_is_refused() {
         join(vec![waiting], session);
         assert_eq!(db.relation("customer", session).definition().indexes.len(), 2);
         assert!(relation.is_stale(session));
+    });
+}
+
+/// A row that isn't committed yet keeps what it refers to.
+#[test]
+fn a_truncate_waits_for_who_changes_rows_that_refer_to_the_table() {
+    on_new(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+        fill(db, 0..5, session);
+        let orders = db.relation("orders", session);
+        let (mut transaction, mut scratch) = (Transaction::new(), Scratch::default());
+        let mut work = relation::Work {
+            transaction: &mut transaction,
+            scratch: &mut scratch,
+            relations: &*db.catalog,
+            session,
+        };
+        orders.insert(&mut work, &[Value::Int(1), Value::Int(3)]).expect("inserted");
+        let truncate = |patience| db.catalog.truncate_table("customer", patience, session);
+        refused(truncate(Patience::NoWait), RefusalKind::Busy, "");
+        db.instance.commit(transaction, session).expect("committed");
+        refused(truncate(WAIT), RefusalKind::ForeignKeyViolation, "orders refers to it");
     });
 }
 
@@ -204,8 +228,10 @@ fn rows_and_definitions_change_at_once() {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
         db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
     });
+    let waits = sim::Outside::new(0);
     for seed in 0..12 {
-        let report = racy(seed, disk.clone()).run(|world, session| {
+        let waits = waits.clone();
+        let report = racy(seed, disk.clone()).run(move |world, session| {
             let db = Db::open(world, session).expect("opened");
             let wanted = sim::Outside::<BTreeSet<i64>>::default();
             let mut threads = Vec::new();
@@ -232,9 +258,12 @@ fn rows_and_definitions_change_at_once() {
             assert_eq!(there, wanted.take());
             assert_eq!(db.relation("customer", session).definition().indexes.len(), 3);
             db.shut(session);
+            let waited = world.os().totals().event(WaitEvent::RowCacheLock).count;
+            waits.with(|all| *all += waited);
         });
         ended(report, seed);
     }
+    assert!(waits.take() > 0, "nobody waited for a definition");
 }
 
 /// Two tables of one name, two indexes of one table: one of each pair wins, or both.

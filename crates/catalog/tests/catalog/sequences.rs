@@ -7,6 +7,7 @@ use sim::Outside;
 use sim::fs::crash::CrashStates;
 use stop::RefusalKind;
 use value::{Type, Value};
+use waits::WaitEvent;
 
 use crate::common::{
     Db, WAIT, column, database, ended, join, left, machine, on_new, primary, racy, refused, table,
@@ -45,7 +46,9 @@ fn sessions_that_ask_at_once_get_different_values_without_gaps() {
     let disk = database(|db, session| {
         db.catalog.create_sequence("s", &cached(3), session).expect("created");
     });
+    let waits = Outside::new(0);
     for seed in 0..20 {
+        let all_waits = waits.clone();
         let found = Outside::<Vec<i64>>::default();
         let inside = found.clone();
         let report = racy(seed, disk.clone()).run(move |world, session| {
@@ -62,12 +65,15 @@ fn sessions_that_ask_at_once_get_different_values_without_gaps() {
             });
             join(sessions.collect(), session);
             db.shut(session);
+            let waited = world.os().totals().event(WaitEvent::EnqSqContention).count;
+            all_waits.with(|all| *all += waited);
         });
         ended(report, seed);
         let mut found = found.take();
         found.sort_unstable();
         assert_eq!(found, (1..=40).collect::<Vec<_>>(), "seed {seed}");
     }
+    assert!(waits.take() > 0, "nobody waited for who took a range");
 }
 
 /// Values are put into a table by transactions that wait; the power goes anywhere; what is asked
