@@ -70,9 +70,9 @@ fn a_row_refers_to_one_that_is_there_or_to_none() {
     with_shop(|client| {
         let refused = insert(client, "orders", &[int(30), int(10), int(1)]).expect_err("nobody");
         assert_eq!(refused.refusal(), Some(RefusalKind::ForeignKeyViolation));
-        let say = "a row of table orders with customer = 10 would refer to no row: table customers \
-                   has none with id = 10, as orders_fk asks; insert that row first, or give another \
-                   value";
+        let say = "a row of table orders with customer = 10 would refer to no row: table \
+                   customers has none with id = 10, as orders_fk asks; insert that row first, or \
+                   give another value";
         assert_eq!(refused.to_string(), say);
         assert!(!all(client, "orders", 0).contains(&Some(30)));
         insert(client, "orders", &[int(30), Value::Null, int(1)]).expect("refers to none");
