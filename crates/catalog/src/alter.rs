@@ -178,6 +178,7 @@ impl Statement<'_> {
         mut table: TableDefinition,
         (name, cascade): (&str, bool),
     ) -> Result<(), Stop> {
+        self.lock_referenced(&table)?;
         let before = (table.checks.len(), table.foreign_keys.len());
         table.checks.retain(|check| check.name != name);
         table.foreign_keys.retain(|key| key.name != name);

@@ -53,8 +53,6 @@ pub(crate) struct Entry {
 pub(crate) struct Edit {
     /// Tables as they are to be; none is dropped.
     pub(crate) tables: BTreeMap<ObjectNo, Option<TableDefinition>>,
-    /// Tables whose relations are opened anew though their definitions stay.
-    pub(crate) renewed: BTreeSet<ObjectNo>,
     pub(crate) new_sequences: Vec<Arc<Sequence>>,
     pub(crate) dropped_sequences: Vec<Arc<Sequence>>,
 }
@@ -189,7 +187,9 @@ impl Dictionary {
             let before = self.tables.get(object).map(|entry| &*entry.definition);
             let keys = [before, table.as_ref()].into_iter().flatten();
             let keys = keys.flat_map(|table| &table.foreign_keys);
-            referred.extend(keys.map(|key| key.references));
+            let parents: BTreeSet<ObjectNo> = keys.map(|key| key.references).collect();
+            let is_new = |parent: &ObjectNo| !same_keys(before, table.as_ref(), *parent);
+            referred.extend(parents.into_iter().filter(is_new));
         }
         for object in referred {
             if edit.tables.get(&object).is_some_and(Option::is_none) {
@@ -255,7 +255,7 @@ impl Dictionary {
     /// What changes is about to: nobody opens it by the old definition, and who has it open is told
     /// before the statement's locks go (DC4).
     pub(crate) fn begin_change(&mut self, edit: &Edit, session: &Session) {
-        for object in edit.tables.keys().chain(&edit.renewed) {
+        for object in edit.tables.keys() {
             if let Some(entry) = self.tables.get_mut(object) {
                 entry.changing = true;
                 if let Some(relation) = &entry.relation {
@@ -267,7 +267,7 @@ impl Dictionary {
 
     /// The change didn't come about: what there was is opened anew.
     pub(crate) fn give_up_change(&mut self, edit: &Edit) {
-        for object in edit.tables.keys().chain(&edit.renewed) {
+        for object in edit.tables.keys() {
             if let Some(entry) = self.tables.get_mut(object) {
                 (entry.changing, entry.relation) = (false, None);
             }
@@ -276,22 +276,36 @@ impl Dictionary {
 
     /// The change has come about. The relations that have been replaced.
     pub(crate) fn end_change(&mut self, edit: Edit) -> Vec<Arc<Relation>> {
-        let all = edit.tables.keys().chain(&edit.renewed);
+        let all = edit.tables.keys();
         let replaced = all.filter_map(|object| self.tables.get_mut(object)?.relation.take());
         let replaced = replaced.collect();
         for object in edit.tables.keys() {
             self.remove_table(*object);
-        }
-        for object in &edit.renewed {
-            if let Some(entry) = self.tables.get_mut(object) {
-                entry.changing = false;
-            }
         }
         edit.tables.into_values().flatten().for_each(|table| self.add_table(table));
         edit.dropped_sequences.iter().for_each(|sequence| self.remove_sequence(sequence));
         edit.new_sequences.into_iter().for_each(|sequence| self.add_sequence(sequence));
         replaced
     }
+}
+
+/// Whether the foreign keys to `parent` are the same in both definitions. A parent whose keys are
+/// the same isn't touched: its places of keys may be in use, for it isn't locked (rule DC5).
+fn same_keys(
+    one: Option<&TableDefinition>,
+    other: Option<&TableDefinition>,
+    parent: ObjectNo,
+) -> bool {
+    let keys = |table: Option<&TableDefinition>| {
+        let all = table.into_iter().flat_map(|table| &table.foreign_keys);
+        let to_it = all.filter(|key| key.references == parent);
+        let what = |key: &ForeignKey| {
+            let columns = (key.columns.clone(), key.referenced_columns.clone());
+            (key.name.clone(), key.index, key.referenced_index, columns, key.on_delete)
+        };
+        to_it.map(what).collect::<Vec<_>>()
+    };
+    keys(one) == keys(other)
 }
 
 fn gone(object: ObjectNo) -> Stop {

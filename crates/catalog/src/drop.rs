@@ -36,6 +36,7 @@ impl Catalog {
             let keys: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
             let what = format!("drop table {name}");
             let mut edit = statement.without_keys(&keys, (cascade, &what))?;
+            statement.lock_referenced(&table)?;
             statement.wait_for_dead(&table)?;
             edit.tables.insert(table.object, None);
             let identities = table.columns.iter().filter_map(|column| match column.default {
@@ -60,13 +61,11 @@ impl Catalog {
     ) -> Result<(), Stop> {
         self.run(patience, session, |statement| {
             let before = statement.lock(name, TableMode::Exclusive)?;
-            let others: BTreeSet<ObjectNo> =
+            let children: BTreeSet<ObjectNo> =
                 before.referenced_by.iter().map(|key| key.table).collect();
-            let others = others.into_iter().filter(|object| *object != before.object);
-            let renewed: BTreeSet<ObjectNo> = others.collect();
-            for object in &renewed {
-                statement.lock_object(*object, TableMode::Share)?;
-                let child = statement.read(|dictionary| dictionary.table_of(*object).cloned())?;
+            for object in children.into_iter().filter(|object| *object != before.object) {
+                // Who has put in a row that refers to this table has it locked (rule DC5).
+                let child = statement.read(|dictionary| dictionary.table_of(object).cloned())?;
                 if statement.has_rows(&child)? {
                     let message = format!(
                         "cannot truncate table {name}: table {} refers to it and has rows; \
@@ -82,8 +81,7 @@ impl Catalog {
             table.segment = NEW_SEGMENT;
             table.indexes.iter_mut().for_each(|index| index.segment = NEW_SEGMENT);
             statement.make_segments(&mut table, &tablespace)?;
-            let edit = Edit { renewed, ..Edit::of(table) };
-            statement.publish(|_| Ok(edit), &segments_of(&before))
+            statement.publish(|_| Ok(Edit::of(table)), &segments_of(&before))
         })
     }
 
@@ -113,6 +111,7 @@ impl Catalog {
                 );
                 return Err(Stop::refuse(RefusalKind::WrongState, message));
             }
+            statement.lock_referenced(&table)?;
             statement.wait_for_dead(&table)?;
             let mut left = TableDefinition::clone(&table);
             let needed = remove_index(&mut left, index.object);
@@ -158,6 +157,15 @@ impl Catalog {
 }
 
 impl Statement<'_> {
+    /// Locks the tables that this one refers to against changes of rows, for these have to be
+    /// looked at in another way when its foreign keys change (rule DC5).
+    pub(crate) fn lock_referenced(&mut self, table: &TableDefinition) -> Result<(), Stop> {
+        let parents: BTreeSet<ObjectNo> =
+            table.foreign_keys.iter().map(|key| key.references).collect();
+        let others = parents.into_iter().filter(|parent| *parent != table.object);
+        others.into_iter().try_for_each(|parent| self.lock_object(parent, TableMode::Share))
+    }
+
     /// The tables that have these foreign keys, locked, without them. Refused unless `cascade` says
     /// that they may go.
     pub(crate) fn without_keys(

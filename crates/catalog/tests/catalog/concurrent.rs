@@ -71,6 +71,44 @@ fn a_truncate_waits_for_who_changes_rows_that_refer_to_the_table() {
     });
 }
 
+/// Who deletes rows of a table looks at those that refer to it: it keeps the constraint as it is.
+/// What else is done to the other table doesn't concern it.
+#[test]
+fn a_constraint_goes_when_nobody_changes_the_table_that_it_refers_to() {
+    on_new(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+        fill(db, 0..5, session);
+        let customer = db.relation("customer", session);
+        let (mut transaction, mut scratch) = (Transaction::new(), Scratch::default());
+        let mut work = relation::Work {
+            transaction: &mut transaction,
+            scratch: &mut scratch,
+            relations: &*db.catalog,
+            session,
+        };
+        let row = [Value::Int(9), Value::Null, Value::Null];
+        customer.insert(&mut work, &row).expect("inserted");
+        let patience = Patience::NoWait;
+        let (name, cascade) = ("orders_customer_fk".into(), false);
+        let drop = Alteration::DropConstraint { name, cascade };
+        let dropped = db.catalog.alter_table("orders", &drop, patience, session);
+        refused(dropped, RefusalKind::Busy, "");
+        let dropped = db.catalog.drop_table("orders", false, patience, session);
+        refused(dropped, RefusalKind::Busy, "");
+        let dropped = db.catalog.drop_index("orders_customer_fk_idx", patience, session);
+        refused(dropped, RefusalKind::Busy, "");
+        let add = Alteration::AddColumn(column("note", Type::Text));
+        db.catalog.alter_table("orders", &add, patience, session).expect("altered");
+        assert!(!customer.is_stale(session));
+        db.instance.commit(transaction, session).expect("committed");
+        db.catalog.alter_table("orders", &drop, patience, session).expect("dropped");
+        assert!(customer.is_stale(session));
+        let now = db.relation("customer", session);
+        assert_eq!(now.definition().referenced_by.len(), 0);
+    });
+}
+
 /// Reads on, row by row, while the table goes and its blocks become others'.
 fn reader_meets(end: fn(&Db, &Session), stale_before: bool) {
     on_new(move |db, session| {
