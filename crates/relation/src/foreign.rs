@@ -330,12 +330,18 @@ impl Relation {
         (key, values): (&ForeignKey, &[OwnedValue]),
     ) -> Result<bool, Stop> {
         let view = work.transaction.fixed_view();
-        let target = (row, view, txn::Patience::Forever);
-        match self.heap().lock(work.transaction, target, work.session)? {
+        let mut lock = |view| {
+            let target = (row, view, txn::Patience::Forever);
+            self.heap().lock(work.transaction, target, work.session)
+        };
+        match lock(view)? {
             // What this statement has changed already is its own.
             Changed::Yes | Changed::Already => {}
-            Changed::NotThere => return Ok(false),
-            Changed::Since => return Err(self.changed_since()),
+            Changed::NotThere if view.is_none() || lock(None)? == Changed::NotThere => {
+                return Ok(false);
+            }
+            // The snapshot doesn't see it: it was inserted since.
+            Changed::NotThere | Changed::Since => return Err(self.changed_since()),
         }
         // Locked, it is as whoever changed it last has committed it.
         let now = self.newest(work)?;
