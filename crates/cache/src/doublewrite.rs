@@ -15,9 +15,9 @@
 //!
 //! What a read shows needn't be durable: after a sync that failed nothing is known (M11), and who
 //! was killed may not have synced yet. So copies are written again where they lie, and synced,
-//! before one is used; and a block that is at home what its copy is, or older, is written home again
-//! as it is: the write that was to follow its copy may have failed, and yet come to the medium, torn,
-//! when the power goes. Until then its copy must not be overwritten (CB28).
+//! before one is used; and a block that is at home what its copy is, or older, is written home
+//! again as it is: the write that was to follow its copy may have failed, and yet come to the
+//! medium, torn, when the power goes. Until then its copy must not be overwritten (CB28).
 //!
 //! Invariants
 //!   * a block that is valid at home is never overwritten with anything else (CB14)

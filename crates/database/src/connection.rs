@@ -30,7 +30,7 @@ pub struct Connection<'s> {
 
 /// A session, of the connection's own or of who made it.
 pub(crate) enum Held<'s> {
-    Own(Session),
+    Own(Box<Session>),
     Of(&'s Session),
 }
 
@@ -74,8 +74,8 @@ impl<'s> Connection<'s> {
         Ok(Tx::new(self, transaction))
     }
 
-    /// Does `work` in a transaction, which is committed if it succeeds, and else rolled back. Does it
-    /// again, some times, if other transactions were in its way (deadlock, serialization).
+    /// Does `work` in a transaction, which is committed if it succeeds, and else rolled back. Does
+    /// it again, some times, if other transactions were in its way (deadlock, serialization).
     pub fn transact<T>(
         &mut self,
         mut work: impl FnMut(&mut Tx<'_, 's>) -> Result<T, Stop>,

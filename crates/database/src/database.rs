@@ -3,8 +3,8 @@
 //! ```text
 //!   create ─┐                      ┌─ shutdown ──▶ in good order
 //!           ├─▶ Database ─ connect ┤
-//!   open ───┘                      └─ dropped ───▶ as if the process were killed: nothing that was
-//!                                                  committed is lost, the next opening recovers
+//!   open ───┘                      └─ dropped ───▶ as if killed: nothing that was committed is
+//!                                                  lost, the next opening recovers
 //! ```
 //!
 //! Callers: applications; `over`: whoever has an instance already, also in the simulator.
@@ -136,7 +136,7 @@ impl Database {
     /// A connection for the calling thread; `name` is its session's.
     pub fn connect(&self, name: &str) -> Connection<'static> {
         let session = self.shared.os.adopt(name, SessionKind::Foreground);
-        Connection::new(Arc::clone(&self.shared), Held::Own(session))
+        Connection::new(Arc::clone(&self.shared), Held::Own(Box::new(session)))
     }
 
     /// A connection with the session that the calling thread has already.

@@ -1,7 +1,7 @@
 //! Making, altering and dropping tables, indexes and sequences.
 //!
-//! Each of these is a transaction of its own, durable when it returns. It waits for transactions that
-//! use the table as long as the connection's patience says ([`Connection::set_patience`]).
+//! Each of these is a transaction of its own, durable when it returns. It waits for transactions
+//! that use the table as long as the connection's patience says ([`Connection::set_patience`]).
 //!
 //! Callers: applications.
 

@@ -1,7 +1,7 @@
 //! A transaction of a connection: what changes rows, and reads them as of its moments.
 //!
 //! Invariants
-//!   * every call is a statement: what it refuses leaves nothing behind, and the transaction goes on
+//!   * every call is a statement: refused, it leaves nothing behind, and the transaction goes on
 //!   * what was neither committed nor rolled back is rolled back when it is dropped
 //!
 //! Callers: applications; loads.
@@ -65,8 +65,8 @@ impl<'c, 's> Tx<'c, 's> {
         self.change(table, |relation, work| relation.insert_many(work, rows, |_| ()))
     }
 
-    /// Changes the row with this primary key as `change` says, which only computes and may be called
-    /// again. False if there is none.
+    /// Changes the row with this primary key as `change` says, which only computes and may be
+    /// called again. False if there is none.
     pub fn update(
         &mut self,
         table: &Table,
@@ -77,8 +77,8 @@ impl<'c, 's> Tx<'c, 's> {
         self.update_where(table, Which::Key(primary, key), None, change).map(|count| count > 0)
     }
 
-    /// Changes rows as `change` says, by one statement. How many. `filter` and `change` only compute,
-    /// and may be called again.
+    /// Changes rows as `change` says, by one statement. How many. `filter` and `change` only
+    /// compute, and may be called again.
     pub fn update_where(
         &mut self,
         table: &Table,

@@ -54,8 +54,9 @@ impl Sqlite {
         vec![
             format!("SQLite {}", rusqlite::version()),
             format!(
-                "journal_mode=WAL, synchronous=FULL, cache of {} MiB a connection, wal_autocheckpoint \
-                 at its default, a connection a thread, prepared statements, BEGIN IMMEDIATE",
+                "journal_mode=WAL, synchronous=FULL, cache of {} MiB a connection, \
+                 wal_autocheckpoint at its default, a connection a thread, prepared statements, \
+                 BEGIN IMMEDIATE",
                 self.cache_bytes >> 20
             ),
         ]

@@ -374,8 +374,8 @@ impl Undo {
     }
 }
 
-/// Whether a record with so many bytes of payload fits into a block of so many bytes, behind what is
-/// there: its first free byte, and how many records there have been.
+/// Whether a record with so many bytes of payload fits into a block of so many bytes, behind what
+/// is there: its first free byte, and how many records there have been.
 pub(crate) fn fits((free, records): (u16, u16), payload: usize, block_bytes: usize) -> bool {
     let offsets = usize::from(records) * UndoBlock::OFFSET_BYTES;
     usize::from(free) + UndoLog::needs(payload) + offsets <= block_bytes

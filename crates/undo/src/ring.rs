@@ -90,8 +90,8 @@ impl Undo {
     }
 
     /// A block without undo isn't needed. But one that the transaction itself has left, when it was
-    /// taken back to a savepoint, isn't emptied for it: numbers of its records would come again, and
-    /// who looks for one that is gone would find another (UN6).
+    /// taken back to a savepoint, isn't emptied for it: numbers of its records would come again,
+    /// and who looks for one that is gone would find another (UN6).
     fn is_needed(&self, next: &Next, own: TxnId, keeper: &dyn Keeper, session: &Session) -> bool {
         let needs = |last| !next.is_empty && keeper.is_needed(last, session);
         next.last.is_some_and(|last| last == own || needs(last))

@@ -128,7 +128,8 @@ impl Turns {
 }
 
 /// Has sessions do what `client` does; ends early when `told_to_stop`, and then says less.
-/// `at_bound` is called, by the calling session, when the time that counts begins, and when it ends.
+/// `at_bound` is called, by the calling session, when the time that counts begins, and when it
+/// ends.
 pub(crate) fn drive(
     (drive, witness): (Drive, Option<Witness>),
     client: Arc<Client>,

@@ -7,8 +7,8 @@
 //! | branches | bid | bbalance, filler                                     |
 //! | history  |     | tid, bid, aid, delta, mtime, filler                  |
 //!
-//! As pgbench has it (its `tpcb-like` script), with fewer accounts a branch: what is raced is work and
-//! commits, not how long a load takes.
+//! As pgbench has it (its `tpcb-like` script), with fewer accounts a branch: what is raced is work
+//! and commits, not how long a load takes.
 //!
 //! Callers: race `tpcb`, tests.
 //! Source: TPC Benchmark B, revision 2.0; PostgreSQL's pgbench.

@@ -4,10 +4,12 @@
 //! commit that is durable when it returns. Both databases lie in one folder, and are opened once;
 //! while one works the other rests. The tables fit into either's cache.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use database::{Creation, Database, Options, Parameters};
+use os::Session;
 use rivals::Scratch;
 use rivals::race::{Case, Metrics, Outcome, Race, Turn, Workload, metric};
 use rivals::sqlite::{Sqlite, TpcbRows};
@@ -24,53 +26,75 @@ const CACHE_BYTES: u64 = 512 << 20;
 const WARM_UP: Duration = Duration::from_millis(200);
 
 /// Sessions, and how many times SQLite's transactions a second are to be reached.
-const SPECS: [(u64, f64); 3] = [(1, 0.95), (8, 4.0), (32, 6.0)];
+const SPECS: [(u32, f64); 3] = [(1, 0.95), (8, 4.0), (32, 6.0)];
+
+/// Both databases, open, with the same rows.
+struct Bench {
+    database: Database,
+    tpcb: Arc<Tpcb>,
+    sqlite: Sqlite,
+    session: Session,
+    // Last: the files go when nobody has them open.
+    scratch: Scratch,
+}
 
 pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
-    let scratch = Scratch::create(&setup.directory)?;
-    let sqlite = Sqlite::create(scratch.path(), CACHE_BYTES / 8)?;
-    let (branches, accounts) = (SCALE.branches, SCALE.accounts);
-    sqlite.load_tpcb(TpcbRows { branches, tellers: branches * TELLERS, accounts }, FILLER)?;
-    let os = os::linux::start();
-    let session = os.adopt("race", SessionKind::Foreground);
-    let options = Options {
-        creation: Creation {
-            data_bytes: 256 << 20,
-            log_file_bytes: 256 << 20,
-            ..Creation::default()
-        },
-        parameters: Parameters { db_cache_size: CACHE_BYTES, ..Parameters::default() },
+    let bench = Bench::load(&setup.directory)?;
+    let workloads =
+        SPECS.iter().map(|(sessions, goal)| bench.workload(*sessions, *goal, setup.length));
+    let race = Race {
+        name: "tpcb".into(),
+        description: "three updates, a select, an insert and a durable commit, against SQLite"
+            .into(),
+        settings: bench.settings(),
+        workloads: workloads.collect(),
     };
-    let directory = scratch.path().join("database");
-    let database = Database::create(&directory, &options).map_err(told)?;
-    let tpcb = {
-        let mut connection = database.connect_with(&session);
-        Arc::new(Tpcb::load(&mut connection, SCALE).map_err(told)?)
-    };
-    database.instance().checkpoint(&session).map_err(told)?;
-    let mut workloads = Vec::new();
-    for (sessions, goal) in SPECS {
-        let name = format!("{sessions} sessions");
-        let (database, tpcb, session, sqlite) = (&database, &tpcb, &session, &sqlite);
-        workloads.push(Workload {
+    let outcome = run_race(race, setup);
+    bench.close()?;
+    outcome
+}
+
+impl Bench {
+    fn load(directory: &Path) -> rivals::Result<Bench> {
+        let scratch = Scratch::create(directory)?;
+        let sqlite = Sqlite::create(scratch.path(), CACHE_BYTES / 8)?;
+        let TpcbScale { branches, accounts } = SCALE;
+        sqlite.load_tpcb(TpcbRows { branches, tellers: branches * TELLERS, accounts }, FILLER)?;
+        let os = os::linux::start();
+        let session = os.adopt("race", SessionKind::Foreground);
+        let (data_bytes, log_file_bytes) = (256 << 20, 256 << 20);
+        let options = Options {
+            creation: Creation { data_bytes, log_file_bytes, ..Creation::default() },
+            parameters: Parameters { db_cache_size: CACHE_BYTES, ..Parameters::default() },
+        };
+        let database = Database::create(scratch.path().join("database"), &options).map_err(told)?;
+        let loaded = Tpcb::load(&mut database.connect_with(&session), SCALE);
+        let tpcb = Arc::new(loaded.map_err(told)?);
+        database.instance().checkpoint(&session).map_err(told)?;
+        Ok(Bench { database, tpcb, sqlite, session, scratch })
+    }
+
+    fn workload(&self, sessions: u32, goal: f64, length: Duration) -> Workload<'_> {
+        let name = match sessions {
+            1 => "1 session".to_owned(),
+            many => format!("{many} sessions"),
+        };
+        let case = Case {
             name: name.clone(),
+            metric: metric::IOPS,
+            unit: "tx/s",
+            higher_is_better: true,
+            goal: Some(goal),
+        };
+        Workload {
+            name,
             settings: vec![format!("{sessions} threads on either side, every CPU")],
-            cases: vec![Case {
-                name,
-                metric: metric::IOPS,
-                unit: "tx/s",
-                higher_is_better: true,
-                goal: Some(goal),
-            }],
+            cases: vec![case],
             ours: Box::new(move |turn| {
-                let plan = Drive {
-                    sessions: u32::try_from(sessions).expect("sessions are few"),
-                    first_session: 0,
-                    warm_up: nanos(WARM_UP),
-                    length: nanos(setup.length),
-                };
-                let ran = tpcb.run(database, (plan, turn.seed), session).map_err(told)?;
-                Ok(Metrics::from([(metric::IOPS, ran.throughput())]))
+                let (warm_up, length) = (nanos(WARM_UP), nanos(length));
+                let plan = Drive { sessions, first_session: 0, warm_up, length };
+                let ran = self.tpcb.run(&self.database, (plan, turn.seed), &self.session);
+                Ok(Metrics::from([(metric::IOPS, ran.map_err(told)?.throughput())]))
             }),
             rival: Box::new(move |turn: Turn| {
                 let choices = |thread: u64| {
@@ -80,36 +104,39 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
                         [choice.account, choice.teller, choice.branch, choice.delta]
                     }
                 };
-                let rate = sqlite.run_tpcb(sessions, setup.length, choices)?;
+                let rate = self.sqlite.run_tpcb(sessions.into(), length, choices)?;
                 Ok(Metrics::from([(metric::IOPS, rate)]))
             }),
-        });
+        }
     }
-    let mut settings = sqlite.settings();
-    settings.push(format!(
-        "ours: the embedded API, db_cache_size {} MiB, other parameters at their defaults",
-        CACHE_BYTES >> 20
-    ));
-    settings.push(format!(
-        "{branches} branches, {} tellers, {accounts} accounts, rows of about 100 bytes",
-        branches * TELLERS
-    ));
-    settings.push(format!("file system: {}", rivals::machine::file_system(scratch.path())));
-    let race = Race {
-        name: "tpcb".into(),
-        description: "three updates, a select, an insert and a durable commit, against SQLite"
-            .into(),
-        settings,
-        workloads,
-    };
-    let outcome = run_race(race, setup);
-    let sums = tpcb.sums(&mut database.connect_with(&session)).map_err(told)?;
-    drop(tpcb);
-    database.shutdown_by(&session).map_err(told)?;
-    if sums.iter().any(|sum| *sum != sums[0]) {
-        return Err(format!("the books don't balance: {sums:?}").into());
+
+    fn settings(&self) -> Vec<String> {
+        let mut settings = self.sqlite.settings();
+        settings.push(format!(
+            "ours: the embedded API, db_cache_size {} MiB, other parameters at their defaults",
+            CACHE_BYTES >> 20
+        ));
+        let TpcbScale { branches, accounts } = SCALE;
+        settings.push(format!(
+            "{branches} branches, {} tellers, {accounts} accounts, rows of about 100 bytes",
+            branches * TELLERS
+        ));
+        let file_system = rivals::machine::file_system(self.scratch.path());
+        settings.push(format!("file system: {file_system}"));
+        settings
     }
-    outcome
+
+    /// Shuts ours down; an error if its books don't balance.
+    fn close(self) -> rivals::Result<()> {
+        let Bench { database, tpcb, session, .. } = self;
+        let sums = tpcb.sums(&mut database.connect_with(&session)).map_err(told)?;
+        drop(tpcb);
+        database.shutdown_by(&session).map_err(told)?;
+        match sums.iter().all(|sum| *sum == sums[0]) {
+            true => Ok(()),
+            false => Err(format!("the books don't balance: {sums:?}").into()),
+        }
+    }
 }
 
 fn nanos(length: Duration) -> Nanos {

@@ -285,9 +285,10 @@ fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
     ended(report, "kept");
 }
 
-/// A transaction that is taken back to a savepoint again and again, and others that are rolled back,
-/// leave undo blocks empty: these are used again, though their transactions have only just ended, or
-/// not yet. (Statements that begin again for rows that others had locked let undo grow for ever.)
+/// A transaction that is taken back to a savepoint again and again, and others that are rolled
+/// back, leave undo blocks empty: these are used again, though their transactions have only just
+/// ended, or not yet. (Statements that begin again for rows that others had locked let undo grow
+/// for ever.)
 #[test]
 fn blocks_that_a_rollback_has_emptied_are_used_again_at_once() {
     let report = machine(1, database(8)).run(|world, session| {

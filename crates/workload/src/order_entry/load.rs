@@ -72,8 +72,8 @@ fn rate(parts: i64) -> Value<'static> {
     Value::Number(Number::from_parts(parts.into(), 4).expect("18 digits are fewer than 38"))
 }
 
-/// Makes the tables and fills them. `progress` is told rows done, and says whether to go on; if not,
-/// what was loaded stays, and the result is false.
+/// Makes the tables and fills them. `progress` is told rows done, and says whether to go on; if
+/// not, what was loaded stays, and the result is false.
 pub fn load(
     connection: &mut Connection<'_>,
     (scale, seed): (Scale, u64),
@@ -164,7 +164,7 @@ impl Loader<'_, '_> {
     }
 
     fn warehouse(&mut self, w: i64) -> Result<bool, Stop> {
-        let ytd = DISTRICTS * self.scale.customers * 10_00;
+        let ytd = DISTRICTS * self.scale.customers * 1_000;
         let made = self.each(std::iter::once(w), |tables, random, w, insert| {
             let (name, address) = (random.text(6, 10), random.text(60, 80));
             insert(
@@ -210,7 +210,7 @@ impl Loader<'_, '_> {
                     Value::Int(w),
                     Value::Int(d),
                     Value::Int(scale.customers + 1),
-                    money(scale.customers * 10_00),
+                    money(scale.customers * 1_000),
                     rate(random.between(0, 2_000)),
                     Value::Text(&name),
                     Value::Text(&address),
@@ -237,11 +237,11 @@ impl Loader<'_, '_> {
                     Value::Int(w),
                     Value::Int(d),
                     Value::Int(c),
-                    money(-10_00),
-                    money(10_00),
+                    money(-1_000),
+                    money(1_000),
                     Value::Int(1),
                     Value::Int(0),
-                    money(50_000_00),
+                    money(5_000_000),
                     rate(random.between(0, 5_000)),
                     now,
                     Value::Text(credit),
@@ -255,7 +255,7 @@ impl Loader<'_, '_> {
             )?;
             let [w, d, c] = [w, d, c].map(Value::Int);
             let about = Value::Text(&about);
-            insert(&tables.history, &[w, d, c, w, d, now, money(10_00), about])
+            insert(&tables.history, &[w, d, c, w, d, now, money(1_000), about])
         })
     }
 

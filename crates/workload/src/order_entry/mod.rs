@@ -1,9 +1,9 @@
 //! Order entry: warehouses that take orders, deliver and are paid, as TPC-C has it.
 //!
-//! Not a TPC-C result, and can't be one: sessions don't think, and have no terminals. What it is for:
-//! transactions of many statements over nine tables with indexes, conflicts, aborts, deletes and rows
-//! that grow; and twelve conditions that hold of the tables at every moment, which an audit checks
-//! after crashes.
+//! Not a TPC-C result, and can't be one: sessions don't think, and have no terminals. What it is
+//! for: transactions of many statements over nine tables with indexes, conflicts, aborts, deletes
+//! and rows that grow; and twelve conditions that hold of the tables at every moment, which an
+//! audit checks after crashes.
 //!
 //! Callers: `forebay load`, the kill loop, tests.
 //! Source: TPC Benchmark C, revision 5.11.

@@ -1,7 +1,8 @@
 //! The nine tables of order entry, and one more, by which an audit knows what was acknowledged.
 //!
-//! Money is NUMBER(12,2), taxes and discounts NUMBER(4,4), dates TIMESTAMP. What nothing asks for in
-//! parts (addresses, the ten texts of districts in a row of stock) is one column of as many bytes.
+//! Money is NUMBER(12,2), taxes and discounts NUMBER(4,4), dates TIMESTAMP. What nothing asks for
+//! in parts (addresses, the ten texts of districts in a row of stock) is one column of as many
+//! bytes.
 //!
 //! Callers: the load, the transactions, the audit.
 //! Source: TPC Benchmark C, revision 5.11, clause 1.3.

@@ -8,8 +8,8 @@
 //! | delivery | 4 | the oldest new order of each district: ten rows fewer, 130 changed |
 //! | stock level | 4 | reads the lines of twenty orders and their stock |
 //!
-//! Sessions have no home warehouse and don't think: each transaction chooses. Every transaction that
-//! changes something counts up the session's row of `acknowledged`.
+//! Sessions have no home warehouse and don't think: each transaction chooses. Every transaction
+//! that changes something counts up the session's row of `acknowledged`.
 //!
 //! Callers: `run`.
 //! Source: TPC Benchmark C, revision 5.11, clauses 2.4 to 2.8.
@@ -161,7 +161,7 @@ impl Client<'_> {
 
     fn payment(&mut self, connection: &mut Connection<'_>) -> Result<Ended, Stop> {
         let (w, d) = (self.warehouse(), self.random.between(1, DISTRICTS));
-        let amount = self.random.between(1_00, 5_000_00);
+        let amount = self.random.between(100, 500_000);
         let (home, district) = match self.random.percent(85) {
             true => (w, d),
             false => (self.other(w), self.random.between(1, DISTRICTS)),
