@@ -58,7 +58,7 @@ impl<'s> Connection<'s> {
 
     /// The table of this name.
     pub fn table(&self, name: &str) -> Result<Table, Stop> {
-        self.shared.catalog.relation(name, &self.session).map(Table::new)
+        self.shared.catalog.relation(name, &self.session).map(|found| Table::new(&found))
     }
 
     /// Begins a transaction each of whose statements sees what was committed when it began.

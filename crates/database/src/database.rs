@@ -32,13 +32,32 @@ const SORT_AREA_BYTES: u64 = 64 << 20;
 /// The number under which waits name the temporary files of sorts.
 const SORT_FILE: u16 = u16::MAX;
 
-/// How a database is made and opened.
-#[derive(Clone, Debug, Default)]
+/// A new database begins with so much of each of its files, and they grow as they need.
+const FIRST_BYTES: u64 = 32 << 20;
+const BYTES_MAX: u64 = 30 << 30;
+
+/// How a database is made and opened. Unless something else is said a new one is small, and grows to
+/// 30 GiB, as much as one file of it can have; more is had by more data files.
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Sizes and files of a new one.
     pub creation: Creation,
     /// What can be chosen at each opening.
     pub parameters: Parameters,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let creation = Creation {
+            data_bytes: FIRST_BYTES,
+            data_bytes_max: BYTES_MAX,
+            undo_bytes: FIRST_BYTES,
+            undo_bytes_max: BYTES_MAX,
+            log_file_bytes: FIRST_BYTES,
+            ..Creation::default()
+        };
+        Options { creation, parameters: Parameters::default() }
+    }
 }
 
 /// An open database. Clones are the same one.

@@ -2,7 +2,7 @@
 //!
 //! Callers: applications.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use os::Session;
 use relation::{Relation, TableDefinition};
@@ -10,15 +10,18 @@ use stop::{RefusalKind, Stop};
 
 use crate::database::Shared;
 
-/// A table. Columns keep their places whatever is added or renamed.
+/// A table. Columns keep their places whatever is added or renamed. Holds nothing open.
 #[derive(Clone)]
 pub struct Table {
-    relation: Arc<Relation>,
+    definition: Arc<TableDefinition>,
+    /// The catalog has it, as long as the database is open.
+    relation: Weak<Relation>,
 }
 
 impl Table {
-    pub(crate) fn new(relation: Arc<Relation>) -> Table {
-        Table { relation }
+    pub(crate) fn new(relation: &Arc<Relation>) -> Table {
+        let definition = Arc::clone(relation.definition());
+        Table { definition, relation: Arc::downgrade(relation) }
     }
 
     /// Its name, as it was when it was asked for.
@@ -28,7 +31,7 @@ impl Table {
 
     /// What it was when it was asked for.
     pub fn definition(&self) -> &TableDefinition {
-        self.relation.definition()
+        &self.definition
     }
 
     /// The place of a column, by its name.
@@ -60,10 +63,22 @@ impl Table {
         shared: &Shared,
         session: &Session,
     ) -> Result<Arc<Relation>, Stop> {
-        match self.relation.is_stale(session) {
-            false => Ok(Arc::clone(&self.relation)),
-            true => shared.relation_of(self.definition().object, session),
+        match self.relation.upgrade().filter(|relation| !relation.is_stale(session)) {
+            Some(relation) => Ok(relation),
+            None => self.look_up(shared, session),
         }
+    }
+
+    /// The relation of another definition.
+    #[cold]
+    fn look_up(&self, shared: &Shared, session: &Session) -> Result<Arc<Relation>, Stop> {
+        let found = shared.relation_of(self.definition.object, session);
+        found.map_err(|stop| match stop.refusal() {
+            Some(kind) => {
+                Stop::refuse(kind, format!("table {} can't be used any more: {stop}", self.name()))
+            }
+            None => stop,
+        })
     }
 }
 

@@ -88,10 +88,9 @@ fn add(
     loop {
         transaction.begin_statement();
         let transactions = heap.transactions();
-        let view = {
-            let snapshot = transactions.snapshot(Some(transaction), session)?;
-            transactions.view_of(&snapshot, Some(transaction))
-        };
+        // Kept as long as the view is used, or its undo may be overwritten.
+        let snapshot = transactions.snapshot(Some(transaction), session)?;
+        let view = transactions.view_of(&snapshot, Some(transaction));
         let target = (address, Some(view));
         let mut change = |old: &[u8], new: &mut Vec<u8>| {
             new.extend_from_slice(&row(balance(old) + amount, length));

@@ -1,0 +1,199 @@
+//! Order entry in the simulator: the twelve conditions hold after work, kills and power cuts; and
+//! each of them can fail.
+#![forbid(unsafe_code)]
+
+use std::path::Path;
+
+use database::{Creation, Database, Options, Parameters, Value};
+use os::Session;
+use os::probe::DurableWrite;
+use sim::fs::FileSystem;
+use sim::fs::crash::CrashStates;
+use sim::{Failure, Outside, Simulation, World};
+use stop::Stop;
+use waits::Nanos;
+use workload::Drive;
+use workload::order_entry::{self, Scale};
+
+const SCALE: Scale = Scale { warehouses: 2, customers: 12, items: 40 };
+
+fn options() -> Options {
+    let (data_bytes, data_bytes_max, log_file_bytes) = (4 << 20, 64 << 20, 1 << 20);
+    let (undo_bytes, undo_bytes_max) = (1 << 20, 64 << 20);
+    Options {
+        creation: Creation {
+            data_bytes,
+            data_bytes_max,
+            undo_bytes,
+            undo_bytes_max,
+            log_file_bytes,
+            extent_blocks: 8,
+            ..Creation::default()
+        },
+        parameters: Parameters {
+            db_cache_size: 2 << 20,
+            redo_write: Some(DurableWrite::DirectWriteThrough),
+            ..Parameters::default()
+        },
+    }
+}
+
+fn directory() -> &'static Path {
+    Path::new("/db")
+}
+
+fn machine(seed: u64, content: FileSystem) -> Simulation {
+    let mut machine = Simulation::new(seed);
+    machine.disks[0].content = content;
+    machine
+}
+
+fn open(world: &World, session: &Session) -> Database {
+    let place = (&world.disk(), directory());
+    Database::open_in(place, &options(), session).expect("opened")
+}
+
+/// A database with the tables, shut.
+fn loaded() -> FileSystem {
+    let report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
+        let Options { creation, parameters } = options();
+        let disk = world.disk();
+        instance::Instance::create(&disk, directory(), &creation, &parameters, session)
+            .expect("created");
+        let database = open(world, session);
+        let mut connection = database.connect_with(session);
+        let loaded = order_entry::load(&mut connection, (SCALE, 1), &mut |_| true);
+        assert!(loaded.expect("loaded"), "nobody broke it off");
+        drop(connection);
+        database.shutdown_by(session).expect("shut");
+    });
+    let disk = report.disks["disk"].clone();
+    report.result.expect("it runs");
+    disk
+}
+
+fn audit(content: FileSystem, told: Vec<(u32, u64)>) -> Vec<String> {
+    let report = machine(2, content).run(move |world, session| {
+        let database = open(world, session);
+        let mut connection = database.connect_with(session);
+        let found = order_entry::audit(&mut connection, &told).expect("read");
+        drop(connection);
+        database.shutdown_by(session).expect("shut");
+        found
+    });
+    report.result.expect("it runs")
+}
+
+fn drive(first_session: u32, ms: u64) -> Drive {
+    let length = Nanos::from_millis(ms);
+    Drive { sessions: 4, first_session, warm_up: Nanos::ZERO, length }
+}
+
+#[test]
+fn the_conditions_hold_of_what_was_loaded() {
+    assert_eq!(audit(loaded(), Vec::new()), [""; 0]);
+}
+
+#[test]
+fn the_conditions_hold_after_work_and_after_power_cuts() {
+    let mut disk = loaded();
+    let told = Outside::<Vec<(u32, u64)>>::default();
+    let mut commits = 0;
+    for round in 0..6_u32 {
+        let mut machine = machine(u64::from(round), disk);
+        if round % 2 == 1 {
+            let made = machine.disks[0].content.crash_points();
+            machine.disks[0].content.lose_power_at(made + 200 + 150 * u64::from(round));
+        }
+        let inside = told.clone();
+        let report = machine.run(move |world, session| {
+            let database = open(world, session);
+            let witness = {
+                let told = inside.clone();
+                std::sync::Arc::new(move |session: u32, number: u64| {
+                    told.with(|told| {
+                        told.retain(|(known, _)| *known != session);
+                        told.push((session, number));
+                    });
+                }) as workload::Witness
+            };
+            let plan = (drive(4 * round, 300), u64::from(round), Some(witness));
+            let ran = order_entry::run(&database, plan, &|| false, |_| (), session);
+            ran.expect("it runs to its end");
+            database.shutdown_by(session)
+        });
+        match &report.result {
+            Ok(shut) => assert!(shut.is_ok(), "round {round}"),
+            Err(Failure::PowerLost) if round % 2 == 1 => {}
+            Err(failure) => panic!("round {round}: {failure}"),
+        }
+        let mut left = report.disks["disk"].clone();
+        left.close_all();
+        left.cut_power();
+        disk = CrashStates::of(&left).sample(round.into());
+        let known = told.with(|told| told.clone());
+        commits = known.iter().map(|(_, number)| number).sum();
+        assert_eq!(audit(disk.clone(), known), [""; 0], "round {round}");
+    }
+    assert!(commits > 200, "{commits} commits");
+}
+
+/// Does `harm` to a sound database; which conditions notice.
+fn noticed(
+    harm: impl FnOnce(&Database, &Session) -> Result<(), Stop> + Send + 'static,
+) -> Vec<u32> {
+    let report = machine(3, loaded()).run(move |world, session| {
+        let database = open(world, session);
+        harm(&database, session).expect("harmed");
+        let mut connection = database.connect_with(session);
+        let found = order_entry::conditions(&mut connection, SCALE).expect("read");
+        drop(connection);
+        database.shutdown_by(session).expect("shut");
+        found
+    });
+    let lines = report.result.expect("it runs");
+    let number = |line: &String| {
+        let number = line.strip_prefix("condition ").and_then(|rest| rest.split(':').next());
+        number.and_then(|number| number.parse().ok()).expect("a line names its condition")
+    };
+    let mut numbers: Vec<u32> = lines.iter().map(number).collect();
+    numbers.dedup();
+    numbers
+}
+
+fn set(table: &'static str, key: &'static [i64], column: &'static str, value: i64) -> Vec<u32> {
+    noticed(move |database, session| {
+        let mut connection = database.connect_with(session);
+        let table = connection.table(table)?;
+        let column = table.column(column)?;
+        let key: Vec<Value<'_>> = key.iter().map(|number| Value::Int(*number)).collect();
+        let mut tx = connection.begin();
+        assert!(tx.update(&table, &key, |_, change| change.set(column, Value::Int(value)))?);
+        tx.commit()
+    })
+}
+
+fn remove(table: &'static str, key: &'static [i64]) -> Vec<u32> {
+    noticed(move |database, session| {
+        let mut connection = database.connect_with(session);
+        let table = connection.table(table)?;
+        let key: Vec<Value<'_>> = key.iter().map(|number| Value::Int(*number)).collect();
+        let mut tx = connection.begin();
+        assert!(tx.delete(&table, &key)?);
+        tx.commit()
+    })
+}
+
+/// Each condition can fail: this is what a lost or a doubled change would look like.
+#[test]
+fn each_condition_notices_what_it_is_for() {
+    assert_eq!(set("warehouse", &[1], "w_ytd", 5), [1, 8]);
+    assert_eq!(set("district", &[1, 2], "d_next_o_id", 5), [2]);
+    assert_eq!(set("district", &[1, 2], "d_ytd", 5), [1, 9]);
+    assert_eq!(remove("new_order", &[2, 3, 10]), [3, 11, 5]);
+    assert_eq!(set("orders", &[1, 1, 1], "o_ol_cnt", 99), [4, 6]);
+    assert_eq!(set("orders", &[1, 1, 12], "o_carrier_id", 3), [5, 7]);
+    assert_eq!(set("customer", &[1, 1, 1], "c_balance", 99), [10, 12]);
+    assert_eq!(set("customer", &[1, 1, 1], "c_ytd_payment", 99), [12]);
+    assert_eq!(set("customer", &[1, 1, 1], "c_delivery_cnt", 1), [11]);
+}
