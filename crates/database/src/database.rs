@@ -36,8 +36,8 @@ const SORT_FILE: u16 = u16::MAX;
 const FIRST_BYTES: u64 = 32 << 20;
 const BYTES_MAX: u64 = 30 << 30;
 
-/// How a database is made and opened. Unless something else is said a new one is small, and grows to
-/// 30 GiB, as much as one file of it can have; more is had by more data files.
+/// How a database is made and opened. Unless something else is said a new one is small, and grows
+/// to 30 GiB, as much as one file of it can have; more is had by more data files.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Sizes and files of a new one.

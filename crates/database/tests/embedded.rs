@@ -1,5 +1,9 @@
 //! The embedded API as an application uses it, on real files.
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "as an application it has files of its own, and removes them"
+)]
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
