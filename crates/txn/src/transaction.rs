@@ -129,7 +129,12 @@ impl Transaction {
 
     /// What all its statements see, if they see one moment.
     pub fn fixed_view(&self) -> Option<View> {
-        self.snapshot.map(|scn| View { scn, own: self.own() })
+        self.snapshot.map(|scn| self.view_at(scn))
+    }
+
+    /// What it sees, beside its own changes, of this moment.
+    pub fn view_at(&self, scn: Scn) -> View {
+        View { scn, own: self.own() }
     }
 
     fn own(&self) -> Option<Own> {

@@ -87,7 +87,8 @@ impl Heap {
             let undo_bytes = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let pin = filler.block(inserter, needed, session)?;
-            let fixed = transaction.fixed_view().map(View::with_all_own);
+            let of_statement = || snapshot.map(|scn| transaction.view_at(scn));
+            let fixed = transaction.fixed_view().or_else(of_statement).map(View::with_all_own);
             let mut no_room = None;
             let mut wish = |block: &[u8], interest: &Interest| {
                 no_room = Some(NoRoom { needed, found: room_of(block) });
@@ -119,7 +120,8 @@ impl Heap {
 }
 
 /// How bytes get into a block, and where. Not into one that isn't `current`, as of the snapshot of
-/// a transaction that has but one: that will see what was there then, beside its own row (AC8).
+/// the statement, or of the transaction if it has but one: either may see what was there then,
+/// beside its own row (AC8).
 fn put_plan(
     (block, current): (&[u8], bool),
     interest: &Interest,
