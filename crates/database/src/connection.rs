@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use access::Direction;
 use os::Session;
-use relation::{Bounds, Scratch};
+use relation::{Bounds, Relation, Scratch};
 use stop::Stop;
-use txn::{Patience, Transaction};
+use txn::{Patience, Transaction, View};
 use value::{RowView, Value};
 
 use crate::database::Shared;
@@ -126,13 +126,9 @@ impl<'s> Connection<'s> {
     ) -> Result<Option<T>, Stop> {
         let index = index.or_else(|| table.primary());
         let index = index.ok_or_else(|| no_primary_key(table.name(), "find"))?;
-        let Connection { shared, session, scratch, .. } = self;
-        let session: &Session = session;
-        let relation = table.current(shared, session)?;
-        let transactions = shared.instance.transactions();
-        let snapshot = transactions.snapshot(transaction, session)?;
-        let view = transactions.view_of(&snapshot, transaction);
-        relation.get((index, key), view, &mut |_, row| look(row), scratch, session)
+        self.read(transaction, table, |relation, view, scratch, session| {
+            relation.get((index, key), view, &mut |_, row| look(row), scratch, session)
+        })
     }
 
     pub(crate) fn range_as(
@@ -142,19 +138,15 @@ impl<'s> Connection<'s> {
         (index, bounds, direction): (usize, &Bounds<'_>, Direction),
         mut look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        let Connection { shared, session, .. } = self;
-        let session: &Session = session;
-        let relation = table.current(shared, session)?;
-        let transactions = shared.instance.transactions();
-        let snapshot = transactions.snapshot(transaction, session)?;
-        let view = transactions.view_of(&snapshot, transaction);
-        let mut rows = relation.range((index, bounds), direction, view)?;
-        while let Some(going) = rows.next(&mut |_, row| look(row), session)? {
-            if going.is_break() {
-                break;
+        self.read(transaction, table, |relation, view, _, session| {
+            let mut rows = relation.range((index, bounds), direction, view)?;
+            while let Some(going) = rows.next(&mut |_, row| look(row), session)? {
+                if going.is_break() {
+                    break;
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     pub(crate) fn scan_as(
@@ -163,12 +155,24 @@ impl<'s> Connection<'s> {
         table: &Table,
         mut visit: impl FnMut(RowView<'_>),
     ) -> Result<(), Stop> {
-        let Connection { shared, session, .. } = self;
+        self.read(transaction, table, |relation, view, _, session| {
+            relation.scan(view, &mut |_, row| visit(row), session)
+        })
+    }
+
+    /// Does a statement that only reads, as of a snapshot that is kept until it has ended.
+    fn read<T>(
+        &mut self,
+        transaction: Option<&Transaction>,
+        table: &Table,
+        statement: impl FnOnce(&Relation, View, &mut Scratch, &Session) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let Connection { shared, session, scratch, .. } = self;
         let session: &Session = session;
         let relation = table.current(shared, session)?;
         let transactions = shared.instance.transactions();
         let snapshot = transactions.snapshot(transaction, session)?;
         let view = transactions.view_of(&snapshot, transaction);
-        relation.scan(view, &mut |_, row| visit(row), session)
+        statement(&relation, view, scratch, session)
     }
 }
