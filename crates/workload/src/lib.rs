@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+pub mod bulk;
 mod drive;
 pub mod order_entry;
 mod run;
