@@ -5,7 +5,7 @@
 //!                                                     each names who has it locked
 //! ```
 //!
-//! Thin as yet: columns have fixed widths, and a row is found by its address. Rules AC1 to AC12
+//! Thin as yet: columns have fixed widths, and a row is found by its address. Rules AC1 to AC13
 //! are in the README.
 //!
 //! * [`Table`]: insert, update one row or every one, fetch, scan.

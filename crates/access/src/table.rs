@@ -269,6 +269,7 @@ impl Table {
                 Outcome::TooNew => {}
                 Outcome::Foreign => return Ok(false),
                 Outcome::Full => unreachable!("rows of one length fit where they were"),
+                Outcome::NoUndo(_) => unreachable!("room was made for its undo"),
             }
         }
     }

@@ -9,6 +9,7 @@ mod change;
 mod insert;
 mod piece;
 mod read;
+mod together;
 
 use cache::Pin;
 use change::Wanted;

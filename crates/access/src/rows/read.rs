@@ -4,7 +4,6 @@
 
 use ids::Dba;
 use os::{Cost, Session};
-use space::Blocks;
 use stop::Stop;
 use txn::View;
 
@@ -78,24 +77,24 @@ impl Heap {
         Ok(())
     }
 
-    /// Its blocks that may have rows.
-    pub fn blocks(&self, session: &Session) -> Result<impl Iterator<Item = Dba> + use<>, Stop> {
-        let runs = self.runs(session)?;
-        let header = self.header;
-        let block =
-            |run: Blocks, number| Dba::new(run.first.file.get(), run.first.block.get() + number);
-        let of = move |run: Blocks| (0..run.count).map(move |number| block(run, number));
-        Ok(runs.into_iter().flat_map(of).filter(move |block| *block != header))
-    }
-
-    /// Visits all rows as the view sees them, in the order of their blocks, which are brought into
-    /// the cache with their neighbours.
+    /// Visits all rows as the view sees them, in the order of their blocks.
     pub fn visit(
         &self,
         view: View,
         visit: &mut dyn FnMut(RowAddress, &[u8]),
         session: &Session,
     ) -> Result<(), Stop> {
+        let mut visit = |block| self.visit_block(view, block, visit, session).map(|()| true);
+        self.through_cache(&mut visit, session).map(drop)
+    }
+
+    /// Visits each block that may have rows, when it has been brought into the cache with its
+    /// neighbours, as long as `visit` says to go on; whether it always did.
+    pub fn through_cache(
+        &self,
+        visit: &mut dyn FnMut(Dba) -> Result<bool, Stop>,
+        session: &Session,
+    ) -> Result<bool, Stop> {
         let cache = self.transactions.changes().cache();
         let size = cache.block_size_of(self.header.file, session).unwrap_or(cache.block_size());
         let (mut reader, run_max) =
@@ -106,10 +105,12 @@ impl Heap {
                 if at % run_max == 0 {
                     reader.read_run(block, run_max.min(run.count - at))?;
                 }
-                self.visit_block(view, block, visit, session)?;
+                if block != self.header && !visit(block)? {
+                    return Ok(false);
+                }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Visits the rows of a block as the view sees them: whole ones under its latch if it can be,
