@@ -10,7 +10,7 @@
 //! What stands in the way at 2 or 3 is an outcome: the caller lets go of everything, which it has
 //! by then, waits if it must, and begins again.
 //!
-//! Callers: `table`; `btree`.
+//! Callers: `rows`; `btree`.
 
 use cache::{Pin, is_unwritten};
 use change::{Layer, credits_for};

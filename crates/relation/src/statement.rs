@@ -26,6 +26,9 @@ use crate::{Relation, RowChange};
 /// that it can't see yet may have been taken back by redo that nobody else waits for.
 const RESTARTS_AT_ONCE: u32 = 3;
 
+/// So many rows of a range are held at most until they are changed.
+const TOGETHER_MAX: usize = 256;
+
 /// Which rows a statement is about.
 #[derive(Clone, Copy, Debug)]
 pub enum Which<'v> {
@@ -85,7 +88,10 @@ impl Progress<'_> {
     fn rows(&mut self, work: &mut Work<'_>, mut rows: &[RowAddress]) -> Result<bool, Stop> {
         while let Some((first, others)) = rows.split_first() {
             let view = self.relation.transactions().view_of(self.snapshot, Some(work.transaction));
-            let done = self.act.together(self.relation, work, (rows, view))?;
+            let done = match others {
+                [] => 0,
+                _ => self.act.together(self.relation, work, (rows, view))?,
+            };
             self.count += done as u64;
             rows = &rows[done..];
             if done > 0 {
@@ -177,14 +183,7 @@ impl Relation {
                 }
             }
             Which::Range(index, bounds) => {
-                let mut rows = self.range((index, &bounds), access::Direction::Ascending, view)?;
-                let mut all = true;
-                while let Some(row) = rows.next_address(session)?.filter(|_| all) {
-                    if self.is_meant(filter, (row, view), session)? {
-                        all = progress.one(work, row)?;
-                    }
-                }
-                all
+                self.each_of_range(work, (index, &bounds), (filter, view), &mut progress)?
             }
             Which::All => self.each_of_all(work, (filter, view), &mut progress)?,
         };
@@ -193,6 +192,33 @@ impl Relation {
         }
         settle(work)?;
         Ok(Some(progress.count))
+    }
+
+    /// In the order of the index; neighbours there that lie in one block are done together.
+    fn each_of_range(
+        &self,
+        work: &mut Work<'_>,
+        range: (usize, &Bounds<'_>),
+        (filter, view): (&mut Filter<'_>, View),
+        progress: &mut Progress<'_>,
+    ) -> Result<bool, Stop> {
+        let session = work.session;
+        let mut found = self.range(range, access::Direction::Ascending, view)?;
+        let mut rows: Vec<RowAddress> = Vec::new();
+        while let Some(row) = found.next_address(session)? {
+            if !self.is_meant(filter, (row, view), session)? {
+                continue;
+            }
+            let is_elsewhere = rows.last().is_some_and(|last| last.block != row.block);
+            if is_elsewhere || rows.len() == TOGETHER_MAX {
+                if !progress.rows(work, &rows)? {
+                    return Ok(false);
+                }
+                rows.clear();
+            }
+            rows.push(row);
+        }
+        progress.rows(work, &rows)
     }
 
     /// Block by block.

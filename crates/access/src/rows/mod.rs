@@ -9,6 +9,7 @@ mod change;
 mod insert;
 mod piece;
 mod read;
+mod scan;
 mod together;
 
 use cache::Pin;

@@ -77,42 +77,6 @@ impl Heap {
         Ok(())
     }
 
-    /// Visits all rows as the view sees them, in the order of their blocks.
-    pub fn visit(
-        &self,
-        view: View,
-        visit: &mut dyn FnMut(RowAddress, &[u8]),
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let mut visit = |block| self.visit_block(view, block, visit, session).map(|()| true);
-        self.through_cache(&mut visit, session).map(drop)
-    }
-
-    /// Visits each block that may have rows, when it has been brought into the cache with its
-    /// neighbours, as long as `visit` says to go on; whether it always did.
-    pub fn through_cache(
-        &self,
-        visit: &mut dyn FnMut(Dba) -> Result<bool, Stop>,
-        session: &Session,
-    ) -> Result<bool, Stop> {
-        let cache = self.transactions.changes().cache();
-        let size = cache.block_size_of(self.header.file, session).unwrap_or(cache.block_size());
-        let (mut reader, run_max) =
-            (cache.multiblock_reader(session), cache.run_max(size, session));
-        for run in self.runs(session)? {
-            for at in 0..run.count {
-                let block = Dba::new(run.first.file.get(), run.first.block.get() + at);
-                if at % run_max == 0 {
-                    reader.read_run(block, run_max.min(run.count - at))?;
-                }
-                if block != self.header && !visit(block)? {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-
     /// Visits the rows of a block as the view sees them: whole ones under its latch if it can be,
     /// then those in pieces.
     pub fn visit_block(
@@ -128,7 +92,7 @@ impl Heap {
     }
 
     /// Visits the whole rows of a block as it is given; those that are in pieces are given back.
-    pub(crate) fn visit_whole(
+    pub(super) fn visit_whole(
         &self,
         (address, block): (Dba, &[u8]),
         visit: &mut dyn FnMut(RowAddress, &[u8]),
@@ -154,7 +118,7 @@ impl Heap {
     }
 
     /// Visits rows that are in pieces.
-    pub(crate) fn visit_parts(
+    pub(super) fn visit_parts(
         &self,
         view: View,
         parts: Vec<RowAddress>,
