@@ -7,6 +7,7 @@
 
 mod change;
 mod insert;
+mod insert_together;
 mod piece;
 mod read;
 mod scan;
