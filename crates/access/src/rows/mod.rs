@@ -6,6 +6,7 @@
 //! Callers: tables, which know what the bytes mean.
 
 mod change;
+mod difference;
 mod insert;
 mod insert_together;
 mod piece;
