@@ -9,6 +9,8 @@ mod change;
 mod insert;
 mod piece;
 mod read;
+mod scan;
+mod together;
 
 use cache::Pin;
 use change::Wanted;
