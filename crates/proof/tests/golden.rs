@@ -71,11 +71,14 @@ fn the_newest_format_is_written_byte_for_byte_as_its_golden_database() {
     for (name, golden, now) in [("shut", shut, now_shut), ("crashed", crashed, now_crashed)] {
         let (packed, golden, now) = (golden, packed::unpacked(golden), files_of(now));
         assert_eq!(golden.keys().collect::<Vec<_>>(), now.keys().collect::<Vec<_>>(), "{name}");
-        for (file, bytes) in &now {
-            let differs = golden[file].iter().zip(bytes).position(|(one, other)| one != other);
-            let same = differs.is_none() && golden[file].len() == bytes.len();
-            assert!(same, "{name}: {file} differs at {differs:?} from the golden one: {ANEW}");
-        }
+        let differ = |(file, bytes): (&String, &Vec<u8>)| {
+            let golden = &golden[file];
+            let at = golden.iter().zip(bytes).position(|(one, other)| one != other);
+            let length = (golden.len() != bytes.len()).then(|| golden.len().min(bytes.len()));
+            at.or(length).map(|at| format!("{file} from byte {at} on"))
+        };
+        let differ: Vec<String> = now.iter().filter_map(differ).collect();
+        assert!(differ.is_empty(), "{name}: {} isn't as it was: {ANEW}", differ.join(", "));
         assert!(packed::packed(&now) == packed, "{name}: what is packed is unpacked");
     }
 }
