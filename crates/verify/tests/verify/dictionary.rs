@@ -318,10 +318,11 @@ fn a_row_without_entry_and_an_entry_without_row_are_found() {
         let transactions = instance.transactions();
         let snapshot = transactions.snapshot(None, damage.session).expect("taken");
         let view = transactions.view_of(&snapshot, None);
-        for block in heap.blocks(damage.session).expect("read") {
+        let mut each = |block| {
             let visit = &mut |at: RowAddress, _: &[u8]| all.push(at);
-            heap.visit_block(view, block, visit, damage.session).expect("read");
-        }
+            heap.visit_block(view, block, visit, damage.session).map(|_| true)
+        };
+        heap.through_cache(&mut each, damage.session).expect("read");
         drop(snapshot);
         let mut transaction = Transaction::new();
         heap.delete(&mut transaction, (all[3], None), damage.session).expect("deleted");
