@@ -93,14 +93,18 @@ impl Plan {
             * 8_192;
         // Those that work, the one that defines, and the one that looks on.
         let sessions = (self.sessions as u64 + 2) * SESSION_BYTES;
+        let scans = self.sessions as u64 * SCAN_BYTES;
         let versions = self.cache * self.times * 2 / 8_192 * 4;
         let fixed = before + FIXED_BYTES;
-        fixed + buffers + parameters.log_buffer + writers + self.sort_area + sessions + versions
+        let shared = buffers + parameters.log_buffer + writers + versions;
+        fixed + shared + self.sort_area + sessions + scans
     }
 }
 
-/// A session: its stack, its buffers for rows, and a MiB for a scan.
-const SESSION_BYTES: u64 = 2 << 20;
+/// A session: its stack, its buffers for rows.
+const SESSION_BYTES: u64 = 1 << 20;
+/// A scan around the cache: nine pieces of a MiB.
+const SCAN_BYTES: u64 = 9 << 20;
 /// Whatever the parameters are.
 const FIXED_BYTES: u64 = 12 << 20;
 
