@@ -111,6 +111,9 @@ declared! {
     "The size of the redo log buffer."
         log_buffer: u64 = 8 << 20, BYTES,
         Allowed::Between(LOG_BUFFER_BYTES_MIN as u64, Parameters::LOG_BUFFER_MAX);
+    "How much memory a sort takes at most, as when an index is built."
+        sort_area_size: u64 = 64 << 20, BYTES,
+        Allowed::Between(sort::SORT_AREA_BYTES_MIN, sort::SORT_AREA_BYTES_MAX);
     "How many seconds recovery after a crash may take, as estimated; 0 for no bound."
         fast_start_mttr_target: u32 = 0, "seconds", Allowed::Between(0, 3_600), AnyTime;
     "How many redo blocks of 4 KiB the checkpoint may be behind; 0 for no bound."
