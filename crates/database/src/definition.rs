@@ -22,7 +22,7 @@ impl Connection<'_> {
     /// Makes a table.
     pub fn create_table(&mut self, spec: &TableSpec) -> Result<Table, Stop> {
         let object = self.shared.catalog.create_table(spec, self.patience, &self.session)?;
-        self.shared.relation_of(object, &self.session).map(|made| Table::new(&made))
+        self.shared.catalog.relation_of(object, &self.session).map(|made| Table::new(&made))
     }
 
     /// Makes an index of a table, of the rows that are there too; changes of the table wait

@@ -72,7 +72,7 @@ impl Table {
     /// The relation of another definition.
     #[cold]
     fn look_up(&self, shared: &Shared, session: &Session) -> Result<Arc<Relation>, Stop> {
-        let found = shared.relation_of(self.definition.object, session);
+        let found = shared.catalog.relation_of(self.definition.object, session);
         found.map_err(|stop| match stop.refusal() {
             Some(kind) => {
                 Stop::refuse(kind, format!("table {} can't be used any more: {stop}", self.name()))
