@@ -452,7 +452,7 @@ pub(crate) fn index_names(table: &TableDefinition) -> impl Iterator<Item = &str>
 }
 
 /// A column's place in a table.
-pub(crate) fn place_of(table: &TableDefinition, name: &str) -> Result<usize, Stop> {
+pub fn place_of(table: &TableDefinition, name: &str) -> Result<usize, Stop> {
     let place = table.columns.iter().position(|column| column.name == name);
     place.ok_or_else(|| {
         let within = format!(" in table {}", table.name);

@@ -31,6 +31,7 @@ mod create;
 mod dictionary;
 mod draft;
 mod drop;
+mod fill;
 mod names;
 mod rows;
 mod sequence;
@@ -42,7 +43,8 @@ mod stored;
 mod views;
 
 pub use catalog::{Catalog, CatalogConfig, CatalogOpened};
-pub use draft::{INDEX_COLUMNS_MAX, INDEXES_MAX};
+pub use draft::{INDEX_COLUMNS_MAX, INDEXES_MAX, place_of};
+pub use fill::FilledRow;
 pub use names::NAME_BYTES_MAX;
 pub use sequence::Sequence;
 pub use sequence_definition::{SequenceDefinition, SequenceOptions};

@@ -61,6 +61,30 @@ impl<'s> Connection<'s> {
         self.shared.catalog.relation(name, &self.session).map(|found| Table::new(&found))
     }
 
+    /// The next value of a sequence, which nobody else gets.
+    ///
+    /// ```
+    /// # use database::{Database, Options, SequenceOptions};
+    /// # fn main() -> Result<(), database::Error> {
+    /// # let scratch = std::env::temp_dir().join(format!("forebay-next-{}", std::process::id()));
+    /// # let database = Database::create(&scratch, &Options::default())?;
+    /// # let mut connection = database.connect("app");
+    /// let by_tens = SequenceOptions { increment: Some(10), ..SequenceOptions::default() };
+    /// connection.create_sequence("ticket", &by_tens)?;
+    /// assert_eq!(connection.next_value("ticket")?, 1);
+    /// assert_eq!(connection.next_value("ticket")?, 11);
+    /// # drop(connection);
+    /// # database.shutdown()?;
+    /// # std::fs::remove_dir_all(&scratch).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn next_value(&mut self, sequence: &str) -> Result<i64, Stop> {
+        let (catalog, session) = (&self.shared.catalog, &*self.session);
+        let sequence = catalog.sequence(sequence, session)?;
+        catalog.next_value(&sequence, session)
+    }
+
     /// Begins a transaction each of whose statements sees what was committed when it began.
     pub fn begin(&mut self) -> Tx<'_, 's> {
         Tx::new(self, Transaction::new())

@@ -63,5 +63,5 @@ pub use relation::{Bounds, Condition, OnDelete, RowChange, Which};
 pub use stop::{RefusalKind as ErrorKind, Stop as Error};
 pub use table::Table;
 pub use txn::{Patience, Savepoint};
-pub use value::{Date, Number, RowView as Row, Timestamp, Type, Value};
-pub use work::{Tx, is_worth_repeating};
+pub use value::{Date, Number, OwnedValue, RowView as Row, Timestamp, Type, Value};
+pub use work::{NewRow, Tx, is_worth_repeating};

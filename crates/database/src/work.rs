@@ -9,6 +9,7 @@
 use std::ops::ControlFlow;
 
 use access::{Direction, RowAddress};
+use catalog::{Catalog, FilledRow, place_of};
 use ids::Scn;
 use instance::CommitMode;
 use os::Session;
@@ -28,6 +29,15 @@ pub struct Tx<'c, 's> {
     transaction: Option<Transaction>,
 }
 
+/// A row that was inserted by the names of its columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewRow {
+    /// Where it is.
+    pub address: RowAddress,
+    /// The number that its identity column got, if it has one that wasn't named.
+    pub identity: Option<i64>,
+}
+
 impl<'c, 's> Tx<'c, 's> {
     pub(crate) fn new(connection: &'c mut Connection<'s>, transaction: Transaction) -> Tx<'c, 's> {
         Tx { connection, transaction: Some(transaction) }
@@ -43,17 +53,76 @@ impl<'c, 's> Tx<'c, 's> {
         table: &Table,
         statement: impl FnOnce(&Relation, &mut Work<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
+        self.change_with(table, |relation, _, work| statement(relation, work))
+    }
+
+    /// The same for one that asks the catalog.
+    fn change_with<T>(
+        &mut self,
+        table: &Table,
+        statement: impl FnOnce(&Relation, &Catalog, &mut Work<'_>) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
         let transaction = self.transaction.as_mut().expect("not ended yet");
         let Connection { shared, session, scratch, .. } = &mut *self.connection;
         let session: &Session = session;
         let relation = table.current(shared, session)?;
         let relations = &shared.catalog;
-        statement(&relation, &mut Work { transaction, scratch, relations, session })
+        statement(&relation, relations, &mut Work { transaction, scratch, relations, session })
     }
 
-    /// Inserts a row: a value for each column, in the table's order. Says where it is.
+    /// Inserts a row: a value for each column, in the table's order, also for one that would get a
+    /// DEFAULT or an identity's number. Says where it is.
     pub fn insert(&mut self, table: &Table, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
         self.change(table, |relation, work| relation.insert(work, values))
+    }
+
+    /// Inserts a row with values for the columns that are named; each other one gets its DEFAULT,
+    /// or the next number of its identity. Names are those that the columns have now.
+    ///
+    /// ```
+    /// # use database::{ColumnSpec, Database, Options, TableSpec, Type, Value};
+    /// # fn main() -> Result<(), database::Error> {
+    /// # let scratch = std::env::temp_dir().join(format!("forebay-named-{}", std::process::id()));
+    /// # let database = Database::create(&scratch, &Options::default())?;
+    /// # let mut connection = database.connect("app");
+    /// let spec = TableSpec::new("task")
+    ///     .column(ColumnSpec::new("id", Type::BigInt).identity(true))
+    ///     .column(ColumnSpec::new("what", Type::Text).not_null())
+    ///     .column(ColumnSpec::new("urgency", Type::Integer).default_value(Value::Int(5).to_owned()))
+    ///     .primary_key(["id"]);
+    /// let task = connection.create_table(&spec)?;
+    /// let mut tx = connection.begin();
+    /// let first = tx.insert_named(&task, &[("what", Value::Text("sweep"))])?;
+    /// let second = tx.insert_named(&task, &[("what", Value::Text("wash"))])?;
+    /// assert_eq!((first.identity, second.identity), (Some(1), Some(2)));
+    /// let urgency = tx.get(&task, &[Value::Int(2)], |row| row.get_i64(2))?;
+    /// assert_eq!(urgency.flatten(), Some(5));
+    /// tx.commit()?;
+    /// # drop(connection);
+    /// # database.shutdown()?;
+    /// # std::fs::remove_dir_all(&scratch).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn insert_named<'v>(
+        &mut self,
+        table: &Table,
+        given: &[(&str, Value<'v>)],
+    ) -> Result<NewRow, Stop> {
+        self.change_with(table, |relation, catalog, work| {
+            let definition = relation.definition();
+            let place =
+                |(name, value): &(&str, Value<'v>)| Ok((place_of(definition, name)?, *value));
+            let given: Result<Vec<_>, Stop> = given.iter().map(place).collect();
+            let FilledRow { values, identity } =
+                catalog.fill_row(definition, &given?, work.session)?;
+            relation.insert(work, &values).map(|address| NewRow { address, identity })
+        })
+    }
+
+    /// The next value of a sequence, which nobody else gets, whatever becomes of the transaction.
+    pub fn next_value(&mut self, sequence: &str) -> Result<i64, Stop> {
+        self.connection.next_value(sequence)
     }
 
     /// Inserts rows by one statement: all, or, if it is refused, none. How many.
