@@ -59,9 +59,10 @@ pub use catalog::{
 pub use connection::Connection;
 pub use database::{Database, Options};
 pub use instance::{CommitMode, Creation, Parameters};
-pub use relation::{Bounds, Condition, OnDelete, RowChange, Which};
+pub use relation::{Bounds, Condition, ForUpdate, IfHeld, OnDelete, RowChange, Which};
 pub use stop::{RefusalKind as ErrorKind, Stop as Error};
 pub use table::Table;
 pub use txn::{Patience, Savepoint};
 pub use value::{Date, Number, OwnedValue, RowView as Row, Timestamp, Type, Value};
+pub use waits::Nanos;
 pub use work::{NewRow, Tx, is_worth_repeating};

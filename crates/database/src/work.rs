@@ -13,7 +13,7 @@ use catalog::{Catalog, FilledRow, place_of};
 use ids::Scn;
 use instance::CommitMode;
 use os::Session;
-use relation::{Bounds, Relation, RowChange, Which, Work};
+use relation::{Bounds, ForUpdate, Relation, RowChange, Which, Work};
 use stop::{RefusalKind, Stop};
 use txn::{Savepoint, Transaction};
 use value::{RowView, Value};
@@ -88,15 +88,15 @@ impl<'c, 's> Tx<'c, 's> {
     /// let spec = TableSpec::new("task")
     ///     .column(ColumnSpec::new("id", Type::BigInt).identity(true))
     ///     .column(ColumnSpec::new("what", Type::Text).not_null())
-    ///     .column(ColumnSpec::new("urgency", Type::Integer).default_value(Value::Int(5).to_owned()))
+    ///     .column(ColumnSpec::new("rank", Type::Integer).default_value(Value::Int(5).to_owned()))
     ///     .primary_key(["id"]);
     /// let task = connection.create_table(&spec)?;
     /// let mut tx = connection.begin();
     /// let first = tx.insert_named(&task, &[("what", Value::Text("sweep"))])?;
     /// let second = tx.insert_named(&task, &[("what", Value::Text("wash"))])?;
     /// assert_eq!((first.identity, second.identity), (Some(1), Some(2)));
-    /// let urgency = tx.get(&task, &[Value::Int(2)], |row| row.get_i64(2))?;
-    /// assert_eq!(urgency.flatten(), Some(5));
+    /// let rank = tx.get(&task, &[Value::Int(2)], |row| row.get_i64(2))?;
+    /// assert_eq!(rank.flatten(), Some(5));
     /// tx.commit()?;
     /// # drop(connection);
     /// # database.shutdown()?;
@@ -209,6 +209,80 @@ impl<'c, 's> Tx<'c, 's> {
     /// Visits every row, in no order that means anything.
     pub fn scan(&mut self, table: &Table, visit: impl FnMut(RowView<'_>)) -> Result<(), Stop> {
         self.connection.scan_as(self.transaction.as_ref(), table, visit)
+    }
+
+    /// Looks at the row with this primary key and locks it, so that nobody else changes it before
+    /// the transaction ends: SELECT … FOR UPDATE. None if there is none, or if another transaction
+    /// has it and `how` says to pass it by.
+    pub fn get_for_update<T>(
+        &mut self,
+        table: &Table,
+        key: &[Value<'_>],
+        how: ForUpdate,
+        mut look: impl FnMut(RowView<'_>) -> T,
+    ) -> Result<Option<T>, Stop> {
+        let primary = table.primary().ok_or_else(|| no_primary_key(table.name(), "lock"))?;
+        let (which, mut made) = (Which::Key(primary, key), None);
+        self.lock_where(table, which, None, how, |row| made = Some(look(row)))?;
+        Ok(made)
+    }
+
+    /// Locks rows and looks at them, by one statement: SELECT … FOR UPDATE, with NOWAIT, WAIT n or
+    /// SKIP LOCKED. How many. `filter` only computes, and may be called again; `look` is called once
+    /// for each row, in order, when all are locked.
+    ///
+    /// A table is a queue for several consumers so: who takes a job passes by those that others
+    /// have, and waits for nobody.
+    ///
+    /// ```
+    /// # use database::{Bounds, ColumnSpec, Database, ForUpdate, Options, TableSpec, Type, Value};
+    /// # use database::Which;
+    /// # fn main() -> Result<(), database::Error> {
+    /// # let scratch = std::env::temp_dir().join(format!("forebay-queue-{}", std::process::id()));
+    /// # let database = Database::create(&scratch, &Options::default())?;
+    /// # let mut connection = database.connect("app");
+    /// # let spec = TableSpec::new("job")
+    /// #     .column(ColumnSpec::new("id", Type::BigInt))
+    /// #     .column(ColumnSpec::new("what", Type::Text))
+    /// #     .primary_key(["id"]);
+    /// # let job = connection.create_table(&spec)?;
+    /// # let mut tx = connection.begin();
+    /// # tx.insert(&job, &[Value::Int(1), Value::Text("sweep")])?;
+    /// # tx.insert(&job, &[Value::Int(2), Value::Text("wash")])?;
+    /// # tx.commit()?;
+    /// # let mut other = database.connect("other");
+    /// # let by_id = job.primary().expect("it has one");
+    /// let oldest = Which::Range(by_id, Bounds::equal(&[]));
+    /// let one = ForUpdate::skip_locked().limit(1);
+    ///
+    /// let (mut tx, mut others) = (connection.begin(), other.begin());
+    /// let mut taken = Vec::new();
+    /// tx.lock_where(&job, oldest, None, one, |row| taken.extend(row.get_i64(0)))?;
+    /// others.lock_where(&job, oldest, None, one, |row| taken.extend(row.get_i64(0)))?;
+    /// assert_eq!(taken, [1, 2]);
+    ///
+    /// // What was done goes in the same transaction; if that isn't committed, the job is free again.
+    /// tx.delete(&job, &[Value::Int(1)])?;
+    /// tx.commit()?;
+    /// others.rollback()?;
+    /// # drop((connection, other));
+    /// # database.shutdown()?;
+    /// # std::fs::remove_dir_all(&scratch).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn lock_where(
+        &mut self,
+        table: &Table,
+        which: Which<'_>,
+        filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
+        how: ForUpdate,
+        mut look: impl FnMut(RowView<'_>),
+    ) -> Result<u64, Stop> {
+        let mut look = |_, row: RowView<'_>| look(row);
+        self.change(table, |relation, work| {
+            relation.lock_where(work, which, filter, how, &mut look)
+        })
     }
 
     /// Where it is now, to be taken back to.

@@ -22,7 +22,7 @@ use crate::{Relation, RowChange};
 
 /// A statement that has begun again so often waits until all redo is durable: what it was told
 /// that it can't see yet may have been taken back by redo that nobody else waits for.
-const RESTARTS_AT_ONCE: u32 = 3;
+pub(crate) const RESTARTS_AT_ONCE: u32 = 3;
 
 /// Which rows a statement is about.
 #[derive(Clone, Copy, Debug)]
@@ -175,7 +175,7 @@ impl Relation {
         Ok(true)
     }
 
-    fn is_meant(
+    pub(crate) fn is_meant(
         &self,
         filter: &mut Filter<'_>,
         (row, view): (RowAddress, View),

@@ -53,6 +53,8 @@ pub enum Changed {
     Since,
     /// The view's own statement has changed it already; nothing was done.
     Already,
+    /// Another transaction has it, or holds up its block; who asked doesn't wait. Nothing was done.
+    Held,
 }
 
 /// What trying to change a slot came to.
@@ -91,15 +93,15 @@ struct Target {
     view: Option<View>,
     /// The statement's snapshot, if it has one.
     snapshot: Option<Scn>,
-    /// How long one waits for it.
-    patience: Patience,
+    /// How long one waits for it; none if it is passed by while others have it.
+    patience: Option<Patience>,
 }
 
 impl Target {
     /// A row of a statement that waits as long as it takes.
     fn row(address: RowAddress, view: Option<View>) -> Target {
         let snapshot = view.map(|view| view.scn);
-        Target { address, wanted: Wanted::Row, view, snapshot, patience: Patience::Forever }
+        Target { address, wanted: Wanted::Row, view, snapshot, patience: Some(Patience::Forever) }
     }
 
     /// What is at this address of a row that the same statement has locked.
@@ -246,8 +248,29 @@ impl Heap {
         (address, view, patience): (RowAddress, Option<View>, Patience),
         session: &Session,
     ) -> Result<Changed, Stop> {
-        let savepoint = transaction.savepoint();
-        let target = Target { patience, ..Target::row(address, view) };
+        let target = Target { patience: Some(patience), ..Target::row(address, view) };
+        self.lock_target(transaction, target, session)
+    }
+
+    /// The same, but a row that another transaction has is `Held`, and nobody waits. So is one in a
+    /// block whose list of interested transactions is full.
+    pub fn try_lock(
+        &self,
+        transaction: &mut Transaction,
+        (address, view): (RowAddress, Option<View>),
+        session: &Session,
+    ) -> Result<Changed, Stop> {
+        let target = Target { patience: None, ..Target::row(address, view) };
+        self.lock_target(transaction, target, session)
+    }
+
+    fn lock_target(
+        &self,
+        transaction: &mut Transaction,
+        target: Target,
+        session: &Session,
+    ) -> Result<Changed, Stop> {
+        let (savepoint, address) = (transaction.savepoint(), target.address);
         let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
             let piece = piece_of(block, slot);
             let next = piece.next.map(|next| (piece.data.to_vec(), next));
@@ -509,6 +532,7 @@ impl Heap {
                 }
                 Outcome::TooNew | Outcome::Full => continue,
             };
+            let Some(patience) = patience else { return Ok(Tried::Not(Changed::Held)) };
             let place = (self.object, address, patience);
             wait_for_row(&self.transactions, transaction, (holder, what), place, session)?;
         }

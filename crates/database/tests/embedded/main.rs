@@ -7,4 +7,6 @@
 
 mod common;
 mod life;
+mod locking;
 mod named;
+mod simulated;
