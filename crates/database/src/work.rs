@@ -228,8 +228,8 @@ impl<'c, 's> Tx<'c, 's> {
     }
 
     /// Locks rows and looks at them, by one statement: SELECT … FOR UPDATE, with NOWAIT, WAIT n or
-    /// SKIP LOCKED. How many. `filter` only computes, and may be called again; `look` is called once
-    /// for each row, in order, when all are locked.
+    /// SKIP LOCKED. How many. `filter` only computes, and may be called again; `look` is called
+    /// once for each row, in order, when all are locked.
     ///
     /// A table is a queue for several consumers so: who takes a job passes by those that others
     /// have, and waits for nobody.
@@ -261,7 +261,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// others.lock_where(&job, oldest, None, one, |row| taken.extend(row.get_i64(0)))?;
     /// assert_eq!(taken, [1, 2]);
     ///
-    /// // What was done goes in the same transaction; if that isn't committed, the job is free again.
+    /// // What is done goes in the same transaction; if that isn't committed, the job is free.
     /// tx.delete(&job, &[Value::Int(1)])?;
     /// tx.commit()?;
     /// others.rollback()?;

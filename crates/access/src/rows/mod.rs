@@ -7,6 +7,7 @@
 
 mod change;
 mod insert;
+mod lock;
 mod piece;
 mod read;
 
