@@ -25,9 +25,6 @@ use crate::connection::{Connection, Held};
 /// The tablespace of tables that don't say.
 const TABLESPACE: &str = "system";
 
-/// Sorts in memory up to this: Oracle's `sort_area_size`, with a default of today.
-const SORT_AREA_BYTES: u64 = 64 << 20;
-
 /// The number under which waits name the temporary files of sorts.
 const SORT_FILE: u16 = u16::MAX;
 
@@ -121,7 +118,7 @@ impl Database {
     ) -> Result<Database, Stop> {
         let sort = SortConfig {
             directory: directory.to_path_buf(),
-            area_bytes: SORT_AREA_BYTES,
+            area_bytes: parameters.sort_area_size,
             filesystem_io: parameters.filesystemio_options,
             file: FileNo::new(SORT_FILE),
         };

@@ -10,3 +10,4 @@ mod life;
 mod locking;
 mod named;
 mod simulated;
+mod sorting;

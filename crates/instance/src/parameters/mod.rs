@@ -12,6 +12,7 @@ use ids::BlockSize;
 use os::probe::DurableWrite;
 use os::{FilesystemIo, RingConfig};
 use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LOG_BUFFER_BYTES_MIN};
+use sort::{SORT_AREA_BYTES_MAX, SORT_AREA_BYTES_MIN};
 use space::{DataFileSpec, TablespaceSpec};
 use stop::{RefusalKind, Stop};
 
@@ -108,6 +109,10 @@ declared! {
      buffers if that is less."
         db_file_multiblock_read_count: u32 = 0, "blocks", Allowed::Between(0, 512),
         AnyTime;
+    "How much memory a sort may take, that of an index build for instance; what doesn't fit goes by \
+     way of a temporary file. Each sort that is under way takes as much as it needs, up to this."
+        sort_area_size: u64 = 64 << 20, BYTES,
+        Allowed::Between(SORT_AREA_BYTES_MIN, SORT_AREA_BYTES_MAX);
     "The size of the redo log buffer."
         log_buffer: u64 = 8 << 20, BYTES,
         Allowed::Between(LOG_BUFFER_BYTES_MIN as u64, Parameters::LOG_BUFFER_MAX);
