@@ -64,5 +64,5 @@ pub use stop::{RefusalKind as ErrorKind, Stop as Error};
 pub use table::Table;
 pub use txn::{Patience, Savepoint};
 pub use value::{Date, Number, OwnedValue, RowView as Row, Timestamp, Type, Value};
-pub use waits::Nanos;
+pub use waits::{Nanos, Statistic, Totals as Statistics, WaitEvent};
 pub use work::{NewRow, Tx, is_worth_repeating};

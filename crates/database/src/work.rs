@@ -17,6 +17,7 @@ use relation::{Bounds, ForUpdate, Relation, RowChange, Which, Work};
 use stop::{RefusalKind, Stop};
 use txn::{Savepoint, Transaction};
 use value::{RowView, Value};
+use waits::Totals;
 
 use crate::connection::Connection;
 use crate::table::{Table, no_primary_key};
@@ -283,6 +284,11 @@ impl<'c, 's> Tx<'c, 's> {
         self.change(table, |relation, work| {
             relation.lock_where(work, which, filter, how, &mut look)
         })
+    }
+
+    /// What the connection's session has counted ([`Connection::statistics`]).
+    pub fn statistics(&self) -> Totals {
+        self.connection.statistics()
     }
 
     /// Where it is now, to be taken back to.

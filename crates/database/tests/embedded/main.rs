@@ -6,6 +6,7 @@
 )]
 
 mod common;
+mod counted;
 mod life;
 mod locking;
 mod named;

@@ -109,8 +109,8 @@ declared! {
      buffers if that is less."
         db_file_multiblock_read_count: u32 = 0, "blocks", Allowed::Between(0, 512),
         AnyTime;
-    "How much memory a sort may take, that of an index build for instance; what doesn't fit goes by \
-     way of a temporary file. Each sort that is under way takes as much as it needs, up to this."
+    "How much memory a sort may take, that of an index build for instance; what doesn't fit goes \
+     through a temporary file. Each sort that is under way takes as much as it needs, up to this."
         sort_area_size: u64 = 64 << 20, BYTES,
         Allowed::Between(SORT_AREA_BYTES_MIN, SORT_AREA_BYTES_MAX);
     "The size of the redo log buffer."
