@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Weak};
 
+use catalog::place_of;
 use os::Session;
 use relation::{Relation, TableDefinition};
 use stop::{RefusalKind, Stop};
@@ -36,11 +37,7 @@ impl Table {
 
     /// The place of a column, by its name.
     pub fn column(&self, name: &str) -> Result<usize, Stop> {
-        let found = self.definition().columns.iter().position(|column| column.name == name);
-        found.ok_or_else(|| {
-            let message = format!("table {} has no column {name}", self.name());
-            Stop::refuse(RefusalKind::NotFound, message)
-        })
+        place_of(self.definition(), name)
     }
 
     /// The place of an index, by its name, which may be that of its constraint.
