@@ -53,8 +53,9 @@ impl Connection<'_> {
     /// # let mut tx = connection.begin();
     /// # tx.insert(&account, &[Value::Int(1), Value::Text("Ann")])?;
     /// # tx.commit()?;
-    /// let credit = ColumnSpec::new("credit", Type::Integer).default_value(Value::Int(0).to_owned());
-    /// connection.alter_table("account", &Alteration::AddColumn(credit.not_null()))?;
+    /// let none = Value::Int(0).to_owned();
+    /// let credit = ColumnSpec::new("credit", Type::Integer).not_null().default_value(none);
+    /// connection.alter_table("account", &Alteration::AddColumn(credit))?;
     /// connection.alter_table("account", &Alteration::DropColumn("owner".into()))?;
     /// let account = connection.table("account")?;
     /// let credit = account.column("credit")?;
