@@ -35,7 +35,9 @@
 //!
 //! * [`Database`]: create, open, connect, shut down.
 //! * [`Connection`]: a session on a thread; tables, definitions, reads outside of transactions.
-//! * [`Tx`]: a transaction: insert, update, delete, get, range, scan, savepoints, commit.
+//! * [`Tx`]: a transaction: insert, by names of columns too; update, delete, get, range, scan; rows
+//!   read and locked ([`ForUpdate`]); savepoints, commit.
+//! * [`Statistics`]: what a session has counted and waited for.
 //! * [`Table`]: by name; places of columns and indexes.
 //!
 //! What fails says what, on what, and what to do ([`Error`]); nothing of the statement is left, and
