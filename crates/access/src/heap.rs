@@ -10,7 +10,7 @@
 //! What stands in the way at 2 or 3 is an outcome: the caller lets go of everything, which it has
 //! by then, waits if it must, and begins again.
 //!
-//! Callers: `table`; `btree`.
+//! Callers: `rows`; `btree`.
 
 use cache::{Pin, is_unwritten};
 use change::{Layer, credits_for};
@@ -47,6 +47,7 @@ pub(crate) struct Target<'a> {
 }
 
 /// How a block changes.
+#[derive(Default)]
 pub(crate) struct Plan {
     /// Steps.
     pub(crate) forward: Vec<u8>,
@@ -61,7 +62,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// One step, and the one that takes it back; what it locks is to be filled in.
     pub(crate) fn of(forward: Op<'_>, back: Op<'_>, freed: isize) -> Plan {
-        let mut plan = Plan { forward: Vec::new(), back: Vec::new(), locks: 0, freed };
+        let mut plan = Plan { freed, ..Plan::default() };
         forward.write(&mut plan.forward);
         back.write(&mut plan.back);
         plan
@@ -80,6 +81,8 @@ pub(crate) enum Outcome<T> {
     TooNew,
     /// There is no room in the block.
     Full,
+    /// Its undo has so many bytes, and the transaction's undo block no room for these.
+    NoUndo(usize),
     /// It isn't a block of the object, or not the right one any more.
     Foreign,
 }
@@ -103,7 +106,7 @@ pub(crate) fn change_block<T>(
     let changes = transactions.changes();
     let id = transaction.id().expect("the transaction was prepared");
     let undo_pins = transactions.undo().pins(transaction.undo(), session)?;
-    let (Target { pin, layer, longest, .. }, (change, back)) = (target, target.opcodes);
+    let (Target { pin, layer, longest, .. }, (change, opcode_back)) = (target, target.opcodes);
     let mut cleanouts = CLEANOUTS;
     loop {
         let takes_over_by = transactions.takes_over_by(transaction, target.snapshot, session);
@@ -129,13 +132,18 @@ pub(crate) fn change_block<T>(
             Wish::Nothing(outcome) => return Ok(outcome),
         };
         let log = transaction.undo();
+        let back = interest.back();
+        let undo_bytes = back.len() + plan.back.len();
+        if undo_bytes > log.room(changes.cache().block_size().bytes()) {
+            return Ok(Outcome::NoUndo(undo_bytes));
+        }
         let forward = interest.forward(log.next_address(), plan.locks, plan.freed);
         let address = block.address();
         let watch = layer.watch.as_ref().filter(|_| plan.freed > 0);
         let level = watch.map(|watch| (watch, (watch.level)(&block)));
         group.change(block, layer, change, &[&forward, &plan.forward]);
-        let back = (address, layer.number, back);
-        log.push(&mut group, &undo_pins, back, &[&interest.back(), &plan.back], session);
+        let what = (address, layer.number, opcode_back);
+        log.push(&mut group, &undo_pins, what, &[&back, &plan.back], session);
         group.commit(session);
         drop(undo_pins);
         if let Some((watch, before)) = level

@@ -8,7 +8,7 @@
 //!        └──────────────────── one that nobody fills ◀───────────────────────────────┘
 //! ```
 //!
-//! Callers: `table` and `rows`, to insert.
+//! Callers: `rows`, to insert.
 
 use std::sync::Arc;
 
@@ -310,11 +310,6 @@ impl<'a> Filler<'a> {
         let size = cache.block_size_of(self.header.file, session);
         size.unwrap_or(cache.block_size()).bytes()
     }
-}
-
-/// Whether a segment's block of this number is a map.
-pub(crate) fn is_map_number(number: u32, block_bytes: usize) -> bool {
-    number > 0 && map_of(number, block_bytes) == number
 }
 
 /// The segment's block of this number.

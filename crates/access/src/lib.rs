@@ -5,12 +5,12 @@
 //!                                                     each names who has it locked
 //! ```
 //!
-//! Thin as yet: columns have fixed widths, and a row is found by its address. Rules AC1 to AC12
-//! are in the README.
+//! A row is bytes, found by its address; what they mean is `relation`'s. Rules AC1 to AC13 are in
+//! the README.
 //!
-//! * [`Table`]: insert, update one row or every one, fetch, scan.
+//! * [`Heap`]: insert, update, delete and lock rows, several of a block together; fetch, visit all.
 //! * [`Inserter`]: where one session's inserts go.
-//! * [`RowShape`], [`RowMut`]: columns in a row's bytes.
+//! * [`Table`]: a heap with columns of fixed widths, for whoever works below the dictionary.
 //! * [`LAYER`]: how heap blocks change.
 //! * [`check_heap_block`], [`check_index_block`], [`check_tree`]: whether they are in order; for
 //!   who doesn't believe them.
@@ -31,9 +31,7 @@ mod ops;
 mod read;
 mod row;
 mod rows;
-mod scan;
 mod table;
-mod update_scan;
 
 pub use apply::LAYER;
 pub use btree::{
@@ -43,6 +41,6 @@ pub use btree::{
 };
 pub use inserter::Inserter;
 pub use inspect::{HeapSlot, check_free_map, check_heap_block, heap_slot, heap_slots, is_of};
-pub use row::{RowAddress, RowMut, RowShape, RowView};
+pub use row::{RowAddress, RowMut, RowView};
 pub use rows::{Changed, FreeSpace, Heap, HeapInserter};
-pub use table::{Loaded, Table};
+pub use table::Table;

@@ -1,6 +1,6 @@
 //! Reading a heap block as a view sees it.
 //!
-//! Callers: `table` and `scan`; `rows`.
+//! Callers: `rows`; `btree`.
 
 use cache::Get;
 use ids::{Dba, ObjectNo};

@@ -24,14 +24,14 @@ impl fmt::Display for RowAddress {
 
 /// Where each column lies in a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RowShape {
+pub(crate) struct RowShape {
     columns: Vec<(usize, Column)>,
     bytes: usize,
 }
 
 impl RowShape {
     /// Columns one after the other.
-    pub fn new(columns: &[Column]) -> RowShape {
+    pub(crate) fn new(columns: &[Column]) -> RowShape {
         let mut bytes = 0;
         let place = |column: &Column| {
             let at = bytes;
@@ -43,13 +43,8 @@ impl RowShape {
     }
 
     /// Bytes of a row's columns.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// How many columns.
-    pub fn columns(&self) -> usize {
-        self.columns.len()
     }
 }
 

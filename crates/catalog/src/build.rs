@@ -84,7 +84,7 @@ pub(crate) fn each_block(
     mut each: impl FnMut(Dba) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     assert!(table.definition().truncated <= view.scn, "a lock keeps truncates out");
-    table.heap().blocks(session)?.try_for_each(&mut each)
+    table.heap().through_cache(&mut |block| each(block).map(|()| true), session).map(drop)
 }
 
 impl Keys {

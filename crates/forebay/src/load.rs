@@ -146,8 +146,10 @@ impl Create {
         let place = Place { disk, directory: &self.directory, parameters: &parameters };
         let loaded = match filling {
             Filling::DebitCredit(scale) => {
-                let go_on = |_, _| !os::linux::interrupted();
-                workload::load(&instance, scale, go_on, session)
+                place.database(&instance, session).and_then(|database| {
+                    let go_on = |_, _| !os::linux::interrupted();
+                    workload::load(&mut database.connect_with(session), scale, go_on)
+                })
             }
             Filling::OrderEntry(scale) => place.load(&instance, scale, session),
         };
@@ -200,7 +202,7 @@ impl Filling {
     /// Bytes of rows, about.
     fn bytes(self) -> u64 {
         match self {
-            Filling::DebitCredit(scale) => scale.rows() * 110,
+            Filling::DebitCredit(scale) => scale.bytes(),
             Filling::OrderEntry(scale) => scale.rows() * 200,
         }
     }
@@ -249,18 +251,22 @@ impl Run {
         let mark =
             |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
         let (warm_up, length) = (Nanos::ZERO, Nanos::from_secs(self.seconds));
+        let parameters = self.instanced.parameters()?;
+        let place = Place { disk, directory: &self.instanced.directory, parameters: &parameters };
         if self.order_entry {
-            let parameters = self.instanced.parameters()?;
-            let directory = &self.instanced.directory;
-            let place = Place { disk, directory, parameters: &parameters };
             let plan = Drive { sessions: self.sessions, first_session: 0, warm_up, length };
             let what = (plan, self.first_session, self.seed);
             return place.run(instance, what, witness, mark, session);
         }
-        let scale = Tables::open(instance, session)?.scale();
-        let first_session = match self.first_session {
-            Some(number) => number,
-            None => workload::next_session(instance, session)?,
+        let database = place.database(instance, session)?;
+        let (scale, first_session) = {
+            let mut connection = database.connect_with(session);
+            let scale = Tables::open(&mut connection)?.scale();
+            let first_session = match self.first_session {
+                Some(number) => number,
+                None => workload::next_session(&mut connection)?,
+            };
+            (scale, first_session)
         };
         let mixture = Mixture {
             seed: self.seed,
@@ -271,7 +277,7 @@ impl Run {
             warm_up,
             length,
         };
-        workload::run(instance, (mixture, witness), &os::linux::interrupted, mark, session)
+        workload::run(&database, (mixture, witness), &os::linux::interrupted, mark, session)
     }
 }
 
@@ -322,9 +328,14 @@ impl Audit {
         if self.order_entry {
             return self.order_entry(disk, &told, session);
         }
-        let instance = self.instanced.open(disk, session)?;
+        let parameters = self.instanced.parameters()?;
+        let place = Place { disk, directory: &self.instanced.directory, parameters: &parameters };
+        let instance = Arc::new(self.instanced.open(disk, session)?);
         let opened = instance.opened().clone();
-        let audit = workload::audit(&instance, &told, true, session);
+        let audit = place
+            .database(&instance, session)
+            .and_then(|database| workload::audit(&mut database.connect_with(session), &told, true));
+        let instance = Arc::into_inner(instance).expect("who has audited has let go of it");
         let ended = instance.shutdown(session);
         let audit = audit?;
         ended?;

@@ -20,7 +20,12 @@ pub(crate) struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn database(&self, instance: &Arc<Instance>, session: &Session) -> Result<Database, Stop> {
+    /// The tables of an open instance, which lives on when they are dropped.
+    pub(crate) fn database(
+        &self,
+        instance: &Arc<Instance>,
+        session: &Session,
+    ) -> Result<Database, Stop> {
         let place = (self.disk, self.directory);
         Database::over(Arc::clone(instance), place, self.parameters, session)
     }

@@ -70,10 +70,11 @@ impl Form {
     }
 
     fn of(data: u64, cache: u64, log: u64, (warm_up, length): (Nanos, Nanos)) -> Form {
+        let scale = Scale::of_mib(data / MIB);
         let creation = Creation {
             db_block_size: BlockSize::KIB_8,
             // The rows, and room for history and undo.
-            data_bytes: data + data / 16 + 24 * MIB,
+            data_bytes: (scale.bytes() + data / 16).next_multiple_of(MIB) + 24 * MIB,
             log_file_bytes: log,
             doublewrite_slots: 8 * 128,
             ..Creation::default()
@@ -89,7 +90,7 @@ impl Form {
             aa_pairs: 5,
             creation,
             parameters,
-            scale: Scale::of_mib(data / MIB),
+            scale,
             mixture: Mixture {
                 seed: 0,
                 sessions: 12,

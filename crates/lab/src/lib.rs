@@ -24,6 +24,7 @@ pub mod free_buffer_waits;
 mod linux;
 mod measure;
 mod model;
+mod open;
 pub mod redo_size;
 mod repeat;
 mod scratch;

@@ -1,6 +1,6 @@
 //! Runs on this machine.
 
-use instance::{Instance, Parameters};
+use instance::Parameters;
 use os::{Disk, Session};
 use stop::Stop;
 use waits::Nanos;
@@ -8,6 +8,7 @@ use waits::Nanos;
 use experiment::{Origin, Run, Runner, Side, Step};
 
 use crate::measure::measure;
+use crate::open::Opened;
 use crate::scratch::Scratch;
 use crate::{Experiment, Form};
 
@@ -36,18 +37,19 @@ impl<'s> LinuxRunner<'s> {
     ) -> Result<Option<LinuxRunner<'s>>, Stop> {
         let disk = os::linux::disk();
         let base = scratch.base();
-        Instance::create(&disk, &base, &form.creation, &form.parameters, session)?;
-        let instance = Instance::open(&disk, &base, &form.parameters, session)?;
+        let made = (&form.creation, &form.parameters);
+        let opened = Opened::create((&disk, &base), made, session)?;
         let progress = |done, all| {
             (told.progress)(done, all);
             !(told.to_stop)()
         };
-        let loaded = workload::load(&instance, form.scale, progress, session);
+        let loaded = opened.with(|database| {
+            workload::load(&mut database.connect_with(session), form.scale, progress)
+        });
         if !matches!(loaded, Ok(true)) {
-            instance.abort(session);
-            return loaded.map(|_| None);
+            return opened.abort().and(loaded).map(|_| None);
         }
-        instance.shutdown(session)?;
+        opened.shutdown()?;
         let settings = experiment.parameters(form);
         let (form, words) = (form.clone(), experiment.settings);
         Ok(Some(LinuxRunner { disk, scratch, form, settings, words, origin, session }))

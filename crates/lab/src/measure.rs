@@ -1,14 +1,15 @@
 //! One run, in whichever world: open, load, measure between two marks, crash, open again, audit.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use experiment::{Commits, Measured, SessionInterval, Snapshot};
-use instance::{Instance, Parameters};
+use instance::Parameters;
 use os::{Disk, Session};
 use stop::{RefusalKind, Stop};
 use waits::SessionKind;
 use workload::Mixture;
+
+use crate::open::Opened;
 
 /// What a run came to.
 pub(crate) struct Outcome {
@@ -24,15 +25,14 @@ pub(crate) fn measure(
     told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Outcome>, Stop> {
-    let instance = Arc::new(Instance::open(disk, directory, parameters, session)?);
+    let opened = Opened::open((disk, directory), parameters, session)?;
     let mut marks = Vec::new();
     let mark =
         |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
-    let ran = workload::run(&instance, (mixture, None), told_to_stop, mark, session);
-    let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
-    let halted = instance.halt().check(session);
+    let ran = opened
+        .with(|database| workload::run(database, (mixture, None), told_to_stop, mark, session));
     // LB2: it ends as a crash does.
-    instance.abort(session);
+    let halted = opened.abort();
     let ran = ran?;
     halted?;
     if told_to_stop() {
@@ -56,10 +56,12 @@ fn check(
     acknowledged: &[(u32, u64)],
     session: &Session,
 ) -> Result<Commits, Stop> {
-    let instance = Instance::open(disk, directory, parameters, session)?;
-    let audit = workload::audit(&instance, acknowledged, false, session);
-    instance.abort(session);
+    let opened = Opened::open((disk, directory), parameters, session)?;
+    let audit = opened
+        .with(|database| workload::audit(&mut database.connect_with(session), acknowledged, false));
+    let halted = opened.abort();
     let audit = audit?;
+    halted?;
     if let Some(first) = audit.unbalanced.first() {
         let message = format!("the books don't balance after the run: {first}");
         return Err(Stop::refuse(RefusalKind::Corrupt, message));

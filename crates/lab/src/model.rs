@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use experiment::{Origin, Run, Runner, Side, Step};
-use instance::{Instance, Parameters};
+use instance::Parameters;
 use os::Session;
 use sim::fs::FileSystem;
 use sim::model::{CostList, DiskParameters, MachineParameters};
@@ -14,6 +14,7 @@ use sim::{DiskSpec, Simulation, World};
 use stop::{RefusalKind, Stop};
 
 use crate::measure::measure;
+use crate::open::Opened;
 use crate::{Experiment, Form};
 
 const DIRECTORY: &str = "/db";
@@ -117,10 +118,12 @@ pub(crate) fn load(machine: &Machine, form: &Form) -> Result<FileSystem, Stop> {
     let body = move |world: &World, session: &Session| {
         let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
         let parameters = &inside.parameters;
-        Instance::create(&disk, directory, &inside.creation, parameters, session)?;
-        let instance = Instance::open(&disk, directory, parameters, session)?;
-        workload::load(&instance, inside.scale, |_, _| true, session)?;
-        instance.shutdown(session)
+        let made = (&inside.creation, parameters);
+        let opened = Opened::create((&disk, directory), made, session)?;
+        opened.with(|database| {
+            workload::load(&mut database.connect_with(session), inside.scale, |_, _| true)
+        })?;
+        opened.shutdown()
     };
     Ok(machine.run(1, None, body)?.1)
 }

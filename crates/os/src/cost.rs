@@ -69,6 +69,8 @@ costs! {
         "a row is read, beyond the get of its block";
     RowChange "row_change" ("row")
         "a row is inserted or updated, with its redo and undo, beyond gets, latches and copies";
+    RowChangeMore "row_change_more" ("row")
+        "a further row of a block is updated by the same change, with its redo and undo";
     Transaction "transaction" ("commit")
         "a transaction that has changed something begins and commits, beyond its rows, its waits \
          and the checksum of its redo";

@@ -8,6 +8,21 @@ use txn::View;
 
 use crate::Relation;
 use crate::scratch::{Scratch, Work};
+use crate::statement::Act;
+
+/// What a delete does with its rows.
+pub(crate) struct Deleting;
+
+impl Act for Deleting {
+    fn one(
+        &mut self,
+        relation: &Relation,
+        work: &mut Work<'_>,
+        target: (RowAddress, Option<View>),
+    ) -> Result<Changed, Stop> {
+        relation.delete_row(work, target)
+    }
+}
 
 impl Relation {
     /// Deletes a row. Waits while another transaction has it. If `view` is given, only a row that

@@ -11,18 +11,23 @@
 use access::{Changed, RowAddress};
 use os::Session;
 use stop::{RefusalKind, Stop};
-use txn::{Own, View};
+use txn::{Own, Snapshot, View};
 use value::{RowView, Value};
 use waits::WaitEvent;
 
+use crate::delete::Deleting;
 use crate::foreign::{PENDING_MAX, settle};
 use crate::range::Bounds;
 use crate::scratch::Work;
+use crate::update::Updating;
 use crate::{Relation, RowChange};
 
 /// A statement that has begun again so often waits until all redo is durable: what it was told
 /// that it can't see yet may have been taken back by redo that nobody else waits for.
 pub(crate) const RESTARTS_AT_ONCE: u32 = 3;
+
+/// So many rows of a range are held at most until they are changed.
+const TOGETHER_MAX: usize = 256;
 
 /// Which rows a statement is about.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +43,68 @@ pub enum Which<'v> {
 /// Which of the rows; none is all of them. It only computes, and may be called again.
 pub(crate) type Filter<'a> = Option<&'a mut (dyn FnMut(&RowView<'_>) -> bool + 'a)>;
 
-/// What is done with a row.
-type Act<'a> = dyn FnMut(&mut Work<'_>, (RowAddress, Option<View>)) -> Result<Changed, Stop> + 'a;
+/// What a statement does with its rows.
+pub(crate) trait Act {
+    /// Does it with one, as the view sees it.
+    fn one(
+        &mut self,
+        relation: &Relation,
+        work: &mut Work<'_>,
+        target: (RowAddress, Option<View>),
+    ) -> Result<Changed, Stop>;
+
+    /// Does it with as many of these rows of one block, from the first on, as can be done together;
+    /// with how many. The next is to be done alone.
+    fn together(
+        &mut self,
+        _: &Relation,
+        _: &mut Work<'_>,
+        _: (&[RowAddress], View),
+    ) -> Result<usize, Stop> {
+        Ok(0)
+    }
+}
+
+/// A statement on its way.
+struct Progress<'a> {
+    relation: &'a Relation,
+    snapshot: &'a Snapshot<'a>,
+    act: &'a mut dyn Act,
+    count: u64,
+}
+
+impl Progress<'_> {
+    /// False if a row was changed since.
+    fn one(&mut self, work: &mut Work<'_>, row: RowAddress) -> Result<bool, Stop> {
+        let view = self.relation.transactions().view_of(self.snapshot, Some(work.transaction));
+        let changed = self.act.one(self.relation, work, (row, Some(view)))?;
+        self.relation.settle_early(work)?;
+        self.count += u64::from(changed == Changed::Yes);
+        // What the statement has changed already, by a cascade, stays as it was changed.
+        Ok(matches!(changed, Changed::Yes | Changed::Already))
+    }
+
+    /// The same with rows of one block.
+    fn rows(&mut self, work: &mut Work<'_>, mut rows: &[RowAddress]) -> Result<bool, Stop> {
+        while let Some((first, others)) = rows.split_first() {
+            let view = self.relation.transactions().view_of(self.snapshot, Some(work.transaction));
+            let done = match others {
+                [] => 0,
+                _ => self.act.together(self.relation, work, (rows, view))?,
+            };
+            self.count += done as u64;
+            rows = &rows[done..];
+            if done > 0 {
+                continue;
+            }
+            if !self.one(work, *first)? {
+                return Ok(false);
+            }
+            rows = others;
+        }
+        Ok(true)
+    }
+}
 
 impl Relation {
     /// Changes rows as `change` says, by one statement: all of them, or, if it is refused, none.
@@ -51,10 +116,7 @@ impl Relation {
         filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
         change: &mut dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop>,
     ) -> Result<u64, Stop> {
-        let mut act = |work: &mut Work<'_>, target: (RowAddress, Option<View>)| {
-            self.update_row(work, target, change)
-        };
-        self.each_where(work, (which, filter), &mut act)
+        self.each_where(work, (which, filter), &mut Updating::by(change))
     }
 
     /// Deletes rows by one statement: all of them, or, if it is refused, none. How many.
@@ -64,9 +126,7 @@ impl Relation {
         which: Which<'_>,
         filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
     ) -> Result<u64, Stop> {
-        let mut act =
-            |work: &mut Work<'_>, target: (RowAddress, Option<View>)| self.delete_row(work, target);
-        self.each_where(work, (which, filter), &mut act)
+        self.each_where(work, (which, filter), &mut Deleting)
     }
 
     /// Does `act` with rows, as of a snapshot; begins again where one was changed since (rule
@@ -75,7 +135,7 @@ impl Relation {
         &self,
         work: &mut Work<'_>,
         (which, mut filter): (Which<'_>, Filter<'_>),
-        act: &mut Act<'_>,
+        act: &mut dyn Act,
     ) -> Result<u64, Stop> {
         self.lock_for_changes(work)?;
         let session = work.session;
@@ -107,44 +167,58 @@ impl Relation {
         &self,
         work: &mut Work<'_>,
         (which, filter): (Which<'_>, &mut Filter<'_>),
-        act: &mut Act<'_>,
+        act: &mut dyn Act,
     ) -> Result<Option<u64>, Stop> {
         let session = work.session;
         let snapshot = self.transactions().snapshot(Some(work.transaction), session)?;
         let view = statement_view(self.transactions().view_of(&snapshot, Some(work.transaction)));
-        let mut count = 0;
-        let mut each = |work: &mut Work<'_>, address| {
-            let view = self.transactions().view_of(&snapshot, Some(work.transaction));
-            let changed = act(work, (address, Some(view)))?;
-            self.settle_early(work)?;
-            count += u64::from(changed == Changed::Yes);
-            // What the statement has changed already, by a cascade, stays as it was changed.
-            Ok::<bool, Stop>(matches!(changed, Changed::Yes | Changed::Already))
-        };
+        let mut progress = Progress { relation: self, snapshot: &snapshot, act, count: 0 };
         let all = match which {
             Which::Key(index, key) => {
                 match self.find((index, key), view, work.scratch, session)? {
-                    Some(row) if self.is_meant(filter, (row, view), session)? => each(work, row)?,
+                    Some(row) if self.is_meant(filter, (row, view), session)? => {
+                        progress.one(work, row)?
+                    }
                     _ => true,
                 }
             }
             Which::Range(index, bounds) => {
-                let mut rows = self.range((index, &bounds), access::Direction::Ascending, view)?;
-                let mut all = true;
-                while let Some(row) = rows.next_address(session)?.filter(|_| all) {
-                    if self.is_meant(filter, (row, view), session)? {
-                        all = each(work, row)?;
-                    }
-                }
-                all
+                self.each_of_range(work, (index, &bounds), (filter, view), &mut progress)?
             }
-            Which::All => self.each_of_all(work, (filter, view), &mut each)?,
+            Which::All => self.each_of_all(work, (filter, view), &mut progress)?,
         };
         if !all {
             return Ok(None);
         }
         settle(work)?;
-        Ok(Some(count))
+        Ok(Some(progress.count))
+    }
+
+    /// In the order of the index; neighbours there that lie in one block are done together.
+    fn each_of_range(
+        &self,
+        work: &mut Work<'_>,
+        range: (usize, &Bounds<'_>),
+        (filter, view): (&mut Filter<'_>, View),
+        progress: &mut Progress<'_>,
+    ) -> Result<bool, Stop> {
+        let session = work.session;
+        let mut found = self.range(range, access::Direction::Ascending, view)?;
+        let mut rows: Vec<RowAddress> = Vec::new();
+        while let Some(row) = found.next_address(session)? {
+            if !self.is_meant(filter, (row, view), session)? {
+                continue;
+            }
+            let is_elsewhere = rows.last().is_some_and(|last| last.block != row.block);
+            if is_elsewhere || rows.len() == TOGETHER_MAX {
+                if !progress.rows(work, &rows)? {
+                    return Ok(false);
+                }
+                rows.clear();
+            }
+            rows.push(row);
+        }
+        progress.rows(work, &rows)
     }
 
     /// Block by block.
@@ -152,27 +226,28 @@ impl Relation {
         &self,
         work: &mut Work<'_>,
         (filter, view): (&mut Filter<'_>, View),
-        each: &mut dyn FnMut(&mut Work<'_>, RowAddress) -> Result<bool, Stop>,
+        progress: &mut Progress<'_>,
     ) -> Result<bool, Stop> {
         self.check_view(view)?;
         let session = work.session;
-        for block in self.heap().blocks(session)? {
-            let (mut rows, mut damaged) = (Vec::new(), Ok(()));
-            let mut visit = |address, row: &[u8]| match self.row(row) {
-                Ok(row) if filter.as_mut().is_none_or(|filter| filter(&row)) => rows.push(address),
-                Ok(_) => {}
-                Err(stop) => damaged = Err(stop),
+        let mut rows = Vec::new();
+        let mut each = |block| {
+            rows.clear();
+            let mut damaged = Ok(());
+            let mut visit = |address, row: &[u8]| match filter {
+                None => rows.push(address),
+                Some(filter) => match self.row(row) {
+                    Ok(row) if filter(&row) => rows.push(address),
+                    Ok(_) => {}
+                    Err(stop) => damaged = Err(stop),
+                },
             };
             self.heap().visit_block(view, block, &mut visit, session)?;
             self.check_there(session)?;
             damaged?;
-            for row in rows {
-                if !each(work, row)? {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
+            progress.rows(work, &rows)
+        };
+        self.heap().through_cache(&mut each, session)
     }
 
     pub(crate) fn is_meant(

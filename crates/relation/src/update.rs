@@ -7,14 +7,69 @@ use stop::Stop;
 use txn::{Patience, View};
 use value::{RowView, Value};
 
+use crate::change::Set;
 use crate::keys::Keys;
 use crate::scratch::{Scratch, Work};
+use crate::statement::Act;
 use crate::{Relation, RowChange};
 
 /// Says what becomes of a row. It only computes, and may be called again.
 pub(crate) type Changer<'a> = dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop> + 'a;
 
+/// What an update does with its rows.
+pub(crate) struct Updating<'a, 'c> {
+    change: &'a mut Changer<'c>,
+    /// It has set what an index or a foreign key has: then each row's come right after it.
+    sets_keys: bool,
+}
+
+impl<'a, 'c> Updating<'a, 'c> {
+    pub(crate) fn by(change: &'a mut Changer<'c>) -> Updating<'a, 'c> {
+        Updating { change, sets_keys: false }
+    }
+}
+
+impl Act for Updating<'_, '_> {
+    fn one(
+        &mut self,
+        relation: &Relation,
+        work: &mut Work<'_>,
+        target: (RowAddress, Option<View>),
+    ) -> Result<Changed, Stop> {
+        relation.update_row(work, target, self.change)
+    }
+
+    /// Rows that this statement meets for the first time, for it meets each once (RL12).
+    fn together(
+        &mut self,
+        relation: &Relation,
+        work: &mut Work<'_>,
+        what: (&[RowAddress], View),
+    ) -> Result<usize, Stop> {
+        if self.sets_keys {
+            return Ok(0);
+        }
+        let (set, mut made) = (&mut work.scratch.set, Ok(()));
+        let mut apply = |old: &[u8], new: &mut Vec<u8>| {
+            made = relation.make_new((old, new), RowChange::of(relation, set), self.change);
+            self.sets_keys |= relation.has_key_set(set);
+            made.is_ok() && !self.sets_keys
+        };
+        let heap = relation.heap();
+        let done = heap.update_together(work.transaction, what, &mut apply, work.session)?;
+        made.map(|()| done)
+    }
+}
+
 impl Relation {
+    /// Whether a column is set that an index or a foreign key has. What others refer to is in an
+    /// index.
+    fn has_key_set(&self, set: &Set) -> bool {
+        let mut keys = self.definition().foreign_keys.iter().flat_map(|key| &key.columns);
+        self.indexes().iter().any(|index| index.has_any(|column| set.has(column)))
+            || keys.any(|column| set.has(*column))
+    }
+
     /// Changes a row as `change` says, which only computes and may be called again. Waits while
     /// another transaction has the row. If `view` is given, only a row that is as the view sees it
     /// is changed (rule access/AC9). If it is refused nothing of it is done.

@@ -6,6 +6,8 @@
 //!        ours: a closure │ rival: a closure
 //!        of the caller   ▼
 //!                       fio       finds it, runs a job, reads its figures
+//!                       postgres  a server in the folder, clients of it
+//!                       sqlite    in this process (feature `sqlite`)
 //!                        │
 //!            child, cpu ─┴─ run a program to its end; count the CPU time it really used
 //!            scratch        a folder and a child that are gone after us, however we end
@@ -30,6 +32,7 @@ pub mod cpu;
 pub mod error;
 pub mod fio;
 pub use os::linux::machine;
+pub mod postgres;
 pub mod race;
 pub mod scratch;
 #[cfg(feature = "sqlite")]

@@ -3,7 +3,8 @@
 //! A race ends in many ways: done, failed, panicked, Ctrl-C, killed. Destructors see only the
 //! first three. So the folder has a keeper, a small shell process that holds the reading end of a
 //! pipe from us and does nothing until that pipe closes, which the kernel sees to however we end.
-//! Then it kills the rival that it was told of, if one still runs, and removes the folder.
+//! Then it kills the rival that it was told of, if one still runs, and removes the folder; for some
+//! seconds again and again, since children of the rival may write until they notice.
 //!
 //! ```text
 //!   we ── "run PID" / "end PID" ──▶ keeper (sh, own process group: Ctrl-C doesn't reach it)
@@ -41,7 +42,11 @@ while read -r word pid; do
     esac
 done
 [ -n "$child" ] && kill -KILL "$child" 2>/dev/null
-rm -rf -- "$1"
+tries=0
+until rm -rf -- "$1" 2>/dev/null || [ "$tries" -ge 100 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
 "#;
 
 const CHUNK_BYTES: usize = 1 << 20;

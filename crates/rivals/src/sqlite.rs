@@ -30,6 +30,9 @@ pub struct Sqlite {
 /// What one TPC-B transaction is about: account, teller, branch, amount.
 pub type Choice = [i64; 4];
 
+/// A row of `item`: id, category, amount, note.
+pub type Item<'a> = (i64, i64, i64, &'a str);
+
 /// How much there is of TPC-B.
 #[derive(Clone, Copy, Debug)]
 pub struct TpcbRows {
@@ -117,6 +120,80 @@ impl Sqlite {
         length: Duration,
         choose: impl Fn(u64) -> C + Sync,
     ) -> Result<f64> {
+        self.drive(threads, length, |number| {
+            let mut choose = choose(number);
+            move |connection: &Connection| tpcb(connection, choose())
+        })
+    }
+
+    /// Makes the table that rows are inserted into and looked up in.
+    pub fn create_items(&self) -> Result<()> {
+        Ok(self.connect()?.execute_batch(
+            "CREATE TABLE item (id INTEGER PRIMARY KEY, category INTEGER NOT NULL,
+                                amount INTEGER NOT NULL, note TEXT NOT NULL)",
+        )?)
+    }
+
+    /// Inserts rows, each by a statement, so many a transaction; durable when it returns.
+    pub fn insert_items<'a>(
+        &self,
+        rows: impl ExactSizeIterator<Item = Item<'a>>,
+        per_transaction: usize,
+    ) -> Result<()> {
+        let connection = self.connect()?;
+        let mut insert = connection.prepare("INSERT INTO item VALUES (?, ?, ?, ?)")?;
+        let count = rows.len();
+        for (number, (id, category, amount, note)) in rows.enumerate() {
+            if number % per_transaction == 0 {
+                connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+            }
+            insert.execute(params![id, category, amount, note])?;
+            if (number + 1) % per_transaction == 0 || number + 1 == count {
+                connection.prepare_cached("COMMIT")?.execute([])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lookups by so many threads for so long; how many a second. A turn is so many lookups, in one
+    /// transaction or each by itself; `choose` makes a thread's choices.
+    pub fn run_lookups<C: FnMut() -> i64>(
+        &self,
+        (threads, length): (u64, Duration),
+        (per_turn, in_transaction): (u64, bool),
+        choose: impl Fn(u64) -> C + Sync,
+    ) -> Result<f64> {
+        let turns = self.drive(threads, length, |number| {
+            let mut choose = choose(number);
+            move |connection: &Connection| {
+                if in_transaction {
+                    connection.prepare_cached("BEGIN")?.execute([])?;
+                }
+                let mut select =
+                    connection.prepare_cached("SELECT amount, note FROM item WHERE id = ?")?;
+                let mut sum = 0;
+                for _ in 0..per_turn {
+                    sum += select.query_row([choose()], |row| {
+                        Ok(row.get::<_, i64>(0)? + row.get_ref(1)?.as_str()?.len() as i64)
+                    })?;
+                }
+                std::hint::black_box(sum);
+                if in_transaction {
+                    connection.prepare_cached("COMMIT")?.execute([])?;
+                }
+                Ok(())
+            }
+        })?;
+        Ok(turns * per_turn as f64)
+    }
+
+    /// Turns by so many threads, each with a connection, for so long; how many a second.
+    fn drive<T: FnMut(&Connection) -> Result<()>>(
+        &self,
+        threads: u64,
+        length: Duration,
+        turns: impl Fn(u64) -> T + Sync,
+    ) -> Result<f64> {
         let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let count = usize::try_from(threads).expect("threads are few");
         let begin = Barrier::new(count + 1);
@@ -126,10 +203,10 @@ impl Sqlite {
                 let prepared = self.connect();
                 begin.wait();
                 let connection = prepared?;
-                let mut choose = choose(number);
+                let mut turn = turns(number);
                 let mut mine = 0;
                 while !stop.load(Ordering::Relaxed) {
-                    tpcb(&connection, choose())?;
+                    turn(&connection)?;
                     mine += 1;
                 }
                 done.fetch_add(mine, Ordering::Relaxed);

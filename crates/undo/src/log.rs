@@ -166,6 +166,12 @@ impl UndoLog {
         fits((self.tail.free, self.tail.records), payload, block_bytes)
     }
 
+    /// The longest payload for which there is room in the current block, of so many bytes.
+    pub fn room(&self, block_bytes: usize) -> usize {
+        let offsets = usize::from(self.tail.records) * UndoBlock::OFFSET_BYTES;
+        block_bytes.saturating_sub(usize::from(self.tail.free) + UndoLog::needs(0) + offsets)
+    }
+
     /// The undo of a transaction that was active when the instance stopped.
     pub(crate) fn of_dead(tail: Tail) -> UndoLog {
         let id = tail.last().expect("it is active, so it has a name");

@@ -4,12 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use access::RowAddress;
-use instance::Instance;
-use os::Session;
-use stop::Stop;
+use database::{Connection, Error};
 
 use crate::Tables;
+use crate::tables::{column, number};
 
 /// What the audit found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -35,27 +33,23 @@ impl Audit {
 /// Sessions that aren't named aren't looked at. With `accounts` the balances of all accounts and of
 /// the stock are added up too, which reads these tables whole.
 pub fn audit(
-    instance: &Instance,
+    connection: &mut Connection<'_>,
     acknowledged: &[(u32, u64)],
     accounts: bool,
-    session: &Session,
-) -> Result<Audit, Stop> {
-    let tables = Tables::open(instance, session)?;
+) -> Result<Audit, Error> {
+    let tables = Tables::open(connection)?;
     let mut found: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     let mut sums: BTreeMap<(&str, i64), i64> = BTreeMap::new();
     let mut total = 0;
-    tables.history.scan(
-        |_: RowAddress, row| {
-            found.entry(row.number(0)).or_default().push(row.number(1));
-            let amount = row.number(5);
-            total += amount;
-            if amount != 0 {
-                *sums.entry(("teller", row.number(3))).or_default() += amount;
-                *sums.entry(("branch", row.number(4))).or_default() += amount;
-            }
-        },
-        session,
-    )?;
+    connection.scan(&tables.history, |row| {
+        let [mine, its, _, teller, branch, amount] = std::array::from_fn(|at| number(&row, at));
+        found.entry(mine).or_default().push(its);
+        total += amount;
+        if amount != 0 {
+            *sums.entry(("teller", teller)).or_default() += amount;
+            *sums.entry(("branch", branch)).or_default() += amount;
+        }
+    })?;
     let mut audit =
         Audit { acknowledged: acknowledged.iter().map(|(_, told)| told).sum(), ..Audit::default() };
     for (number, told) in acknowledged {
@@ -72,21 +66,21 @@ pub fn audit(
         }
     }
     for (name, table) in [("teller", &tables.teller), ("branch", &tables.branch)] {
-        for row in 0..table.count() {
-            let balance = table.table.fetch(None, table.address(row), |r| r.number(1), session)?;
-            let expected = sums.get(&(name, row as i64)).copied().unwrap_or(0);
-            if balance != Some(expected) {
-                let line = format!("{name} {row}: balance {balance:?}, by history {expected}");
+        connection.scan(table, |row| {
+            let (which, balance) = (number(&row, column::NUMBER), number(&row, column::BALANCE));
+            let expected = sums.get(&(name, which)).copied().unwrap_or(0);
+            if balance != expected {
+                let line = format!("{name} {which}: balance {balance}, by history {expected}");
                 audit.unbalanced.push(line);
             }
-        }
+        })?;
     }
     if accounts {
         for (name, table, expected) in
             [("account", &tables.account, total), ("stock", &tables.stock, 0)]
         {
             let mut sum = 0;
-            table.table.scan(|_, row| sum += row.number(1), session)?;
+            connection.scan(table, |row| sum += number(&row, column::BALANCE))?;
             if sum != expected {
                 audit.unbalanced.push(format!("{name}: {sum} in all, by history {expected}"));
             }

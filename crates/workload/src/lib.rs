@@ -1,9 +1,13 @@
 //! Load generators: what the lab has an instance do.
 //!
-//! One load as yet: debit-credit with mass updates among it. Every session runs the same mixture in
-//! a closed loop, so throughput is transactions of that mixture per second. Each transaction leaves
-//! a row of history with its session and its number there, from which [`audit`] tells after a crash
-//! that nothing acknowledged is lost, and that the books balance.
+//! * [`run`]: debit-credit with mass updates among it. Every session runs the same mixture in a
+//!   closed loop, so throughput is transactions of that mixture per second. Each transaction leaves a
+//!   row of history with its session and its number there, from which [`audit`] tells after a crash
+//!   that nothing acknowledged is lost, and that the books balance.
+//! * [`order_entry`]: nine tables and five transactions, with twelve conditions to be checked.
+//! * [`Tpcb`]: TPC-B by keys, for races with others.
+//!
+//! All by the embedded API, on tables of the dictionary.
 //!
 //! Callers: the lab, tests.
 //! Sources: Anon et al., "A Measure of Transaction Processing Power" (1985), for debit-credit;
@@ -12,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+pub mod bulk;
 mod drive;
 pub mod order_entry;
 mod run;

@@ -1,17 +1,19 @@
 //! The mixture, run by many sessions for a time.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
-use access::{Inserter, RowMut};
-use instance::{Instance, Transaction};
+use database::{
+    Bounds, Connection, Database, Error, Row, RowChange, Tx, Value, Which, is_worth_repeating,
+};
 use os::Session;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::Tables;
 use crate::drive::{Drive, Run, Turns, Witness, drive};
+use crate::tables::{column, number};
 
 /// What sessions do.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -34,7 +36,7 @@ pub struct Mixture {
 }
 
 struct Shared {
-    instance: Arc<Instance>,
+    database: Database,
     tables: Tables,
     mixture: Mixture,
 }
@@ -42,20 +44,21 @@ struct Shared {
 /// Runs the mixture; ends early when `told_to_stop`, and then says less. `at_bound` is called, by
 /// the calling session, when the time that counts begins, and when it ends.
 pub fn run(
-    instance: &Arc<Instance>,
+    database: &Database,
     (mixture, witness): (Mixture, Option<Witness>),
     told_to_stop: &dyn Fn() -> bool,
     at_bound: impl FnMut(&Session),
     session: &Session,
-) -> Result<Run, Stop> {
-    let (instance, tables) = (Arc::clone(instance), Tables::open(instance, session)?);
-    let shared = Shared { instance, tables, mixture };
+) -> Result<Run, Error> {
+    let tables = Tables::open(&mut database.connect_with(session))?;
+    let shared = Shared { database: database.clone(), tables, mixture };
     let Mixture { sessions, first_session, warm_up, length, .. } = mixture;
     let plan = Drive { sessions, first_session, warm_up, length };
     let client = move |turns: &mut Turns, session: &Session| {
+        let mut connection = shared.database.connect_with(session);
         let mut client = Client::new(turns.number, &shared);
         while turns.next(session) {
-            client.transaction(turns, session)?;
+            client.transaction(turns, &mut connection)?;
         }
         Ok(())
     };
@@ -66,101 +69,92 @@ struct Client<'a> {
     number: u32,
     shared: &'a Shared,
     random: Xoshiro256PlusPlus,
-    history: Inserter,
 }
 
 impl<'a> Client<'a> {
     fn new(number: u32, shared: &'a Shared) -> Client<'a> {
         let seed = shared.mixture.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(number));
-        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Client { number, shared, random, history: Inserter::default() }
+        Client { number, shared, random: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
-    fn transaction(&mut self, turns: &mut Turns, session: &Session) -> Result<(), Stop> {
+    fn transaction(
+        &mut self,
+        turns: &mut Turns,
+        connection: &mut Connection<'_>,
+    ) -> Result<(), Error> {
         let every = self.shared.mixture.mass_update_every;
         let is_mass = every > 0 && self.random.random_range(0..every) == 0;
-        let mut transaction = Transaction::new();
+        let number = turns.acknowledged() + 1;
+        let mut tx = connection.begin();
         let worked = match is_mass {
-            true => self.mass_update(&mut transaction, turns, session),
-            false => self.debit_credit(&mut transaction, turns, session),
+            true => self.mass_update(&mut tx, number),
+            false => self.debit_credit(&mut tx, number),
         };
         match worked {
             Ok(()) => {
-                self.shared.instance.commit(transaction, session)?;
+                tx.commit()?;
                 turns.acknowledge();
                 Ok(())
             }
             // Another session was in the way: the next transaction is another one anyhow.
-            Err(stop) if stop.refusal() == Some(RefusalKind::Deadlock) => {
-                self.shared.instance.rollback(transaction, session)
-            }
+            Err(stop) if is_worth_repeating(&stop) => tx.rollback(),
             Err(stop) => Err(stop),
         }
     }
 
     /// Account first and branch last: the hottest lock is held for the shortest time.
-    fn debit_credit(
-        &mut self,
-        transaction: &mut Transaction,
-        turns: &Turns,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let tables = &self.shared.tables;
+    fn debit_credit(&mut self, tx: &mut Tx<'_, '_>, number: u64) -> Result<(), Error> {
+        let (tables, scale) = (&self.shared.tables, self.shared.tables.scale());
         let amount = self.random.random_range(-999_999..=999_999_i64);
-        let account = self.random.random_range(0..tables.account.count());
-        let teller = self.random.random_range(0..tables.teller.count());
-        let branch = teller % tables.branch.count();
-        for (table, number) in [(&tables.account, account), (&tables.teller, teller)] {
-            table.table.update(transaction, table.address(number), add(amount), session)?;
-        }
-        let number = turns.acknowledged() + 1;
-        self.history(transaction, (number, [account, teller, branch], amount), session)?;
-        let address = tables.branch.address(branch);
-        tables.branch.table.update(transaction, address, add(amount), session)?;
+        let account = self.random.random_range(0..scale.accounts);
+        let teller = self.random.random_range(0..scale.tellers);
+        let branch = teller % scale.branches;
+        tx.update(&tables.account, &[key(account)], add(amount))?;
+        tx.update(&tables.teller, &[key(teller)], add(amount))?;
+        self.history(tx, (number, [account, teller, branch], amount))?;
+        tx.update(&tables.branch, &[key(branch)], add(amount))?;
         Ok(())
     }
 
     /// Moves nothing: adds to neighbours and takes away again from the next, in ascending order, so
     /// that two of these don't lock each other out.
-    fn mass_update(
-        &mut self,
-        transaction: &mut Transaction,
-        turns: &Turns,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let tables = &self.shared.tables;
-        let rows = self.shared.mixture.mass_update_rows.min(tables.stock.count()) & !1;
-        let first = self.random.random_range(0..=tables.stock.count() - rows);
-        for number in first..first + rows {
-            let amount = if (number - first) % 2 == 0 { 1 } else { -1 };
-            let address = tables.stock.address(number);
-            tables.stock.table.update(transaction, address, add(amount), session)?;
-        }
-        let number = turns.acknowledged() + 1;
-        self.history(transaction, (number, [first, 0, 0], 0), session)
+    fn mass_update(&mut self, tx: &mut Tx<'_, '_>, number: u64) -> Result<(), Error> {
+        let (tables, stock) = (&self.shared.tables, self.shared.tables.scale().stock);
+        let rows = self.shared.mixture.mass_update_rows.min(stock) & !1;
+        let first = self.random.random_range(0..=stock - rows);
+        let primary = tables.stock.primary().expect("it was made with a key");
+        let (from, to) = (Bound::Included(key(first)), Bound::Excluded(key(first + rows)));
+        let bounds = Bounds { equal: &[], from, to };
+        tx.update_where(&tables.stock, Which::Range(primary, bounds), None, |row, change| {
+            let is_even = (number_of(row) - first as i64) % 2 == 0;
+            add(if is_even { 1 } else { -1 })(row, change)
+        })?;
+        self.history(tx, (number, [first, 0, 0], 0))
     }
 
     fn history(
         &mut self,
-        transaction: &mut Transaction,
+        tx: &mut Tx<'_, '_>,
         (number, [account, teller, branch], amount): (u64, [u64; 3], i64),
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let (number, mine) = (number as i64, i64::from(self.number));
-        let fill = |row: &mut RowMut<'_>| {
-            let values = [mine, number, account as i64, teller as i64, branch as i64, amount];
-            values.into_iter().enumerate().for_each(|(at, value)| row.set_number(at, value));
-        };
-        let history = &self.shared.tables.history;
-        history.insert(transaction, &mut self.history, fill, session)?;
-        Ok(())
+    ) -> Result<(), Error> {
+        let mine = Value::Int(self.number.into());
+        let [number, account, teller, branch] = [number, account, teller, branch].map(key);
+        let row = [mine, number, account, teller, branch, Value::Int(amount)];
+        tx.insert(&self.shared.tables.history, &row).map(drop)
     }
 }
 
+fn key(number: u64) -> Value<'static> {
+    Value::Int(number as i64)
+}
+
+fn number_of(row: &Row<'_>) -> i64 {
+    number(row, column::NUMBER)
+}
+
 /// A change of a row's balance, or quantity.
-fn add(amount: i64) -> impl FnMut(&mut RowMut<'_>) {
-    move |row| {
-        let balance = row.view().number(1);
-        row.set_number(1, balance + amount);
+fn add(amount: i64) -> impl FnMut(&Row<'_>, &mut RowChange<'_>) -> Result<(), Error> {
+    move |row, change| {
+        change.set(column::BALANCE, Value::Int(number(row, column::BALANCE) + amount))
     }
 }

@@ -1,25 +1,35 @@
 //! The tables of debit-credit, and filling them.
 //!
-//! | table    | rows                  | columns                                          |
-//! |----------|-----------------------|--------------------------------------------------|
-//! | branch   | few: hot              | balance, filler                                  |
-//! | teller   | 10 a branch           | balance, filler                                  |
-//! | account  | half of the data      | balance, filler                                  |
-//! | stock    | half of the data      | quantity, filler; for mass updates               |
-//! | history  | one a transaction     | session, number, account, teller, branch, amount |
+//! | table    | key    | rows                  | columns                                          |
+//! |----------|--------|-----------------------|--------------------------------------------------|
+//! | branch   | number | few: hot              | number, balance, filler                          |
+//! | teller   | number | 10 a branch           | number, balance, filler                          |
+//! | account  | number | half of the data      | number, balance, filler                          |
+//! | stock    | number | half of the data      | number, quantity, filler; for mass updates       |
+//! | history  |        | one a transaction     | session, number, account, teller, branch, amount |
 //!
-//! Rows are as long as TPC-B asks (100 bytes, history 50). Accounts, tellers and branches are found
-//! by their number: they were loaded in order, so the number says block and slot.
+//! Rows are as long as TPC-B asks (100 bytes, history 50). Numbers go from 0 without gaps.
 
-use access::{Inserter, RowAddress, Table};
-use instance::{Instance, Transaction};
-use os::Session;
-use space::Column;
-use stop::Stop;
+use std::ops::ControlFlow;
 
-const FILLER: Column = Column::Bytes(84);
+use database::{
+    Bounds, ColumnSpec, Connection, Direction, Error, Row, Table, TableSpec, Type, Value,
+};
+
+/// With number and balance a row of 100 bytes.
+const FILLER_BYTES: u16 = 84;
 /// Rows of one loading transaction.
 const LOAD_BATCH: u64 = 500;
+
+/// Places of columns in tables whose rows have numbers.
+pub(crate) mod column {
+    pub(crate) const NUMBER: usize = 0;
+    pub(crate) const BALANCE: usize = 1;
+}
+
+/// Columns of history, in order.
+pub(crate) const HISTORY: [&str; 6] =
+    ["session", "number", "account", "teller", "branch", "amount"];
 
 /// How much there is of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +47,8 @@ pub struct Scale {
 impl Scale {
     /// Rows of 100 bytes that fit into a MiB of 8 KiB blocks.
     const ROWS_PER_MIB: u64 = 9_200;
+    /// Bytes of blocks that a row takes at most, with its key's entry and what inserts leave free.
+    const BYTES_PER_ROW: u64 = 160;
 
     /// So many MiB of rows, half of them accounts and half of them stock.
     pub const fn of_mib(mib: u64) -> Scale {
@@ -48,106 +60,108 @@ impl Scale {
     pub const fn rows(&self) -> u64 {
         self.branches + self.tellers + self.accounts + self.stock
     }
+
+    /// Bytes of blocks that all rows take, with their keys.
+    pub const fn bytes(&self) -> u64 {
+        self.rows() * Scale::BYTES_PER_ROW
+    }
 }
 
 /// The tables, open.
 pub struct Tables {
-    pub(crate) branch: Numbered,
-    pub(crate) teller: Numbered,
-    pub(crate) account: Numbered,
-    pub(crate) stock: Numbered,
+    pub(crate) branch: Table,
+    pub(crate) teller: Table,
+    pub(crate) account: Table,
+    pub(crate) stock: Table,
     pub(crate) history: Table,
-}
-
-/// A table whose rows have numbers.
-pub(crate) struct Numbered {
-    pub(crate) table: Table,
-    rows: access::Loaded,
-}
-
-impl Numbered {
-    fn open(name: &str, instance: &Instance, session: &Session) -> Result<Numbered, Stop> {
-        let table = instance.table(name, session)?;
-        let rows = table.loaded(session)?;
-        Ok(Numbered { table, rows })
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.rows.count()
-    }
-
-    pub(crate) fn address(&self, number: u64) -> RowAddress {
-        self.rows.address(number)
-    }
+    scale: Scale,
 }
 
 impl Tables {
     /// The tables of a database that was loaded.
-    pub fn open(instance: &Instance, session: &Session) -> Result<Tables, Stop> {
-        Ok(Tables {
-            branch: Numbered::open("branch", instance, session)?,
-            teller: Numbered::open("teller", instance, session)?,
-            account: Numbered::open("account", instance, session)?,
-            stock: Numbered::open("stock", instance, session)?,
-            history: instance.table("history", session)?,
-        })
+    pub fn open(connection: &mut Connection<'_>) -> Result<Tables, Error> {
+        let mut numbered = |name: &str| {
+            let table = connection.table(name)?;
+            count(connection, &table).map(|count| (table, count))
+        };
+        let ((branch, branches), (teller, tellers)) = (numbered("branch")?, numbered("teller")?);
+        let ((account, accounts), (stock, articles)) = (numbered("account")?, numbered("stock")?);
+        let history = connection.table("history")?;
+        let scale = Scale { branches, tellers, accounts, stock: articles };
+        Ok(Tables { branch, teller, account, stock, history, scale })
     }
 
     /// How much there is of each.
     pub fn scale(&self) -> Scale {
-        let count = Numbered::count;
-        Scale {
-            branches: count(&self.branch),
-            tellers: count(&self.teller),
-            accounts: count(&self.account),
-            stock: count(&self.stock),
-        }
+        self.scale
     }
 }
 
+/// One more than the last number.
+fn count(connection: &mut Connection<'_>, table: &Table) -> Result<u64, Error> {
+    let mut last = None;
+    let primary = table.primary().expect("it was made with a key");
+    let range = (primary, &Bounds::equal(&[]), Direction::Descending);
+    connection.range(table, range, |row| {
+        last = Some(number(&row, column::NUMBER));
+        ControlFlow::Break(())
+    })?;
+    Ok(last.map_or(0, |last| last as u64 + 1))
+}
+
+/// A column that is a number and never NULL.
+pub(crate) fn number(row: &Row<'_>, column: usize) -> i64 {
+    row.get_i64(column).expect("the columns of debit-credit are numbers, and NOT NULL")
+}
+
 /// The lowest number above those of all sessions that have left history.
-pub fn next_session(instance: &Instance, session: &Session) -> Result<u32, Stop> {
+pub fn next_session(connection: &mut Connection<'_>) -> Result<u32, Error> {
     let mut next = 0;
-    let history = instance.table("history", session)?;
-    history.scan(|_, row| next = next.max(row.number(0) + 1), session)?;
+    let history = connection.table("history")?;
+    connection.scan(&history, |row| next = next.max(number(&row, 0) + 1))?;
     Ok(u32::try_from(next).unwrap_or(u32::MAX))
 }
 
 /// Makes the tables and fills them. `progress` is told rows done and rows in all, and says whether
 /// to go on; if not, what was loaded stays, and the result is false.
 pub fn load(
-    instance: &Instance,
+    connection: &mut Connection<'_>,
     scale: Scale,
     mut progress: impl FnMut(u64, u64) -> bool,
-    session: &Session,
-) -> Result<bool, Stop> {
+) -> Result<bool, Error> {
     let numbered = [
-        ("branch", scale.branches),
-        ("teller", scale.tellers),
-        ("account", scale.accounts),
-        ("stock", scale.stock),
+        ("branch", "balance", scale.branches),
+        ("teller", "balance", scale.tellers),
+        ("account", "balance", scale.accounts),
+        ("stock", "quantity", scale.stock),
     ];
-    let all = numbered.iter().map(|(_, rows)| rows).sum();
+    let filler = ".".repeat(FILLER_BYTES.into());
     let mut done = 0;
-    for (name, rows) in numbered {
-        let table =
-            instance.create_table(name, &[Column::Number, Column::Number, FILLER], session)?;
-        let mut inserter = Inserter::default();
-        let mut number = 0;
-        while number < rows {
-            let mut transaction = Transaction::new();
-            for row in number..rows.min(number + LOAD_BATCH) {
-                let fill = |columns: &mut access::RowMut<'_>| columns.set_number(0, row as i64);
-                table.insert(&mut transaction, &mut inserter, fill, session)?;
+    for (name, balance, rows) in numbered {
+        let column = |name: &str, kind| ColumnSpec::new(name, kind).not_null();
+        let spec = TableSpec::new(name)
+            .column(column("number", Type::BigInt))
+            .column(column(balance, Type::BigInt))
+            .column(column("filler", Type::char(FILLER_BYTES)?))
+            .primary_key(["number"]);
+        let table = connection.create_table(&spec)?;
+        let mut next = 0;
+        while next < rows {
+            let end = rows.min(next + LOAD_BATCH);
+            let mut tx = connection.begin();
+            for number in next..end {
+                let row = [Value::Int(number as i64), Value::Int(0), Value::Text(&filler)];
+                tx.insert(&table, &row)?;
             }
-            instance.commit(transaction, session)?;
-            let batch = LOAD_BATCH.min(rows - number);
-            (number, done) = (number + batch, done + batch);
-            if !progress(done, all) {
+            tx.commit()?;
+            (next, done) = (end, done + end - next);
+            if !progress(done, scale.rows()) {
                 return Ok(false);
             }
         }
     }
-    instance.create_table("history", &[Column::Number; 6], session)?;
+    let column =
+        |spec: TableSpec, name: &&str| spec.column(ColumnSpec::new(name, Type::BigInt).not_null());
+    connection.create_table(&HISTORY.iter().fold(TableSpec::new("history"), column))?;
     Ok(true)
 }

@@ -6,11 +6,13 @@
 //!   pin and unpin a block               buffer_get    what the simulator charges for the loop
 //!   fetch a row                         row_read      the same, and its gets
 //!   update a row, in a long transaction row_change    the same, and its gets
+//!   update a block's rows together      row_change_more  the same, its gets and one row_change,
+//!                                                     for each row but one
 //!   update a row and commit             transaction   the same, its gets and its change of a row
 //! ```
 //! One session, a table in the cache, rows at random: more of them than a level-two cache holds, as
 //! a session meets them. CPU is that outside waits. The same loops
-//! run in the simulator with these four costs at zero and all others as they were measured just
+//! run in the simulator with these five costs at zero and all others as they were measured just
 //! now: what they cost there is charged already, so nothing is charged twice.
 //!
 //! Callers: `rounds`.
@@ -40,6 +42,7 @@ const CACHE_BYTES: u64 = 40 << 20;
 const GETS: u32 = 2_000;
 const FETCHES: u32 = 2_000;
 const UPDATES: u32 = 500;
+const GROUPS: u32 = 100;
 const COMMITS: u32 = 40;
 /// Rows changed before each of these.
 const WARMING: u32 = 6;
@@ -69,6 +72,9 @@ pub(super) struct Loops {
     get: Turn,
     fetch: Turn,
     update: Turn,
+    together: Turn,
+    /// Rows of a turn of `together`.
+    rows_together: f64,
     commit: Turn,
 }
 
@@ -121,9 +127,36 @@ impl Engine {
         self.update(&mut transaction, session)?;
         let update = self
             .turns(UPDATES, session, |engine, session| engine.update(&mut transaction, session))?;
+        let mut rows = 0;
+        let together = self.turns(GROUPS, session, |engine, session| {
+            rows += engine.update_together(&mut transaction, session)?;
+            Ok(())
+        })?;
         self.instance.commit(transaction, session)?;
-        let commit = self.commits(session)?;
-        Ok(Loops { get, fetch, update, commit })
+        let (commit, rows_together) = (self.commits(session)?, rows as f64 / f64::from(GROUPS));
+        Ok(Loops { get, fetch, update, together, rows_together, commit })
+    }
+
+    /// Changes the rows of one block; how many.
+    fn update_together(
+        &mut self,
+        transaction: &mut Transaction,
+        session: &Session,
+    ) -> Result<usize, Stop> {
+        let block = self.row().block;
+        let begin = self.rows.partition_point(|row| row.block < block);
+        let end = self.rows.partition_point(|row| row.block <= block);
+        let view = self.instance.transactions().view(Some(transaction), session)?;
+        let mut change = |old: &[u8], new: &mut Vec<u8>| {
+            new.extend_from_slice(old);
+            let number: &mut [u8; 8] = (&mut new[8..16]).try_into().expect("eight bytes");
+            *number = (i64::from_le_bytes(*number) + 999_983).to_le_bytes();
+            true
+        };
+        let rows = (&self.rows[begin..end], view);
+        let done = self.table.heap().update_together(transaction, rows, &mut change, session)?;
+        assert_eq!(done, end - begin, "nobody else changes rows");
+        Ok(done)
     }
 
     /// What a transaction takes beyond a write and a sync as its redo's. Half of a commit's CPU is
@@ -241,6 +274,10 @@ pub(super) fn simulated(costs: &CostList) -> Result<Loops, String> {
         get: median(|it| it.get),
         fetch: median(|it| it.fetch),
         update: median(|it| it.update),
+        together: median(|it| it.together),
+        rows_together: stats::median(
+            &rounds.iter().map(|it| it.rows_together).collect::<Vec<f64>>(),
+        ),
         commit: median(|it| it.commit),
     })
 }
@@ -252,11 +289,14 @@ impl Loops {
         let get = beyond(self.get, charged.get) / self.get.gets;
         let read = beyond(self.fetch, charged.fetch) - self.fetch.gets * get;
         let change = beyond(self.update, charged.update) - self.update.gets * get;
+        let together = beyond(self.together, charged.together) - self.together.gets * get - change;
+        let more = together / (self.rows_together - 1.0);
         let commit = beyond(self.commit, charged.commit) - self.commit.gets * get - change;
         vec![
             (Figure::Cost(Cost::BufferGet), get),
             (Figure::Cost(Cost::RowRead), read),
             (Figure::Cost(Cost::RowChange), change),
+            (Figure::Cost(Cost::RowChangeMore), more),
             (Figure::Cost(Cost::Transaction), commit),
         ]
     }
@@ -275,6 +315,7 @@ mod tests {
             (Cost::BufferGet, 120_u32),
             (Cost::RowRead, 70),
             (Cost::RowChange, 900),
+            (Cost::RowChangeMore, 150),
             (Cost::Transaction, 4_000),
         ];
         known.iter().for_each(|(cost, _)| costs.costs[*cost as usize] = 0);

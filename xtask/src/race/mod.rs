@@ -16,13 +16,19 @@ use crate::Outcome;
 
 mod commit;
 mod dbwr;
+mod embedded;
 mod get;
+#[cfg(feature = "sqlite")]
+mod insert;
 mod io;
 mod load;
+#[cfg(feature = "sqlite")]
+mod lookup;
 mod recover;
 mod scan;
 #[cfg(feature = "sqlite")]
 mod tpcb;
+mod update;
 mod waits;
 
 /// What can be said of how a race is run.
@@ -77,10 +83,22 @@ const RACES: &[Entry] = &[
         about: "a cached block read, against a hash map under a shared lock",
         run: get::run,
     },
+    #[cfg(feature = "sqlite")]
+    Entry {
+        name: "insert",
+        about: "rows inserted one by one and by arrays, against SQLite and PostgreSQL's COPY",
+        run: insert::run,
+    },
     Entry {
         name: "io",
         about: "files through `os` against fio: IOPS, bandwidth, CPU per I/O",
         run: io::run,
+    },
+    #[cfg(feature = "sqlite")]
+    Entry {
+        name: "lookup",
+        about: "rows by their keys, against SQLite's prepared statements",
+        run: lookup::run,
     },
     Entry {
         name: "recover",
@@ -97,6 +115,11 @@ const RACES: &[Entry] = &[
         name: "tpcb",
         about: "TPC-B's transaction in this process, against SQLite: one session and many",
         run: tpcb::run,
+    },
+    Entry {
+        name: "update",
+        about: "15 sessions that each update a table of a million rows, against PostgreSQL",
+        run: update::run,
     },
     Entry {
         name: "waits",

@@ -53,8 +53,8 @@ const DENSE_CHANGES: u32 = 600_000;
 /// IOPS of fio's to reach.
 const RANDOM_GOAL: f64 = 0.8;
 const RANDOM_BLOCKS: u32 = 32_768;
-/// Rows that fill a block of 8 KiB but for some bytes.
-const ROWS_A_BLOCK: u32 = 4;
+/// Rows that fill a block of 8 KiB but for what inserts leave free, and some bytes.
+const ROWS_A_BLOCK: u32 = 3;
 /// As many reads as recovery has in flight at once.
 const DEPTH: u32 = 128;
 
@@ -273,7 +273,7 @@ const DENSE: Work = Work {
 };
 
 const RANDOM: Work = Work {
-    columns: &[Column::Number, Column::Bytes(1_950)],
+    columns: &[Column::Number, Column::Bytes(2_250)],
     rows: RANDOM_BLOCKS * ROWS_A_BLOCK,
     change: change_randomly,
 };

@@ -8,14 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use database::{Creation, Database, Options, Parameters};
-use os::Session;
+use database::Creation;
 use rivals::Scratch;
 use rivals::race::{Case, Metrics, Outcome, Race, Turn, Workload, metric};
 use rivals::sqlite::{Sqlite, TpcbRows};
-use waits::{Nanos, SessionKind};
 use workload::{Drive, TELLERS, Tpcb, TpcbClient, TpcbScale};
 
+use super::embedded::{Embedded, nanos};
 use super::{Setup, run_race, told};
 
 const SCALE: TpcbScale = TpcbScale { branches: 64, accounts: 640_000 };
@@ -30,10 +29,9 @@ const SPECS: [(u32, f64); 3] = [(1, 0.95), (8, 4.0), (32, 6.0)];
 
 /// Both databases, open, with the same rows.
 struct Bench {
-    database: Database,
+    embedded: Embedded,
     tpcb: Arc<Tpcb>,
     sqlite: Sqlite,
-    session: Session,
     // Last: the files go when nobody has them open.
     scratch: Scratch,
 }
@@ -60,18 +58,12 @@ impl Bench {
         let sqlite = Sqlite::create(scratch.path(), CACHE_BYTES / 8)?;
         let TpcbScale { branches, accounts } = SCALE;
         sqlite.load_tpcb(TpcbRows { branches, tellers: branches * TELLERS, accounts }, FILLER)?;
-        let os = os::linux::start();
-        let session = os.adopt("race", SessionKind::Foreground);
         let (data_bytes, log_file_bytes) = (256 << 20, 256 << 20);
-        let options = Options {
-            creation: Creation { data_bytes, log_file_bytes, ..Creation::default() },
-            parameters: Parameters { db_cache_size: CACHE_BYTES, ..Parameters::default() },
-        };
-        let database = Database::create(scratch.path().join("database"), &options).map_err(told)?;
-        let loaded = Tpcb::load(&mut database.connect_with(&session), SCALE);
-        let tpcb = Arc::new(loaded.map_err(told)?);
-        database.instance().checkpoint(&session).map_err(told)?;
-        Ok(Bench { database, tpcb, sqlite, session, scratch })
+        let creation = Creation { data_bytes, log_file_bytes, ..Creation::default() };
+        let embedded = Embedded::create(&scratch, CACHE_BYTES, creation)?;
+        let tpcb = Arc::new(Tpcb::load(&mut embedded.connect(), SCALE).map_err(told)?);
+        embedded.checkpoint()?;
+        Ok(Bench { embedded, tpcb, sqlite, scratch })
     }
 
     fn workload(&self, sessions: u32, goal: f64, length: Duration) -> Workload<'_> {
@@ -93,7 +85,8 @@ impl Bench {
             ours: Box::new(move |turn| {
                 let (warm_up, length) = (nanos(WARM_UP), nanos(length));
                 let plan = Drive { sessions, first_session: 0, warm_up, length };
-                let ran = self.tpcb.run(&self.database, (plan, turn.seed), &self.session);
+                let Embedded { database, session } = &self.embedded;
+                let ran = self.tpcb.run(database, (plan, turn.seed), session);
                 Ok(Metrics::from([(metric::IOPS, ran.map_err(told)?.throughput())]))
             }),
             rival: Box::new(move |turn: Turn| {
@@ -112,10 +105,7 @@ impl Bench {
 
     fn settings(&self) -> Vec<String> {
         let mut settings = self.sqlite.settings();
-        settings.push(format!(
-            "ours: the embedded API, db_cache_size {} MiB, other parameters at their defaults",
-            CACHE_BYTES >> 20
-        ));
+        settings.push(Embedded::settings(CACHE_BYTES));
         let TpcbScale { branches, accounts } = SCALE;
         settings.push(format!(
             "{branches} branches, {} tellers, {accounts} accounts, rows of about 100 bytes",
@@ -128,17 +118,13 @@ impl Bench {
 
     /// Shuts ours down; an error if its books don't balance.
     fn close(self) -> rivals::Result<()> {
-        let Bench { database, tpcb, session, .. } = self;
-        let sums = tpcb.sums(&mut database.connect_with(&session)).map_err(told)?;
+        let Bench { embedded, tpcb, .. } = self;
+        let sums = tpcb.sums(&mut embedded.connect()).map_err(told)?;
         drop(tpcb);
-        database.shutdown_by(&session).map_err(told)?;
+        embedded.shut()?;
         match sums.iter().all(|sum| *sum == sums[0]) {
             true => Ok(()),
             false => Err(format!("the books don't balance: {sums:?}").into()),
         }
     }
-}
-
-fn nanos(length: Duration) -> Nanos {
-    Nanos(u64::try_from(length.as_nanos()).expect("runs are short"))
 }

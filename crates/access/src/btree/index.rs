@@ -404,6 +404,7 @@ impl Index {
                     self.make_room(entry, session)?,
                     "a leaf has room for some entries of any length"
                 ),
+                Outcome::NoUndo(_) => unreachable!("room was made for its undo"),
                 Outcome::WaitForEntry(holder) => {
                     if !self.make_room(entry, session)? {
                         let what = (holder, RowWait::ItlEntry);

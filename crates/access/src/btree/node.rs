@@ -167,21 +167,41 @@ impl<'a> Node<'a> {
             !probe.is_left_of_stored(place, slot.flags & WITH_ROW != 0)
         };
         // The first begins where the block does, whatever it says.
-        block_from(self.bytes(slots[slots[1..].partition_point(is_before)]))
+        let slots_but_first = &slots[1..];
+        let guess = self.guess(probe.number(), slots_but_first.len());
+        block_from(self.bytes(slots[partition_point_near(slots_but_first, guess, is_before)]))
     }
 
     /// Number of the first entry that isn't before this place.
     #[inline]
     pub(super) fn lower_bound(&self, at: Position<'_>) -> u16 {
         let slots = self.entries();
+        let guess = self.guess(at.number(), slots.len());
         let found = match self.level() {
-            0 => slots.partition_point(|slot| at.cmp_stored(self.bytes(*slot), true).is_gt()),
-            _ => slots.partition_point(|slot| {
+            0 => partition_point_near(slots, guess, |slot| {
+                at.cmp_stored(self.bytes(*slot), true).is_gt()
+            }),
+            _ => partition_point_near(slots, guess, |slot| {
                 let place = &self.bytes(*slot)[BLOCK_BYTES..];
                 at.cmp_stored(place, slot.flags & WITH_ROW != 0).is_gt()
             }),
         };
         found as u16
+    }
+
+    /// About where an entry would be, if keys lay evenly between the fences. A probe of a block
+    /// that isn't in the processor's cache waits for memory; the fences have been read.
+    #[inline]
+    fn guess(&self, number: u64, count: usize) -> usize {
+        let low = self.low().map_or(0, |low| low.number());
+        let Some(high) = self.high() else { return count / 2 };
+        let (from_low, width) = (number.saturating_sub(low), high.number().saturating_sub(low));
+        // So that a product with a count, of 16 bits, has room.
+        let shift = u16::BITS.saturating_sub(width.leading_zeros());
+        match width >> shift {
+            0 => count / 2,
+            width => (((from_low >> shift) * count as u64 / width) as usize).min(count),
+        }
     }
 
     /// Slots of the entries.
@@ -203,5 +223,65 @@ impl<'a> Node<'a> {
             found.key == entry.key && (self.is_unique() || found.row == entry.row)
         };
         if is_it { Ok(number) } else { Err(number) }
+    }
+}
+
+/// As `partition_point` of the slots, searched from a guess in steps that double.
+#[inline]
+fn partition_point_near(
+    slots: &[DataSlot],
+    guess: usize,
+    is_before: impl Fn(&DataSlot) -> bool,
+) -> usize {
+    let (mut low, mut high) = (0, slots.len());
+    let mut at = guess;
+    let mut step = 1;
+    // Below `low` all are before, from `high` on none is.
+    if at < high && is_before(&slots[at]) {
+        low = at + 1;
+        at += step;
+        while at < high && is_before(&slots[at]) {
+            low = at + 1;
+            step *= 2;
+            at += step;
+        }
+        high = high.min(at);
+    } else {
+        high = at;
+        while let Some(before) = at.checked_sub(step) {
+            if is_before(&slots[before]) {
+                low = before + 1;
+                break;
+            }
+            high = before;
+            at = before;
+            step *= 2;
+        }
+    }
+    low + slots[low..high].partition_point(is_before)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn any_guess_leads_to_the_same_place(
+            count in 0..256_usize,
+            before: u8,
+            guess in 0..256_usize,
+        ) {
+            let before = u8::min(before, count as u8);
+            let slots: Vec<DataSlot> =
+                (0..count).map(|at| DataSlot { lock: at as u8, ..DataSlot::FREE }).collect();
+            let is_before = |slot: &DataSlot| slot.lock < before;
+            let found = partition_point_near(&slots, guess.min(count), is_before);
+            prop_assert_eq!(found, slots.partition_point(is_before));
+        }
     }
 }

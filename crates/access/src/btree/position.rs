@@ -78,6 +78,12 @@ impl<'a> Position<'a> {
         cmp_keys(self.key, key).then_with(|| self.row.cmp(&with_row.then(|| row_from(row))))
     }
 
+    /// How far on in the order of keys it is, as a number: that of its first eight bytes.
+    #[inline]
+    pub(super) fn number(&self) -> u64 {
+        first_eight(self.key)
+    }
+
     /// As stored: the key, and the row's bytes, if there are any.
     pub(super) fn parts(self) -> (&'a [u8], [u8; ROW_BYTES], usize) {
         match self.row {
@@ -108,6 +114,15 @@ pub(super) enum Probe<'a> {
 }
 
 impl Probe<'_> {
+    /// How far on in the order of keys it is, as a number.
+    #[inline]
+    pub(super) fn number(&self) -> u64 {
+        match self {
+            Probe::At(at) | Probe::Before(at) => at.number(),
+            Probe::Last => u64::MAX,
+        }
+    }
+
     /// Whether what begins at this place is behind what is looked for.
     #[inline]
     pub(super) fn is_left_of(&self, place: Position<'_>) -> bool {

@@ -345,24 +345,12 @@ impl Heap {
         let (lock, before) = locks(slot, interest);
         let freed = old.len() as isize - bytes.len() as isize;
         let was_short = slot.flags & !ROW;
-        let mut plan = if short != was_short {
+        if short != was_short {
             return Some(replace_plan((block, number, slot), (ROW | short, &bytes), interest));
-        } else if let Some((first, removed, with)) = difference(old, &bytes) {
-            let splice = |lock, removed: usize, with| Op::Splice {
-                slot: number,
-                lock,
-                offset: first as u16,
-                removed: removed as u16,
-                with,
-            };
-            let back = &old[first..first + removed];
-            Plan::of(splice(lock, removed, with), splice(before, with.len(), back), freed)
-        } else {
-            let to = |lock| Op::Lock { slot: number, lock };
-            Plan::of(to(lock), to(before), 0)
-        };
-        plan.locks = u16::from(!interest.owns(slot.lock));
-        Some(plan)
+        }
+        let (forward, back) = splices((number, lock, before), old, &bytes);
+        let locks = u16::from(!interest.owns(slot.lock));
+        Some(Plan { locks, ..Plan::of(forward, back, freed) })
     }
 
     /// Changes one slot as `plan` says, once it is as the target's view sees it and nobody else has
@@ -440,8 +428,9 @@ impl Heap {
         let Target { address, wanted, view, patience, snapshot } = target;
         let is_serializable = transaction.is_serializable();
         let promise = if is_serializable { Promise::FirstUpdater } else { Promise::Restart };
+        // Most need little; who needs more is told so.
+        let mut undo_bytes = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
         loop {
-            let undo_bytes = Interest::BACK_BYTES_MAX + longest;
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let own = view.map(|view| View { own: Some(all_of(transaction, view)), ..view });
             let pin = self.transactions.changes().cache().pin(address.block, session)?;
@@ -485,6 +474,10 @@ impl Heap {
                 Outcome::TooNew if snapshot.is_some() || is_serializable => {
                     return Ok(Tried::Not(Changed::Since));
                 }
+                Outcome::NoUndo(bytes) => {
+                    undo_bytes = bytes;
+                    continue;
+                }
                 Outcome::TooNew | Outcome::Full => continue,
             };
             let Some(patience) = patience else { return Ok(Tried::Not(Changed::Held)) };
@@ -525,6 +518,24 @@ fn verdict(
         (_, Some(Some(_))) => Verdict::Differs,
     }
 }
+
+/// How a slot's bytes become others, and how that is taken back: what differs, or but the lock.
+pub(super) fn splices<'a>(
+    (slot, lock, before): (u16, u8, u8),
+    old: &'a [u8],
+    new: &'a [u8],
+) -> (Op<'a>, Op<'a>) {
+    let Some((first, removed, with)) = difference(old, new) else {
+        return (Op::Lock { slot, lock }, Op::Lock { slot, lock: before });
+    };
+    let splice = |lock, removed: usize, with| {
+        let (offset, removed) = (first as u16, removed as u16);
+        Op::Splice { slot, lock, offset, removed, with }
+    };
+    let was = &old[first..first + removed];
+    (splice(lock, removed, with), splice(before, with.len(), was))
+}
+
 /// The lock of a slot that is changed, and what it is when that is taken back.
 fn locks(slot: DataSlot, interest: &Interest) -> (u8, u8) {
     (interest.lock(), interest.lock_before(slot.lock))
@@ -558,7 +569,7 @@ fn replace_plan(
 }
 
 /// All that the transaction has done is seen.
-fn all_of(transaction: &Transaction, view: View) -> Own {
+pub(super) fn all_of(transaction: &Transaction, view: View) -> Own {
     let id = transaction.id().expect("the transaction was prepared");
     // None if it had done nothing.
     let before = view.own.map_or(0, |own| own.before);
@@ -572,12 +583,59 @@ fn before_now(transaction: &Transaction, view: View) -> Own {
 
 /// What differs: from which byte on, how many bytes of the old, and the bytes of the new.
 fn difference<'a>(old: &[u8], new: &'a [u8]) -> Option<(usize, usize, &'a [u8])> {
-    if old == new {
+    let shorter = old.len().min(new.len());
+    let first = same_at_start(old, new);
+    if first == shorter && old.len() == new.len() {
         return None;
     }
-    let shorter = old.len().min(new.len());
-    let first = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let same = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
-    let same = same.min(shorter - first);
+    let same = same_at_end(&old[first..], &new[first..]);
     Some((first, old.len() - same - first, &new[first..new.len() - same]))
+}
+
+/// Bytes that are compared at once.
+const WORD: usize = 8;
+
+/// How many bytes are the same from the start on.
+fn same_at_start(a: &[u8], b: &[u8]) -> usize {
+    let words = a.chunks_exact(WORD).zip(b.chunks_exact(WORD));
+    let first = words.take_while(|(a, b)| a == b).count() * WORD;
+    first + a[first..].iter().zip(&b[first..]).take_while(|(a, b)| a == b).count()
+}
+
+/// How many bytes are the same up to the end.
+fn same_at_end(a: &[u8], b: &[u8]) -> usize {
+    let words = a.rchunks_exact(WORD).zip(b.rchunks_exact(WORD));
+    let last = words.take_while(|(a, b)| a == b).count() * WORD;
+    let (a, b) = (&a[..a.len() - last], &b[..b.len() - last]);
+    last + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::difference;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// What differs, put into the old, makes the new; and begins and ends with what differs.
+        #[test]
+        fn a_difference_is_what_makes_the_new_of_the_old(
+            old in prop::collection::vec(0..3_u8, 0..40),
+            new in prop::collection::vec(0..3_u8, 0..40),
+        ) {
+            let Some((first, removed, with)) = difference(&old, &new) else {
+                prop_assert_eq!(old, new);
+                return Ok(());
+            };
+            let made = [&old[..first], with, &old[first + removed..]].concat();
+            prop_assert_eq!(&made, &new);
+            let was = &old[first..first + removed];
+            if let (Some(a), Some(b)) = (was.first(), with.first()) {
+                prop_assert_ne!(a, b);
+                prop_assert_ne!(was.last(), with.last());
+            }
+        }
+    }
 }

@@ -10,6 +10,8 @@ mod insert;
 mod lock;
 mod piece;
 mod read;
+mod scan;
+mod together;
 
 use cache::Pin;
 use change::Wanted;

@@ -4,7 +4,6 @@
 
 use ids::Dba;
 use os::{Cost, Session};
-use space::Blocks;
 use stop::Stop;
 use txn::View;
 
@@ -78,40 +77,6 @@ impl Heap {
         Ok(())
     }
 
-    /// Its blocks that may have rows.
-    pub fn blocks(&self, session: &Session) -> Result<impl Iterator<Item = Dba> + use<>, Stop> {
-        let runs = self.runs(session)?;
-        let header = self.header;
-        let block =
-            |run: Blocks, number| Dba::new(run.first.file.get(), run.first.block.get() + number);
-        let of = move |run: Blocks| (0..run.count).map(move |number| block(run, number));
-        Ok(runs.into_iter().flat_map(of).filter(move |block| *block != header))
-    }
-
-    /// Visits all rows as the view sees them, in the order of their blocks, which are brought into
-    /// the cache with their neighbours.
-    pub fn visit(
-        &self,
-        view: View,
-        visit: &mut dyn FnMut(RowAddress, &[u8]),
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let cache = self.transactions.changes().cache();
-        let size = cache.block_size_of(self.header.file, session).unwrap_or(cache.block_size());
-        let (mut reader, run_max) =
-            (cache.multiblock_reader(session), cache.run_max(size, session));
-        for run in self.runs(session)? {
-            for at in 0..run.count {
-                let block = Dba::new(run.first.file.get(), run.first.block.get() + at);
-                if at % run_max == 0 {
-                    reader.read_run(block, run_max.min(run.count - at))?;
-                }
-                self.visit_block(view, block, visit, session)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Visits the rows of a block as the view sees them: whole ones under its latch if it can be,
     /// then those in pieces.
     pub fn visit_block(
@@ -127,7 +92,7 @@ impl Heap {
     }
 
     /// Visits the whole rows of a block as it is given; those that are in pieces are given back.
-    pub(crate) fn visit_whole(
+    pub(super) fn visit_whole(
         &self,
         (address, block): (Dba, &[u8]),
         visit: &mut dyn FnMut(RowAddress, &[u8]),
@@ -153,7 +118,7 @@ impl Heap {
     }
 
     /// Visits rows that are in pieces.
-    pub(crate) fn visit_parts(
+    pub(super) fn visit_parts(
         &self,
         view: View,
         parts: Vec<RowAddress>,

@@ -250,32 +250,3 @@ fn an_inserter_of_another_table_puts_no_row_into_that_one() {
     });
     ended(report, "inserter");
 }
-
-/// An UPDATE of every row changes each once, in runs of blocks, and is taken back as a whole.
-#[test]
-fn every_row_is_changed_once_or_not_at_all() {
-    let report = machine(3, database(300)).run(|world, session| {
-        let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
-        let all = rows(&table, session);
-        let change = |row: &mut access::RowMut<'_>| row.set_number(0, row.view().number(0) + 1);
-        for (round, commits) in [(1, true), (1, false), (2, true)] {
-            let mut transaction = Transaction::new();
-            let changed = table.update_every(&mut transaction, change, &|| true, session);
-            assert_eq!(changed.expect("no lock is in the way"), 300);
-            match commits {
-                true => instance.commit(transaction, session).expect("committed"),
-                false => instance.rollback(transaction, session).expect("taken back"),
-            }
-            assert!(all.iter().all(|row| number(&table, *row, session) == round));
-        }
-        // Told not to go on, it changes nothing.
-        let mut transaction = Transaction::new();
-        let changed = table.update_every(&mut transaction, change, &|| false, session);
-        assert_eq!(changed.expect("nothing was done"), 0);
-        instance.commit(transaction, session).expect("committed");
-        drop(table);
-        shut(instance, session);
-    });
-    ended(report, "update of every row");
-}

@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use access::{Inserter, RowMut, Table};
+use database::{ColumnSpec, Database, Row, RowChange, Table, TableSpec, Type, Value, Which};
 use experiment::{Account, SessionInterval};
 use ids::BlockSize;
-use instance::{Creation, DataFileSpec, Instance, Parameters, TablespaceSpec, Transaction};
+use instance::{Creation, DataFileSpec, Parameters, TablespaceSpec};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadSpec};
-use space::{Column, UNDO_TABLESPACE};
+use space::UNDO_TABLESPACE;
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
 
@@ -18,9 +18,11 @@ use super::setting::{Setting, WRITERS_MAX};
 
 const MIB: u64 = 1 << 20;
 const BLOCK: u64 = BlockSize::KIB_8.bytes() as u64;
-/// Some 30 rows in a block.
-const ROW: [Column; 2] = [Column::Number, Column::Bytes(240)];
-const ROWS_PER_BLOCK: u64 = 30;
+/// With id and n some 29 rows in a block, of which inserts leave a tenth free.
+const FILLER_BYTES: u16 = 228;
+const ROWS_PER_BLOCK: u64 = 29;
+/// Rows of one transaction of the loading.
+const LOAD_BATCH: u64 = 1_000;
 const TABLESPACE: &str = "users";
 /// Data files of the tablespace: where one buffered write at a time gets into a file, so many do.
 const FILES: u64 = 12;
@@ -108,20 +110,30 @@ pub(super) fn parameters(size: Size, setting: Setting, asynchronous: bool) -> Pa
 }
 
 /// Makes a table for each session and fills it.
-pub(super) fn load(instance: &Instance, size: Size, session: &Session) -> Result<(), Stop> {
+pub(super) fn load(database: &Database, size: Size, session: &Session) -> Result<(), Stop> {
     for number in 2..=UNDO_FILES {
         let path = format!("undo{number:02}.dbf");
         let file = DataFileSpec { path, bytes: UNDO_FILE_BYTES, bytes_max: 0, growth_bytes: 0 };
-        instance.add_data_file(UNDO_TABLESPACE, &file, session)?;
+        database.instance().add_data_file(UNDO_TABLESPACE, &file, session)?;
     }
+    let mut connection = database.connect_with(session);
+    let filler = "f".repeat(FILLER_BYTES.into());
     for number in 0..size.sessions {
-        let name = table_name(number);
-        let table = instance.create_table_within(TABLESPACE, (&name, &ROW), session)?;
-        let (mut transaction, mut inserter) = (Transaction::new(), Inserter::default());
-        for _ in 0..size.rows {
-            table.insert(&mut transaction, &mut inserter, |_| {}, session)?;
+        let column = |name: &str, kind| ColumnSpec::new(name, kind).not_null();
+        let spec = TableSpec::new(&table_name(number))
+            .column(column("id", Type::BigInt))
+            .column(column("n", Type::BigInt))
+            .column(column("filler", Type::char(FILLER_BYTES)?));
+        let spec = TableSpec { tablespace: Some(TABLESPACE.into()), ..spec };
+        let table = connection.create_table(&spec)?;
+        for first in (0..size.rows).step_by(LOAD_BATCH as usize) {
+            let mut tx = connection.begin();
+            for id in first..size.rows.min(first + LOAD_BATCH) {
+                let row = [Value::Int(id as i64), Value::Int(0), Value::Text(&filler)];
+                tx.insert(&table, &row)?;
+            }
+            tx.commit()?;
         }
-        instance.commit(transaction, session)?;
     }
     Ok(())
 }
@@ -132,21 +144,22 @@ fn table_name(number: u32) -> String {
 
 /// Changes every row of every table, each table by a session. None if it was told to stop.
 pub(super) fn measure(
-    instance: &Arc<Instance>,
+    database: &Database,
     size: Size,
     told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Cell>, Stop> {
     let done = Arc::new(Latch::new(session.os(), LatchKind::Innermost, Vec::new()));
     let stop = Arc::new(SharedFlag::new(false));
-    let tables = (0..size.sessions).map(|number| instance.table(&table_name(number), session));
+    let connection = database.connect_with(session);
+    let tables = (0..size.sessions).map(|number| connection.table(&table_name(number)));
     let tables = tables.collect::<Result<Vec<_>, _>>()?;
     let (began, mut threads) = (session.now(), Vec::new());
     for (number, table) in tables.into_iter().enumerate() {
-        let (instance, done, stop) = (Arc::clone(instance), Arc::clone(&done), Arc::clone(&stop));
+        let (database, done, stop) = (database.clone(), Arc::clone(&done), Arc::clone(&stop));
         let body = move |session: &Session| {
             let reading = session.reading();
-            let changed = change_all(&instance, &table, &stop, session);
+            let changed = change_all(&database, &table, &stop, session);
             let interval = changed.map(|()| SessionInterval::since(session, &reading));
             done.exclusive(session).push(interval);
         };
@@ -176,15 +189,26 @@ pub(super) fn measure(
 /// So often it is looked whether all have ended.
 const LOOK: Nanos = Nanos::from_millis(1);
 
+/// `update t set n = n + 1`.
 fn change_all(
-    instance: &Instance,
+    database: &Database,
     table: &Table,
     stop: &SharedFlag,
     session: &Session,
 ) -> Result<(), Stop> {
-    let mut transaction = Transaction::new();
-    let change = |row: &mut RowMut<'_>| row.set_number(0, row.view().number(0) + 1);
-    let goes_on = || !stop.is_raised(session);
-    table.update_every(&mut transaction, change, &goes_on, session)?;
-    instance.commit(transaction, session)
+    let mut connection = database.connect_with(session);
+    let mut tx = connection.begin();
+    let change = |row: &Row<'_>, change: &mut RowChange<'_>| {
+        if stop.is_raised(session) {
+            return Err(Stop::refuse(RefusalKind::WrongState, TOLD_TO_STOP));
+        }
+        change.set(1, Value::Int(row.get_i64(1).unwrap_or_default() + 1))
+    };
+    match tx.update_where(table, Which::All, None, change) {
+        // Then nothing is measured anyhow.
+        Err(_) if stop.is_raised(session) => tx.rollback(),
+        changed => changed.and_then(|_| tx.commit()),
+    }
 }
+
+const TOLD_TO_STOP: &str = "the experiment was told to stop";

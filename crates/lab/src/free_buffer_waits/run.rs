@@ -3,9 +3,7 @@
 //! Callers: the binary's `lab`.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use instance::Instance;
 use os::{Disk, FilesystemIo, Session};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -18,6 +16,7 @@ use super::report::Found;
 use super::setting::Setting;
 use crate::Where;
 use crate::model::Machine;
+use crate::open::Opened;
 use crate::scratch::Scratch;
 
 const DIRECTORY: &str = "/db";
@@ -179,14 +178,11 @@ fn pace(disk: &Disk, model: &str, session: &Session) -> Result<PacedDisk, Stop> 
 fn make(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<(), Stop> {
     let loading = Setting { io: FilesystemIo::SetAll, writers: 1, slaves: 0 };
     let parameters = parameters(size, loading, true);
-    Instance::create(disk, directory, &creation(size), &parameters, session)?;
-    let instance = Instance::open(disk, directory, &parameters, session)?;
-    match load(&instance, size, session) {
-        Ok(()) => instance.shutdown(session),
-        Err(stop) => {
-            instance.abort(session);
-            Err(stop)
-        }
+    let made = (&creation(size), &parameters);
+    let opened = Opened::create((disk, directory), made, session)?;
+    match opened.with(|database| load(database, size, session)) {
+        Ok(()) => opened.shutdown(),
+        Err(stop) => opened.abort().and(Err(stop)),
     }
 }
 
@@ -198,12 +194,10 @@ fn cell(
     session: &Session,
 ) -> Result<Option<Cell>, Stop> {
     let parameters = parameters(size, setting, asynchronous);
-    let instance = Arc::new(Instance::open(disk, directory, &parameters, session)?);
-    let measured = measure(&instance, size, told_to_stop, session);
-    let instance = Arc::into_inner(instance).expect("the sessions have ended");
-    let halted = instance.halt().check(session);
+    let opened = Opened::open((disk, directory), &parameters, session)?;
+    let measured = opened.with(|database| measure(database, size, told_to_stop, session));
     // Nobody needs it any more.
-    instance.abort(session);
+    let halted = opened.abort();
     let measured = measured?;
     halted?;
     Ok(measured)

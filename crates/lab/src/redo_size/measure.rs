@@ -2,18 +2,20 @@
 //!
 //! Callers: `run`.
 
-use access::{Inserter, RowAddress, RowMut, Table};
-use instance::{Creation, Instance, Parameters, Transaction};
+use database::{
+    ColumnSpec, Connection, Database, Row, RowChange, Table, TableSpec, Tx, Type, Value,
+};
+use instance::{Creation, Parameters};
 use os::Session;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use space::Column;
 use stop::Stop;
 use waits::{Nanos, Statistic};
 
 const MIB: u64 = 1 << 20;
-const ROW: [Column; 2] = [Column::Number, Column::Bytes(92)];
+/// With id and n a row of 100 bytes.
+const FILLER_BYTES: u16 = 84;
 /// Enough that a row isn't changed again before its block has left everybody's mind.
 const ROWS: u64 = 16_384;
 /// Rows of one transaction of the loading.
@@ -69,14 +71,16 @@ pub(super) fn parameters() -> Parameters {
 
 /// Measures in an open instance. None if it was told to stop.
 pub(super) fn measure(
-    instance: &Instance,
+    database: &Database,
     sizes: Sizes,
     seed: u64,
     told: Told<'_>,
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
-    let (table, rows) = load(instance, session)?;
-    let mut bench = Bench { instance, table, rows, next: 0, per_row: 0.0, session };
+    let mut connection = database.connect_with(session);
+    let table = load(&mut connection)?;
+    database.instance().checkpoint(session)?;
+    let mut bench = Bench { connection, table, next: 0, per_row: 0.0, session };
     bench.calibrate()?;
     let mut order: Vec<usize> = (0..sizes.count as usize).collect();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -98,25 +102,35 @@ pub(super) fn measure(
     Ok(Some(measured))
 }
 
-fn load(instance: &Instance, session: &Session) -> Result<(Table, Vec<RowAddress>), Stop> {
-    let table = instance.create_table("rows", &ROW, session)?;
-    let (mut inserter, mut rows) = (Inserter::default(), Vec::new());
-    while (rows.len() as u64) < ROWS {
-        let mut transaction = Transaction::new();
-        for _ in 0..LOAD_BATCH.min(ROWS - rows.len() as u64) {
-            rows.push(table.insert(&mut transaction, &mut inserter, |_| {}, session)?);
+fn load(connection: &mut Connection<'_>) -> Result<Table, Stop> {
+    let column = |name: &str, kind| ColumnSpec::new(name, kind).not_null();
+    let spec = TableSpec::new("rows")
+        .column(column("id", Type::BigInt))
+        .column(column("n", Type::BigInt))
+        .column(column("filler", Type::char(FILLER_BYTES)?))
+        .primary_key(["id"]);
+    let table = connection.create_table(&spec)?;
+    for first in (0..ROWS).step_by(LOAD_BATCH as usize) {
+        let mut tx = connection.begin();
+        for id in first..ROWS.min(first + LOAD_BATCH) {
+            let row = [Value::Int(id as i64), Value::Int(0), Value::Text(&filler_of(0))];
+            tx.insert(&table, &row)?;
         }
-        instance.commit(transaction, session)?;
+        tx.commit()?;
     }
-    instance.checkpoint(session)?;
-    Ok((table, rows))
+    Ok(table)
+}
+
+/// One that differs from those of the numbers before and behind in all of its bytes.
+fn filler_of(number: u64) -> String {
+    let letter = b'a' + (number % 26) as u8;
+    char::from(letter).to_string().repeat(FILLER_BYTES.into())
 }
 
 struct Bench<'a> {
-    instance: &'a Instance,
+    connection: Connection<'a>,
     table: Table,
-    rows: Vec<RowAddress>,
-    next: usize,
+    next: u64,
     /// Bytes of redo that the update of one row makes.
     per_row: f64,
     session: &'a Session,
@@ -124,45 +138,50 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn calibrate(&mut self) -> Result<(), Stop> {
-        let mut transaction = Transaction::new();
-        let before = self.redo();
-        self.update(&mut transaction, LOAD_BATCH)?;
-        self.per_row = (self.redo() - before) as f64 / LOAD_BATCH as f64;
-        self.instance.commit(transaction, self.session)
+        let before = redo(self.session);
+        let mut tx = self.connection.begin();
+        update(&mut tx, (&self.table, &mut self.next), LOAD_BATCH, self.session)?;
+        self.per_row = (redo(self.session) - before) as f64 / LOAD_BATCH as f64;
+        tx.commit()
     }
 
     /// Makes so much redo and commits: how much it was, and how long the commit took.
     fn transaction(&mut self, bytes: u64) -> Result<(u64, Nanos), Stop> {
-        let mut transaction = Transaction::new();
-        let before = self.redo();
-        self.update(&mut transaction, (bytes as f64 / self.per_row).round() as u64)?;
-        let redo = self.redo() - before;
-        let begin = self.session.now();
-        self.instance.commit(transaction, self.session)?;
-        Ok((redo, self.session.now().since(begin)))
+        let session = self.session;
+        let (rows, before) = ((bytes as f64 / self.per_row).round() as u64, redo(session));
+        let mut tx = self.connection.begin();
+        update(&mut tx, (&self.table, &mut self.next), rows, session)?;
+        let (made, begin) = (redo(session) - before, session.now());
+        tx.commit()?;
+        Ok((made, session.now().since(begin)))
     }
+}
 
-    fn update(&mut self, transaction: &mut Transaction, rows: u64) -> Result<(), Stop> {
-        for _ in 0..rows {
-            // Never the value that the row has: nothing would be changed.
-            self.next += 1;
-            let value = self.next as i64;
-            let change = |row: &mut RowMut<'_>| {
-                row.set_number(0, value);
-                row.set_bytes(1, &[(value % 251) as u8; 92]);
-            };
-            let row = self.rows[self.next % self.rows.len()];
-            let found = self.table.update(transaction, row, change, self.session)?;
-            assert!(found, "every row was inserted");
-            // The log writer comes to run while this goes on.
-            self.session.charge_nanos(UPDATE);
-            self.session.relax(u32::MAX);
-        }
-        Ok(())
+/// Changes so many rows, one after the other by their keys, from the one behind the last on.
+fn update(
+    tx: &mut Tx<'_, '_>,
+    (table, next): (&Table, &mut u64),
+    rows: u64,
+    session: &Session,
+) -> Result<(), Stop> {
+    for _ in 0..rows {
+        // Never the values that the row has: nothing would be changed.
+        *next += 1;
+        let (number, filler) = (*next as i64, filler_of(*next));
+        let change = |_: &Row<'_>, change: &mut RowChange<'_>| {
+            change.set(1, Value::Int(number))?;
+            change.set(2, Value::Text(&filler))
+        };
+        let found = tx.update(table, &[Value::Int((*next % ROWS) as i64)], change)?;
+        assert!(found, "every row was inserted");
+        // The log writer comes to run while this goes on.
+        session.charge_nanos(UPDATE);
+        session.relax(u32::MAX);
     }
+    Ok(())
+}
 
-    /// Of everybody: but nobody else makes any to speak of.
-    fn redo(&self) -> u64 {
-        self.session.os().totals().statistic(Statistic::RedoSize)
-    }
+/// Of everybody: but nobody else makes any to speak of.
+fn redo(session: &Session) -> u64 {
+    session.os().totals().statistic(Statistic::RedoSize)
 }

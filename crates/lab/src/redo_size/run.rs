@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use instance::Instance;
 use os::{Disk, Session};
 use stop::Stop;
 
@@ -10,6 +9,7 @@ use super::measure::{Measured, Sizes, Told, creation, measure, parameters};
 use super::report::Found;
 use crate::Where;
 use crate::model::Machine;
+use crate::open::Opened;
 use crate::scratch::Scratch;
 
 /// What was asked for.
@@ -80,10 +80,9 @@ fn in_a_database(
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
     let parameters = parameters();
-    Instance::create(disk, directory, &creation(), &parameters, session)?;
-    let instance = Instance::open(disk, directory, &parameters, session)?;
-    let measured = measure(&instance, sizes, seed, told, session);
+    let made = (&creation(), &parameters);
+    let opened = Opened::create((disk, directory), made, session)?;
+    let measured = opened.with(|database| measure(database, sizes, seed, told, session));
     // A database that nobody needs any more.
-    instance.abort(session);
-    measured
+    opened.abort().and(measured)
 }

@@ -11,3 +11,4 @@ mod races;
 mod sabotage;
 mod shop;
 mod storm;
+mod whole;

@@ -1,0 +1,188 @@
+//! Rows in bulk: inserted one by one or by arrays, looked up by key, all of them updated.
+//!
+//! | column   | what                                |
+//! |----------|-------------------------------------|
+//! | id       | the key, from 1                     |
+//! | category | id modulo 1,000                     |
+//! | amount   | 0, and one more with each update    |
+//! | note     | text, so that a row has 100 bytes   |
+//!
+//! Callers: races `insert`, `lookup`, `update`; tests.
+
+use std::sync::Arc;
+
+use database::{ColumnSpec, Connection, Database, Row, Table, TableSpec, Which};
+use os::Session;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use stop::Stop;
+use value::{Type, Value};
+
+use crate::drive::{Drive, Turns, drive};
+
+/// What each row says, so that it is about 100 bytes long.
+pub const NOTE: &str = "........................................................................";
+/// Of the column `category`.
+pub const CATEGORIES: i64 = 1_000;
+/// Lookups between two looks at the clock; also of one transaction, if they are in one.
+pub const LOOKUPS_A_TURN: u64 = 1_000;
+
+/// A table of such rows.
+#[derive(Clone)]
+pub struct Bulk {
+    table: Table,
+}
+
+/// How rows are inserted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Batches {
+    /// Rows of a statement; a statement of one row is a plain insert.
+    pub statement: usize,
+    /// Rows of a transaction.
+    pub transaction: usize,
+}
+
+/// What lookups see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// Each its own moment.
+    Statement,
+    /// [`LOOKUPS_A_TURN`] of them one moment.
+    Transaction,
+}
+
+impl Bulk {
+    /// Makes a table without rows.
+    pub fn create(connection: &mut Connection<'_>, name: &str) -> Result<Bulk, Stop> {
+        let column = |name, kind| ColumnSpec::new(name, kind).not_null();
+        let spec = TableSpec::new(name)
+            .column(column("id", Type::BigInt))
+            .column(column("category", Type::BigInt))
+            .column(column("amount", Type::BigInt))
+            .column(column("note", Type::varchar(100)?))
+            .primary_key(["id"]);
+        Ok(Bulk { table: connection.create_table(&spec)? })
+    }
+
+    /// Inserts the rows with these keys, in their order; durable when it returns.
+    pub fn insert(
+        &self,
+        connection: &mut Connection<'_>,
+        ids: std::ops::Range<i64>,
+        batches: Batches,
+    ) -> Result<(), Stop> {
+        let rows: Vec<[Value<'_>; 4]> = ids.map(row).collect();
+        for transaction in rows.chunks(batches.transaction) {
+            let mut tx = connection.begin();
+            for statement in transaction.chunks(batches.statement) {
+                match statement {
+                    [row] => drop(tx.insert(&self.table, row)?),
+                    rows => drop(tx.insert_many(&self.table, rows.iter().map(|row| &row[..]))?),
+                }
+            }
+            tx.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Adds one to the amount of every row, by one statement, and commits. How many rows.
+    pub fn update_all(&self, connection: &mut Connection<'_>) -> Result<u64, Stop> {
+        let mut tx = connection.begin();
+        let count = tx.update_where(&self.table, Which::All, None, |row, change| {
+            change.set(2, Value::Int(row.get_i64(2).unwrap_or(0) + 1))
+        })?;
+        tx.commit()?;
+        Ok(count)
+    }
+
+    /// Rows, and the sum of their amounts.
+    pub fn sums(&self, connection: &mut Connection<'_>) -> Result<(u64, i64), Stop> {
+        let mut sums = (0, 0);
+        connection.scan(&self.table, |row| {
+            sums = (sums.0 + 1, sums.1 + row.get_i64(2).unwrap_or(0));
+        })?;
+        Ok(sums)
+    }
+
+    /// Lookups by random keys of 1 to `rows`, by so many sessions for so long: how many a second.
+    pub fn run_lookups(
+        &self,
+        database: &Database,
+        (plan, seed): (Drive, u64),
+        (rows, scope): (i64, Scope),
+        session: &Session,
+    ) -> Result<f64, Stop> {
+        let (bulk, database) = (self.clone(), database.clone());
+        let client = move |turns: &mut Turns, session: &Session| {
+            let mut connection = database.connect_with(session);
+            let mut ids = Ids::new(seed, turns.number.into(), rows);
+            let mut sum = 0;
+            while turns.next(session) {
+                sum += bulk.turn_of_lookups(&mut connection, &mut ids, scope)?;
+                turns.acknowledge();
+            }
+            std::hint::black_box(sum);
+            Ok(())
+        };
+        let run = drive((plan, None), Arc::new(client), &|| false, |_| (), session)?;
+        Ok(run.throughput() * LOOKUPS_A_TURN as f64)
+    }
+
+    fn turn_of_lookups(
+        &self,
+        connection: &mut Connection<'_>,
+        ids: &mut Ids,
+        scope: Scope,
+    ) -> Result<i64, Stop> {
+        let mut sum = 0;
+        match scope {
+            Scope::Statement => {
+                for _ in 0..LOOKUPS_A_TURN {
+                    sum += connection.get(&self.table, &ids.next_key(), looked)?.unwrap_or(0);
+                }
+            }
+            Scope::Transaction => {
+                let mut tx = connection.begin_serializable()?;
+                for _ in 0..LOOKUPS_A_TURN {
+                    sum += tx.get(&self.table, &ids.next_key(), looked)?.unwrap_or(0);
+                }
+                tx.commit()?;
+            }
+        }
+        Ok(sum)
+    }
+}
+
+/// What a lookup takes from its row: the amount, and how long the note is.
+fn looked(row: Row<'_>) -> i64 {
+    let note = row.get_text(3).ok().flatten().map_or(0, str::len);
+    row.get_i64(2).unwrap_or(0) + note as i64
+}
+
+/// The row with this key.
+fn row(id: i64) -> [Value<'static>; 4] {
+    [Value::Int(id), Value::Int(id % CATEGORIES), Value::Int(0), Value::Text(NOTE)]
+}
+
+/// Random keys, the same for every system that is raced.
+pub struct Ids {
+    random: Xoshiro256PlusPlus,
+    most: i64,
+}
+
+impl Ids {
+    /// Those of one thread, of 1 to `most`.
+    pub fn new(seed: u64, thread: u64, most: i64) -> Ids {
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(thread);
+        Ids { random: Xoshiro256PlusPlus::seed_from_u64(seed), most }
+    }
+
+    fn next_key(&mut self) -> [Value<'static>; 1] {
+        [Value::Int(self.next_id())]
+    }
+
+    /// The next one.
+    pub fn next_id(&mut self) -> i64 {
+        self.random.random_range(1..=self.most)
+    }
+}
