@@ -204,18 +204,19 @@ impl Relation {
         locked: &mut Locked,
     ) -> Result<bool, Stop> {
         self.check_view(view)?;
-        let session = work.session;
-        for block in self.heap().blocks(session)? {
+        let (session, mut begins_again) = (work.session, false);
+        let mut each = |block| {
             for row in self.meant_in_block(block, filter, view, session)? {
-                if locked.rows.len() as u64 >= how.limit {
-                    return Ok(true);
-                }
-                if !self.lock_one(work, row, as_of, locked)? {
+                let is_enough = locked.rows.len() as u64 >= how.limit;
+                begins_again = !is_enough && !self.lock_one(work, row, as_of, locked)?;
+                if is_enough || begins_again {
                     return Ok(false);
                 }
             }
-        }
-        Ok(true)
+            Ok(true)
+        };
+        self.heap().through_cache(&mut each, session)?;
+        Ok(!begins_again)
     }
 
     /// Where the rows of a block are that are meant.

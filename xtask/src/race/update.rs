@@ -150,7 +150,9 @@ fn all_at_once<T: Sync>(
     std::thread::scope(|scope| {
         let threads: Vec<_> = with.iter().map(|one| scope.spawn(|| work(one))).collect();
         let ended: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
-        ended.into_iter().try_for_each(|ended| ended.map_err(|_| "a session panicked".to_owned())?)
+        ended
+            .into_iter()
+            .try_for_each(|ended| ended.map_err(|_| "a session panicked".to_owned())?)
     })?;
     let rows = ROWS as f64 * f64::from(SESSIONS);
     Ok(Metrics::from([(metric::IOPS, rows / began.elapsed().as_secs_f64())]))
