@@ -2,6 +2,7 @@
 //!
 //! Callers: `rows`; `btree`.
 
+use cache::Get;
 use ids::{Dba, ObjectNo};
 use latch::FrameOrder;
 use os::Session;
@@ -23,7 +24,8 @@ pub(crate) fn read_block<T>(
     let (mut copy, mut gone_before) = (Vec::new(), None);
     loop {
         {
-            let block = cache.pin_shared(address, FrameOrder::Heap, session)?;
+            let block =
+                cache.pin_shared_for(Get::Consistent, address, FrameOrder::Heap, session)?;
             if !is_of(&block, object) || transactions.is_current(&block, view, session) {
                 return Ok(look(&block));
             }

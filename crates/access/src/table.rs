@@ -219,6 +219,7 @@ fn was_there(changed: Changed, address: RowAddress) -> Result<bool, Stop> {
     match changed {
         Changed::Yes | Changed::Already => Ok(true),
         Changed::NotThere => Ok(false),
+        Changed::Held => unreachable!("it is waited for"),
         Changed::Since => {
             let message = format!(
                 "cannot change the row {address}: its block was changed since the transaction's \

@@ -36,6 +36,24 @@ enum Fill {
     Zeros,
 }
 
+/// To what end a block is had; counted apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Get {
+    /// As it is now.
+    Current,
+    /// To be read as of a moment.
+    Consistent,
+}
+
+impl Get {
+    const fn statistic(self) -> Statistic {
+        match self {
+            Get::Current => Statistic::CurrentGets,
+            Get::Consistent => Statistic::ConsistentGets,
+        }
+    }
+}
+
 impl Cache {
     /// Pins this block, from disk if it isn't in the cache. A block that was never written comes as
     /// zeros; one that is damaged, or older than what was written, is refused (`Corrupt`), and so
@@ -62,7 +80,19 @@ impl Cache {
         order: FrameOrder,
         session: &'a Session,
     ) -> Result<PinnedBlock<'a>, Stop> {
-        self.begin_get(session);
+        self.pin_shared_for(Get::Current, address, order, session)
+    }
+
+    /// The same, to some end.
+    #[inline(always)]
+    pub fn pin_shared_for<'a>(
+        &'a self,
+        get: Get,
+        address: Dba,
+        order: FrameOrder,
+        session: &'a Session,
+    ) -> Result<PinnedBlock<'a>, Stop> {
+        self.begin_get(get, session);
         match self.shared_hinted(address, order, session) {
             Some(block) => Ok(block),
             None => Ok(self.get_latched(address, Fill::Read, session)?.into_shared(order)),
@@ -70,15 +100,15 @@ impl Cache {
     }
 
     #[inline]
-    fn begin_get(&self, session: &Session) {
+    fn begin_get(&self, get: Get, session: &Session) {
         latch::assert_none_held("a get of a block");
-        session.count(Statistic::CurrentGets, 1);
+        session.count(get.statistic(), 1);
         session.charge(Cost::BufferGet, 1);
     }
 
     #[inline(always)]
     fn get<'a>(&'a self, address: Dba, fill: Fill, session: &'a Session) -> Result<Pin<'a>, Stop> {
-        self.begin_get(session);
+        self.begin_get(Get::Current, session);
         match self.pin_hinted(address, session) {
             Some(pin) => Ok(pin),
             None => self.get_latched(address, fill, session),

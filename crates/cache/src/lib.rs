@@ -61,6 +61,7 @@ pub use cache::Cache;
 pub use config::{CacheConfig, PoolSize, Sabotage};
 pub use direct::{DirectReader, DirectRun};
 pub use gate::RedoGate;
+pub use get::Get;
 pub use multiblock::MultiblockReader;
 pub use object_checkpoint::Span;
 pub use pin::{ExclusiveBlock, Pin, PinnedBlock, SharedBlock, is_unwritten};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use ids::ObjectNo;
 use os::Session;
-use relation::{Default, TableDefinition};
+use relation::{ColumnDefinition, Default, IndexDefinition, TableDefinition};
 use stop::{RefusalKind, Stop};
 use txn::{Patience, TableMode};
 
@@ -34,8 +34,12 @@ impl Catalog {
             let table = TableDefinition::clone(&before);
             match alteration {
                 Alteration::AddColumn(column) => statement.add_column(table, column),
+                Alteration::DropColumn(column) => statement.drop_column(table, column),
                 Alteration::RenameTable(to) => statement.rename_table(table, to),
                 Alteration::RenameColumn { from, to } => statement.rename_column(table, from, to),
+                Alteration::RenameConstraint { from, to } => {
+                    statement.rename_constraint(table, (from, to))
+                }
                 Alteration::SetDefault { column, value } => {
                     let place = place_of(&table, column)?;
                     let mut table = table;
@@ -64,6 +68,26 @@ fn cannot(table: &str, what: &str) -> Stop {
     Stop::refuse(RefusalKind::Invalid, format!("cannot alter table {table}: {what}"))
 }
 
+fn in_use(table: &str, what: &str) -> Stop {
+    Stop::refuse(RefusalKind::WrongState, format!("cannot alter table {table}: {what}"))
+}
+
+/// An index or constraint that has the column, in words.
+fn user_of(table: &TableDefinition, column: usize) -> Option<String> {
+    let own = table.foreign_keys.iter().find(|key| key.columns.contains(&column));
+    let check = table.checks.iter().find(|check| check.condition.columns().contains(&column));
+    let has = |index: &&IndexDefinition| index.columns.iter().any(|of| of.column == column);
+    let index = table.indexes.iter().find(has);
+    // Columns that others refer to have an index.
+    let own = own.map(|key| format!("its foreign key {}", key.name));
+    let check = check.map(|check| format!("its check {}", check.name));
+    let index = index.map(|index| match index.primary {
+        true => format!("its primary key {}", index.name),
+        false => format!("its index {}", index.name),
+    });
+    own.or(check).or(index)
+}
+
 impl Statement<'_> {
     /// Rows that are there have the default of this moment (rule value/V4).
     fn add_column(&mut self, before: TableDefinition, spec: &ColumnSpec) -> Result<(), Stop> {
@@ -89,6 +113,47 @@ impl Statement<'_> {
             );
             return Err(cannot(&name, &what));
         }
+        self.publish(|_| Ok(Edit::of(table)), &[])
+    }
+
+    /// The column loses its name and all that depends on it; its place stays.
+    fn drop_column(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {
+        let place = place_of(&table, column)?;
+        if let Some(what) = user_of(&table, place) {
+            let what = format!("{what} has column {column}; drop that first");
+            return Err(in_use(&table.name, &what));
+        }
+        let is_there = |column: &&ColumnDefinition| !column.is_dropped();
+        if table.columns.iter().filter(is_there).count() == 1 {
+            let what = format!("{column} is its only column; drop the table");
+            return Err(in_use(&table.name, &what));
+        }
+        let identity = match table.columns[place].default {
+            Default::Identity { sequence, .. } => Some(sequence),
+            Default::Constant(_) => None,
+        };
+        let sequence = identity.map(|of| self.catalog.sequence_of(of, self.session)).transpose()?;
+        table.columns[place] = table.columns[place].dropped(place);
+        let dropped_sequences = sequence.into_iter().collect();
+        self.publish(|_| Ok(Edit { dropped_sequences, ..Edit::of(table) }), &[])
+    }
+
+    fn rename_constraint(
+        &mut self,
+        mut table: TableDefinition,
+        (from, to): (&str, &str),
+    ) -> Result<(), Stop> {
+        names::check("constraint or index", to)?;
+        self.lock_referenced(&table)?;
+        let indexes = table.indexes.iter_mut().map(|index| &mut index.name);
+        let checks = table.checks.iter_mut().map(|check| &mut check.name);
+        let keys = table.foreign_keys.iter_mut().map(|key| &mut key.name);
+        let Some(name) = indexes.chain(checks).chain(keys).find(|name| *name == from) else {
+            let within = format!(" of table {}", table.name);
+            let there = crate::draft::index_names(&table);
+            return Err(names::unknown(("constraint or index", from), &within, there));
+        };
+        to.clone_into(name);
         self.publish(|_| Ok(Edit::of(table)), &[])
     }
 

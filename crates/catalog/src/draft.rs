@@ -452,12 +452,12 @@ pub(crate) fn index_names(table: &TableDefinition) -> impl Iterator<Item = &str>
 }
 
 /// A column's place in a table.
-pub(crate) fn place_of(table: &TableDefinition, name: &str) -> Result<usize, Stop> {
-    let place = table.columns.iter().position(|column| column.name == name);
-    place.ok_or_else(|| {
+pub fn place_of(table: &TableDefinition, name: &str) -> Result<usize, Stop> {
+    let is_it = |column: &ColumnDefinition| column.name == name && !column.is_dropped();
+    table.columns.iter().position(is_it).ok_or_else(|| {
         let within = format!(" in table {}", table.name);
-        let there = table.columns.iter().map(|column| column.name.as_str());
-        names::unknown(("column", name), &within, there)
+        let there = table.columns.iter().filter(|column| !column.is_dropped());
+        names::unknown(("column", name), &within, there.map(|column| column.name.as_str()))
     })
 }
 

@@ -33,6 +33,7 @@ mod create;
 mod dictionary;
 mod draft;
 mod drop;
+mod fill;
 mod look;
 mod names;
 mod rows;
@@ -45,7 +46,8 @@ mod stored;
 mod views;
 
 pub use catalog::{Catalog, CatalogConfig, CatalogOpened};
-pub use draft::{INDEX_COLUMNS_MAX, INDEXES_MAX};
+pub use draft::{INDEX_COLUMNS_MAX, INDEXES_MAX, place_of};
+pub use fill::FilledRow;
 pub use look::{DictionaryFault, DictionaryLook, DictionarySeen};
 pub use names::NAME_BYTES_MAX;
 pub use sequence::Sequence;

@@ -113,10 +113,20 @@ pub struct IndexColumnSpec {
 pub enum Alteration {
     /// Another column, behind the others. Rows that are there aren't rewritten.
     AddColumn(ColumnSpec),
+    /// A column goes, which no index and no constraint has. Others keep their places; what rows
+    /// have there stays in them, and nobody finds it by a name.
+    DropColumn(String),
     /// The table has another name.
     RenameTable(String),
     /// A column has another name.
     RenameColumn {
+        /// As it is called now.
+        from: String,
+        /// As it will be.
+        to: String,
+    },
+    /// A constraint or an index has another name.
+    RenameConstraint {
         /// As it is called now.
         from: String,
         /// As it will be.

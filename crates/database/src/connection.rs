@@ -11,6 +11,7 @@ use relation::{Bounds, Relation, Scratch};
 use stop::Stop;
 use txn::{Patience, Transaction, View};
 use value::{RowView, Value};
+use waits::Totals;
 
 use crate::database::Shared;
 use crate::table::{Table, no_primary_key};
@@ -56,9 +57,69 @@ impl<'s> Connection<'s> {
         &self.session
     }
 
+    /// What this session has counted since it began, and what it has waited for: `db block gets`,
+    /// `consistent gets`, `CR blocks created` and all others, with the names that they have in
+    /// the field. What a statement has cost is the difference of two readings.
+    ///
+    /// ```
+    /// use database::Statistic;
+    /// # use database::{ColumnSpec, Database, Options, TableSpec, Type, Value};
+    /// # fn main() -> Result<(), database::Error> {
+    /// # let scratch = std::env::temp_dir().join(format!("forebay-count-{}", std::process::id()));
+    /// # let database = Database::create(&scratch, &Options::default())?;
+    /// # let mut connection = database.connect("app");
+    /// # let spec = TableSpec::new("account")
+    /// #     .column(ColumnSpec::new("id", Type::BigInt))
+    /// #     .column(ColumnSpec::new("balance", Type::BigInt))
+    /// #     .primary_key(["id"]);
+    /// # let account = connection.create_table(&spec)?;
+    /// # let mut tx = connection.begin();
+    /// # tx.insert(&account, &[Value::Int(1), Value::Int(100)])?;
+    /// # tx.commit()?;
+    /// let before = connection.statistics();
+    /// connection.get(&account, &[Value::Int(1)], |row| row.get_i64(1))?;
+    /// let cost = connection.statistics().since(&before);
+    /// // A leaf of the index, which is its root still, and the row's block; nothing to take back.
+    /// assert_eq!(cost.statistic(Statistic::ConsistentGets), 2);
+    /// assert_eq!(cost.statistic(Statistic::CurrentGets), 0);
+    /// assert_eq!(cost.statistic(Statistic::CrBlocksCreated), 0);
+    /// # drop(connection);
+    /// # database.shutdown()?;
+    /// # std::fs::remove_dir_all(&scratch).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn statistics(&self) -> Totals {
+        self.session.account().totals()
+    }
+
     /// The table of this name.
     pub fn table(&self, name: &str) -> Result<Table, Stop> {
         self.shared.catalog.relation(name, &self.session).map(|found| Table::new(&found))
+    }
+
+    /// The next value of a sequence, which nobody else gets.
+    ///
+    /// ```
+    /// # use database::{Database, Options, SequenceOptions};
+    /// # fn main() -> Result<(), database::Error> {
+    /// # let scratch = std::env::temp_dir().join(format!("forebay-next-{}", std::process::id()));
+    /// # let database = Database::create(&scratch, &Options::default())?;
+    /// # let mut connection = database.connect("app");
+    /// let by_tens = SequenceOptions { increment: Some(10), ..SequenceOptions::default() };
+    /// connection.create_sequence("ticket", &by_tens)?;
+    /// assert_eq!(connection.next_value("ticket")?, 1);
+    /// assert_eq!(connection.next_value("ticket")?, 11);
+    /// # drop(connection);
+    /// # database.shutdown()?;
+    /// # std::fs::remove_dir_all(&scratch).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn next_value(&mut self, sequence: &str) -> Result<i64, Stop> {
+        let (catalog, session) = (&self.shared.catalog, &*self.session);
+        let sequence = catalog.sequence(sequence, session)?;
+        catalog.next_value(&sequence, session)
     }
 
     /// Begins a transaction each of whose statements sees what was committed when it began.

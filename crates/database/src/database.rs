@@ -13,10 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use catalog::{Catalog, CatalogConfig};
-use ids::{FileNo, ObjectNo};
+use ids::FileNo;
 use instance::{Creation, Instance, Parameters};
 use os::{Disk, Os, Session};
-use relation::Relation;
 use sort::SortConfig;
 use stop::{RefusalKind, Stop};
 use waits::SessionKind;
@@ -80,16 +79,6 @@ impl std::ops::Deref for Shared {
 
     fn deref(&self) -> &Open {
         self.open.as_ref().expect("who shuts it is alone with it")
-    }
-}
-
-impl Shared {
-    pub(crate) fn relation_of(
-        &self,
-        object: ObjectNo,
-        session: &Session,
-    ) -> Result<Arc<Relation>, Stop> {
-        self.catalog.relation_of(object, session)
     }
 }
 

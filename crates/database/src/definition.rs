@@ -22,7 +22,7 @@ impl Connection<'_> {
     /// Makes a table.
     pub fn create_table(&mut self, spec: &TableSpec) -> Result<Table, Stop> {
         let object = self.shared.catalog.create_table(spec, self.patience, &self.session)?;
-        self.shared.relation_of(object, &self.session).map(|made| Table::new(&made))
+        self.shared.catalog.relation_of(object, &self.session).map(|made| Table::new(&made))
     }
 
     /// Makes an index of a table, of the rows that are there too; changes of the table wait
@@ -36,7 +36,39 @@ impl Connection<'_> {
         self.shared.catalog.create_sequence(name, options, &self.session).map(|_| ())
     }
 
-    /// Changes a table.
+    /// Changes a table. No row is rewritten, whatever it is.
+    ///
+    /// ```
+    /// use database::Alteration;
+    /// # use database::{ColumnSpec, Database, ErrorKind, Options, TableSpec, Type, Value};
+    /// # fn main() -> Result<(), database::Error> {
+    /// # let scratch = std::env::temp_dir().join(format!("forebay-alter-{}", std::process::id()));
+    /// # let database = Database::create(&scratch, &Options::default())?;
+    /// # let mut connection = database.connect("app");
+    /// # let spec = TableSpec::new("account")
+    /// #     .column(ColumnSpec::new("id", Type::BigInt))
+    /// #     .column(ColumnSpec::new("owner", Type::Text))
+    /// #     .primary_key(["id"]);
+    /// # let account = connection.create_table(&spec)?;
+    /// # let mut tx = connection.begin();
+    /// # tx.insert(&account, &[Value::Int(1), Value::Text("Ann")])?;
+    /// # tx.commit()?;
+    /// let none = Value::Int(0).to_owned();
+    /// let credit = ColumnSpec::new("credit", Type::Integer).not_null().default_value(none);
+    /// connection.alter_table("account", &Alteration::AddColumn(credit))?;
+    /// connection.alter_table("account", &Alteration::DropColumn("owner".into()))?;
+    /// let account = connection.table("account")?;
+    /// let credit = account.column("credit")?;
+    /// let row = connection.get(&account, &[Value::Int(1)], |row| row.get_i64(credit))?;
+    /// assert_eq!(row.flatten(), Some(0), "rows that were there have the default");
+    /// let gone = account.column("owner").err().expect("it was dropped");
+    /// assert_eq!(gone.refusal(), Some(ErrorKind::NotFound));
+    /// # drop(connection);
+    /// # database.shutdown()?;
+    /// # std::fs::remove_dir_all(&scratch).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn alter_table(&mut self, name: &str, alteration: &Alteration) -> Result<(), Stop> {
         self.shared.catalog.alter_table(name, alteration, self.patience, &self.session)
     }

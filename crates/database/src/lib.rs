@@ -35,7 +35,9 @@
 //!
 //! * [`Database`]: create, open, connect, shut down.
 //! * [`Connection`]: a session on a thread; tables, definitions, reads outside of transactions.
-//! * [`Tx`]: a transaction: insert, update, delete, get, range, scan, savepoints, commit.
+//! * [`Tx`]: a transaction: insert, by names of columns too; update, delete, get, range, scan; rows
+//!   read and locked ([`ForUpdate`]); savepoints, commit.
+//! * [`Statistics`]: what a session has counted and waited for.
 //! * [`Table`]: by name; places of columns and indexes.
 //!
 //! What fails says what, on what, and what to do ([`Error`]); nothing of the statement is left, and
@@ -59,9 +61,10 @@ pub use catalog::{
 pub use connection::Connection;
 pub use database::{Database, Options};
 pub use instance::{CommitMode, Creation, Parameters};
-pub use relation::{Bounds, Condition, OnDelete, RowChange, Which};
+pub use relation::{Bounds, Condition, ForUpdate, IfHeld, OnDelete, RowChange, Which};
 pub use stop::{RefusalKind as ErrorKind, Stop as Error};
 pub use table::Table;
 pub use txn::{Patience, Savepoint};
-pub use value::{Date, Number, RowView as Row, Timestamp, Type, Value};
-pub use work::{Tx, is_worth_repeating};
+pub use value::{Date, Number, OwnedValue, RowView as Row, Timestamp, Type, Value};
+pub use waits::{Nanos, Statistic, Totals as Statistics, WaitEvent};
+pub use work::{NewRow, Tx, is_worth_repeating};

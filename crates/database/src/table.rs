@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Weak};
 
+use catalog::place_of;
 use os::Session;
 use relation::{Relation, TableDefinition};
 use stop::{RefusalKind, Stop};
@@ -36,11 +37,7 @@ impl Table {
 
     /// The place of a column, by its name.
     pub fn column(&self, name: &str) -> Result<usize, Stop> {
-        let found = self.definition().columns.iter().position(|column| column.name == name);
-        found.ok_or_else(|| {
-            let message = format!("table {} has no column {name}", self.name());
-            Stop::refuse(RefusalKind::NotFound, message)
-        })
+        place_of(self.definition(), name)
     }
 
     /// The place of an index, by its name, which may be that of its constraint.
@@ -72,7 +69,7 @@ impl Table {
     /// The relation of another definition.
     #[cold]
     fn look_up(&self, shared: &Shared, session: &Session) -> Result<Arc<Relation>, Stop> {
-        let found = shared.relation_of(self.definition.object, session);
+        let found = shared.catalog.relation_of(self.definition.object, session);
         found.map_err(|stop| match stop.refusal() {
             Some(kind) => {
                 Stop::refuse(kind, format!("table {} can't be used any more: {stop}", self.name()))

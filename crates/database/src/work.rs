@@ -9,13 +9,15 @@
 use std::ops::ControlFlow;
 
 use access::{Direction, RowAddress};
+use catalog::{Catalog, FilledRow, place_of};
 use ids::Scn;
 use instance::CommitMode;
 use os::Session;
-use relation::{Bounds, Relation, RowChange, Which, Work};
+use relation::{Bounds, ForUpdate, Relation, RowChange, Which, Work};
 use stop::{RefusalKind, Stop};
 use txn::{Savepoint, Transaction};
 use value::{RowView, Value};
+use waits::Totals;
 
 use crate::connection::Connection;
 use crate::table::{Table, no_primary_key};
@@ -26,6 +28,15 @@ pub struct Tx<'c, 's> {
     pub(crate) connection: &'c mut Connection<'s>,
     /// None once it has ended.
     transaction: Option<Transaction>,
+}
+
+/// A row that was inserted by the names of its columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewRow {
+    /// Where it is.
+    pub address: RowAddress,
+    /// The number that its identity column got, if it has one that wasn't named.
+    pub identity: Option<i64>,
 }
 
 impl<'c, 's> Tx<'c, 's> {
@@ -43,17 +54,76 @@ impl<'c, 's> Tx<'c, 's> {
         table: &Table,
         statement: impl FnOnce(&Relation, &mut Work<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
+        self.change_with(table, |relation, _, work| statement(relation, work))
+    }
+
+    /// The same for one that asks the catalog.
+    fn change_with<T>(
+        &mut self,
+        table: &Table,
+        statement: impl FnOnce(&Relation, &Catalog, &mut Work<'_>) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
         let transaction = self.transaction.as_mut().expect("not ended yet");
         let Connection { shared, session, scratch, .. } = &mut *self.connection;
         let session: &Session = session;
         let relation = table.current(shared, session)?;
         let relations = &shared.catalog;
-        statement(&relation, &mut Work { transaction, scratch, relations, session })
+        statement(&relation, relations, &mut Work { transaction, scratch, relations, session })
     }
 
-    /// Inserts a row: a value for each column, in the table's order. Says where it is.
+    /// Inserts a row: a value for each column, in the table's order, also for one that would get a
+    /// DEFAULT or an identity's number. Says where it is.
     pub fn insert(&mut self, table: &Table, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
         self.change(table, |relation, work| relation.insert(work, values))
+    }
+
+    /// Inserts a row with values for the columns that are named; each other one gets its DEFAULT,
+    /// or the next number of its identity. Names are those that the columns have now.
+    ///
+    /// ```
+    /// # use database::{ColumnSpec, Database, Options, TableSpec, Type, Value};
+    /// # fn main() -> Result<(), database::Error> {
+    /// # let scratch = std::env::temp_dir().join(format!("forebay-named-{}", std::process::id()));
+    /// # let database = Database::create(&scratch, &Options::default())?;
+    /// # let mut connection = database.connect("app");
+    /// let spec = TableSpec::new("task")
+    ///     .column(ColumnSpec::new("id", Type::BigInt).identity(true))
+    ///     .column(ColumnSpec::new("what", Type::Text).not_null())
+    ///     .column(ColumnSpec::new("rank", Type::Integer).default_value(Value::Int(5).to_owned()))
+    ///     .primary_key(["id"]);
+    /// let task = connection.create_table(&spec)?;
+    /// let mut tx = connection.begin();
+    /// let first = tx.insert_named(&task, &[("what", Value::Text("sweep"))])?;
+    /// let second = tx.insert_named(&task, &[("what", Value::Text("wash"))])?;
+    /// assert_eq!((first.identity, second.identity), (Some(1), Some(2)));
+    /// let rank = tx.get(&task, &[Value::Int(2)], |row| row.get_i64(2))?;
+    /// assert_eq!(rank.flatten(), Some(5));
+    /// tx.commit()?;
+    /// # drop(connection);
+    /// # database.shutdown()?;
+    /// # std::fs::remove_dir_all(&scratch).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn insert_named<'v>(
+        &mut self,
+        table: &Table,
+        given: &[(&str, Value<'v>)],
+    ) -> Result<NewRow, Stop> {
+        self.change_with(table, |relation, catalog, work| {
+            let definition = relation.definition();
+            let place =
+                |(name, value): &(&str, Value<'v>)| Ok((place_of(definition, name)?, *value));
+            let given: Result<Vec<_>, Stop> = given.iter().map(place).collect();
+            let FilledRow { values, identity } =
+                catalog.fill_row(definition, &given?, work.session)?;
+            relation.insert(work, &values).map(|address| NewRow { address, identity })
+        })
+    }
+
+    /// The next value of a sequence, which nobody else gets, whatever becomes of the transaction.
+    pub fn next_value(&mut self, sequence: &str) -> Result<i64, Stop> {
+        self.connection.next_value(sequence)
     }
 
     /// Inserts rows by one statement: all, or, if it is refused, none. How many.
@@ -140,6 +210,85 @@ impl<'c, 's> Tx<'c, 's> {
     /// Visits every row, in no order that means anything.
     pub fn scan(&mut self, table: &Table, visit: impl FnMut(RowView<'_>)) -> Result<(), Stop> {
         self.connection.scan_as(self.transaction.as_ref(), table, visit)
+    }
+
+    /// Looks at the row with this primary key and locks it, so that nobody else changes it before
+    /// the transaction ends: SELECT … FOR UPDATE. None if there is none, or if another transaction
+    /// has it and `how` says to pass it by.
+    pub fn get_for_update<T>(
+        &mut self,
+        table: &Table,
+        key: &[Value<'_>],
+        how: ForUpdate,
+        mut look: impl FnMut(RowView<'_>) -> T,
+    ) -> Result<Option<T>, Stop> {
+        let primary = table.primary().ok_or_else(|| no_primary_key(table.name(), "lock"))?;
+        let (which, mut made) = (Which::Key(primary, key), None);
+        self.lock_where(table, which, None, how, |row| made = Some(look(row)))?;
+        Ok(made)
+    }
+
+    /// Locks rows and looks at them, by one statement: SELECT … FOR UPDATE, with NOWAIT, WAIT n or
+    /// SKIP LOCKED. How many. `filter` only computes, and may be called again; `look` is called
+    /// once for each row, in order, when all are locked.
+    ///
+    /// A table is a queue for several consumers so: who takes a job passes by those that others
+    /// have, and waits for nobody.
+    ///
+    /// ```
+    /// # use database::{Bounds, ColumnSpec, Database, ForUpdate, Options, TableSpec, Type, Value};
+    /// # use database::Which;
+    /// # fn main() -> Result<(), database::Error> {
+    /// # let scratch = std::env::temp_dir().join(format!("forebay-queue-{}", std::process::id()));
+    /// # let database = Database::create(&scratch, &Options::default())?;
+    /// # let mut connection = database.connect("app");
+    /// # let spec = TableSpec::new("job")
+    /// #     .column(ColumnSpec::new("id", Type::BigInt))
+    /// #     .column(ColumnSpec::new("what", Type::Text))
+    /// #     .primary_key(["id"]);
+    /// # let job = connection.create_table(&spec)?;
+    /// # let mut tx = connection.begin();
+    /// # tx.insert(&job, &[Value::Int(1), Value::Text("sweep")])?;
+    /// # tx.insert(&job, &[Value::Int(2), Value::Text("wash")])?;
+    /// # tx.commit()?;
+    /// # let mut other = database.connect("other");
+    /// # let by_id = job.primary().expect("it has one");
+    /// let oldest = Which::Range(by_id, Bounds::equal(&[]));
+    /// let one = ForUpdate::skip_locked().limit(1);
+    ///
+    /// let (mut tx, mut others) = (connection.begin(), other.begin());
+    /// let mut taken = Vec::new();
+    /// tx.lock_where(&job, oldest, None, one, |row| taken.extend(row.get_i64(0)))?;
+    /// others.lock_where(&job, oldest, None, one, |row| taken.extend(row.get_i64(0)))?;
+    /// assert_eq!(taken, [1, 2]);
+    ///
+    /// // What is done goes in the same transaction; if that isn't committed, the job is free.
+    /// tx.delete(&job, &[Value::Int(1)])?;
+    /// tx.commit()?;
+    /// others.rollback()?;
+    /// # drop((connection, other));
+    /// # database.shutdown()?;
+    /// # std::fs::remove_dir_all(&scratch).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn lock_where(
+        &mut self,
+        table: &Table,
+        which: Which<'_>,
+        filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
+        how: ForUpdate,
+        mut look: impl FnMut(RowView<'_>),
+    ) -> Result<u64, Stop> {
+        let mut look = |_, row: RowView<'_>| look(row);
+        self.change(table, |relation, work| {
+            relation.lock_where(work, which, filter, how, &mut look)
+        })
+    }
+
+    /// What the connection's session has counted ([`Connection::statistics`]).
+    pub fn statistics(&self) -> Totals {
+        self.connection.statistics()
     }
 
     /// Where it is now, to be taken back to.

@@ -89,6 +89,7 @@ impl Instance {
         self.redo().set_writes_in_flight(wanted.log_writes_in_flight, session);
         self.commit_mode.store(index_of(wanted.commit_mode()), session);
         self.checkpointer.bind(Bounds::of(wanted), session);
+        self.transactions().set_undo_retention(wanted.retention(), session);
         Ok(())
     }
 

@@ -3,7 +3,8 @@
 //! ```text
 //!   fb_smon   transactions that were active when the instance stopped: rolled back, beside
 //!             whoever works, one after the other; then it is done
-//!   fb_pmon   every second: transactions and snapshots of sessions that have vanished
+//!   fb_pmon   every second: transactions and snapshots of sessions that have vanished; how old
+//!             undo is
 //! ```
 //!
 //! Callers: `open`.
@@ -63,6 +64,7 @@ impl Cleaners {
         while !self.stop.is_raised(session) && !self.halt.is_raised(session) {
             let waiting = session.waiting(WaitEvent::PmonTimer);
             self.signal.wait(waiting.p(LOOK_AROUND.0 / 10_000_000, 0, 0), Some(LOOK_AROUND));
+            self.transactions.note_time(session);
             // Its only error is a halt, of which everybody knows.
             let _ = self.transactions.clean_up(session);
         }

@@ -341,7 +341,7 @@ fn start(
     let checkpointer = Arc::new(checkpointer);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
     let processes = Processes::start(&checkpointer, parameters, session)?;
-    let opened = take_into_use(changes, storage, (&halt, parameters.sabotage.isolation), session);
+    let opened = take_into_use(changes, storage, (&halt, parameters), session);
     let InUse { space, transactions, cleaners, monitors, space_process, left } = match opened {
         Ok(opened) => opened,
         Err(stop) => {
@@ -411,7 +411,7 @@ struct InUse {
 fn take_into_use(
     changes: Changes,
     storage: Storage,
-    (halt, sabotage): (&Halt, txn::IsolationSabotage),
+    (halt, parameters): (&Halt, &Parameters),
     session: &Session,
 ) -> Result<InUse, Stop> {
     let space = Space::open(changes.clone(), storage, session)?;
@@ -420,7 +420,8 @@ fn take_into_use(
     wake_at_halt(halt, space.ahead(), Ahead::post, session);
     let undo = Undo::open(&space, session)?;
     let (transactions, logs) = Transactions::new(undo, changes, &LAYERS, session);
-    let transactions = transactions.sabotaged(sabotage);
+    let transactions = transactions.sabotaged(parameters.sabotage.isolation);
+    transactions.set_undo_retention(parameters.retention(), session);
     wake_at_halt(halt, transactions.locks(), Locks::wake_all, session);
     let dead = logs.len();
     let cleaners = Cleaners::new(session.os(), transactions.clone(), dead, halt.clone());

@@ -22,7 +22,8 @@ pub struct TableDefinition {
     pub segment: ObjectNo,
     /// Snapshots below this don't see what was there before a truncate: they are too old.
     pub truncated: Scn,
-    /// In the order of their places in rows; none is ever taken out.
+    /// In the order of their places in rows; none is ever taken out, and one that was dropped has
+    /// lost its name.
     pub columns: Vec<ColumnDefinition>,
     /// All its indexes, those of constraints too.
     pub indexes: Vec<IndexDefinition>,
@@ -47,6 +48,29 @@ pub struct ColumnDefinition {
     pub default: Default,
     /// What rows have that were there before the column was added (rule value/V4).
     pub missing: OwnedValue,
+}
+
+/// What the name of a dropped column begins with, which a user's can't.
+const DROPPED: char = '#';
+
+impl ColumnDefinition {
+    /// What becomes of it when it is dropped, at this place: it keeps its type, for rows have
+    /// values there still, and nothing else.
+    #[must_use]
+    pub fn dropped(&self, place: usize) -> ColumnDefinition {
+        ColumnDefinition {
+            name: format!("{DROPPED}{place}"),
+            kind: self.kind,
+            not_null: false,
+            default: Default::Constant(OwnedValue::NULL),
+            missing: OwnedValue::NULL,
+        }
+    }
+
+    /// Whether it was dropped. What rows have there means nothing any more.
+    pub fn is_dropped(&self) -> bool {
+        self.name.starts_with(DROPPED)
+    }
 }
 
 /// What a row gets in a column that isn't named.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use access::{Changed, Current, RowAddress};
 use ids::ObjectNo;
 use stop::{RefusalKind, Stop};
-use txn::{TableMode, View};
+use txn::{Patience, TableMode, View};
 use value::{OwnedValue, RowView, Value, key_push, key_successor};
 
 use crate::change::Set;
@@ -253,7 +253,7 @@ fn follow(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
 impl Relation {
     fn lock_as(&self, work: &mut Work<'_>, mode: TableMode) -> Result<(), Stop> {
         let id = work.transaction.id().expect("who looks for others has written something");
-        self.lock_table((id, mode), work.session)
+        self.lock_table((id, mode, Patience::Forever), work.session)
     }
 
     fn index_of(&self, object: ObjectNo) -> Result<usize, Stop> {
@@ -331,7 +331,7 @@ impl Relation {
     ) -> Result<bool, Stop> {
         let view = work.transaction.fixed_view();
         let mut lock = |view| {
-            let target = (row, view, txn::Patience::Forever);
+            let target = (row, view, Patience::Forever);
             self.heap().lock(work.transaction, target, work.session)
         };
         match lock(view)? {
@@ -342,6 +342,7 @@ impl Relation {
             }
             // The snapshot doesn't see it: it was inserted since.
             Changed::NotThere | Changed::Since => return Err(self.changed_since()),
+            Changed::Held => unreachable!("it is waited for"),
         }
         // Locked, it is as whoever changed it last has committed it.
         let now = self.newest(work)?;

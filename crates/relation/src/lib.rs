@@ -27,6 +27,7 @@ mod entry;
 mod foreign;
 mod insert;
 mod keys;
+mod lock;
 mod range;
 mod read;
 mod relation;
@@ -41,6 +42,7 @@ pub use definition::{
     ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, NamedCondition, OnDelete,
     TableDefinition,
 };
+pub use lock::{ForUpdate, IfHeld};
 pub use range::{Bounds, Rows};
 pub use relation::Relation;
 pub use sabotage::Sabotage;

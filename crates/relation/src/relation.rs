@@ -163,22 +163,31 @@ impl Relation {
 
     /// Locks the table for changes of rows, for a transaction that may have changed nothing yet.
     pub(crate) fn lock_for_changes(&self, work: &mut Work<'_>) -> Result<(), Stop> {
+        self.lock_for_changes_within(Patience::Forever, work)
+    }
+
+    /// The same with less patience.
+    pub(crate) fn lock_for_changes_within(
+        &self,
+        patience: Patience,
+        work: &mut Work<'_>,
+    ) -> Result<(), Stop> {
         let session = work.session;
         let id = match work.transaction.id() {
             Some(id) => id,
             None => self.transactions.prepare(work.transaction, 0, session)?,
         };
-        self.lock_table((id, TableMode::RowExclusive), session)
+        self.lock_table((id, TableMode::RowExclusive, patience), session)
     }
 
     /// Locks the table for a transaction, and sees that it is as its definition says.
     pub(crate) fn lock_table(
         &self,
-        (id, mode): (TxnId, TableMode),
+        (id, mode, patience): (TxnId, TableMode, Patience),
         session: &Session,
     ) -> Result<(), Stop> {
         let (object, locks) = (self.definition.object.get(), self.transactions.locks());
-        locks.lock_table(id, object, mode, Patience::Forever, session)?;
+        locks.lock_table(id, object, mode, patience, session)?;
         if self.is_stale(session) {
             let message = format!(
                 "cannot change table {}: its definition was changed since the statement was \

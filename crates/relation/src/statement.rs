@@ -24,7 +24,7 @@ use crate::{Relation, RowChange};
 
 /// A statement that has begun again so often waits until all redo is durable: what it was told
 /// that it can't see yet may have been taken back by redo that nobody else waits for.
-const RESTARTS_AT_ONCE: u32 = 3;
+pub(crate) const RESTARTS_AT_ONCE: u32 = 3;
 
 /// So many rows of a range are held at most until they are changed.
 const TOGETHER_MAX: usize = 256;
@@ -250,7 +250,7 @@ impl Relation {
         self.heap().through_cache(&mut each, session)
     }
 
-    fn is_meant(
+    pub(crate) fn is_meant(
         &self,
         filter: &mut Filter<'_>,
         (row, view): (RowAddress, View),

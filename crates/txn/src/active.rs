@@ -192,14 +192,22 @@ impl Active {
         Scn::new(self.segment(id).last_commit.load(session))
     }
 
-    /// The undo of this transaction is gone from now on, and that of those before it.
-    pub(crate) fn set_taken(&self, id: TxnId, session: &Session) {
-        let by = match self.fate(id, session) {
-            Fate::Ended(scn) | Fate::EndedBy(scn) => scn,
-            // One that never began: it had none.
-            Fate::Active | Fate::Committing => return,
-        };
+    /// The undo of this transaction, which had ended by this SCN, is gone from now on, and that of
+    /// those before it.
+    pub(crate) fn set_taken(&self, (id, by): (TxnId, Scn), session: &Session) {
         self.segment(id).taken.fetch_max(by.get(), session);
+    }
+
+    /// Where a transaction is in the order of its segment's.
+    pub(crate) fn order(id: TxnId) -> u64 {
+        key(id)
+    }
+
+    /// For each segment, where its newest transaction is in its order.
+    pub(crate) fn newest_of_all(&self, session: &Session) -> Vec<u64> {
+        let made = usize::from(self.state.shared(session).made);
+        let newest = |segment: &Segment| segment.newest.load(session) >> STATE_BITS;
+        self.segments[..made].iter().map(newest).collect()
     }
 
     /// The transaction table of this one's segment.

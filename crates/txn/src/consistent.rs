@@ -170,7 +170,8 @@ impl Transactions {
         let id = gone.0.transaction.get().map_or_else(String::new, |id| format!(" {id}"));
         let message = format!(
             "cannot read as of the snapshot: snapshot too old: the undo of transaction{id} was \
-             overwritten, for the undo tablespace is full; read again, or give it more room"
+             overwritten, for it was older than undo_retention, or the undo tablespace is full; \
+             read again, raise undo_retention or set it to 0, or give the tablespace more room"
         );
         Err(Stop::refuse(RefusalKind::SnapshotTooOld, message))
     }

@@ -21,6 +21,7 @@ mod active;
 mod consistent;
 mod interest;
 mod locks;
+mod retention;
 mod sabotage;
 mod snapshots;
 mod transaction;

@@ -15,6 +15,7 @@ use undo::{Ended, Found, Keeper, Tail, Undo, UndoChange, UndoLog};
 use waits::{Statistic, WaitEvent};
 
 use crate::active::{Fate, Taken};
+use crate::retention::Retention;
 use crate::snapshots::{Place, Snapshots};
 use crate::{Active, IsolationSabotage, Locks, Own, Patience, Promise, RowWanted, View};
 
@@ -32,6 +33,7 @@ pub struct Transactions {
 
 struct Shared {
     snapshots: Snapshots,
+    retention: Retention,
     /// The newest commit that didn't wait to be durable: it is seen all the same (TX6).
     not_waited_for: Shared64,
     /// Commits that wait to be durable, from before their records are made: what they changed is
@@ -173,6 +175,7 @@ impl Transactions {
         let making = Enqueue::new(os, *b"US", WaitEvent::EnqUsContention, ());
         let shared = Shared {
             snapshots: Snapshots::new(os),
+            retention: Retention::new(os),
             not_waited_for: Shared64::new(0),
             waiting: Shared64::new(0),
             making,
@@ -202,6 +205,10 @@ impl Transactions {
     /// Who is active.
     pub fn active(&self) -> &Arc<Active> {
         &self.active
+    }
+
+    pub(crate) fn retention(&self) -> &Retention {
+        &self.shared.retention
     }
 
     /// Who waits for whom, and table locks.
@@ -561,11 +568,22 @@ impl Keeper for Transactions {
         match self.active.fate(id, session) {
             Fate::Active | Fate::Committing => true,
             _ if self.breaks(Promise::UndoKept) => false,
-            Fate::Ended(scn) | Fate::EndedBy(scn) => scn > oldest,
+            Fate::Ended(scn) | Fate::EndedBy(scn) if scn <= oldest => false,
+            Fate::Ended(scn) => !self.retention().has_expired(scn, session),
+            Fate::EndedBy(scn) => {
+                let by = self.retention().ended_by(id, scn, session);
+                by > oldest && !self.retention().has_expired(by, session)
+            }
         }
     }
 
     fn is_taken(&self, id: TxnId, session: &Session) {
-        self.active.set_taken(id, session);
+        let by = match self.active.fate(id, session) {
+            Fate::Ended(scn) => scn,
+            Fate::EndedBy(scn) => self.retention().ended_by(id, scn, session),
+            // One that never began: it had none.
+            Fate::Active | Fate::Committing => return,
+        };
+        self.active.set_taken((id, by), session);
     }
 }

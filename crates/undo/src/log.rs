@@ -7,7 +7,7 @@
 //!
 //! Callers: `txn` (rolling back), layers with rows (pushing, as part of their groups).
 
-use cache::{ExclusiveBlock, Pin};
+use cache::{ExclusiveBlock, Get, Pin};
 use change::{Group, credits_for};
 use format::{DbaLe, ScnLe, TxnIdLe, U16Le, U32Le, UndoAddressLe, UndoBlock, UndoRecord};
 use ids::{Dba, Scn, TxnId, UndoAddress};
@@ -366,8 +366,8 @@ impl Undo {
         }
     }
 
-    /// Looks at a record by `look`, under its block's latch: so `look` only computes. None if the
-    /// place has another transaction's by now, or none.
+    /// Looks at a record by `look`, for a read, under its block's latch: so `look` only computes.
+    /// None if the place has another transaction's by now, or none.
     pub fn with_record<T>(
         &self,
         (address, transaction): (UndoAddress, TxnId),
@@ -375,7 +375,8 @@ impl Undo {
         session: &Session,
     ) -> Result<Option<T>, Stop> {
         let cache = self.space.changes().cache();
-        let block = cache.pin_shared(address.block, FrameOrder::Undo, session)?;
+        let (get, order) = (Get::Consistent, FrameOrder::Undo);
+        let block = cache.pin_shared_for(get, address.block, order, session)?;
         Ok(view(&block, address.record, transaction).map(look))
     }
 }

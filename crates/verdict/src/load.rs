@@ -13,9 +13,10 @@ use crate::number::{rate, share};
 use crate::table::{Table, paragraph};
 
 /// The statistics that the profile shows, in its order.
-const SHOWN: [Statistic; 12] = [
+const SHOWN: [Statistic; 13] = [
     Statistic::RedoSize,
     Statistic::CurrentGets,
+    Statistic::ConsistentGets,
     Statistic::BlockChanges,
     Statistic::PhysicalReads,
     Statistic::PhysicalWrites,

@@ -57,6 +57,8 @@ statistics! {
         "an I/O did part of what it was asked, and the rest was asked again";
     CurrentGets "db block gets" ("blocks")
         "a block is had as it is now, from the cache or from disk";
+    ConsistentGets "consistent gets" ("blocks")
+        "a block, or undo of it, is had to read it as of a moment, from the cache or from disk";
     CrBlocksCreated "CR blocks created" ("blocks")
         "a copy of a block is made, in which newer changes are taken back for a read";
     CrUndoRecordsApplied "data blocks consistent reads - undo records applied" ("records")

@@ -139,6 +139,12 @@ impl Totals {
         self.statistics[statistic as usize]
     }
 
+    /// Blocks that were had, from the cache or from disk, to whatever end: `db block gets` and
+    /// `consistent gets` (Oracle's `session logical reads`).
+    pub fn logical_reads(&self) -> u64 {
+        self.statistic(Statistic::CurrentGets) + self.statistic(Statistic::ConsistentGets)
+    }
+
     /// What was seen of the time between waits: samples come in pairs of waits, and what lies
     /// between the two is looked at as they are.
     pub fn gaps(&self) -> Away {

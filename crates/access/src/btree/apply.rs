@@ -12,7 +12,7 @@
 //! What is taken back for good leaves the list of interested transactions as it is: the chain of
 //! undo that it names stays whole (rule undo/UN8).
 
-use cache::Cache;
+use cache::{Cache, Get};
 use change::{BlockMut, Layer, Moves};
 use format::DataSlot;
 use ids::Dba;
@@ -87,7 +87,7 @@ fn back_of(payload: &[u8]) -> Back<'_> {
 /// The leaf that has the entry of this undo now.
 fn locate(cache: &Cache, payload: &[u8], session: &Session) -> Result<Dba, Stop> {
     let back = back_of(payload);
-    let tree = Tree { cache, object: back.object, root: back.root };
+    let tree = Tree { cache, object: back.object, root: back.root, get: Get::Current };
     Ok(tree.reach((Probe::At(back.entry()), 0), None, session)?.address)
 }
 

@@ -11,7 +11,7 @@
 //! Callers: `index`, `cursor`, `split`; rolling back, by `apply`.
 //! Sources: Lehman & Yao (TODS '81); Lanin & Shasha (FJCC '86).
 
-use cache::{Cache, PinnedBlock};
+use cache::{Cache, Get, PinnedBlock};
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
@@ -32,6 +32,8 @@ pub(super) struct Tree<'a> {
     pub(super) cache: &'a Cache,
     pub(super) object: u32,
     pub(super) root: Dba,
+    /// To what end blocks are had.
+    pub(super) get: Get,
 }
 
 /// A block that was reached, latched.
@@ -63,7 +65,7 @@ impl<'a> Tree<'a> {
         let mut address = hint.unwrap_or(self.root);
         let (mut passed, mut lost) = (Vec::new(), 0);
         for _ in 0..STEPS_MAX {
-            let block = self.cache.pin_shared(address, order, session)?;
+            let block = self.cache.pin_shared_for(self.get, address, order, session)?;
             let node = Node::of(&block, self.object);
             match node.map_or(Step::Lost, |node| node.step(probe, level)) {
                 Step::Here => return Ok(Reached { address, block, passed }),

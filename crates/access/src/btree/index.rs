@@ -4,6 +4,7 @@
 
 use std::ops::Bound;
 
+use cache::Get;
 use change::{Changes, credits_for};
 use format::{DataHead, DataSlot, InterestedTransaction};
 use ids::{Dba, TxnId};
@@ -260,11 +261,11 @@ impl Index {
     #[inline]
     pub(super) fn reach<'a>(
         &'a self,
-        probe: Probe<'_>,
-        hint: Option<Dba>,
+        get: Get,
+        (probe, hint): (Probe<'_>, Option<Dba>),
         session: &'a Session,
     ) -> Result<Reached<'a>, Stop> {
-        let reached = self.tree().reach((probe, 0), hint, session);
+        let reached = Tree { get, ..self.tree() }.reach((probe, 0), hint, session);
         reached.map_err(|stop| match check_there((&self.space, self.object()), session) {
             // Its root may still be its own when blocks below aren't any more.
             Err(dropped) if stop.refusal() == Some(RefusalKind::Corrupt) => dropped,
@@ -282,7 +283,7 @@ impl Index {
         look: &mut dyn FnMut(Node<'_>),
         session: &Session,
     ) -> Result<(), Stop> {
-        let reached = self.reach(probe, hint, session)?;
+        let reached = self.reach(Get::Consistent, (probe, hint), session)?;
         if self.transactions.is_current(&reached.block, view, session) {
             look(Node(&reached.block));
             return Ok(());
@@ -301,7 +302,7 @@ impl Index {
     ) -> Result<(), Stop> {
         let (mut copy, mut gone_before) = (Vec::new(), None);
         loop {
-            let reached = self.reach(probe, hint, session)?;
+            let reached = self.reach(Get::Consistent, (probe, hint), session)?;
             let address = reached.address;
             self.transactions.copy(&reached.block, &mut copy, session);
             drop(reached);
@@ -316,7 +317,8 @@ impl Index {
     }
 
     pub(super) fn tree(&self) -> Tree<'_> {
-        Tree { cache: self.changes().cache(), object: self.object(), root: self.root() }
+        let (cache, object) = (self.changes().cache(), self.object());
+        Tree { cache, object, root: self.root(), get: Get::Current }
     }
 
     fn object(&self) -> u32 {

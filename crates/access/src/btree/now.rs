@@ -9,6 +9,7 @@
 
 use std::ops::Bound;
 
+use cache::Get;
 use ids::{Dba, TxnId};
 use os::{Cost, Session};
 use stop::Stop;
@@ -87,7 +88,7 @@ impl Index {
         let to = to.as_ref().map(OwnPosition::get);
         let (mut found, mut hint) = (Current::None, None);
         loop {
-            let reached = self.reach(Probe::At(from.get()), hint, session)?;
+            let reached = self.reach(Get::Current, (Probe::At(from.get()), hint), session)?;
             let node = Node(&reached.block);
             let (first, end) = range_of(&node, (from.get(), to));
             session.charge(Cost::RowRead, u64::from(end - first));

@@ -1,4 +1,4 @@
-//! Changing, deleting and locking rows.
+//! Changing and deleting rows.
 //!
 //! ```text
 //!   whole, and stays so:     one group
@@ -54,6 +54,8 @@ pub enum Changed {
     Since,
     /// The view's own statement has changed it already; nothing was done.
     Already,
+    /// Another transaction has it, or holds up its block; who asked doesn't wait. Nothing was done.
+    Held,
 }
 
 /// What trying to change a slot came to.
@@ -85,22 +87,27 @@ type SeenSlot = Option<(u8, Vec<u8>)>;
 
 /// A row of a statement.
 #[derive(Clone, Copy)]
-struct Target {
-    address: RowAddress,
+pub(super) struct Target {
+    pub(super) address: RowAddress,
     wanted: Wanted,
     /// As of when the statement knows it; none if it has it locked, or wants it as it is.
     view: Option<View>,
     /// The statement's snapshot, if it has one.
     snapshot: Option<Scn>,
-    /// How long one waits for it.
-    patience: Patience,
+    /// How long one waits for it; none if it is passed by while others have it.
+    patience: Option<Patience>,
 }
 
 impl Target {
     /// A row of a statement that waits as long as it takes.
-    fn row(address: RowAddress, view: Option<View>) -> Target {
+    pub(super) fn row(address: RowAddress, view: Option<View>) -> Target {
         let snapshot = view.map(|view| view.scn);
-        Target { address, wanted: Wanted::Row, view, snapshot, patience: Patience::Forever }
+        Target { address, wanted: Wanted::Row, view, snapshot, patience: Some(Patience::Forever) }
+    }
+
+    /// The same with less patience.
+    pub(super) fn within(self, patience: Option<Patience>) -> Target {
+        Target { patience, ..self }
     }
 
     /// What is at this address of a row that the same statement has locked.
@@ -239,38 +246,9 @@ impl Heap {
         Ok(Changed::Yes)
     }
 
-    /// Locks a row, so that nobody else changes it. Waits while another transaction has it, as long
-    /// as `patience` says.
-    pub fn lock(
-        &self,
-        transaction: &mut Transaction,
-        (address, view, patience): (RowAddress, Option<View>, Patience),
-        session: &Session,
-    ) -> Result<Changed, Stop> {
-        let savepoint = transaction.savepoint();
-        let target = Target { patience, ..Target::row(address, view) };
-        let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
-            let piece = piece_of(block, slot);
-            let next = piece.next.map(|next| (piece.data.to_vec(), next));
-            Wish::Change(lock_plan(address.slot, slot, interest), next)
-        };
-        let next = match self.change_slot(transaction, target, &mut plan, session)? {
-            Ok(next) => next,
-            Err(why) => return Ok(why),
-        };
-        if let Some((data, next)) = next {
-            let (row, _) = self.gather(data, next, session)?;
-            if !self.is_as_seen(transaction, target, &row, session)? {
-                self.transactions.rollback_to(transaction, savepoint, session)?;
-                return Ok(Changed::Since);
-            }
-        }
-        Ok(Changed::Yes)
-    }
-
     /// The whole of a row that the transaction has locked, as it is now, and where its further
     /// pieces are.
-    fn gather(
+    pub(super) fn gather(
         &self,
         mut row: Vec<u8>,
         next: RowAddress,
@@ -292,7 +270,7 @@ impl Heap {
     }
 
     /// Whether a row in pieces, which the transaction has locked, is as its statement knows it.
-    fn is_as_seen(
+    pub(super) fn is_as_seen(
         &self,
         transaction: &Transaction,
         target: Target,
@@ -378,7 +356,7 @@ impl Heap {
 
     /// Changes one slot as `plan` says, once it is as the target's view sees it and nobody else has
     /// it; or why not.
-    fn change_slot<T>(
+    pub(super) fn change_slot<T>(
         &self,
         transaction: &mut Transaction,
         target: Target,
@@ -503,6 +481,7 @@ impl Heap {
                 }
                 Outcome::TooNew | Outcome::Full => continue,
             };
+            let Some(patience) = patience else { return Ok(Tried::Not(Changed::Held)) };
             let place = (self.object, address, patience);
             wait_for_row(&self.transactions, transaction, (holder, what), place, session)?;
         }
@@ -546,7 +525,7 @@ fn locks(slot: DataSlot, interest: &Interest) -> (u8, u8) {
     (interest.lock(), interest.lock_before(slot.lock))
 }
 
-fn lock_plan(number: u16, slot: DataSlot, interest: &Interest) -> Plan {
+pub(super) fn lock_plan(number: u16, slot: DataSlot, interest: &Interest) -> Plan {
     let (lock, before) = locks(slot, interest);
     let to = |lock| Op::Lock { slot: number, lock };
     Plan { locks: u16::from(!interest.owns(slot.lock)), ..Plan::of(to(lock), to(before), 0) }

@@ -9,6 +9,7 @@ mod change;
 mod difference;
 mod insert;
 mod insert_together;
+mod lock;
 mod piece;
 mod read;
 mod scan;

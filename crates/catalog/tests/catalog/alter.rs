@@ -81,6 +81,98 @@ fn names_change_and_old_ones_are_free() {
 }
 
 #[test]
+fn a_dropped_column_loses_its_name_and_its_sequence_and_others_keep_their_places() {
+    let disk = on_new(|db, session| {
+        let mut spec = customer();
+        let default = DefaultSpec::Identity { always: false, options: Default::default() };
+        spec.columns.push(ColumnSpec { default, ..column("number", Type::BigInt) });
+        spec.constraints.push(unique(&["city"]));
+        db.catalog.create_table(&spec, WAIT, session).expect("created");
+        let row = [Value::Int(1), Value::Text("Ann"), Value::Text("Bern"), Value::Int(7)];
+        db.insert("customer", &row, session).expect("inserted");
+        let drop =
+            |column: &str| alter(db, "customer", &Alteration::DropColumn(column.into()), session);
+        refused(drop("id"), RefusalKind::WrongState, "its primary key customer_pk has column id");
+        refused(drop("city"), RefusalKind::WrongState, "index customer_city_key has column city");
+        drop("name").expect("dropped");
+        refused(drop("name"), RefusalKind::NotFound, "in table customer");
+        refused(drop("#1"), RefusalKind::NotFound, "in table customer");
+        assert_eq!(db.catalog.sequences(session).len(), 1);
+        drop("number").expect("dropped");
+        assert_eq!(db.catalog.sequences(session).len(), 0);
+        // The name is free, and the new column is behind the others.
+        let again = ColumnSpec {
+            default: DefaultSpec::Constant(Value::Text("?").to_owned()),
+            ..column("name", Type::Text)
+        };
+        alter(db, "customer", &Alteration::AddColumn(again), session).expect("added");
+        let table = db.catalog.table("customer", session).expect("there");
+        let given = [(0, Value::Int(2)), (2, Value::Text("Basel"))];
+        let row = db.catalog.fill_row(&table, &given, session).expect("filled").values;
+        db.insert("customer", &row, session).expect("inserted");
+    });
+    with(disk, |db, session| {
+        let table = db.catalog.table("customer", session).expect("there");
+        let dropped: Vec<bool> = table.columns.iter().map(|column| column.is_dropped()).collect();
+        assert_eq!(dropped, [false, true, false, true, false]);
+        assert_eq!(catalog::place_of(&table, "name").expect("there"), 4);
+        let rows = db.rows("customer", session);
+        assert!(rows.contains("1, 'Ann', 'Bern', 7, '?'"), "{rows:?}");
+        assert!(rows.contains("2, NULL, 'Basel', NULL, '?'"), "{rows:?}");
+        let drop = Alteration::DropColumn("id".into());
+        let primary = Alteration::DropConstraint { name: "customer_pk".into(), cascade: false };
+        alter(db, "customer", &primary, session).expect("dropped");
+        alter(db, "customer", &drop, session).expect("dropped");
+        let drop = Alteration::DropColumn("name".into());
+        alter(db, "customer", &drop, session).expect("dropped");
+        let unique =
+            Alteration::DropConstraint { name: "customer_city_key".into(), cascade: false };
+        alter(db, "customer", &unique, session).expect("dropped");
+        let last = alter(db, "customer", &Alteration::DropColumn("city".into()), session);
+        refused(last, RefusalKind::WrongState, "its only column");
+    });
+}
+
+#[test]
+fn constraints_and_indexes_are_renamed_and_old_names_are_free() {
+    let disk = on_new(|db, session| {
+        let mut parent = customer();
+        let below = Condition::IsNull(Operand::Column(1));
+        parent.constraints.push(ConstraintSpec { name: None, rule: Rule::Check(below) });
+        db.catalog.create_table(&parent, WAIT, session).expect("created");
+        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+        let rename = |table, from: &str, to: &str| {
+            let (from, to) = (from.into(), to.into());
+            alter(db, table, &Alteration::RenameConstraint { from, to }, session)
+        };
+        rename("customer", "customer_pk", "by_id").expect("renamed");
+        rename("customer", "customer_check", "nameless").expect("renamed");
+        rename("orders", "orders_customer_fk", "of_customer").expect("renamed");
+        rename("orders", "orders_customer_fk_idx", "by_customer").expect("renamed");
+        let taken = rename("orders", "of_customer", "by_id");
+        refused(taken, RefusalKind::AlreadyExists, "by_id");
+        let gone = rename("customer", "customer_pk", "x");
+        refused(gone, RefusalKind::NotFound, "of table customer");
+        refused(rename("orders", "of_customer", "_x"), RefusalKind::Invalid, "first letter");
+        rename("orders", "orders_pk", "customer_pk").expect("the name is free");
+    });
+    with(disk, |db, session| {
+        let customer = db.catalog.table("customer", session).expect("there");
+        assert_eq!(
+            (&customer.indexes[0].name[..], &customer.checks[0].name[..]),
+            ("by_id", "nameless")
+        );
+        assert_eq!(customer.referenced_by[0].name, "of_customer");
+        let late = db.insert("orders", &[Value::Int(1), Value::Int(5)], session);
+        refused(late, RefusalKind::ForeignKeyViolation, "of_customer");
+        let row = [Value::Int(1), Value::Text("Ann"), Value::Null];
+        refused(db.insert("customer", &row, session), RefusalKind::CheckViolation, "nameless");
+        let used = db.catalog.drop_index("by_customer", WAIT, session);
+        refused(used, RefusalKind::WrongState, "of_customer needs it");
+    });
+}
+
+#[test]
 fn not_null_is_looked_for_before_it_is_said() {
     on_new(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");

@@ -25,7 +25,7 @@ fn alter(db: &Db, table: &str, what: Alteration, session: &Session) -> Result<()
     db.catalog.alter_table(table, &what, WAIT, session)
 }
 
-const STATEMENTS: [(&str, Run); 13] = [
+const STATEMENTS: [(&str, Run); 20] = [
     ("create table", |db, session| {
         let identity = DefaultSpec::Identity { always: true, options: SequenceOptions::default() };
         let id = ColumnSpec { default: identity, ..column("id", Type::BigInt) };
@@ -50,8 +50,33 @@ const STATEMENTS: [(&str, Run); 13] = [
     ("rename", |db, session| {
         alter(db, "customer", Alteration::RenameTable("client".into()), session)
     }),
+    ("drop column", |db, session| {
+        alter(db, "customer", Alteration::DropColumn("name".into()), session)
+    }),
+    ("drop identity column", |db, session| {
+        alter(db, "orders", Alteration::DropColumn("number".into()), session)
+    }),
+    ("rename column", |db, session| {
+        let (from, to) = ("city".into(), "town".into());
+        alter(db, "customer", Alteration::RenameColumn { from, to }, session)
+    }),
+    ("rename foreign key", |db, session| {
+        let (from, to) = ("orders_customer_fk".into(), "of_customer".into());
+        alter(db, "orders", Alteration::RenameConstraint { from, to }, session)
+    }),
     ("set not null", |db, session| {
         alter(db, "customer", Alteration::SetNotNull("name".into()), session)
+    }),
+    ("drop not null", |db, session| {
+        alter(db, "orders", Alteration::DropNotNull("customer".into()), session)
+    }),
+    ("add foreign key", |db, session| {
+        let key = foreign(&["id"], "customer", OnDelete::Cascade);
+        alter(db, "orders", Alteration::AddConstraint(key), session)
+    }),
+    ("drop foreign key", |db, session| {
+        let (name, cascade) = ("orders_customer_fk".into(), false);
+        alter(db, "orders", Alteration::DropConstraint { name, cascade }, session)
     }),
     ("add unique", |db, session| {
         alter(db, "customer", Alteration::AddConstraint(unique(&["name"])), session)
@@ -70,12 +95,17 @@ const STATEMENTS: [(&str, Run); 13] = [
 fn base() -> FileSystem {
     database(|db, session| {
         db.catalog.create_table(&customer(), WAIT, session).expect("created");
-        db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session).expect("created");
+        let mut spec = orders(OnDelete::NoAction);
+        spec.columns[1].not_null = true;
+        let default = DefaultSpec::Identity { always: true, options: SequenceOptions::default() };
+        spec.columns.push(ColumnSpec { default, ..column("number", Type::BigInt) });
+        db.catalog.create_table(&spec, WAIT, session).expect("created");
         fill(db, 0..40, session);
         let spec = index("by_city", "customer", &["city"], false);
         db.catalog.create_index(&spec, WAIT, session).expect("created");
         for id in 0..10 {
-            db.insert("orders", &[Value::Int(id), Value::Int(id)], session).expect("inserted");
+            let row = [Value::Int(id), Value::Int(id), Value::Int(id)];
+            db.insert("orders", &row, session).expect("inserted");
         }
         let options = SequenceOptions::default();
         db.catalog.create_sequence("s", &options, session).expect("created");

@@ -12,8 +12,10 @@ use ids::BlockSize;
 use os::probe::DurableWrite;
 use os::{FilesystemIo, RingConfig};
 use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LOG_BUFFER_BYTES_MIN};
+use sort::{SORT_AREA_BYTES_MAX, SORT_AREA_BYTES_MIN};
 use space::{DataFileSpec, TablespaceSpec};
 use stop::{RefusalKind, Stop};
+use waits::Nanos;
 
 use crate::LogGroupSpec;
 use crate::scheduling::{ProcessAffinity, ProcessPatterns};
@@ -108,12 +110,13 @@ declared! {
      buffers if that is less."
         db_file_multiblock_read_count: u32 = 0, "blocks", Allowed::Between(0, 512),
         AnyTime;
+    "How much memory a sort may take, that of an index build for instance; what doesn't fit goes \
+     through a temporary file. Each sort that is under way takes as much as it needs, up to this."
+        sort_area_size: u64 = 64 << 20, BYTES,
+        Allowed::Between(SORT_AREA_BYTES_MIN, SORT_AREA_BYTES_MAX);
     "The size of the redo log buffer."
         log_buffer: u64 = 8 << 20, BYTES,
         Allowed::Between(LOG_BUFFER_BYTES_MIN as u64, Parameters::LOG_BUFFER_MAX);
-    "How much memory a sort takes at most, as when an index is built."
-        sort_area_size: u64 = 64 << 20, BYTES,
-        Allowed::Between(sort::SORT_AREA_BYTES_MIN, sort::SORT_AREA_BYTES_MAX);
     "How many seconds recovery after a crash may take, as estimated; 0 for no bound."
         fast_start_mttr_target: u32 = 0, "seconds", Allowed::Between(0, 3_600), AnyTime;
     "How many redo blocks of 4 KiB the checkpoint may be behind; 0 for no bound."
@@ -125,6 +128,10 @@ declared! {
     "How many redo writes are in flight at once, at most."
         log_writes_in_flight: u32 = 1, "writes",
         Allowed::Between(1, redo::WRITES_IN_FLIGHT_MAX as u64), AnyTime;
+    "How old undo becomes that only snapshots need, before it is overwritten rather than the undo \
+     tablespace grown: then their reads are refused as too old. 0 for as old as they need it. \
+     Where the tablespace can't grow it is overwritten in either case."
+        undo_retention: u32 = 0, "seconds", Allowed::Between(0, i32::MAX as u64), AnyTime;
     "Whether a commit returns when it is durable, or at once."
         commit_wait: CommitWait = CommitWait::Wait, "", COMMIT_WAITS, AnyTime;
     "Whether the redo of a commit is written at once, or with whatever is written next."
@@ -249,6 +256,10 @@ impl Parameters {
     fn writers_max(&self, slots: u32) -> u32 {
         let regions = if self.doublewrite { slots / self.db_writer_batch } else { u32::MAX };
         regions.min(self.db_working_sets).min(CacheConfig::WRITERS_MAX)
+    }
+
+    pub(crate) fn retention(&self) -> Nanos {
+        Nanos::from_secs(u64::from(self.undo_retention))
     }
 
     pub(crate) fn commit_mode(&self) -> CommitMode {

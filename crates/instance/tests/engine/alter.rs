@@ -43,6 +43,7 @@ fn values(name: &str) -> &'static [&'static str] {
         "log_checkpoint_timeout" => &["1", "0", "1800"],
         "commit_leader" => &["lgwr", "session"],
         "log_writes_in_flight" => &["1", "4", "2"],
+        "undo_retention" => &["1", "900", "0"],
         "commit_wait" => &["nowait", "wait"],
         "commit_logging" => &["batch", "immediate"],
         "high_priority_processes" => &["lgwr|dbw*", "", "*"],

@@ -99,7 +99,9 @@ fn add(
         transaction.end_statement();
         match changed {
             Changed::Yes => return Ok(()),
-            gone @ (Changed::NotThere | Changed::Already) => panic!("the row {address}: {gone:?}"),
+            gone @ (Changed::NotThere | Changed::Already | Changed::Held) => {
+                panic!("the row {address}: {gone:?}")
+            }
             Changed::Since if transaction.is_serializable() => {
                 return Err(Stop::refuse(RefusalKind::Serialization, "it was changed since"));
             }

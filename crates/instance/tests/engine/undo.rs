@@ -7,10 +7,11 @@ use access::{Inserter, RowMut};
 use instance::{Parameters, Transaction};
 use sim::fs::crash::CrashStates;
 use stop::RefusalKind;
+use waits::Nanos;
 
 use crate::common::{
     self, TABLE, add, check, creation, database, database_with, ended, join, left, machine, number,
-    open, open_as, racy, rows, shut, start,
+    open, open_as, pause, racy, rows, shut, start,
 };
 
 const ROWS: u64 = 16 * 20;
@@ -283,6 +284,71 @@ fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
         shut(instance, session);
     });
     ended(report, "kept");
+}
+
+/// With a retention, undo that is older is overwritten though a snapshot needs it, and the undo
+/// tablespace doesn't grow for it; what is younger is kept. Without one it is kept again.
+#[test]
+fn undo_older_than_the_retention_is_overwritten_before_the_tablespace_grows() {
+    let report = machine(1, database(64)).run(|world, session| {
+        let instance = open(world, session);
+        let table = instance.table(TABLE, session).expect("there");
+        let all = rows(&table, session);
+        let handed_out = || {
+            let undo = instance.space().find("_undo", session).expect("read").expect("there");
+            let runs = instance.space().blocks(undo.header, session).expect("read");
+            runs.iter().map(|run| run.count).sum::<u32>()
+        };
+        // As many as nobody's snapshot would have undo grow for.
+        let round = |length: Nanos| {
+            for row in (0..4).flat_map(|_| &all[..8]) {
+                let mut transaction = Transaction::new();
+                add(&table, &mut transaction, *row, 1, session).expect("changed");
+                instance.commit(transaction, session).expect("committed");
+            }
+            pause(length, session);
+        };
+        let read = |old: &Transaction| table.fetch(Some(old), all[0], |row| row.number(0), session);
+        // In a block that nobody changes after this.
+        let (mut early, quiet) = (Transaction::new(), all[63]);
+        add(&table, &mut early, quiet, 7, session).expect("changed");
+        instance.commit(early, session).expect("committed");
+        (0..10).for_each(|_| round(Nanos::ZERO));
+        let set = |value: &str| instance.set_parameter("undo_retention", value, session);
+        set("20").expect("allowed");
+        let old = instance.transactions().begin_serializable(session).expect("begun");
+        (0..12).for_each(|_| round(Nanos::from_secs(1)));
+        assert_eq!(read(&old).expect("12 s old"), Some(40));
+        (0..40).for_each(|_| round(Nanos::from_secs(1)));
+        let grown = handed_out();
+        let stop = read(&old).expect_err("52 s old");
+        assert_eq!(stop.refusal(), Some(RefusalKind::SnapshotTooOld), "{stop}");
+        assert!(stop.to_string().contains("undo_retention"), "{stop}");
+        for _ in 0..16 {
+            let young = instance.transactions().begin_serializable(session).expect("begun");
+            let seen = read(&young).expect("new");
+            (0..5).for_each(|_| round(Nanos::from_secs(1)));
+            assert_eq!(read(&young).expect("5 s old, whatever older ones miss"), seen);
+            let look = table.fetch(Some(&young), quiet, |row| row.number(0), session);
+            assert_eq!(look.expect("its undo is gone, but it ended long ago"), Some(7));
+            instance.rollback(young, session).expect("ended");
+        }
+        assert_eq!(handed_out(), grown, "it goes round in what 20 s need");
+        instance.rollback(old, session).expect("ended");
+
+        set("0").expect("allowed");
+        round(Nanos::from_secs(2));
+        let old = instance.transactions().begin_serializable(session).expect("begun");
+        let seen = read(&old).expect("new");
+        (0..60).for_each(|_| round(Nanos::from_secs(1)));
+        assert_eq!(read(&old).expect("kept"), seen);
+        assert!(handed_out() > grown, "for that it had to grow");
+        instance.rollback(old, session).expect("ended");
+        drop(table);
+        check(&instance, session);
+        shut(instance, session);
+    });
+    ended(report, "retention");
 }
 
 /// A transaction that is taken back to a savepoint again and again, and others that are rolled

@@ -200,7 +200,7 @@ impl Client<'_> {
                 self.known.with(|known| known.tally.again += 1);
                 return Ok(changed);
             }
-            Changed::Yes | Changed::Already | Changed::NotThere => {
+            Changed::Yes | Changed::Already | Changed::NotThere | Changed::Held => {
                 let met = if is_again { "again" } else { "first" };
                 self.finds(format!(
                     "transaction {} met key {key} of table {table} {met} in a statement that sees \

@@ -1,65 +1,10 @@
-//! The embedded API as an application uses it, on real files.
-#![forbid(unsafe_code)]
-#![expect(
-    clippy::disallowed_methods,
-    reason = "as an application it has files of its own, and removes them"
-)]
+//! From creation to shutdown: what stays, what is taken back, what is refused.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 
-use database::{
-    Bounds, ColumnSpec, Connection, Database, Direction, ErrorKind, IndexSpec, Options, Parameters,
-    Table, TableSpec, Type, Value,
-};
+use database::{Bounds, Database, Direction, ErrorKind, IndexSpec, Value};
 
-/// A folder that is gone afterwards.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        std::fs::remove_dir_all(&path).ok();
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
-}
-
-fn options() -> Options {
-    let parameters = Parameters { db_cache_size: 8 << 20, ..Parameters::default() };
-    Options { parameters, ..Options::default() }
-}
-
-fn account() -> TableSpec {
-    TableSpec::new("account")
-        .column(ColumnSpec::new("id", Type::BigInt).not_null())
-        .column(ColumnSpec::new("owner", Type::Text))
-        .column(ColumnSpec::new("balance", Type::BigInt).not_null())
-        .primary_key(["id"])
-}
-
-fn filled(database: &Database) -> Table {
-    let mut connection = database.connect("filler");
-    let account = connection.create_table(&account()).expect("made");
-    let mut tx = connection.begin();
-    for id in 0..100 {
-        let owner = format!("owner {}", id % 10);
-        let row = [Value::Int(id), Value::Text(&owner), Value::Int(100)];
-        tx.insert(&account, &row).expect("inserted");
-    }
-    tx.commit().expect("committed");
-    account
-}
-
-fn balance(connection: &mut Connection<'_>, account: &Table, id: i64) -> Option<i64> {
-    let found = connection.get(account, &[Value::Int(id)], |row| row.get_i64(2));
-    found.expect("read").flatten()
-}
+use crate::common::{Scratch, balance, filled, options};
 
 #[test]
 fn what_was_committed_is_there_after_a_shutdown_and_after_none() {

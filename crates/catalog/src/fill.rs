@@ -1,0 +1,84 @@
+//! A whole row, from values for some of its columns: the others get their DEFAULT, or the next
+//! number of their identity.
+//!
+//! Invariants
+//!   * whatever can be said against the columns that are named is said before a number is taken;
+//!     what is refused later leaves a gap, as a rollback does
+//!
+//! Callers: the embedded API, SQL.
+
+use os::Session;
+use relation::{Default, TableDefinition};
+use stop::{RefusalKind, Stop};
+use value::Value;
+
+use crate::Catalog;
+
+/// A row with a value for each column.
+#[derive(Clone, Debug)]
+pub struct FilledRow<'v> {
+    /// The values, in the table's order.
+    pub values: Vec<Value<'v>>,
+    /// The number that its identity column got, if it has one that wasn't named. Of several it is
+    /// that of the first.
+    pub identity: Option<i64>,
+}
+
+impl Catalog {
+    /// A row of this table with these values, by the places of their columns, and in each other
+    /// column what a row gets that doesn't say.
+    ///
+    /// # Panics
+    /// When there is no column of such a place.
+    pub fn fill_row<'v>(
+        &self,
+        table: &'v TableDefinition,
+        given: &[(usize, Value<'v>)],
+        session: &Session,
+    ) -> Result<FilledRow<'v>, Stop> {
+        let mut values: Vec<Option<Value<'v>>> = vec![None; table.columns.len()];
+        for (column, value) in given {
+            if matches!(table.columns[*column].default, Default::Identity { always: true, .. }) {
+                return Err(always(table, *column));
+            }
+            if values[*column].replace(*value).is_some() {
+                return Err(twice(table, *column));
+            }
+        }
+        let mut identity = None;
+        let fill = |(value, column): (Option<Value<'v>>, &'v relation::ColumnDefinition)| {
+            Ok(match (value, &column.default) {
+                (Some(value), _) => value,
+                (None, Default::Constant(value)) => value.get(),
+                (None, Default::Identity { sequence, .. }) => {
+                    let sequence = self.sequence_of(*sequence, session)?;
+                    let number = self.next_value(&sequence, session)?;
+                    identity = identity.or(Some(number));
+                    Value::Int(number)
+                }
+            })
+        };
+        let filled: Result<Vec<_>, Stop> =
+            values.into_iter().zip(&table.columns).map(fill).collect();
+        Ok(FilledRow { values: filled?, identity })
+    }
+}
+
+#[cold]
+fn always(table: &TableDefinition, column: usize) -> Stop {
+    let message = format!(
+        "cannot give column {} of table {} a value: it is GENERATED ALWAYS AS IDENTITY; leave it \
+         out",
+        table.columns[column].name, table.name
+    );
+    Stop::refuse(RefusalKind::Invalid, message)
+}
+
+#[cold]
+fn twice(table: &TableDefinition, column: usize) -> Stop {
+    let message = format!(
+        "cannot insert a row into table {}: it names column {} twice; name it once",
+        table.name, table.columns[column].name
+    );
+    Stop::refuse(RefusalKind::Invalid, message)
+}

@@ -1,0 +1,58 @@
+//! What statements cost, as a session counts it.
+
+use database::{Database, Statistic, Statistics, Value};
+
+use crate::common::{Scratch, filled, options};
+
+fn counted(cost: &Statistics) -> [u64; 4] {
+    [
+        Statistic::ConsistentGets,
+        Statistic::CurrentGets,
+        Statistic::CrBlocksCreated,
+        Statistic::CrUndoRecordsApplied,
+    ]
+    .map(|statistic| cost.statistic(statistic))
+}
+
+/// A read beside an active transaction clones the row's block, and takes back in it what that one
+/// has changed there; each record is one more consistent get, of undo.
+#[test]
+fn a_read_beside_a_writer_counts_its_clone_and_the_undo_that_it_applies() {
+    let scratch = Scratch::new("counted");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let account = filled(&database);
+    let (mut reader, mut writer) = (database.connect("reader"), database.connect("writer"));
+    let key = [Value::Int(7)];
+    let read = |reader: &mut database::Connection<'_>| {
+        let before = reader.statistics();
+        let seen = reader.get(&account, &key, |row| row.get_i64(2)).expect("read").flatten();
+        assert_eq!(seen, Some(100));
+        reader.statistics().since(&before)
+    };
+    assert_eq!(counted(&read(&mut reader)), [2, 0, 0, 0]);
+
+    let mut tx = writer.begin();
+    for balance in 1..=3 {
+        let set = tx.update(&account, &key, |_, set| set.set(2, Value::Int(balance)));
+        assert!(set.expect("changed"));
+    }
+    let written = tx.statistics();
+    assert!(written.statistic(Statistic::CurrentGets) >= 3, "changes want blocks as they are now");
+    let cost = read(&mut reader);
+    assert_eq!(counted(&cost), [2 + 3, 0, 1, 3]);
+    assert_eq!(cost.logical_reads(), 5);
+    tx.commit().expect("committed");
+    assert_eq!(counted(&tx_cost(&mut reader, &account)), [2, 0, 0, 0]);
+    drop((reader, writer));
+    database.shutdown().expect("in good order");
+}
+
+fn tx_cost(reader: &mut database::Connection<'_>, account: &database::Table) -> Statistics {
+    let mut tx = reader.begin();
+    let before = tx.statistics();
+    let seen = tx.get(account, &[Value::Int(7)], |row| row.get_i64(2)).expect("read").flatten();
+    assert_eq!(seen, Some(3));
+    let cost = tx.statistics().since(&before);
+    tx.rollback().expect("ended");
+    cost
+}

@@ -1,0 +1,14 @@
+//! The embedded API as an application uses it: on real files, or on those of a simulated machine.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "as an application it has files of its own, and removes them"
+)]
+
+mod common;
+mod counted;
+mod life;
+mod locking;
+mod named;
+mod simulated;
+mod sorting;

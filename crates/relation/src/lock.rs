@@ -1,0 +1,267 @@
+//! Rows that are read and locked by one statement: SELECT … FOR UPDATE.
+//!
+//! ```text
+//!   lock the table ──▶ snapshot ──▶ find rows ──▶ lock each as it was seen ──▶ look at all of them
+//!                         ▲                            │ changed since
+//!                         └── let go of all of them ───┘        (serializable: refused)
+//! ```
+//!
+//! Who passes by rows that others have waits for none, and passes by those too that were changed
+//! since the snapshot; only if it has got none at all it looks again (RL12). So consumers of one
+//! queue neither wait for each other nor take a row twice.
+//!
+//! Callers: whoever executes statements.
+
+use access::{Changed, Direction, RowAddress};
+use ids::Dba;
+use os::Session;
+use stop::Stop;
+use txn::{Patience, Snapshot, View};
+use value::RowView;
+use waits::{Nanos, WaitEvent};
+
+use crate::Relation;
+use crate::scratch::Work;
+use crate::statement::{Filter, RESTARTS_AT_ONCE, Which};
+
+/// What becomes of rows that other transactions have locked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IfHeld {
+    /// They are waited for, so long each; then the statement is refused.
+    Wait(Patience),
+    /// They are passed by.
+    Skip,
+}
+
+/// How rows are locked.
+#[derive(Clone, Copy, Debug)]
+pub struct ForUpdate {
+    /// What becomes of rows that others have.
+    pub if_held: IfHeld,
+    /// So many are locked, the first ones.
+    pub limit: u64,
+    /// Which way through a range of an index.
+    pub direction: Direction,
+}
+
+impl ForUpdate {
+    fn new(if_held: IfHeld) -> ForUpdate {
+        ForUpdate { if_held, limit: u64::MAX, direction: Direction::Ascending }
+    }
+
+    /// FOR UPDATE: waits as long as it takes.
+    pub fn wait() -> ForUpdate {
+        ForUpdate::new(IfHeld::Wait(Patience::Forever))
+    }
+
+    /// FOR UPDATE NOWAIT: refused if another transaction has a row.
+    pub fn nowait() -> ForUpdate {
+        ForUpdate::new(IfHeld::Wait(Patience::NoWait))
+    }
+
+    /// FOR UPDATE WAIT n: waits so long for a row, then it is refused.
+    pub fn wait_for(length: Nanos) -> ForUpdate {
+        ForUpdate::new(IfHeld::Wait(Patience::For(length)))
+    }
+
+    /// FOR UPDATE SKIP LOCKED.
+    pub fn skip_locked() -> ForUpdate {
+        ForUpdate::new(IfHeld::Skip)
+    }
+
+    /// Only the first so many rows.
+    #[must_use]
+    pub fn limit(self, limit: u64) -> ForUpdate {
+        ForUpdate { limit, ..self }
+    }
+
+    /// From the end of the range to its beginning.
+    #[must_use]
+    pub fn descending(self) -> ForUpdate {
+        ForUpdate { direction: Direction::Descending, ..self }
+    }
+}
+
+/// Looks at a row that was locked. It only computes.
+type Look<'a> = dyn FnMut(RowAddress, RowView<'_>) + 'a;
+
+/// Rows that a statement has locked.
+#[derive(Default)]
+struct Locked {
+    rows: Vec<RowAddress>,
+    /// It has met a row that was changed since its snapshot.
+    met_newer: bool,
+}
+
+impl Relation {
+    /// Locks rows and looks at them, by one statement: all of them, or, if it is refused, none. How
+    /// many. `filter` only computes, and may be called again; `look` is called once for each, when
+    /// all are locked, under their blocks' latches if it can be, so that it only computes.
+    pub fn lock_where(
+        &self,
+        work: &mut Work<'_>,
+        which: Which<'_>,
+        mut filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
+        how: ForUpdate,
+        look: &mut dyn FnMut(RowAddress, RowView<'_>),
+    ) -> Result<u64, Stop> {
+        let for_table = match how.if_held {
+            IfHeld::Wait(patience) => patience,
+            IfHeld::Skip => Patience::Forever,
+        };
+        self.lock_for_changes_within(for_table, work)?;
+        let session = work.session;
+        let mut restarts = 0;
+        loop {
+            let savepoint = work.transaction.savepoint();
+            work.transaction.begin_statement();
+            let locked = self.try_lock_where(work, (which, &mut filter), (how, look));
+            work.transaction.end_statement();
+            if let Ok(Some(count)) = locked {
+                return Ok(count);
+            }
+            self.transactions().rollback_to(work.transaction, savepoint, session)?;
+            locked?;
+            if work.transaction.is_serializable() {
+                return Err(self.changed_since());
+            }
+            restarts += 1;
+            if restarts > RESTARTS_AT_ONCE {
+                let redo = self.transactions().changes().redo();
+                redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)?;
+            }
+        }
+    }
+
+    /// None if it has to begin again.
+    fn try_lock_where(
+        &self,
+        work: &mut Work<'_>,
+        (which, filter): (Which<'_>, &mut Filter<'_>),
+        (how, look): (ForUpdate, &mut Look<'_>),
+    ) -> Result<Option<u64>, Stop> {
+        let session = work.session;
+        let snapshot = self.transactions().snapshot(Some(work.transaction), session)?;
+        // Of its own it sees all, for this statement only locks.
+        let view = self.transactions().view_of(&snapshot, Some(work.transaction)).with_all_own();
+        let mut locked = Locked::default();
+        let as_of = (&snapshot, view, how);
+        if !self.lock_all(work, (which, filter), as_of, &mut locked)? {
+            return Ok(None);
+        }
+        if locked.met_newer && (locked.rows.is_empty() || work.transaction.is_serializable()) {
+            return Ok(None);
+        }
+        for row in &locked.rows {
+            let found = self.fetch(view, *row, &mut |seen| look(*row, seen), session)?;
+            assert!(found.is_some(), "row {row} was seen, and is locked");
+        }
+        Ok(Some(locked.rows.len() as u64))
+    }
+
+    /// Locks the rows that are meant. False if it has to begin again.
+    fn lock_all(
+        &self,
+        work: &mut Work<'_>,
+        (which, filter): (Which<'_>, &mut Filter<'_>),
+        as_of @ (_, view, how): (&Snapshot<'_>, View, ForUpdate),
+        locked: &mut Locked,
+    ) -> Result<bool, Stop> {
+        let session = work.session;
+        let is_enough = |locked: &Locked| locked.rows.len() as u64 >= how.limit;
+        match which {
+            Which::Key(index, key) => {
+                let row = self.find((index, key), view, work.scratch, session)?;
+                match row.filter(|_| !is_enough(locked)) {
+                    Some(row) if self.is_meant(filter, (row, view), session)? => {
+                        self.lock_one(work, row, as_of, locked)
+                    }
+                    _ => Ok(true),
+                }
+            }
+            Which::Range(index, bounds) => {
+                let mut rows = self.range((index, &bounds), how.direction, view)?;
+                while !is_enough(locked) {
+                    let Some(row) = rows.next_address(session)? else { break };
+                    if self.is_meant(filter, (row, view), session)?
+                        && !self.lock_one(work, row, as_of, locked)?
+                    {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Which::All => self.lock_of_all(work, filter, as_of, locked),
+        }
+    }
+
+    /// Block by block.
+    fn lock_of_all(
+        &self,
+        work: &mut Work<'_>,
+        filter: &mut Filter<'_>,
+        as_of @ (_, view, how): (&Snapshot<'_>, View, ForUpdate),
+        locked: &mut Locked,
+    ) -> Result<bool, Stop> {
+        self.check_view(view)?;
+        let (session, mut begins_again) = (work.session, false);
+        let mut each = |block| {
+            for row in self.meant_in_block(block, filter, view, session)? {
+                let is_enough = locked.rows.len() as u64 >= how.limit;
+                begins_again = !is_enough && !self.lock_one(work, row, as_of, locked)?;
+                if is_enough || begins_again {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        self.heap().through_cache(&mut each, session)?;
+        Ok(!begins_again)
+    }
+
+    /// Where the rows of a block are that are meant.
+    fn meant_in_block(
+        &self,
+        block: Dba,
+        filter: &mut Filter<'_>,
+        view: View,
+        session: &Session,
+    ) -> Result<Vec<RowAddress>, Stop> {
+        let (mut rows, mut damaged) = (Vec::new(), Ok(()));
+        let mut visit = |address, row: &[u8]| match self.row(row) {
+            Ok(row) if filter.as_mut().is_none_or(|filter| filter(&row)) => rows.push(address),
+            Ok(_) => {}
+            Err(stop) => damaged = Err(stop),
+        };
+        self.heap().visit_block(view, block, &mut visit, session)?;
+        self.check_there(session)?;
+        damaged.map(|()| rows)
+    }
+
+    /// Locks a row as the snapshot sees it. False if the statement has to begin again.
+    fn lock_one(
+        &self,
+        work: &mut Work<'_>,
+        row: RowAddress,
+        (snapshot, _, how): (&Snapshot<'_>, View, ForUpdate),
+        locked: &mut Locked,
+    ) -> Result<bool, Stop> {
+        let view = Some(self.transactions().view_of(snapshot, Some(work.transaction)));
+        let (heap, session) = (self.heap(), work.session);
+        let done = match how.if_held {
+            IfHeld::Wait(patience) => {
+                heap.lock(work.transaction, (row, view, patience), session)?
+            }
+            IfHeld::Skip => heap.try_lock(work.transaction, (row, view), session)?,
+        };
+        match done {
+            Changed::Yes | Changed::Already => locked.rows.push(row),
+            Changed::Held => {}
+            Changed::NotThere | Changed::Since if how.if_held == IfHeld::Skip => {
+                locked.met_newer = true;
+            }
+            Changed::NotThere | Changed::Since => return Ok(false),
+        }
+        Ok(true)
+    }
+}

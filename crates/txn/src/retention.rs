@@ -1,0 +1,177 @@
+//! How long undo is kept for snapshots: what is older than `undo_retention` (rule TX18).
+//!
+//! ```text
+//!   notes:   (0 s, SCN 100, …)  (1 s, 140, …)  (2 s, 190, …)  (3 s, 230, …)     now 3 s
+//!                                   └── with a retention of 2 s, expired through 140
+//! ```
+//!
+//! A note says too how far each undo segment had come. For when a transaction ended is known
+//! exactly of a segment's last ones only, and of those before, that it was before the others: of
+//! a busy segment that isn't long ago.
+//!
+//! Invariants
+//!   * what is noted rises from note to note: time, SCN, and each segment's transactions
+//!   * of notes that have expired there is one, the last
+//!
+//! Callers: `transaction`, when undo is to be overwritten; the process monitor, once a second.
+
+use std::collections::VecDeque;
+
+use ids::{Scn, TxnId};
+use latch::{Latch, LatchKind, Shared64};
+use os::{Os, Session};
+use waits::{Nanos, Timestamp};
+
+use crate::Transactions;
+use crate::active::Active;
+
+/// The retention is known to one part in so many.
+const NOTES_MAX: u64 = 256;
+
+/// Which undo isn't kept for snapshots any more.
+pub(crate) struct Retention {
+    /// In nanoseconds; 0: as long as a snapshot needs it.
+    length: Shared64,
+    notes: Latch<Notes>,
+}
+
+/// How far everything was, at some moments.
+#[derive(Default)]
+struct Notes {
+    all: VecDeque<Note>,
+    /// What ended by this SCN has expired.
+    expired_through: Option<Scn>,
+}
+
+struct Note {
+    at: Timestamp,
+    /// No SCN was above.
+    by: Scn,
+    /// For each segment, the order of its newest transaction: those before it had ended.
+    newest: Vec<u64>,
+}
+
+impl Retention {
+    pub(crate) fn new(os: &Os) -> Retention {
+        let notes = Latch::new(os, LatchKind::Innermost, Notes::default());
+        Retention { length: Shared64::new(0), notes }
+    }
+
+    /// By when a transaction of which isn't known more than that it ended by `by`, had ended.
+    pub(crate) fn ended_by(&self, id: TxnId, by: Scn, session: &Session) -> Scn {
+        self.notes.shared(session).ended_by(id).map_or(by, |noted| noted.min(by))
+    }
+
+    /// Whether undo of what ended by this SCN isn't kept for snapshots.
+    pub(crate) fn has_expired(&self, by: Scn, session: &Session) -> bool {
+        self.notes.shared(session).expired_through.is_some_and(|through| by <= through)
+    }
+}
+
+impl Notes {
+    fn ended_by(&self, id: TxnId) -> Option<Scn> {
+        let had_come_to_it = |note: &Note| {
+            note.newest
+                .get(usize::from(id.segment))
+                .is_none_or(|newest| *newest <= Active::order(id))
+        };
+        let at = self.all.partition_point(had_come_to_it);
+        self.all.get(at).map(|note| note.by)
+    }
+
+    /// Whether another note is needed.
+    fn is_due(&self, length: Nanos, now: Timestamp) -> bool {
+        let last = self.all.back();
+        last.is_none_or(|last| now.since(last.at).0 >= length.0 / NOTES_MAX)
+    }
+
+    fn expire(&mut self, length: Nanos, now: Timestamp) {
+        let is_old = |note: &Note| now.since(note.at) >= length;
+        while self.all.get(1).is_some_and(is_old) {
+            self.all.pop_front();
+        }
+        self.expired_through = self.all.front().filter(|note| is_old(note)).map(|note| note.by);
+    }
+}
+
+impl Transactions {
+    /// From now on undo that is older than this isn't kept for snapshots if that would have the
+    /// undo tablespace grow; zero: it is kept as long as one needs it.
+    pub fn set_undo_retention(&self, length: Nanos, session: &Session) {
+        self.retention().length.store(length.0, session);
+        if length == Nanos::ZERO {
+            *self.retention().notes.exclusive(session) = Notes::default();
+        }
+    }
+
+    /// Notes how far everything is. Called about once a second, by one session.
+    pub fn note_time(&self, session: &Session) {
+        let newest = self.active().newest_of_all(session);
+        // Asked after them: whoever had ended then had so by this SCN.
+        let (by, at) = (self.changes().redo().last_scn(session), session.now());
+        let mut notes = self.retention().notes.exclusive(session);
+        // Asked under the latch: who sets it to zero clears the notes after that.
+        let length = Nanos(self.retention().length.load(session));
+        if length == Nanos::ZERO {
+            return;
+        }
+        if notes.is_due(length, at) {
+            notes.all.push_back(Note { at, by, newest });
+        }
+        notes.expire(length, at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(segment: u16, sequence: u32, slot: u16) -> TxnId {
+        TxnId { segment, slot, sequence }
+    }
+
+    fn note(second: u64, by: u64, newest: &[TxnId]) -> Note {
+        let at = Timestamp::ZERO.after(Nanos::from_secs(second));
+        let newest = newest.iter().map(|id| Active::order(*id)).collect();
+        Note { at, by: Scn::new(by), newest }
+    }
+
+    /// Of two segments, the second of which came later.
+    fn notes() -> Notes {
+        let first = note(1, 100, &[id(0, 5, 3)]);
+        let second = note(2, 200, &[id(0, 6, 0), id(1, 1, 0)]);
+        let third = note(3, 300, &[id(0, 6, 0), id(1, 1, 2)]);
+        Notes { all: VecDeque::from([first, second, third]), expired_through: None }
+    }
+
+    #[test]
+    fn a_transaction_had_ended_by_the_first_note_that_has_a_newer_one_of_its_segment() {
+        let notes = notes();
+        for (id, by) in [
+            (id(0, 5, 2), Some(100)),
+            (id(0, 4, 7), Some(100)),
+            (id(0, 5, 3), Some(200)),
+            (id(0, 6, 0), None),
+            (id(1, 1, 0), Some(300)),
+            (id(1, 1, 2), None),
+            (id(2, 1, 0), None),
+        ] {
+            assert_eq!(notes.ended_by(id), by.map(Scn::new), "{id}");
+        }
+    }
+
+    #[test]
+    fn of_notes_that_have_expired_the_last_is_kept() {
+        let mut notes = notes();
+        let now = |second| Timestamp::ZERO.after(Nanos::from_secs(second));
+        notes.expire(Nanos::from_secs(5), now(5));
+        assert_eq!((notes.all.len(), notes.expired_through), (3, None));
+        notes.expire(Nanos::from_secs(3), now(5));
+        assert_eq!((notes.all.len(), notes.expired_through), (2, Some(Scn::new(200))));
+        notes.expire(Nanos::from_secs(3), now(9));
+        assert_eq!((notes.all.len(), notes.expired_through), (1, Some(Scn::new(300))));
+        // A longer one keeps what there is.
+        notes.expire(Nanos::from_secs(60), now(10));
+        assert_eq!((notes.all.len(), notes.expired_through), (1, None));
+    }
+}
