@@ -64,6 +64,13 @@ impl Cache {
         self.get(address, Fill::Read, session)
     }
 
+    /// Pins this block if it is in the cache: waits for nothing, and so also with more pins than
+    /// who waits may keep.
+    pub fn pin_cached<'a>(&'a self, address: Dba, session: &'a Session) -> Option<Pin<'a>> {
+        self.begin_get(Get::Current, session);
+        self.pin_resident(address, session).filter(|(_, is_read)| *is_read).map(|(pin, _)| pin)
+    }
+
     /// Pins this block without reading it, for who is going to format it. Its bytes are zeros,
     /// unless the cache has the block already.
     #[inline(never)]

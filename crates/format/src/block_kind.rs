@@ -67,6 +67,8 @@ block_kinds! {
     Sort = 14, "sort";
     /// How much room blocks of a table have, about.
     FreeMap = 15, "free-space map";
+    /// A block of a segment that nothing is in: the segment's list of such names it.
+    Free = 16, "free";
 }
 
 impl BlockKind {

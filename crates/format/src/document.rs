@@ -9,7 +9,7 @@ use ids::BlockSize;
 use crate::layout::Layout;
 use crate::{
     BlockHeader, BlockKind, ChangeVector, Control, DataFileEntry, DataHead, DataSlot, DbaLe,
-    Directory, DirectoryEntry, Extent, ExtentMap, FORMAT, FileHeader, FreeMap,
+    Directory, DirectoryEntry, Extent, ExtentMap, FORMAT, FileHeader, FreeBlock, FreeMap,
     InterestedTransaction, LogGroupEntry, LogHeader, LogMemberEntry, PROMISE, RedoBlock,
     RedoRecord, ScnLe, SegmentHeader, SortBlock, SortRecord, TablespaceEntry, TransactionSlot,
     TransactionTable, TxnIdLe, UndoAddressLe, UndoBlock, UndoRecord,
@@ -36,6 +36,7 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     Directory::LAYOUT,
     DirectoryEntry::LAYOUT,
     SegmentHeader::LAYOUT,
+    FreeBlock::LAYOUT,
     Extent::LAYOUT,
     TransactionTable::LAYOUT,
     TransactionSlot::LAYOUT,

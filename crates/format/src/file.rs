@@ -2,7 +2,7 @@
 //!
 //! Callers: `space`, which reads and writes both; `recovery`, through it.
 
-use ids::BlockSize;
+use ids::{BlockSize, Dba};
 use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le, U64 as U64Le};
 
 use crate::BlockHeader;
@@ -214,11 +214,39 @@ layout! {
         /// 1 when the segment is being dropped, else 0: then it only loses extents.
         56 => pub dropping: u8,
         /// Zero.
-        57 => pub reserved: [u8; 7],
+        57 => pub reserved: [u8; 1],
+        /// The first of the blocks that were handed out and are free again: its file, 0 if there
+        /// is none ...
+        58 => pub free_file: U16Le,
+        /// ... and the block in it.
+        60 => pub free_block: U32Le,
     }
 }
 
+layout! {
+    /// The body of a block that was handed out to a segment and is free again.
+    pub struct FreeBlock: 16 {
+        /// The segment's object number.
+        0 => pub object: U32Le,
+        /// Zero.
+        4 => pub reserved: [u8; 4],
+        /// The next such block, if there is one.
+        8 => pub next: DbaLe,
+    }
+}
+
+impl FreeBlock {
+    /// Where it lies in its block.
+    pub const START: usize = BlockHeader::BYTES;
+}
+
 impl SegmentHeader {
+    /// The first block that was handed out and is free again; no database has a file 0.
+    pub fn free(&self) -> Option<Dba> {
+        let first = Dba::new(self.free_file.get(), self.free_block.get());
+        (first.file.get() != 0).then_some(first)
+    }
+
     /// Where it lies in its block.
     pub const START: usize = BlockHeader::BYTES;
     /// Where the extents begin.

@@ -43,7 +43,7 @@ pub use data::{DataHead, DataSlot, FreeMap, InterestedTransaction};
 pub use document::markdown;
 pub use file::{
     CONTROL_BLOCK, Control, DataFileEntry, Directory, DirectoryEntry, Extent, ExtentMap,
-    FileHeader, LogGroupEntry, LogMemberEntry, SegmentHeader, TablespaceEntry,
+    FileHeader, FreeBlock, LogGroupEntry, LogMemberEntry, SegmentHeader, TablespaceEntry,
 };
 pub use number::{DbaLe, ScnLe, TxnIdLe, UndoAddressLe};
 pub use redo::{ChangeVector, LogHeader, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};

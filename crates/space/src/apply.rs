@@ -7,6 +7,8 @@
 //! | segment header | `HAND_OUT`         | how many blocks                              |
 //! | segment header | `BEGIN_DROP`       | nothing                                      |
 //! | segment header | `LOSE_EXTENTS`     | how many of the last extents it lists        |
+//! | segment header | `SET_FREE`         | the first of its free blocks, or none        |
+//! | any            | `FREE`             | the body of a free block                     |
 //! | extent map     | `TAKE`             | number of the first extent, how many         |
 //! | extent map     | `GIVE_BACK`        | the same, as often as needed                 |
 //! | extent map     | `GROW`             | how many extents the file has now            |
@@ -17,8 +19,8 @@
 
 use change::{BlockMut, Layer};
 use format::{
-    BlockHeader, BlockKind, Directory, DirectoryEntry, Extent, ExtentMap, SegmentHeader, U16Le,
-    U32Le,
+    BlockHeader, BlockKind, DbaLe, Directory, DirectoryEntry, Extent, ExtentMap, SegmentHeader,
+    U16Le, U32Le,
 };
 use latch::FrameOrder;
 
@@ -36,6 +38,8 @@ pub(crate) const LEAVE: u8 = 9;
 pub(crate) const BEGIN_DROP: u8 = 10;
 pub(crate) const LOSE_EXTENTS: u8 = 11;
 pub(crate) const GIVE_BACK: u8 = 12;
+pub(crate) const FREE: u8 = 13;
+pub(crate) const SET_FREE: u8 = 14;
 
 /// Control of space.
 pub static LAYER: Layer = Layer {
@@ -50,6 +54,14 @@ pub static LAYER: Layer = Layer {
 fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     match opcode {
         FORMAT => format(block, BlockKind::SegmentHeader, payload),
+        FREE => format(block, BlockKind::Free, payload),
+        SET_FREE => {
+            let header = SegmentHeader::at_mut(block.bytes, SegmentHeader::START);
+            assert!(header.dropping == 0, "a segment that is being dropped frees blocks (SP15)");
+            let first = DbaLe::at(payload, 0).get();
+            header.free_file = U16Le::new(first.file.get());
+            header.free_block = U32Le::new(first.block.get());
+        }
         FORMAT_DIRECTORY => format(block, BlockKind::Directory, payload),
         ADD_EXTENT => add_extent(block.bytes, payload),
         HAND_OUT => hand_out(block.bytes, number_at(payload, 0)),

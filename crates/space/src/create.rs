@@ -185,7 +185,9 @@ fn header_body(
         object: U32Le::new(entry.object.get()),
         column: stored_columns(columns)?,
         dropping: 0,
-        reserved: [0; 7],
+        reserved: [0; 1],
+        free_file: U16Le::ZERO,
+        free_block: U32Le::ZERO,
     })
 }
 

@@ -122,6 +122,7 @@ impl Space {
         while self.give_back_last(entry, session)? {}
         self.give_back_first(entry, session)?;
         self.shared.index.exclusive(session).remove(entry.object);
+        self.shared.emptied.forget(entry.header(), session);
         Ok(())
     }
 

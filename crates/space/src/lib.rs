@@ -36,8 +36,10 @@ mod ddl;
 mod describe;
 mod directory;
 mod drop;
+mod emptied;
 mod enqueue;
 mod filling;
+mod free_list;
 mod growth;
 mod index;
 mod look;
@@ -59,13 +61,15 @@ pub use data_file::{
 };
 pub use ddl::open_data_files;
 pub use describe::{DataFileSpec, TablespaceSpec};
+pub use emptied::{Emptied, EmptyFrom};
 pub use enqueue::{Enqueue, Held};
 pub use filling::Filling;
+pub use free_list::{GiveBack, OneBlock, list_of};
 pub use index::NAMED_BY_NUMBER;
 pub use look::{
     BLOCKS_BEFORE_EXTENTS, DIRECTORY_FIRST, EntrySeen, HeaderSeen, MapSeen, extents_of_run,
-    kind_before_extents, look_at_directory, look_at_file_header, look_at_header, look_at_map,
-    map_of,
+    kind_before_extents, look_at_directory, look_at_file_header, look_at_free, look_at_header,
+    look_at_map, map_of,
 };
 pub use new_file::{clear_new, give_name, new_path, remove_leftovers, settle_name};
 pub use segment::{Column, Holds, Segment, SegmentState};

@@ -5,7 +5,8 @@
 
 use cache::is_unwritten;
 use format::{
-    BlockHeader, BlockKind, Directory, DirectoryEntry, Extent, ExtentMap, FileHeader, SegmentHeader,
+    BlockHeader, BlockKind, DbaLe, Directory, DirectoryEntry, Extent, ExtentMap, FileHeader,
+    FreeBlock, SegmentHeader,
 };
 use ids::{Dba, FileNo, ObjectNo};
 
@@ -43,6 +44,8 @@ pub struct HeaderSeen {
     pub extents: Vec<(Dba, u32)>,
     /// How many blocks were handed out.
     pub high_water: u32,
+    /// The first of those that are free again.
+    pub free: Option<Dba>,
 }
 
 /// An extent map.
@@ -184,7 +187,8 @@ pub fn look_at_header(block: &[u8]) -> Result<HeaderSeen, String> {
         && columns <= head.column.len()
         && head.column[columns..].iter().all(|column| column.get() == 0)
         && head.dropping <= 1
-        && head.reserved == [0; 7];
+        && head.reserved == [0; 1]
+        && (head.free().is_none() && head.free_block.get() == 0 || holds == Holds::Index);
     if !is_sound {
         return Err(format!("says {count} extents and {columns} columns, or what no header says"));
     }
@@ -200,8 +204,19 @@ pub fn look_at_header(block: &[u8]) -> Result<HeaderSeen, String> {
     if !is_zero(&block[SegmentHeader::EXTENTS + count * Extent::BYTES..]) {
         return Err("has something behind its extents".to_string());
     }
-    let is_dropping = head.dropping == 1;
-    Ok(HeaderSeen { object: head.object.get(), holds, is_dropping, extents: listed, high_water })
+    let (object, is_dropping, free) = (head.object.get(), head.dropping == 1, head.free());
+    Ok(HeaderSeen { object, holds, is_dropping, extents: listed, high_water, free })
+}
+
+/// A block that its segment has free: the segment's number, and the next such block.
+pub fn look_at_free(block: &[u8]) -> Result<(u32, Option<Dba>), String> {
+    is_kind(block, BlockKind::Free)?;
+    let free = FreeBlock::at(block, FreeBlock::START);
+    let end = FreeBlock::START + size_of::<FreeBlock>();
+    match free.reserved == [0; 4] && is_zero(&block[end..]) {
+        true => Ok((free.object.get(), (free.next != DbaLe::NONE).then(|| free.next.get()))),
+        false => Err("is free, and has something in it".to_string()),
+    }
 }
 
 /// The numbers of a run's extents in its file; none if it doesn't consist of whole ones.

@@ -18,7 +18,7 @@ use crate::apply::{HAND_OUT, LAYER};
 use crate::index::{Entry, Index};
 use crate::segment::{check_live, extents, is_live, next_blocks, object_of};
 use crate::tablespace::Tablespaces;
-use crate::{Ahead, Column, ControlFile, Enqueue, Filling, Holds, Segment, SegmentState};
+use crate::{Ahead, Column, ControlFile, Emptied, Enqueue, Filling, Holds, Segment, SegmentState};
 
 /// The space of an open database.
 #[derive(Clone)]
@@ -44,6 +44,7 @@ pub(crate) struct Shared {
     /// One session at a time gives the directory another block.
     pub(crate) extending: Enqueue<()>,
     pub(crate) filling: Filling,
+    pub(crate) emptied: Emptied,
 }
 
 /// The files of an open database, and how to make more.
@@ -111,6 +112,7 @@ impl Space {
             index: Latch::new(os, LatchKind::Innermost, Index::new()),
             extending: Enqueue::new(os, *b"HW", WaitEvent::EnqHwContention, ()),
             filling: Filling::new(os),
+            emptied: Emptied::new(os),
         };
         let space = Space { changes, shared: Arc::new(shared) };
         *space.shared.index.exclusive(session) = space.read_directory(session)?;
@@ -125,6 +127,11 @@ impl Space {
     /// Which blocks are being filled, and so are nobody else's to fill.
     pub fn filling(&self) -> &Filling {
         &self.shared.filling
+    }
+
+    /// Which blocks may have become empty.
+    pub fn emptied(&self) -> &Emptied {
+        &self.shared.emptied
     }
 
     /// The segment of that name.

@@ -101,6 +101,24 @@ impl Transactions {
         (0..block::entries(block)).all(seen)
     }
 
+    /// From which snapshot on all see a latched block as it is; none if not all in its list have
+    /// ended. What it says is less exact, and may be later, when it is asked later.
+    pub fn is_current_from(&self, block: &[u8], session: &Session) -> Option<Scn> {
+        let ended = |number| {
+            let entry = block::entry(block, number);
+            if entry.ended != ScnLe::ZERO {
+                return Some(entry.ended.get());
+            }
+            let Some(id) = entry.transaction.get() else { return Some(Scn::ZERO) };
+            match self.active().fate(id, session) {
+                Fate::Active | Fate::Committing => None,
+                Fate::Ended(scn) | Fate::EndedBy(scn) => Some(scn),
+            }
+        };
+        let all = (0..block::entries(block)).map(ended);
+        all.reduce(|one, other| Some(one?.max(other?))).unwrap_or(Some(Scn::ZERO))
+    }
+
     /// A copy of a latched block, to be made consistent when its latch was let go.
     pub fn copy(&self, block: &[u8], copy: &mut Vec<u8>, session: &Session) {
         self.copy_if(block, copy, |id| self.active().is_active(id, session));

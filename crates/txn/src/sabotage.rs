@@ -36,6 +36,9 @@ pub enum IsolationSabotage {
     /// Undo is overwritten though a snapshot needs it.
     #[cfg(feature = "sabotage")]
     ForgetSnapshots,
+    /// Leaves of indexes are taken out though a snapshot sees entries in them.
+    #[cfg(feature = "sabotage")]
+    TakeOutEarly,
 }
 
 impl IsolationSabotage {
@@ -62,6 +65,8 @@ impl IsolationSabotage {
             IsolationSabotage::SkipSavepointRecord => Some(Promise::WholeSavepoint),
             #[cfg(feature = "sabotage")]
             IsolationSabotage::ForgetSnapshots => Some(Promise::UndoKept),
+            #[cfg(feature = "sabotage")]
+            IsolationSabotage::TakeOutEarly => Some(Promise::LeavesKept),
         };
         broken == Some(promise)
     }
@@ -88,4 +93,6 @@ pub enum Promise {
     WholeSavepoint,
     /// Undo is kept while a snapshot may need it.
     UndoKept,
+    /// And a leaf of an index, while one may see an entry in it.
+    LeavesKept,
 }

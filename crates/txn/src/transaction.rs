@@ -251,6 +251,14 @@ impl Transactions {
         durable.max(Scn::new(self.shared.not_waited_for.load(session)))
     }
 
+    /// Every snapshot in use, and every one to come, is at least this: what ended by it is seen by
+    /// all. But not by a view that has no place among the snapshots.
+    pub fn oldest_snapshot(&self, session: &Session) -> Scn {
+        // Read before the snapshots are.
+        let visible = self.visible(session);
+        self.shared.snapshots.oldest_in_use(visible, session)
+    }
+
     /// Waits, if it must, until nothing is seen as of this SCN, which was [`visible`], of a commit
     /// that waits to be durable (TX2, TX6). Called without latches.
     ///
@@ -562,9 +570,7 @@ impl Transactions {
 
 impl Keeper for Transactions {
     fn is_needed(&self, id: TxnId, session: &Session) -> bool {
-        // Read before the snapshots are.
-        let visible = self.visible(session);
-        let oldest = self.shared.snapshots.oldest_in_use(visible, session);
+        let oldest = self.oldest_snapshot(session);
         match self.active.fate(id, session) {
             Fate::Active | Fate::Committing => true,
             _ if self.breaks(Promise::UndoKept) => false,

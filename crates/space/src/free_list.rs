@@ -1,0 +1,163 @@
+//! Blocks of a segment that were handed out and are free again (rule SP18).
+//!
+//! ```text
+//!   segment header ──▶ free block ──▶ free block ──▶ …       the last one freed is the first taken
+//! ```
+//!
+//! Callers: `access`, for blocks of indexes; whoever checks them.
+
+use cache::{ExclusiveBlock, Pin};
+use change::Group;
+use format::{BlockHeader, DbaLe, FreeBlock, SegmentHeader, U32Le};
+use ids::Dba;
+use latch::FrameOrder;
+use os::Session;
+use stop::Stop;
+
+use crate::Space;
+use crate::apply::{FREE, HAND_OUT, LAYER, SET_FREE};
+use crate::look::look_at_free;
+use crate::segment::{check_live, is_live, next_blocks, object_of};
+
+/// A segment header, latched, and what it hands out: one block, perhaps one that was free.
+pub struct OneBlock<'a> {
+    header: ExclusiveBlock<'a>,
+    opcode: u8,
+    payload: Vec<u8>,
+}
+
+impl<'a> OneBlock<'a> {
+    /// Bytes of payload of the change, at most.
+    pub const PAYLOAD_BYTES: usize = size_of::<DbaLe>();
+
+    /// Adds the handing out to the group.
+    pub fn add_to(self, group: &mut Group<'a>) {
+        group.change(self.header, &LAYER, self.opcode, &[&self.payload]);
+    }
+}
+
+/// A segment header, latched, that is about to take back a block.
+pub struct GiveBack<'a> {
+    header: ExclusiveBlock<'a>,
+}
+
+impl<'a> GiveBack<'a> {
+    /// Bytes of payload of both changes.
+    pub const PAYLOAD_BYTES: [usize; 2] = [size_of::<FreeBlock>(), size_of::<DbaLe>()];
+
+    /// Adds to the group that the block is free, whatever it was.
+    pub fn add_to(self, block: ExclusiveBlock<'a>, group: &mut Group<'a>) {
+        let header = SegmentHeader::at(&self.header, SegmentHeader::START);
+        let next = header.free().map_or(DbaLe::NONE, DbaLe::new);
+        let body = FreeBlock { object: U32Le::new(header.object.get()), reserved: [0; 4], next };
+        let first = DbaLe::new(block.address());
+        group.format(block, &LAYER, FREE, &[body.bytes()]);
+        group.change(self.header, &LAYER, SET_FREE, &[first.bytes()]);
+    }
+}
+
+impl Space {
+    /// The block that the segment would hand out now if it were asked for one; none if it needs an
+    /// extent first.
+    pub fn peek_one(&self, header: &Pin<'_>, session: &Session) -> Option<Dba> {
+        let block = header.shared(FrameOrder::SegmentHeader, session);
+        if !is_live(&block) {
+            return None;
+        }
+        let free = SegmentHeader::at(&block, SegmentHeader::START).free();
+        free.or_else(|| next_blocks(&block, 1).map(|(first, _)| first))
+    }
+
+    /// Latches the header of a segment, to hand out this block, which is latched, in a group of the
+    /// caller. None if it isn't the one that the segment would hand out, or not any more.
+    pub fn one<'a>(
+        &self,
+        header: &'a Pin<'_>,
+        block: &ExclusiveBlock<'_>,
+        session: &'a Session,
+    ) -> Option<OneBlock<'a>> {
+        let header = header.exclusive(FrameOrder::SegmentHeader, session);
+        if !is_live(&header) {
+            return None;
+        }
+        let free = SegmentHeader::at(&header, SegmentHeader::START).free();
+        let first = free.or_else(|| next_blocks(&header, 1).map(|(first, _)| first));
+        if first != Some(block.address()) {
+            return None;
+        }
+        let (opcode, payload) = match free {
+            None => (HAND_OUT, 1_u32.to_le_bytes().to_vec()),
+            Some(_) => {
+                let (object, next) = look_at_free(block).expect("a segment lists what is free");
+                let own = object_of(&header).map(|object| object.get());
+                assert!(own == Some(object), "a segment has another's block free (SP18)");
+                (SET_FREE, next.map_or(DbaLe::NONE, DbaLe::new).bytes().to_vec())
+            }
+        };
+        Some(OneBlock { header, opcode, payload })
+    }
+
+    /// Latches the header of a segment, to give back one of its blocks in a group of the caller,
+    /// where nothing leads to it any more from then on. None if the segment was dropped.
+    pub fn give_back<'a>(&self, header: &'a Pin<'_>, session: &'a Session) -> Option<GiveBack<'a>> {
+        let header = header.exclusive(FrameOrder::SegmentHeader, session);
+        is_live(&header).then_some(GiveBack { header })
+    }
+
+    /// The blocks that a segment has handed out and that are free again; or in words, what is wrong
+    /// with the list of them.
+    pub fn free_blocks(
+        &self,
+        segment: Dba,
+        session: &Session,
+    ) -> Result<Result<Vec<Dba>, String>, Stop> {
+        let pin = self.changes().cache().pin(segment, session)?;
+        let look = || {
+            let header = pin.shared(FrameOrder::SegmentHeader, session);
+            check_live(&header, segment)?;
+            let (version, stored) = (BlockHeader::at(&header, 0), SegmentHeader::START);
+            let stored = SegmentHeader::at(&header, stored);
+            let version = (version.changed(), version.sequence());
+            Ok::<_, Stop>((version, stored.free(), stored.object.get()))
+        };
+        for turn in 0.. {
+            let (version, first, object) = look()?;
+            let mut read = |address| {
+                let block =
+                    self.changes().cache().pin_shared(address, FrameOrder::Branch, session)?;
+                Ok::<_, Stop>(look_at_free(&block))
+            };
+            let listed = list_of((first, object), &mut read)?;
+            // While others take and give back, what was read may be of different times.
+            if listed.is_ok() || look()?.0 == version {
+                return Ok(listed);
+            }
+            session.relax(turn);
+        }
+        unreachable!("it ends when nobody is faster")
+    }
+}
+
+/// What a free block says, or why it is none.
+type Looked = Result<(u32, Option<Dba>), String>;
+
+/// Goes along the free blocks of the segment with this number; `read` says what each says.
+pub fn list_of<E>(
+    (first, object): (Option<Dba>, u32),
+    read: &mut dyn FnMut(Dba) -> Result<Looked, E>,
+) -> Result<Result<Vec<Dba>, String>, E> {
+    let (mut at, mut listed) = (first, std::collections::BTreeSet::new());
+    while let Some(address) = at {
+        if !listed.insert(address) {
+            return Ok(Err(format!("lists block {address} as free twice")));
+        }
+        match read(address)? {
+            Ok((of, next)) if of == object => at = next,
+            Ok((of, _)) => {
+                return Ok(Err(format!("lists block {address} as free, which segment {of} has")));
+            }
+            Err(what) => return Ok(Err(format!("lists block {address} as free, which {what}"))),
+        }
+    }
+    Ok(Ok(listed.into_iter().collect()))
+}
