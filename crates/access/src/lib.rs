@@ -39,7 +39,6 @@ pub use apply::LAYER;
 pub use btree::{
     Checked, Current, Cursor, Direction, HandedOut, Index, IndexBuilder, Inserted,
     LAYER as INDEX_LAYER, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
-    find_entry,
 };
 pub use inserter::Inserter;
 pub use inspect::{HeapSlot, check_free_map, check_heap_block, heap_slot, heap_slots, is_of};

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use access::{check_free_map, check_heap_block, check_index_block};
 use format::{BlockHeader, BlockKind};
 use ids::{Dba, TxnId};
-use space::{kind_before_extents, look_at_directory, look_at_header};
+use space::{kind_before_extents, look_at_directory, look_at_free, look_at_header};
 use stop::Stop;
 use undo::{check_table, check_undo_block};
 
@@ -75,6 +75,7 @@ fn inspect(bytes: &[u8], address: Dba, used: Option<&Used>) -> Result<(), String
             check_index_block(bytes)?;
             check_transactions(bytes, used)
         }
+        BlockKind::Free => look_at_free(bytes).map(|_| ()),
         BlockKind::FreeMap => check_free_map(bytes),
         BlockKind::Undo => check_undo_block(bytes).map(|_| ()),
         BlockKind::TransactionTable => check_table(bytes).map(|_| ()),

@@ -7,16 +7,20 @@
 
 use std::collections::BTreeSet;
 
-use access::{Checked, RowAddress, TreeFault, TreeFaultKind, TreeSeen, check_tree, is_of};
+use access::{
+    Checked, HandedOut, RowAddress, TreeFault, TreeFaultKind, TreeSeen, check_tree, is_of,
+};
 use format::BlockKind;
 use ids::Dba;
-use space::{Holds, SegmentState};
+use space::{Holds, SegmentState, list_of, look_at_free};
 use stop::Stop;
 
 use crate::Kind;
 use crate::segments::{Segment, again};
 use crate::source::{Check, Looks, Seen, Source};
 
+/// So often the list of free blocks is gone along while others change it.
+const LISTS_MAX: u32 = 100;
 /// So often a fault must be there while others work.
 const WALKS: u32 = 3;
 
@@ -95,10 +99,24 @@ pub(crate) fn walk_visiting(
     };
     let looks = Looks::new(source);
     let mut read = |address: Dba| looks.bytes(address).map_err(keep)?;
-    let handed_out = || -> Result<BTreeSet<Dba>, String> {
-        let now = again(source, index).map_err(keep)?;
-        let now = now.ok_or_else(|| "is no header of this index".to_string())?;
-        Ok(now.blocks().collect())
+    let handed_out = || -> Result<HandedOut, String> {
+        for turn in 0.. {
+            let now = again(source, index).map_err(keep)?;
+            let now = now.ok_or_else(|| "is no header of this index".to_string())?;
+            let mut read = |address| {
+                Ok::<_, Stop>(Looks::new(source).bytes(address)?.and_then(|b| look_at_free(&b)))
+            };
+            match list_of((now.free, now.object), &mut read).map_err(keep)? {
+                Ok(free) => {
+                    let (blocks, free) = (now.blocks().collect(), BTreeSet::from_iter(free));
+                    return Ok(HandedOut { blocks, free });
+                }
+                // While others take and give back, what was read may be of different times.
+                Err(what) if !source.is_live() || turn == LISTS_MAX => return Err(what),
+                Err(_) => source.pause(turn),
+            }
+        }
+        unreachable!("the last look returns")
     };
     let before = match handed_out() {
         Ok(before) => before,

@@ -27,6 +27,8 @@ pub(crate) struct Segment {
     pub(crate) state: SegmentState,
     extents: Vec<(Dba, u32)>,
     pub(crate) high_water: u32,
+    /// The first of the blocks that are free again.
+    pub(crate) free: Option<Dba>,
 }
 
 /// Where a run's block lies.
@@ -85,6 +87,7 @@ pub(crate) fn again(source: &dyn Source, segment: &Segment) -> Result<Option<Seg
     Ok(header.map(|header| Segment {
         extents: header.extents,
         high_water: header.high_water,
+        free: header.free,
         ..segment.clone()
     }))
 }
@@ -181,9 +184,9 @@ impl Look<'_, '_, '_> {
             self.suspect(at, format!("is the header of {name}, and not its first block"));
         }
         self.extents_of(&name, at, &header);
-        let HeaderSeen { extents, high_water, .. } = header;
+        let HeaderSeen { extents, high_water, free, .. } = header;
         let object = object.get();
-        Ok(Some(Segment { name, object, header: at, holds, state, extents, high_water }))
+        Ok(Some(Segment { name, object, header: at, holds, state, extents, high_water, free }))
     }
 
     fn extents_of(&mut self, name: &str, at: Dba, header: &HeaderSeen) {

@@ -5,6 +5,7 @@
 //! | any    | `WRITE`         | the whole content (see `content`)                    | not        |
 //! | any    | `CUT`           | entries that stay, right neighbour, high fence       | not        |
 //! | branch | `ADD_CHILD`     | block below, place where it begins                   | not        |
+//! | branch | `REMOVE_CHILD`  | place where the block below begins                   | not        |
 //! | leaf   | `CHANGE`        | interest (see `txn`), change of an entry (see `ops`) | by `BACK`  |
 //! | leaf   | `BACK`          | interest before, what takes it back; in copies only  | not        |
 //! | leaf   | `BACK_FOR_GOOD` | the same; not in copies                              | not        |
@@ -34,6 +35,7 @@ pub(super) const ADD_CHILD: u8 = 3;
 pub(super) const CHANGE: u8 = 4;
 pub(super) const BACK: u8 = 5;
 pub(super) const BACK_FOR_GOOD: u8 = 6;
+pub(super) const REMOVE_CHILD: u8 = 7;
 
 const BACK_CROSSED_OUT: u8 = BACK | CROSSED_OUT;
 
@@ -56,6 +58,7 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
             cut(bytes, count, end);
         }
         ADD_CHILD => add_child(bytes, payload),
+        REMOVE_CHILD => remove_child(bytes, payload),
         CHANGE => {
             let op = apply_interest(bytes, payload);
             Op::read(&payload[op..]).apply(bytes, payload[0] + 1);
@@ -78,6 +81,15 @@ fn add_child(block: &mut [u8], payload: &[u8]) {
     let (key, row, row_bytes) = at.parts();
     let child = block_bytes(block_from(payload));
     block::place(block, slot, &[&child, key, &row[..row_bytes]]);
+}
+
+fn remove_child(block: &mut [u8], payload: &[u8]) {
+    let (at, node) = (read_position(payload), Node(block));
+    let number = node.lower_bound(at);
+    let is_it = number > 0 && number < node.count() && node.place(number) == at;
+    assert!(is_it, "a branch loses what it hasn't, or where it begins (BT9)");
+    block::release(block, number + FENCES);
+    block::remove_slot(block, number + FENCES);
 }
 
 fn back_of(payload: &[u8]) -> Back<'_> {

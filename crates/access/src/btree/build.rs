@@ -22,7 +22,7 @@ use stop::{RefusalKind, Stop};
 use super::Index;
 use super::apply::{LAYER, WRITE};
 use super::content::{Content, fence_flags};
-use super::index::LIST_ENTRIES;
+use super::index::{LIST_ENTRIES, NEW_LIST};
 use super::node::ENTRY;
 use super::position::{OwnPosition, Position, ROW_BYTES, block_bytes, row_bytes};
 use crate::RowAddress;
@@ -179,13 +179,13 @@ impl<'a> IndexBuilder<'a> {
         end: Option<(Position<'_>, Dba)>,
     ) -> Result<(), Stop> {
         let list = match level {
-            0 => InterestedTransaction::NONE.bytes().repeat(LIST_ENTRIES),
-            _ => Vec::new(),
+            0 => &NEW_LIST[..],
+            _ => &[],
         };
         let low = filled.low.as_ref().map(OwnPosition::get);
         let fences = (low, end.map(|(high, _)| high));
         let shape = self.index.shape(level as u8);
-        let mut content = Content::new(shape, fences, end.map(|(_, next)| next), &list);
+        let mut content = Content::new(shape, fences, end.map(|(_, next)| next), list);
         filled.slots.iter().for_each(|(flags, bytes)| content.add((*flags, 0), &[bytes]));
         let pin = self.index.changes().cache().pin_new(address, self.session)?;
         let mut group =

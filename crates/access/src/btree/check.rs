@@ -3,10 +3,13 @@
 //! A tree is checked as somebody gives its blocks: from the cache, or from files. Nothing that a
 //! block says is believed before [`check_index_block`] has passed it.
 //!
-//! While others change the index it can be checked all the same: a block's low fence never moves,
-//! and where a block ended at one moment its right neighbour of that moment begins. Only what was
-//! handed out is asked for twice: what was handed out before the walk is reached, and what is
-//! reached was handed out by its end.
+//! While others change the index it can be checked all the same: a block's low fence never moves as
+//! long as the block is there, and where a block ended at one moment its right neighbour of that
+//! moment begins. What is told from above and isn't met may have been taken out: then it isn't told
+//! any more. What was handed out is asked for twice: what was in use before the walk is reached, or
+//! free by its end, and what is reached was handed out by then. Two things may look like a fault
+//! and be none, if others are fast: a block that was taken out between two looks, and one that was
+//! taken out and is used again where the walk has been. Then the next walk doesn't find them.
 //!
 //! Callers: `verify`, and tests.
 
@@ -19,8 +22,8 @@ use latch::FrameOrder;
 use os::Session;
 
 use super::Index;
-use super::node::{ENTRY, FENCES, MARKED, Node, Step, UNIQUE, WITH_ROW};
-use super::position::{BLOCK_BYTES, OwnPosition, Position, Probe, ROW_BYTES};
+use super::node::{ENTRY, FENCES, MARKED, Node, UNIQUE, WITH_ROW};
+use super::position::{BLOCK_BYTES, OwnPosition, Position, ROW_BYTES};
 use crate::RowAddress;
 
 /// More levels than any tree has.
@@ -37,6 +40,8 @@ pub struct Checked {
     pub levels: u8,
     /// Leaves.
     pub leaves: u64,
+    /// Leaves of which all entries are deleted.
+    pub empty: u64,
     /// Blocks of which the level above doesn't know yet.
     pub untold: u64,
 }
@@ -59,7 +64,7 @@ pub enum TreeFaultKind {
     Order,
     /// A unique index has a key once.
     Unique,
-    /// What was handed out is reached. Not so while an index is built from the bottom up.
+    /// What was handed out is reached, or free. Not so while an index is built from the bottom up.
     Reached,
 }
 
@@ -72,11 +77,26 @@ pub struct TreeSeen {
     pub header: Dba,
 }
 
-/// Every block that the tree's segment has handed out.
-pub type HandedOut = BTreeSet<Dba>;
+/// Every block that the tree's segment has handed out, ...
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HandedOut {
+    /// all of them, ...
+    pub blocks: BTreeSet<Dba>,
+    /// and those that are free again.
+    pub free: BTreeSet<Dba>,
+}
 
-/// What one level says of the one below: where blocks begin, from left to right.
-type Below = Vec<(OwnPosition, Dba)>;
+/// What one level says of a block below.
+struct Told {
+    /// Where it begins.
+    at: OwnPosition,
+    block: Dba,
+    /// Who says so.
+    above: Dba,
+}
+
+/// What one level says of the one below, from left to right.
+type Below = Vec<Told>;
 
 /// Gives a block's bytes, whole, with a header that was checked.
 type Read<'r> = dyn FnMut(Dba) -> Result<Vec<u8>, String> + 'r;
@@ -111,7 +131,9 @@ impl Index {
                 let first = run.first;
                 (0..run.count).map(move |n| Dba::new(first.file.get(), first.block.get() + n))
             });
-            Ok(each.collect())
+            let blocks = each.collect();
+            let free = self.space().free_blocks(header, session).map_err(|s| s.to_string())??;
+            Ok(HandedOut { blocks, free: BTreeSet::from_iter(free) })
         };
         let before = handed_out()?;
         let checked = check_tree(tree, &mut read, (&before, &handed_out), visit);
@@ -129,7 +151,8 @@ pub fn check_tree(
     let mut walk =
         Walk { tree, checked: Checked::default(), is_unique: None, reached: BTreeSet::new() };
     walk.reached.insert(tree.header);
-    let mut told: Below = vec![(Position::FIRST.to_own(), tree.root())];
+    let at = Position::FIRST.to_own();
+    let mut told: Below = vec![Told { at, block: tree.root(), above: tree.header }];
     let mut level = None;
     loop {
         let (below, is) = walk.level(&told, level, read, visit)?;
@@ -140,15 +163,9 @@ pub fn check_tree(
         }
         told = below;
     }
-    if let Some(lost) = before.difference(&walk.reached).next() {
-        let lost = fault(*lost, "was handed out, and isn't reached");
-        return Err(TreeFault { kind: TreeFaultKind::Reached, ..lost });
-    }
     let by_now = by_now().map_err(|what| fault(tree.header, what))?;
-    match walk.reached.difference(&by_now).next() {
-        Some(block) => Err(fault(*block, "is reached, and wasn't handed out")),
-        None => Ok(walk.checked),
-    }
+    walk.hold_against(before, &by_now)?;
+    Ok(walk.checked)
 }
 
 /// A check on its way down.
@@ -169,15 +186,14 @@ impl Walk {
         read: &mut Read<'_>,
         visit: &mut dyn FnMut(&[u8], RowAddress),
     ) -> Result<(Below, u8), TreeFault> {
-        let (mut below, mut at) = (Below::new(), Some(told[0].1));
+        let (mut below, mut at) = (Below::new(), Some(told[0].block));
         let mut begins: Option<OwnPosition> = None;
         let mut last: Option<OwnPosition> = None;
         let mut told = told.iter().peekable();
         while let Some(address) = at {
             let say = |what: String| fault(address, what);
-            if !self.reached.insert(address) {
-                return Err(say("is reached twice".into()));
-            }
+            // Twice only if it was taken out and used again: for it begins behind the one before.
+            self.reached.insert(address);
             let bytes = read(address).map_err(say)?;
             let node = Node::of(&bytes, self.tree.object);
             let node = node.ok_or_else(|| say("is no block of this index".into()))?;
@@ -191,37 +207,77 @@ impl Walk {
             if node.low() != begins.as_ref().map(OwnPosition::get) {
                 return Err(say(format!("begins at {:?}, not at {begins:?}", node.low())));
             }
-            match told.next_if(|(_, told)| *told == address) {
-                Some((at, _)) if at.get() != node.low().unwrap_or(Position::FIRST) => {
-                    return Err(say(format!("is said to begin at {at:?}")));
+            let low = node.low().unwrap_or(Position::FIRST);
+            while let Some(missed) = told.next_if(|told| told.at.get() < low) {
+                self.was_taken_out(missed, read)?;
+            }
+            match told.next_if(|told| told.block == address) {
+                Some(told) if told.at.get() != low => {
+                    return Err(say(format!("is said to begin at {:?}", told.at)));
                 }
                 Some(_) => {}
                 None => self.checked.untold += 1,
             }
             check_unique(&node, &mut last)
                 .map_err(|what| TreeFault { kind: TreeFaultKind::Unique, ..say(what) })?;
-            self.take_in(&node, &mut below, visit);
+            self.take_in(&node, (address, &mut below), visit);
             begins = node.high().map(Position::to_own);
             at = node.next();
         }
-        match told.next() {
-            Some((_, block)) => Err(fault(*block, "isn't reached from its left neighbour")),
-            None => Ok((below, level.expect("a level has a block"))),
+        for missed in told {
+            self.was_taken_out(missed, read)?;
+        }
+        Ok((below, level.expect("a level has a block")))
+    }
+
+    /// A block that wasn't met isn't told from above any more.
+    fn was_taken_out(&self, missed: &Told, read: &mut Read<'_>) -> Result<(), TreeFault> {
+        let bytes = read(missed.above).map_err(|what| fault(missed.above, what))?;
+        let above = Node::of(&bytes, self.tree.object).filter(|node| node.level() > 0);
+        let is_told = above.is_some_and(|above| {
+            check_index_block(&bytes).is_ok()
+                && (0..above.count()).any(|number| {
+                    above.child(number) == missed.block && above.place(number) == missed.at.get()
+                })
+        });
+        match is_told {
+            true => Err(fault(missed.block, "isn't reached from its left neighbour")),
+            false => Ok(()),
+        }
+    }
+
+    /// What was handed out is in the tree or free, and only that.
+    fn hold_against(&self, before: &HandedOut, by_now: &HandedOut) -> Result<(), TreeFault> {
+        let say =
+            |block: &Dba, what| TreeFault { kind: TreeFaultKind::Reached, ..fault(*block, what) };
+        let is_free = |block: &&Dba| before.free.contains(block) || by_now.free.contains(block);
+        let mut lost = before.blocks.difference(&self.reached).filter(|block| !is_free(block));
+        if let Some(block) = lost.next() {
+            return Err(say(block, "was handed out, and isn't reached"));
+        }
+        let free = before.free.intersection(&by_now.free);
+        if let Some(block) = free.into_iter().find(|block| self.reached.contains(block)) {
+            return Err(say(block, "is reached, and is free"));
+        }
+        match self.reached.difference(&by_now.blocks).next() {
+            Some(block) => Err(fault(*block, "is reached, and wasn't handed out")),
+            None => Ok(()),
         }
     }
 
     fn take_in(
         &mut self,
         node: &Node<'_>,
-        below: &mut Below,
+        (above, below): (Dba, &mut Below),
         visit: &mut dyn FnMut(&[u8], RowAddress),
     ) {
         if node.level() > 0 {
-            let children = (0..node.count()).map(|n| (node.place(n).to_own(), node.child(n)));
-            below.extend(children);
+            let told = |n| Told { at: node.place(n).to_own(), block: node.child(n), above };
+            below.extend((0..node.count()).map(told));
             return;
         }
         self.checked.leaves += 1;
+        let before = self.checked.entries;
         for number in 0..node.count() {
             if node.slot(number).flags & MARKED != 0 {
                 self.checked.deleted += 1;
@@ -231,6 +287,7 @@ impl Walk {
             let place = node.place(number);
             visit(place.key, place.row.expect("an entry of a leaf has a row"));
         }
+        self.checked.empty += u64::from(self.checked.entries == before);
     }
 }
 
@@ -293,6 +350,11 @@ fn check_order(node: &Node<'_>) -> Result<(), String> {
     if node.next().is_some() != node.high().is_some() {
         return Err("has a right neighbour or a high fence, and not both".into());
     }
+    if let (Some(low), Some(high)) = (node.low(), node.high())
+        && low >= high
+    {
+        return Err("ends before it begins".into());
+    }
     if node.level() > 0 && node.count() == 0 {
         return Err("is a branch without entries".into());
     }
@@ -308,27 +370,4 @@ fn check_order(node: &Node<'_>) -> Result<(), String> {
         last = Some(place);
     }
     Ok(())
-}
-
-/// Whether a tree that is in order has this entry, and it isn't deleted.
-pub fn find_entry(
-    tree: TreeSeen,
-    read: &mut Read<'_>,
-    (key, row): (&[u8], RowAddress),
-) -> Result<bool, String> {
-    let entry = Position { key, row: Some(row) };
-    let mut at = tree.root();
-    loop {
-        let bytes = read(at)?;
-        let node = Node::of(&bytes, tree.object);
-        let node = node.ok_or_else(|| format!("block {at} is no block of this index"))?;
-        match node.step(Probe::At(entry), 0) {
-            Step::Right(next) | Step::Down(next) => at = next,
-            Step::Lost => return Err(format!("block {at} doesn't lead to the entry")),
-            Step::Here => {
-                let found = node.find(entry).ok().filter(|n| node.place(*n) == entry);
-                return Ok(found.is_some_and(|n| node.slot(n).flags & MARKED == 0));
-            }
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! An index: making and opening it, and its entries one by one (rules BT1 to BT7).
+//! An index: making and opening it, and its entries one by one (rules BT1 to BT11).
 //!
 //! Callers: users of tables that have indexes.
 
@@ -23,12 +23,16 @@ use super::node::{MARKED, Node};
 use super::ops::{Back, Kind, Op, is_dead};
 use super::position::{BLOCK_BYTES, Position, Probe, ROW_BYTES};
 use super::split::Splitter;
+use super::take_out::Taker;
 use crate::RowAddress;
 use crate::heap::{Outcome, Plan, Target, Wish, change_block, wait_for_row};
 use crate::read::check_there;
 
 /// A new leaf has a list of so many interested transactions.
 pub(super) const LIST_ENTRIES: usize = 2;
+/// It, without any.
+pub(super) const NEW_LIST: [u8; LIST_ENTRIES * InterestedTransaction::BYTES] =
+    [0; LIST_ENTRIES * InterestedTransaction::BYTES];
 /// So many entries with the longest key fit into a block, besides both fences.
 const ENTRIES_MIN: usize = 4;
 /// A list of interested transactions has one entry for so many bytes of a leaf at most.
@@ -57,6 +61,8 @@ pub enum Inserted {
 /// What a leaf that was found came to.
 enum Found {
     Changed,
+    /// And nothing is left in the leaf but what is deleted.
+    Emptied,
     Duplicate(RowAddress),
     Missing,
     /// Its list of interested transactions may not grow, and all in it ended after the snapshot.
@@ -196,7 +202,7 @@ impl Index {
         let entry = Position { key, row: Some(row) };
         let mut wish = |block: &[u8], interest: &Interest| self.plan_insert(block, interest, entry);
         match self.change(transaction, entry, &mut wish, session)? {
-            Found::Changed => Ok(Inserted::Done),
+            Found::Changed | Found::Emptied => Ok(Inserted::Done),
             Found::Duplicate(row) => Ok(Inserted::Duplicate(row)),
             Found::Missing | Found::ListFull => {
                 unreachable!(
@@ -392,6 +398,10 @@ impl Index {
             drop(pin);
             match tried {
                 Outcome::Done(Found::ListFull) => self.wait_for_newer(transaction, session)?,
+                Outcome::Done(Found::Emptied) => {
+                    self.space.emptied().note(self.segment.header, address, None, session);
+                    return Ok(Found::Changed);
+                }
                 Outcome::Done(found) => return Ok(found),
                 Outcome::Foreign => {}
                 Outcome::Wait(holder) => {
@@ -430,6 +440,8 @@ impl Index {
 
     /// Splits the leaf, unless it has room by now; false if it has too few entries.
     fn make_room(&self, entry: Position<'_>, session: &Session) -> Result<bool, Stop> {
+        let (splitter, transactions) = (self.splitter(), &self.transactions);
+        Taker { splitter, transactions }.before_split(entry, session)?;
         let needed = bytes_needed(entry) + InterestedTransaction::BYTES;
         self.splitter().split((entry, 0), needed, session)
     }
@@ -527,7 +539,8 @@ impl Index {
             return Wish::Nothing(Outcome::Done(Found::Missing));
         }
         let op = Op { kind: Kind::Delete, purges: false, key: entry.key, row };
-        Wish::Change(self.plan(op, (interest.owns(slot.lock), row)), Found::Changed)
+        let found = if is_last(&node, number) { Found::Emptied } else { Found::Changed };
+        Wish::Change(self.plan(op, (interest.owns(slot.lock), row)), found)
     }
 
     fn plan(&self, op: Op<'_>, (was_locked, old_row): (bool, RowAddress)) -> Plan {
@@ -549,6 +562,13 @@ impl Index {
     }
 }
 
+/// Whether all entries but this one are deleted; not of the first leaf, which stays. Queues are
+/// emptied from one of the ends: so mostly one of two looks is enough.
+fn is_last(node: &Node<'_>, number: u16) -> bool {
+    let is_deleted = |other| other == number || node.slot(other).flags & MARKED != 0;
+    node.low().is_some() && is_deleted(0) && (0..node.count()).rev().all(is_deleted)
+}
+
 /// The number that all blocks of the index have; as in tables.
 fn object_of(segment: &Segment) -> u32 {
     segment.object.get()
@@ -556,8 +576,7 @@ fn object_of(segment: &Segment) -> u32 {
 
 /// The content of a leaf without entries.
 pub(super) fn empty_leaf(shape: Shape) -> Content {
-    let list = InterestedTransaction::NONE.bytes().repeat(LIST_ENTRIES);
-    Content::new(shape, (None, None), None, &list)
+    Content::new(shape, (None, None), None, &NEW_LIST)
 }
 
 /// Bytes that an entry takes in its leaf.

@@ -8,7 +8,7 @@
 //!   leaf ─▶ leaf ─▶ leaf ─▶ leaf
 //! ```
 //!
-//! Rules BT1 to BT7 are in the README.
+//! Rules BT1 to BT11 are in the README.
 //!
 //! Callers: users of tables that have indexes.
 //! Sources: Lehman & Yao, "Efficient Locking for Concurrent Operations on B-Trees" (TODS '81);
@@ -26,12 +26,12 @@ mod now;
 mod ops;
 mod position;
 mod split;
+mod take_out;
 
 pub use apply::LAYER;
 pub use build::IndexBuilder;
 pub use check::{
     Checked, HandedOut, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
-    find_entry,
 };
 pub use cursor::{Cursor, Direction};
 pub use index::{Index, Inserted};

@@ -18,7 +18,7 @@ use format::{DataSlot, InterestedTransaction};
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
-use space::{HandOut, Space};
+use space::{OneBlock, Space};
 use stop::Stop;
 
 use super::apply::{ADD_CHILD, CUT, LAYER, WRITE};
@@ -60,7 +60,7 @@ struct Cut {
 }
 
 impl<'a> Splitter<'a> {
-    fn changes(&self) -> &'a Changes {
+    pub(super) fn changes(&self) -> &'a Changes {
         self.space.changes()
     }
 
@@ -95,13 +95,13 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// The block that the segment would hand out next.
+    /// The block that the segment would hand out next: one that is free again, if there are some.
     fn peek_next(&self, header: &Pin<'_>, session: &Session) -> Result<Dba, Stop> {
         loop {
-            self.space.ensure_room(self.header, session)?;
-            if let Some(next) = self.space.next(header, 1, session) {
-                return Ok(next.blocks.first);
+            if let Some(next) = self.space.peek_one(header, session) {
+                return Ok(next);
             }
+            self.space.ensure_room(self.header, session)?;
         }
     }
 
@@ -115,7 +115,7 @@ impl<'a> Splitter<'a> {
         let longest = content_bytes_max(self.block_bytes(session));
         let rest = CUT_HEAD_BYTES + self.key_max + ROW_BYTES;
         let root = content_bytes_max(InterestedTransaction::BYTES + rest);
-        let credits = credits_for(&[longest, rest.max(root), HandOut::PAYLOAD_BYTES]);
+        let credits = credits_for(&[longest, rest.max(root), OneBlock::PAYLOAD_BYTES]);
         let mut group = self.changes().begin(credits, session)?;
         let order = if level == 0 { FrameOrder::Leaf } else { FrameOrder::Branch };
         let left = old.exclusive(order, session);
@@ -126,9 +126,8 @@ impl<'a> Splitter<'a> {
         };
         // Two of one kind: the second only if nobody has it.
         let Some(right) = new.try_exclusive(order, session) else { return Ok(Split::InTheWay) };
-        let next = self.space.next(header, 1, session);
-        let is_it = |next: &HandOut<'_>| next.blocks.first == new.address();
-        let Some(next) = next.filter(is_it) else { return Ok(Split::InTheWay) };
+        let next = self.space.one(header, &right, session);
+        let Some(next) = next else { return Ok(Split::InTheWay) };
         let split = match old.address() == self.tree.root {
             true => {
                 let (below, root) = grown(&node, new.address());
@@ -150,16 +149,18 @@ impl<'a> Splitter<'a> {
         Ok(split)
     }
 
-    /// Has the level above know of a block that was split off, if it doesn't.
+    /// Has the level above know of a block that was split off, if it doesn't, and the block is
+    /// still there: it can't be taken out while what is above it is latched (BT9).
     pub(super) fn tell(&self, passed: &Passed, session: &'a Session) -> Result<(), Stop> {
         let at = passed.at.get();
         let level = passed.level + 1;
         let longest = BLOCK_BYTES + 1 + self.key_max + ROW_BYTES;
-        loop {
+        for turn in 0.. {
             let above = self.tree.reach((Probe::At(at), level), None, session)?.address;
             let needed = DataSlot::BYTES + BLOCK_BYTES + at.stored_bytes();
             {
                 let pin = self.changes().cache().pin(above, session)?;
+                let below = self.changes().cache().pin(passed.block, session)?;
                 let mut group = self.changes().begin(credits_for(&[longest]), session)?;
                 let block = pin.exclusive(FrameOrder::Branch, session);
                 let node = Node::of(&block, self.tree.object);
@@ -167,6 +168,15 @@ impl<'a> Splitter<'a> {
                 let Some(node) = node else { continue };
                 let number = node.lower_bound(at);
                 if number < node.count() && node.place(number) == at {
+                    return Ok(());
+                }
+                // At times two of one kind, so it is only tried.
+                let Some(is_there) = is_there(&below, (passed, self.tree.object), session) else {
+                    drop(block);
+                    session.relax(turn);
+                    continue;
+                };
+                if !is_there {
                     return Ok(());
                 }
                 if block::room_of(&block) >= needed {
@@ -179,13 +189,23 @@ impl<'a> Splitter<'a> {
             }
             self.split((at, level), needed, session)?;
         }
+        unreachable!("it ends when nobody is in the way")
     }
 
-    fn block_bytes(&self, session: &Session) -> usize {
+    pub(super) fn block_bytes(&self, session: &Session) -> usize {
         let cache = self.changes().cache();
         let size = cache.block_size_of(self.header.file, session);
         size.unwrap_or(cache.block_size()).bytes()
     }
+}
+
+/// Whether a block that was reached from its left neighbour is that block still; none if another
+/// session has it.
+fn is_there(pin: &Pin<'_>, (passed, object): (&Passed, u32), session: &Session) -> Option<bool> {
+    let order = if passed.level == 0 { FrameOrder::Leaf } else { FrameOrder::Branch };
+    let block = pin.try_shared(order, session)?;
+    let node = Node::of(&block, object).filter(|node| node.level() == passed.level);
+    Some(node.is_some_and(|node| node.low() == Some(passed.at.get())))
 }
 
 /// The root's content for the block below, and what the root becomes.

@@ -9,4 +9,5 @@ mod current;
 mod model;
 mod shape;
 mod storm;
+mod turnover;
 mod unique;

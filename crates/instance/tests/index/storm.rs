@@ -27,6 +27,8 @@ type Keys = (Vec<u8>, Vec<u8>);
 const OWN_BYTES: usize = 12;
 /// There are so many own keys.
 const OWN_KEYS: u64 = 400;
+/// So many of them are deleted at once by who deletes much.
+const PURGED: u64 = 120;
 
 fn database(size: BlockSize) -> FileSystem {
     let mut report = machine(1, FileSystem::new(1 << 30)).run(move |world, session| {
@@ -109,6 +111,8 @@ struct Client<'a> {
     table: Table,
     inserter: HeapInserter,
     dice: Dice,
+    /// Whether it deletes whole ranges of keys, so that leaves become empty.
+    purges: bool,
     session: &'a Session,
 }
 
@@ -127,9 +131,9 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// A row that is there as the statement sees it, if its key is one that there is.
-    fn any_row(&mut self, view: View) -> Result<Option<(RowAddress, Vec<u8>)>, Stop> {
-        let key = format!("{:012}", self.dice.below(OWN_KEYS)).into_bytes();
+    /// The row with this key as the statement sees it, if there is one.
+    fn row_of(&mut self, number: u64, view: View) -> Result<Option<(RowAddress, Vec<u8>)>, Stop> {
+        let key = format!("{number:012}").into_bytes();
         let Some(at) = self.table.own.find(view, &key, self.session)? else { return Ok(None) };
         let row = self.table.heap.fetch(view, at, &mut <[u8]>::to_vec, self.session)?;
         let row = row.expect("an entry has its row");
@@ -138,12 +142,16 @@ impl Client<'_> {
     }
 
     /// Deletes a row, or gives it other keys and another length.
-    fn change(&mut self, transaction: &mut Transaction, deletes: bool) -> Result<(), Stop> {
+    fn change(
+        &mut self,
+        transaction: &mut Transaction,
+        (number, deletes): (u64, bool),
+    ) -> Result<(), Stop> {
         transaction.begin_statement();
         let transactions = self.instance.transactions();
         let snapshot = transactions.snapshot(Some(transaction), self.session)?;
         let view = transactions.view_of(&snapshot, Some(transaction));
-        let found = self.any_row(view)?;
+        let found = self.row_of(number, view)?;
         let Some((at, old)) = found else { return Ok(()) };
         let (new, savepoint) = (row(&mut self.dice), transaction.savepoint());
         let (table, inserter, session) = (&self.table, &mut self.inserter, self.session);
@@ -173,14 +181,24 @@ impl Client<'_> {
         Ok(())
     }
 
+    /// Deletes whatever has one of the next so many keys.
+    fn purge(&mut self, transaction: &mut Transaction, from: u64) -> Result<(), Stop> {
+        for number in from..OWN_KEYS.min(from + PURGED) {
+            self.change(transaction, (number, true))?;
+        }
+        Ok(())
+    }
+
     fn work(&mut self, transaction: &mut Transaction) -> Result<(), Stop> {
         for _ in 0..1 + self.dice.below(3) {
             let savepoint = transaction.savepoint();
             for _ in 0..1 + self.dice.below(8) {
-                match self.dice.below(8) {
+                let (what, number) = (self.dice.below(8), self.dice.below(OWN_KEYS));
+                match what {
                     0..4 => self.insert(transaction)?,
-                    4..6 => self.change(transaction, false)?,
-                    _ => self.change(transaction, true)?,
+                    4..6 => self.change(transaction, (number, false))?,
+                    6 if self.purges => self.purge(transaction, number)?,
+                    _ => self.change(transaction, (number, true))?,
                 }
                 transaction.end_statement();
             }
@@ -208,13 +226,17 @@ impl Client<'_> {
     }
 }
 
-fn client<'a>(instance: &'a Instance, seed: u64, session: &'a Session) -> Client<'a> {
+fn client<'a>(
+    instance: &'a Instance,
+    (seed, purges): (u64, bool),
+    session: &'a Session,
+) -> Client<'a> {
     let (table, inserter) = (Table::of(instance, session), HeapInserter::default());
-    Client { instance, table, inserter, dice: Dice(seed), session }
+    Client { instance, table, inserter, dice: Dice(seed), purges, session }
 }
 
 /// A storm; the instance is left as it is, with a transaction that nobody has ended.
-fn storm(instance: &std::sync::Arc<Instance>, seed: u64, session: &Session) {
+fn storm(instance: &std::sync::Arc<Instance>, (seed, purges): (u64, bool), session: &Session) {
     let table = Table::of(instance, session);
     let transactions = instance.transactions();
     let snapshot = transactions.snapshot(None, session).expect("a snapshot");
@@ -223,7 +245,7 @@ fn storm(instance: &std::sync::Arc<Instance>, seed: u64, session: &Session) {
     let mut sessions: Vec<_> = (0..3)
         .map(|number| {
             start("writer", instance, session, move |instance, session| {
-                client(instance, seed * 10 + number, session).run(12);
+                client(instance, (seed * 10 + number, purges), session).run(12);
             })
         })
         .collect();
@@ -239,12 +261,12 @@ fn storm(instance: &std::sync::Arc<Instance>, seed: u64, session: &Session) {
     table.agrees_now(session);
     // One that is rolled back by the next life.
     let mut transaction = Transaction::new();
-    client(instance, seed * 10 + 9, session).work(&mut transaction).expect("alone");
+    client(instance, (seed * 10 + 9, false), session).work(&mut transaction).expect("alone");
     table.agrees_now(session);
     std::mem::forget(transaction);
 }
 
-fn storms(size: BlockSize, seeds: std::ops::Range<u64>) {
+fn storms(size: BlockSize, seeds: std::ops::Range<u64>, purges: bool) {
     let base = database(size);
     let mut rows = 0;
     for seed in seeds {
@@ -258,7 +280,7 @@ fn storms(size: BlockSize, seeds: std::ops::Range<u64>) {
             }
             let mut report = racy(number, disk).run(move |world, session| {
                 let instance = open_as(&sized(size), world, session);
-                storm(&instance, number, session);
+                storm(&instance, (number, purges), session);
                 std::sync::Arc::into_inner(instance).expect("alone").abort(session);
             });
             disk = left(&mut report);
@@ -290,15 +312,20 @@ fn storms(size: BlockSize, seeds: std::ops::Range<u64>) {
 
 #[test]
 fn rows_and_entries_agree_through_storms_in_blocks_of_2_kib() {
-    storms(BlockSize::KIB_2, 0..4);
+    storms(BlockSize::KIB_2, 0..4, false);
 }
 
 #[test]
 fn rows_and_entries_agree_through_storms_in_blocks_of_4_kib() {
-    storms(BlockSize::KIB_4, 4..6);
+    storms(BlockSize::KIB_4, 4..6, false);
 }
 
 #[test]
 fn rows_and_entries_agree_through_storms_in_blocks_of_8_kib() {
-    storms(BlockSize::KIB_8, 6..8);
+    storms(BlockSize::KIB_8, 6..8, false);
+}
+
+#[test]
+fn rows_and_entries_agree_through_storms_that_empty_leaves() {
+    storms(BlockSize::KIB_2, 20..26, true);
 }

@@ -3,14 +3,19 @@
 use std::collections::BTreeMap;
 
 use format::{
-    BlockKind, DataHead, DataSlot, DbaLe, Directory, DirectoryEntry, Extent, ExtentMap,
+    BlockKind, DataHead, DataSlot, DbaLe, Directory, DirectoryEntry, Extent, ExtentMap, FreeBlock,
     InterestedTransaction, SegmentHeader, TransactionSlot, TransactionTable, TxnIdLe, U16Le, U32Le,
     UndoBlock,
 };
 use ids::{Dba, TxnId};
 use verify::Kind;
 
-use crate::common::{Blocks, DATA, Objects, UNDO, check, database, kinds, with_database};
+use crate::common::{
+    Blocks, DATA, Objects, UNDO, check, database, directory, ended, kinds, left, machine,
+    parameters, with_database,
+};
+use crate::open::pass_through;
+use instance::Instance;
 
 /// Kinds that are found in a database in which a file's blocks were changed so, and how often.
 fn found_after(
@@ -297,4 +302,61 @@ fn a_block_that_lies_in_anothers_place_is_found() {
         })
     };
     assert_eq!(found[&Kind::Block], 1, "{found:?}");
+}
+
+/// The database with an index that has free blocks, one of whose blocks was changed so.
+fn found_after_in_list(
+    change: impl FnOnce(&mut Blocks, (usize, Vec<usize>)) + Send + 'static,
+) -> BTreeMap<Kind, usize> {
+    let (disk, objects) = database();
+    let mut report = machine(3, disk).run(|world, session| {
+        let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
+        let instance = opened.expect("opened");
+        pass_through(&instance, 60, session).expect("worked");
+        instance.shutdown(session).expect("shut in good order");
+    });
+    let disk = left(&mut report);
+    ended(report);
+    with_database(disk, move |world, session| {
+        let disk = world.disk();
+        let mut blocks = Blocks::load(&disk, DATA, session);
+        let (_, told) = check(&disk, Some(objects), session);
+        assert_eq!(told, []);
+        let free = blocks.all(BlockKind::Free, None);
+        let of = FreeBlock::at(&blocks.now[free[0]], FreeBlock::START).object.get();
+        let is_its = |number: &usize| {
+            SegmentHeader::at(&blocks.now[*number], SegmentHeader::START).object.get() == of
+        };
+        let header = blocks.all(BlockKind::SegmentHeader, None).into_iter().find(is_its);
+        change(&mut blocks, (header.expect("it has a header"), free));
+        blocks.store(&disk, session);
+        let (report, told) = check(&disk, Some(objects), session);
+        assert_eq!(report.expect("checked").count(), told.len() as u64);
+        told.iter().for_each(|finding| println!("{finding}"));
+        kinds(&told)
+    })
+}
+
+#[test]
+fn a_list_of_free_blocks_that_lacks_some_or_leads_elsewhere_is_found() {
+    // It is said to end before it does.
+    let found = found_after_in_list(|blocks, (header, _)| {
+        let header = SegmentHeader::at_mut(&mut blocks.now[header], SegmentHeader::START);
+        assert!(header.free().is_some());
+        (header.free_file, header.free_block) = (U16Le::ZERO, U32Le::ZERO);
+    });
+    assert_eq!(found, only(Kind::Index, 1));
+    // It leads in a circle.
+    let found = found_after_in_list(|blocks, (_, free)| {
+        let address = blocks.address(free[0]);
+        let block = FreeBlock::at_mut(&mut blocks.now[free[0]], FreeBlock::START);
+        block.next = DbaLe::new(address);
+    });
+    assert_eq!(found, only(Kind::Index, 1));
+    // It leads to a block that the tree has.
+    let found = found_after_in_list(|blocks, (header, _)| {
+        let header = SegmentHeader::at_mut(&mut blocks.now[header], SegmentHeader::START);
+        header.free_block = U32Le::new(header.free_block.get() + 1);
+    });
+    assert_eq!(found, only(Kind::Index, 1));
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use access::{HeapInserter, RowAddress};
+use access::{HeapInserter, Index, RowAddress};
+use ids::Dba;
 use instance::{Instance, Parameters, Transaction};
 use os::{Session, ThreadSpec};
 use sim::{Perturbation, Simulation};
@@ -88,6 +89,49 @@ fn work(instance: &Instance, seed: u64, rounds: u32, session: &Session) -> Resul
     Ok(())
 }
 
+/// Entries come at the high end of an index and go at the low one, whose leaves are taken out and
+/// used again.
+pub(crate) fn pass_through(
+    instance: &Instance,
+    rounds: u64,
+    session: &Session,
+) -> Result<(), Stop> {
+    let (space, transactions) = (instance.space(), instance.transactions());
+    let system = space.tablespaces(session)[0].name.clone();
+    let index = Index::create(&system, ("q", false), space, transactions, session)?;
+    let entry = |number: u64| {
+        let mut key = vec![b'q'; 150];
+        key.extend_from_slice(&number.swap_bytes().to_le_bytes());
+        (key, RowAddress { block: Dba::new(1, number as u32), slot: 0 })
+    };
+    for round in 0..rounds {
+        let mut transaction = Transaction::new();
+        for number in round * 10..round * 10 + 10 {
+            let (key, row) = entry(number);
+            index.insert(&mut transaction, (&key, row), session)?;
+            if let Some(old) = number.checked_sub(150) {
+                let (key, row) = entry(old);
+                assert!(index.delete(&mut transaction, (&key, row), session)?, "{old} is there");
+            }
+        }
+        instance.commit(transaction, session)?;
+    }
+    // At last most go at once: so some blocks stay free.
+    let next = rounds * 10;
+    let mut transaction = Transaction::new();
+    for number in next - 150..next - 20 {
+        let (key, row) = entry(number);
+        assert!(index.delete(&mut transaction, (&key, row), session)?, "{number} is there");
+    }
+    instance.commit(transaction, session)?;
+    let mut transaction = Transaction::new();
+    for number in next..next + 30 {
+        let (key, row) = entry(number);
+        index.insert(&mut transaction, (&key, row), session)?;
+    }
+    instance.commit(transaction, session)
+}
+
 fn parameters_for_work() -> Parameters {
     Parameters { db_cache_size: 96 * BLOCK as u64, ..parameters() }
 }
@@ -106,7 +150,7 @@ fn there_is_no_false_alarm_while_sessions_work() {
             let opened =
                 Instance::open(&world.disk(), directory(), &parameters_for_work(), session);
             let instance = Arc::new(opened.expect("opened"));
-            let workers: Vec<_> = (1..4)
+            let mut workers: Vec<_> = (1..4)
                 .map(|number| {
                     let instance = Arc::clone(&instance);
                     let body = move |session: &Session| {
@@ -116,6 +160,9 @@ fn there_is_no_false_alarm_while_sessions_work() {
                     session.spawn(ThreadSpec::foreground(&name), body).expect("started")
                 })
                 .collect();
+            let queue = Arc::clone(&instance);
+            let body = move |session: &Session| pass_through(&queue, 150, session).expect("worked");
+            workers.push(session.spawn(ThreadSpec::foreground("queue"), body).expect("started"));
             let (mut checks, mut unsettled) = (0, 0);
             for _ in 0..4 {
                 let before = instance.redo().last_scn(session);
