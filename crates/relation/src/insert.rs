@@ -10,8 +10,8 @@ use crate::keys::address_bytes;
 use crate::scratch::{Scratch, Work};
 use crate::{NamedCondition, Relation, Truth};
 
-/// A statement inserts so many rows at once, before their keys: of rows of some length, what a block
-/// or two have room for.
+/// A statement inserts so many rows at once, before their keys: of rows of some length, what a
+/// block or two have room for.
 const TOGETHER_MAX: usize = 128;
 
 impl Relation {

@@ -2,12 +2,15 @@
 //!
 //! Callers: races `insert`, `lookup`, `tpcb`, `update`.
 
+#[cfg(feature = "sqlite")]
 use std::time::Duration;
 
 use database::{Connection, Creation, Database, Options, Parameters};
 use os::Session;
 use rivals::Scratch;
-use waits::{Nanos, SessionKind};
+#[cfg(feature = "sqlite")]
+use waits::Nanos;
+use waits::SessionKind;
 
 use super::told;
 
@@ -55,6 +58,7 @@ impl Embedded {
     }
 }
 
+#[cfg(feature = "sqlite")]
 pub(crate) fn nanos(length: Duration) -> Nanos {
     Nanos(u64::try_from(length.as_nanos()).expect("runs are short"))
 }
