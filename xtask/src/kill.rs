@@ -3,7 +3,8 @@
 //! ```text
 //!   forebay load create ─▶ ┌ forebay load run --acknowledge ──SIGKILL after a random time
 //!                          │        │ each acknowledged commit, by a pipe: the journal outside
-//!                          └ forebay load audit ◀─ all commits of all rounds ─┘
+//!                          │ forebay load audit ◀─ all commits of all rounds ─┘
+//!                          └ forebay verify: every block, indexes against their tables
 //! ```
 //!
 //! A kill loses nothing that the kernel took over (M14), so this shows what the simulator can't:
@@ -68,6 +69,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
             killed_in_recovery += 1;
         }
         let said = kill.audit()?;
+        kill.forebay(&["verify"], &[])?;
         println!("kill: round {}: after {} ms: {}", round + 1, life.as_millis(), said.trim());
     }
     println!(
@@ -101,7 +103,7 @@ impl Kill {
     fn command(&self, verb: &[&str], options: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(verb).arg(&self.database).args(options);
-        if verb != ["load", "create"] {
+        if matches!(verb, ["load", "run" | "audit"]) {
             command.args(self.which());
         }
         command
@@ -114,8 +116,10 @@ impl Kill {
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        Err(format!("kill: forebay {}: {}", verb.join(" "), error.trim()))
+        // Findings are told on standard output, failures on the other.
+        let told = [output.stdout, output.stderr].concat();
+        let told = String::from_utf8_lossy(&told).into_owned();
+        Err(format!("kill: forebay {}: {}", verb.join(" "), told.trim()))
     }
 
     /// A load until it is killed. Adds what it acknowledged to the journal; how much.

@@ -2,6 +2,7 @@
 //!
 //! * `crash`: the crash sweep on all cores until so many distinct crash states were opened.
 //! * `model`: random sessions against the reference model until they have done so many operations.
+//! * `memory`: a database of ten times its cache, against what its parameters allow.
 //! * `honesty`: the lab on equals, over and over: how often does it find a difference?
 //!
 //! Ctrl-C ends the children too: they are of the same process group.
@@ -10,6 +11,7 @@
 
 mod crash;
 mod honesty;
+mod memory;
 mod model;
 
 use std::path::Path;
@@ -26,6 +28,8 @@ pub(crate) enum Soak {
     Model(model::Options),
     /// Have the lab compare a setting with itself, and count how often it finds a difference
     Honesty(honesty::Options),
+    /// Work on a database of many times its cache, and hold its memory against its parameters
+    Memory(memory::Options),
 }
 
 pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
@@ -33,5 +37,6 @@ pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
         Soak::Crash(options) => crash::run(root, options),
         Soak::Model(options) => model::run(root, options),
         Soak::Honesty(options) => honesty::run(root, options),
+        Soak::Memory(options) => memory::run(root, options),
     }
 }

@@ -13,6 +13,7 @@
 //!
 //! * [`Catalog`]: opened; asked for relations, sequences, and what there is.
 //! * [`TableSpec`], [`IndexSpec`], [`Alteration`], [`SequenceOptions`]: what statements say.
+//! * [`DictionaryLook`]: the dictionary's rows, for who doesn't believe them.
 //! * [`TableView`], [`ConstraintView`], [`SequenceView`]: what there is, as values.
 //!
 //! Rules DC1 to DC8 are in the README. What was decided, and why: decision 0007.
@@ -27,11 +28,13 @@ mod bytes;
 mod catalog;
 mod checks;
 mod compose;
+mod contradictions;
 mod create;
 mod dictionary;
 mod draft;
 mod drop;
 mod fill;
+mod look;
 mod names;
 mod rows;
 mod sequence;
@@ -45,6 +48,7 @@ mod views;
 pub use catalog::{Catalog, CatalogConfig, CatalogOpened};
 pub use draft::{INDEX_COLUMNS_MAX, INDEXES_MAX, place_of};
 pub use fill::FilledRow;
+pub use look::{DictionaryFault, DictionaryLook, DictionarySeen};
 pub use names::NAME_BYTES_MAX;
 pub use sequence::Sequence;
 pub use sequence_definition::{SequenceDefinition, SequenceOptions};
@@ -52,4 +56,5 @@ pub use spec::{
     Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexColumnSpec,
     IndexSpec, Rule, TableSpec,
 };
+pub use stored::Stored as DictionaryTable;
 pub use views::{ConstraintKind, ConstraintView, IndexView, SequenceView, TableView};

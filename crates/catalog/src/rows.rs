@@ -9,7 +9,7 @@
 //!   * SCNs aren't stored: whatever a snapshot may be too old for was committed before every
 //!     snapshot that there is after a restart
 //!
-//! Callers: `store`.
+//! Callers: `store`; `look`.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use relation::{
     ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, NamedCondition, OnDelete,
     TableDefinition,
 };
-use value::{Direction, NullsPlace, OwnedValue, Type, Value};
+use value::{COLUMNS_MAX, Direction, NullsPlace, OwnedValue, Type, Value};
 
 use crate::SequenceDefinition;
 use crate::bytes;
@@ -184,6 +184,13 @@ pub(crate) fn of_sequence(sequence: &SequenceDefinition, next: Option<i64>) -> R
 
 /// What the rows say; else what is wrong with them.
 pub(crate) fn read(rows: &Rows) -> Result<Definitions, String> {
+    let mut found = read_apart(rows)?;
+    refer_back(&mut found.tables)?;
+    Ok(found)
+}
+
+/// What the rows say of each table by itself: of what others refer to it, nothing.
+pub(crate) fn read_apart(rows: &Rows) -> Result<Definitions, String> {
     let mut found = Definitions::default();
     for ((table, key), row) in rows {
         let cells = Cells { table: *table, row };
@@ -200,7 +207,6 @@ pub(crate) fn read(rows: &Rows) -> Result<Definitions, String> {
     }
     read_indexes(rows, &mut found)?;
     read_constraints(rows, &mut found)?;
-    refer_back(&mut found.tables)?;
     Ok(found)
 }
 
@@ -218,15 +224,22 @@ pub(crate) fn refer_back(tables: &mut BTreeMap<ObjectNo, TableDefinition>) -> Re
 }
 
 /// Rows of a table whose keys begin so, in the order of their keys.
-fn beginning<'a>(rows: &'a Rows, table: Stored, key: &'a [i64]) -> impl Iterator<Item = Cells<'a>> {
+pub(crate) fn beginning<'a>(
+    rows: &'a Rows,
+    table: Stored,
+    key: &'a [i64],
+) -> impl Iterator<Item = (&'a [i64], Cells<'a>)> {
     let from = (table, key.to_vec());
     let of_it =
         move |((at, has), _): &(&(Stored, Vec<i64>), _)| *at == table && has.starts_with(key);
-    rows.range(from..).take_while(of_it).map(move |(_, row)| Cells { table, row })
+    let cells =
+        move |((_, key), row): (&'a (Stored, Vec<i64>), &'a Row)| (&**key, Cells { table, row });
+    rows.range(from..).take_while(of_it).map(cells)
 }
 
 fn read_indexes(rows: &Rows, found: &mut Definitions) -> Result<(), String> {
-    let mut all: Vec<Cells<'_>> = beginning(rows, Stored::Indexes, &[]).collect();
+    let mut all: Vec<Cells<'_>> =
+        beginning(rows, Stored::Indexes, &[]).map(|(_, cells)| cells).collect();
     all.sort_by_key(|cells| (cells.int(1), cells.int(2)));
     for cells in all {
         let said = cells.index(rows, found);
@@ -236,7 +249,7 @@ fn read_indexes(rows: &Rows, found: &mut Definitions) -> Result<(), String> {
 }
 
 fn read_constraints(rows: &Rows, found: &mut Definitions) -> Result<(), String> {
-    for cells in beginning(rows, Stored::Constraints, &[]) {
+    for (_, cells) in beginning(rows, Stored::Constraints, &[]) {
         let said = cells.constraint(rows, found);
         said.ok_or_else(|| {
             format!("the row {:?} of _constraints makes no sense", (cells.int(0), cells.int(1)))
@@ -247,18 +260,26 @@ fn read_constraints(rows: &Rows, found: &mut Definitions) -> Result<(), String> 
 
 /// A row that is read, column by column; none where a column has what it can't have.
 #[derive(Clone, Copy)]
-struct Cells<'a> {
+pub(crate) struct Cells<'a> {
     table: Stored,
     row: &'a Row,
 }
 
 impl<'a> Cells<'a> {
+    pub(crate) fn new(table: Stored, row: &'a Row) -> Cells<'a> {
+        Cells { table, row }
+    }
+
+    pub(crate) fn row(&self) -> &'a Row {
+        self.row
+    }
+
     fn get(&self, column: usize) -> Value<'a> {
         assert!(column < self.table.columns().len(), "{} has no such column", self.table.name());
         self.row.get(column).map_or(Value::Null, OwnedValue::get)
     }
 
-    fn int(&self, column: usize) -> Option<i64> {
+    pub(crate) fn int(&self, column: usize) -> Option<i64> {
         match self.get(column) {
             Value::Int(int) => Some(int),
             _ => None,
@@ -274,14 +295,14 @@ impl<'a> Cells<'a> {
         (number > 0).then(|| ObjectNo::new(number))
     }
 
-    fn text(&self, column: usize) -> Option<String> {
+    pub(crate) fn text(&self, column: usize) -> Option<String> {
         match self.get(column) {
             Value::Text(text) => Some(text.into()),
             _ => None,
         }
     }
 
-    fn flag(&self, column: usize) -> Option<bool> {
+    pub(crate) fn flag(&self, column: usize) -> Option<bool> {
         match self.get(column) {
             Value::Boolean(is) => Some(is),
             _ => None,
@@ -334,7 +355,8 @@ impl<'a> Cells<'a> {
             default,
             missing: self.value(8, kind)?,
         };
-        let follows = self.place(1)? == table.columns.len();
+        let place = table.columns.len();
+        let follows = self.place(1)? == place && place < COLUMNS_MAX;
         follows.then(|| table.columns.push(column))
     }
 
@@ -357,7 +379,7 @@ impl<'a> Cells<'a> {
         let object = self.object(0)?;
         let table = found.tables.get_mut(&self.object(1)?)?;
         let has = table.columns.len();
-        let column = |cells: Cells<'_>| {
+        let column = |(_, cells): (&[i64], Cells<'_>)| {
             let direction = match cells.flag(3)? {
                 true => Direction::Descending,
                 false => Direction::Ascending,
@@ -390,7 +412,7 @@ impl<'a> Cells<'a> {
             return Some(());
         }
         let key = [self.int(0)?, self.int(1)?];
-        let pair = |cells: Cells<'_>| Some((cells.place(3)?, cells.place(4)?));
+        let pair = |(_, cells): (&[i64], Cells<'_>)| Some((cells.place(3)?, cells.place(4)?));
         let pairs: Option<Vec<(usize, usize)>> =
             beginning(rows, Stored::ConstraintColumns, &key).map(pair).collect();
         let (columns, referenced_columns) = pairs?.into_iter().unzip();

@@ -12,7 +12,7 @@ use access::Index;
 use ids::ObjectNo;
 use os::Session;
 use relation::{Relation, Relations, Scratch, Which, Work};
-use space::{Holds, Space};
+use space::{Holds, NAMED_BY_NUMBER, Space};
 use stop::{RefusalKind, Stop};
 use txn::{Transaction, Transactions};
 use value::{Damaged, OwnedValue, Value};
@@ -43,6 +43,7 @@ impl Store {
         let last = Stored::ALL[Stored::ALL.len() - 1].index_name();
         let is_new = space.find(&last, session)?.is_none();
         if is_new {
+            check_nothing_to_lose(space, session)?;
             drop_leftovers(space, session)?;
             make(tablespace, (space, transactions), session)?;
         }
@@ -142,6 +143,19 @@ impl Store {
 pub(crate) fn corrupt(what: &str) -> Stop {
     let message = format!("the dictionary is damaged: {what}; restore the database");
     Stop::refuse(RefusalKind::Corrupt, message)
+}
+
+/// Tables are made when the dictionary is whole. Where there are some and it isn't, it is damaged,
+/// and a new one would have them dropped (rule DC3).
+fn check_nothing_to_lose(space: &Space, session: &Session) -> Result<(), Stop> {
+    let all = space.list(session)?;
+    match all.iter().find(|segment| segment.name.starts_with(NAMED_BY_NUMBER)) {
+        None => Ok(()),
+        Some(one) => {
+            let what = format!("segments of it aren't there, and tables are: {} is one", one.name);
+            Err(corrupt(&what))
+        }
+    }
 }
 
 /// What an attempt has left that was cut off when some of its segments were permanent.

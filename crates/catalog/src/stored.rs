@@ -16,7 +16,8 @@
 //!     index is made permanent last: where it isn't, there is no dictionary
 //!   * columns are only ever added at the end
 //!
-//! Callers: `store`, `rows`.
+//! Callers: `store`, `rows`, `look`; the check of a whole database, which reads them without
+//! opening it.
 
 use ids::{ObjectNo, Scn};
 use relation::{ColumnDefinition, Default, IndexColumn, IndexDefinition, TableDefinition};
@@ -24,13 +25,20 @@ use value::{Direction, NullsPlace, OwnedValue, Type};
 
 /// A table of the dictionary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Stored {
+pub enum Stored {
+    /// Tables.
     Tables,
+    /// Columns of tables.
     Columns,
+    /// Indexes.
     Indexes,
+    /// Columns of indexes.
     IndexColumns,
+    /// CHECK and FOREIGN KEY.
     Constraints,
+    /// Columns of a FOREIGN KEY.
     ConstraintColumns,
+    /// Sequences.
     Sequences,
 }
 
@@ -41,7 +49,8 @@ const NO: bool = false;
 const NULL: bool = true;
 
 impl Stored {
-    pub(crate) const ALL: [Stored; 7] = [
+    /// All of them; the segment of the last one's index is made permanent last.
+    pub const ALL: [Stored; 7] = [
         Stored::Tables,
         Stored::Columns,
         Stored::Indexes,
@@ -52,7 +61,7 @@ impl Stored {
     ];
 
     /// The name of the table and of its segment.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Stored::Tables => "_tables",
             Stored::Columns => "_columns",
@@ -65,7 +74,7 @@ impl Stored {
     }
 
     /// The name of its only index, and of the segment of that.
-    pub(crate) fn index_name(self) -> String {
+    pub fn index_name(self) -> String {
         format!("{}_key", self.name())
     }
 
@@ -144,7 +153,7 @@ impl Stored {
     }
 
     /// Its definition, with its rows and its index in these segments.
-    pub(crate) fn definition(self, (table, index): (ObjectNo, ObjectNo)) -> TableDefinition {
+    pub fn definition(self, (table, index): (ObjectNo, ObjectNo)) -> TableDefinition {
         let column = |(name, kind, nullable): &StoredColumn| ColumnDefinition {
             name: (*name).into(),
             kind: *kind,

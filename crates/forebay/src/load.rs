@@ -129,7 +129,8 @@ impl Create {
         let filling = self.filling();
         let mut creation = Creation {
             data_bytes: filling.bytes() * 3 / 2 + 32 * MIB,
-            data_bytes_max: filling.bytes_max(),
+            // Orders and history become more.
+            data_bytes_max: 30 << 30,
             log_file_bytes: 16 * MIB,
             ..Creation::default()
         };
@@ -188,14 +189,6 @@ impl Filling {
         match self {
             Filling::DebitCredit(scale) => scale.rows(),
             Filling::OrderEntry(scale) => scale.rows(),
-        }
-    }
-
-    /// Orders become more; a transaction of debit-credit leaves so little that it fits for long.
-    fn bytes_max(self) -> u64 {
-        match self {
-            Filling::DebitCredit(_) => 0,
-            Filling::OrderEntry(_) => 30 << 30,
         }
     }
 

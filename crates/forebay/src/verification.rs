@@ -73,7 +73,7 @@ impl Verify {
             }
             !os::linux::interrupted()
         };
-        // Which index is of which table, the dictionary will say.
+        // Which index is of which table, the dictionary says.
         let mut task = Task { pairs: &[], tell, go_on };
         let place = (&os::linux::disk(), &*self.directory);
         let report = verify::closed(place, options, &mut task, session);
@@ -104,6 +104,7 @@ fn all_in_json(report: &Report, findings: Vec<Value>) -> Value {
         "segments": report.segments,
         "rows": report.rows,
         "index_entries": report.entries,
+        "indexes_compared": report.compared,
         "unsettled": report.unsettled,
         "skipped": report.skipped,
         "counts": counts,

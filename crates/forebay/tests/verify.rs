@@ -14,12 +14,16 @@ struct Folder(PathBuf);
 impl Folder {
     /// One with a small database.
     fn with_database(name: &str) -> Folder {
+        Folder::filled(name, &["--megabytes", "1"])
+    }
+
+    fn filled(name: &str, filling: &[&str]) -> Folder {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a folder for the test");
         let folder = Folder(path);
-        let small = ["load", "create", "db", "--megabytes", "1", "--set", "log_file_bytes=1m"];
-        let made = folder.forebay(&small);
+        let create = ["load", "create", "db", "--set", "log_file_bytes=1m"];
+        let made = folder.forebay(&[&create, filling].concat());
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         folder
     }
@@ -68,6 +72,19 @@ fn a_database_in_order_is_said_to_be_so_and_is_as_it_was() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(json["clean"], true);
     assert!(json["rows"].as_u64() > Some(100), "{json}");
+    assert!(folder.files() == before, "nothing is written");
+}
+
+#[test]
+fn tables_of_the_dictionary_are_held_against_their_indexes() {
+    let filling = ["--order-entry", "1", "--customers", "30", "--items", "100"];
+    let folder = Folder::filled("verify-order-entry", &filling);
+    let before = folder.files();
+    let output = folder.forebay(&["verify", "db", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(json["clean"], true, "{json}");
+    // Seven of the dictionary itself, and one at least of each of nine tables but one.
+    assert!(json["indexes_compared"].as_u64() >= Some(7 + 8), "{json}");
     assert!(folder.files() == before, "nothing is written");
 }
 

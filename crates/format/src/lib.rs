@@ -49,5 +49,5 @@ pub use number::{DbaLe, ScnLe, TxnIdLe, UndoAddressLe};
 pub use redo::{ChangeVector, LogHeader, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};
 pub use sort::{SORT_BLOCK, SORT_PAYLOAD_BYTES, SortBlock, SortRecord, TEMPORARY_NAME_END};
 pub use undo::{TransactionSlot, TransactionTable, UndoBlock, UndoRecord};
-pub use version::{FORMAT, PROMISE};
+pub use version::{FORMAT, OLDEST, PROMISE};
 pub use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le, U64 as U64Le};

@@ -73,8 +73,9 @@ impl Form {
         let scale = Scale::of_mib(data / MIB);
         let creation = Creation {
             db_block_size: BlockSize::KIB_8,
-            // The rows, and room for history and undo.
-            data_bytes: (scale.bytes() + data / 16).next_multiple_of(MIB) + 24 * MIB,
+            // The rows, and room for history, into which the file needn't grow.
+            data_bytes: (scale.bytes() * 5 / 4).next_multiple_of(MIB) + 24 * MIB,
+            data_bytes_max: scale.bytes() * 4 + 1_024 * MIB,
             log_file_bytes: log,
             doublewrite_slots: 8 * 128,
             ..Creation::default()

@@ -4,27 +4,48 @@
 
 use access::RowAddress;
 use stop::Stop;
-use value::RowView;
+use value::{Damaged, RowLayout, RowView};
 
-use crate::Relation;
 use crate::keys::{address_bytes, push_key};
+use crate::{IndexDefinition, Relation, TableDefinition};
 
-impl Relation {
-    /// Appends the key that the entry of this row has in the index of this place in the definition
-    /// (RL4).
+impl TableDefinition {
+    /// Where its columns lie in rows.
+    pub fn layout(&self) -> RowLayout {
+        let mut layout = RowLayout::new(&[]);
+        for column in &self.columns {
+            layout.add(column.kind, column.missing.clone());
+        }
+        layout
+    }
+}
+
+impl IndexDefinition {
+    /// Appends the key that the entry of this row of its table has in it (RL4).
     pub fn push_entry_key(
         &self,
-        index: usize,
         (address, row): (RowAddress, &RowView<'_>),
         out: &mut Vec<u8>,
-    ) -> Result<(), Stop> {
-        let columns = &self.indexes()[index].columns;
-        let pushed = push_key(columns, |column| row.get(column), out);
-        let has_null = pushed.map_err(|damaged| self.damaged(&damaged))?;
-        if has_null && self.index_definition(index).unique {
+    ) -> Result<(), Damaged> {
+        let has_null = push_key(&self.columns, |column| row.get(column), out)?;
+        if has_null && self.unique {
             out.extend(address_bytes(address));
         }
         Ok(())
+    }
+}
+
+impl Relation {
+    /// Appends the key that the entry of this row has in the index of this place in the
+    /// definition.
+    pub fn push_entry_key(
+        &self,
+        index: usize,
+        row: (RowAddress, &RowView<'_>),
+        out: &mut Vec<u8>,
+    ) -> Result<(), Stop> {
+        let pushed = self.index_definition(index).push_entry_key(row, out);
+        pushed.map_err(|damaged| self.damaged(&damaged))
     }
 
     /// These columns of a row and their values, for messages.

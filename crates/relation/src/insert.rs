@@ -10,6 +10,10 @@ use crate::keys::address_bytes;
 use crate::scratch::{Scratch, Work};
 use crate::{NamedCondition, Relation, Truth};
 
+/// A statement inserts so many rows at once, before their keys: of rows of some length, what a block
+/// or two have room for.
+const TOGETHER_MAX: usize = 128;
+
 impl Relation {
     /// Inserts a row with a value for each column, and says where it is. If it is refused nothing
     /// of it is there.
@@ -25,15 +29,63 @@ impl Relation {
         rows: impl IntoIterator<Item = &'v [Value<'v>]>,
         mut inserted: impl FnMut(RowAddress),
     ) -> Result<u64, Stop> {
+        let mut rows = rows.into_iter();
         self.change_statement(work, |work| {
             let mut count = 0;
-            for values in rows {
-                inserted(self.insert_row(work, values)?);
-                self.settle_early(work)?;
-                count += 1;
+            loop {
+                let made = self.make_rows(work.scratch, &mut rows)?;
+                if made == 0 {
+                    return Ok(count);
+                }
+                self.insert_made(work, made, &mut inserted)?;
+                count += made as u64;
             }
-            Ok(count)
         })
+    }
+
+    /// Puts the bytes and keys of some rows into the buffers; of how many.
+    fn make_rows<'v>(
+        &self,
+        scratch: &mut Scratch,
+        rows: &mut dyn Iterator<Item = &'v [Value<'v>]>,
+    ) -> Result<usize, Stop> {
+        let mut fitted = scratch.take_values();
+        let mut made = 0;
+        let mut result = Ok(());
+        for values in rows.take(TOGETHER_MAX) {
+            fitted.clear();
+            result = self.make_row(scratch, values, &mut fitted);
+            if result.is_err() {
+                break;
+            }
+            scratch.swap_made(made);
+            made += 1;
+        }
+        scratch.give_values(fitted);
+        result.map(|()| made)
+    }
+
+    /// Inserts the rows in the buffers, those of a block together, and then their keys.
+    fn insert_made(
+        &self,
+        work: &mut Work<'_>,
+        made: usize,
+        inserted: &mut dyn FnMut(RowAddress),
+    ) -> Result<(), Stop> {
+        let session = work.session;
+        let Scratch { inserters, made: buffers, .. } = &mut *work.scratch;
+        let rows: Vec<&[u8]> = buffers[..made].iter().map(|(row, _)| &row[..]).collect();
+        let mut placed = Vec::with_capacity(made);
+        let (inserter, to) = (inserters.of(self.definition().segment), (&rows[..], &mut placed));
+        self.heap().insert_together(work.transaction, inserter, to, session)?;
+        for (number, address) in placed.into_iter().enumerate() {
+            work.scratch.swap_made(number);
+            self.insert_keys(work, address)?;
+            self.foreign_inserted(work.scratch)?;
+            inserted(address);
+            self.settle_early(work)?;
+        }
+        Ok(())
     }
 
     fn insert_row(&self, work: &mut Work<'_>, values: &[Value<'_>]) -> Result<RowAddress, Stop> {

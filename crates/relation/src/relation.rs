@@ -79,12 +79,8 @@ impl Relation {
             Ok(OpenIndex { index, columns: of.columns.clone(), since: of.since })
         };
         let indexes: Result<Vec<_>, Stop> = definition.indexes.iter().map(open).collect();
-        let mut layout = RowLayout::new(&[]);
-        for column in &definition.columns {
-            layout.add(column.kind, column.missing.clone());
-        }
         Ok(Relation {
-            layout,
+            layout: definition.layout(),
             heap,
             indexes: indexes?,
             transactions: transactions.clone(),

@@ -50,6 +50,8 @@ pub struct Scratch {
     /// Keys of these.
     pub(crate) old_keys: Keys,
     pub(crate) new_keys: Keys,
+    /// Bytes and keys of rows that are inserted together.
+    pub(crate) made: Vec<(Vec<u8>, Keys)>,
     /// A key that is looked for.
     pub(crate) key: Vec<u8>,
     pub(crate) set: Set,
@@ -59,6 +61,17 @@ pub struct Scratch {
 }
 
 impl Scratch {
+    /// Exchanges the new row and its keys with those of this number among rows that are inserted
+    /// together.
+    pub(crate) fn swap_made(&mut self, number: usize) {
+        if number == self.made.len() {
+            self.made.push(Default::default());
+        }
+        let (row, keys) = &mut self.made[number];
+        std::mem::swap(&mut self.new_row, row);
+        std::mem::swap(&mut self.new_keys, keys);
+    }
+
     /// Room for values that borrow from anything; given back with [`Scratch::give_values`].
     pub(crate) fn take_values<'a>(&mut self) -> Vec<Value<'a>> {
         emptied(std::mem::take(&mut self.values))

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use format::{BlockFault, BlockHeader, BlockKind, CONTROL_BLOCK, FORMAT, check, seal};
+use format::{BlockFault, BlockHeader, BlockKind, CONTROL_BLOCK, FORMAT, OLDEST, check, seal};
 use ids::{BlockNo, Dba, FileNo};
 use os::{Disk, Error, File, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
@@ -243,10 +243,10 @@ fn read(file: &File, session: &Session) -> Result<(u64, ControlContent), Fault> 
         }
         fault => Fault::Damaged(format!("{path}: {fault}")),
     })?;
-    if header.format() < FORMAT {
+    if header.format() < OLDEST {
         return Err(Fault::Other(format!(
             "{path}: the database is of format {}, which was never released, and this program \
-             opens {FORMAT}; create the database again",
+             opens {OLDEST} to {FORMAT}; create the database again",
             header.format()
         )));
     }

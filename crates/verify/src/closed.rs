@@ -7,7 +7,7 @@ use std::path::Path;
 
 use access::RowAddress;
 use format::BlockFault;
-use ids::{Dba, FileNo};
+use ids::{Dba, FileNo, ObjectNo};
 use os::{Disk, File, FileOptions, IoBuf, Session};
 use space::ControlState;
 use stop::Stop;
@@ -18,7 +18,7 @@ use crate::index::walk_visiting;
 use crate::report::Run;
 use crate::segments::Segment;
 use crate::source::{Check, DataFile, Seen, Settled, Source, Visit, of_heap};
-use crate::{Report, Task, blocks, heap, index, pairs, rings, segments};
+use crate::{Report, Task, blocks, dictionary, heap, index, pairs, rings, segments};
 
 /// Whoever reads on is given so many bytes at once.
 const READ_BYTES: usize = 1 << 20;
@@ -75,8 +75,9 @@ pub fn closed(
     let used = rings::check(&mut check, &segments)?;
     blocks::check(&mut check, used.as_ref())?;
     heap::check(&mut check, &segments)?;
-    let in_order = index::check(&mut check, &segments)?;
-    pairs::check(&mut check, &segments, &in_order)?;
+    let trees = index::check(&mut check, &segments)?;
+    let dictionary = dictionary::check(&mut check, &segments)?;
+    pairs::check(&mut check, (&segments, &trees), &dictionary)?;
     Ok(run.report)
 }
 
@@ -165,7 +166,7 @@ impl Source for Closed<'_> {
         walk_visiting(self, index, &mut visit).map(|_| ())
     }
 
-    fn is_there(&self, _: &Segment) -> bool {
+    fn is_there(&self, _: ObjectNo) -> bool {
         true
     }
 

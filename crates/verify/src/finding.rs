@@ -53,6 +53,14 @@ kinds! {
     Undo = "undo", "restore from a good copy, and report this";
     /// A row's pieces don't hang together.
     Chain = "chain", "restore the table, or delete the row";
+    /// The dictionary contradicts itself, or can't be read.
+    Dictionary = "dictionary", "restore from a good copy, and report this";
+    /// A segment isn't there that has to be.
+    Missing = "missing", "restore from a good copy, and report this";
+    /// A segment of a table or an index is nobody's: a crash has left it.
+    Orphan = "orphan", "open the database with its catalog: that drops it";
+    /// A row isn't what its table's columns are.
+    Row = "row", "restore the table, or delete the row";
     /// A tree's blocks don't hang together, or its entries aren't in order.
     Index = "index", "rebuild the index";
     /// A unique index has a key twice.

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use access::{RowAddress, heap_slot, heap_slots};
-use ids::Dba;
+use ids::{Dba, ObjectNo};
 use space::{Holds, SegmentState};
 use stop::{RefusalKind, Stop};
 
@@ -43,7 +43,7 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Resu
         let gathered = at_one_moment(check, |check| gather(check, heap))?;
         let Some(pieces) = gathered else { continue };
         let (rows, faults) = (pieces.count, pieces.faults());
-        if !check.source.is_there(heap) {
+        if !check.source.is_there(ObjectNo::new(heap.object)) {
             continue;
         }
         check.run.report.rows += rows;

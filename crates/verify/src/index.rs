@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use access::{Checked, RowAddress, TreeFault, TreeFaultKind, TreeSeen, check_tree, is_of};
 use format::BlockKind;
-use ids::Dba;
+use ids::{Dba, ObjectNo};
 use space::{Holds, SegmentState};
 use stop::Stop;
 
@@ -26,17 +26,23 @@ impl Segment {
     }
 }
 
-/// Checks every index; the objects of those that are in order.
-pub(crate) fn check(
-    check: &mut Check<'_, '_, '_>,
-    segments: &[Segment],
-) -> Result<BTreeSet<u32>, Stop> {
-    let mut in_order = BTreeSet::new();
+/// What came of the trees, by the objects of their segments.
+#[derive(Default)]
+pub(crate) struct Trees {
+    pub(crate) in_order: BTreeSet<u32>,
+    /// Those that have no root: nobody may know them.
+    pub(crate) unfinished: BTreeSet<u32>,
+}
+
+/// Checks every index.
+pub(crate) fn check(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Result<Trees, Stop> {
+    let mut trees = Trees::default();
     let is_index =
         |one: &&Segment| one.holds == Holds::Index && one.state == SegmentState::Permanent;
     for index in segments.iter().filter(is_index) {
         check.go_on()?;
         if !was_finished(check.source, index)? {
+            trees.unfinished.insert(index.object);
             continue;
         }
         let mut found = walk(check, index)?;
@@ -49,9 +55,9 @@ pub(crate) fn check(
         match found {
             Ok(checked) => {
                 check.run.report.entries += checked.entries;
-                in_order.insert(index.object);
+                trees.in_order.insert(index.object);
             }
-            Err(_) if !check.source.is_there(index) => {}
+            Err(_) if !check.source.is_there(ObjectNo::new(index.object)) => {}
             // It is being built, perhaps.
             Err(fault) if fault.kind == TreeFaultKind::Reached && check.source.is_live() => {
                 check.run.report.unsettled += 1;
@@ -63,11 +69,11 @@ pub(crate) fn check(
             }
         }
     }
-    Ok(in_order)
+    Ok(trees)
 }
 
 /// One that a crash kept from being finished has no root, and is refused by who opens it.
-fn was_finished(source: &dyn Source, index: &Segment) -> Result<bool, Stop> {
+pub(crate) fn was_finished(source: &dyn Source, index: &Segment) -> Result<bool, Stop> {
     let root = Dba::new(index.header.file.get(), index.header.block.get() + 1);
     let kinds = [BlockKind::Leaf, BlockKind::Branch];
     Ok(match source.read(root)? {

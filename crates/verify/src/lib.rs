@@ -1,4 +1,5 @@
-//! The check of a whole database: every block, free space, segments, undo, heaps and indexes.
+//! The check of a whole database: every block, free space, segments, undo, heaps and indexes, the
+//! dictionary, and tables against their indexes.
 //!
 //! ```text
 //!   closed: files, read only ──┐                      ┌──▶ findings, one line each, as they come
@@ -7,8 +8,8 @@
 //! ```
 //!
 //! The checks are the same for both, and believe nothing: what a block says is looked at by the
-//! crate that knows its layout (`space`, `undo`, `block`, `access`), and only what has passed there
-//! is used. Rules VF1 to VF6 are in the README.
+//! crate that knows its layout (`space`, `undo`, `block`, `access`, `catalog`), and only what has
+//! passed there is used. Rules VF1 to VF7 are in the README.
 //!
 //! * [`closed`], [`open`]: the check of a database that is shut, or of one that others work on.
 //! * [`Task`]: what is asked for; [`Pair`]: an index and the heap that it must agree with.
@@ -21,6 +22,7 @@
 mod blocks;
 mod closed;
 mod control;
+mod dictionary;
 mod finding;
 mod heap;
 mod index;
@@ -30,6 +32,7 @@ mod report;
 mod rings;
 mod segments;
 mod source;
+mod typed;
 
 pub use closed::closed;
 pub use finding::{Finding, Kind};

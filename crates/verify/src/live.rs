@@ -18,7 +18,7 @@ use txn::Snapshot;
 use crate::report::Run;
 use crate::segments::Segment;
 use crate::source::{Check, DataFile, Seen, Settled, Source, Visit, of_heap};
-use crate::{Report, Task, blocks, heap, index, pairs, rings, segments};
+use crate::{Report, Task, blocks, dictionary, heap, index, pairs, rings, segments};
 
 /// An open database.
 struct Live<'i> {
@@ -42,8 +42,9 @@ pub fn open(instance: &Instance, task: &mut Task<'_>, session: &Session) -> Resu
     rings::check(&mut check, &segments)?;
     blocks::check(&mut check, None)?;
     heap::check(&mut check, &segments)?;
-    let in_order = index::check(&mut check, &segments)?;
-    pairs::check(&mut check, &segments, &in_order)?;
+    let trees = index::check(&mut check, &segments)?;
+    let dictionary = dictionary::check(&mut check, &segments)?;
+    pairs::check(&mut check, (&segments, &trees), &dictionary)?;
     Ok(run.report)
 }
 
@@ -159,8 +160,8 @@ impl Source for Live<'_> {
         Ok(())
     }
 
-    fn is_there(&self, segment: &Segment) -> bool {
-        let state = self.instance.space().state(ObjectNo::new(segment.object), self.session);
+    fn is_there(&self, segment: ObjectNo) -> bool {
+        let state = self.instance.space().state(segment, self.session);
         state.is_some_and(|state| state != SegmentState::Dropping)
     }
 

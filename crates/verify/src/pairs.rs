@@ -1,28 +1,36 @@
-//! An index against its heap, both ways: each entry has its row, and each row its entry.
+//! Tables against their indexes, both ways: each entry has its row, and each row its entry.
 //!
 //! Both are gone through once, and of all pairs of key and row a sum of hashes is made. If the two
 //! sums are the same, so are the sets, but for one chance in 2^128. Only if they aren't, both are
 //! gone through again, a part of the pairs at a time, to find which differ. So memory has a bound,
-//! and a database in order is read once, from front to end.
+//! and a database in order is read once, from front to end; a heap once for all its indexes.
 //!
-//! Which heap an index is of, and how a row's key is made, is the dictionary's to say: [`Pair`].
+//! Which heap an index is of, and how a row's key is made, is the dictionary's to say ([`Typed`]);
+//! of tables that it doesn't know, whoever asks for the check ([`Pair`]).
 //!
 //! Callers: `closed`, `live`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use access::RowAddress;
-use ids::ObjectNo;
-use space::Holds;
+use ids::{Dba, ObjectNo};
+use relation::TableDefinition;
+use space::{DIRECTORY_FIRST, Holds};
 use stop::Stop;
 
+use crate::dictionary::Dictionary;
 use crate::heap::{at_one_moment, rows};
+use crate::index::{Trees, was_finished};
 use crate::segments::Segment;
 use crate::source::Check;
+use crate::typed::Typed;
 use crate::{Kind, Task};
 
 /// So many pairs are compared one by one at a time.
 const PART_PAIRS: u64 = 500_000;
+
+/// So many rows that can't be read are kept in mind; of a heap with more nothing is compared.
+const FAULTS_MAX: usize = 1_000;
 
 /// An index and its heap.
 #[derive(Clone, Copy)]
@@ -35,6 +43,44 @@ pub struct Pair<'a> {
     pub key_of: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
 }
 
+/// A table, and how the keys of its rows are made.
+pub(crate) trait Keyed {
+    /// The segment of its rows.
+    fn heap(&self) -> ObjectNo;
+    /// The segments of its indexes.
+    fn indexes(&self) -> Vec<ObjectNo>;
+    /// Appends the key of a row in the index of this place; false for one that it leaves out.
+    fn push_key(&self, index: usize, row: (RowAddress, &[u8]), out: &mut Vec<u8>) -> bool;
+    /// What the segment of its rows, or that of an index, is called.
+    fn name(&self, index: Option<usize>, segment: &str) -> String;
+    /// What is wrong with a row's bytes, if anything is.
+    fn fault(&self, row: &[u8]) -> Option<String>;
+}
+
+impl Keyed for Pair<'_> {
+    fn heap(&self) -> ObjectNo {
+        self.heap
+    }
+
+    fn indexes(&self) -> Vec<ObjectNo> {
+        vec![self.index]
+    }
+
+    fn push_key(&self, _: usize, (_, row): (RowAddress, &[u8]), out: &mut Vec<u8>) -> bool {
+        let key = (self.key_of)(row);
+        out.extend(key.iter().flatten());
+        key.is_some()
+    }
+
+    fn name(&self, _: Option<usize>, segment: &str) -> String {
+        segment.to_string()
+    }
+
+    fn fault(&self, _: &[u8]) -> Option<String> {
+        None
+    }
+}
+
 /// A set of pairs, as a number of them and a sum.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Sum {
@@ -45,67 +91,205 @@ struct Sum {
 /// What one side has of a pair that the other hasn't.
 type Differences = BTreeMap<(Vec<u8>, RowAddress), i64>;
 
-/// Holds every pair against each other, of those whose trees are in order.
+/// What was found, at a first look.
+#[derive(Default)]
+struct Found {
+    /// Rows that aren't of the table's columns.
+    faults: BTreeMap<RowAddress, String>,
+    /// Indexes that differ from the rows, by their places, and how many pairs they have.
+    differ: Vec<(usize, u64)>,
+}
+
+/// What pairs are looked for in.
+#[derive(Clone, Copy)]
+struct Ground<'g> {
+    segments: &'g BTreeMap<u32, &'g Segment>,
+    trees: &'g Trees,
+}
+
+/// Holds every table against its indexes, of those whose trees are in order.
 pub(crate) fn check(
     check: &mut Check<'_, '_, '_>,
-    segments: &[Segment],
-    in_order: &BTreeSet<u32>,
+    (segments, trees): (&[Segment], &Trees),
+    dictionary: &Dictionary,
 ) -> Result<(), Stop> {
+    let segments = segments.iter().map(|one| (one.object, one)).collect();
+    let ground = Ground { segments: &segments, trees };
     let Task { pairs, .. } = *check.run.task;
     for pair in pairs {
-        let find = |object: ObjectNo, holds| {
-            let found = segments.iter().find(|one| one.object == object.get());
-            found.filter(|one| one.holds == holds)
-        };
-        let both = (find(pair.heap, Holds::Table), find(pair.index, Holds::Index));
-        let (Some(heap), Some(index)) = both else { continue };
-        if !in_order.contains(&index.object) {
-            continue;
+        for (object, holds) in [(pair.heap, Holds::Table), (pair.index, Holds::Index)] {
+            if ground.find(object, holds).is_none() {
+                let what = format!(
+                    "has no segment {object}, which was to be held against another; or it can't \
+                     be read"
+                );
+                check.find(Kind::Missing, DIRECTORY_FIRST, what);
+            }
         }
-        at_one_moment(check, |check| compare(check, pair, (heap, index)))?;
+        at_one_moment(check, |check| {
+            let found = ground.look(check, pair)?;
+            ground.tell(check, pair, &found)
+        })?;
+    }
+    for table in &dictionary.tables {
+        at_one_moment(check, |check| ground.typed(check, table, dictionary))?;
     }
     Ok(())
 }
 
-fn compare(
+impl<'g> Ground<'g> {
+    fn find(&self, object: ObjectNo, holds: Holds) -> Option<&'g Segment> {
+        self.segments.get(&object.get()).copied().filter(|one| one.holds == holds)
+    }
+
+    /// The indexes that can be compared, with their places.
+    fn indexes(&self, keyed: &dyn Keyed) -> Vec<(usize, &'g Segment)> {
+        let of = keyed.indexes().into_iter().enumerate();
+        let found = of.filter_map(|(n, object)| Some((n, self.find(object, Holds::Index)?)));
+        found.filter(|(_, index)| self.trees.in_order.contains(&index.object)).collect()
+    }
+
+    /// A table of the dictionary. While others work it may be another at this moment than it was
+    /// when the dictionary was read.
+    fn typed(
+        &self,
+        check: &mut Check<'_, '_, '_>,
+        table: &TableDefinition,
+        dictionary: &Dictionary,
+    ) -> Result<(), Stop> {
+        let mut keyed = Typed::new(table);
+        let mut found = self.look(check, &keyed)?;
+        if check.source.is_live() && !found.is_empty() {
+            let Some(now) = dictionary.now(check, table.object)? else { return Ok(()) };
+            if format!("{now:?}") != format!("{table:?}") {
+                keyed = Typed::new(&now);
+                found = self.look(check, &keyed)?;
+            }
+        }
+        self.tell(check, &keyed, &found)?;
+        for index in keyed.indexes() {
+            let found = self.find(index, Holds::Index);
+            let found = found.filter(|one| self.trees.unfinished.contains(&one.object));
+            // While others work it may have been finished meanwhile, and named then.
+            if let Some(index) = found.filter(|index| is_there(check, index))
+                && !was_finished(check.source, index)?
+            {
+                let what = format!("is of index {}, and was never written", index.name);
+                check.find(Kind::Index, index.header, what);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at all rows and entries.
+    fn look(&self, check: &mut Check<'_, '_, '_>, keyed: &dyn Keyed) -> Result<Found, Stop> {
+        let mut found = Found::default();
+        let Some(heap) = self.find(keyed.heap(), Holds::Table) else { return Ok(found) };
+        let indexes = self.indexes(keyed);
+        let mut of_rows = vec![Sum::default(); indexes.len()];
+        let (mut key, faults) = (Vec::new(), &mut found.faults);
+        let mut visit = |row: RowAddress, bytes: &[u8]| {
+            if let Some(what) = keyed.fault(bytes) {
+                if faults.len() <= FAULTS_MAX {
+                    faults.insert(row, what);
+                }
+                return;
+            }
+            for ((place, _), sum) in indexes.iter().zip(&mut of_rows) {
+                key.clear();
+                if keyed.push_key(*place, (row, bytes), &mut key) {
+                    sum.add(hash(&key, row));
+                }
+            }
+        };
+        let is_whole = rows(check, heap, &mut visit)?;
+        for ((place, index), of_rows) in indexes.into_iter().zip(of_rows) {
+            let mut of_entries = Sum::default();
+            let entries =
+                check.source.entries(index, &mut |row, key| of_entries.add(hash(key, row)));
+            match entries {
+                Err(stop) if stop.refusal().is_some() && !is_there(check, index) => continue,
+                entries => entries?,
+            }
+            check.run.report.compared += 1;
+            // What can't be read was found already; its rows can't be told from those that are
+            // lost.
+            if of_rows != of_entries && is_whole && found.faults.len() <= FAULTS_MAX {
+                found.differ.push((place, of_rows.count.max(of_entries.count)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Tells what was found, of what is there still.
+    fn tell(
+        &self,
+        check: &mut Check<'_, '_, '_>,
+        keyed: &dyn Keyed,
+        found: &Found,
+    ) -> Result<(), Stop> {
+        let Some(heap) = self.find(keyed.heap(), Holds::Table) else { return Ok(()) };
+        let table = keyed.name(None, &heap.name);
+        if !found.faults.is_empty() && is_there(check, heap) {
+            for (row, what) in &found.faults {
+                let what = format!("slot {}, of {table}, {what}", row.slot);
+                check.find(Kind::Row, row.block, what);
+            }
+        }
+        for (place, index) in self.indexes(keyed) {
+            let Some((_, pairs)) = found.differ.iter().find(|(differs, _)| *differs == place)
+            else {
+                continue;
+            };
+            let parts = pairs / PART_PAIRS + 1;
+            for part in 0..parts {
+                let is_of = |key: &[u8], row| {
+                    hash(key, row) as u64 % parts == part && !found.faults.contains_key(&row)
+                };
+                let differ = differences(check, keyed, (heap, place, index), &is_of)?;
+                if !is_there(check, heap) || !is_there(check, index) {
+                    break;
+                }
+                let named = (table.as_str(), &*keyed.name(Some(place), &index.name));
+                tell(check, (named, index.header), &differ);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    fn is_empty(&self) -> bool {
+        self.faults.is_empty() && self.differ.is_empty()
+    }
+}
+
+fn is_there(check: &Check<'_, '_, '_>, segment: &Segment) -> bool {
+    check.source.is_there(ObjectNo::new(segment.object))
+}
+
+/// The pairs of one part that only one side has.
+fn differences(
     check: &mut Check<'_, '_, '_>,
-    pair: &Pair<'_>,
-    (heap, index): (&Segment, &Segment),
-) -> Result<(), Stop> {
-    let (mut of_rows, mut of_entries) = (Sum::default(), Sum::default());
+    keyed: &dyn Keyed,
+    (heap, place, index): (&Segment, usize, &Segment),
+    is_of: &dyn Fn(&[u8], RowAddress) -> bool,
+) -> Result<Differences, Stop> {
+    let (mut differ, mut key) = (Differences::new(), Vec::new());
     let mut visit = |row: RowAddress, bytes: &[u8]| {
-        if let Some(key) = (pair.key_of)(bytes) {
-            of_rows.add(hash(&key, row));
+        key.clear();
+        if keyed.push_key(place, (row, bytes), &mut key) && is_of(&key, row) {
+            count(&mut differ, (key.clone(), row), 1);
         }
     };
-    let is_whole = rows(check, heap, &mut visit)?;
-    check.source.entries(index, &mut |row, key| of_entries.add(hash(key, row)))?;
-    // What can't be read was found already; its rows can't be told from those that are lost.
-    if of_rows == of_entries || !is_whole {
-        return Ok(());
-    }
-    let parts = of_rows.count.max(of_entries.count) / PART_PAIRS + 1;
-    for part in 0..parts {
-        let is_of = |key: &[u8], row| hash(key, row) as u64 % parts == part;
-        let mut differ = Differences::new();
-        let mut visit = |row: RowAddress, bytes: &[u8]| {
-            if let Some(key) = (pair.key_of)(bytes).filter(|key| is_of(key, row)) {
-                count(&mut differ, (key, row), 1);
-            }
-        };
-        rows(check, heap, &mut visit)?;
-        let mut visit = |row: RowAddress, key: &[u8]| {
-            if is_of(key, row) {
-                count(&mut differ, (key.to_vec(), row), -1);
-            }
-        };
-        check.source.entries(index, &mut visit)?;
-        if !check.source.is_there(heap) || !check.source.is_there(index) {
-            return Ok(());
+    rows(check, heap, &mut visit)?;
+    let mut visit = |row: RowAddress, key: &[u8]| {
+        if is_of(key, row) {
+            count(&mut differ, (key.to_vec(), row), -1);
         }
-        tell(check, (heap, index), &differ);
-    }
-    Ok(())
+    };
+    check.source.entries(index, &mut visit)?;
+    Ok(differ)
 }
 
 fn count(differ: &mut Differences, pair: (Vec<u8>, RowAddress), by: i64) {
@@ -116,21 +300,20 @@ fn count(differ: &mut Differences, pair: (Vec<u8>, RowAddress), by: i64) {
     }
 }
 
-fn tell(check: &mut Check<'_, '_, '_>, (heap, index): (&Segment, &Segment), differ: &Differences) {
+fn tell(
+    check: &mut Check<'_, '_, '_>,
+    ((table, index), header): ((&str, &str), Dba),
+    differ: &Differences,
+) {
     for ((key, row), more) in differ {
         let (slot, key) = (row.slot, shown(key));
         if *more > 0 {
-            let what = format!(
-                "slot {slot}, of {}, has key {key}, which {} hasn't",
-                heap.name, index.name
-            );
+            let what = format!("slot {slot}, of {table}, has key {key}, which {index} hasn't");
             check.find(Kind::RowWithoutEntry, row.block, what);
         } else {
-            let what = format!(
-                "is of {}: key {key} leads to row {row}, which hasn't that key",
-                index.name
-            );
-            check.find(Kind::EntryWithoutRow, index.header, what);
+            let what =
+                format!("is of {index}: key {key} leads to row {row}, which hasn't that key");
+            check.find(Kind::EntryWithoutRow, header, what);
         }
     }
 }
@@ -173,8 +356,6 @@ fn mixed(word: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use ids::Dba;
-
     use super::*;
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Progress {
 
 /// What is asked for.
 pub struct Task<'a> {
-    /// Indexes that are held against their heaps.
+    /// Indexes that are held against their heaps, of tables that the dictionary doesn't know.
     pub pairs: &'a [Pair<'a>],
     /// Told every finding when it is made; of one kind the first thousand.
     pub tell: &'a mut dyn FnMut(&Finding),
@@ -46,6 +46,8 @@ pub struct Report {
     pub rows: u64,
     /// Entries, in indexes that are in order.
     pub entries: u64,
+    /// Indexes that were held against their tables.
+    pub compared: u64,
     /// Findings of each kind.
     pub findings: BTreeMap<Kind, u64>,
     /// Places that changed whenever they were looked at, and so were not judged.
@@ -73,7 +75,8 @@ impl fmt::Display for Report {
             f,
             "{files} files, {blocks} blocks ({unwritten} never written), {segments} segments"
         )?;
-        writeln!(f, "{} rows, {} index entries", self.rows, self.entries)?;
+        let (rows, entries, compared) = (self.rows, self.entries, self.compared);
+        writeln!(f, "{rows} rows, {entries} index entries, {compared} indexes held against them")?;
         if self.unsettled > 0 {
             let count = self.unsettled;
             writeln!(f, "{count} places changed whenever they were looked at: not judged")?;

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use access::{RowAddress, check_heap_block, is_of};
 use format::{BlockHeader, BlockKind, TransactionTable};
-use ids::{BlockSize, Dba, FileNo};
+use ids::{BlockSize, Dba, FileNo, ObjectNo};
 use stop::{RefusalKind, Stop};
 
 use crate::report::Run;
@@ -89,7 +89,7 @@ pub(crate) trait Source {
     /// Visits the entries of an index as of that moment.
     fn entries(&self, index: &Segment, visit: &mut Visit<'_>) -> Result<(), Stop>;
     /// Whether the segment is there still.
-    fn is_there(&self, segment: &Segment) -> bool;
+    fn is_there(&self, segment: ObjectNo) -> bool;
     /// Whether others change blocks meanwhile.
     fn is_live(&self) -> bool;
     /// Waits a little, for others to come to an end.

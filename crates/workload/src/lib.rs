@@ -1,9 +1,9 @@
 //! Load generators: what the lab has an instance do.
 //!
 //! * [`run`]: debit-credit with mass updates among it. Every session runs the same mixture in a
-//!   closed loop, so throughput is transactions of that mixture per second. Each transaction leaves a
-//!   row of history with its session and its number there, from which [`audit`] tells after a crash
-//!   that nothing acknowledged is lost, and that the books balance.
+//!   closed loop, so throughput is transactions of that mixture per second. Each transaction leaves
+//!   a row of history with its session and its number there, from which [`audit`] tells after a
+//!   crash that nothing acknowledged is lost, and that the books balance.
 //! * [`order_entry`]: nine tables and five transactions, with twelve conditions to be checked.
 //! * [`Tpcb`]: TPC-B by keys, for races with others.
 //!

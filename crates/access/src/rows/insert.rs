@@ -110,7 +110,7 @@ impl Heap {
 
     /// Free bytes that a block needs for a slot of so many, with those that stay free; without, if
     /// only an empty one has them.
-    fn bytes_needed(&self, bytes: usize) -> usize {
+    pub(super) fn bytes_needed(&self, bytes: usize) -> usize {
         let kept_free = self.block_bytes * PCTFREE / 100;
         match bytes + DataSlot::BYTES + kept_free {
             with if with <= self.piece_max => with,
@@ -131,11 +131,7 @@ fn put_plan(
         return Wish::Nothing(Outcome::Full);
     }
     let directory = block::directory(block);
-    // Or will be, when the ends that the interest notes are.
-    let is_free = |slot: &DataSlot| {
-        let is_deleted = slot.flags & DataSlot::DELETED != 0;
-        *slot == DataSlot::FREE || is_deleted && interest.cleans(slot.lock)
-    };
+    let is_free = |slot: &DataSlot| is_free(slot, interest);
     let slot = directory.iter().position(is_free).unwrap_or(directory.len());
     let kept_free = if block::used(block) == 0 { 0 } else { block.len() * PCTFREE / 100 };
     let takes = |slot, slots| bytes.len() + if slot == slots { DataSlot::BYTES } else { 0 };
@@ -161,4 +157,10 @@ fn put_plan(
     Op::Trim { slots: staying as u16 }.write(&mut trim);
     trim.append(&mut plan.forward);
     Wish::Change(Plan { forward: trim, ..plan }, slot)
+}
+
+/// Whether a slot is free, or will be, when the ends that the interest notes are.
+pub(super) fn is_free(slot: &DataSlot, interest: &Interest) -> bool {
+    let is_deleted = slot.flags & DataSlot::DELETED != 0;
+    *slot == DataSlot::FREE || is_deleted && interest.cleans(slot.lock)
 }

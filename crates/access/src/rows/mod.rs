@@ -6,7 +6,9 @@
 //! Callers: tables, which know what the bytes mean.
 
 mod change;
+mod difference;
 mod insert;
+mod insert_together;
 mod lock;
 mod piece;
 mod read;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Each step is of one slot, so in what order they are taken back matters for room only: what the
-//! group has freed is kept for it as a whole (rule X5), so first goes what makes room.
+//! group has freed is kept for it as a whole (rule txn/TX8), so first goes what makes room.
 //!
 //! Callers: tables, for statements over many rows.
 
@@ -18,7 +18,8 @@ use stop::Stop;
 use txn::{Interest, Transaction, View};
 
 use super::Heap;
-use super::change::{Wanted, all_of, splices};
+use super::change::{Wanted, all_of};
+use super::difference::splices;
 use super::piece::{ADDRESS_BYTES, ROW};
 use crate::RowAddress;
 use crate::heap::{Outcome, Plan, Wish, change_block};

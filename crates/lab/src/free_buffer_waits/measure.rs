@@ -18,9 +18,9 @@ use super::setting::{Setting, WRITERS_MAX};
 
 const MIB: u64 = 1 << 20;
 const BLOCK: u64 = BlockSize::KIB_8.bytes() as u64;
-/// With id and n some 29 rows in a block, of which inserts leave a tenth free.
+/// With id and n some 28 rows in a block, of which inserts leave a tenth free.
 const FILLER_BYTES: u16 = 228;
-const ROWS_PER_BLOCK: u64 = 29;
+const ROWS_PER_BLOCK: u64 = 28;
 /// Rows of one transaction of the loading.
 const LOAD_BATCH: u64 = 1_000;
 const TABLESPACE: &str = "users";

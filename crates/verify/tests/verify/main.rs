@@ -3,6 +3,7 @@
 
 mod bytes;
 mod common;
+mod dictionary;
 mod logic;
 mod open;
 mod shut;

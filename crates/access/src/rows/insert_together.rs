@@ -1,0 +1,123 @@
+//! Putting several rows into a block by one change: one latch, one group, one undo record.
+//!
+//! Callers: tables, for statements that insert many rows.
+
+use format::DataSlot;
+use os::{Cost, Session};
+use stop::Stop;
+use txn::{Interest, Transaction, View};
+
+use super::insert::is_free;
+use super::piece::{ROW, whole};
+use super::{Heap, HeapInserter, PCTFREE};
+use crate::RowAddress;
+use crate::heap::{Outcome, Plan, Wish, change_block};
+use crate::inserter::Filler;
+use crate::ops::Op;
+
+/// A block is looked for that has room for undo of so many rows.
+const ROWS_MIN: usize = 8;
+
+impl Heap {
+    /// Inserts rows, those that come to lie in one block by one change; appends where each is to
+    /// `placed`. If it is refused, the caller goes back to a savepoint.
+    pub fn insert_together(
+        &self,
+        transaction: &mut Transaction,
+        inserter: &mut HeapInserter,
+        (mut rows, placed): (&[&[u8]], &mut Vec<RowAddress>),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        while let Some((first, others)) = rows.split_first() {
+            let count = self.fill_block(transaction, inserter, (rows, placed), session)?;
+            rows = match count {
+                // It is long, or there is no room, or somebody is in the way.
+                0 => {
+                    placed.push(self.insert(transaction, inserter, first, session)?);
+                    others
+                }
+                count => &rows[count..],
+            };
+        }
+        Ok(())
+    }
+
+    /// Puts rows into the block that is being filled, from the first on; how many.
+    fn fill_block(
+        &self,
+        transaction: &mut Transaction,
+        inserter: &mut HeapInserter,
+        (rows, placed): (&[&[u8]], &mut Vec<RowAddress>),
+        session: &Session,
+    ) -> Result<usize, Stop> {
+        let first = rows[0].len();
+        if first > self.piece_max {
+            return Ok(0);
+        }
+        let undo_bytes = Interest::BACK_BYTES_MAX + ROWS_MIN * Op::HEAD_BYTES_MAX;
+        self.transactions.prepare(transaction, undo_bytes, session)?;
+        let undo_block = self.transactions.changes().cache().block_size().bytes();
+        let most_back = transaction.undo().room(undo_block) - Interest::BACK_BYTES_MAX;
+        let Heap { header, object, .. } = *self;
+        let filler = Filler { space: &self.space, header, object };
+        let pin = filler.block(inserter, self.bytes_needed(first), session)?;
+        let fixed = transaction.fixed_view().map(View::with_all_own);
+        let mut wish = |block: &[u8], interest: &Interest| {
+            if fixed.is_some_and(|view| !self.transactions.is_current(block, view, session)) {
+                return Wish::Nothing(Outcome::Full);
+            }
+            let (plan, slots) = self.plan_many((block, rows), interest, most_back);
+            match slots.is_empty() {
+                true => Wish::Nothing(Outcome::Full),
+                false => Wish::Change(plan, slots),
+            }
+        };
+        let is_it = |block: &[u8]| self.is_its(block);
+        let target = Heap::target(&pin, (self.block_bytes, None), &is_it);
+        match change_block(&self.transactions, transaction, &target, &mut wish, session)? {
+            Outcome::Done(slots) => {
+                inserter.found_room();
+                session.charge(Cost::RowChangeMore, slots.len() as u64 - 1);
+                let block = pin.address();
+                placed.extend(slots.iter().map(|slot| RowAddress { block, slot: *slot }));
+                Ok(slots.len())
+            }
+            _ => Ok(0),
+        }
+    }
+
+    /// As many rows as there is room for, and the slots that they get.
+    fn plan_many(
+        &self,
+        (block, rows): (&[u8], &[&[u8]]),
+        interest: &Interest,
+        most_back: usize,
+    ) -> (Plan, Vec<u16>) {
+        let directory = block::directory(block);
+        let free = (0..).zip(directory).filter(|(_, slot)| is_free(slot, interest));
+        let behind = directory.len() as u16..;
+        let mut slots = free.map(|(number, _)| number).chain(behind);
+        let mut room = interest.room(block);
+        let (mut plan, mut taken) = (Plan::default(), Vec::new());
+        for row in rows {
+            let (flags, bytes) = whole(row);
+            let slot = slots.next().expect("there are always slots behind the directory");
+            let is_new = usize::from(slot) >= directory.len();
+            let takes = bytes.len() + if is_new { DataSlot::BYTES } else { 0 };
+            let is_empty = taken.is_empty() && block::used(block) == 0;
+            let kept_free = if is_empty { 0 } else { block.len() * PCTFREE / 100 };
+            let is_full = bytes.len() > self.piece_max || room < takes + kept_free;
+            if is_full || plan.back.len() + Op::HEAD_BYTES_MAX > most_back {
+                break;
+            }
+            let put = Op::Put { slot, flags: ROW | flags, lock: interest.lock(), bytes: &bytes };
+            put.write(&mut plan.forward);
+            Op::Drop { slot }.write(&mut plan.back);
+            room -= takes;
+            plan.freed -= takes as isize;
+            plan.locks += 1;
+            taken.push(slot);
+        }
+        (plan, taken)
+    }
+}

@@ -1,0 +1,250 @@
+//! What rows of the dictionary contradict each other: parts of what isn't there, gaps, names and
+//! segments twice, references to nothing.
+//!
+//! Opening looks at less: it stops at the first thing that it can't make sense of. Here everything
+//! is told, in sentences that begin behind the row ("of _columns, …").
+//!
+//! Callers: `look`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::rows::{Cells, Rows, beginning};
+use crate::stored::Stored;
+
+/// What is wrong with a row, as seen from others.
+#[derive(Debug)]
+pub(crate) struct Contradiction {
+    pub(crate) table: Stored,
+    pub(crate) key: Vec<i64>,
+    pub(crate) what: String,
+    /// The table, if keys in its indexes can't be told any more.
+    pub(crate) spoils: Option<i64>,
+}
+
+struct Look<'r> {
+    rows: &'r Rows,
+    found: Vec<Contradiction>,
+}
+
+/// All that is found.
+pub(crate) fn contradictions(rows: &Rows) -> Vec<Contradiction> {
+    let mut look = Look { rows, found: Vec::new() };
+    look.parts(Stored::Columns, Stored::Tables);
+    look.parts(Stored::IndexColumns, Stored::Indexes);
+    look.parts(Stored::Constraints, Stored::Tables);
+    look.parts(Stored::ConstraintColumns, Stored::Constraints);
+    look.indexes();
+    look.has_parts(Stored::Tables, Stored::Columns);
+    look.has_parts(Stored::Indexes, Stored::IndexColumns);
+    look.columns_of_indexes();
+    look.identities();
+    look.foreign_keys();
+    look.twice();
+    look.found
+}
+
+/// What a row of the table is.
+fn thing(table: Stored) -> &'static str {
+    match table {
+        Stored::Tables => "table",
+        Stored::Columns | Stored::IndexColumns | Stored::ConstraintColumns => "column",
+        Stored::Indexes => "index",
+        Stored::Constraints => "constraint",
+        Stored::Sequences => "sequence",
+    }
+}
+
+fn shown(key: &[i64]) -> String {
+    key.iter().map(i64::to_string).collect::<Vec<_>>().join(".")
+}
+
+impl<'r> Look<'r> {
+    fn all(&self, table: Stored) -> impl Iterator<Item = (&'r [i64], Cells<'r>)> + use<'r> {
+        beginning(self.rows, table, &[])
+    }
+
+    fn get(&self, table: Stored, key: &[i64]) -> Option<Cells<'r>> {
+        self.rows.get(&(table, key.to_vec())).map(|row| Cells::new(table, row))
+    }
+
+    fn tell(&mut self, (table, key): (Stored, &[i64]), what: String) {
+        let spoils = match table {
+            Stored::Columns => Some(key[0]),
+            Stored::Indexes => self.get(table, key).and_then(|cells| cells.int(1)),
+            Stored::IndexColumns => {
+                self.get(Stored::Indexes, &key[..1]).and_then(|cells| cells.int(1))
+            }
+            _ => None,
+        };
+        self.found.push(Contradiction { table, key: key.to_vec(), what, spoils });
+    }
+
+    /// Each row is of something that is there, and the rows of one thing are numbered.
+    fn parts(&mut self, parts: Stored, of: Stored) {
+        let keys = of.key_columns();
+        let mut wanted: (&[i64], i64) = (&[], 0);
+        for (key, _) in self.all(parts) {
+            let (whole, place) = (&key[..keys], key[keys]);
+            if wanted.0 != whole {
+                wanted = (whole, 0);
+            }
+            if self.get(of, whole).is_none() {
+                let what = format!("is of {} {}, which isn't there", thing(of), shown(whole));
+                self.tell((parts, key), what);
+            } else if place != wanted.1 {
+                let what = format!(
+                    "is number {place} of {} {}, where number {} isn't there",
+                    thing(of),
+                    shown(whole),
+                    wanted.1
+                );
+                self.tell((parts, key), what);
+            }
+            wanted.1 = place.saturating_add(1);
+        }
+    }
+
+    fn has_parts(&mut self, whole: Stored, parts: Stored) {
+        for (key, _) in self.all(whole) {
+            if beginning(self.rows, parts, key).next().is_none() {
+                let what = format!("is of a {} that has no columns", thing(whole));
+                self.tell((whole, key), what);
+            }
+        }
+    }
+
+    /// Each index is of a table that is there, and those of one table are numbered.
+    fn indexes(&mut self) {
+        let mut by_table: BTreeMap<i64, BTreeMap<i64, &[i64]>> = BTreeMap::new();
+        for (key, cells) in self.all(Stored::Indexes) {
+            let (table, place) = (cells.int(1).unwrap_or(0), cells.int(2).unwrap_or(0));
+            if self.get(Stored::Tables, &[table]).is_none() {
+                let what = format!("is of table {table}, which isn't there");
+                self.tell((Stored::Indexes, key), what);
+            } else if by_table.entry(table).or_default().insert(place, key).is_some() {
+                let what = format!("is number {place} of table {table}, as another one is");
+                self.tell((Stored::Indexes, key), what);
+            }
+        }
+        for (table, places) in by_table {
+            for (wanted, (place, key)) in (0..).zip(places) {
+                if place != wanted {
+                    let what = format!(
+                        "is number {place} of table {table}, where number {wanted} isn't there"
+                    );
+                    self.tell((Stored::Indexes, key), what);
+                    break;
+                }
+            }
+        }
+    }
+
+    fn columns_of_indexes(&mut self) {
+        for (key, cells) in self.all(Stored::IndexColumns) {
+            let index = self.get(Stored::Indexes, &key[..1]);
+            let Some(table) = index.and_then(|index| index.int(1)) else { continue };
+            let column = cells.int(2).unwrap_or(0);
+            if self.get(Stored::Columns, &[table, column]).is_none() {
+                let what = format!(
+                    "is of index {}, and of column {column} of table {table}, which isn't there",
+                    key[0]
+                );
+                self.tell((Stored::IndexColumns, key), what);
+            }
+        }
+    }
+
+    fn identities(&mut self) {
+        for (key, cells) in self.all(Stored::Columns) {
+            let Some(sequence) = cells.int(6) else { continue };
+            if self.get(Stored::Sequences, &[sequence]).is_none() {
+                let what = format!("has numbers of sequence {sequence}, which isn't there");
+                // The keys of rows are as they are.
+                let (table, key) = (Stored::Columns, key.to_vec());
+                self.found.push(Contradiction { table, key, what, spoils: None });
+            }
+        }
+    }
+
+    fn foreign_keys(&mut self) {
+        for (key, cells) in self.all(Stored::Constraints) {
+            let Some(parent) = cells.int(5) else { continue };
+            let said = [(4, key[0], false), (6, parent, true)];
+            let wrong = said.into_iter().find_map(|(column, table, unique)| {
+                self.index_of(cells.int(column), table, unique).err()
+            });
+            let gone = self.get(Stored::Tables, &[parent]).is_none();
+            if gone {
+                let what = format!("refers to table {parent}, which isn't there");
+                self.tell((Stored::Constraints, key), what);
+            } else if let Some(what) = wrong {
+                self.tell((Stored::Constraints, key), what);
+            }
+            let mut columns = beginning(self.rows, Stored::ConstraintColumns, key).peekable();
+            if columns.peek().is_none() {
+                self.tell((Stored::Constraints, key), "is a foreign key without columns".into());
+            }
+            for (own, cells) in columns {
+                for (table, column) in [(key[0], cells.int(3)), (parent, cells.int(4))] {
+                    let column = column.unwrap_or(0);
+                    if !gone && self.get(Stored::Columns, &[table, column]).is_none() {
+                        let what =
+                            format!("is column {column} of table {table}, which isn't there");
+                        self.tell((Stored::ConstraintColumns, own), what);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A constraint needs this index, of this table.
+    fn index_of(&self, index: Option<i64>, table: i64, unique: bool) -> Result<(), String> {
+        let index = index.unwrap_or(0);
+        match self.get(Stored::Indexes, &[index]) {
+            None => Err(format!("needs index {index}, which isn't there")),
+            Some(cells) if cells.int(1) != Some(table) => {
+                Err(format!("needs index {index} of table {table}, which another table has"))
+            }
+            Some(cells) if unique && cells.flag(5) != Some(true) => {
+                Err(format!("refers to index {index}, which isn't unique"))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Names and segments are had once.
+    fn twice(&mut self) {
+        let mut segments = BTreeSet::new();
+        let mut twice = Vec::new();
+        let tables = self.all(Stored::Tables).map(|row| (Stored::Tables, row, 2));
+        let indexes = self.all(Stored::Indexes).map(|row| (Stored::Indexes, row, 4));
+        for (table, (key, cells), column) in tables.chain(indexes) {
+            if let Some(segment) = cells.int(column)
+                && !segments.insert(segment)
+            {
+                let what = format!("has segment {segment}, as another one has");
+                twice.push((table, key, what));
+            }
+        }
+        let rooms = [
+            [(Stored::Tables, 1), (Stored::Sequences, 1)],
+            [(Stored::Indexes, 3), (Stored::Constraints, 2)],
+        ];
+        for room in rooms {
+            let mut names = BTreeSet::new();
+            for (table, column) in room {
+                for (key, cells) in self.all(table) {
+                    if let Some(name) = cells.text(column)
+                        && !names.insert(name.clone())
+                    {
+                        twice.push((table, key, format!("is called {name}, as another one is")));
+                    }
+                }
+            }
+        }
+        for (table, key, what) in twice {
+            // Nothing of keys follows from it.
+            self.found.push(Contradiction { table, key: key.to_vec(), what, spoils: None });
+        }
+    }
+}

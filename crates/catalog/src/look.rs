@@ -1,0 +1,134 @@
+//! The dictionary for who doesn't believe it: its rows' bytes are taken in from wherever they were
+//! read, also of a database that isn't open, and what contradicts itself is told.
+//!
+//! ```text
+//!   rows' bytes ──take──▶ rows ──look──▶ contradictions (`contradictions`)
+//!                                  └───▶ definitions of the tables that none of them is about
+//! ```
+//!
+//! Invariants
+//!   * any bytes can be taken in, and any rows looked at: nothing here panics
+//!   * whatever keeps the catalog from opening is told
+//!
+//! Callers: `verify`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use access::RowAddress;
+use relation::TableDefinition;
+use value::{Damaged, RowLayout, RowView, Value};
+
+use crate::contradictions::{Contradiction, contradictions};
+use crate::rows::{self, Row, Rows, beginning, key_of};
+use crate::stored::Stored;
+
+/// Rows of the dictionary's tables.
+#[derive(Default)]
+pub struct DictionaryLook {
+    rows: Rows,
+    places: BTreeMap<(Stored, Vec<i64>), RowAddress>,
+    faults: Vec<DictionaryFault>,
+}
+
+/// What is wrong with the dictionary.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DictionaryFault {
+    /// The table of the dictionary.
+    pub table: Stored,
+    /// The row, if it is about one that is there.
+    pub row: Option<RowAddress>,
+    /// What is wrong, said of the row.
+    pub what: String,
+}
+
+/// What the dictionary says.
+#[derive(Default)]
+pub struct DictionarySeen {
+    /// The tables that make sense.
+    pub tables: Vec<TableDefinition>,
+    /// What doesn't.
+    pub faults: Vec<DictionaryFault>,
+}
+
+impl DictionaryLook {
+    /// Takes in a row of one of the dictionary's tables, which has this layout.
+    pub fn take(&mut self, table: Stored, layout: &RowLayout, at: RowAddress, bytes: &[u8]) {
+        let row = match read(table, layout, bytes) {
+            Ok(row) => row,
+            Err(what) => return self.fault(table, Some(at), what),
+        };
+        let key = (table, key_of(table, &row));
+        if let Some(other) = self.places.insert(key.clone(), at) {
+            let what = format!("has key {:?}, as the row {other} has", key.1);
+            self.fault(table, Some(at), what);
+        }
+        self.rows.insert(key, row);
+    }
+
+    fn fault(&mut self, table: Stored, row: Option<RowAddress>, what: String) {
+        self.faults.push(DictionaryFault { table, row, what });
+    }
+
+    /// What all of them say together.
+    pub fn look(mut self) -> DictionarySeen {
+        let found = contradictions(&self.rows);
+        let spoilt: BTreeSet<i64> = found.iter().filter_map(|one| one.spoils).collect();
+        for Contradiction { table, key, what, .. } in found {
+            let row = self.places.get(&(table, key)).copied();
+            self.fault(table, row, what);
+        }
+        let mut tables = Vec::new();
+        for object in beginning(&self.rows, Stored::Tables, &[]).map(|(key, _)| key[0]) {
+            if spoilt.contains(&object) {
+                continue;
+            }
+            match rows::read_apart(&rows_of(&self.rows, object)) {
+                Ok(found) => tables.extend(found.tables.into_values()),
+                Err(what) => {
+                    let row = self.places.get(&(Stored::Tables, vec![object])).copied();
+                    let what = format!("is of a table that isn't whole: {what}");
+                    self.faults.push(DictionaryFault { table: Stored::Tables, row, what });
+                }
+            }
+        }
+        if self.faults.is_empty()
+            && let Err(what) = rows::read(&self.rows)
+        {
+            self.fault(Stored::Tables, None, format!("isn't as opening wants it: {what}"));
+        }
+        DictionarySeen { tables, faults: self.faults }
+    }
+}
+
+/// A row's columns, if they are what they have to be.
+fn read(table: Stored, layout: &RowLayout, bytes: &[u8]) -> Result<Row, String> {
+    let cannot = |damaged: Damaged| format!("can't be read: {damaged}");
+    let view = RowView::new(layout, bytes).map_err(cannot)?;
+    let mut row = Row::new();
+    for (column, (name, _, nullable)) in table.columns().iter().enumerate() {
+        let value = view.get(column).map_err(cannot)?;
+        if value == Value::Null && !nullable {
+            return Err(format!("has no {name}"));
+        }
+        row.push(value.to_owned());
+    }
+    Ok(row)
+}
+
+/// The rows of one table's definition.
+fn rows_of(all: &Rows, object: i64) -> Rows {
+    let mut rows = Rows::new();
+    let mut add = |table: Stored, key: &[i64]| {
+        let found = beginning(all, table, key).map(|(key, cells)| (key, cells.row()));
+        rows.extend(found.map(|(key, row)| ((table, key.to_vec()), row.clone())));
+    };
+    let direct = [Stored::Tables, Stored::Columns, Stored::Constraints, Stored::ConstraintColumns];
+    direct.into_iter().for_each(|table| add(table, &[object]));
+    for (key, cells) in beginning(all, Stored::Indexes, &[]) {
+        if cells.int(1) == Some(object) {
+            add(Stored::Indexes, key);
+            add(Stored::IndexColumns, key);
+        }
+    }
+    rows
+}

@@ -1,0 +1,209 @@
+//! The data dictionary: which index is of which table, and how keys are made; whether it
+//! contradicts itself, and whether its segments are there.
+//!
+//! Its tables are heaps as any other, and are read as such: nothing is opened or recovered (VF2).
+//! The catalog makes sense of the rows (`catalog::DictionaryLook`), and believes none of them.
+//!
+//! ```text
+//!   segments `_tables`, … ──rows──▶ catalog ──▶ contradictions ──▶ findings
+//!                                           └──▶ definitions: segments there? ──▶ `pairs`
+//! ```
+//!
+//! Callers: `closed`, `live`; `pairs`, which asks again for a definition that has changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use access::RowAddress;
+use catalog::{DictionaryFault, DictionaryLook, DictionaryTable};
+use ids::{Dba, ObjectNo};
+use relation::TableDefinition;
+use space::{DIRECTORY_FIRST, Holds, NAMED_BY_NUMBER, SegmentState};
+use stop::Stop;
+
+use crate::Kind;
+use crate::heap::{at_one_moment, rows};
+use crate::segments::Segment;
+use crate::source::Check;
+
+/// What the dictionary says.
+#[derive(Default)]
+pub(crate) struct Dictionary {
+    /// Its own tables and all others; those that don't make sense are left out.
+    pub(crate) tables: Vec<TableDefinition>,
+    own: Vec<Own>,
+}
+
+/// What was read at one moment.
+struct Seen {
+    tables: Vec<TableDefinition>,
+    faults: Vec<DictionaryFault>,
+    is_whole: bool,
+}
+
+/// The segments of one of its tables.
+struct Own {
+    table: DictionaryTable,
+    rows: Segment,
+    definition: TableDefinition,
+}
+
+/// Reads the dictionary, if there is one, and tells what is wrong with it.
+pub(crate) fn check(
+    check: &mut Check<'_, '_, '_>,
+    segments: &[Segment],
+) -> Result<Dictionary, Stop> {
+    let Some(own) = find_own(check, segments) else { return Ok(Dictionary::default()) };
+    let Some(seen) = at_one_moment(check, |check| read(check, &own))? else {
+        return Ok(Dictionary::default());
+    };
+    if !seen.is_whole {
+        let what = "is of the dictionary, which can't be read whole: indexes weren't held against \
+                    their tables";
+        check.find(Kind::Dictionary, own[0].rows.header, what);
+        return Ok(Dictionary::default());
+    }
+    let header_of = |table: DictionaryTable| {
+        let of = own.iter().find(|own| own.table == table);
+        of.map_or(DIRECTORY_FIRST, |own| own.rows.header)
+    };
+    for DictionaryFault { table, row, what } in &seen.faults {
+        let (at, slot) = match row {
+            Some(RowAddress { block, slot }) => (*block, format!("slot {slot}, ")),
+            None => (header_of(*table), String::new()),
+        };
+        check.find(Kind::Dictionary, at, format!("{slot}of {}, {what}", table.name()));
+    }
+    missing(check, segments, (&own, &seen))?;
+    if seen.faults.is_empty() && !check.source.is_live() {
+        orphans(check, segments, &seen.tables);
+    }
+    Ok(Dictionary { tables: with_own(&own, seen.tables), own })
+}
+
+/// The segments of the dictionary; none if there is none, or not all of it.
+fn find_own(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Option<Vec<Own>> {
+    let is_kept = |one: &&Segment| one.state == SegmentState::Permanent;
+    let named: BTreeMap<&str, &Segment> =
+        segments.iter().filter(is_kept).map(|one| (one.name.as_str(), one)).collect();
+    let has_users = named.keys().any(|name| name.starts_with(NAMED_BY_NUMBER));
+    let last = DictionaryTable::ALL[DictionaryTable::ALL.len() - 1].index_name();
+    if !named.contains_key(last.as_str()) && !has_users {
+        // It was never made, or not to its end (rule catalog/DC1).
+        return None;
+    }
+    let mut own = Vec::new();
+    for table in DictionaryTable::ALL {
+        let mut find = |name: &str, holds| {
+            let found = named.get(name).filter(|one| one.holds == holds);
+            if found.is_none() {
+                let what = format!(
+                    "has no segment {name} of the dictionary, or it can't be read: indexes weren't \
+                     held against their tables"
+                );
+                check.find(Kind::Dictionary, DIRECTORY_FIRST, what);
+            }
+            found.copied()
+        };
+        let (rows, key) =
+            (find(table.name(), Holds::Table), find(&table.index_name(), Holds::Index));
+        if let (Some(rows), Some(key)) = (rows, key) {
+            let numbers = (ObjectNo::new(rows.object), ObjectNo::new(key.object));
+            let (rows, definition) = (rows.clone(), table.definition(numbers));
+            own.push(Own { table, rows, definition });
+        }
+    }
+    (own.len() == DictionaryTable::ALL.len()).then_some(own)
+}
+
+/// What its rows say at the source's moment.
+fn read(check: &mut Check<'_, '_, '_>, own: &[Own]) -> Result<Seen, Stop> {
+    let (mut look, mut is_whole) = (DictionaryLook::default(), true);
+    for Own { table, rows: heap, definition } in own {
+        let layout = definition.layout();
+        let mut visit = |at: RowAddress, bytes: &[u8]| look.take(*table, &layout, at, bytes);
+        is_whole &= rows(check, heap, &mut visit)?;
+    }
+    let seen = look.look();
+    Ok(Seen { tables: seen.tables, faults: seen.faults, is_whole })
+}
+
+fn with_own(own: &[Own], tables: Vec<TableDefinition>) -> Vec<TableDefinition> {
+    own.iter().map(|own| own.definition.clone()).chain(tables).collect()
+}
+
+impl Dictionary {
+    /// What a table is at the source's moment; none if it isn't there then.
+    pub(crate) fn now(
+        &self,
+        check: &mut Check<'_, '_, '_>,
+        object: ObjectNo,
+    ) -> Result<Option<TableDefinition>, Stop> {
+        let seen = read(check, &self.own)?;
+        let mut tables = with_own(&self.own, seen.tables).into_iter();
+        Ok(tables.find(|table| table.object == object))
+    }
+}
+
+/// A segment that a definition names: of what, and what it has to hold.
+type Named = (ObjectNo, Holds, String);
+
+fn named(tables: &[TableDefinition]) -> Vec<Named> {
+    let of_table = |table: &TableDefinition| {
+        let rows = (table.segment, Holds::Table, format!("the rows of table {}", table.name));
+        let indexes = table.indexes.iter().map(|index| {
+            let what = format!("index {} of table {}", index.name, table.name);
+            (index.segment, Holds::Index, what)
+        });
+        std::iter::once(rows).chain(indexes).collect::<Vec<_>>()
+    };
+    tables.iter().flat_map(of_table).collect()
+}
+
+/// Each definition's segments are there. While others work one is missing if two looks at the
+/// dictionary name it, and it isn't there between them: for it is, from before rows name it until
+/// none does (rule catalog/DC3).
+fn missing(
+    check: &mut Check<'_, '_, '_>,
+    segments: &[Segment],
+    (own, seen): (&[Own], &Seen),
+) -> Result<(), Stop> {
+    let is_there = |check: &Check<'_, '_, '_>, (object, holds, _): &Named| {
+        let found = segments.iter().find(|one| one.object == object.get());
+        match (found, check.source.is_live()) {
+            (Some(one), false) => one.holds == *holds && one.state == SegmentState::Permanent,
+            (Some(one), true) => one.holds == *holds && check.source.is_there(*object),
+            (None, is_live) => is_live && check.source.is_there(*object),
+        }
+    };
+    let mut gone = named(&seen.tables);
+    gone.retain(|one| !is_there(check, one));
+    if gone.is_empty() {
+        return Ok(());
+    }
+    if check.source.is_live() {
+        let Some(again) = at_one_moment(check, |check| read(check, own))? else { return Ok(()) };
+        let again = named(&again.tables);
+        gone.retain(|one| again.contains(one));
+    }
+    let tables = own[0].rows.header;
+    for (object, _, of) in gone {
+        let what = format!("is of the dictionary, and segment {object}, of {of}, isn't there");
+        check.find(Kind::Missing, tables, what);
+    }
+    Ok(())
+}
+
+/// Segments of tables and indexes that nothing names (rule catalog/DC3).
+fn orphans(check: &mut Check<'_, '_, '_>, segments: &[Segment], tables: &[TableDefinition]) {
+    let named: BTreeSet<u32> = named(tables).iter().map(|(object, ..)| object.get()).collect();
+    let is_orphan = |one: &&Segment| {
+        let is_kept = one.state == SegmentState::Permanent;
+        is_kept && one.name.starts_with(NAMED_BY_NUMBER) && !named.contains(&one.object)
+    };
+    let found: Vec<(Dba, String)> = segments
+        .iter()
+        .filter(is_orphan)
+        .map(|one| (one.header, format!("is the header of {}, which no table has", one.name)))
+        .collect();
+    found.into_iter().for_each(|(at, what)| check.find(Kind::Orphan, at, what));
+}
