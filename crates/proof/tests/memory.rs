@@ -1,4 +1,4 @@
-//! Memory is what the parameters allow, however large the database is (rule database/DB9).
+//! Memory is what the parameters allow, however large the database is (rule database/DB7).
 //!
 //! The only test of its process, for it measures the process.
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
 //! `soak memory`: a database of many times its cache is filled, changed, read, indexed, killed and
 //! recovered by several sessions; the most that its process ever had is held against what its
-//! parameters allow (rule database/DB9).
+//! parameters allow (rule database/DB7).
 //!
 //! The test `memory` of `proof` does the same in a short form.
 

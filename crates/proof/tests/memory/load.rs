@@ -83,7 +83,7 @@ impl Plan {
     }
 
     /// What the process may have at most, in bytes, by the table in the README (rule
-    /// database/DB9).
+    /// database/DB7).
     pub(crate) fn bound(&self, before: u64) -> u64 {
         let parameters = self.options().parameters;
         let buffers = self.cache + self.cache / 8_192 * 512;
