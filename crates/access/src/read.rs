@@ -38,7 +38,7 @@ pub(crate) fn read_block<T>(
     }
 }
 
-/// AC10: for who has met a block that isn't the object's. Refused if the segment was dropped: its
+/// AC15: for who has met a block that isn't the object's. Refused if the segment was dropped: its
 /// state says so before the first of its blocks can be another's.
 pub(crate) fn check_there((space, object): (&Space, u32), session: &Session) -> Result<(), Stop> {
     match space.state(ObjectNo::new(object), session) {

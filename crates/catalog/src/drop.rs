@@ -2,7 +2,7 @@
 //!
 //! Segments go when the commit is durable and everybody knows (DC3). Who reads them still, by an
 //! older definition, is refused when it comes to a block that isn't the table's any more (rule
-//! access/AC10).
+//! access/AC15).
 //!
 //! Callers: whoever executes statements.
 

@@ -39,7 +39,7 @@ impl Act for Updating<'_, '_> {
         relation.update_row(work, target, self.change)
     }
 
-    /// Rows that this statement meets for the first time, for it meets each once (RL12).
+    /// Rows that this statement meets for the first time, for it meets each once (RL13).
     fn together(
         &mut self,
         relation: &Relation,

@@ -77,7 +77,7 @@ impl<'a> Tree<'a> {
                     address = next;
                 }
                 Step::Lost => {
-                    // The root is never another's as long as the index is there (AC10).
+                    // The root is never another's as long as the index is there (AC15).
                     if node.is_none() && address == self.root {
                         return Err(dropped(self.object));
                     }

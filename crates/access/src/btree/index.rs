@@ -263,7 +263,7 @@ impl Index {
         }
     }
 
-    /// The leaf that covers a place, to be read. Refused if the index was dropped (AC10).
+    /// The leaf that covers a place, to be read. Refused if the index was dropped (AC15).
     #[inline]
     pub(super) fn reach<'a>(
         &'a self,

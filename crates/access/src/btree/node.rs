@@ -10,6 +10,7 @@
 //!   * a branch has an entry, and its first entry is its low fence, or lower
 //!
 //! Callers: this module's files.
+//! Source: Graefe, Modern B-Tree Techniques (2011), of interpolation search.
 
 use cache::is_unwritten;
 use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe};

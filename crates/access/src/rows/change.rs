@@ -8,7 +8,7 @@
 //!
 //! A statement that has chosen its rows as of a view says so, and is told where a row was changed
 //! since by others: then what it knows of the row isn't true any more, and it begins again (AC9).
-//! One that meets a row a second time is told so (AC10).
+//! One that meets a row a second time is told so (AC14).
 //!
 //! Callers: tables.
 

@@ -132,7 +132,7 @@ impl Heap {
     }
 
     /// Looks at a block by `look`, as the view sees it. Refused if it isn't the heap's because the
-    /// segment was dropped (AC10).
+    /// segment was dropped (AC15).
     pub(super) fn read_block<T>(
         &self,
         address: Dba,
