@@ -18,11 +18,11 @@ use os::Session;
 use stop::Stop;
 use txn::{Patience, Snapshot, View};
 use value::RowView;
-use waits::{Nanos, WaitEvent};
+use waits::Nanos;
 
 use crate::Relation;
 use crate::scratch::Work;
-use crate::statement::{Filter, RESTARTS_AT_ONCE, Which};
+use crate::statement::{Filter, Which};
 
 /// What becomes of rows that other transactions have locked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,27 +110,9 @@ impl Relation {
             IfHeld::Skip => Patience::Forever,
         };
         self.lock_for_changes_within(for_table, work)?;
-        let session = work.session;
-        let mut restarts = 0;
-        loop {
-            let savepoint = work.transaction.savepoint();
-            work.transaction.begin_statement();
-            let locked = self.try_lock_where(work, (which, &mut filter), (how, look));
-            work.transaction.end_statement();
-            if let Ok(Some(count)) = locked {
-                return Ok(count);
-            }
-            self.transactions().rollback_to(work.transaction, savepoint, session)?;
-            locked?;
-            if work.transaction.is_serializable() {
-                return Err(self.changed_since());
-            }
-            restarts += 1;
-            if restarts > RESTARTS_AT_ONCE {
-                let redo = self.transactions().changes().redo();
-                redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)?;
-            }
-        }
+        self.begun_again(work, &mut |work| {
+            self.try_lock_where(work, (which, &mut filter), (how, look))
+        })
     }
 
     /// None if it has to begin again.

@@ -24,7 +24,7 @@ use crate::{Relation, RowChange};
 
 /// A statement that has begun again so often waits until all redo is durable: what it was told
 /// that it can't see yet may have been taken back by redo that nobody else waits for.
-pub(crate) const RESTARTS_AT_ONCE: u32 = 3;
+const RESTARTS_AT_ONCE: u32 = 3;
 
 /// So many rows of a range are held at most until they are changed.
 const TOGETHER_MAX: usize = 256;
@@ -138,16 +138,28 @@ impl Relation {
         act: &mut dyn Act,
     ) -> Result<u64, Stop> {
         self.lock_for_changes(work)?;
+        self.begun_again(work, &mut |work| {
+            work.scratch.pending.clear();
+            self.try_where(work, (which, &mut filter), act)
+        })
+    }
+
+    /// Does a statement as of a snapshot until it isn't told None, which is that it has to begin
+    /// again (rule RL10). What it has done is taken back before that, and if it is refused.
+    pub(crate) fn begun_again<T>(
+        &self,
+        work: &mut Work<'_>,
+        statement: &mut dyn FnMut(&mut Work<'_>) -> Result<Option<T>, Stop>,
+    ) -> Result<T, Stop> {
         let session = work.session;
         let mut restarts = 0;
         loop {
             let savepoint = work.transaction.savepoint();
-            work.scratch.pending.clear();
             work.transaction.begin_statement();
-            let worked = self.try_where(work, (which, &mut filter), act);
+            let worked = statement(work);
             work.transaction.end_statement();
-            if let Ok(Some(count)) = worked {
-                return Ok(count);
+            if let Ok(Some(done)) = worked {
+                return Ok(done);
             }
             self.transactions().rollback_to(work.transaction, savepoint, session)?;
             worked?;
