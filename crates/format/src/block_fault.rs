@@ -171,7 +171,7 @@ mod tests {
             ),
             (
                 BlockFault::UnknownKind { address, found: 99 },
-                "file 3 block 17 has kind 99, and this program knows kinds 1 to 15; \
+                "file 3 block 17 has kind 99, and this program knows kinds 1 to 16; \
                  open the file with the program that wrote it",
             ),
             (
