@@ -14,8 +14,9 @@
 //!   * never shared and exclusive at once
 //!   * a reader waits only while the latch is exclusive or a writer waits
 //!   * the phase changes when waiting readers are let in, and only then; a reader that waits has
-//!     it as soon as the phase is another than the one it came in. It can't change twice before
-//!     the reader looks, because the readers let in keep every writer out until they let go.
+//!     it as soon as the phase is another than the one it came in. It hardly changes twice before
+//!     the reader looks, because the readers let in keep every writer out until they let go; but
+//!     writers that unwind out of their waits change it too, so phases are counted, in 14 bits.
 //!
 //! Fairness (rule L7): a waiting writer stops new readers; a writer that lets go admits every
 //! waiting reader before another writer. So each side waits for one turn of the other at most.
@@ -30,8 +31,8 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State(pub(crate) u64);
 
-/// Bits for each of the three counts; more threads than a million don't fit a machine.
-const COUNT_BITS: u32 = 20;
+/// Bits for each of the three counts: for more threads than a process has.
+const COUNT_BITS: u32 = 16;
 const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 
 /// One reader that has the latch.
@@ -39,9 +40,10 @@ pub(crate) const READER: u64 = 1;
 const WAITING_READER: u64 = 1 << COUNT_BITS;
 const WAITING_WRITER: u64 = 1 << (2 * COUNT_BITS);
 const EXCLUSIVE: u64 = 1 << (3 * COUNT_BITS);
-const PHASE: u64 = EXCLUSIVE << 1;
 /// Of a striped latch: the writer that has it sleeps until the readers inside have left.
-pub(crate) const DRAINING: u64 = PHASE << 1;
+pub(crate) const DRAINING: u64 = EXCLUSIVE << 1;
+/// One change of the phase; they are counted in the bits that are left, round and round.
+const PHASE: u64 = DRAINING << 1;
 
 const READERS: u64 = COUNT_MAX * READER;
 const WAITING_READERS: u64 = COUNT_MAX * WAITING_READER;
@@ -67,7 +69,7 @@ impl State {
     }
 
     pub(crate) fn phase(self) -> u64 {
-        self.0 & PHASE
+        self.0 / PHASE
     }
 
     pub(crate) fn is_draining(self) -> bool {
@@ -99,13 +101,13 @@ impl State {
 
     /// One more reader waits.
     pub(crate) fn reader_waits(self) -> State {
-        assert!(self.waiting_readers() < COUNT_MAX, "a million readers wait for one latch");
+        assert!(self.waiting_readers() < COUNT_MAX, "65,535 readers wait for one latch");
         State(self.0 + WAITING_READER)
     }
 
     /// One more writer waits.
     pub(crate) fn writer_waits(self) -> State {
-        assert!(self.waiting_writers() < COUNT_MAX, "a million writers wait for one latch");
+        assert!(self.waiting_writers() < COUNT_MAX, "65,535 writers wait for one latch");
         State(self.0 + WAITING_WRITER)
     }
 
@@ -129,7 +131,7 @@ impl State {
     /// Every reader that waits has it, and knows by the phase.
     fn let_readers_in(self) -> State {
         let waiting = self.waiting_readers();
-        State(((self.0 & !WAITING_READERS) ^ PHASE) + waiting * READER)
+        State((self.0 & !WAITING_READERS).wrapping_add(PHASE) + waiting * READER)
     }
 
     /// The writer has let go, to every reader that waits.
@@ -211,6 +213,24 @@ mod tests {
         assert_ne!(free.phase(), behind.phase(), "that is how the reader knows");
     }
 
+    /// Readers that were let in and haven't looked yet, while one writer after the other gives up
+    /// and lets in those behind it.
+    #[test]
+    fn writers_that_give_up_one_after_the_other_hide_no_permission() {
+        let first = shared(1).writer_waits().reader_waits();
+        let phase = first.phase();
+        let second = first.writer_gives_up().writer_waits().reader_waits();
+        let later_phase = second.phase();
+        let free = second.writer_gives_up();
+        assert_eq!((free.readers(), free.waiting_readers()), (3, 0));
+        let gone = free.reader_gives_up(phase).reader_gives_up(later_phase);
+        assert_eq!((gone.readers(), gone.waiting_readers()), (1, 0));
+        // Round and round.
+        let mut last = State(u64::MAX / PHASE * PHASE);
+        last = last.take_exclusive().expect("free").reader_waits().release_exclusive();
+        assert_eq!((last.phase(), last.readers(), last.is_exclusive()), (0, 1, false));
+    }
+
     /// Without a waiting reader the phase stays: nobody takes it for a permission.
     #[test]
     fn the_phase_changes_only_for_waiting_readers() {
@@ -220,7 +240,7 @@ mod tests {
 
     /// The counts are full before they run into each other.
     #[test]
-    #[should_panic(expected = "a million writers wait")]
+    #[should_panic(expected = "65,535 writers wait")]
     fn a_full_count_is_refused() {
         let _ = State(WAITING_WRITERS).writer_waits();
     }
