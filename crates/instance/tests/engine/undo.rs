@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use access::{Inserter, RowMut};
-use instance::{Parameters, Transaction};
+use instance::{Instance, Parameters, Transaction};
+use os::Session;
 use sim::fs::crash::CrashStates;
 use stop::RefusalKind;
 use waits::Nanos;
@@ -247,6 +248,13 @@ fn a_snapshot_whose_undo_had_to_be_overwritten_is_too_old_and_says_so() {
     ended(report, "too old");
 }
 
+/// Blocks that the undo segment has been handed.
+fn undo_blocks(instance: &Instance, session: &Session) -> u32 {
+    let undo = instance.space().find("_undo", session).expect("read").expect("there");
+    let runs = instance.space().blocks(undo.header, session).expect("read");
+    runs.iter().map(|run| run.count).sum()
+}
+
 /// While there is room undo is kept for as long as a snapshot needs it, and not longer.
 #[test]
 fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
@@ -254,11 +262,7 @@ fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
         let instance = open(world, session);
         let table = instance.table(TABLE, session).expect("there");
         let all = rows(&table, session);
-        let handed_out = || {
-            let undo = instance.space().find("_undo", session).expect("read").expect("there");
-            let runs = instance.space().blocks(undo.header, session).expect("read");
-            runs.iter().map(|run| run.count).sum::<u32>()
-        };
+        let handed_out = || undo_blocks(&instance, session);
         let rounds = |count: usize| {
             for row in (0..count).flat_map(|_| &all) {
                 let mut transaction = Transaction::new();
@@ -294,11 +298,7 @@ fn undo_older_than_the_retention_is_overwritten_before_the_tablespace_grows() {
         let instance = open(world, session);
         let table = instance.table(TABLE, session).expect("there");
         let all = rows(&table, session);
-        let handed_out = || {
-            let undo = instance.space().find("_undo", session).expect("read").expect("there");
-            let runs = instance.space().blocks(undo.header, session).expect("read");
-            runs.iter().map(|run| run.count).sum::<u32>()
-        };
+        let handed_out = || undo_blocks(&instance, session);
         // As many as nobody's snapshot would have undo grow for.
         let round = |length: Nanos| {
             for row in (0..4).flat_map(|_| &all[..8]) {
@@ -361,11 +361,7 @@ fn blocks_that_a_rollback_has_emptied_are_used_again_at_once() {
         let instance = open(world, session);
         let table = instance.table(TABLE, session).expect("there");
         let all = rows(&table, session);
-        let handed_out = || {
-            let undo = instance.space().find("_undo", session).expect("read").expect("there");
-            let runs = instance.space().blocks(undo.header, session).expect("read");
-            runs.iter().map(|run| run.count).sum::<u32>()
-        };
+        let handed_out = || undo_blocks(&instance, session);
         // It keeps whatever is committed from here on.
         let old = instance.transactions().begin_serializable(session).expect("begun");
         let mut transaction = Transaction::new();

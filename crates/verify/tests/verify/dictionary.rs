@@ -37,10 +37,8 @@ fn text(chars: u16) -> Type {
     Type::varchar(chars).expect("a type")
 }
 
-fn open(world: &World, session: &Session) -> (Arc<Instance>, Arc<Catalog>) {
-    let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
-    let instance = opened.expect("opened");
-    let config = CatalogConfig {
+fn config(world: &World) -> CatalogConfig {
+    CatalogConfig {
         tablespace: "system".into(),
         disk: world.disk(),
         sort: SortConfig {
@@ -49,9 +47,14 @@ fn open(world: &World, session: &Session) -> (Arc<Instance>, Arc<Catalog>) {
             filesystem_io: FilesystemIo::SetAll,
             file: FileNo::new(999),
         },
-    };
+    }
+}
+
+fn open(world: &World, session: &Session) -> (Arc<Instance>, Arc<Catalog>) {
+    let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
+    let instance = opened.expect("opened");
     let both = (instance.space(), instance.transactions());
-    let catalog = Catalog::open(both, config, session).expect("opened");
+    let catalog = Catalog::open(both, config(world), session).expect("opened");
     (Arc::new(instance), Arc::new(catalog))
 }
 
@@ -486,18 +489,8 @@ fn a_dictionary_that_is_not_all_there_is_found() {
         let damage = Damage { instance: &instance, session };
         let last = instance.space().find("_sequences_key", session).expect("read");
         damage.drop(last.expect("there").object.get().into());
-        let config = CatalogConfig {
-            tablespace: "system".into(),
-            disk: world.disk(),
-            sort: SortConfig {
-                directory: directory().into(),
-                area_bytes: sort::SORT_AREA_BYTES_MIN,
-                filesystem_io: FilesystemIo::SetAll,
-                file: FileNo::new(999),
-            },
-        };
         let both = (instance.space(), instance.transactions());
-        let refused = Catalog::open(both, config, session).err().expect("refused");
+        let refused = Catalog::open(both, config(world), session).err().expect("refused");
         assert_eq!(refused.refusal(), Some(stop::RefusalKind::Corrupt), "{refused}");
         instance.abort(session);
     });
