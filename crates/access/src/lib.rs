@@ -28,6 +28,7 @@ mod heap;
 mod inserter;
 mod inspect;
 mod ops;
+mod outline;
 mod read;
 mod row;
 mod rows;

@@ -12,11 +12,12 @@ use txn::{Transactions, View};
 
 use crate::heap::is_of;
 
-/// Looks at a block by `look`, as the view sees it: under the block's latch if it is so now, or
-/// isn't the object's, so that `look` only computes; else in a copy.
+/// Looks at a block by `look`, which is likely to read these places, as the view sees it: under the
+/// block's latch if it is so now, or isn't the object's, so that `look` only computes; else in a
+/// copy.
 pub(crate) fn read_block<T>(
     (transactions, object): (&Transactions, u32),
-    (address, view): (Dba, View),
+    ((address, places), view): ((Dba, &[usize]), View),
     look: &mut dyn FnMut(&[u8]) -> T,
     session: &Session,
 ) -> Result<T, Stop> {
@@ -24,8 +25,8 @@ pub(crate) fn read_block<T>(
     let (mut copy, mut gone_before) = (Vec::new(), None);
     loop {
         {
-            let block =
-                cache.pin_shared_for(Get::Consistent, address, FrameOrder::Heap, session)?;
+            let (get, order) = (Get::Consistent, FrameOrder::Heap);
+            let block = cache.pin_shared_ahead(get, (address, places), order, session)?;
             if !is_of(&block, object) || transactions.is_current(&block, view, session) {
                 return Ok(look(&block));
             }

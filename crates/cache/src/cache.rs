@@ -16,6 +16,7 @@ use latch::{Condition, Latch, LatchKind, ReaderCounts, Shared32, Shared64, Share
 use os::{Disk, File, Os, Session};
 use stop::{Halt, RefusalKind, Stop};
 
+use crate::ahead::Ahead;
 use crate::chains::Chains;
 use crate::files::{DataFile, Files};
 use crate::frame::Frame;
@@ -36,6 +37,7 @@ pub struct Cache {
     pub(crate) halt: Halt,
     pub(crate) frames: Box<[Frame]>,
     pub(crate) chains: Chains,
+    pub(crate) ahead: Ahead,
     pub(crate) stock: Stock,
     pub(crate) pools: [Pool; SIZES],
     /// Those of all pools.
@@ -131,6 +133,7 @@ impl Cache {
             files: Files::new(os),
             frames: (0..frames).map(|number| Frame::absent(os, &counts, number)).collect(),
             chains: Chains::new(os, frames),
+            ahead: Ahead::new(frames),
             stock: Stock::new(os, frames),
             pools: std::array::from_fn(|place| Pool::new(place, sets)),
             sets: (0..sets * SIZES as u32).map(|_| WorkingSet::new(os)).collect(),

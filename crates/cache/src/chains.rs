@@ -18,13 +18,16 @@
 
 use ids::Dba;
 use latch::{ExclusiveGuard, Latch, LatchKind, Shared64, SharedGuard};
-use os::{Os, Session};
+use os::{CACHE_LINE, Os, Session};
 
 use crate::frame::{Frame, NO_ADDRESS};
 use crate::list::NONE;
 
 /// Buckets for each frame, at least: chains of one or none.
 const BUCKETS_PER_FRAME: u32 = 2;
+
+/// Heads in a line of the processor's cache.
+const HEADS_PER_LINE: u64 = (CACHE_LINE / size_of::<Shared64>()) as u64;
 
 /// A hint isn't looked for further down a chain than this: a chain that changes meanwhile may lead
 /// in a circle.
@@ -35,7 +38,7 @@ pub(crate) struct Chains {
     /// The first frame of each chain in the lower half, the tag of its block in the upper.
     heads: Box<[Shared64]>,
     latches: Box<[Latch<()>]>,
-    /// What a hash is shifted by to give a bucket's number.
+    /// What a hash is shifted by to give the number of a line of heads.
     shift: u32,
 }
 
@@ -53,11 +56,13 @@ pub(crate) type ExclusiveChain<'a> = Chain<'a, ExclusiveGuard<'a, ()>>;
 
 impl Chains {
     pub(crate) fn new(os: &Os, frames: u32) -> Chains {
-        let count = (frames * BUCKETS_PER_FRAME).next_power_of_two();
+        // Of one line there would be nothing to choose.
+        let least = 2 * HEADS_PER_LINE as u32;
+        let count = (frames * BUCKETS_PER_FRAME).max(least).next_power_of_two();
         Chains {
             heads: (0..count).map(|_| Shared64::new(u64::from(NONE))).collect(),
             latches: (0..count).map(|_| Latch::new(os, LatchKind::Bucket, ())).collect(),
-            shift: 64 - count.trailing_zeros(),
+            shift: 64 - (count / HEADS_PER_LINE as u32).trailing_zeros(),
         }
     }
 
@@ -104,12 +109,15 @@ impl Chains {
         None
     }
 
-    /// Fibonacci hashing (Knuth 6.4): the upper bits of a product are well mixed, also for
-    /// addresses that follow each other.
+    /// Heads of blocks that follow each other are in one line, so that more of a table's are in the
+    /// processor's cache. For lines Fibonacci hashing (Knuth 6.4): the upper bits of a product are
+    /// well mixed.
     #[inline]
     fn bucket(&self, address: Dba) -> usize {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-        (address.pack().wrapping_mul(GOLDEN) >> self.shift) as usize
+        let packed = address.pack();
+        let line = (packed / HEADS_PER_LINE).wrapping_mul(GOLDEN) >> self.shift;
+        (line * HEADS_PER_LINE + packed % HEADS_PER_LINE) as usize
     }
 }
 

@@ -99,8 +99,20 @@ impl Cache {
         order: FrameOrder,
         session: &'a Session,
     ) -> Result<PinnedBlock<'a>, Stop> {
+        self.pin_shared_ahead(get, (address, &[]), order, session)
+    }
+
+    /// The same, of which these bytes are likely to be read: they are asked for ahead.
+    #[inline(always)]
+    pub fn pin_shared_ahead<'a>(
+        &'a self,
+        get: Get,
+        (address, places): (Dba, &[usize]),
+        order: FrameOrder,
+        session: &'a Session,
+    ) -> Result<PinnedBlock<'a>, Stop> {
         self.begin_get(get, session);
-        match self.shared_hinted(address, order, session) {
+        match self.shared_hinted((address, places), order, session) {
             Some(block) => Ok(block),
             None => Ok(self.get_latched(address, Fill::Read, session)?.into_shared(order)),
         }
@@ -143,11 +155,12 @@ impl Cache {
     #[inline(always)]
     fn shared_hinted<'a>(
         &'a self,
-        address: Dba,
+        (address, places): (Dba, &[usize]),
         order: FrameOrder,
         session: &'a Session,
     ) -> Option<PinnedBlock<'a>> {
         let at = self.chains.hint(&self.frames, address, session)?;
+        self.ahead.ask(at, places);
         let frame = &self.frames[at as usize];
         let pinned = PinnedFrame { cache: self, number: at };
         let Some(content) = frame.latch.pin_shared(order, pinned, session) else {

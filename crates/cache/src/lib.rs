@@ -31,6 +31,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod batch;
 mod cache;
 mod chains;

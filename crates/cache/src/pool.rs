@@ -146,6 +146,7 @@ impl Cache {
     /// A frame gets memory and comes into a set, free.
     fn settle(&self, frame: u32, buffer: IoBuf, set: u32, session: &Session) {
         let at = &self.frames[frame as usize];
+        self.ahead.note(frame, &buffer);
         at.latch.exclusive(name_of(NOWHERE), session).buffer = Some(buffer);
         let set_of = &self.sets[set as usize];
         let mut state = set_of.state.exclusive(session);

@@ -53,5 +53,5 @@ pub use held::assert_none_held;
 pub use latch::{ExclusiveGuard, Latch, SharedGuard};
 pub use rank::{FrameOrder, LatchInfo, LatchKind, LatchRank};
 pub use reader_counts::ReaderCounts;
-pub use shared::{Shared16, Shared32, Shared64, SharedFlag};
+pub use shared::{Guess, Shared16, Shared32, Shared64, SharedFlag};
 pub use signal::Signal;

@@ -13,6 +13,31 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64};
 
 use os::Session;
 
+/// A number that only how fast something goes depends on, and nothing that it does: so an access is
+/// no point at which the simulator switches, and in no order with others.
+#[derive(Default)]
+pub struct Guess(AtomicU64);
+
+impl Guess {
+    /// What was guessed last; 0 if nothing was.
+    #[inline]
+    pub fn load(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    /// Guesses.
+    #[inline]
+    pub fn store(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+}
+
+impl fmt::Debug for Guess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Guess({:#x})", self.load())
+    }
+}
+
 macro_rules! shared_number {
     ($(#[$doc:meta])* $name:ident, $atomic:ident, $number:ident) => {
         $(#[$doc])*

@@ -42,6 +42,7 @@ mod file_operation;
 pub mod linux;
 mod options;
 mod port;
+mod prefetch;
 pub mod probe;
 mod registry;
 mod ring;
@@ -63,6 +64,7 @@ pub use options::{Alignment, FileOptions, FilesystemIo, OpenMode};
 pub use port::{
     DiskPort, FilePort, IoKind, Port, RawCompletion, RawRequest, RingPort, ThreadBody, Woken,
 };
+pub use prefetch::{CACHE_LINE, prefetch};
 pub use registry::{RunningSession, SessionTimes, WaitSinks};
 pub use ring::{Completion, Request, Ring, RingBackend, RingConfig};
 pub use session::{Session, Waiting};

@@ -28,6 +28,7 @@ use super::descent::Tree;
 use super::node::{FENCES, Node};
 use super::ops::{Back, Op};
 use super::position::{BLOCK_BYTES, Probe, block_bytes, block_from};
+use crate::outline::Outline;
 
 pub(super) const WRITE: u8 = 1;
 pub(super) const CUT: u8 = 2;
@@ -99,7 +100,13 @@ fn back_of(payload: &[u8]) -> Back<'_> {
 /// The leaf that has the entry of this undo now.
 fn locate(cache: &Cache, payload: &[u8], session: &Session) -> Result<Dba, Stop> {
     let back = back_of(payload);
-    let tree = Tree { cache, object: back.object, root: back.root, get: Get::Current };
+    let tree = Tree {
+        cache,
+        object: back.object,
+        root: back.root,
+        get: Get::Current,
+        outline: Outline::default(),
+    };
     Ok(tree.reach((Probe::At(back.entry()), 0), None, session)?.address)
 }
 

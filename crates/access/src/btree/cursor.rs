@@ -115,7 +115,7 @@ impl Cursor<'_> {
         let (from, to) = (self.from.get(), self.to.as_ref().map(OwnPosition::get));
         let direction = self.direction;
         let (mut goes_on, mut next, mut count) = (None, None, 0);
-        let mut look = |node: Node<'_>| {
+        let mut look = |node: Node<'_>, _| {
             let (first, end) = range_of(&node, (from, to));
             let mut give = |number| {
                 let place = node.place(number);

@@ -19,6 +19,7 @@ use stop::{RefusalKind, Stop};
 
 use super::node::{Node, Step};
 use super::position::{OwnPosition, Probe};
+use crate::outline::{Outline, Places};
 use crate::read::dropped;
 
 /// So often a descent begins again, before the index is held to be damaged.
@@ -34,12 +35,16 @@ pub(super) struct Tree<'a> {
     pub(super) root: Dba,
     /// To what end blocks are had.
     pub(super) get: Get,
+    /// What its leaves look like.
+    pub(super) outline: Outline,
 }
 
 /// A block that was reached, latched.
 pub(super) struct Reached<'a> {
     pub(super) address: Dba,
     pub(super) block: PinnedBlock<'a>,
+    /// About the number of the entry that is looked for.
+    pub(super) near: u16,
     /// Splits that the level above may not know of: blocks that were reached from the left.
     pub(super) passed: Vec<Passed>,
 }
@@ -64,17 +69,23 @@ impl<'a> Tree<'a> {
         let order = if level == 0 { FrameOrder::Leaf } else { FrameOrder::Branch };
         let mut address = hint.unwrap_or(self.root);
         let (mut passed, mut lost) = (Vec::new(), 0);
+        let (mut share, mut places) = (None, Places::default());
         for _ in 0..STEPS_MAX {
-            let block = self.cache.pin_shared_for(self.get, address, order, session)?;
+            let block =
+                self.cache.pin_shared_ahead(self.get, (address, &places), order, session)?;
             let node = Node::of(&block, self.object);
-            match node.map_or(Step::Lost, |node| node.step(probe, level)) {
-                Step::Here => return Ok(Reached { address, block, passed }),
-                Step::Down(below) => address = below,
+            match node.map_or(Step::Lost, |node| node.step(probe, level, share)) {
+                Step::Here(near) => return Ok(Reached { address, block, near, passed }),
+                Step::Down(below, there) => {
+                    (address, share) = (below, Some(there));
+                    let is_leaf = node.is_some_and(|node| node.level() == 1);
+                    places = if is_leaf { there.places(self.outline) } else { Places::default() };
+                }
                 Step::Right(next) => {
                     let node = node.expect("it has a right neighbour");
                     let at = node.high().expect("it ends before the place").to_own();
                     passed.push(Passed { at, block: next, level: node.level() });
-                    address = next;
+                    (address, share) = (next, None);
                 }
                 Step::Lost => {
                     // The root is never another's as long as the index is there (AC15).
@@ -88,7 +99,7 @@ impl<'a> Tree<'a> {
                     drop(block);
                     session.relax(lost);
                     passed.clear();
-                    address = self.root;
+                    (address, share) = (self.root, None);
                 }
             }
         }

@@ -2,24 +2,23 @@
 //!
 //! Callers: users of tables that have indexes.
 
-use std::ops::Bound;
+use std::sync::Arc;
 
 use cache::Get;
 use change::{Changes, credits_for};
 use format::{DataHead, DataSlot, InterestedTransaction};
 use ids::{Dba, TxnId};
-use latch::FrameOrder;
-use os::{Cost, Session};
+use latch::{FrameOrder, Guess};
+use os::Session;
 use space::{Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
-use txn::{Interest, Patience, RowWait, Transaction, Transactions, View};
+use txn::{Interest, Patience, RowWait, Transaction, Transactions};
 use undo::UndoLog;
 use waits::WaitEvent;
 
 use super::apply::{BACK, CHANGE, LAYER, WRITE};
 use super::content::{Content, Shape};
-use super::cursor::Direction;
-use super::descent::{Reached, Tree};
+use super::descent::Tree;
 use super::node::{MARKED, Node};
 use super::ops::{Back, Kind, Op, is_dead};
 use super::position::{BLOCK_BYTES, Position, Probe, ROW_BYTES};
@@ -27,7 +26,7 @@ use super::split::Splitter;
 use super::take_out::Taker;
 use crate::RowAddress;
 use crate::heap::{Outcome, Plan, Target, Wish, change_block, wait_for_row};
-use crate::read::check_there;
+use crate::outline::Outline;
 
 /// A new leaf has a list of so many interested transactions.
 pub(super) const LIST_ENTRIES: usize = 2;
@@ -43,11 +42,13 @@ const BYTES_FOR_LIST_ENTRY: usize = 256;
 #[derive(Clone)]
 pub struct Index {
     segment: Segment,
-    is_unique: bool,
+    pub(super) is_unique: bool,
     key_max: usize,
     block_bytes: usize,
-    space: Space,
-    transactions: Transactions,
+    pub(super) space: Space,
+    pub(super) transactions: Transactions,
+    /// What the leaf looked like that was read last, of those that are asked.
+    pub(super) outline: Arc<Guess>,
 }
 
 /// What an insert came to.
@@ -169,7 +170,15 @@ impl Index {
         let block_bytes = size.unwrap_or(cache.block_size()).bytes();
         let key_max = key_max(block_bytes, cache.block_size().bytes());
         let (space, transactions) = (space.clone(), transactions.clone());
-        Index { segment, is_unique, key_max, block_bytes, space, transactions }
+        Index {
+            segment,
+            is_unique,
+            key_max,
+            block_bytes,
+            space,
+            transactions,
+            outline: Arc::default(),
+        }
     }
 
     /// Its name.
@@ -227,107 +236,13 @@ impl Index {
         Ok(matches!(found, Found::Changed))
     }
 
-    /// The row of the first entry with this key, as the view sees it.
-    #[inline]
-    pub fn find(
-        &self,
-        view: View,
-        key: &[u8],
-        session: &Session,
-    ) -> Result<Option<RowAddress>, Stop> {
-        session.charge(Cost::RowRead, 1);
-        let at = Position { key, row: None };
-        let mut found = Found::Missing;
-        let mut goes_on = false;
-        let mut look = |node: Node<'_>| {
-            let first = node.lower_bound(at);
-            let places = (first..node.count()).map(|number| (node.slot(number), number));
-            let mut live = places.filter(|(slot, _)| slot.flags & MARKED == 0);
-            let place = live.next().map(|(_, number)| node.place(number));
-            if let Some(place) = place.filter(|place| place.key == key) {
-                found = Found::Duplicate(place.row.expect("an entry of a leaf has a row"));
-            } else if place.is_none() {
-                // Entries of this key may go on in the next leaf.
-                goes_on = node.high().is_some_and(|high| high.key == key);
-            }
-        };
-        self.read_leaf((Probe::At(at), None), view, &mut look, session)?;
-        match (found, goes_on) {
-            (Found::Duplicate(row), _) => Ok(Some(row)),
-            (_, false) => Ok(None),
-            (_, true) => {
-                let only = Bound::Included(key);
-                let mut cursor = self.cursor((only, only), Direction::Ascending, view);
-                Ok(cursor.next(session)?.map(|(_, row)| row))
-            }
-        }
-    }
-
-    /// The leaf that covers a place, to be read. Refused if the index was dropped (AC15).
-    #[inline]
-    pub(super) fn reach<'a>(
-        &'a self,
-        get: Get,
-        (probe, hint): (Probe<'_>, Option<Dba>),
-        session: &'a Session,
-    ) -> Result<Reached<'a>, Stop> {
-        let reached = Tree { get, ..self.tree() }.reach((probe, 0), hint, session);
-        reached.map_err(|stop| match check_there((&self.space, self.object()), session) {
-            // Its root may still be its own when blocks below aren't any more.
-            Err(dropped) if stop.refusal() == Some(RefusalKind::Corrupt) => dropped,
-            _ => stop,
-        })
-    }
-
-    /// Looks at the leaf that covers a place, as the view sees it: under its latch if it is so now,
-    /// so that `look` only computes; else in a copy. The leaf's address is the hint for the next.
-    #[inline]
-    pub(super) fn read_leaf(
-        &self,
-        (probe, hint): (Probe<'_>, Option<Dba>),
-        view: View,
-        look: &mut dyn FnMut(Node<'_>),
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let reached = self.reach(Get::Consistent, (probe, hint), session)?;
-        if self.transactions.is_current(&reached.block, view, session) {
-            look(Node(&reached.block));
-            return Ok(());
-        }
-        drop(reached);
-        self.read_copy((probe, hint), view, look, session)
-    }
-
-    #[cold]
-    fn read_copy(
-        &self,
-        (probe, hint): (Probe<'_>, Option<Dba>),
-        view: View,
-        look: &mut dyn FnMut(Node<'_>),
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let (mut copy, mut gone_before) = (Vec::new(), None);
-        loop {
-            let reached = self.reach(Get::Consistent, (probe, hint), session)?;
-            let address = reached.address;
-            self.transactions.copy(&reached.block, &mut copy, session);
-            drop(reached);
-            match self.transactions.make_consistent((address, &mut copy), view, session)? {
-                Ok(()) => {
-                    look(Node(&copy));
-                    return Ok(());
-                }
-                Err(gone) => self.transactions.try_again(gone, &mut gone_before)?,
-            }
-        }
-    }
-
     pub(super) fn tree(&self) -> Tree<'_> {
         let (cache, object) = (self.changes().cache(), self.object());
-        Tree { cache, object, root: self.root(), get: Get::Current }
+        let outline = Outline::guessed(&self.outline);
+        Tree { cache, object, root: self.root(), get: Get::Current, outline }
     }
 
-    fn object(&self) -> u32 {
+    pub(super) fn object(&self) -> u32 {
         object_of(&self.segment)
     }
 

@@ -20,6 +20,7 @@ mod check;
 mod content;
 mod cursor;
 mod descent;
+mod find;
 mod index;
 mod node;
 mod now;

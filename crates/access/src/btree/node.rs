@@ -17,6 +17,7 @@ use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe};
 use ids::Dba;
 
 use super::position::{BLOCK_BYTES, Position, Probe, block_from};
+use crate::outline::{Outline, Places};
 
 /// Slots before the first entry: the fences.
 pub(super) const FENCES: u16 = 2;
@@ -36,14 +37,50 @@ pub(super) struct Node<'a>(pub(super) &'a [u8]);
 /// Where to go from a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
-    /// It is the one.
-    Here,
+    /// It is the one; what is looked for is near the entry of this number.
+    Here(u16),
     /// To the right neighbour.
     Right(Dba),
-    /// To this block, a level below.
-    Down(Dba),
+    /// To this block, a level below; and about how far on it is there.
+    Down(Dba, Share),
     /// It isn't to the right or below.
     Lost,
+}
+
+/// How far on something lies on the way from one place to another, if keys lie evenly between
+/// them: of 65,536 parts. A guess.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Share(u16);
+
+impl Share {
+    const HALF: Share = Share(1 << 15);
+
+    /// All are numbers of keys.
+    #[inline]
+    fn between(number: u64, (low, high): (u64, u64)) -> Share {
+        let (from_low, width) = (number.saturating_sub(low), high.saturating_sub(low));
+        // So that there is room for 16 bits more.
+        let shift = u16::BITS.saturating_sub(width.leading_zeros());
+        match width >> shift {
+            0 => Share::HALF,
+            width => {
+                let parts = ((from_low >> shift).min(width) << u16::BITS) / width;
+                Share(parts.min(u16::MAX.into()) as u16)
+            }
+        }
+    }
+
+    /// What is likely to be read in a leaf that looks so.
+    #[inline]
+    pub(super) fn places(self, outline: Outline) -> Places {
+        outline.places(self.of(outline.count().into()) as u16)
+    }
+
+    /// As much of so many.
+    #[inline]
+    fn of(self, count: usize) -> usize {
+        (usize::from(self.0) * count + (1 << (u16::BITS - 1))) >> u16::BITS
+    }
 }
 
 impl<'a> Node<'a> {
@@ -121,7 +158,7 @@ impl<'a> Node<'a> {
     }
 
     /// Place of entry `number`: in a leaf with a row, in a branch where the block below begins.
-    #[inline]
+    #[inline(always)] // A scan does little else for each entry.
     pub(super) fn place(&self, number: u16) -> Position<'a> {
         let slot = self.slot(number);
         let bytes = self.bytes(slot);
@@ -144,71 +181,85 @@ impl<'a> Node<'a> {
             && self.high().is_none_or(|high| probe.is_left_of(high))
     }
 
-    /// Where to go to the block on `level` that covers what is looked for.
+    /// Where to go to the block on `level` that covers what is looked for, which is about so far
+    /// on in this one. Fences lie elsewhere in memory: they are read only if entries on both sides
+    /// don't say already that it is between them.
     #[inline]
-    pub(super) fn step(&self, probe: Probe<'_>, level: u8) -> Step {
-        if self.low().is_some_and(|low| probe.is_left_of(low)) || self.level() < level {
+    pub(super) fn step(&self, probe: Probe<'_>, level: u8, share: Option<Share>) -> Step {
+        if self.level() < level {
             return Step::Lost;
         }
-        if self.high().is_some_and(|high| !probe.is_left_of(high)) {
+        // A branch's first begins where the block does, whatever it says.
+        let slots = &self.entries()[usize::from(self.level() > 0)..];
+        let share = share.unwrap_or_else(|| self.share(probe.number()));
+        let stored = self.stored();
+        let is_before = |slot: &DataSlot| {
+            let (bytes, with_row) = stored(*slot);
+            !probe.is_left_of_stored(bytes, with_row)
+        };
+        let found = partition_point_near(slots, share.of(slots.len()), is_before);
+        if found == 0 && self.low().is_some_and(|low| probe.is_left_of(low)) {
+            return Step::Lost;
+        }
+        if found == slots.len() && self.high().is_some_and(|high| !probe.is_left_of(high)) {
             return self.next().map_or(Step::Lost, Step::Right);
         }
         match self.level() == level {
-            true => Step::Here,
-            false => Step::Down(self.child_for(probe)),
+            true => Step::Here(found as u16),
+            false => self.down(found as u16, probe.number()),
         }
     }
 
-    /// The block below that covers what is looked for, which is between the fences.
+    /// To the block below of entry `entry`, and how far on a key is there.
     #[inline]
-    fn child_for(&self, probe: Probe<'_>) -> Dba {
-        let slots = self.entries();
-        let is_before = |slot: &DataSlot| {
-            let place = &self.bytes(*slot)[BLOCK_BYTES..];
-            !probe.is_left_of_stored(place, slot.flags & WITH_ROW != 0)
+    fn down(&self, entry: u16, number: u64) -> Step {
+        let from = self.place(entry).number();
+        let to = match entry + 1 < self.count() {
+            true => Some(self.place(entry + 1)),
+            false => self.high(),
         };
-        // The first begins where the block does, whatever it says.
-        let slots_but_first = &slots[1..];
-        let guess = self.guess(probe.number(), slots_but_first.len());
-        block_from(self.bytes(slots[partition_point_near(slots_but_first, guess, is_before)]))
+        let share = to.map_or(Share::HALF, |to| Share::between(number, (from, to.number())));
+        Step::Down(self.child(entry), share)
     }
 
     /// Number of the first entry that isn't before this place.
     #[inline]
     pub(super) fn lower_bound(&self, at: Position<'_>) -> u16 {
-        let slots = self.entries();
-        let guess = self.guess(at.number(), slots.len());
-        let found = match self.level() {
-            0 => partition_point_near(slots, guess, |slot| {
-                at.cmp_stored(self.bytes(*slot), true).is_gt()
-            }),
-            _ => partition_point_near(slots, guess, |slot| {
-                let place = &self.bytes(*slot)[BLOCK_BYTES..];
-                at.cmp_stored(place, slot.flags & WITH_ROW != 0).is_gt()
-            }),
-        };
-        found as u16
+        let share = self.share(at.number());
+        self.lower_bound_near(at, share.of(self.count().into()) as u16)
     }
 
-    /// About where an entry would be, if keys lay evenly between the fences. A probe of a block
-    /// that isn't in the processor's cache waits for memory; the fences have been read.
+    /// The same, looked for first at entry `near`.
     #[inline]
-    fn guess(&self, number: u64, count: usize) -> usize {
+    pub(super) fn lower_bound_near(&self, at: Position<'_>, near: u16) -> u16 {
+        let stored = self.stored();
+        let is_before = |slot: &DataSlot| {
+            let (bytes, with_row) = stored(*slot);
+            at.cmp_stored(bytes, with_row).is_gt()
+        };
+        partition_point_near(self.entries(), near.into(), is_before) as u16
+    }
+
+    /// How far on a key is between the fences. A probe of a block that isn't in the processor's
+    /// cache waits for memory: so it is worth a guess.
+    #[inline]
+    fn share(&self, number: u64) -> Share {
         let low = self.low().map_or(0, |low| low.number());
-        let Some(high) = self.high() else { return count / 2 };
-        let (from_low, width) = (number.saturating_sub(low), high.number().saturating_sub(low));
-        // So that a product with a count, of 16 bits, has room.
-        let shift = u16::BITS.saturating_sub(width.leading_zeros());
-        match width >> shift {
-            0 => count / 2,
-            width => (((from_low >> shift) * count as u64 / width) as usize).min(count),
-        }
+        self.high().map_or(Share::HALF, |high| Share::between(number, (low, high.number())))
     }
 
     /// Slots of the entries.
     #[inline]
     fn entries(&self) -> &'a [DataSlot] {
         &block::directory(self.0)[usize::from(FENCES)..]
+    }
+
+    /// Gives an entry's place as it is stored, and whether it has a row.
+    #[inline(always)]
+    fn stored(&self) -> impl Fn(DataSlot) -> (&'a [u8], bool) + 'a {
+        let node = *self;
+        let (skipped, row_flag) = if self.level() == 0 { (0, WITH_ROW) } else { (BLOCK_BYTES, 0) };
+        move |slot| (&node.bytes(slot)[skipped..], (slot.flags | row_flag) & WITH_ROW != 0)
     }
 
     /// In a leaf: where the entry is, or would be; in a unique leaf the one of this key, whatever
@@ -270,6 +321,19 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn a_share_is_as_far_on_as_the_key(low: u64, width: u64, from_low: u64, count: u16) {
+            let (width, from_low) = (width.min(u64::MAX - low), from_low.min(width));
+            let number = low + from_low.min(width);
+            let found = Share::between(number, (low, low + width)).of(count.into()) as f64;
+            let even = match width {
+                0 => 0.5,
+                _ => (number - low) as f64 / width as f64,
+            };
+            prop_assert!((found - even * f64::from(count)).abs() <= 2.0);
+            prop_assert!(found <= f64::from(count));
+        }
 
         #[test]
         fn any_guess_leads_to_the_same_place(

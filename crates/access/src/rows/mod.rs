@@ -15,11 +15,13 @@ mod read;
 mod scan;
 mod together;
 
+use std::sync::Arc;
+
 use cache::Pin;
 use change::Wanted;
 use format::{DataHead, DataSlot, InterestedTransaction};
 use ids::{Dba, Scn};
-use latch::FrameOrder;
+use latch::{FrameOrder, Guess};
 use os::Session;
 use space::{Blocks, Segment, Space};
 use stop::{RefusalKind, Stop};
@@ -55,6 +57,8 @@ pub struct Heap {
     block_bytes: usize,
     space: Space,
     transactions: Transactions,
+    /// What the block looked like that was read last, of those that are asked.
+    outline: Arc<Guess>,
 }
 
 /// A block, and what is known of its room.
@@ -93,6 +97,7 @@ impl Heap {
             block_bytes: block.bytes(),
             space: space.clone(),
             transactions: transactions.clone(),
+            outline: Arc::default(),
         }
     }
 

@@ -11,6 +11,7 @@ use super::Heap;
 use super::change::Wanted;
 use super::piece::piece_of;
 use crate::RowAddress;
+use crate::outline::Outline;
 use crate::read::{check_there, read_block};
 
 /// A row, as far as it was found in one slot.
@@ -33,11 +34,13 @@ impl Heap {
     ) -> Result<Option<T>, Stop> {
         self.transactions.changes().halt().check(session)?;
         session.charge(Cost::RowRead, 1);
-        let found = self.read_block(
-            address.block,
+        let places = Outline::guessed(&self.outline).places(address.slot);
+        let found = self.read_block_ahead(
+            (address.block, &places),
             view,
             &mut |block| {
                 let slot = self.slot_with(block, address.slot, Wanted::Row)?;
+                Outline::guess(&self.outline, (address.block.block.get(), block), 0);
                 let piece = piece_of(block, slot);
                 Some(match piece.next {
                     None => Found::Whole(look(piece.data)),
@@ -140,13 +143,24 @@ impl Heap {
         look: &mut dyn FnMut(&[u8]) -> T,
         session: &Session,
     ) -> Result<T, Stop> {
+        self.read_block_ahead((address, &[]), view, look, session)
+    }
+
+    /// The same, where `look` is likely to read these places.
+    fn read_block_ahead<T>(
+        &self,
+        (address, places): (Dba, &[usize]),
+        view: View,
+        look: &mut dyn FnMut(&[u8]) -> T,
+        session: &Session,
+    ) -> Result<T, Stop> {
         let mut is_its = true;
         let mut look = |block: &[u8]| {
             is_its = self.is_its(block);
             look(block)
         };
         let within = (&self.transactions, self.object);
-        let found = read_block(within, (address, view), &mut look, session)?;
+        let found = read_block(within, ((address, places), view), &mut look, session)?;
         if !is_its {
             check_there((&self.space, self.object), session)?;
         }

@@ -1,0 +1,133 @@
+//! What a block looks like: a guess at what others of its object look like, so that memory is asked
+//! for before the block itself has said where what is.
+//!
+//! It holds for slots that were filled in order with about as many bytes each: keys that ascend,
+//! rows of about one length, and what was moved together. Else some lines come for nothing.
+//!
+//! Callers: who gets a block to look at one of its slots.
+
+use format::{DataHead, DataSlot, InterestedTransaction};
+use latch::Guess;
+use os::CACHE_LINE;
+
+/// One block in so many is asked what it looks like: what every reader wrote to would be in no
+/// processor's cache for long.
+const ASKED: u32 = 64;
+
+/// Offsets of bytes in a block.
+pub(crate) type Places = [usize; 4];
+
+/// Where a block's slots, and the bytes of the first and of the last of them, are.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Outline {
+    /// Offset of the first one in the block.
+    directory: u16,
+    count: u16,
+    first: u16,
+    last: u16,
+}
+
+impl Outline {
+    /// What was guessed last.
+    #[inline]
+    pub(crate) fn guessed(guess: &Guess) -> Outline {
+        let packed = guess.load();
+        let part = |at: u32| (packed >> at) as u16;
+        Outline { directory: part(0), count: part(16), first: part(32), last: part(48) }
+    }
+
+    /// Guesses that others look like this block, of number `number` in its file, from slot `from`
+    /// on; if it is one of those that are asked.
+    #[inline]
+    pub(crate) fn guess(guess: &Guess, (number, block): (u32, &[u8]), from: u16) {
+        if number.is_multiple_of(ASKED) {
+            guess.store(Outline::of(block, from).pack());
+        }
+    }
+
+    fn of(block: &[u8], from: u16) -> Outline {
+        let list = usize::from(block::entries(block)) * InterestedTransaction::BYTES;
+        let directory = DataHead::LIST + list + usize::from(from) * DataSlot::BYTES;
+        let slots = block::directory(block).get(usize::from(from)..).unwrap_or_default();
+        let at = |slot: Option<&DataSlot>| slot.map_or(0, |slot| slot.at.get());
+        let (count, first, last) = (slots.len() as u16, at(slots.first()), at(slots.last()));
+        Outline { directory: directory as u16, count, first, last }
+    }
+
+    fn pack(self) -> u64 {
+        let parts = [self.directory, self.count, self.first, self.last];
+        parts.into_iter().rev().fold(0, |packed, part| packed << u16::BITS | u64::from(part))
+    }
+
+    /// How many slots there are.
+    #[inline]
+    pub(crate) fn count(self) -> u16 {
+        self.count
+    }
+
+    /// What is likely to be read for a slot: it itself, its first bytes, those of its neighbour or
+    /// in the next line, and its last.
+    #[inline]
+    pub(crate) fn places(self, slot: u16) -> Places {
+        let (first, way) = (i64::from(self.first), i64::from(self.last) - i64::from(self.first));
+        let steps = i64::from(self.count).max(2) - 1;
+        let at = (first + way * i64::from(slot) / steps) as usize;
+        let length = (way / steps).unsigned_abs() as usize;
+        let directory = usize::from(self.directory) + usize::from(slot) * DataSlot::BYTES;
+        [directory, at, at + (2 * length).min(CACHE_LINE), at + length]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::BlockKind;
+    use ids::Dba;
+
+    use super::*;
+
+    /// With rows of 100 bytes, placed one below the other.
+    fn block() -> Vec<u8> {
+        let mut block = vec![0; 8 << 10];
+        block::create(&mut block, BlockKind::Heap, Dba::new(1, ASKED), 7, 3);
+        for number in 0..50 {
+            assert_eq!(block::add_slot(&mut block), number);
+            block::place(&mut block, number, &[&[number as u8; 100]]);
+        }
+        block
+    }
+
+    #[test]
+    fn a_slot_is_where_a_block_like_it_has_it() {
+        let (block, guess) = (block(), Guess::default());
+        Outline::guess(&guess, (ASKED + 1, &block), 0);
+        assert_eq!(Outline::guessed(&guess), Outline::default(), "not every block is asked");
+        for from in [0, 2] {
+            Outline::guess(&guess, (ASKED, &block), from);
+            let outline = Outline::guessed(&guess);
+            assert_eq!(outline.count(), 50 - from);
+            for slot in from..50 {
+                let [directory, first, .., last] = outline.places(slot - from);
+                let slot = block::slot(&block, slot);
+                assert_eq!(*DataSlot::at(&block, directory), slot);
+                assert_eq!((first, last), (slot.at.get().into(), first + 100));
+            }
+        }
+    }
+
+    #[test]
+    fn any_block_can_be_asked_and_any_slot_looked_for() {
+        let mut block = block();
+        for keep in [1, 0] {
+            while block::slots(&block) > keep {
+                let last = block::slots(&block) - 1;
+                block::release(&mut block, last);
+                block::remove_slot(&mut block, last);
+            }
+            for from in [0, 2] {
+                let outline = Outline::of(&block, from);
+                assert_eq!(outline.count(), keep.saturating_sub(from));
+                outline.places(u16::MAX);
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A block's memory, asked for before its frame has said where it is.
+//!
+//! What a hit waits for is memory: the head of the chain, the frame, the block's header, the slot,
+//! the row, each known only when the one before has come. Frames get their memory in order, so that
+//! a frame's number says where it is, as a rule; and who gets a block may know where in it he will
+//! look. All of that is asked for while the frame is on its way.
+//!
+//! A guess: where it is wrong, some lines come for nothing.
+//!
+//! Callers: `pool`, which gives frames memory; `get`.
+
+use latch::Guess;
+use os::{CACHE_LINE, IO_ALIGNMENT, prefetch};
+
+/// Frames of a run: each follows the one before it in memory, as a rule.
+const RUN: u32 = 256;
+
+/// Where frames have their memory.
+pub(crate) struct Ahead {
+    /// For each run where its first frame would begin, and in the bits that an address hasn't got
+    /// the bytes of a frame, in units of `IO_ALIGNMENT`; 0 if it isn't known.
+    runs: Box<[Guess]>,
+}
+
+impl Ahead {
+    /// Of so many frames, without memory.
+    pub(crate) fn new(frames: u32) -> Ahead {
+        Ahead { runs: (0..frames.div_ceil(RUN)).map(|_| Guess::default()).collect() }
+    }
+
+    /// A frame has got this memory. Small buffers are wherever they are.
+    pub(crate) fn note(&self, frame: u32, memory: &[u8]) {
+        if !memory.len().is_multiple_of(IO_ALIGNMENT) {
+            return;
+        }
+        let before = (frame % RUN) as usize * memory.len();
+        let first = memory.as_ptr().addr().wrapping_sub(before);
+        self.runs[(frame / RUN) as usize].store((first | (memory.len() / IO_ALIGNMENT)) as u64);
+    }
+
+    /// Asks for the beginning of a frame's block, and for the bytes at these places.
+    #[inline]
+    pub(crate) fn ask(&self, frame: u32, places: &[usize]) {
+        let Some(block) = self.block_of(frame) else { return };
+        prefetch(block);
+        prefetch(block.wrapping_add(CACHE_LINE));
+        for place in places {
+            prefetch(block.wrapping_add(*place));
+        }
+    }
+
+    /// Where its block would be.
+    #[inline]
+    fn block_of(&self, frame: u32) -> Option<usize> {
+        let run = self.runs.get((frame / RUN) as usize)?.load() as usize;
+        let (first, bytes) = (run - run % IO_ALIGNMENT, run % IO_ALIGNMENT * IO_ALIGNMENT);
+        (run != 0).then(|| first.wrapping_add((frame % RUN) as usize * bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use os::IoPool;
+
+    use super::*;
+
+    #[test]
+    fn frames_that_got_their_memory_in_order_are_found() {
+        let pool = IoPool::new(2 * RUN, 8 << 10).expect("there is memory");
+        let buffers: Vec<_> = (0..2 * RUN).map(|_| pool.take().expect("it has as many")).collect();
+        let ahead = Ahead::new(3 * RUN);
+        (0..).zip(&buffers).for_each(|(frame, buffer)| ahead.note(frame, buffer));
+        for (frame, buffer) in (0..).zip(&buffers) {
+            assert_eq!(ahead.block_of(frame), Some(buffer.as_ptr().addr()));
+        }
+        assert_eq!(ahead.block_of(2 * RUN), None, "it has got none");
+        ahead.ask(0, &[0, usize::MAX]);
+    }
+
+    #[test]
+    fn small_buffers_are_wherever_they_are() {
+        let ahead = Ahead::new(1);
+        ahead.note(0, &[0; 2 << 10]);
+        assert_eq!(ahead.block_of(0), None);
+    }
+}
