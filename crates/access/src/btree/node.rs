@@ -278,7 +278,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// As `partition_point` of the slots, searched from a guess in steps that double.
+/// As `partition_point` of the slots, searched from any guess in steps that double.
 #[inline]
 fn partition_point_near(
     slots: &[DataSlot],
@@ -286,7 +286,7 @@ fn partition_point_near(
     is_before: impl Fn(&DataSlot) -> bool,
 ) -> usize {
     let (mut low, mut high) = (0, slots.len());
-    let mut at = guess;
+    let mut at = guess.min(slots.len());
     let mut step = 1;
     // Below `low` all are before, from `high` on none is.
     if at < high && is_before(&slots[at]) {
@@ -339,13 +339,13 @@ mod tests {
         fn any_guess_leads_to_the_same_place(
             count in 0..256_usize,
             before: u8,
-            guess in 0..256_usize,
+            guess in 0..512_usize,
         ) {
             let before = u8::min(before, count as u8);
             let slots: Vec<DataSlot> =
                 (0..count).map(|at| DataSlot { lock: at as u8, ..DataSlot::FREE }).collect();
             let is_before = |slot: &DataSlot| slot.lock < before;
-            let found = partition_point_near(&slots, guess.min(count), is_before);
+            let found = partition_point_near(&slots, guess, is_before);
             prop_assert_eq!(found, slots.partition_point(is_before));
         }
     }

@@ -160,3 +160,31 @@ fn two_that_want_each_others_key_are_a_deadlock() {
         ended(report, seed);
     }
 }
+
+/// In the copy for an old snapshot a leaf has fewer entries than where the find was led to.
+#[test]
+fn a_find_sees_a_leaf_as_it_was_before_it_grew() {
+    let report = machine(1, database(BlockSize::KIB_2, true)).run(|world, session| {
+        let instance = open(world, session);
+        let (index, transactions) = (index(&instance, session), instance.transactions());
+        let mut first = Transaction::new();
+        index.insert(&mut first, (&[0, 0], row(0)), session).expect("inserted");
+        instance.commit(first, session).expect("committed");
+        let old = transactions.snapshot(None, session).expect("a snapshot");
+        let mut second = Transaction::new();
+        for number in 1..40_u8 {
+            index
+                .insert(&mut second, (&[number, 0], row(number.into())), session)
+                .expect("inserted");
+        }
+        instance.commit(second, session).expect("committed");
+        for number in 0..40_u8 {
+            let found = index.find(transactions.view_of(&old, None), &[number, 0], session);
+            assert_eq!(found.expect("read"), (number == 0).then_some(row(0)), "{number}");
+        }
+        drop(old);
+        drop(index);
+        shut(instance, session);
+    });
+    ended(report, "an old snapshot");
+}
