@@ -71,7 +71,7 @@ impl Outline {
     pub(crate) fn places(self, slot: u16) -> Places {
         let (first, way) = (i64::from(self.first), i64::from(self.last) - i64::from(self.first));
         let steps = i64::from(self.count).max(2) - 1;
-        let at = (first + way * i64::from(slot) / steps) as usize;
+        let at = (first + way * i64::from(slot) / steps).max(0) as usize;
         let length = (way / steps).unsigned_abs() as usize;
         let directory = usize::from(self.directory) + usize::from(slot) * DataSlot::BYTES;
         [directory, at, at + (2 * length).min(CACHE_LINE), at + length]
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn any_block_can_be_asked_and_any_slot_looked_for() {
         let mut block = block();
-        for keep in [1, 0] {
+        for keep in [50, 1, 0] {
             while block::slots(&block) > keep {
                 let last = block::slots(&block) - 1;
                 block::release(&mut block, last);
@@ -126,7 +126,9 @@ mod tests {
             for from in [0, 2] {
                 let outline = Outline::of(&block, from);
                 assert_eq!(outline.count(), keep.saturating_sub(from));
-                outline.places(u16::MAX);
+                for slot in (0..500).chain([u16::MAX]) {
+                    outline.places(slot);
+                }
             }
         }
     }

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use ids::Dba;
 use latch::{FrameLatch, ReaderCounts, Shared16, Shared32, Shared64};
-use os::{IoBuf, Os, Session};
+use os::{CACHE_LINE, IoBuf, Os, Session};
 
 use crate::list::NONE;
 
@@ -83,10 +83,9 @@ pub(crate) struct Frame {
     pub(crate) flags: Shared16,
 }
 
-/// A line of the processor's cache: what two processors write to is apart by this much.
-const LINE: usize = 64;
-const _: () = assert!(offset_of!(Frame, latch) + FrameLatch::<Content>::STATE_AT == LINE);
-const _: () = assert!(size_of::<Frame>() == 2 * LINE);
+// What two processors write to is a line apart.
+const _: () = assert!(offset_of!(Frame, latch) + FrameLatch::<Content>::STATE_AT == CACHE_LINE);
+const _: () = assert!(size_of::<Frame>() == 2 * CACHE_LINE);
 
 /// What `address` holds when no block lives in a frame; no packed address has these bits.
 pub(crate) const NO_ADDRESS: u64 = u64::MAX;
