@@ -27,7 +27,7 @@ use crate::list::NONE;
 const BUCKETS_PER_FRAME: u32 = 2;
 
 /// Heads in a line of the processor's cache.
-const HEADS_PER_LINE: u64 = (CACHE_LINE / size_of::<Shared64>()) as u64;
+const HEADS_PER_LINE: usize = CACHE_LINE / size_of::<Shared64>();
 
 /// A hint isn't looked for further down a chain than this: a chain that changes meanwhile may lead
 /// in a circle.
@@ -35,12 +35,17 @@ const HINT_FRAMES_MAX: u32 = 4;
 
 /// All buckets.
 pub(crate) struct Chains {
-    /// The first frame of each chain in the lower half, the tag of its block in the upper.
-    heads: Box<[Shared64]>,
+    heads: Box<[Line]>,
     latches: Box<[Latch<()>]>,
     /// What a hash is shifted by to give the number of a line of heads.
     shift: u32,
 }
+
+/// Heads of chains that share a line: the first frame in the lower half, the tag of its block in the
+/// upper.
+#[repr(align(64))]
+struct Line([Shared64; HEADS_PER_LINE]);
+const _: () = assert!(size_of::<Line>() == CACHE_LINE);
 
 /// A chain that doesn't change while this lives: `G` is a guard of its bucket's latch.
 pub(crate) struct Chain<'a, G> {
@@ -56,13 +61,15 @@ pub(crate) type ExclusiveChain<'a> = Chain<'a, ExclusiveGuard<'a, ()>>;
 
 impl Chains {
     pub(crate) fn new(os: &Os, frames: u32) -> Chains {
+        let buckets = (frames * BUCKETS_PER_FRAME) as usize;
         // Of one line there would be nothing to choose.
-        let least = 2 * HEADS_PER_LINE as u32;
-        let count = (frames * BUCKETS_PER_FRAME).max(least).next_power_of_two();
+        let lines = buckets.div_ceil(HEADS_PER_LINE).max(2).next_power_of_two();
+        let line = || Line(std::array::from_fn(|_| Shared64::new(u64::from(NONE))));
+        let latch = || Latch::new(os, LatchKind::Bucket, ());
         Chains {
-            heads: (0..count).map(|_| Shared64::new(u64::from(NONE))).collect(),
-            latches: (0..count).map(|_| Latch::new(os, LatchKind::Bucket, ())).collect(),
-            shift: 64 - (count / HEADS_PER_LINE as u32).trailing_zeros(),
+            heads: (0..lines).map(|_| line()).collect(),
+            latches: (0..lines * HEADS_PER_LINE).map(|_| latch()).collect(),
+            shift: 64 - lines.trailing_zeros(),
         }
     }
 
@@ -74,7 +81,7 @@ impl Chains {
     ) -> SharedChain<'a> {
         let bucket = self.bucket(address);
         let guard = self.latches[bucket].shared(session);
-        Chain { head: &self.heads[bucket], frames, _guard: guard }
+        Chain { head: self.head(bucket), frames, _guard: guard }
     }
 
     pub(crate) fn exclusive<'a>(
@@ -85,14 +92,14 @@ impl Chains {
     ) -> ExclusiveChain<'a> {
         let bucket = self.bucket(address);
         let guard = self.latches[bucket].exclusive(session);
-        Chain { head: &self.heads[bucket], frames, _guard: guard }
+        Chain { head: self.head(bucket), frames, _guard: guard }
     }
 
     /// The frame in which this block seems to live, without a latch. It may be another block's by
     /// now, or nobody's, and a block that isn't found may be there all the same.
     #[inline]
     pub(crate) fn hint(&self, frames: &[Frame], address: Dba, session: &Session) -> Option<u32> {
-        let head = self.heads[self.bucket(address)].load(session);
+        let head = self.head(self.bucket(address)).load(session);
         let mut at = head as u32;
         // The frame's memory isn't touched before it is pinned: so another processor that has used
         // it last is asked for it once.
@@ -115,9 +122,14 @@ impl Chains {
     #[inline]
     fn bucket(&self, address: Dba) -> usize {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-        let packed = address.pack();
-        let line = (packed / HEADS_PER_LINE).wrapping_mul(GOLDEN) >> self.shift;
-        (line * HEADS_PER_LINE + packed % HEADS_PER_LINE) as usize
+        let (packed, each) = (address.pack(), HEADS_PER_LINE as u64);
+        let line = (packed / each).wrapping_mul(GOLDEN) >> self.shift;
+        (line * each + packed % each) as usize
+    }
+
+    #[inline]
+    fn head(&self, bucket: usize) -> &Shared64 {
+        &self.heads[bucket / HEADS_PER_LINE].0[bucket % HEADS_PER_LINE]
     }
 }
 

@@ -24,7 +24,7 @@
 //! * [`Condition`]: wait for a change of what a latch guards.
 //! * [`Signal`]: post a background process; posts aren't forgotten.
 //! * [`Shared64`], [`Shared32`], [`Shared16`], [`SharedFlag`]: atomics that the simulator can
-//!   interleave.
+//!   interleave; [`Guess`]: a number that only speed depends on.
 //! * [`assert_none_held`]: for whoever is about to do what no latch may be held across.
 
 mod condition;

@@ -6,6 +6,8 @@
 //! Every access is sequentially consistent. That is what the simulator explores, so what it finds
 //! right is right on the machine too. On x86-64 loads and exchanges cost the same as with any
 //! weaker order; only a store costs more (some 20 cycles).
+//!
+//! A [`Guess`] is neither: nothing but speed depends on it.
 
 use std::fmt;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
