@@ -15,7 +15,7 @@
 //! * [`check_heap_block`], [`check_index_block`], [`check_tree`]: whether they are in order; for
 //!   who doesn't believe them.
 //! * [`Index`]: insert, delete, find; [`Cursor`]: ranges, both ways; [`IndexBuilder`]: from the
-//!   bottom up; [`INDEX_LAYER`]: how their blocks change. Rules BT1 to BT7.
+//!   bottom up; [`INDEX_LAYER`]: how their blocks change. Rules BT1 to BT12.
 //!
 //! Callers: `instance`'s users.
 

@@ -113,6 +113,18 @@ impl<'a> Op<'a> {
         }
     }
 
+    /// The slot whose row it changes; none of a step that changes only a lock, or no row.
+    fn changed_slot(&self) -> Option<u16> {
+        match *self {
+            Op::Put { slot, .. }
+            | Op::Drop { slot }
+            | Op::Stub { slot, .. }
+            | Op::Splice { slot, .. }
+            | Op::Replace { slot, .. } => Some(slot),
+            Op::Lock { .. } | Op::Trim { .. } => None,
+        }
+    }
+
     fn apply(&self, to: &mut [u8]) {
         match *self {
             Op::Put { slot, flags, lock, bytes } => {
@@ -161,6 +173,18 @@ pub(crate) fn apply_all(to: &mut [u8], mut steps: &[u8]) {
         step.apply(to);
         steps = rest;
     }
+}
+
+/// Whether one of these steps changes the row of this slot, and not only its lock.
+pub(crate) fn changes_row(mut steps: &[u8], slot: u16) -> bool {
+    while !steps.is_empty() {
+        let (step, rest) = Op::read(steps);
+        if step.changed_slot() == Some(slot) {
+            return true;
+        }
+        steps = rest;
+    }
+    false
 }
 
 fn set_lock(block: &mut [u8], number: u16, lock: u8) {

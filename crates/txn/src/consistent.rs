@@ -151,8 +151,20 @@ impl Transactions {
     /// Takes back in a copy what the view doesn't see. `address` is the block's.
     pub fn make_consistent(
         &self,
+        block: (Dba, &mut [u8]),
+        view: View,
+        session: &Session,
+    ) -> Result<Result<(), Gone>, Stop> {
+        self.make_consistent_watched(block, view, &mut |_, _| (), session)
+    }
+
+    /// Does the same; `watch` is given the transaction and the payload of each undo record that is
+    /// taken back.
+    pub fn make_consistent_watched(
+        &self,
         (address, copy): (Dba, &mut [u8]),
         view: View,
+        watch: &mut dyn FnMut(TxnId, &[u8]),
         session: &Session,
     ) -> Result<Result<(), Gone>, Stop> {
         session.count(Statistic::CrBlocksCreated, 1);
@@ -170,7 +182,7 @@ impl Transactions {
             }
             let Some((_, number)) = newest else { return Ok(Ok(())) };
             let entry = *block::entry(copy, number);
-            if !self.take_back_one(address, copy, &entry, session)? {
+            if !self.take_back_one((address, copy), &entry, watch, session)? {
                 return Ok(Err(Gone(entry)));
             }
             if self.breaks(Promise::AllTakenBack) {
@@ -197,15 +209,16 @@ impl Transactions {
     /// False if the undo isn't there.
     fn take_back_one(
         &self,
-        address: Dba,
-        copy: &mut [u8],
+        (address, copy): (Dba, &mut [u8]),
         entry: &InterestedTransaction,
+        watch: &mut dyn FnMut(TxnId, &[u8]),
         session: &Session,
     ) -> Result<bool, Stop> {
         let (Some(id), Some(undo)) = (entry.transaction.get(), entry.undo.get()) else {
             return Ok(false);
         };
         let take_back = |record: undo::RecordView<'_>| {
+            watch(id, record.payload);
             let (layer, opcode) = (record.head.layer, record.head.opcode);
             let layer = self.layer(layer);
             let bytes = &mut *copy;

@@ -63,8 +63,8 @@ pub enum Asked {
     /// All entries are of active transactions, and there is no room for more: this one's, say, has
     /// to end first.
     Full(TxnId),
-    /// The entries that could be taken over are of transactions that ended after the statement's
-    /// snapshot, and there is no room for more (TX9).
+    /// There is an entry of a transaction that ended after the statement's snapshot: a newer
+    /// snapshot could take it over. There is none that this one can, and no room for more (TX9).
     TooNew,
 }
 
@@ -214,7 +214,8 @@ impl Transactions {
         session: &Session,
     ) -> Asked {
         let entries = block::entries(block);
-        let (mut cleanouts, mut kept_for_others, mut holder) = (Vec::new(), 0, None);
+        let (mut cleanouts, mut kept_for_others) = (Vec::new(), 0);
+        let (mut holder, mut is_too_new) = (None, false);
         // Of those that nobody needs any more, the one that ended first.
         let mut free: Option<(Scn, u8, InterestedTransaction)> = None;
         let mut own = None;
@@ -239,6 +240,7 @@ impl Transactions {
                 (entry.freed, entry.locks) = (U16Le::ZERO, U16Le::ZERO);
             }
             let ended = entry.ended.get();
+            is_too_new |= ended > snapshot;
             if ended <= snapshot && free.is_none_or(|(least, ..)| ended < least) {
                 free = Some((ended, number, entry));
             }
@@ -250,7 +252,8 @@ impl Transactions {
         };
         let room = block::room_of(block).saturating_sub(kept_for_others);
         if grows && (room < InterestedTransaction::BYTES || entries >= ENTRIES_MAX) {
-            return holder.map_or(Asked::TooNew, Asked::Full);
+            // Whoever waited for an active transaction would still have a snapshot that is too old.
+            return holder.filter(|_| !is_too_new).map_or(Asked::TooNew, Asked::Full);
         }
         Asked::Interest(Interest {
             number,

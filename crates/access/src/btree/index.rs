@@ -1,4 +1,4 @@
-//! An index: making and opening it, and its entries one by one (rules BT1 to BT11).
+//! An index: making and opening it, and its entries one by one (rules BT1 to BT12).
 //!
 //! Callers: users of tables that have indexes.
 
@@ -12,7 +12,7 @@ use latch::{FrameOrder, Guess};
 use os::Session;
 use space::{Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
-use txn::{Interest, Patience, RowWait, Transaction, Transactions};
+use txn::{Interest, Patience, RowWait, Transaction, Transactions, View};
 use undo::UndoLog;
 use waits::WaitEvent;
 
@@ -69,6 +69,21 @@ enum Found {
     Missing,
     /// Its list of interested transactions may not grow, and all in it ended after the snapshot.
     ListFull,
+    /// The leaf was changed after the transaction's only snapshot, and what that sees matters.
+    Newer(View),
+    /// The transaction's only snapshot sees the key, and another transaction has deleted it since.
+    DeletedSince,
+}
+
+/// What an insert knows of its key as the transaction's only snapshot sees it (BT12).
+#[derive(Clone, Copy)]
+enum Before {
+    /// Nothing yet. This is what the transaction sees.
+    Unknown(View),
+    /// The key is there.
+    Seen,
+    /// The key isn't there, or nothing depends on it.
+    Unseen,
 }
 
 impl Index {
@@ -201,7 +216,9 @@ impl Index {
         self.key_max
     }
 
-    /// Inserts an entry. In a unique index waits while another transaction has one of that key.
+    /// Inserts an entry. In a unique index waits while another transaction has one of that key. A
+    /// transaction with one snapshot is refused if that sees the key, and another has deleted it
+    /// since.
     pub fn insert(
         &self,
         transaction: &mut Transaction,
@@ -210,14 +227,28 @@ impl Index {
     ) -> Result<Inserted, Stop> {
         self.check_key(key)?;
         let entry = Position { key, row: Some(row) };
-        let mut wish = |block: &[u8], interest: &Interest| self.plan_insert(block, interest, entry);
-        match self.change(transaction, entry, &mut wish, session)? {
-            Found::Changed | Found::Emptied => Ok(Inserted::Done),
-            Found::Duplicate(row) => Ok(Inserted::Duplicate(row)),
-            Found::Missing | Found::ListFull => {
-                unreachable!(
-                    "an insert doesn't miss what it inserts, and waits for its leaf's list"
-                )
+        let fixed = transaction.fixed_view().filter(|_| self.is_unique);
+        let mut before = fixed.map_or(Before::Unseen, |view| Before::Unknown(view.with_all_own()));
+        loop {
+            let mut wish = |block: &[u8], interest: &Interest| match before {
+                Before::Unknown(view) if !self.transactions.is_current(block, view, session) => {
+                    Wish::Nothing(Outcome::Done(Found::Newer(view)))
+                }
+                _ => self.plan_insert(block, interest, (entry, before)),
+            };
+            match self.change(transaction, entry, &mut wish, session)? {
+                Found::Changed | Found::Emptied => return Ok(Inserted::Done),
+                Found::Duplicate(row) => return Ok(Inserted::Duplicate(row)),
+                Found::DeletedSince => return Err(self.deleted_since()),
+                Found::Newer(view) => {
+                    let found = self.find(view, key, session)?;
+                    before = found.map_or(Before::Unseen, |_| Before::Seen);
+                }
+                Found::Missing | Found::ListFull => {
+                    unreachable!(
+                        "an insert doesn't miss what it inserts, and waits for its leaf's list"
+                    )
+                }
             }
         }
     }
@@ -376,6 +407,16 @@ impl Index {
         wait_for_row(&self.transactions, transaction, what, place, session)
     }
 
+    #[cold]
+    fn deleted_since(&self) -> Stop {
+        let message = format!(
+            "cannot insert a key into index {}: another transaction has deleted its row since the \
+             snapshot of this one; roll back and try again",
+            self.name()
+        );
+        Stop::refuse(RefusalKind::Serialization, message)
+    }
+
     /// All of a leaf's list ended after the statement's snapshot.
     fn wait_for_newer(&self, transaction: &Transaction, session: &Session) -> Result<(), Stop> {
         if transaction.is_serializable() {
@@ -412,14 +453,23 @@ impl Index {
         Some(Wish::Nothing(outcome))
     }
 
-    fn plan_insert(&self, block: &[u8], interest: &Interest, entry: Position<'_>) -> Wish<Found> {
+    fn plan_insert(
+        &self,
+        block: &[u8],
+        interest: &Interest,
+        (entry, before): (Position<'_>, Before),
+    ) -> Wish<Found> {
         if let Some(wish) = self.list_room(block, interest) {
             return wish;
         }
         let node = Node(block);
         let row = entry.row.expect("an entry has a row");
         let op = Op { kind: Kind::Insert, purges: false, key: entry.key, row };
+        let is_gone = Wish::Nothing(Outcome::Done(Found::DeletedSince));
         let Ok(number) = node.find(entry) else {
+            if let Before::Seen = before {
+                return is_gone;
+            }
             let takes = bytes_needed(entry);
             let room = interest.room(block);
             let purges = room < takes;
@@ -435,6 +485,9 @@ impl Index {
         let old_row = node.place(number).row.expect("an entry of a leaf has a row");
         if slot.flags & MARKED == 0 {
             return Wish::Nothing(Outcome::Done(Found::Duplicate(old_row)));
+        }
+        if let Before::Seen = before {
+            return is_gone;
         }
         let op = Op { kind: Kind::Replace, ..op };
         Wish::Change(self.plan(op, (interest.owns(slot.lock), old_row)), Found::Changed)

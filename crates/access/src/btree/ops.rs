@@ -188,7 +188,10 @@ impl<'a> Back<'a> {
             Err(_) => return,
         };
         let slot = Node(block).slot(number);
-        if crossed_out && slot.lock != lock {
+        // A lock of another transaction is a change on top of this one that the view sees: one of
+        // the reader's own (BT12).
+        let is_free = slot.lock == 0 && !crossed_out;
+        if slot.lock != lock && !is_free {
             return;
         }
         match self.kind {

@@ -20,6 +20,7 @@ use txn::{Interest, Own, Patience, Promise, RowWait, Transaction, View};
 
 use super::difference::splices;
 use super::piece::{NEXT, PIECE, Piece, ROW, piece_of, stored, whole};
+use super::version::Compared;
 use super::{Heap, HeapInserter};
 use crate::RowAddress;
 use crate::heap::{Outcome, Plan, Wish, change_block, wait_for_row};
@@ -63,10 +64,8 @@ enum Tried<T> {
     Done(T),
     /// Nothing was done.
     Not(Changed),
-    /// The slot was seen otherwise by the view, or may have been: compare.
+    /// The row may have another version than the view sees: compare.
     Compare,
-    /// The view sees another row there; and whether the transaction has locked it.
-    Differs(bool),
 }
 
 /// What is to be done with a row.
@@ -82,14 +81,15 @@ enum Step {
 /// How a slot of a block changes, once it may.
 type Planner<'a, T> = dyn FnMut(&[u8], DataSlot, &Interest) -> Wish<T> + 'a;
 
-/// Flags and bytes of a slot as a view sees it; none if it sees no row there.
-type SeenSlot = Option<(u8, Vec<u8>)>;
+/// So often a row is compared with what the view sees, and its block changed by others before the
+/// row could be; then the row is locked first.
+const COMPARED_MAX: u32 = 2;
 
 /// A row of a statement.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     pub(super) address: RowAddress,
-    wanted: Wanted,
+    pub(super) wanted: Wanted,
     /// As of when the statement knows it; none if it has it locked, or wants it as it is.
     view: Option<View>,
     /// The statement's snapshot, if it has one.
@@ -170,9 +170,6 @@ impl Heap {
             Step::Moves(new) => new,
             Step::InPieces(data, next) => {
                 let (row, pieces) = self.gather(data, next, session)?;
-                if !self.is_as_seen(transaction, target, &row, session)? {
-                    return Ok(Changed::Since);
-                }
                 let mut new = Vec::new();
                 change(&row, &mut new);
                 if !self.delete_pieces(transaction, target, pieces, session)? {
@@ -235,9 +232,6 @@ impl Heap {
         };
         if let Some((data, next)) = next {
             let (row, pieces) = self.gather(data, next, session)?;
-            if !self.is_as_seen(transaction, target, &row, session)? {
-                return Ok(Changed::Since);
-            }
             look(&row);
             if !self.delete_pieces(transaction, target, pieces, session)? {
                 return Ok(Changed::Since);
@@ -267,21 +261,6 @@ impl Heap {
             next = found.ok_or_else(|| self.no_piece(at))?;
         }
         Ok((row, pieces))
-    }
-
-    /// Whether a row in pieces, which the transaction has locked, is as its statement knows it.
-    pub(super) fn is_as_seen(
-        &self,
-        transaction: &Transaction,
-        target: Target,
-        row: &[u8],
-        session: &Session,
-    ) -> Result<bool, Stop> {
-        let Some(view) = target.view else { return Ok(true) };
-        // Without what this statement has done to it: a lock.
-        let view = View { own: Some(before_now(transaction, view)), ..view };
-        let same = self.fetch(view, target.address, &mut |seen| seen == row, session)?;
-        Ok(same == Some(true))
     }
 
     /// Puts a row that is locked, and doesn't fit where it was, elsewhere, and leaves the address
@@ -363,65 +342,38 @@ impl Heap {
         plan: &mut Planner<'_, T>,
         session: &Session,
     ) -> Result<Result<T, Changed>, Stop> {
-        let mut seen = None;
+        let (mut compared, mut times) = (None, 0);
         loop {
-            match self.try_slot(transaction, (target, seen.as_ref()), plan, session)? {
-                Tried::Compare => {
-                    let view = target.view.expect("only what a view sees is compared");
-                    // But for what this statement did.
-                    let view = View { own: Some(before_now(transaction, view)), ..view };
-                    seen = Some(self.slot_as_seen(target, view, session)?);
-                }
-                Tried::Differs(is_own) => {
-                    let why = self.why_it_differs(transaction, (target, is_own), session)?;
-                    return Ok(Err(why));
-                }
+            match self.try_slot(transaction, (target, compared), plan, session)? {
                 Tried::Not(why) => return Ok(Err(why)),
                 Tried::Done(made) => return Ok(Ok(made)),
+                Tried::Compare => {}
             }
+            if times == COMPARED_MAX {
+                let mut lock = |_: &[u8], slot: DataSlot, interest: &Interest| {
+                    Wish::Change(lock_plan(target.address.slot, slot, interest), ())
+                };
+                let anyhow = target.of_locked(target.wanted, target.address);
+                match self.try_slot(transaction, (anyhow, None), &mut lock, session)? {
+                    Tried::Done(()) => {}
+                    // The view has seen the row.
+                    Tried::Not(Changed::NotThere) => return Ok(Err(Changed::Since)),
+                    Tried::Not(why) => return Ok(Err(why)),
+                    Tried::Compare => unreachable!("without a view nothing is compared"),
+                }
+            }
+            times += 1;
+            let view = target.view.expect("only what a view sees is compared");
+            let own = before_now(transaction, view);
+            let view = View { own: Some(own), ..view };
+            compared = Some(self.compare(target, (view, own.id), session)?);
         }
-    }
-
-    /// Who has made a row another one than the view sees, where the view sees one.
-    fn why_it_differs(
-        &self,
-        transaction: &Transaction,
-        (target, is_own): (Target, bool),
-        session: &Session,
-    ) -> Result<Changed, Stop> {
-        let Some(view) = target.view.filter(|_| is_own) else { return Ok(Changed::Since) };
-        // It has the row locked, so the row stays as it is. If others had changed it since the
-        // view, it would be another one than the view sees with all its own changes.
-        let view = View { own: Some(all_of(transaction, view)), ..view };
-        let seen = self.slot_as_seen(target, view, session)?;
-        let RowAddress { block, slot } = target.address;
-        let look = |block: &[u8]| self.content(block, slot, target.wanted);
-        let is = self.look_now(block, look, session)?;
-        Ok(if is == seen { Changed::Already } else { Changed::Since })
-    }
-
-    /// Flags and bytes of a slot; none if it isn't what is wanted.
-    fn content(&self, block: &[u8], number: u16, wanted: Wanted) -> SeenSlot {
-        let slot = self.slot_with(block, number, wanted)?;
-        Some((slot.flags, block::bytes_of(block, slot).to_vec()))
-    }
-
-    /// Flags and bytes of a slot as the view sees it; none if it sees no row there.
-    fn slot_as_seen(
-        &self,
-        target: Target,
-        view: View,
-        session: &Session,
-    ) -> Result<SeenSlot, Stop> {
-        let RowAddress { block, slot } = target.address;
-        let mut look = |block: &[u8]| self.content(block, slot, target.wanted);
-        self.read_block(block, view, &mut look, session)
     }
 
     fn try_slot<T>(
         &self,
         transaction: &mut Transaction,
-        (target, seen): (Target, Option<&SeenSlot>),
+        (target, compared): (Target, Option<Compared>),
         plan: &mut Planner<'_, T>,
         session: &Session,
     ) -> Result<Tried<T>, Stop> {
@@ -449,14 +401,14 @@ impl Heap {
                     !interest.owns(slot.lock) && self.transactions.is_current(block, own, session)
                 };
                 let same = own.is_none_or(is_same) || self.transactions.breaks(promise);
-                match verdict((block, is_there.then_some(slot)), same, seen) {
-                    Verdict::Same => {}
-                    Verdict::Not(why) => return Wish::Nothing(Outcome::Done(Tried::Not(why))),
-                    Verdict::Compare => return Wish::Nothing(Outcome::Done(Tried::Compare)),
-                    Verdict::Differs => {
-                        let differs = Tried::Differs(interest.owns(slot.lock));
-                        return Wish::Nothing(Outcome::Done(differs));
-                    }
+                let why = match compared.filter(|compared| compared.holds(block)) {
+                    _ if same => None,
+                    Some(compared) => compared.why,
+                    None => return Wish::Nothing(Outcome::Done(Tried::Compare)),
+                };
+                let why = why.or((!is_there).then_some(Changed::NotThere));
+                if let Some(why) = why {
+                    return Wish::Nothing(Outcome::Done(Tried::Not(why)));
                 }
                 match plan(block, slot, interest) {
                     Wish::Change(plan, made) => Wish::Change(plan, Tried::Done(made)),
@@ -485,38 +437,6 @@ impl Heap {
             let place = (self.object, address, patience);
             wait_for_row(&self.transactions, transaction, (holder, what), place, session)?;
         }
-    }
-}
-
-/// Whether a slot may be changed that nobody else has locked.
-enum Verdict {
-    /// It is as the statement knows it.
-    Same,
-    Not(Changed),
-    /// What the view sees has to be known.
-    Compare,
-    /// It is another row than the view sees, or none any more.
-    Differs,
-}
-
-/// Given the slot, if it is what is wanted; whether nobody can have changed it since the view; and
-/// what the view sees there, if that was looked up.
-fn verdict(
-    (block, slot): (&[u8], Option<DataSlot>),
-    same: bool,
-    seen: Option<&SeenSlot>,
-) -> Verdict {
-    match (slot, seen) {
-        (Some(_), _) if same => Verdict::Same,
-        (None, _) if same => Verdict::Not(Changed::NotThere),
-        (_, None) => Verdict::Compare,
-        (_, Some(None)) => Verdict::Not(Changed::NotThere),
-        (Some(slot), Some(Some((flags, bytes))))
-            if *flags == slot.flags && bytes == block::bytes_of(block, slot) =>
-        {
-            Verdict::Same
-        }
-        (_, Some(Some(_))) => Verdict::Differs,
     }
 }
 

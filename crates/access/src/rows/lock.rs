@@ -9,7 +9,6 @@ use txn::{Interest, Patience, Transaction, View};
 
 use super::Heap;
 use super::change::{Changed, Target, lock_plan};
-use super::piece::piece_of;
 use crate::RowAddress;
 use crate::heap::Wish;
 
@@ -45,22 +44,18 @@ impl Heap {
         session: &Session,
     ) -> Result<Changed, Stop> {
         let (savepoint, address) = (transaction.savepoint(), target.address);
-        let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
-            let piece = piece_of(block, slot);
-            let next = piece.next.map(|next| (piece.data.to_vec(), next));
-            Wish::Change(lock_plan(address.slot, slot, interest), next)
+        let mut plan = |_: &[u8], slot: DataSlot, interest: &Interest| {
+            Wish::Change(lock_plan(address.slot, slot, interest), ())
         };
-        let next = match self.change_slot(transaction, target, &mut plan, session)? {
-            Ok(next) => next,
-            Err(why) => return Ok(why),
-        };
-        if let Some((data, next)) = next {
-            let (row, _) = self.gather(data, next, session)?;
-            if !self.is_as_seen(transaction, target, &row, session)? {
-                self.transactions.rollback_to(transaction, savepoint, session)?;
-                return Ok(Changed::Since);
+        match self.change_slot(transaction, target, &mut plan, session)? {
+            Ok(()) => Ok(Changed::Yes),
+            Err(why) => {
+                // It may have been locked to be compared.
+                if transaction.savepoint() != savepoint {
+                    self.transactions.rollback_to(transaction, savepoint, session)?;
+                }
+                Ok(why)
             }
         }
-        Ok(Changed::Yes)
     }
 }

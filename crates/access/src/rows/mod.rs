@@ -14,6 +14,7 @@ mod piece;
 mod read;
 mod scan;
 mod together;
+mod version;
 
 use std::sync::Arc;
 

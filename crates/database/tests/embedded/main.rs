@@ -10,5 +10,6 @@ mod counted;
 mod life;
 mod locking;
 mod named;
+mod serializable;
 mod simulated;
 mod sorting;

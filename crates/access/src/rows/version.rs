@@ -1,0 +1,97 @@
+//! Whether a row has another version than a view sees (AC9).
+//!
+//! Versions are compared, not bytes: a row that was changed and changed back has a new version. The
+//! versions of a slot are in the undo of its block, so the block is copied, and taken back to the
+//! view. A record that is taken back there, and changes the row of the slot, is of a version that
+//! the view doesn't see. A lock alone makes no version.
+//!
+//! Every change of a row in pieces changes the slot of its first piece (AC7), so only that slot is
+//! looked at.
+//!
+//! Callers: `change`.
+
+use format::BlockHeader;
+use ids::{Scn, TxnId};
+use latch::FrameOrder;
+use os::Session;
+use stop::Stop;
+use txn::{View, interest_back_bytes};
+
+use super::Heap;
+use super::change::{Changed, Target};
+use crate::ops::changes_row;
+
+/// How a row differs from what a view sees, as it was found while its block had a version.
+#[derive(Clone, Copy)]
+pub(super) struct Compared {
+    /// Why the row may not be changed; none if it is as the view sees it.
+    pub(super) why: Option<Changed>,
+    /// SCN and sequence of the block's last change.
+    block: (Scn, u32),
+    /// The transaction that asks has locked the row.
+    is_locked: bool,
+}
+
+impl Compared {
+    /// Whether it is true of the row in this latched block too: nobody has changed the row since.
+    pub(super) fn holds(&self, block: &[u8]) -> bool {
+        let is_unseen = self.why == Some(Changed::NotThere);
+        is_unseen || self.is_locked || self.block == version_of(block)
+    }
+}
+
+impl Heap {
+    /// Compares a row with what the view of its statement sees. The transaction of this name asks;
+    /// the view sees what it had done before the statement.
+    pub(super) fn compare(
+        &self,
+        target: Target,
+        (view, id): (View, TxnId),
+        session: &Session,
+    ) -> Result<Compared, Stop> {
+        let address = target.address;
+        let cache = self.transactions.changes().cache();
+        let (mut copy, mut gone_before) = (Vec::new(), None);
+        loop {
+            let mut compared = {
+                let block = cache.pin_shared(address.block, FrameOrder::Heap, session)?;
+                if !self.is_its(&block) {
+                    let (why, block) = (Some(Changed::NotThere), version_of(&block));
+                    return Ok(Compared { why, block, is_locked: false });
+                }
+                self.transactions.copy(&block, &mut copy, session);
+                let is_locked = self.has_locked(&block, address.slot, id);
+                Compared { why: None, block: version_of(&block), is_locked }
+            };
+            let mut watch = |by, payload: &[u8]| {
+                let steps = &payload[interest_back_bytes(payload)..];
+                if compared.why != Some(Changed::Since) && changes_row(steps, address.slot) {
+                    let is_own = by == id;
+                    compared.why = Some(if is_own { Changed::Already } else { Changed::Since });
+                }
+            };
+            let what = (address.block, &mut copy[..]);
+            match self.transactions.make_consistent_watched(what, view, &mut watch, session)? {
+                Ok(()) => {
+                    if self.slot_with(&copy, address.slot, target.wanted).is_none() {
+                        compared.why = Some(Changed::NotThere);
+                    }
+                    return Ok(compared);
+                }
+                Err(gone) => self.transactions.try_again(gone, &mut gone_before)?,
+            }
+        }
+    }
+
+    /// Whether the transaction, which is active, has locked a slot.
+    fn has_locked(&self, block: &[u8], number: u16, id: TxnId) -> bool {
+        let lock = self.slot(block, number).map_or(0, |slot| slot.lock);
+        let entry = lock.checked_sub(1).map(|entry| block::entry(block, entry));
+        entry.is_some_and(|entry| entry.transaction.get() == Some(id))
+    }
+}
+
+fn version_of(block: &[u8]) -> (Scn, u32) {
+    let header = BlockHeader::at(block, 0);
+    (header.changed(), header.sequence())
+}
