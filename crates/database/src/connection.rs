@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use access::Direction;
 use os::Session;
-use relation::{Bounds, Relation, Scratch};
+use relation::{Bounds, IndexId, Relation, Scratch};
 use stop::Stop;
 use txn::{Patience, Transaction, View};
 use value::{RowView, Value};
@@ -136,7 +136,8 @@ impl<'s> Connection<'s> {
     }
 
     /// Does `work` in a transaction, which is committed if it succeeds, and else rolled back. Does
-    /// it again, some times, if other transactions were in its way (deadlock, serialization).
+    /// it again, some times, if others were in its way and won't be the next time
+    /// ([`is_worth_repeating`]).
     pub fn transact<T>(
         &mut self,
         mut work: impl FnMut(&mut Tx<'_, 's>) -> Result<T, Stop>,
@@ -167,7 +168,7 @@ impl<'s> Connection<'s> {
     pub fn range(
         &mut self,
         table: &Table,
-        range: (usize, &Bounds<'_>, Direction),
+        range: (IndexId, &Bounds<'_>, Direction),
         look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
         self.range_as(None, table, range, look)
@@ -181,13 +182,14 @@ impl<'s> Connection<'s> {
     pub(crate) fn get_as<T>(
         &mut self,
         transaction: Option<&Transaction>,
-        (table, index): (&Table, Option<usize>),
+        (table, index): (&Table, Option<IndexId>),
         key: &[Value<'_>],
         mut look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
         let index = index.or_else(|| table.primary());
         let index = index.ok_or_else(|| no_primary_key(table.name(), "find"))?;
         self.read(transaction, table, |relation, view, scratch, session| {
+            let index = relation.place_of(index)?;
             relation.get((index, key), view, &mut |_, row| look(row), scratch, session)
         })
     }
@@ -196,10 +198,11 @@ impl<'s> Connection<'s> {
         &mut self,
         transaction: Option<&Transaction>,
         table: &Table,
-        (index, bounds, direction): (usize, &Bounds<'_>, Direction),
+        (index, bounds, direction): (IndexId, &Bounds<'_>, Direction),
         mut look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
         self.read(transaction, table, |relation, view, _, session| {
+            let index = relation.place_of(index)?;
             let mut rows = relation.range((index, bounds), direction, view)?;
             while let Some(going) = rows.next(&mut |_, row| look(row), session)? {
                 if going.is_break() {
@@ -221,7 +224,9 @@ impl<'s> Connection<'s> {
         })
     }
 
-    /// Does a statement that only reads, as of a snapshot that is kept until it has ended.
+    /// Does a statement that only reads, as of a snapshot that is kept until it has ended. The
+    /// relation is looked at again after the snapshot was taken: DDL makes it stale before it
+    /// commits, so the snapshot sees nothing of DDL that comes later (DB10).
     fn read<T>(
         &mut self,
         transaction: Option<&Transaction>,
@@ -230,10 +235,15 @@ impl<'s> Connection<'s> {
     ) -> Result<T, Stop> {
         let Connection { shared, session, scratch, .. } = self;
         let session: &Session = session;
-        let relation = table.current(shared, session)?;
         let transactions = shared.instance.transactions();
-        let snapshot = transactions.snapshot(transaction, session)?;
-        let view = transactions.view_of(&snapshot, transaction);
-        statement(&relation, view, scratch, session)
+        loop {
+            let relation = table.current(shared, session)?;
+            let snapshot = transactions.snapshot(transaction, session)?;
+            if relation.is_stale(session) {
+                continue;
+            }
+            let view = transactions.view_of(&snapshot, transaction);
+            return statement(&relation, view, scratch, session);
+        }
     }
 }

@@ -38,7 +38,7 @@
 //! * [`Tx`]: a transaction: insert, by names of columns too; update, delete, get, range, scan; rows
 //!   read and locked ([`ForUpdate`]); savepoints, commit.
 //! * [`Statistics`]: what a session has counted and waited for.
-//! * [`Table`]: by name; places of columns and indexes.
+//! * [`Table`]: by name; numbers of columns, which stay, and identifiers of indexes.
 //!
 //! What fails says what, on what, and what to do ([`Error`]); nothing of the statement is left, and
 //! the transaction goes on. Who isn't patient asks [`Error::refusal`] for the kind.
@@ -55,16 +55,28 @@ mod work;
 
 pub use access::{Direction, RowAddress};
 pub use catalog::{
-    Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexColumnSpec,
+    Alteration, Catalog, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexColumnSpec,
     IndexSpec, Rule, SequenceOptions, TableSpec,
 };
 pub use connection::Connection;
 pub use database::{Database, Options};
-pub use instance::{CommitMode, Creation, Parameters};
-pub use relation::{Bounds, Condition, ForUpdate, IfHeld, OnDelete, RowChange, Which};
-pub use stop::{RefusalKind as ErrorKind, Stop as Error};
+pub use ids::{BlockSize, ObjectNo, Scn};
+pub use instance::{CommitLogging, CommitMode, CommitWait, Creation, Instance, Parameters};
+pub use os::{Disk, Session};
+pub use relation::{
+    Bounds, ColumnDefinition, Comparison, Condition, Default as ColumnDefault, ForUpdate,
+    ForeignKey, IfHeld, IndexColumn, IndexDefinition, IndexId, NamedCondition, OnDelete, Operand,
+    RowChange, TableDefinition, Truth,
+};
+pub use stop::{HaltCause, Refusal, RefusalKind as ErrorKind, Stop as Error};
 pub use table::Table;
 pub use txn::{Patience, Savepoint};
-pub use value::{Date, Number, OwnedValue, RowView as Row, Timestamp, Type, Value};
+pub use value::{
+    Chars, Damaged, Date, Digits, Direction as IndexDirection, Misfit, MisfitKind, NullsPlace,
+    Number, NumberFault, OwnedValue, RowView as Row, Timestamp, Type, Value,
+};
 pub use waits::{Nanos, Statistic, Totals as Statistics, WaitEvent};
 pub use work::{NewRow, Tx, is_worth_repeating};
+
+/// Which rows a statement is about.
+pub type Which<'v> = relation::Which<'v, IndexId>;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use catalog::place_of;
 use os::Session;
-use relation::{Relation, TableDefinition};
+use relation::{IndexDefinition, IndexId, Relation, TableDefinition};
 use stop::{RefusalKind, Stop};
 
 use crate::database::Shared;
@@ -15,6 +15,7 @@ use crate::database::Shared;
 #[derive(Clone)]
 pub struct Table {
     definition: Arc<TableDefinition>,
+    primary: Option<IndexId>,
     /// The catalog has it, as long as the database is open.
     relation: Weak<Relation>,
 }
@@ -22,7 +23,9 @@ pub struct Table {
 impl Table {
     pub(crate) fn new(relation: &Arc<Relation>) -> Table {
         let definition = Arc::clone(relation.definition());
-        Table { definition, relation: Arc::downgrade(relation) }
+        let primary = definition.indexes.iter().find(|index| index.primary);
+        let primary = primary.map(IndexDefinition::id);
+        Table { definition, primary, relation: Arc::downgrade(relation) }
     }
 
     /// Its name, as it was when it was asked for.
@@ -40,18 +43,18 @@ impl Table {
         place_of(self.definition(), name)
     }
 
-    /// The place of an index, by its name, which may be that of its constraint.
-    pub fn index(&self, name: &str) -> Result<usize, Stop> {
-        let found = self.definition().indexes.iter().position(|index| index.name == name);
-        found.ok_or_else(|| {
+    /// The index of this name, which may be that of its constraint.
+    pub fn index(&self, name: &str) -> Result<IndexId, Stop> {
+        let found = self.definition().indexes.iter().find(|index| index.name == name);
+        found.map(IndexDefinition::id).ok_or_else(|| {
             let message = format!("table {} has no index {name}", self.name());
             Stop::refuse(RefusalKind::NotFound, message)
         })
     }
 
-    /// The place of its primary key's index.
-    pub fn primary(&self) -> Option<usize> {
-        self.definition().indexes.iter().position(|index| index.primary)
+    /// Its primary key's index.
+    pub fn primary(&self) -> Option<IndexId> {
+        self.primary
     }
 
     /// The relation as it is now.
@@ -71,6 +74,11 @@ impl Table {
     fn look_up(&self, shared: &Shared, session: &Session) -> Result<Arc<Relation>, Stop> {
         let found = shared.catalog.relation_of(self.definition.object, session);
         found.map_err(|stop| match stop.refusal() {
+            // A number is never given again: what has gone stays away.
+            Some(RefusalKind::DefinitionChanged) => {
+                let message = format!("table {} was dropped; make it again", self.name());
+                Stop::refuse(RefusalKind::NotFound, message)
+            }
             Some(kind) => {
                 Stop::refuse(kind, format!("table {} can't be used any more: {stop}", self.name()))
             }

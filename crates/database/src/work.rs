@@ -13,12 +13,13 @@ use catalog::{Catalog, FilledRow, place_of};
 use ids::Scn;
 use instance::CommitMode;
 use os::Session;
-use relation::{Bounds, ForUpdate, Relation, RowChange, Which, Work};
+use relation::{Bounds, ForUpdate, IndexId, Relation, RowChange, Work};
 use stop::{RefusalKind, Stop};
 use txn::{Savepoint, Transaction};
 use value::{RowView, Value};
 use waits::Totals;
 
+use crate::Which;
 use crate::connection::Connection;
 use crate::table::{Table, no_primary_key};
 
@@ -52,23 +53,31 @@ impl<'c, 's> Tx<'c, 's> {
     fn change<T>(
         &mut self,
         table: &Table,
-        statement: impl FnOnce(&Relation, &mut Work<'_>) -> Result<T, Stop>,
+        mut statement: impl FnMut(&Relation, &mut Work<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
         self.change_with(table, |relation, _, work| statement(relation, work))
     }
 
-    /// The same for one that asks the catalog.
+    /// The same for one that asks the catalog. DDL that ends while the statement waits for the table
+    /// makes its relation stale: then the statement takes the new one. It has changed nothing, has
+    /// asked its caller for nothing, and has the table locked, so it begins again once (DB10).
     fn change_with<T>(
         &mut self,
         table: &Table,
-        statement: impl FnOnce(&Relation, &Catalog, &mut Work<'_>) -> Result<T, Stop>,
+        mut statement: impl FnMut(&Relation, &Catalog, &mut Work<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
         let transaction = self.transaction.as_mut().expect("not ended yet");
         let Connection { shared, session, scratch, .. } = &mut *self.connection;
         let session: &Session = session;
-        let relation = table.current(shared, session)?;
-        let relations = &shared.catalog;
-        statement(&relation, relations, &mut Work { transaction, scratch, relations, session })
+        loop {
+            let relation = table.current(shared, session)?;
+            let relations = &shared.catalog;
+            let mut work = Work { transaction, scratch, relations, session };
+            match statement(&relation, relations, &mut work) {
+                Err(stop) if is_of_old_definition(&stop) && relation.is_stale(session) => {}
+                done => return done,
+            }
+        }
     }
 
     /// Inserts a row: a value for each column, in the table's order, also for one that would get a
@@ -132,7 +141,8 @@ impl<'c, 's> Tx<'c, 's> {
         table: &Table,
         rows: impl IntoIterator<Item = &'v [Value<'v>]>,
     ) -> Result<u64, Stop> {
-        self.change(table, |relation, work| relation.insert_many(work, rows, |_| ()))
+        let mut rows = rows.into_iter();
+        self.change(table, |relation, work| relation.insert_many(work, &mut rows, |_| ()))
     }
 
     /// Changes the row with this primary key as `change` says, which only computes and may be
@@ -153,10 +163,13 @@ impl<'c, 's> Tx<'c, 's> {
         &mut self,
         table: &Table,
         which: Which<'_>,
-        filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
+        mut filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
         mut change: impl FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop>,
     ) -> Result<u64, Stop> {
-        self.change(table, |relation, work| relation.update_where(work, which, filter, &mut change))
+        self.change(table, |relation, work| {
+            let which = which.within(relation)?;
+            relation.update_where(work, which, again(&mut filter), &mut change)
+        })
     }
 
     /// Deletes the row with this primary key. False if there is none.
@@ -170,9 +183,11 @@ impl<'c, 's> Tx<'c, 's> {
         &mut self,
         table: &Table,
         which: Which<'_>,
-        filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
+        mut filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
     ) -> Result<u64, Stop> {
-        self.change(table, |relation, work| relation.delete_where(work, which, filter))
+        self.change(table, |relation, work| {
+            relation.delete_where(work, which.within(relation)?, again(&mut filter))
+        })
     }
 
     /// Looks at the row with this primary key: under its block's latch if it can be, so that `look`
@@ -190,7 +205,7 @@ impl<'c, 's> Tx<'c, 's> {
     pub fn get_by<T>(
         &mut self,
         table: &Table,
-        (index, key): (usize, &[Value<'_>]),
+        (index, key): (IndexId, &[Value<'_>]),
         look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
         self.connection.get_as(self.transaction.as_ref(), (table, Some(index)), key, look)
@@ -200,7 +215,7 @@ impl<'c, 's> Tx<'c, 's> {
     pub fn range(
         &mut self,
         table: &Table,
-        (index, bounds, direction): (usize, &Bounds<'_>, Direction),
+        (index, bounds, direction): (IndexId, &Bounds<'_>, Direction),
         look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
         let range = (index, bounds, direction);
@@ -276,13 +291,14 @@ impl<'c, 's> Tx<'c, 's> {
         &mut self,
         table: &Table,
         which: Which<'_>,
-        filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
+        mut filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
         how: ForUpdate,
         mut look: impl FnMut(RowView<'_>),
     ) -> Result<u64, Stop> {
         let mut look = |_, row: RowView<'_>| look(row);
         self.change(table, |relation, work| {
-            relation.lock_where(work, which, filter, how, &mut look)
+            let which = which.within(relation)?;
+            relation.lock_where(work, which, again(&mut filter), how, &mut look)
         })
     }
 
@@ -338,7 +354,24 @@ impl Drop for Tx<'_, '_> {
     }
 }
 
-/// Whether the same transaction, begun again, may well succeed: another was in its way.
+/// Whether the same transaction, begun again, may well succeed: another was in its way, and won't be
+/// in the same way again. One that was refused a lock in time, or a snapshot, isn't: it has waited,
+/// and may wait as long again.
 pub fn is_worth_repeating(stop: &Stop) -> bool {
-    matches!(stop.refusal(), Some(RefusalKind::Deadlock | RefusalKind::Serialization))
+    use RefusalKind::{Deadlock, DefinitionChanged, Serialization};
+    matches!(stop.refusal(), Some(Deadlock | Serialization | DefinitionChanged))
+}
+
+fn is_of_old_definition(stop: &Stop) -> bool {
+    stop.refusal() == Some(RefusalKind::DefinitionChanged)
+}
+
+/// A filter, for a statement that may be begun again.
+fn again<'f>(
+    filter: &'f mut Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
+) -> Option<&'f mut dyn FnMut(&RowView<'_>) -> bool> {
+    match filter {
+        Some(filter) => Some(&mut **filter),
+        None => None,
+    }
 }

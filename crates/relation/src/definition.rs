@@ -106,6 +106,18 @@ pub struct IndexDefinition {
     pub since: Scn,
 }
 
+/// Names an index for as long as it exists. The place of an index among those of its table moves
+/// when an earlier one is dropped; its identifier doesn't, and is never given to another index.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct IndexId(ObjectNo);
+
+impl IndexDefinition {
+    /// What names this index across calls (RL14).
+    pub fn id(&self) -> IndexId {
+        IndexId(self.object)
+    }
+}
+
 /// A column of an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IndexColumn {

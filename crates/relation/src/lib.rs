@@ -39,8 +39,8 @@ mod update;
 pub use change::RowChange;
 pub use condition::{Comparison, Condition, Operand, Truth};
 pub use definition::{
-    ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, NamedCondition, OnDelete,
-    TableDefinition,
+    ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, IndexId, NamedCondition,
+    OnDelete, TableDefinition,
 };
 pub use lock::{ForUpdate, IfHeld};
 pub use range::{Bounds, Rows};

@@ -23,7 +23,7 @@ use txn::{Patience, TableMode, Transactions, View};
 use value::{Damaged, RowLayout, RowView};
 
 use crate::sabotage::{Precaution, Sabotage};
-use crate::{IndexColumn, IndexDefinition, TableDefinition, Work};
+use crate::{IndexColumn, IndexDefinition, IndexId, TableDefinition, Work};
 
 /// A table that is open.
 pub struct Relation {
@@ -41,6 +41,7 @@ pub struct Relation {
 
 /// An index that is open; its definition has the same number.
 pub(crate) struct OpenIndex {
+    pub(crate) id: IndexId,
     pub(crate) index: Index,
     pub(crate) columns: Vec<IndexColumn>,
     pub(crate) since: Scn,
@@ -76,7 +77,7 @@ impl Relation {
         let open = |of: &IndexDefinition| {
             let segment = find(of.segment, "index", &of.name)?;
             let index = Index::of((segment, of.unique), space, transactions, session);
-            Ok(OpenIndex { index, columns: of.columns.clone(), since: of.since })
+            Ok(OpenIndex { id: of.id(), index, columns: of.columns.clone(), since: of.since })
         };
         let indexes: Result<Vec<_>, Stop> = definition.indexes.iter().map(open).collect();
         Ok(Relation {
@@ -129,6 +130,23 @@ impl Relation {
     /// The place of the index with this number.
     pub fn index_number(&self, object: ObjectNo) -> Option<usize> {
         self.definition.indexes.iter().position(|index| index.object == object)
+    }
+
+    /// The place of the index that this names. Refused if the table hasn't got it, or not any more.
+    #[inline]
+    pub fn place_of(&self, index: IndexId) -> Result<usize, Stop> {
+        let place = self.indexes.iter().position(|open| open.id == index);
+        place.ok_or_else(|| self.has_no_index())
+    }
+
+    #[cold]
+    fn has_no_index(&self) -> Stop {
+        let message = format!(
+            "cannot use an index of table {}: it was dropped since it was asked for, or is of \
+             another table; ask for the table and its indexes again",
+            self.definition.name
+        );
+        Stop::refuse(RefusalKind::NotFound, message)
     }
 
     /// Transactions that change it.

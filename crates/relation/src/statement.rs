@@ -20,7 +20,7 @@ use crate::foreign::{PENDING_MAX, settle};
 use crate::range::Bounds;
 use crate::scratch::Work;
 use crate::update::Updating;
-use crate::{Relation, RowChange};
+use crate::{IndexId, Relation, RowChange};
 
 /// A statement that has begun again so often waits until all redo is durable: what it was told
 /// that it can't see yet may have been taken back by redo that nobody else waits for.
@@ -29,15 +29,27 @@ const RESTARTS_AT_ONCE: u32 = 3;
 /// So many rows of a range are held at most until they are changed.
 const TOGETHER_MAX: usize = 256;
 
-/// Which rows a statement is about.
+/// Which rows a statement is about. An index is named by its place in the definition of the relation
+/// that the statement is given to, or, by whoever holds this across calls, by its [`IndexId`].
 #[derive(Clone, Copy, Debug)]
-pub enum Which<'v> {
+pub enum Which<'v, I = usize> {
     /// The row with this key in a unique index: a value for each of its columns.
-    Key(usize, &'v [Value<'v>]),
+    Key(I, &'v [Value<'v>]),
     /// Those in a range of an index.
-    Range(usize, Bounds<'v>),
+    Range(I, Bounds<'v>),
     /// All.
     All,
+}
+
+impl<'v> Which<'v, IndexId> {
+    /// The same rows, with the index by its place in this relation (RL14).
+    pub fn within(self, relation: &Relation) -> Result<Which<'v>, Stop> {
+        Ok(match self {
+            Which::Key(index, key) => Which::Key(relation.place_of(index)?, key),
+            Which::Range(index, bounds) => Which::Range(relation.place_of(index)?, bounds),
+            Which::All => Which::All,
+        })
+    }
 }
 
 /// Which of the rows; none is all of them. It only computes, and may be called again.

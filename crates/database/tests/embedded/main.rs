@@ -7,9 +7,11 @@
 
 mod common;
 mod counted;
+mod handles;
 mod life;
 mod locking;
 mod named;
 mod serializable;
 mod simulated;
 mod sorting;
+mod specs;

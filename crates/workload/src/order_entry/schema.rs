@@ -7,7 +7,7 @@
 //! Callers: the load, the transactions, the audit.
 //! Source: TPC Benchmark C, revision 5.11, clause 1.3.
 
-use database::{ColumnSpec, Connection, IndexSpec, Table, TableSpec};
+use database::{ColumnSpec, Connection, IndexId, IndexSpec, Table, TableSpec};
 use stop::Stop;
 use value::Type;
 
@@ -237,9 +237,9 @@ pub struct Tables {
     pub(super) stock: Table,
     pub(super) acknowledged: Table,
     /// Customers by their last names.
-    pub(super) by_name: usize,
+    by_name: Option<IndexId>,
     /// Orders by their customers, the newest first.
-    pub(super) by_customer: usize,
+    by_customer: Option<IndexId>,
 }
 
 const BY_NAME: &str = "customer_by_name";
@@ -249,17 +249,27 @@ impl Tables {
     /// The tables of a database in which they are.
     pub fn open(connection: &Connection<'_>) -> Result<Tables, Stop> {
         let tables = Tables::open_unindexed(connection)?;
-        let by_name = tables.customer.index(BY_NAME)?;
-        let by_customer = tables.orders.index(BY_CUSTOMER)?;
+        let by_name = tables.customer.index(BY_NAME).map(Some)?;
+        let by_customer = tables.orders.index(BY_CUSTOMER).map(Some)?;
         Ok(Tables { by_name, by_customer, ..tables })
+    }
+
+    /// The index of customers by their last names.
+    pub(super) fn by_name(&self) -> IndexId {
+        self.by_name.expect("transactions run on tables that were opened with their indexes")
+    }
+
+    /// The index of orders by their customers.
+    pub(super) fn by_customer(&self) -> IndexId {
+        self.by_customer.expect("transactions run on tables that were opened with their indexes")
     }
 
     /// The same before the two other indexes are there.
     pub(super) fn open_unindexed(connection: &Connection<'_>) -> Result<Tables, Stop> {
         let table = |name| connection.table(name);
         Ok(Tables {
-            by_name: usize::MAX,
-            by_customer: usize::MAX,
+            by_name: None,
+            by_customer: None,
             warehouse: table("warehouse")?,
             district: table("district")?,
             customer: table("customer")?,

@@ -227,7 +227,7 @@ impl Client<'_> {
         let name = last_name(self.random.name(self.scale.names()));
         let [w, d] = ints([w, d]);
         let key = [w, d, Value::Text(&name)];
-        let range = (self.tables.by_name, &Bounds::equal(&key), Direction::Ascending);
+        let range = (self.tables.by_name(), &Bounds::equal(&key), Direction::Ascending);
         let mut numbers = Vec::new();
         tx.range(&self.tables.customer, range, |row| {
             numbers.extend(row.get_i64(c::C_ID));
@@ -244,7 +244,7 @@ impl Client<'_> {
         let key = ints([w, d, customer]);
         let balance = tx.get(&self.tables.customer, &key, |row| hundredths(&row, c::C_BALANCE))?;
         found(balance, "customer")?;
-        let range = (self.tables.by_customer, &Bounds::equal(&key), Direction::Ascending);
+        let range = (self.tables.by_customer(), &Bounds::equal(&key), Direction::Ascending);
         let mut last = None;
         tx.range(&self.tables.orders, range, |row| {
             last = row.get_i64(c::O_ID);
