@@ -345,7 +345,7 @@ pub(crate) fn text(database: &Database, session: &Session) -> String {
         for (place, index) in definition.indexes.iter().enumerate() {
             let flags = (index.unique, index.primary);
             writeln!(text, " by {} {flags:?}", index.name).expect("a text takes all");
-            let range = (place, &Bounds::equal(&[]), Direction::Ascending);
+            let range = (index.id(), &Bounds::equal(&[]), Direction::Ascending);
             let read = connection.range(&table, range, |row| {
                 let mut values = Vec::new();
                 row.get_all(&mut values).expect("a row");
