@@ -10,6 +10,7 @@
 
 use change::{BlockMut, Layer, Watch};
 use format::BlockKind;
+use format::changes::heap::CHANGES;
 use latch::FrameOrder;
 use txn::{apply_interest, apply_interest_back};
 use undo::CROSSED_OUT;
@@ -32,8 +33,9 @@ pub(crate) const FORMAT_BYTES: usize = 5 + MapPlace::BYTES;
 
 /// Tables.
 pub static LAYER: Layer = Layer {
-    number: 3,
-    name: "heap",
+    number: CHANGES.layer,
+    name: CHANGES.name,
+    changes: &CHANGES,
     order: FrameOrder::Heap,
     apply,
     moves: None,

@@ -155,6 +155,12 @@ impl<'a> Group<'a> {
             self.record.len(),
             self.limit
         );
+        debug_assert_eq!(
+            layer.changes.check(opcode, &self.record[start..]),
+            Ok(()),
+            "layer {} makes a payload of change {opcode} that it couldn't read (rule CH9)",
+            layer.name
+        );
         self.blocks.push(Changed { block, layer, opcode, vector, payload: start });
     }
 

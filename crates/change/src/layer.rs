@@ -24,6 +24,8 @@ pub struct Layer {
     pub number: u8,
     /// Its name in messages.
     pub name: &'static str,
+    /// Every change that it has, with the parts of the payloads (CH9).
+    pub changes: &'static format::changes::Changes,
     /// Where its rows' blocks stand among latches: for who changes a block by a logged change only.
     pub order: FrameOrder,
     /// Changes a block by one of its changes (rule CH1).

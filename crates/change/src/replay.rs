@@ -119,6 +119,11 @@ fn replay_change(
         );
         return Err(refuse(change, &what));
     }
+    // CH9: a layer reads only what was checked.
+    if let Err(fault) = layer.changes.check(vector.opcode, vector.payload) {
+        let what = format!("can't be read, by layer {}: {fault}", layer.name);
+        return Err(refuse(change, &what));
+    }
     block.will_change();
     let (address, scn) = (vector.address, change.scn);
     let bytes = block.bytes_for_apply();

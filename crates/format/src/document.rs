@@ -6,13 +6,14 @@ use std::fmt::Write;
 
 use ids::BlockSize;
 
+use crate::changes::{self, Change, Changes, heap, index, interest, space, undo};
 use crate::layout::Layout;
 use crate::{
     BlockHeader, BlockKind, ChangeVector, Control, DataFileEntry, DataHead, DataSlot, DbaLe,
     Directory, DirectoryEntry, Extent, ExtentMap, FORMAT, FileHeader, FreeBlock, FreeMap,
-    InterestedTransaction, LogGroupEntry, LogHeader, LogMemberEntry, PROMISE, RedoBlock,
-    RedoRecord, ScnLe, SegmentHeader, SortBlock, SortRecord, TablespaceEntry, TransactionSlot,
-    TransactionTable, TxnIdLe, UndoAddressLe, UndoBlock, UndoRecord,
+    InterestedTransaction, LogGroupEntry, LogHeader, LogMemberEntry, PROMISE, RecordOffset,
+    RedoBlock, RedoRecord, ScnLe, SegmentHeader, SortBlock, SortRecord, TablespaceEntry,
+    TransactionSlot, TransactionTable, TxnIdLe, UndoAddressLe, UndoBlock, UndoRecord,
 };
 
 /// Every layout, in the order of the document.
@@ -41,6 +42,7 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     TransactionTable::LAYOUT,
     TransactionSlot::LAYOUT,
     UndoBlock::LAYOUT,
+    RecordOffset::LAYOUT,
     UndoRecord::LAYOUT,
     DataHead::LAYOUT,
     InterestedTransaction::LAYOUT,
@@ -48,6 +50,34 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     FreeMap::LAYOUT,
     SortBlock::LAYOUT,
     SortRecord::LAYOUT,
+    space::Count::LAYOUT,
+    space::ExtentRun::LAYOUT,
+    space::Place::LAYOUT,
+    space::PlaceState::LAYOUT,
+    undo::Begun::LAYOUT,
+    undo::SlotState::LAYOUT,
+    undo::Reset::LAYOUT,
+    undo::Spare::LAYOUT,
+    undo::RecordNumber::LAYOUT,
+    interest::InterestHead::LAYOUT,
+    interest::Cleanout::LAYOUT,
+    interest::InterestBack::LAYOUT,
+    interest::InterestOwn::LAYOUT,
+    heap::HeapFormat::LAYOUT,
+    heap::MapFormat::LAYOUT,
+    heap::MapNote::LAYOUT,
+    heap::StepSlot::LAYOUT,
+    heap::StepLock::LAYOUT,
+    heap::StepRow::LAYOUT,
+    heap::StepSplice::LAYOUT,
+    index::StoredBlock::LAYOUT,
+    index::StoredRow::LAYOUT,
+    index::ContentHead::LAYOUT,
+    index::ContentSlot::LAYOUT,
+    index::Cut::LAYOUT,
+    index::PlaceHead::LAYOUT,
+    index::LeafChange::LAYOUT,
+    index::LeafBack::LAYOUT,
 ];
 
 /// The whole of `docs/FORMAT.md`.
@@ -56,6 +86,7 @@ pub fn markdown() -> String {
     for layout in LAYOUTS {
         text.push_str(&table_of(layout));
     }
+    changes::LAYERS.iter().for_each(|layer| text.push_str(&table_of_changes(layer)));
     text.push_str(&table_of_kinds());
     text
 }
@@ -91,6 +122,20 @@ fn table_of(layout: &Layout) -> String {
         );
     }
     let _ = writeln!(text, "\n{} bytes in all.", layout.bytes);
+    text
+}
+
+/// The changes of a layer, with the parts of their payloads.
+fn table_of_changes(layer: &Changes) -> String {
+    let about = layer.about.trim();
+    let mut text = format!("\n## Changes of layer {}: {}\n\n{about}\n\n", layer.layer, layer.name);
+    text.push_str("| opcode | change | of a block | payload | meaning |\n");
+    text.push_str("|-------:|--------|------------|---------|---------|\n");
+    for Change { opcode, name, block, about, parts } in layer.all {
+        let parts: Vec<&str> = parts.iter().map(|part| part.name).collect();
+        let payload = if parts.is_empty() { "nothing".to_string() } else { parts.join(", ") };
+        row(&mut text, &[&opcode.to_string(), &format!("`{name}`"), block, &payload, about.trim()]);
+    }
     text
 }
 

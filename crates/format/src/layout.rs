@@ -81,10 +81,64 @@ macro_rules! layout {
                 found
             }
 
+            /// The structure at the beginning of these bytes, and what follows it.
+            #[inline]
+            pub fn read(bytes: &[u8]) -> Result<(&$name, &[u8]), crate::PayloadFault> {
+                <$name as zerocopy::FromBytes>::ref_from_prefix(bytes)
+                    .map_err(|_| crate::PayloadFault::Short(stringify!($name)))
+            }
+
+            /// So many structures, one directly after the other, at the beginning of these bytes,
+            /// and what follows them.
+            pub fn read_many(
+                bytes: &[u8],
+                count: usize,
+            ) -> Result<(&[$name], &[u8]), crate::PayloadFault> {
+                <[$name] as zerocopy::FromBytes>::ref_from_prefix_with_elems(bytes, count)
+                    .map_err(|_| crate::PayloadFault::Short(stringify!($name)))
+            }
+
+            /// The structure that these bytes are: a payload that was checked (rule change/CH9).
+            ///
+            /// # Panics
+            /// When the bytes are fewer, or more.
+            #[inline]
+            pub fn whole(payload: &[u8]) -> &$name {
+                <$name as zerocopy::FromBytes>::ref_from_bytes(payload)
+                    .expect("a payload is checked before it is used (rule change/CH9)")
+            }
+
+            /// The structures that these bytes are, one directly after the other: a payload that
+            /// was checked (rule change/CH9).
+            ///
+            /// # Panics
+            /// When the bytes end within a structure.
+            pub fn whole_many(payload: &[u8]) -> &[$name] {
+                <[$name] as zerocopy::FromBytes>::ref_from_bytes(payload)
+                    .expect("a payload is checked before it is used (rule change/CH9)")
+            }
+
             /// Its bytes as they are stored.
             pub fn bytes(&self) -> &[u8] {
                 zerocopy::IntoBytes::as_bytes(self)
             }
+
+            /// The structure as a part of a payload.
+            #[allow(dead_code, reason = "few layouts are parts of payloads")]
+            pub(crate) const PART: crate::changes::Part = crate::changes::Part {
+                name: concat!("`", stringify!($name), "`"),
+                skip: |rest| $name::read(rest).map(|(_, rest)| rest),
+            };
+
+            /// Any number of them as a part of a payload.
+            #[allow(dead_code, reason = "few layouts are parts of payloads")]
+            pub(crate) const MANY: crate::changes::Part = crate::changes::Part {
+                name: concat!("any number of `", stringify!($name), "`"),
+                skip: |rest| {
+                    let count = rest.len() / size_of::<$name>();
+                    $name::read_many(rest, count).map(|(_, rest)| rest)
+                },
+            };
 
             /// The shape of this structure, for the document.
             pub(crate) const LAYOUT: crate::layout::Layout = crate::layout::Layout {

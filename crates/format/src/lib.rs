@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Layouts are declared with one macro (`layout.rs`), from which come the struct, the
-//! compile-time checks of its shape, and the tables of [`markdown`]. The access rules, F1 to F8,
+//! compile-time checks of its shape, and the tables of [`markdown`]. The access rules, F1 to F9,
 //! are in this crate's README.md.
 //!
 //! Callers: whoever reads or writes blocks; `cargo xtask` for the document.
@@ -24,6 +24,7 @@ mod block;
 mod block_fault;
 mod block_header;
 mod block_kind;
+pub mod changes;
 mod checksum;
 mod data;
 mod document;
@@ -39,6 +40,7 @@ pub use block::{check, seal};
 pub use block_fault::BlockFault;
 pub use block_header::BlockHeader;
 pub use block_kind::BlockKind;
+pub use changes::PayloadFault;
 pub use data::{DataHead, DataSlot, FreeMap, InterestedTransaction};
 pub use document::markdown;
 pub use file::{
@@ -48,6 +50,6 @@ pub use file::{
 pub use number::{DbaLe, ScnLe, TxnIdLe, UndoAddressLe};
 pub use redo::{ChangeVector, LogHeader, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};
 pub use sort::{SORT_BLOCK, SORT_PAYLOAD_BYTES, SortBlock, SortRecord, TEMPORARY_NAME_END};
-pub use undo::{TransactionSlot, TransactionTable, UndoBlock, UndoRecord};
+pub use undo::{RecordOffset, TransactionSlot, TransactionTable, UndoBlock, UndoRecord};
 pub use version::{FORMAT, OLDEST, PROMISE};
 pub use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le, U64 as U64Le};

@@ -90,8 +90,22 @@ impl UndoBlock {
     pub const START: usize = BlockHeader::BYTES;
     /// Where the records begin.
     pub const RECORDS: usize = UndoBlock::START + size_of::<UndoBlock>();
-    /// Bytes of a record's offset, at the end of the block.
-    pub const OFFSET_BYTES: usize = size_of::<U16Le>();
+}
+
+layout! {
+    /// Where a record of an undo block begins. That of record 0 is at the end of the block, that of
+    /// the next record before it, and so on.
+    pub struct RecordOffset: 2 {
+        /// Offset in the block; 0 if the record was taken away.
+        0 => pub at: U16Le,
+    }
+}
+
+impl RecordOffset {
+    /// How many bytes it has.
+    pub const BYTES: usize = size_of::<RecordOffset>();
+    /// Of a record that was taken away.
+    pub const NONE: RecordOffset = RecordOffset { at: U16Le::ZERO };
 }
 
 layout! {

@@ -1,23 +1,11 @@
-//! How blocks of this crate change (rule change/CH1).
-//!
-//! | block          | change             | payload                                      |
-//! |----------------|--------------------|----------------------------------------------|
-//! | segment header | `FORMAT`           | the header's body, and its first extent      |
-//! | segment header | `ADD_EXTENT`       | the extent                                   |
-//! | segment header | `HAND_OUT`         | how many blocks                              |
-//! | segment header | `BEGIN_DROP`       | nothing                                      |
-//! | segment header | `LOSE_EXTENTS`     | how many of the last extents it lists        |
-//! | segment header | `SET_FREE`         | the first of its free blocks, or none        |
-//! | any            | `FREE`             | the body of a free block                     |
-//! | extent map     | `TAKE`             | number of the first extent, how many         |
-//! | extent map     | `GIVE_BACK`        | the same, as often as needed                 |
-//! | extent map     | `GROW`             | how many extents the file has now            |
-//! | directory      | `FORMAT_DIRECTORY` | nothing                                      |
-//! | directory      | `ENTER`            | the place, the entry                         |
-//! | directory      | `SET_STATE`        | the place, the state                         |
-//! | directory      | `LEAVE`            | the place                                    |
+//! How blocks of this crate change (rule change/CH1). `format::changes::space` declares the changes
+//! and their payloads.
 
 use change::{BlockMut, Layer};
+pub(crate) use format::changes::space::{
+    ADD_EXTENT, BEGIN_DROP, CHANGES, Count, ENTER, ExtentRun, FORMAT, FORMAT_DIRECTORY, FREE,
+    GIVE_BACK, GROW, HAND_OUT, LEAVE, LOSE_EXTENTS, Place, PlaceState, SET_FREE, SET_STATE, TAKE,
+};
 use format::{
     BlockHeader, BlockKind, DbaLe, Directory, DirectoryEntry, Extent, ExtentMap, SegmentHeader,
     U16Le, U32Le,
@@ -26,25 +14,11 @@ use latch::FrameOrder;
 
 use crate::segment::SegmentState;
 
-pub(crate) const FORMAT: u8 = 1;
-pub(crate) const ADD_EXTENT: u8 = 2;
-pub(crate) const HAND_OUT: u8 = 3;
-pub(crate) const TAKE: u8 = 4;
-pub(crate) const ENTER: u8 = 5;
-pub(crate) const GROW: u8 = 6;
-pub(crate) const FORMAT_DIRECTORY: u8 = 7;
-pub(crate) const SET_STATE: u8 = 8;
-pub(crate) const LEAVE: u8 = 9;
-pub(crate) const BEGIN_DROP: u8 = 10;
-pub(crate) const LOSE_EXTENTS: u8 = 11;
-pub(crate) const GIVE_BACK: u8 = 12;
-pub(crate) const FREE: u8 = 13;
-pub(crate) const SET_FREE: u8 = 14;
-
 /// Control of space.
 pub static LAYER: Layer = Layer {
-    number: 1,
-    name: "space",
+    number: CHANGES.layer,
+    name: CHANGES.name,
+    changes: &CHANGES,
     order: FrameOrder::SegmentHeader,
     apply,
     moves: None,
@@ -58,31 +32,35 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         SET_FREE => {
             let header = SegmentHeader::at_mut(block.bytes, SegmentHeader::START);
             assert!(header.dropping == 0, "a segment that is being dropped frees blocks (SP15)");
-            let first = DbaLe::at(payload, 0).get();
+            let first = DbaLe::whole(payload).get();
             header.free_file = U16Le::new(first.file.get());
             header.free_block = U32Le::new(first.block.get());
         }
         FORMAT_DIRECTORY => format(block, BlockKind::Directory, payload),
-        ADD_EXTENT => add_extent(block.bytes, payload),
-        HAND_OUT => hand_out(block.bytes, number_at(payload, 0)),
+        ADD_EXTENT => add_extent(block.bytes, *Extent::whole(payload)),
+        HAND_OUT => hand_out(block.bytes, count_of(payload)),
         BEGIN_DROP => {
             let header = SegmentHeader::at_mut(block.bytes, SegmentHeader::START);
             assert!(header.dropping == 0, "a segment is dropped twice (SP14)");
             header.dropping = 1;
         }
-        LOSE_EXTENTS => lose_extents(block.bytes, number_at(payload, 0)),
-        TAKE => set_bits(block.bytes, payload, true),
-        GIVE_BACK => payload.chunks(8).for_each(|run| set_bits(block.bytes, run, false)),
+        LOSE_EXTENTS => lose_extents(block.bytes, count_of(payload)),
+        TAKE => set_bits(block.bytes, ExtentRun::whole(payload), true),
+        GIVE_BACK => {
+            let runs = ExtentRun::whole_many(payload);
+            runs.iter().for_each(|run| set_bits(block.bytes, run, false));
+        }
         GROW => {
             let map = ExtentMap::at_mut(block.bytes, ExtentMap::START);
-            let extents = number_at(payload, 0);
+            let extents = count_of(payload);
             assert!(extents > map.extents.get(), "a data file shrinks (SP8)");
             map.extents = U32Le::new(extents);
         }
         ENTER => enter(block.bytes, payload),
         SET_STATE => {
-            let entry = entry_mut(block.bytes, payload);
-            let (before, after) = (SegmentState::from_number(entry.state), payload[4]);
+            let PlaceState { number, state: after } = *PlaceState::whole(payload);
+            let entry = entry_mut(block.bytes, number.get());
+            let before = SegmentState::from_number(entry.state);
             let may = match SegmentState::from_number(after) {
                 SegmentState::Permanent => before == SegmentState::Temporary,
                 SegmentState::Dropping => before != SegmentState::Dropping,
@@ -92,10 +70,11 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
             entry.state = after;
         }
         LEAVE => {
-            let entry = entry_mut(block.bytes, payload);
+            let number = Place::whole(payload).number.get();
+            let entry = entry_mut(block.bytes, number);
             let dropped = SegmentState::Dropping.number();
             assert!(entry.state == dropped, "an entry goes that isn't dropped (SP14)");
-            let at = place_at(number_at(payload, 0));
+            let at = place_at(number);
             block.bytes[at..at + DirectoryEntry::BYTES].fill(0);
         }
         other => panic!("the space layer has no change {other}"),
@@ -109,8 +88,7 @@ fn format(block: BlockMut<'_>, kind: BlockKind, body: &[u8]) {
 }
 
 /// A neighbour of the last extent becomes part of it.
-fn add_extent(block: &mut [u8], payload: &[u8]) {
-    let added = *Extent::at(payload, 0);
+fn add_extent(block: &mut [u8], added: Extent) {
     let header = SegmentHeader::at_mut(block, SegmentHeader::START);
     assert!(header.dropping == 0, "a segment that is being dropped gets an extent (SP15)");
     header.blocks = U32Le::new(header.blocks.get() + added.blocks.get());
@@ -152,9 +130,9 @@ fn lose_extents(block: &mut [u8], count: u32) {
     header.high_water = U32Le::new(header.high_water.get().min(left));
 }
 
-/// Of a run of extents: the number of the first, and how many.
-fn set_bits(map: &mut [u8], run: &[u8], taken: bool) {
-    let (first, count) = (number_at(run, 0), number_at(run, 4));
+/// These extents are in use, or are free again.
+fn set_bits(map: &mut [u8], run: &ExtentRun, taken: bool) {
+    let (first, count) = (run.first.get(), run.count.get());
     for number in first..first + count {
         let (byte, bit) = bit_of(number);
         let is_taken = map[byte] & bit != 0;
@@ -164,16 +142,17 @@ fn set_bits(map: &mut [u8], run: &[u8], taken: bool) {
 }
 
 fn enter(block: &mut [u8], payload: &[u8]) {
-    let entry = *DirectoryEntry::at(payload, 4);
-    let place = entry_mut(block, payload);
+    let (place, entry) = Place::read(payload).expect("the payload was checked (rule change/CH9)");
+    let entry = *DirectoryEntry::whole(entry);
+    let place = entry_mut(block, place.number.get());
     assert!(place.state == 0, "two segments have one place in the directory (SP13)");
     *place = entry;
     let head = Directory::at_mut(block, Directory::START);
     head.next_object = U32Le::new(head.next_object.get().max(entry.object.get() + 1));
 }
 
-fn entry_mut<'b>(directory: &'b mut [u8], payload: &[u8]) -> &'b mut DirectoryEntry {
-    DirectoryEntry::at_mut(directory, place_at(number_at(payload, 0)))
+fn entry_mut(directory: &mut [u8], number: u32) -> &mut DirectoryEntry {
+    DirectoryEntry::at_mut(directory, place_at(number))
 }
 
 /// Where the entry with this number lies in its block.
@@ -181,9 +160,8 @@ pub(crate) fn place_at(number: u32) -> usize {
     Directory::ENTRIES + number as usize * DirectoryEntry::BYTES
 }
 
-fn number_at(payload: &[u8], at: usize) -> u32 {
-    let bytes = payload[at..at + 4].try_into().expect("a number has four bytes");
-    u32::from_le_bytes(bytes)
+fn count_of(payload: &[u8]) -> u32 {
+    Count::whole(payload).count.get()
 }
 
 /// Where an extent's bit lies in the map's block.

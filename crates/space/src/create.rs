@@ -16,10 +16,10 @@ use os::Session;
 use stop::{RefusalKind, Stop};
 
 use crate::ahead::free_count;
-use crate::apply::{ENTER, FORMAT, LAYER, TAKE};
+use crate::apply::{ENTER, ExtentRun, FORMAT, LAYER, Place, TAKE};
 use crate::data_file::EXTENT_MAP;
 use crate::index::Entry;
-use crate::room::{TAKE_BYTES, extent, first_block, is_taken};
+use crate::room::{extent, first_block, is_taken};
 use crate::segment::stored_name;
 use crate::{Column, Holds, Segment, SegmentState, Space, TablespaceContent};
 
@@ -138,7 +138,8 @@ impl Space {
                 reserved: [0; 2],
             };
             let header_bytes = body.bytes().len() + Extent::BYTES;
-            let payloads = [4 + DirectoryEntry::BYTES, header_bytes, TAKE_BYTES];
+            let entry_bytes = size_of::<Place>() + DirectoryEntry::BYTES;
+            let payloads = [entry_bytes, header_bytes, size_of::<ExtentRun>()];
             let mut group = self.changes().begin(credits_for(&payloads), session)?;
             let block = directory.exclusive(FrameOrder::Directory, session);
             let header = header.exclusive(FrameOrder::SegmentHeader, session);
@@ -147,10 +148,11 @@ impl Space {
                 continue;
             }
             let left = free_count(&map) - 1;
-            let place = place.number.to_le_bytes();
-            group.change(block, &LAYER, ENTER, &[&place, stored.bytes()]);
+            let place = Place { number: U32Le::new(place.number) };
+            let taken = ExtentRun { first: U32Le::new(number), count: U32Le::new(1) };
+            group.change(block, &LAYER, ENTER, &[place.bytes(), stored.bytes()]);
             group.format(header, &LAYER, FORMAT, &[body.bytes(), extent.bytes()]);
-            group.change(map, &LAYER, TAKE, &[&number.to_le_bytes(), &1_u32.to_le_bytes()]);
+            group.change(map, &LAYER, TAKE, &[taken.bytes()]);
             group.commit(session);
             self.note_taken(file, 1, left, session);
             return Ok(address);

@@ -15,17 +15,19 @@
 //! Callers: who defines and undefines tables and indexes; `instance`, when it opens a database.
 
 use change::credits_for;
-use format::ExtentMap;
+use format::{ExtentMap, U32Le};
 use ids::{Dba, ObjectNo};
 use latch::FrameOrder;
 use os::Session;
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
-use crate::apply::{BEGIN_DROP, GIVE_BACK, LAYER, LEAVE, LOSE_EXTENTS, SET_STATE};
+use crate::apply::{
+    BEGIN_DROP, Count, ExtentRun, GIVE_BACK, LAYER, LEAVE, LOSE_EXTENTS, Place, PlaceState,
+    SET_STATE,
+};
 use crate::data_file::EXTENT_MAP;
 use crate::index::Entry;
-use crate::room::TAKE_BYTES;
 use crate::segment::{extents, is_header, object_of};
 use crate::{SegmentState, Space};
 
@@ -52,10 +54,11 @@ impl Space {
     fn set_permanent(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
         let place = entry.place;
         let directory = self.pin(place.block.file, place.block.block, session)?;
-        let mut group = self.changes().begin(credits_for(&[5]), session)?;
+        let mut group = self.changes().begin(credits_for(&[size_of::<PlaceState>()]), session)?;
         let block = directory.exclusive(FrameOrder::Directory, session);
-        let (number, state) = (place.number.to_le_bytes(), SegmentState::Permanent.number());
-        group.change(block, &LAYER, SET_STATE, &[&number, &[state]]);
+        let (number, state) = (U32Le::new(place.number), SegmentState::Permanent.number());
+        let state = PlaceState { number, state };
+        group.change(block, &LAYER, SET_STATE, &[state.bytes()]);
         group.commit(session);
         Ok(())
     }
@@ -105,12 +108,14 @@ impl Space {
         let (place, header) = (entry.place, entry.header());
         let directory = self.pin(place.block.file, place.block.block, session)?;
         let header = self.changes().cache().pin(header, session)?;
-        let mut group = self.changes().begin(credits_for(&[5, 0]), session)?;
+        let mut group =
+            self.changes().begin(credits_for(&[size_of::<PlaceState>(), 0]), session)?;
         let block = directory.exclusive(FrameOrder::Directory, session);
         let header = header.exclusive(FrameOrder::SegmentHeader, session);
         assert_is_of(&header, entry);
-        let (number, state) = (place.number.to_le_bytes(), SegmentState::Dropping.number());
-        group.change(block, &LAYER, SET_STATE, &[&number, &[state]]);
+        let (number, state) = (U32Le::new(place.number), SegmentState::Dropping.number());
+        let state = PlaceState { number, state };
+        group.change(block, &LAYER, SET_STATE, &[state.bytes()]);
         group.change(header, &LAYER, BEGIN_DROP, &[]);
         group.commit(session);
         self.shared.index.exclusive(session).begin_drop(entry.object);
@@ -138,15 +143,16 @@ impl Space {
         let Some((first, _)) = last.first() else { return Ok(false) };
         let file = first.file;
         let map = self.pin(file, EXTENT_MAP, session)?;
-        let credits = credits_for(&[4, last.len() * TAKE_BYTES]);
+        let credits = credits_for(&[size_of::<Count>(), last.len() * size_of::<ExtentRun>()]);
         let mut group = self.changes().begin(credits, session)?;
         let header = pin.exclusive(FrameOrder::SegmentHeader, session);
         let map = map.exclusive(FrameOrder::ExtentMap, session);
         let size = self.tablespace_of(file, session).extent_blocks;
-        let runs: Vec<u8> = last.iter().flat_map(|run| numbers_of(&map, *run, size)).collect();
-        let count = (last.len() as u32).to_le_bytes();
-        group.change(header, &LAYER, LOSE_EXTENTS, &[&count]);
-        group.change(map, &LAYER, GIVE_BACK, &[&runs]);
+        let runs: Vec<ExtentRun> = last.iter().map(|run| run_of(&map, *run, size)).collect();
+        let runs: Vec<&[u8]> = runs.iter().map(ExtentRun::bytes).collect();
+        let count = Count { count: U32Le::new(last.len() as u32) };
+        group.change(header, &LAYER, LOSE_EXTENTS, &[count.bytes()]);
+        group.change(map, &LAYER, GIVE_BACK, &runs);
         group.commit(session);
         Ok(true)
     }
@@ -161,13 +167,16 @@ impl Space {
         };
         let directory = self.pin(place.block.file, place.block.block, session)?;
         let map = self.pin(run.0.file, EXTENT_MAP, session)?;
-        let mut group = self.changes().begin(credits_for(&[4, TAKE_BYTES]), session)?;
+        let mut group = self
+            .changes()
+            .begin(credits_for(&[size_of::<Place>(), size_of::<ExtentRun>()]), session)?;
         let directory = directory.exclusive(FrameOrder::Directory, session);
         let map = map.exclusive(FrameOrder::ExtentMap, session);
         let size = self.tablespace_of(run.0.file, session).extent_blocks;
-        let numbers = numbers_of(&map, run, size);
-        group.change(directory, &LAYER, LEAVE, &[&place.number.to_le_bytes()]);
-        group.change(map, &LAYER, GIVE_BACK, &[&numbers]);
+        let run = run_of(&map, run, size);
+        let place = Place { number: U32Le::new(place.number) };
+        group.change(directory, &LAYER, LEAVE, &[place.bytes()]);
+        group.change(map, &LAYER, GIVE_BACK, &[run.bytes()]);
         group.commit(session);
         Ok(())
     }
@@ -181,14 +190,11 @@ fn last_of_one_file(header: &[u8]) -> Vec<(Dba, u32)> {
     all.split_off(all.len() - count.min(GIVEN_BACK_MAX))
 }
 
-/// Number of the first extent and how many, of a run of blocks, as the map is told.
-fn numbers_of(map: &[u8], (first, blocks): (Dba, u32), extent_blocks: u32) -> [u8; TAKE_BYTES] {
+/// The extents that a run of blocks is, as the map is told.
+fn run_of(map: &[u8], (first, blocks): (Dba, u32), extent_blocks: u32) -> ExtentRun {
     let begin = ExtentMap::at(map, ExtentMap::START).first_block.get();
     let number = (first.block.get() - begin) / extent_blocks;
-    let mut bytes = [0; TAKE_BYTES];
-    bytes[..4].copy_from_slice(&number.to_le_bytes());
-    bytes[4..].copy_from_slice(&(blocks / extent_blocks).to_le_bytes());
-    bytes
+    ExtentRun { first: U32Le::new(number), count: U32Le::new(blocks / extent_blocks) }
 }
 
 fn assert_is_of(header: &[u8], entry: &Entry) {

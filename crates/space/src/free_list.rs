@@ -15,7 +15,7 @@ use os::Session;
 use stop::Stop;
 
 use crate::Space;
-use crate::apply::{FREE, HAND_OUT, LAYER, SET_FREE};
+use crate::apply::{Count, FREE, HAND_OUT, LAYER, SET_FREE};
 use crate::look::look_at_free;
 use crate::segment::{check_live, is_live, next_blocks, object_of};
 
@@ -86,7 +86,7 @@ impl Space {
             return None;
         }
         let (opcode, payload) = match free {
-            None => (HAND_OUT, 1_u32.to_le_bytes().to_vec()),
+            None => (HAND_OUT, Count { count: U32Le::new(1) }.bytes().to_vec()),
             Some(_) => {
                 let (object, next) = look_at_free(block).expect("a segment lists what is free");
                 let own = object_of(&header).map(|object| object.get());

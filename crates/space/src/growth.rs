@@ -25,7 +25,7 @@ use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
 use crate::ahead::free_count;
-use crate::apply::{GROW, LAYER};
+use crate::apply::{Count, GROW, LAYER};
 use crate::data_file::{EXTENT_MAP, extents_of};
 use crate::room::doubled_max;
 use crate::tablespace::DataFile;
@@ -121,11 +121,12 @@ impl Space {
             }
             self.extend(&file, tablespace, blocks, session)?;
         }
-        let extents = U32Le::new(extents_of(blocks, tablespace.extent_blocks));
+        let count = U32Le::new(extents_of(blocks, tablespace.extent_blocks));
+        let extents = Count { count };
         let map = self.pin(number, EXTENT_MAP, session)?;
-        let mut group = self.changes().begin(credits_for(&[4]), session)?;
+        let mut group = self.changes().begin(credits_for(&[size_of::<Count>()]), session)?;
         let map = map.exclusive(FrameOrder::ExtentMap, session);
-        group.change(map, &LAYER, GROW, &[&extents.get().to_le_bytes()]);
+        group.change(map, &LAYER, GROW, &[extents.bytes()]);
         group.commit(session);
         Ok(true)
     }

@@ -11,7 +11,7 @@ use os::Session;
 use stop::{RefusalKind, Stop};
 
 use crate::ahead::free_count;
-use crate::apply::{ADD_EXTENT, LAYER, TAKE, bit_of};
+use crate::apply::{ADD_EXTENT, ExtentRun, LAYER, TAKE, bit_of};
 use crate::data_file::EXTENT_MAP;
 use crate::segment::{check_live, extents, extents_max, next_blocks};
 use crate::{Space, TablespaceContent, TablespaceNo};
@@ -20,9 +20,6 @@ use crate::{Space, TablespaceContent, TablespaceNo};
 const DOUBLED_BYTES_MAX: u64 = 64 << 20;
 /// ... and grows by such a share of what it has when that is more: one in ...
 const GROWTH_SHARE: u32 = 8;
-
-/// Bytes of what the extent map is told: number of the first extent, and how many.
-pub(crate) const TAKE_BYTES: usize = 8;
 
 impl Space {
     /// Makes sure that the segment can hand out a block, by giving it extents; or refuses, also if
@@ -89,7 +86,7 @@ impl Space {
         session: &Session,
     ) -> Result<bool, Stop> {
         let map_pin = self.pin(file, EXTENT_MAP, session)?;
-        let credits = credits_for(&[Extent::BYTES, TAKE_BYTES]);
+        let credits = credits_for(&[Extent::BYTES, size_of::<ExtentRun>()]);
         let mut group = self.changes().begin(credits, session)?;
         let header = pin.exclusive(FrameOrder::SegmentHeader, session);
         check_live(&header, pin.address())?;
@@ -107,7 +104,8 @@ impl Space {
         let first = Dba { file, block: BlockNo::new(first) };
         let extent = extent(first, count * tablespace.extent_blocks);
         group.change(header, &LAYER, ADD_EXTENT, &[extent.bytes()]);
-        group.change(map, &LAYER, TAKE, &[&number.to_le_bytes(), &count.to_le_bytes()]);
+        let taken = ExtentRun { first: U32Le::new(number), count: U32Le::new(count) };
+        group.change(map, &LAYER, TAKE, &[taken.bytes()]);
         group.commit(session);
         self.note_taken(file, count, left, session);
         Ok(true)

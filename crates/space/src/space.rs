@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use cache::{ExclusiveBlock, Pin};
 use change::{Changes, Group, credits_for};
-use format::SegmentHeader;
+use format::{SegmentHeader, U32Le};
 use ids::{BlockNo, Dba, FileNo, ObjectNo};
 use latch::{FrameOrder, Latch, LatchKind};
 use os::{Disk, File, FileOptions, Session};
 use stop::Stop;
 use waits::WaitEvent;
 
-use crate::apply::{HAND_OUT, LAYER};
+use crate::apply::{Count, HAND_OUT, LAYER};
 use crate::index::{Entry, Index};
 use crate::segment::{check_live, extents, is_live, next_blocks, object_of};
 use crate::tablespace::Tablespaces;
@@ -81,12 +81,12 @@ pub struct HandOut<'a> {
 
 impl<'a> HandOut<'a> {
     /// Bytes of payload of the change.
-    pub const PAYLOAD_BYTES: usize = 4;
+    pub const PAYLOAD_BYTES: usize = size_of::<Count>();
 
     /// Adds the handing out to the group.
     pub fn add_to(self, group: &mut Group<'a>) {
-        let count = self.blocks.count.to_le_bytes();
-        group.change(self.header, &LAYER, HAND_OUT, &[&count]);
+        let count = Count { count: U32Le::new(self.blocks.count) };
+        group.change(self.header, &LAYER, HAND_OUT, &[count.bytes()]);
     }
 }
 

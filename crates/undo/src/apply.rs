@@ -1,40 +1,17 @@
-//! How blocks of this crate change (rule change/CH1).
-//!
-//! | block             | change         | payload                                       |
-//! |-------------------|----------------|-----------------------------------------------|
-//! | transaction table | `FORMAT_TABLE` | its head                                      |
-//! | transaction table | `SET_NEXT_SEGMENT` | transaction table                         |
-//! | transaction table | `BEGIN`        | slot, sequence                                |
-//! | transaction table | `SET_CURRENT`  | undo block                                    |
-//! | transaction table | `SET_SPARE`    | first block, how many                         |
-//! | transaction table | `TAKE_SPARE`   | nothing: the first spare block is the current |
-//! | transaction table | `END`          | slot, state                                   |
-//! | undo block        | `RESET`        | transaction, previous block, next block       |
-//! | undo block        | `SET_NEXT`     | undo block                                    |
-//! | undo block        | `PUSH`         | the record                                    |
-//! | undo block        | `POP`          | nothing                                       |
-//! | undo block        | `CROSS_OUT`    | number of a record                            |
+//! How blocks of this crate change (rule change/CH1). `format::changes::undo` declares the changes
+//! and their payloads.
 
 use change::{BlockMut, Layer};
+pub(crate) use format::changes::undo::{
+    BEGIN, Begun, CHANGES, CROSS_OUT, END, FORMAT_TABLE, POP, PUSH, RESET, RecordNumber, Reset,
+    SET_CURRENT, SET_NEXT, SET_NEXT_SEGMENT, SET_SPARE, SlotState, Spare, TAKE_SPARE,
+};
 use format::{
-    BlockHeader, BlockKind, DbaLe, ScnLe, TransactionSlot, TransactionTable, TxnIdLe, U16Le, U32Le,
-    UndoBlock, UndoRecord,
+    BlockHeader, BlockKind, DbaLe, RecordOffset, ScnLe, TransactionSlot, TransactionTable, U16Le,
+    U32Le, UndoBlock, UndoRecord,
 };
 use ids::Dba;
 use latch::FrameOrder;
-
-pub(crate) const FORMAT_TABLE: u8 = 1;
-pub(crate) const SET_NEXT_SEGMENT: u8 = 2;
-pub(crate) const BEGIN: u8 = 3;
-pub(crate) const SET_CURRENT: u8 = 4;
-pub(crate) const END: u8 = 5;
-pub(crate) const RESET: u8 = 6;
-pub(crate) const SET_NEXT: u8 = 7;
-pub(crate) const PUSH: u8 = 8;
-pub(crate) const POP: u8 = 9;
-pub(crate) const SET_SPARE: u8 = 10;
-pub(crate) const TAKE_SPARE: u8 = 11;
-pub(crate) const CROSS_OUT: u8 = 12;
 
 /// Bit of a record's opcode: the change was taken back already (UN8).
 pub const CROSSED_OUT: u8 = 0x80;
@@ -43,18 +20,16 @@ pub(crate) const ACTIVE: u8 = 1;
 pub(crate) const COMMITTED: u8 = 2;
 pub(crate) const ROLLED_BACK: u8 = 3;
 
-/// Bytes of the payloads of these changes.
-pub(crate) const BEGIN_BYTES: usize = 6;
-pub(crate) const SET_CURRENT_BYTES: usize = 8;
-pub(crate) const SET_SPARE_BYTES: usize = 10;
-pub(crate) const END_BYTES: usize = 3;
-pub(crate) const RESET_BYTES: usize = 24;
-pub(crate) const SET_NEXT_BYTES: usize = 8;
-pub(crate) const CROSS_OUT_BYTES: usize = 2;
-
 /// Undo.
-pub static LAYER: Layer =
-    Layer { number: 2, name: "undo", order: FrameOrder::Undo, apply, moves: None, watch: None };
+pub static LAYER: Layer = Layer {
+    number: CHANGES.layer,
+    name: CHANGES.name,
+    changes: &CHANGES,
+    order: FrameOrder::Undo,
+    apply,
+    moves: None,
+    watch: None,
+};
 
 fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     match opcode {
@@ -62,16 +37,15 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
             block.bytes.fill(0);
             let header = BlockHeader::new(BlockKind::TransactionTable, block.address);
             *BlockHeader::of_mut(block.bytes) = header;
-            let end = TransactionTable::START + payload.len();
-            block.bytes[TransactionTable::START..end].copy_from_slice(payload);
+            *table_mut(block.bytes) = *TransactionTable::whole(payload);
         }
-        SET_NEXT_SEGMENT => table_mut(block.bytes).next_segment = *DbaLe::at(payload, 0),
-        SET_CURRENT => table_mut(block.bytes).current = *DbaLe::at(payload, 0),
+        SET_NEXT_SEGMENT => table_mut(block.bytes).next_segment = *DbaLe::whole(payload),
+        SET_CURRENT => table_mut(block.bytes).current = *DbaLe::whole(payload),
         SET_SPARE => {
             let table = table_mut(block.bytes);
             assert!(table.spare_count.get() == 0, "spare undo blocks are forgotten (UN4)");
-            table.spare = *DbaLe::at(payload, 0);
-            table.spare_count = U16Le::from_bytes([payload[8], payload[9]]);
+            let spare = Spare::whole(payload);
+            (table.spare, table.spare_count) = (spare.first, spare.count);
         }
         TAKE_SPARE => {
             let table = table_mut(block.bytes);
@@ -83,43 +57,38 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
             table.blocks = U32Le::new(table.blocks.get() + 1);
         }
         BEGIN => {
-            let number = u16::from_le_bytes([payload[0], payload[1]]);
+            let Begun { slot: number, sequence } = *Begun::whole(payload);
             let newest = table_mut(block.bytes).newest.get();
             let state = slot_mut(block.bytes, newest).state;
             assert!(state != ACTIVE, "a segment has two active transactions (UN1)");
-            table_mut(block.bytes).newest = U16Le::new(number);
-            let sequence = payload[2..6].try_into().expect("a sequence has four bytes");
-            *slot_mut(block.bytes, number) = TransactionSlot {
-                sequence: U32Le::from_bytes(sequence),
-                state: ACTIVE,
-                reserved: [0; 3],
-                ended: ScnLe::ZERO,
-            };
+            table_mut(block.bytes).newest = number;
+            *slot_mut(block.bytes, number.get()) =
+                TransactionSlot { sequence, state: ACTIVE, reserved: [0; 3], ended: ScnLe::ZERO };
         }
         END => {
-            let number = u16::from_le_bytes([payload[0], payload[1]]);
-            let slot = slot_mut(block.bytes, number);
+            let SlotState { slot: number, state } = *SlotState::whole(payload);
+            let slot = slot_mut(block.bytes, number.get());
             assert!(slot.state == ACTIVE, "a transaction ends that isn't active (UN1)");
-            slot.state = payload[2];
+            slot.state = state;
             slot.ended = ScnLe::new(block.scn);
         }
-        RESET => reset(block, payload),
-        SET_NEXT => undo_mut(block.bytes).next = *DbaLe::at(payload, 0),
+        RESET => reset(block, Reset::whole(payload)),
+        SET_NEXT => undo_mut(block.bytes).next = *DbaLe::whole(payload),
         PUSH => push(block.bytes, payload),
         POP => pop(block.bytes, block.address),
-        CROSS_OUT => cross_out(block.bytes, u16::from_le_bytes([payload[0], payload[1]])),
+        CROSS_OUT => cross_out(block.bytes, RecordNumber::whole(payload).number.get()),
         other => panic!("the undo layer has no change {other}"),
     }
 }
 
 /// Empties the block, for this transaction.
-fn reset(block: BlockMut<'_>, payload: &[u8]) {
+fn reset(block: BlockMut<'_>, to: &Reset) {
     block.bytes.fill(0);
     *BlockHeader::of_mut(block.bytes) = BlockHeader::new(BlockKind::Undo, block.address);
     *undo_mut(block.bytes) = UndoBlock {
-        transaction: *TxnIdLe::at(payload, 0),
-        previous: *DbaLe::at(payload, 8),
-        next: *DbaLe::at(payload, 16),
+        transaction: to.transaction,
+        previous: to.previous,
+        next: to.next,
         records: U16Le::ZERO,
         free: U16Le::new(UndoBlock::RECORDS as u16),
         newest: U16Le::ZERO,
@@ -143,7 +112,7 @@ fn push(block: &mut [u8], record: &[u8]) {
     let offset_at = offset_at(block, number);
     assert!(at + record.len() <= offset_at, "room for undo is made before it is pushed");
     block[at..at + record.len()].copy_from_slice(record);
-    block[offset_at..offset_at + 2].copy_from_slice(&(at as u16).to_le_bytes());
+    *RecordOffset::at_mut(block, offset_at) = RecordOffset { at: U16Le::new(at as u16) };
 }
 
 /// The number of a record that is taken away isn't given to another (UN6).
@@ -157,7 +126,7 @@ fn pop(block: &mut [u8], address: Dba) {
     undo.free = U16Le::new(at as u16);
     undo.newest = U16Le::new(here.map_or(0, |previous| previous.record + 1));
     let offset_at = offset_at(block, newest - 1);
-    block[offset_at..offset_at + 2].fill(0);
+    *RecordOffset::at_mut(block, offset_at) = RecordOffset::NONE;
 }
 
 fn cross_out(block: &mut [u8], number: u16) {
@@ -174,12 +143,12 @@ pub(crate) fn record_at(block: &[u8], number: u16) -> Option<usize> {
         return None;
     }
     let at = offset_at(block, number);
-    let offset = usize::from(u16::from_le_bytes([block[at], block[at + 1]]));
+    let offset = usize::from(RecordOffset::at(block, at).at.get());
     (offset != 0).then_some(offset)
 }
 
 fn offset_at(block: &[u8], number: u16) -> usize {
-    block.len() - UndoBlock::OFFSET_BYTES * (usize::from(number) + 1)
+    block.len() - RecordOffset::BYTES * (usize::from(number) + 1)
 }
 
 fn undo_mut(block: &mut [u8]) -> &mut UndoBlock {

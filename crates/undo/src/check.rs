@@ -3,7 +3,7 @@
 //! Callers: `verify`.
 
 use format::{
-    BlockHeader, BlockKind, DbaLe, ScnLe, TransactionSlot, TransactionTable, TxnIdLe,
+    BlockHeader, BlockKind, DbaLe, RecordOffset, ScnLe, TransactionSlot, TransactionTable, TxnIdLe,
     UndoAddressLe, UndoBlock, UndoRecord,
 };
 use ids::{Dba, Scn, TxnId, UndoAddress};
@@ -130,7 +130,7 @@ pub fn check_undo_block(block: &[u8]) -> Result<UndoSeen, String> {
     is_kind(block, BlockKind::Undo)?;
     let head = UndoBlock::at(block, UndoBlock::START);
     let (records, free) = (head.records.get(), usize::from(head.free.get()));
-    let offsets = usize::from(records) * UndoBlock::OFFSET_BYTES;
+    let offsets = usize::from(records) * RecordOffset::BYTES;
     let room = UndoBlock::RECORDS..=block.len().saturating_sub(offsets);
     if !room.contains(&free) || head.newest.get() > records || head.reserved != [0; 2] {
         return Err(format!(

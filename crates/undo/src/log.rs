@@ -9,15 +9,17 @@
 
 use cache::{ExclusiveBlock, Get, Pin};
 use change::{Group, credits_for};
-use format::{DbaLe, ScnLe, TxnIdLe, U16Le, U32Le, UndoAddressLe, UndoBlock, UndoRecord};
+use format::changes::undo::payload_of_record;
+use format::{
+    DbaLe, RecordOffset, ScnLe, TxnIdLe, U16Le, U32Le, UndoAddressLe, UndoBlock, UndoRecord,
+};
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
 
 use crate::apply::{
-    BEGIN, BEGIN_BYTES, CROSS_OUT, CROSS_OUT_BYTES, CROSSED_OUT, LAYER, POP, PUSH, SET_CURRENT,
-    SET_CURRENT_BYTES, record_at,
+    BEGIN, Begun, CROSS_OUT, CROSSED_OUT, LAYER, POP, PUSH, RecordNumber, SET_CURRENT, record_at,
 };
 use crate::segment::Undo;
 
@@ -147,7 +149,7 @@ impl UndoLog {
         let push = UndoRecord::BYTES + BEFORE_BYTES + payload;
         match self.has_begun {
             true => credits_for(&[push]),
-            false => credits_for(&[push, BEGIN_BYTES]),
+            false => credits_for(&[push, size_of::<Begun>()]),
         }
     }
 
@@ -158,7 +160,7 @@ impl UndoLog {
 
     /// Bytes that a record with so many bytes of payload takes in its block, at most.
     pub(crate) const fn needs(payload: usize) -> usize {
-        UndoRecord::BYTES + BEFORE_BYTES + UndoBlock::OFFSET_BYTES + payload
+        UndoRecord::BYTES + BEFORE_BYTES + RecordOffset::BYTES + payload
     }
 
     /// Whether `payload` more bytes fit into a current block of so many.
@@ -168,7 +170,7 @@ impl UndoLog {
 
     /// The longest payload for which there is room in the current block, of so many bytes.
     pub fn room(&self, block_bytes: usize) -> usize {
-        let offsets = usize::from(self.tail.records) * UndoBlock::OFFSET_BYTES;
+        let offsets = usize::from(self.tail.records) * RecordOffset::BYTES;
         block_bytes.saturating_sub(usize::from(self.tail.free) + UndoLog::needs(0) + offsets)
     }
 
@@ -258,8 +260,8 @@ impl UndoLog {
         if !self.has_begun {
             let table = pins.table.as_ref().expect("pinned for the first record");
             let table = table.exclusive(FrameOrder::TransactionTable, session);
-            let (slot, sequence) = (self.id.slot.to_le_bytes(), self.id.sequence.to_le_bytes());
-            group.change(table, &LAYER, BEGIN, &[&slot, &sequence]);
+            let (slot, sequence) = (U16Le::new(self.id.slot), U32Le::new(self.id.sequence));
+            group.change(table, &LAYER, BEGIN, &[Begun { slot, sequence }.bytes()]);
             self.has_begun = true;
         }
     }
@@ -338,7 +340,7 @@ impl Undo {
     fn step_back(&self, log: &mut UndoLog, to: Dba, session: &Session) -> Result<(), Stop> {
         let changes = self.space.changes();
         let pin = changes.cache().pin(log.table(), session)?;
-        let mut group = changes.begin(credits_for(&[SET_CURRENT_BYTES]), session)?;
+        let mut group = changes.begin(credits_for(&[size_of::<DbaLe>()]), session)?;
         let block = pin.exclusive(FrameOrder::TransactionTable, session);
         group.change(block, &LAYER, SET_CURRENT, &[DbaLe::new(to).bytes()]);
         group.commit(session);
@@ -347,7 +349,7 @@ impl Undo {
     }
 
     /// Bytes of the payload by which a record is taken away.
-    pub const TAKE_AWAY_BYTES: usize = CROSS_OUT_BYTES;
+    pub const TAKE_AWAY_BYTES: usize = size_of::<RecordNumber>();
 
     /// Adds to the group the taking away of the newest record that isn't crossed out; `block` is
     /// where it is. It is popped; or crossed out, if others may still look for it, or records that
@@ -361,7 +363,8 @@ impl Undo {
         match change.is_last && !others_look {
             true => group.change(block, &LAYER, POP, &[]),
             false => {
-                group.change(block, &LAYER, CROSS_OUT, &[&change.place.record.to_le_bytes()]);
+                let record = RecordNumber { number: U16Le::new(change.place.record) };
+                group.change(block, &LAYER, CROSS_OUT, &[record.bytes()]);
             }
         }
     }
@@ -384,7 +387,7 @@ impl Undo {
 /// Whether a record with so many bytes of payload fits into a block of so many bytes, behind what
 /// is there: its first free byte, and how many records there have been.
 pub(crate) fn fits((free, records): (u16, u16), payload: usize, block_bytes: usize) -> bool {
-    let offsets = usize::from(records) * UndoBlock::OFFSET_BYTES;
+    let offsets = usize::from(records) * RecordOffset::BYTES;
     usize::from(free) + UndoLog::needs(payload) + offsets <= block_bytes
 }
 
@@ -395,9 +398,9 @@ pub(crate) fn view(block: &[u8], number: u16, transaction: TxnId) -> Option<Reco
     }
     let at = record_at(block, number)?;
     let head = UndoRecord::at(block, at);
-    let first = if head.ordinal.get() == 0 { BEFORE_BYTES } else { 0 };
-    let (start, end) = (at + UndoRecord::BYTES + first, at + UndoRecord::BYTES);
-    let payload = &block[start..end + usize::from(head.length.get())];
+    let start = at + UndoRecord::BYTES;
+    let bytes = block.get(start..start + usize::from(head.length.get()))?;
+    let (_, payload) = payload_of_record(head, bytes).ok()?;
     (head.transaction.get() == Some(transaction)).then_some(RecordView { head, payload })
 }
 
@@ -405,7 +408,6 @@ pub(crate) fn view(block: &[u8], number: u16, transaction: TxnId) -> Option<Reco
 pub(crate) fn before(block: &[u8], number: u16) -> Option<(TxnId, Option<Scn>)> {
     let at = record_at(block, number)?;
     let head = UndoRecord::at(block, at);
-    let is_first = head.ordinal.get() == 0;
-    let before = is_first.then(|| ScnLe::at(block, at + UndoRecord::BYTES).get());
-    Some((head.transaction.get()?, before))
+    let (before, _) = payload_of_record(head, &block[at + UndoRecord::BYTES..]).ok()?;
+    Some((head.transaction.get()?, before.map(|before| before.get())))
 }

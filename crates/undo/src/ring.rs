@@ -9,17 +9,14 @@
 
 use cache::Pin;
 use change::credits_for;
-use format::{BlockHeader, BlockKind, DbaLe, TxnIdLe, UndoBlock};
+use format::{BlockHeader, BlockKind, DbaLe, TxnIdLe, U16Le, UndoBlock};
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use latch::FrameOrder;
 use os::Session;
 use space::{Blocks, HandOut};
 use stop::{RefusalKind, Stop};
 
-use crate::apply::{
-    LAYER, RESET, RESET_BYTES, SET_CURRENT, SET_CURRENT_BYTES, SET_NEXT, SET_NEXT_BYTES, SET_SPARE,
-    SET_SPARE_BYTES, TAKE_SPARE,
-};
+use crate::apply::{LAYER, RESET, Reset, SET_CURRENT, SET_NEXT, SET_SPARE, Spare, TAKE_SPARE};
 use crate::log::{UndoLog, before, fits};
 use crate::segment::Undo;
 
@@ -111,7 +108,7 @@ impl Undo {
     fn enter_again(&self, log: &mut UndoLog, next: &Next, session: &Session) -> Result<(), Stop> {
         let changes = self.space.changes();
         let table = changes.cache().pin(log.table(), session)?;
-        let mut group = changes.begin(credits_for(&[SET_CURRENT_BYTES]), session)?;
+        let mut group = changes.begin(credits_for(&[size_of::<DbaLe>()]), session)?;
         let table = table.exclusive(FrameOrder::TransactionTable, session);
         group.change(table, &LAYER, SET_CURRENT, &[DbaLe::new(next.address).bytes()]);
         group.commit(session);
@@ -153,14 +150,16 @@ impl Undo {
         let changes = self.space.changes();
         let pin = changes.cache().pin(next.address, session)?;
         let table = changes.cache().pin(log.table(), session)?;
-        let mut group = changes.begin(credits_for(&[RESET_BYTES, SET_CURRENT_BYTES]), session)?;
+        let mut group =
+            changes.begin(credits_for(&[size_of::<Reset>(), size_of::<DbaLe>()]), session)?;
         if let Some(last) = next.last.filter(|_| !next.is_empty) {
             // Before anybody can miss it.
             keeper.is_taken(last, session);
         }
         let block = pin.exclusive(FrameOrder::Undo, session);
-        let (of, previous) = (TxnIdLe::new(log.id), came_from(log));
-        group.change(block, &LAYER, RESET, &[of.bytes(), previous.bytes(), next.next.bytes()]);
+        let transaction = TxnIdLe::new(log.id);
+        let reset = Reset { transaction, previous: came_from(log), next: next.next };
+        group.change(block, &LAYER, RESET, &[reset.bytes()]);
         let table = table.exclusive(FrameOrder::TransactionTable, session);
         group.change(table, &LAYER, SET_CURRENT, &[DbaLe::new(next.address).bytes()]);
         group.commit(session);
@@ -205,14 +204,14 @@ impl Undo {
         let table = changes.cache().pin(table, session)?;
         loop {
             self.space.ensure_room(self.header, session)?;
-            let credits = credits_for(&[SET_SPARE_BYTES, HandOut::PAYLOAD_BYTES]);
+            let credits = credits_for(&[size_of::<Spare>(), HandOut::PAYLOAD_BYTES]);
             let mut group = changes.begin(credits, session)?;
             let table = table.exclusive(FrameOrder::TransactionTable, session);
             let Some(next) = self.space.next(&header, BLOCKS_AT_ONCE, session) else { continue };
             let Blocks { first, count } = next.blocks;
             let count = count as u16;
-            let link = DbaLe::new(first);
-            group.change(table, &LAYER, SET_SPARE, &[link.bytes(), &count.to_le_bytes()]);
+            let spare = Spare { first: DbaLe::new(first), count: U16Le::new(count) };
+            group.change(table, &LAYER, SET_SPARE, &[spare.bytes()]);
             next.add_to(&mut group);
             group.commit(session);
             return Ok((first, count));
@@ -227,9 +226,8 @@ impl Undo {
         current: Option<&Pin<'_>>,
         session: &Session,
     ) -> Result<bool, Stop> {
-        let credits = credits_for(&[RESET_BYTES, SET_NEXT_BYTES, 0]);
+        let credits = credits_for(&[size_of::<Reset>(), size_of::<DbaLe>(), 0]);
         let mut group = self.space.changes().begin(credits, session)?;
-        let of = TxnIdLe::new(log.id);
         let link = DbaLe::new(new.address());
         let current = current.map(|current| current.exclusive(FrameOrder::Undo, session));
         let next = match &current {
@@ -239,8 +237,9 @@ impl Undo {
         // Two of one kind: the second only if nobody has it.
         let Some(block) = new.try_exclusive(FrameOrder::Undo, session) else { return Ok(false) };
         let table = table.exclusive(FrameOrder::TransactionTable, session);
-        let previous = came_from(log);
-        group.format(block, &LAYER, RESET, &[of.bytes(), previous.bytes(), next.bytes()]);
+        let transaction = TxnIdLe::new(log.id);
+        let reset = Reset { transaction, previous: came_from(log), next };
+        group.format(block, &LAYER, RESET, &[reset.bytes()]);
         if let Some(current) = current {
             group.change(current, &LAYER, SET_NEXT, &[link.bytes()]);
         }

@@ -15,7 +15,7 @@ use space::{HandOut, Holds, Space, UNDO_TABLESPACE};
 use stop::Stop;
 
 use crate::apply::{
-    ACTIVE, COMMITTED, END, END_BYTES, FORMAT_TABLE, LAYER, ROLLED_BACK, SET_NEXT_SEGMENT, slot_at,
+    ACTIVE, COMMITTED, END, FORMAT_TABLE, LAYER, ROLLED_BACK, SET_NEXT_SEGMENT, SlotState, slot_at,
 };
 use crate::log::{Tail, UndoLog};
 
@@ -147,7 +147,8 @@ impl Undo {
             // Read, though it is to be formatted: until the header is latched another session may
             // take the block, write it and let its buffer go.
             let pin = cache.pin(table, session)?;
-            let payloads = [size_of::<TransactionTable>(), 8, HandOut::PAYLOAD_BYTES];
+            let payloads =
+                [size_of::<TransactionTable>(), size_of::<DbaLe>(), HandOut::PAYLOAD_BYTES];
             let mut group = changes.begin(credits_for(&payloads), session)?;
             let last = last.as_ref().map(|l| l.exclusive(FrameOrder::TransactionTable, session));
             // Two of one kind: the second only if nobody has it.
@@ -184,13 +185,14 @@ impl Undo {
     pub fn end(&self, log: &UndoLog, ended: Ended, session: &Session) -> Result<Placed, Stop> {
         let changes = self.space.changes();
         let pin = changes.cache().pin(log.table(), session)?;
-        let mut group = changes.begin(credits_for(&[END_BYTES]), session)?;
+        let mut group = changes.begin(credits_for(&[size_of::<SlotState>()]), session)?;
         let block = pin.exclusive(FrameOrder::TransactionTable, session);
         let state = match ended {
             Ended::Committed => COMMITTED,
             Ended::RolledBack => ROLLED_BACK,
         };
-        group.change(block, &LAYER, END, &[&log.id.slot.to_le_bytes(), &[state]]);
+        let ended = SlotState { slot: U16Le::new(log.id.slot), state };
+        group.change(block, &LAYER, END, &[ended.bytes()]);
         Ok(group.commit(session))
     }
 

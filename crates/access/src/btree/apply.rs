@@ -16,6 +16,7 @@
 use cache::{Cache, Get};
 use change::{BlockMut, Layer, Moves};
 use format::DataSlot;
+use format::changes::index::CHANGES;
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
@@ -42,8 +43,9 @@ const BACK_CROSSED_OUT: u8 = BACK | CROSSED_OUT;
 
 /// Indexes.
 pub static LAYER: Layer = Layer {
-    number: 4,
-    name: "index",
+    number: CHANGES.layer,
+    name: CHANGES.name,
+    changes: &CHANGES,
     order: FrameOrder::Leaf,
     apply,
     moves: Some(Moves { locate, is_it, opcode: BACK_FOR_GOOD }),

@@ -1,0 +1,294 @@
+//! Changes of blocks of tables: rows, and maps of free space.
+//!
+//! A change of rows is a list of small steps, forward and back alike. Each step begins with its
+//! kind and its slot.
+//!
+//! Callers: `access`.
+
+use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le};
+
+use super::interest::{BEFORE, INTEREST};
+use super::{Part, PayloadFault, changes, split};
+use crate::DbaLe;
+use crate::layout::layout;
+
+changes! {
+    /// Tables.
+    layer 3 = "heap";
+    /// A new block of rows.
+    FORMAT = 1, "heap": [HeapFormat::PART];
+    /// Rows change. Undo takes it back by `BACK`.
+    CHANGE = 2, "heap": [INTEREST, STEPS];
+    /// A change of rows is taken back. In redo, and in undo.
+    BACK = 3, "heap": [BEFORE, STEPS];
+    /// A new map of free space.
+    FORMAT_MAP = 4, "free-space map": [MapFormat::PART];
+    /// How much room blocks have.
+    NOTE = 5, "free-space map": [MapNote::PART];
+    /// `BACK` of a record that is crossed out. In undo only.
+    BACK_CROSSED_OUT = 131, "heap": [BEFORE, STEPS];
+}
+
+layout! {
+    /// A new block of rows.
+    pub struct HeapFormat: 15 {
+        /// Number of the object that it belongs to.
+        0 => pub object: U32Le,
+        /// How many entries its list of interested transactions has.
+        4 => pub interested: u8,
+        /// Its map of free space, or none.
+        5 => pub map: DbaLe,
+        /// The number of its byte in that map.
+        13 => pub entry: U16Le,
+    }
+}
+
+layout! {
+    /// A new map of free space.
+    pub struct MapFormat: 8 {
+        /// Number of the object that it belongs to.
+        0 => pub object: U32Le,
+        /// Number in the segment of the first block that has a byte.
+        4 => pub first: U32Le,
+    }
+}
+
+layout! {
+    /// How much room neighbouring blocks have.
+    pub struct MapNote: 5 {
+        /// The number of the first block's byte.
+        0 => pub entry: U16Le,
+        /// How many blocks there are.
+        2 => pub count: U16Le,
+        /// What their bytes say.
+        4 => pub class: u8,
+    }
+}
+
+layout! {
+    /// A step that needs no more: 2 the slot is free; 7 this number of slots stays, those behind
+    /// are free and go.
+    pub struct StepSlot: 3 {
+        /// Which step: 2 or 7.
+        0 => pub kind: u8,
+        /// The slot; or how many stay.
+        1 => pub slot: U16Le,
+    }
+}
+
+layout! {
+    /// A step that gives a slot a lock: 3 its row is deleted, and the slot is kept until that is
+    /// committed; 5 only the lock changes.
+    pub struct StepLock: 4 {
+        /// Which step: 3 or 5.
+        0 => pub kind: u8,
+        /// The slot.
+        1 => pub slot: U16Le,
+        /// Its lock from then on.
+        3 => pub lock: u8,
+    }
+}
+
+layout! {
+    /// A step that gives a slot a row, whose bytes follow: 1 it had none; 6 it had another.
+    pub struct StepRow: 7 {
+        /// Which step: 1 or 6.
+        0 => pub kind: u8,
+        /// The slot.
+        1 => pub slot: U16Le,
+        /// Its flags from then on.
+        3 => pub flags: u8,
+        /// Its lock from then on.
+        4 => pub lock: u8,
+        /// Bytes of the row.
+        5 => pub length: U16Le,
+    }
+}
+
+layout! {
+    /// A step that replaces bytes of a row; the new ones follow.
+    pub struct StepSplice: 10 {
+        /// Which step: 4.
+        0 => pub kind: u8,
+        /// The slot.
+        1 => pub slot: U16Le,
+        /// Its lock from then on.
+        3 => pub lock: u8,
+        /// Where in the row the bytes are.
+        4 => pub offset: U16Le,
+        /// How many bytes go.
+        6 => pub removed: U16Le,
+        /// How many bytes come.
+        8 => pub length: U16Le,
+    }
+}
+
+const PUT: u8 = 1;
+const DROP: u8 = 2;
+const STUB: u8 = 3;
+const SPLICE: u8 = 4;
+const LOCK: u8 = 5;
+const REPLACE: u8 = 6;
+const TRIM: u8 = 7;
+
+/// A step. A lock is what the slot's is from then on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step<'a> {
+    /// A free slot, or one behind the last, or one whose row is deleted, gets a row.
+    Put {
+        /// The slot.
+        slot: u16,
+        /// Its flags.
+        flags: u8,
+        /// Its lock.
+        lock: u8,
+        /// The row.
+        bytes: &'a [u8],
+    },
+    /// The slot is free.
+    Drop {
+        /// The slot.
+        slot: u16,
+    },
+    /// The row is deleted; the slot is kept until that is committed.
+    Stub {
+        /// The slot.
+        slot: u16,
+        /// Its lock.
+        lock: u8,
+    },
+    /// Bytes of the row are replaced.
+    Splice {
+        /// The slot.
+        slot: u16,
+        /// Its lock.
+        lock: u8,
+        /// Where in the row the bytes are.
+        offset: u16,
+        /// How many bytes go.
+        removed: u16,
+        /// The bytes that come.
+        with: &'a [u8],
+    },
+    /// Only the lock changes.
+    Lock {
+        /// The slot.
+        slot: u16,
+        /// Its lock.
+        lock: u8,
+    },
+    /// The row's bytes and flags are replaced.
+    Replace {
+        /// The slot.
+        slot: u16,
+        /// Its flags.
+        flags: u8,
+        /// Its lock.
+        lock: u8,
+        /// The row.
+        bytes: &'a [u8],
+    },
+    /// Only the first slots stay; those behind are free, and go.
+    Trim {
+        /// How many stay.
+        slots: u16,
+    },
+}
+
+impl<'a> Step<'a> {
+    /// Bytes of the longest step but for its row's.
+    pub const HEAD_BYTES_MAX: usize = size_of::<StepSplice>();
+    /// Bytes of a `Trim`.
+    pub const TRIM_BYTES: usize = size_of::<StepSlot>();
+
+    /// Appends the step as it is stored.
+    pub fn write(&self, to: &mut Vec<u8>) {
+        let slot_step = |kind, slot| StepSlot { kind, slot: U16Le::new(slot) };
+        let lock_step = |kind, slot, lock| StepLock { kind, slot: U16Le::new(slot), lock };
+        match *self {
+            Step::Put { slot, flags, lock, bytes } | Step::Replace { slot, flags, lock, bytes } => {
+                let kind = if let Step::Put { .. } = self { PUT } else { REPLACE };
+                let (slot, length) = (U16Le::new(slot), stored_length(bytes));
+                to.extend_from_slice(StepRow { kind, slot, flags, lock, length }.bytes());
+                to.extend_from_slice(bytes);
+            }
+            Step::Drop { slot } => to.extend_from_slice(slot_step(DROP, slot).bytes()),
+            Step::Stub { slot, lock } => to.extend_from_slice(lock_step(STUB, slot, lock).bytes()),
+            Step::Splice { slot, lock, offset, removed, with } => {
+                let head = StepSplice {
+                    kind: SPLICE,
+                    slot: U16Le::new(slot),
+                    lock,
+                    offset: U16Le::new(offset),
+                    removed: U16Le::new(removed),
+                    length: stored_length(with),
+                };
+                to.extend_from_slice(head.bytes());
+                to.extend_from_slice(with);
+            }
+            Step::Lock { slot, lock } => to.extend_from_slice(lock_step(LOCK, slot, lock).bytes()),
+            Step::Trim { slots } => to.extend_from_slice(slot_step(TRIM, slots).bytes()),
+        }
+    }
+
+    /// The first step of these, and the rest.
+    pub fn read(from: &'a [u8]) -> Result<(Step<'a>, &'a [u8]), PayloadFault> {
+        const BYTES: &str = "the bytes of a row in a step";
+        match from.first() {
+            None => Err(PayloadFault::Short("a step")),
+            Some(&kind @ (PUT | REPLACE)) => {
+                let (head, rest) = StepRow::read(from)?;
+                let (bytes, rest) = split(rest, head.length.get().into(), BYTES)?;
+                let (slot, flags, lock) = (head.slot.get(), head.flags, head.lock);
+                let step = match kind {
+                    PUT => Step::Put { slot, flags, lock, bytes },
+                    _ => Step::Replace { slot, flags, lock, bytes },
+                };
+                Ok((step, rest))
+            }
+            Some(&kind @ (DROP | TRIM)) => {
+                let (head, rest) = StepSlot::read(from)?;
+                let slot = head.slot.get();
+                let step =
+                    if kind == DROP { Step::Drop { slot } } else { Step::Trim { slots: slot } };
+                Ok((step, rest))
+            }
+            Some(&kind @ (STUB | LOCK)) => {
+                let (head, rest) = StepLock::read(from)?;
+                let (slot, lock) = (head.slot.get(), head.lock);
+                let step = if kind == STUB {
+                    Step::Stub { slot, lock }
+                } else {
+                    Step::Lock { slot, lock }
+                };
+                Ok((step, rest))
+            }
+            Some(&SPLICE) => {
+                let (head, rest) = StepSplice::read(from)?;
+                let (with, rest) = split(rest, head.length.get().into(), BYTES)?;
+                let (slot, lock) = (head.slot.get(), head.lock);
+                let (offset, removed) = (head.offset.get(), head.removed.get());
+                Ok((Step::Splice { slot, lock, offset, removed, with }, rest))
+            }
+            Some(&other) => {
+                Err(PayloadFault::Value { of: "the kind of a step", found: other.into() })
+            }
+        }
+    }
+}
+
+fn stored_length(bytes: &[u8]) -> U16Le {
+    U16Le::new(u16::try_from(bytes.len()).expect("a row is shorter than a block"))
+}
+
+const STEPS: Part = Part {
+    name: "steps: `StepSlot`, `StepLock`, `StepRow` or `StepSplice`, any number of them",
+    skip: skip_steps,
+};
+
+fn skip_steps(mut rest: &[u8]) -> Result<&[u8], PayloadFault> {
+    while !rest.is_empty() {
+        (_, rest) = Step::read(rest)?;
+    }
+    Ok(rest)
+}

@@ -1,0 +1,155 @@
+//! What every change of a data block begins with: the entry of its transaction in the block's list
+//! of interested transactions (ITL).
+//!
+//! ```text
+//!   forward:  InterestHead │ Cleanout …           as many as the head says
+//!   back:     InterestBack │ InterestedTransaction   the entry was another's, or nobody's
+//!             InterestBack │ InterestOwn             the entry was the transaction's own
+//! ```
+//!
+//! Callers: `txn`; the layers whose blocks transactions change.
+
+use zerocopy::little_endian::U16 as U16Le;
+
+use super::{Part, PayloadFault};
+use crate::InterestedTransaction;
+use crate::layout::layout;
+use crate::number::{ScnLe, TxnIdLe, UndoAddressLe};
+
+layout! {
+    /// The ITL entry that a change's transaction has from then on.
+    pub struct InterestHead: 22 {
+        /// Number of the entry in the list, from 0.
+        0 => pub number: u8,
+        /// How many cleanouts follow.
+        1 => pub cleanouts: u8,
+        /// The transaction.
+        2 => pub transaction: TxnIdLe,
+        /// Its newest undo record for this block.
+        10 => pub undo: UndoAddressLe,
+        /// Bytes that it has freed, and that are kept for it.
+        18 => pub freed: U16Le,
+        /// Slots that it has locked.
+        20 => pub locks: U16Le,
+    }
+}
+
+layout! {
+    /// The end of another transaction, which is noted in its ITL entry with a change.
+    pub struct Cleanout: 10 {
+        /// Number of the entry in the list, from 0.
+        0 => pub number: u8,
+        /// 1 if `ended` is later than it ended, or may be.
+        1 => pub inexact: u8,
+        /// An SCN by which it had ended.
+        2 => pub ended: ScnLe,
+    }
+}
+
+layout! {
+    /// The ITL entry that a change has changed, in the undo of the change.
+    pub struct InterestBack: 2 {
+        /// Number of the entry in the list, from 0.
+        0 => pub number: u8,
+        /// 0 if the entry was another transaction's or nobody's: then the whole entry follows. 1 if
+        /// it was the transaction's own: then `InterestOwn` follows.
+        1 => pub own: u8,
+    }
+}
+
+layout! {
+    /// What the transaction's own ITL entry said before a change.
+    pub struct InterestOwn: 12 {
+        /// Its newest undo record for this block.
+        0 => pub undo: UndoAddressLe,
+        /// Bytes that it had freed, and that were kept for it.
+        8 => pub freed: U16Le,
+        /// Slots that it had locked.
+        10 => pub locks: U16Le,
+    }
+}
+
+/// The interest of a change.
+#[derive(Clone, Copy, Debug)]
+pub struct Interest<'a> {
+    /// The entry.
+    pub head: &'a InterestHead,
+    /// The ends of other transactions.
+    pub cleanouts: &'a [Cleanout],
+}
+
+/// What an ITL entry said before a change.
+#[derive(Clone, Copy, Debug)]
+pub struct Before<'a> {
+    /// Number of the entry in the list.
+    pub number: u8,
+    /// What it said.
+    pub entry: BeforeEntry<'a>,
+}
+
+/// What an ITL entry said before a change, by whose it was.
+#[derive(Clone, Copy, Debug)]
+pub enum BeforeEntry<'a> {
+    /// It was another transaction's, or nobody's.
+    Whole(&'a InterestedTransaction),
+    /// It was the transaction's own.
+    Own(&'a InterestOwn),
+}
+
+impl<'a> Interest<'a> {
+    /// The interest at the beginning of a payload, and what follows it.
+    pub fn read(payload: &'a [u8]) -> Result<(Interest<'a>, &'a [u8]), PayloadFault> {
+        let (head, rest) = InterestHead::read(payload)?;
+        let (cleanouts, rest) = Cleanout::read_many(rest, head.cleanouts.into())?;
+        Ok((Interest { head, cleanouts }, rest))
+    }
+}
+
+impl<'a> Before<'a> {
+    const WHOLE: u8 = 0;
+    const OWN: u8 = 1;
+
+    /// Bytes of the longest one.
+    pub const BYTES_MAX: usize = size_of::<InterestBack>() + InterestedTransaction::BYTES;
+
+    /// What the entry said, at the beginning of a payload, and what follows it.
+    pub fn read(payload: &'a [u8]) -> Result<(Before<'a>, &'a [u8]), PayloadFault> {
+        let (head, rest) = InterestBack::read(payload)?;
+        let (entry, rest) = match head.own {
+            Before::WHOLE => {
+                let (entry, rest) = InterestedTransaction::read(rest)?;
+                (BeforeEntry::Whole(entry), rest)
+            }
+            Before::OWN => {
+                let (entry, rest) = InterestOwn::read(rest)?;
+                (BeforeEntry::Own(entry), rest)
+            }
+            other => {
+                let of = "whether the entry was the transaction's own";
+                return Err(PayloadFault::Value { of, found: other.into() });
+            }
+        };
+        Ok((Before { number: head.number, entry }, rest))
+    }
+
+    /// The bytes that are stored.
+    pub fn bytes(&self) -> Vec<u8> {
+        let (own, entry) = match self.entry {
+            BeforeEntry::Whole(entry) => (Before::WHOLE, entry.bytes()),
+            BeforeEntry::Own(entry) => (Before::OWN, entry.bytes()),
+        };
+        [InterestBack { number: self.number, own }.bytes(), entry].concat()
+    }
+}
+
+/// The interest of a change.
+pub(crate) const INTEREST: Part = Part {
+    name: "`InterestHead`, any number of `Cleanout`",
+    skip: |rest| Interest::read(rest).map(|(_, rest)| rest),
+};
+
+/// What an ITL entry said before a change.
+pub(crate) const BEFORE: Part = Part {
+    name: "`InterestBack`, `InterestedTransaction` or `InterestOwn`",
+    skip: |rest| Before::read(rest).map(|(_, rest)| rest),
+};

@@ -1,0 +1,78 @@
+//! Changes of control blocks of space: segment headers, extent maps, the segment directory.
+//!
+//! Callers: `space`.
+
+use zerocopy::little_endian::U32 as U32Le;
+
+use super::changes;
+use crate::layout::layout;
+use crate::{DbaLe, DirectoryEntry, Extent, FreeBlock, SegmentHeader};
+
+changes! {
+    /// Control of space.
+    layer 1 = "space";
+    /// A new header: its body and its first extent.
+    FORMAT = 1, "segment header": [SegmentHeader::PART, Extent::PART];
+    /// The segment gets this extent.
+    ADD_EXTENT = 2, "segment header": [Extent::PART];
+    /// The next blocks below the end of the extents are handed out.
+    HAND_OUT = 3, "segment header": [Count::PART];
+    /// Free extents are in use.
+    TAKE = 4, "extent map": [ExtentRun::PART];
+    /// A place of the directory gets this entry.
+    ENTER = 5, "segment directory": [Place::PART, DirectoryEntry::PART];
+    /// The file has grown, to this number of extents.
+    GROW = 6, "extent map": [Count::PART];
+    /// A new block of the directory.
+    FORMAT_DIRECTORY = 7, "segment directory": [];
+    /// An entry has another state.
+    SET_STATE = 8, "segment directory": [PlaceState::PART];
+    /// An entry goes.
+    LEAVE = 9, "segment directory": [Place::PART];
+    /// The segment is being dropped.
+    BEGIN_DROP = 10, "segment header": [];
+    /// The last extents of the segment go: this number of them.
+    LOSE_EXTENTS = 11, "segment header": [Count::PART];
+    /// Extents are free again.
+    GIVE_BACK = 12, "extent map": [ExtentRun::MANY];
+    /// The block is free: its body.
+    FREE = 13, "any": [FreeBlock::PART];
+    /// The first free block of the segment, or none.
+    SET_FREE = 14, "segment header": [DbaLe::PART];
+}
+
+layout! {
+    /// A number of things.
+    pub struct Count: 4 {
+        /// How many there are.
+        0 => pub count: U32Le,
+    }
+}
+
+layout! {
+    /// Neighbouring extents of a data file.
+    pub struct ExtentRun: 8 {
+        /// Number of the first extent in its file.
+        0 => pub first: U32Le,
+        /// How many extents there are.
+        4 => pub count: U32Le,
+    }
+}
+
+layout! {
+    /// A place for an entry in a block of the segment directory.
+    pub struct Place: 4 {
+        /// Its number in the block, from 0.
+        0 => pub number: U32Le,
+    }
+}
+
+layout! {
+    /// A place of the segment directory and the state that its entry gets.
+    pub struct PlaceState: 5 {
+        /// Number of the place in the block, from 0.
+        0 => pub number: U32Le,
+        /// The state, as in `DirectoryEntry`.
+        4 => pub state: u8,
+    }
+}
