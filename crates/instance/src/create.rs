@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ids::{Rba, Scn};
-use os::{Cause, Disk, FileOptions, Session};
+use os::probe::DurableWrite;
+use os::{Cause, Disk, File, FileOptions, OwnedFiles, Session};
 use redo::RedoConfig;
 use space::{
     ControlContent, ControlFile, ControlState, DataFileShape, DataFileSpec, TablespaceSpec,
@@ -35,8 +36,8 @@ impl Instance {
         session: &Session,
     ) -> Result<(), Stop> {
         let what = || format!("cannot create a database in {}", directory.display());
-        match disk.list(directory, session) {
-            Ok(names) if names.is_empty() => {}
+        let makes_directory = match disk.list(directory, session) {
+            Ok(names) if names.is_empty() => false,
             Ok(names) => {
                 let message = format!(
                     "{}: the directory isn't empty (it has {}); choose another",
@@ -47,64 +48,86 @@ impl Instance {
             }
             Err(error) if error.cause() == Cause::NotFound => {
                 disk.create_dir(directory, session)?;
+                true
             }
             Err(error) => return Err(error.into()),
-        }
-        let mut elsewhere = Vec::new();
-        let made = make_files(disk, directory, (creation, parameters), &mut elsewhere, session)
+        };
+        let mut making = Making { disk, directory, made: Vec::new() };
+        let made = making
+            .make_files(creation, parameters, session)
             .and_then(|()| make_undo(disk, directory, creation, parameters, session));
         if made.is_err() {
-            for path in elsewhere {
-                let _ = disk.remove(&path, session);
-            }
-            // What can't be removed is not a database either: its control file says "creating".
-            for name in disk.list(directory, session).unwrap_or_default() {
-                let _ = disk.remove(&directory.join(name), session);
+            making.take_back(session);
+            if makes_directory {
+                // Another creator may have put files there.
+                let _ = disk.remove(directory, session);
             }
         }
         made
     }
 }
 
-/// `elsewhere` gets the paths of files that were made in other directories.
-fn make_files(
-    disk: &Disk,
-    directory: &Path,
-    (creation, parameters): (&Creation, &Parameters),
-    elsewhere: &mut Vec<PathBuf>,
-    session: &Session,
-) -> Result<(), Stop> {
-    let block_size = creation.db_block_size;
-    creation.check_each()?;
-    let mut content = first_content(directory, creation, session)?;
-    let mut shapes = content.add_tablespace(&TablespaceSpec {
-        name: SYSTEM.to_string(),
-        block_size,
-        extent_blocks: creation.extent_blocks,
-        files: system_files(creation),
-    })?;
-    shapes.extend(content.add_tablespace(&undo_tablespace(creation))?);
-    for tablespace in &creation.tablespaces {
-        shapes.extend(content.add_tablespace(tablespace)?);
+/// The files of a database that is being made. What others put into its directory is none of them.
+struct Making<'a> {
+    disk: &'a Disk,
+    directory: &'a Path,
+    /// What was made so far.
+    made: Vec<PathBuf>,
+}
+
+impl Making<'_> {
+    /// Makes all files; each is locked until all are there.
+    fn make_files(
+        &mut self,
+        creation: &Creation,
+        parameters: &Parameters,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let block_size = creation.db_block_size;
+        creation.check_each()?;
+        let mut content = first_content(self.directory, creation, session)?;
+        let mut shapes = content.add_tablespace(&TablespaceSpec {
+            name: SYSTEM.to_string(),
+            block_size,
+            extent_blocks: creation.extent_blocks,
+            files: system_files(creation),
+        })?;
+        shapes.extend(content.add_tablespace(&undo_tablespace(creation))?);
+        for tablespace in &creation.tablespaces {
+            shapes.extend(content.add_tablespace(tablespace)?);
+        }
+        check_buffers(&content, parameters)?;
+        parameters.check(block_size, creation.doublewrite_slots)?;
+        content.check_places(self.disk, self.directory)?;
+        let (disk, options) = (self.disk, parameters.filesystemio_options.file_options());
+        let mut files = redo::create(disk, &log_groups(self.directory, &content), session)?;
+        self.note(&files);
+        for (shape, entry) in shapes.iter().zip(&content.data_files) {
+            let path = self.directory.join(&entry.path);
+            let file = create_data_file(disk, &path, options, shape, session)?;
+            self.note(std::slice::from_ref(&file));
+            files.push(file);
+        }
+        let bytes = u64::from(creation.doublewrite_slots) * block_size.bytes() as u64;
+        let doublewrite =
+            disk.create(&doublewrite_path(self.directory), bytes, options, session)?;
+        self.note(std::slice::from_ref(&doublewrite));
+        let made = ControlFile::create(disk, self.directory, options.direct, content, session)?;
+        self.made.extend(made.paths());
+        Ok(())
     }
-    check_buffers(&content, parameters)?;
-    parameters.check(block_size, creation.doublewrite_slots)?;
-    let groups = log_groups(directory, &content);
-    redo::create(disk, &groups, session)?;
-    let members = groups.iter().flat_map(|group| &group.members).map(|member| &member.path);
-    elsewhere.extend(members.filter(|path| path.parent() != Some(directory)).cloned());
-    let options = parameters.filesystemio_options.file_options();
-    for (shape, entry) in shapes.iter().zip(&content.data_files) {
-        let path = directory.join(&entry.path);
-        create_data_file(disk, &path, options, shape, session)?;
-        if path.parent() != Some(directory) {
-            elsewhere.push(path);
+
+    fn note(&mut self, files: &[File]) {
+        self.made.extend(files.iter().map(|file| file.path().to_path_buf()));
+    }
+
+    /// Removes what was made. What can't be removed is not a database either: its control file says
+    /// "creating".
+    fn take_back(&self, session: &Session) {
+        for path in &self.made {
+            let _ = self.disk.remove(path, session);
         }
     }
-    let bytes = u64::from(creation.doublewrite_slots) * block_size.bytes() as u64;
-    disk.create(&doublewrite_path(directory), bytes, options, session)?;
-    ControlFile::create(disk, directory, options.direct, content, session)?;
-    Ok(())
 }
 
 /// A control file's content without tablespaces.
@@ -180,7 +203,7 @@ pub(crate) fn redo_config(
     directory: &Path,
     content: &ControlContent,
     parameters: &Parameters,
-    durable_write: os::probe::DurableWrite,
+    (durable_write, owned): (DurableWrite, OwnedFiles),
 ) -> RedoConfig {
     RedoConfig {
         database: content.database,
@@ -189,6 +212,7 @@ pub(crate) fn redo_config(
         durable_write,
         writes_in_flight: parameters.log_writes_in_flight,
         commit_leader: parameters.commit_leader,
+        owned,
         sabotage: parameters.sabotage.redo,
     }
 }

@@ -13,11 +13,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use os::Session;
+use os::{File, Session};
 use redo::{GROUPS_MAX, KeepMembers, LogGroup, LogMember, LogView, MEMBERS_MAX, MemberChange};
 use space::{
     ControlContent, ControlFile, Enqueue, LogGroupContent, LogMemberContent, clear_new, give_name,
-    new_path,
 };
 use stop::{Halt, RefusalKind, Stop};
 
@@ -131,9 +130,10 @@ impl Instance {
         self.halt().check(session)?;
         let mut planned = self.checkpointer.control().hold(0, session).content().clone();
         let group = spec.add_to(&mut planned)?;
-        planned.check()?;
-        self.make_logs(&spec.members, group.blocks, session)?;
-        self.list(&spec.members, |content| spec.add_to(content).map(|_| ()), session)?;
+        self.check_planned(&planned)?;
+        let made = self.make_logs(&spec.members, group.blocks, session)?;
+        self.list(&made, |content| spec.add_to(content).map(|_| ()), session)?;
+        drop(made);
         let group = log_group(&self.place.1, &group);
         let named = self.name_logs(&spec.members, session);
         self.must(named.and_then(|()| self.redo().add_group(&group, session)), session)?;
@@ -157,10 +157,11 @@ impl Instance {
         };
         let mut planned = self.checkpointer.control().hold(0, session).content().clone();
         let blocks = add(&mut planned)?;
-        planned.check()?;
+        self.check_planned(&planned)?;
         let files = [path.to_string()];
-        self.make_logs(&files, blocks, session)?;
-        self.list(&files, |content| add(content).map(|_| ()), session)?;
+        let made = self.make_logs(&files, blocks, session)?;
+        self.list(&made, |content| add(content).map(|_| ()), session)?;
+        drop(made);
         self.must(self.name_logs(&files, session), session)?;
         self.redo().add_member(number, &self.place.1.join(path), session);
         Ok(())
@@ -227,31 +228,47 @@ impl Instance {
         describe(self.checkpointer.control(), self.halt(), change, session)
     }
 
-    /// Makes files under the names of what isn't in use yet. If that fails none is left.
-    fn make_logs(&self, paths: &[String], blocks: u32, session: &Session) -> Result<(), Stop> {
+    fn check_planned(&self, planned: &ControlContent) -> Result<(), Stop> {
         let (disk, directory) = &self.place;
-        for (at, path) in paths.iter().enumerate() {
-            let made = clear_new(disk, &directory.join(path), "the redo log", session)
+        planned.check()?;
+        planned.check_places(disk, directory)
+    }
+
+    /// Makes files under the names of what isn't in use yet, locked as long as they are open, so
+    /// that nobody takes them for leftovers. If that fails none is left.
+    fn make_logs(
+        &self,
+        paths: &[String],
+        blocks: u32,
+        session: &Session,
+    ) -> Result<Vec<File>, Stop> {
+        let (disk, directory) = &self.place;
+        let mut made = Vec::with_capacity(paths.len());
+        for path in paths {
+            let one = clear_new(disk, &directory.join(path), "the redo log", session)
                 .and_then(|new| redo::create_member(disk, &new, blocks, session));
-            if made.is_err() {
-                self.remove_new(&paths[..at], session);
-                return made;
+            match one {
+                Ok(file) => made.push(file),
+                Err(stop) => {
+                    self.remove_new(&made, session);
+                    return Err(stop);
+                }
             }
         }
-        Ok(())
+        Ok(made)
     }
 
     /// Lists files that were made; if they can't be, they are removed.
     fn list(
         &self,
-        paths: &[String],
+        made: &[File],
         add: impl FnOnce(&mut ControlContent) -> Result<(), Stop>,
         session: &Session,
     ) -> Result<(), Stop> {
         let listed = self.describe_logs(add, session);
         // After a halt the control file may list them.
         if listed.as_ref().is_err_and(|stop| stop.refusal().is_some()) {
-            self.remove_new(paths, session);
+            self.remove_new(made, session);
         }
         listed
     }
@@ -270,10 +287,9 @@ impl Instance {
     }
 
     /// Those that can't be removed are removed by the next attempt.
-    fn remove_new(&self, paths: &[String], session: &Session) {
-        let (disk, directory) = &self.place;
-        for path in paths {
-            let _ = disk.remove(&new_path(&directory.join(path)), session);
+    fn remove_new(&self, made: &[File], session: &Session) {
+        for file in made {
+            let _ = self.place.0.remove(file.path(), session);
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use change::Layer;
 use ids::{BlockSize, FileNo};
 use os::probe::{ProbeConfig, durable_writes};
-use os::{Disk, File, FileOptions, Session};
+use os::{Disk, File, FileOptions, OwnedFiles, Session};
 use recovery::{Layout, Progress, Recovered, recover};
 use redo::RedoConfig;
 use space::{
@@ -91,9 +91,15 @@ impl Mounted {
             Some(way) => way,
             None => durable_writes(disk, directory, session, &PROBE)?.pick,
         };
-        let mut redo = redo_config(directory, &content, parameters, redo_write);
-        let opened = open_data_files(disk, directory, options, &content, session)?;
+        // All are this opening's alone before anything is written (IN10).
+        let mut owned = OwnedFiles::default();
+        let opened = open_data_files(disk, directory, options, &content, &mut owned, session)?;
+        let doublewrite = disk.open(&doublewrite_path(directory), options, session)?;
+        let not_owned = |error: os::Error| Stop::from(error.while_doing("open the database"));
+        owned.lock(&doublewrite, session).map_err(not_owned)?;
+        let mut redo = redo_config(directory, &content, parameters, (redo_write, owned));
         settle_names(disk, &redo, session)?;
+        redo.own(disk, session)?;
         control.settle(session).map_err(Stop::from)?;
         remove_leftovers(disk, directory, session)?;
         let lost = redo::examine(disk, &mut redo, session)?;
@@ -107,7 +113,6 @@ impl Mounted {
             (number, file, content.block_size_of(entry))
         };
         let files: Vec<_> = opened.into_iter().zip(&content.data_files).map(sized).collect();
-        let doublewrite = disk.open(&doublewrite_path(directory), options, session)?;
         Ok(Mounted { control, redo, files, doublewrite, options })
     }
 

@@ -99,7 +99,8 @@ impl Instance {
         let recovered = mounted.recover((disk, directory), parameters, tell, session)?;
         let Mounted { mut control, redo, files, doublewrite, options } = mounted;
         // Recovery may have found members of logs that are no good.
-        let redo = redo_config(directory, control.content(), parameters, redo.durable_write);
+        let how = (redo.durable_write, redo.owned);
+        let redo = redo_config(directory, control.content(), parameters, how);
         control.update(|content| content.state = state, session).map_err(Stop::from)?;
         let storage = Storage {
             disk: disk.clone(),

@@ -1,7 +1,7 @@
 //! A place where files live. Made by a port, or by something that wraps another disk.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use waits::WaitEvent;
@@ -48,7 +48,7 @@ impl Disk {
 
     /// Makes a file of `length` bytes, every one of them written as zero, and makes the file and
     /// its entry in the directory durable. So no later write has to find space or move the size.
-    /// When it fails, nothing is left.
+    /// It is locked until it is closed. When this fails, nothing is left.
     pub fn create(
         &self,
         path: &Path,
@@ -60,12 +60,14 @@ impl Disk {
         let file = self
             .open_as(path, OpenMode::CreateNew, options, session)
             .map_err(|error| error.while_doing(&what))?;
+        // From now on it isn't taken for a leftover.
+        file.lock(session).map_err(|error| error.while_doing(&what))?;
         let made = fill(&file, length, session).and_then(|()| {
             file.sync(FileOperation::Sync.waiting(session))?;
             self.sync_dir(parent(path), session)
         });
         if let Err(error) = made {
-            drop(file);
+            // While it is locked, so that it can't be another's.
             let removed = self.remove(path, session);
             let error = error.while_doing(what);
             return Err(match removed {
@@ -128,6 +130,15 @@ impl Disk {
     /// The names in a directory, sorted.
     pub fn list(&self, path: &Path, session: &Session) -> Result<Vec<String>, Error> {
         self.operation(FileOperation::List, path, session, |event| self.port.list(path, event))
+    }
+
+    /// Where this file is or would be, without links and detours on the way to it: two spellings of
+    /// one place give the same. A directory that isn't there keeps its spelling.
+    pub fn place_of(&self, path: &Path) -> PathBuf {
+        match (self.port.canonical(parent(path)), path.file_name()) {
+            (Ok(directory), Some(name)) => directory.join(name),
+            _ => path.to_path_buf(),
+        }
     }
 
     /// Bytes that a file made in this directory could still get.

@@ -13,6 +13,10 @@ pub enum Cause {
     AlreadyExists,
     /// The process lacks a right or a privilege.
     PermissionDenied,
+    /// Another program, or another opening in this one, has the lock of the file.
+    InUse,
+    /// Two names that are to be of two files are of one.
+    SameFile,
     /// It is on a read-only file system.
     ReadOnly,
     /// The file system or the quota is full.
@@ -57,6 +61,8 @@ impl Cause {
             Cause::NotFound => "check the path",
             Cause::AlreadyExists => "choose another name or remove it first",
             Cause::PermissionDenied => "give this user the right, or choose another place",
+            Cause::InUse => "end the program that has it first, or use a copy that is whole",
+            Cause::SameFile => "remove the second name, and put a file of its own there",
             Cause::ReadOnly => "choose a place on a writable file system",
             Cause::NoSpace => "free space there, or choose another place or a smaller size",
             Cause::DirectIoUnsupported => {

@@ -10,12 +10,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use waits::Statistic;
+use waits::{Nanos, Statistic};
 
-use crate::{Alignment, Cause, Cost, Error, FileOptions, FilePort, Session, Waiting};
+use crate::{
+    Alignment, Cause, Cost, Error, FileOperation, FileOptions, FilePort, Session, Waiting,
+};
 
 /// How often an I/O is tried again that the kernel refuses "for a moment".
 const TRIES_MAX: u32 = 1_000;
+
+/// A lock that another opening has is waited for so long: a write that is in flight lands sooner.
+const LOCK_PATIENCE: Nanos = Nanos::from_millis(1_000);
+
+/// Between two looks whether it can be had.
+const LOCK_LOOK: Nanos = Nanos::from_millis(10);
 
 /// How often in a row a direct I/O may stop within the same unit: at the end of a ragged file it
 /// would do so for ever.
@@ -56,11 +64,37 @@ impl File {
         self.inner.port.alignment()
     }
 
-    /// Locks it against other openings, by this program or another, until this one is closed; false
-    /// if another has it. Programs that don't ask aren't kept out.
+    /// Locks the file against other openings, by this program or another, until this one is closed
+    /// and its last request has ended. Programs that don't ask aren't kept out. A process that was
+    /// killed has its locks until its last write has landed, so a lock is waited for a moment.
+    pub fn lock(&self, session: &Session) -> Result<(), Error> {
+        let mut waited = Nanos::ZERO;
+        while !self.try_lock()? {
+            if waited >= LOCK_PATIENCE {
+                let what = format!("lock {}", self.path().display());
+                let detail = "another program has it open";
+                return Err(Error::new(what, Cause::InUse, detail));
+            }
+            session.pause(LOCK_LOOK, FileOperation::Lock.waiting(session));
+            waited = Nanos(waited.0 + LOCK_LOOK.0);
+        }
+        Ok(())
+    }
+
+    /// The same without waiting; false if another opening has the lock.
     pub fn try_lock(&self) -> Result<bool, Error> {
         let locked = self.inner.port.try_lock();
         locked.map_err(|error| Error::on("lock", self.path(), &error))
+    }
+
+    /// Whether both are openings of one file, whatever name each was opened by.
+    pub fn is_same_file(&self, other: &File) -> Result<bool, Error> {
+        Ok(self.identity()? == other.identity()?)
+    }
+
+    fn identity(&self) -> Result<(u64, u64), Error> {
+        let told = self.inner.port.identity();
+        told.map_err(|error| Error::on("identify", self.path(), &error))
     }
 
     /// Its length in bytes.

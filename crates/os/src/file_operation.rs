@@ -31,6 +31,8 @@ pub enum FileOperation {
     Fill = 10,
     /// A directory is made.
     CreateDirectory = 11,
+    /// Another opening has the lock of a file.
+    Lock = 12,
 }
 
 impl FileOperation {
@@ -48,6 +50,7 @@ impl FileOperation {
             FileOperation::Read => "read",
             FileOperation::Fill => "fill",
             FileOperation::CreateDirectory => "create directory",
+            FileOperation::Lock => "lock",
         }
     }
 

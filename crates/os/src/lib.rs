@@ -41,6 +41,7 @@ mod file;
 mod file_operation;
 pub mod linux;
 mod options;
+mod owned_files;
 mod port;
 mod prefetch;
 pub mod probe;
@@ -61,6 +62,7 @@ pub use error::{Cause, Error};
 pub use file::File;
 pub use file_operation::FileOperation;
 pub use options::{Alignment, FileOptions, FilesystemIo, OpenMode};
+pub use owned_files::OwnedFiles;
 pub use port::{
     DiskPort, FilePort, IoKind, Port, RawCompletion, RawRequest, RingPort, ThreadBody, Woken,
 };

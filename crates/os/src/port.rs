@@ -8,7 +8,7 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use waits::{Nanos, Sampling, ThreadTimes, WaitEvent};
@@ -102,6 +102,9 @@ pub trait DiskPort: Send + Sync {
     fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()>;
     /// The names in a directory, sorted.
     fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>>;
+    /// Where this directory is, without links and detours: two spellings of one directory give the
+    /// same.
+    fn canonical(&self, directory: &Path) -> io::Result<PathBuf>;
     /// Bytes that a file made in this directory could still get.
     fn free_bytes(&self, path: &Path) -> io::Result<u64>;
     /// A ring over files of this disk for the calling thread, `depth` requests at most in flight.
@@ -122,11 +125,12 @@ pub trait FilePort: Send + Sync + fmt::Debug {
     fn length(&self) -> io::Result<u64>;
     /// Cuts or extends the file; an extension reads as zeros and may have no space of its own.
     fn set_len(&self, length: u64, event: WaitEvent) -> io::Result<()>;
-    /// Locks the file against other openings of it, until this one is closed; false if another has
-    /// it. In a world with one program there is nobody to lock out.
-    fn try_lock(&self) -> io::Result<bool> {
-        Ok(true)
-    }
+    /// Locks the file against other openings of it, until this one is closed and its last request
+    /// has ended; false if another has it.
+    fn try_lock(&self) -> io::Result<bool>;
+    /// Which file this is, whatever its name: device and number. Two openings of one file give the
+    /// same.
+    fn identity(&self) -> io::Result<(u64, u64)>;
     /// What direct I/O demands here.
     fn alignment(&self) -> Alignment;
     /// For a ring of the same world to find its own file again.

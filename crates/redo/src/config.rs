@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use format::{REDO_BLOCK, REDO_PAYLOAD_BYTES};
 use ids::{Rba, Scn};
 use os::probe::DurableWrite;
+use os::{Disk, OwnedFiles, Session};
 use stop::{RefusalKind, Stop};
 
 use crate::flights::WRITES_IN_FLIGHT_MAX;
-use crate::log_file::log_path;
+use crate::log_file::{Medium, log_path};
 
 /// The largest record, its head included: three blocks of the largest size.
 pub const RECORD_BYTES_MAX: usize = 96 << 10;
@@ -149,7 +150,7 @@ impl LogGroup {
 }
 
 /// How redo is kept.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct RedoConfig {
     /// Identity of the database: redo of another one is none of ours.
     pub database: u64,
@@ -163,6 +164,8 @@ pub struct RedoConfig {
     pub writes_in_flight: u32,
     /// Who writes at first.
     pub commit_leader: CommitLeader,
+    /// Members that are open and locked, for all who open members by this configuration.
+    pub owned: OwnedFiles,
     /// What is broken on purpose.
     pub sabotage: Sabotage,
 }
@@ -201,8 +204,20 @@ impl RedoConfig {
         u32::try_from(self.log_buffer_bytes / REDO_BLOCK.bytes()).unwrap_or(u32::MAX)
     }
 
+    /// Opens and locks every good member, before anything of them is read (RD22). One that can't be
+    /// opened is left for [`examine`](crate::examine) to find.
+    pub fn own(&mut self, disk: &Disk, session: &Session) -> Result<(), Stop> {
+        let medium = Medium::new(disk, self);
+        let members = self.groups.iter().flat_map(|group| &group.members);
+        for member in members.filter(|member| member.good) {
+            medium.own(&member.path, &mut self.owned, session)?;
+        }
+        Ok(())
+    }
+
     /// The members of these paths are no good any more.
     pub fn distrust(&mut self, paths: &[PathBuf]) {
+        paths.iter().for_each(|path| self.owned.forget(path));
         let members = self.groups.iter_mut().flat_map(|group| &mut group.members);
         for member in members.filter(|member| paths.contains(&member.path)) {
             member.good = false;

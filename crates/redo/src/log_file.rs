@@ -16,7 +16,7 @@ use format::{
 };
 use ids::{BlockNo, Dba, FileNo, Scn};
 use os::probe::DurableWrite;
-use os::{Cost, Disk, File, FileOptions, IoBuf, Session, Waiting};
+use os::{Cost, Disk, File, FileOptions, IoBuf, OwnedFiles, Session, Waiting};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
@@ -32,33 +32,40 @@ pub fn log_path(directory: &Path, group: u16) -> PathBuf {
 }
 
 /// Makes the files of a new database: every block written once, as zeros, so that no later write
-/// has to find space. They hold no log yet. If it fails, nothing is left.
-pub fn create(disk: &Disk, groups: &[LogGroup], session: &Session) -> Result<(), Stop> {
+/// has to find space. They hold no log yet, and are locked until they are closed. If it fails,
+/// nothing is left.
+pub fn create(disk: &Disk, groups: &[LogGroup], session: &Session) -> Result<Vec<File>, Stop> {
     check_groups(groups.len())?;
     groups.iter().try_for_each(LogGroup::check)?;
     let mut made = Vec::new();
     let all = groups.iter().flat_map(|group| group.members.iter().map(|m| (&m.path, group.blocks)));
     for (path, blocks) in all {
-        if let Err(stop) = create_member(disk, path, blocks, session) {
-            remove_made(disk, &made, session);
-            return Err(stop);
+        match create_member(disk, path, blocks, session) {
+            Ok(file) => made.push(file),
+            Err(stop) => {
+                remove_made(disk, &made, session);
+                return Err(stop);
+            }
         }
-        made.push(path);
     }
-    Ok(())
+    Ok(made)
 }
 
-/// Makes one file that can be a member of a group with logs of so many blocks. If it fails,
-/// nothing is left.
-pub fn create_member(disk: &Disk, path: &Path, blocks: u32, session: &Session) -> Result<(), Stop> {
+/// Makes one file that can be a member of a group with logs of so many blocks, locked until it is
+/// closed. If it fails, nothing is left.
+pub fn create_member(
+    disk: &Disk,
+    path: &Path,
+    blocks: u32,
+    session: &Session,
+) -> Result<File, Stop> {
     let options = DurableWrite::BufferedThenSync.file_options();
-    disk.create(path, file_bytes(blocks), options, session)?;
-    Ok(())
+    Ok(disk.create(path, file_bytes(blocks), options, session)?)
 }
 
-fn remove_made(disk: &Disk, made: &[&PathBuf], session: &Session) {
-    for path in made {
-        if let Err(error) = disk.remove(path, session) {
+fn remove_made(disk: &Disk, made: &[File], session: &Session) {
+    for file in made {
+        if let Err(error) = disk.remove(file.path(), session) {
             session.os().notice(&format!("a redo log that isn't used is left: {error}"));
         }
     }
@@ -75,6 +82,8 @@ pub(crate) struct Medium {
     pub(crate) database: u64,
     pub(crate) needs_sync: bool,
     options: FileOptions,
+    /// Those that were locked before, open.
+    owned: OwnedFiles,
 }
 
 impl Medium {
@@ -88,14 +97,48 @@ impl Medium {
             database: config.database,
             needs_sync: config.durable_write.needs_sync() && !config.skips_sync(),
             options,
+            owned: config.owned.clone(),
         }
     }
 
-    /// Opens a member, which is to have so many blocks.
+    /// Opens a member, which is to have so many blocks, and locks it (RD22).
     pub(crate) fn open(&self, path: &Path, blocks: u32, session: &Session) -> Result<File, Stop> {
-        let file = self.disk.open(path, self.options, session)?;
+        let file = match self.owned.find(path) {
+            Some(file) => file.clone(),
+            None => {
+                let file = self.disk.open(path, self.options, session)?;
+                file.lock(session)?;
+                file
+            }
+        };
         check_length(&file, blocks)?;
         Ok(file)
+    }
+
+    /// Opens a member and locks it for `owned`; nothing is done where it can't be opened.
+    pub(crate) fn own(
+        &self,
+        path: &Path,
+        owned: &mut OwnedFiles,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        if let Ok(file) = self.disk.open(path, self.options, session) {
+            let what = "open the database";
+            owned.lock(&file, session).map_err(|error| error.while_doing(what))?;
+        }
+        Ok(())
+    }
+
+    /// The same without waiting for the lock; `None` if it can't be had.
+    pub(crate) fn try_open(&self, path: &Path, blocks: u32, session: &Session) -> Option<File> {
+        let file = self.disk.open(path, self.options, session).ok()?;
+        let is_ours = file.try_lock().ok()? && check_length(&file, blocks).is_ok();
+        is_ours.then_some(file)
+    }
+
+    /// What was opened before is in use, or isn't wanted: from now on members are opened anew.
+    pub(crate) fn let_go(&mut self) {
+        self.owned = OwnedFiles::default();
     }
 }
 

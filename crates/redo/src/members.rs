@@ -99,7 +99,7 @@ impl OpenGroup {
     /// Opens an invalid member whose file can be written over: it is there, and it isn't something
     /// else.
     fn reopen(&self, medium: &Medium, path: &Path, session: &Session) -> Option<File> {
-        let file = medium.open(path, self.blocks, session).ok()?;
+        let file = medium.try_open(path, self.blocks, session)?;
         let there = self.read_header_of(&file, medium.database, session).ok()?;
         there.map_or_else(|reason| !reason.is_foreign(), |_| true).then_some(file)
     }

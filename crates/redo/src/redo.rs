@@ -70,8 +70,9 @@ impl Redo {
         config.check()?;
         check_start(config, &start)?;
         let Hooks { checkpoint_wanted, keep_members } = hooks;
-        let medium = Medium::new(disk, config);
+        let mut medium = Medium::new(disk, config);
         let groups = begin_first((&medium, &keep_members), config, &start, session)?;
+        medium.let_go();
         let (os, last) = (session.os(), start.next_scn.get() - 1);
         let shared = Arc::new(Shared {
             medium,

@@ -195,6 +195,10 @@ impl DiskPort for PacedDisk {
         self.inner.list(path, event)
     }
 
+    fn canonical(&self, directory: &Path) -> io::Result<PathBuf> {
+        self.inner.canonical(directory)
+    }
+
     fn free_bytes(&self, path: &Path) -> io::Result<u64> {
         self.inner.free_bytes(path)
     }
@@ -238,6 +242,10 @@ impl FilePort for PacedFile {
 
     fn try_lock(&self) -> io::Result<bool> {
         self.inner.try_lock()
+    }
+
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        self.inner.identity()
     }
 
     fn length(&self) -> io::Result<u64> {

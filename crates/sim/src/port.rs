@@ -214,7 +214,8 @@ impl DiskPort for SimDisk {
             OpenMode::Existing | OpenMode::ReadOnly => self.look(|fs| fs.open(path)),
         }?;
         let kernel = Arc::clone(&self.kernel);
-        Ok(Arc::new(SimFile { kernel, disk: self.number, file, mode, options }))
+        let holder = kernel.lock().devices.list[self.number].fs.new_holder();
+        Ok(Arc::new(SimFile { kernel, disk: self.number, file, holder, mode, options }))
     }
 
     fn create_dir(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
@@ -236,6 +237,11 @@ impl DiskPort for SimDisk {
 
     fn list(&self, path: &Path, _event: WaitEvent) -> io::Result<Vec<String>> {
         self.look(|fs| fs.list(path))
+    }
+
+    fn canonical(&self, directory: &Path) -> io::Result<PathBuf> {
+        // There are no links.
+        self.look(|fs| fs.canonical(directory))
     }
 
     fn free_bytes(&self, _path: &Path) -> io::Result<u64> {
@@ -273,6 +279,8 @@ struct SimFile {
     kernel: Arc<Kernel>,
     disk: usize,
     file: FileId,
+    /// Which of its openings this is.
+    holder: u64,
     mode: OpenMode,
     options: FileOptions,
 }
@@ -322,6 +330,14 @@ impl FilePort for SimFile {
         blocking(&self.kernel, disk, action, event).map(|_| ())
     }
 
+    fn try_lock(&self) -> io::Result<bool> {
+        Ok(self.kernel.lock().devices.list[self.disk].fs.lock(self.file, self.holder))
+    }
+
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        Ok((self.disk as u64, self.file.number()))
+    }
+
     fn length(&self) -> io::Result<u64> {
         self.kernel.lock().devices.list[self.disk].fs.len(self.file)
     }
@@ -345,7 +361,9 @@ impl FilePort for SimFile {
 
 impl Drop for SimFile {
     fn drop(&mut self) {
-        let _ = self.kernel.lock().devices.list[self.disk].fs.close(self.file);
+        let fs = &mut self.kernel.lock().devices.list[self.disk].fs;
+        fs.unlock(self.file, self.holder);
+        let _ = fs.close(self.file);
     }
 }
 

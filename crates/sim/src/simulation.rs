@@ -136,7 +136,9 @@ impl Simulation {
         for (number, disk) in self.disks.iter().enumerate() {
             let capacity = disk.model.capacity_bytes();
             let model = DiskModel::new(&disk.model, self.seed ^ (number as u64 + 1) << 56);
-            devices.list.push(Device::new(disk.content.clone(), model, capacity));
+            let mut content = disk.content.clone();
+            content.unlock_all();
+            devices.list.push(Device::new(content, model, capacity));
         }
         let options = KernelOptions {
             perturbation: self.perturbation,

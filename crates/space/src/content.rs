@@ -12,7 +12,7 @@
 //!
 //! Callers: `control`; `instance`, which makes the first and reads the rest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use format::{
@@ -20,6 +20,7 @@ use format::{
     U64Le,
 };
 use ids::{BlockSize, FileNo, Rba, Scn};
+use os::Disk;
 use stop::{RefusalKind, Stop};
 
 use crate::segment::stored_name;
@@ -195,6 +196,25 @@ impl ControlContent {
                  paths, and these would be {needs}; choose shorter paths"
             );
             return refuse(RefusalKind::NoSpace, message);
+        }
+        Ok(())
+    }
+
+    /// Refuses two names for one place, however they are spelled: `x.dbf`, `./x.dbf`, or by a link
+    /// to a directory.
+    pub fn check_places(&self, disk: &Disk, directory: &Path) -> Result<(), Stop> {
+        let members = self.log_groups.iter().flat_map(|group| &group.members);
+        let members = members.map(|member| &member.path);
+        let mut places: BTreeMap<PathBuf, &String> = BTreeMap::new();
+        for path in self.data_files.iter().map(|file| &file.path).chain(members) {
+            let place = disk.place_of(&directory.join(path));
+            if let Some(other) = places.insert(place, path) {
+                let message = format!(
+                    "{path} is a file of the database already, under the name {other}; choose \
+                     another name"
+                );
+                return Err(Stop::refuse(RefusalKind::AlreadyExists, message));
+            }
         }
         Ok(())
     }

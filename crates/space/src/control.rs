@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use format::{BlockFault, BlockHeader, BlockKind, CONTROL_BLOCK, FORMAT, OLDEST, check, seal};
 use ids::{BlockNo, Dba, FileNo};
-use os::{Disk, Error, File, FileOptions, IoBuf, Session};
+use os::{Disk, Error, File, FileOptions, IoBuf, OwnedFiles, Session};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
@@ -36,7 +36,8 @@ pub struct ControlFile {
 }
 
 impl ControlFile {
-    /// Makes both copies. The directory must have neither.
+    /// Makes both copies, locked until they are closed. The directory must have neither. If it
+    /// fails, nothing is left.
     pub fn create(
         disk: &Disk,
         directory: &Path,
@@ -46,11 +47,22 @@ impl ControlFile {
     ) -> Result<ControlFile, Stop> {
         content.check()?;
         let bytes = CONTROL_BLOCK.bytes() as u64;
-        let make = |name| disk.create(&directory.join(name), bytes, options(direct), session);
-        let copies = NAMES.into_iter().map(make).collect::<Result<Vec<_>, _>>()?;
-        let mut control = ControlFile { copies, content, version: 0 };
-        control.write(session)?;
-        Ok(control)
+        let mut control = ControlFile { copies: Vec::new(), content, version: 0 };
+        let mut make = |name| {
+            let made = disk.create(&directory.join(name), bytes, options(direct), session)?;
+            control.copies.push(made);
+            Ok::<(), Error>(())
+        };
+        let made = NAMES.into_iter().try_for_each(&mut make);
+        match made.and_then(|()| control.write(session)) {
+            Ok(()) => Ok(control),
+            Err(error) => {
+                for copy in &control.copies {
+                    let _ = disk.remove(copy.path(), session);
+                }
+                Err(Stop::from(error))
+            }
+        }
     }
 
     /// Opens both copies and believes the newer whole one.
@@ -66,12 +78,11 @@ impl ControlFile {
         let mut copies = Vec::new();
         let mut whole: Vec<(u64, ControlContent, usize)> = Vec::new();
         let mut faults = Vec::new();
+        let mut owned = OwnedFiles::default();
         for (place, name) in NAMES.into_iter().enumerate() {
             let path = directory.join(name);
             let file = disk.open(&path, options(direct), session).map_err(missing(&path))?;
-            if !file.try_lock()? {
-                return Err(locked(&path));
-            }
+            owned.lock(&file, session).map_err(not_owned)?;
             match read(&file, session) {
                 Ok((version, content)) => whole.push((version, content, place)),
                 // Whoever wrote it knew more, also when the other copy is whole.
@@ -107,7 +118,8 @@ impl ControlFile {
         direct: bool,
         session: &Session,
     ) -> Result<[ControlCopy; 2], Stop> {
-        let [one, two] = NAMES.map(|name| {
+        let mut owned = OwnedFiles::default();
+        let [one, two]: [Result<_, Stop>; 2] = NAMES.map(|name| {
             let path = directory.join(name);
             let file = match disk.open_read_only(&path, options(direct), session) {
                 Ok(file) => file,
@@ -116,9 +128,7 @@ impl ControlFile {
                     return Ok(ControlCopy { path, said, _file: None });
                 }
             };
-            if !file.try_lock()? {
-                return Err(locked(&path));
-            }
+            owned.lock(&file, session).map_err(not_owned)?;
             let said = read(&file, session).map_err(|fault| match fault {
                 Fault::Damaged(what) | Fault::Other(what) => what,
             });
@@ -177,13 +187,9 @@ impl ControlFile {
     }
 }
 
-fn locked(path: &Path) -> Stop {
-    let message = format!(
-        "cannot open the database: another program has it open, for it has locked {}; end that one \
-         first",
-        path.display()
-    );
-    Stop::refuse(RefusalKind::WrongState, message)
+/// Says of a file that isn't the database's alone what that means.
+pub(crate) fn not_owned(error: Error) -> Stop {
+    Stop::from(error.while_doing("open the database"))
 }
 
 fn options(direct: bool) -> FileOptions {

@@ -9,10 +9,13 @@ use format::{
     check, seal,
 };
 use ids::{BlockNo, BlockSize, Dba, FileNo, Scn};
-use os::{Cause, Disk, Error, File, FileOperation, FileOptions, IO_ALIGNMENT, IoBuf, Session};
+use os::{
+    Cause, Disk, Error, File, FileOperation, FileOptions, IO_ALIGNMENT, IoBuf, OwnedFiles, Session,
+};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
+use crate::control::not_owned;
 use crate::{DataFileContent, TablespaceNo};
 
 /// The number of the first data file.
@@ -123,7 +126,8 @@ pub(crate) fn extents_of(blocks: u32, extent_blocks: u32) -> u32 {
     (blocks - FIRST_EXTENT) / extent_blocks
 }
 
-/// Makes a data file, durable, with nothing in it. When it fails, nothing is left.
+/// Makes a data file, durable, with nothing in it. It is locked until it is closed. When this
+/// fails, nothing is left.
 pub fn create_data_file(
     disk: &Disk,
     path: &Path,
@@ -135,7 +139,7 @@ pub fn create_data_file(
     let bytes = u64::from(shape.blocks) * shape.block_size.bytes() as u64;
     let file = disk.create(path, bytes, options, session)?;
     if let Err(error) = write_first_blocks(&file, shape, session) {
-        drop(file);
+        // While it is locked, so that it can't be another's.
         let removed = disk.remove(path, session);
         let error = error.while_doing(format!("create {}", path.display()));
         return Err(Stop::from(match removed {
@@ -176,15 +180,21 @@ fn write_first_blocks(file: &File, shape: &DataFileShape, session: &Session) -> 
     file.sync(FileOperation::Sync.waiting(session))
 }
 
-/// Opens a data file of this database, and looks whether it is the one that the control file means.
+/// Opens a data file of this database, locks it, and looks whether it is the one that the control
+/// file means.
 pub fn open_data_file(
     disk: &Disk,
     path: &Path,
     options: FileOptions,
     what: (u64, &DataFileContent, BlockSize),
+    owned: &mut OwnedFiles,
     session: &Session,
 ) -> Result<File, Stop> {
-    check_opened(disk.open(path, options, session), path, what, session)
+    let opened = disk.open(path, options, session);
+    if let Ok(file) = &opened {
+        owned.lock(file, session).map_err(not_owned)?;
+    }
+    check_opened(opened, path, what, session)
 }
 
 /// The same only to read it.

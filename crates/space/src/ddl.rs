@@ -17,7 +17,7 @@
 use std::path::{Path, PathBuf};
 
 use ids::FileNo;
-use os::{Disk, File, FileOptions, Session};
+use os::{Disk, File, FileOptions, OwnedFiles, Session};
 use stop::{RefusalKind, Stop};
 
 use crate::data_file::{DataFileShape, create_data_file, open_data_file};
@@ -56,12 +56,14 @@ impl Space {
         let shapes = add(&mut after)?;
         let tablespaces = &after.tablespaces[before.tablespaces.len()..];
         let entries = &after.data_files[before.data_files.len()..];
+        after.check_places(&self.shared.disk, &self.shared.directory)?;
         self.check_buffers(&shapes, session)?;
-        let result = self.make_files(&shapes, entries, session);
+        let mut made = Vec::with_capacity(shapes.len());
+        let result = self.make_files(&shapes, entries, &mut made, session);
         if let Err(stop) = result {
             // Those that can't be removed are removed by the next attempt.
-            for entry in entries {
-                let _ = self.shared.disk.remove(&new_path(&self.path(entry)), session);
+            for file in &made {
+                let _ = self.shared.disk.remove(file.path(), session);
             }
             return Err(stop);
         }
@@ -70,6 +72,7 @@ impl Space {
             content.data_files.extend_from_slice(entries);
         })?;
         // From here on the files are the database's: what fails is for recovery to mend.
+        drop(made);
         let used = self.use_files(&after, (tablespaces, entries), session);
         used.map_err(|stop| {
             let cause = format!("a data file that was made can't be used: {stop}");
@@ -93,17 +96,20 @@ impl Space {
         }
     }
 
+    /// Makes the files, locked, so that nobody takes them for leftovers. `made` gets those that
+    /// were made, also when one can't be.
     fn make_files(
         &self,
         shapes: &[DataFileShape],
         entries: &[DataFileContent],
+        made: &mut Vec<File>,
         session: &Session,
     ) -> Result<(), Stop> {
         let (disk, options) = (&self.shared.disk, self.shared.options);
         for (shape, entry) in shapes.iter().zip(entries) {
             let path = self.path(entry);
             let new = clear_new(disk, &path, "the data file", session)?;
-            create_data_file(disk, &new, options, shape, session)?;
+            made.push(create_data_file(disk, &new, options, shape, session)?);
         }
         Ok(())
     }
@@ -116,12 +122,14 @@ impl Space {
     ) -> Result<(), Stop> {
         let (disk, cache) = (&self.shared.disk, self.changes().cache());
         let mut files = Vec::with_capacity(entries.len());
+        let mut owned = OwnedFiles::default();
         for entry in entries {
             let path = self.path(entry);
             give_name(disk, &path, session)?;
             let block_size = content.block_size_of(entry);
             let what = (content.database, entry, block_size);
-            let file = open_data_file(disk, &path, self.shared.options, what, session)?;
+            let options = self.shared.options;
+            let file = open_data_file(disk, &path, options, what, &mut owned, session)?;
             cache.add_file(entry.number, file.clone(), block_size, session)?;
             files.push(file);
         }
@@ -134,19 +142,21 @@ impl Space {
     }
 }
 
-/// Opens the data files that the control file lists, in its order; and ends what a crash cut off.
+/// Opens the data files that the control file lists, in its order, each locked before it is read;
+/// and ends what a crash cut off.
 pub fn open_data_files(
     disk: &Disk,
     directory: &Path,
     options: FileOptions,
     content: &ControlContent,
+    owned: &mut OwnedFiles,
     session: &Session,
 ) -> Result<Vec<(FileNo, File)>, Stop> {
     let mut files = Vec::with_capacity(content.data_files.len());
     for entry in &content.data_files {
         let path = directory.join(&entry.path);
         let what = (content.database, entry, content.block_size_of(entry));
-        let opened = open_data_file(disk, &path, options, what, session);
+        let opened = open_data_file(disk, &path, options, what, owned, session);
         let file = match opened {
             Err(stop) if stop.refusal() == Some(RefusalKind::NotFound) => {
                 let new = new_path(&path);
@@ -154,9 +164,10 @@ pub fn open_data_files(
                     return Err(stop);
                 }
                 // Looked at before it gets its name.
-                drop(open_data_file(disk, &new, options, what, session)?);
+                drop(open_data_file(disk, &new, options, what, owned, session)?);
+                owned.forget(&new);
                 disk.rename(&new, &path, session)?;
-                open_data_file(disk, &path, options, what, session)?
+                open_data_file(disk, &path, options, what, owned, session)?
             }
             opened => opened?,
         };

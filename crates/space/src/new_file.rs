@@ -17,6 +17,9 @@ use stop::{RefusalKind, Stop};
 /// Behind the name of a file that isn't in use yet.
 const NEW: &str = ".forebay-new";
 
+/// For who only wants to know whether a file is there.
+const PLAIN: FileOptions = FileOptions { direct: false, write_through: false };
+
 /// Where the file of this name is made.
 pub fn new_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -44,8 +47,13 @@ pub fn clear_new(disk: &Disk, path: &Path, kind: &str, session: &Session) -> Res
         return Err(Stop::refuse(RefusalKind::AlreadyExists, message));
     }
     let new = new_path(path);
-    if is_there(disk, &new, session)? {
-        disk.remove(&new, session)?;
+    if !remove_leftover(disk, &new, session)? {
+        let message = format!(
+            "cannot make {kind} {}: another program is making it, or it is listed under another \
+             spelling; choose another",
+            path.display()
+        );
+        return Err(Stop::refuse(RefusalKind::AlreadyExists, message));
     }
     Ok(new)
 }
@@ -64,10 +72,23 @@ pub fn settle_name(disk: &Disk, path: &Path, session: &Session) -> Result<(), St
 }
 
 pub(crate) fn is_there(disk: &Disk, path: &Path, session: &Session) -> Result<bool, Stop> {
-    let options = FileOptions { direct: false, write_through: false };
-    match disk.open_read_only(path, options, session) {
+    match disk.open_read_only(path, PLAIN, session) {
         Ok(_) => Ok(true),
         Err(error) if error.cause() == Cause::NotFound => Ok(false),
+        Err(error) => Err(Stop::from(error)),
+    }
+}
+
+/// Removes a file that ends in a leftover's name, if it is there; false if somebody is just making
+/// it, and so has its lock.
+fn remove_leftover(disk: &Disk, path: &Path, session: &Session) -> Result<bool, Stop> {
+    match disk.open_read_only(path, PLAIN, session) {
+        Ok(file) if !file.try_lock()? => Ok(false),
+        Ok(_locked) => {
+            disk.remove(path, session)?;
+            Ok(true)
+        }
+        Err(error) if error.cause() == Cause::NotFound => Ok(true),
         Err(error) => Err(Stop::from(error)),
     }
 }
@@ -81,8 +102,9 @@ pub fn remove_leftovers(disk: &Disk, directory: &Path, session: &Session) -> Res
             () if name.ends_with(TEMPORARY_NAME_END) => "a sort that was cut off",
             () => continue,
         };
-        disk.remove(&directory.join(&name), session)?;
-        session.os().notice(&format!("{name}, left by {left_by}, is removed"));
+        if remove_leftover(disk, &directory.join(&name), session)? {
+            session.os().notice(&format!("{name}, left by {left_by}, is removed"));
+        }
     }
     Ok(())
 }

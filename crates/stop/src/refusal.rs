@@ -90,6 +90,8 @@ impl From<Error> for Refusal {
         let kind = match error.cause() {
             Cause::NotFound => RefusalKind::NotFound,
             Cause::AlreadyExists => RefusalKind::AlreadyExists,
+            Cause::InUse => RefusalKind::WrongState,
+            Cause::SameFile => RefusalKind::Corrupt,
             Cause::NoSpace => RefusalKind::NoSpace,
             Cause::Invalid => RefusalKind::Invalid,
             _ => RefusalKind::Io,

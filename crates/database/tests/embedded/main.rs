@@ -11,6 +11,7 @@ mod handles;
 mod life;
 mod locking;
 mod named;
+mod owners;
 mod serializable;
 mod simulated;
 mod sorting;

@@ -477,3 +477,33 @@ fn the_books_of_all_threads_close_with_what_the_scheduler_knows() {
         assert_eq!(account.unaccounted_ns, 0, "seed {seed}: {account:?}");
     }
 }
+
+/// Whatever the order in which they meet, one of two creators of a directory makes the database,
+/// and the other takes nothing of it away.
+#[test]
+fn of_two_creators_of_one_directory_one_makes_a_database_that_opens() {
+    for seed in 0..40 {
+        let mut content = FileSystem::new(CAPACITY);
+        content.create_dir("/db").expect("made");
+        let report = racy(seed, content).run(move |world, session| {
+            let create = |world: &sim::World, session: &os::Session| {
+                let (creation, parameters) = (creation(), parameters());
+                Instance::create(&world.disk(), directory(), &creation, &parameters, session)
+            };
+            let outcome = Arc::new(Latch::new(world.os(), LatchKind::Innermost, None));
+            let elsewhere = world.clone();
+            let told = Arc::clone(&outcome);
+            let body = move |session: &os::Session| {
+                let made = create(&elsewhere, session);
+                *told.exclusive(session) = Some(made);
+            };
+            let other = session.spawn(os::ThreadSpec::foreground("other"), body).expect("started");
+            let one = create(world, session);
+            join(vec![other], session);
+            let other = outcome.exclusive(session).take().expect("it has ended");
+            assert!(one.is_ok() != other.is_ok(), "seed {seed}: {one:?}, {other:?}");
+            shut(open(world, session), session);
+        });
+        ended(report, seed);
+    }
+}

@@ -252,7 +252,7 @@ fn what_cannot_be_changed_is_refused_and_leaves_nothing() {
         refused("add_log_group", "100k:a.log", "is too small");
         refused("add_log_group", "1m:a.log,a.log", "is a file of the database already");
         refused("add_log_group", "1m:a.log,redo02b.log", "is a file of the database already");
-        refused("add_log_group", "1m:a.log,./redo02b.log", "there is a file of this name");
+        refused("add_log_group", "1m:a.log,./redo02b.log", "is a file of the database already");
         refused("add_log_group", "1m:a.log,control01.ctl", "there is a file of this name");
         refused("add_log_group", "3m:a.log,b.log", "no space left");
         refused("add_log_group", "1m:a.log,/nowhere/b.log", "/nowhere/b.log");

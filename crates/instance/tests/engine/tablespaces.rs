@@ -451,7 +451,7 @@ fn what_cannot_be_made_is_refused_and_leaves_nothing() {
         ),
         ("is a data file of the database already", with(|s| s.files[0].path = "data01.dbf".into())),
         ("is a file of the database already", with(|s| s.files[1].path = "redo01.log".into())),
-        ("there is a file of this name", with(|s| s.files[1].path = "./data01.dbf".into())),
+        ("is a file of the database already", with(|s| s.files[1].path = "./data01.dbf".into())),
         ("no space left", with(|s| (s.files[1].bytes, s.files[1].bytes_max) = (1 << 28, 0))),
         ("has 16 to", with(|s| s.files[1].bytes = 4096)),
         ("can't grow", with(|s| s.files[1].growth_bytes = 4096)),

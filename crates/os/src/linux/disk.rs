@@ -1,7 +1,7 @@
 //! The file systems of this machine.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
@@ -77,6 +77,10 @@ impl DiskPort for LinuxDisk {
         }
         names.sort();
         Ok(names)
+    }
+
+    fn canonical(&self, directory: &Path) -> io::Result<PathBuf> {
+        std::fs::canonicalize(directory)
     }
 
     fn free_bytes(&self, path: &Path) -> io::Result<u64> {

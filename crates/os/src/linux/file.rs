@@ -47,6 +47,14 @@ fn direct_alignment(descriptor: &OwnedFd) -> Alignment {
     }
 }
 
+impl Drop for LinuxFile {
+    /// A ring in which the file is registered keeps it open in the kernel for a while: its lock ends
+    /// here.
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.descriptor, FlockOperation::Unlock);
+    }
+}
+
 impl FilePort for LinuxFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8], _event: WaitEvent) -> io::Result<usize> {
         Ok(rustix::io::pread(&self.descriptor, buffer, offset)?)
@@ -62,10 +70,17 @@ impl FilePort for LinuxFile {
     }
 
     fn try_lock(&self) -> io::Result<bool> {
+        // The lock belongs to the open file, and requests in flight keep that open: so the writes
+        // of a process that was killed have ended before another one gets the lock.
         match rustix::fs::flock(&self.descriptor, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => Ok(false),
             locked => Ok(locked.map(|()| true)?),
         }
+    }
+
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        let told = rustix::fs::fstat(&self.descriptor)?;
+        Ok((told.st_dev, told.st_ino))
     }
 
     fn length(&self) -> io::Result<u64> {

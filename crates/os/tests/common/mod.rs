@@ -176,6 +176,14 @@ impl FilePort for FakeFile {
         }
     }
 
+    fn try_lock(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        Ok((0, std::ptr::from_ref(self).addr() as u64))
+    }
+
     fn length(&self) -> io::Result<u64> {
         Ok(self.bytes.lock().expect("not poisoned").len() as u64)
     }
@@ -293,6 +301,10 @@ impl DiskPort for FakeDisk {
 
     fn list(&self, _path: &Path, _event: WaitEvent) -> io::Result<Vec<String>> {
         Ok(Vec::new())
+    }
+
+    fn canonical(&self, directory: &Path) -> io::Result<PathBuf> {
+        Ok(directory.to_path_buf())
     }
 
     fn free_bytes(&self, _path: &Path) -> io::Result<u64> {

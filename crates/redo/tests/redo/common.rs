@@ -31,6 +31,7 @@ pub(crate) fn small() -> RedoConfig {
         durable_write: DurableWrite::DirectThenSync,
         writes_in_flight: 1,
         commit_leader: CommitLeader::Session,
+        owned: os::OwnedFiles::default(),
         sabotage: Sabotage::None,
     }
 }

@@ -17,7 +17,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::errno::{
@@ -107,6 +107,10 @@ pub struct FileSystem {
     pub(super) files: BTreeMap<FileId, Arc<FileNode>>,
     /// How often each file is open.
     opens: BTreeMap<FileId, u32>,
+    /// Files that are locked, and by which opening.
+    locks: BTreeMap<FileId, u64>,
+    /// The number of the next opening that can hold a lock.
+    next_holder: u64,
     /// Files without a name now, kept because they are open or may come back.
     unlinked: BTreeSet<FileId>,
     pub(super) capacity: u64,
@@ -140,6 +144,8 @@ impl FileSystem {
             names: Names::survivor(tree),
             files,
             opens: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            next_holder: 0,
             unlinked: BTreeSet::new(),
             capacity,
             next_id,
@@ -207,11 +213,42 @@ impl FileSystem {
 
     /// Closes everything, as when the program is killed and the machine lives: the views stay.
     pub fn close_all(&mut self) {
+        self.unlock_all();
         let opens = std::mem::take(&mut self.opens);
         for file in opens.keys().filter(|file| self.unlinked.contains(file)) {
             self.used -= self.files[file].view.len();
         }
         self.forget_the_dead();
+    }
+
+    /// A number for an opening of a file, with which it can hold a lock.
+    pub(crate) fn new_holder(&mut self) -> u64 {
+        self.next_holder += 1;
+        self.next_holder
+    }
+
+    /// Locks a file for this opening of it; false if another has the lock.
+    pub(crate) fn lock(&mut self, file: FileId, holder: u64) -> bool {
+        *self.locks.entry(file).or_insert(holder) == holder
+    }
+
+    /// Ends the lock of this opening, if it has it.
+    pub(crate) fn unlock(&mut self, file: FileId, holder: u64) {
+        if self.locks.get(&file) == Some(&holder) {
+            self.locks.remove(&file);
+        }
+    }
+
+    /// Ends all locks: those of a run are none of the next one's.
+    pub(crate) fn unlock_all(&mut self) {
+        self.locks.clear();
+    }
+
+    /// Where a directory is. Not an operation: never fails for another reason than that it isn't
+    /// there.
+    pub(crate) fn canonical(&self, directory: &Path) -> io::Result<PathBuf> {
+        let parts = split(directory)?;
+        self.names.view.resolve_dir(&parts).map(|_| PathBuf::from(joined(&parts)))
     }
 
     /// Renames a file or directory in one step, replacing a file of the new name. To a fault's

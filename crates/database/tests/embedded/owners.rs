@@ -1,0 +1,179 @@
+//! One owner: files of a database that is open, or is being made, are nobody else's, under
+//! whatever name.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use database::{Database, ErrorKind, Options};
+use instance::{DataFileSpec, LogGroupSpec, TablespaceSpec};
+use os::Session;
+use waits::SessionKind;
+
+use crate::common::{Scratch, filled, options};
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).expect("made");
+    for entry in std::fs::read_dir(from).expect("there") {
+        let entry = entry.expect("listed");
+        if entry.file_type().expect("known").is_file() {
+            std::fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
+        }
+    }
+}
+
+fn refused(directory: &Path, options: &Options, names: &str) {
+    let opened = Database::open(directory, options);
+    let stop = opened.err().expect("it opens, though another has its files");
+    assert_eq!(stop.refusal(), Some(ErrorKind::WrongState), "{stop}");
+    assert!(stop.to_string().contains(names), "'{stop}' doesn't name {names}");
+}
+
+/// A copied directory whose control file names files by absolute paths.
+#[test]
+fn a_copy_of_a_database_does_not_open_the_files_of_the_original_while_that_is_open() {
+    for shared in ["data", "redo"] {
+        let scratch = Scratch::new(&format!("copied-{shared}"));
+        std::fs::create_dir(&scratch.0).expect("made");
+        let at = |name: &str| scratch.0.join(name).display().to_string();
+        let mut options = options();
+        match shared {
+            "data" => options.creation.data_files.push(file(&at("elsewhere.dbf"))),
+            _ => {
+                let group = |name| LogGroupSpec { bytes: 1 << 20, members: vec![at(name)] };
+                options.creation.log_files = vec![group("one.log"), group("two.log")];
+            }
+        }
+        let original = scratch.0.join("original");
+        let database = Database::create(&original, &options).expect("created");
+        filled(&database);
+        database.shutdown().expect("in good order");
+        let other = scratch.0.join("other");
+        copy(&original, &other);
+
+        let database = Database::open(&original, &options).expect("opened");
+        let before = std::fs::read(other.join("control01.ctl")).expect("there");
+        let name = if shared == "data" { "elsewhere.dbf" } else { "one.log" };
+        refused(&other, &options, name);
+        let after = std::fs::read(other.join("control01.ctl")).expect("there");
+        assert!(before == after, "the copy was written before its files were its own");
+        database.shutdown().expect("the original doesn't notice");
+        Database::open(&original, &options).expect("nor later").shutdown().expect("shut");
+    }
+}
+
+/// A process that was killed has its files until its last write has landed: here another handle of
+/// the file stands for it.
+#[test]
+fn opening_waits_a_moment_for_the_files_of_a_process_that_was_killed() {
+    for name in ["data01.dbf", "doublewrite01.dbl", "redo01.log", "control02.ctl"] {
+        let scratch = Scratch::new(&format!("in-flight-{name}"));
+        let options = options();
+        Database::create(&scratch.0, &options).expect("created").shutdown().expect("shut");
+        let file = std::fs::File::open(scratch.0.join(name)).expect("there");
+        file.lock().expect("locked");
+        let begun = Instant::now();
+        refused(&scratch.0, &options, name);
+        assert!(begun.elapsed() > Duration::from_millis(200), "{name}: it didn't wait");
+        let landing = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            drop(file);
+        });
+        let database = Database::open(&scratch.0, &options).expect("opened when it has landed");
+        landing.join().expect("it landed");
+        database.shutdown().expect("in good order");
+    }
+}
+
+fn file(path: &str) -> DataFileSpec {
+    DataFileSpec { path: path.into(), bytes: 1 << 20, bytes_max: 1 << 20, growth_bytes: 0 }
+}
+
+fn session() -> Session {
+    os::linux::start().adopt("administrator", SessionKind::Foreground)
+}
+
+#[test]
+fn one_file_under_two_spellings_is_refused_and_leaves_nothing() {
+    let scratch = Scratch::new("spellings");
+    let options = options();
+    let database = Database::create(&scratch.0, &options).expect("created");
+    let session = session();
+    std::fs::create_dir(scratch.0.join("folder")).expect("made");
+    std::os::unix::fs::symlink(".", scratch.0.join("link")).expect("made");
+    let listed = || {
+        let names = std::fs::read_dir(&scratch.0).expect("there").map(|entry| entry.expect("one"));
+        let mut names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = listed();
+    let absolute = scratch.0.join("x.dbf").display().to_string();
+    for other in ["./x.dbf", "folder/../x.dbf", "link/x.dbf", &absolute] {
+        let twice = TablespaceSpec {
+            name: "twice".into(),
+            block_size: ids::BlockSize::KIB_8,
+            extent_blocks: 8,
+            files: vec![file("x.dbf"), file(other)],
+        };
+        let made = database.instance().create_tablespace(&twice, &session);
+        let stop = made.expect_err("a file is one file");
+        assert_eq!(stop.refusal(), Some(ErrorKind::AlreadyExists), "{other}: {stop}");
+        let group = LogGroupSpec { bytes: 1 << 20, members: vec!["x.dbf".into(), other.into()] };
+        let made = database.instance().add_log_group(&group, &session);
+        let stop = made.expect_err("a file is one file");
+        assert_eq!(stop.refusal(), Some(ErrorKind::AlreadyExists), "{other}: {stop}");
+        assert_eq!(listed(), before, "{other}");
+    }
+    database.shutdown().expect("in good order");
+    Database::open(&scratch.0, &options).expect("opened").shutdown().expect("shut");
+}
+
+/// A member that is invalid may have no file, and its place is taken all the same.
+#[test]
+fn the_place_of_a_member_that_has_gone_is_taken_under_every_spelling() {
+    let scratch = Scratch::new("spelled-member");
+    let mut options = options();
+    options.creation.log_members = 2;
+    Database::create(&scratch.0, &options).expect("created").shutdown().expect("shut");
+    std::fs::remove_file(scratch.0.join("redo02b.log")).expect("removed");
+    let database = Database::open(&scratch.0, &options).expect("the others go on");
+    let made = database.instance().add_log_member(2, "./redo02b.log", &session());
+    let stop = made.expect_err("it is a member");
+    assert_eq!(stop.refusal(), Some(ErrorKind::AlreadyExists), "{stop}");
+    database.shutdown().expect("in good order");
+    Database::open(&scratch.0, &options).expect("opened").shutdown().expect("shut");
+}
+
+/// Hard and symbolic links are seen when the files are opened.
+#[test]
+fn two_names_of_one_file_are_told_at_opening() {
+    for hard in [true, false] {
+        let scratch = Scratch::new(&format!("linked-{hard}"));
+        let mut options = options();
+        options.creation.log_members = 2;
+        Database::create(&scratch.0, &options).expect("created").shutdown().expect("shut");
+        let (first, second) = (scratch.0.join("redo01.log"), scratch.0.join("redo01b.log"));
+        std::fs::remove_file(&second).expect("removed");
+        match hard {
+            true => std::fs::hard_link(&first, &second).expect("linked"),
+            false => std::os::unix::fs::symlink(&first, &second).expect("linked"),
+        }
+        let opened = Database::open(&scratch.0, &options);
+        let stop = opened.err().expect("a copy that is the original is none");
+        let says = stop.to_string();
+        assert!(says.contains("redo01b.log") && says.contains("one file"), "{says}");
+    }
+}
+
+#[test]
+fn a_creation_that_fails_leaves_no_directory_and_takes_nothing_of_others() {
+    let scratch = Scratch::new("failed-creation");
+    let mut bad = options();
+    bad.parameters.db_cache_size = 64 << 10;
+    Database::create(&scratch.0, &bad).err().expect("refused");
+    assert!(!scratch.0.exists(), "an empty directory is left");
+    // A directory that was there stays.
+    std::fs::create_dir(&scratch.0).expect("made");
+    Database::create(&scratch.0, &bad).err().expect("refused");
+    assert_eq!(std::fs::read_dir(&scratch.0).expect("it stays").count(), 0);
+}
