@@ -69,7 +69,7 @@ pub(crate) fn fresh(config: &RedoConfig, seed: u64) -> Simulation {
         for folder in folders.into_iter().filter(|folder| *folder != Path::new("/")) {
             world.disk().create_dir(folder, session)?;
         }
-        redo::create(&world.disk(), &config.groups, session)
+        redo::create(&world.disk(), &config.groups, session).map(drop)
     });
     report.result.as_ref().expect("it runs").as_ref().expect("there is room");
     over(CrashStates::of(&report.disks["disk"]).sample(0), seed)
