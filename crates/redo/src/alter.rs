@@ -20,6 +20,9 @@ impl Redo {
     pub fn add_group(&self, group: &LogGroup, session: &Session) -> Result<(), Stop> {
         let shared = &self.shared;
         let group = Arc::new(OpenGroup::open(&shared.medium, group, session)?);
+        for file in group.files() {
+            file.lock(session)?;
+        }
         let lanes = {
             let mut state = shared.state.exclusive(session);
             state.groups.add(group);

@@ -101,15 +101,11 @@ impl Medium {
         }
     }
 
-    /// Opens a member, which is to have so many blocks, and locks it (RD22).
+    /// Opens a member, which is to have so many blocks, unless it is open and locked already (RD22).
     pub(crate) fn open(&self, path: &Path, blocks: u32, session: &Session) -> Result<File, Stop> {
         let file = match self.owned.find(path) {
             Some(file) => file.clone(),
-            None => {
-                let file = self.disk.open(path, self.options, session)?;
-                file.lock(session)?;
-                file
-            }
+            None => self.disk.open(path, self.options, session)?,
         };
         check_length(&file, blocks)?;
         Ok(file)
@@ -129,7 +125,7 @@ impl Medium {
         Ok(())
     }
 
-    /// The same without waiting for the lock; `None` if it can't be had.
+    /// Opens a member that was invalid, and locks it without waiting; `None` if that can't be.
     pub(crate) fn try_open(&self, path: &Path, blocks: u32, session: &Session) -> Option<File> {
         let file = self.disk.open(path, self.options, session).ok()?;
         let is_ours = file.try_lock().ok()? && check_length(&file, blocks).is_ok();

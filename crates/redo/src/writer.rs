@@ -131,7 +131,9 @@ impl Shared {
 
     /// A batch is written. If all before it are, it is durable, and so may be some after it. First
     /// the next leader is woken, for the device has room now; then all who waited, batch by batch.
-    fn land(&self, flight: Flight, written: Written, session: &Session) {
+    fn land(&self, mut flight: Flight, written: Written, session: &Session) {
+        // Files of members that have gone are closed here, and not under the latch.
+        flight.batch.clear();
         let mut told = [Waiters::default(); WRITES_IN_FLIGHT_MAX as usize];
         let (landed, active, next, lanes) = {
             let mut state = self.state.exclusive(session);
