@@ -4,9 +4,10 @@
 //! Callers: `verify`; `btree::check`.
 
 use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, FreeMap};
+use ids::Dba;
 
 use crate::RowAddress;
-use crate::free_map::{REFILL, WHOLE, entries, entries_of};
+use crate::free_map::{REFILL, WHOLE, entries, entries_of, map_of};
 use crate::rows::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
 
 /// What a slot of a heap block has of a row.
@@ -74,6 +75,27 @@ pub fn check_heap_block(block: &[u8]) -> Result<(), String> {
                 bytes.len()
             ));
         }
+    }
+    Ok(())
+}
+
+/// What is wrong with the place in a map of free space that a block of a heap says it has, if
+/// anything is: `number` is the block's in its segment, whose blocks are these, the header first.
+/// It has passed [`check_heap_block`].
+pub fn check_map_place(block: &[u8], number: u32, segment: &[Dba]) -> Result<(), String> {
+    let head = DataHead::at(block, DataHead::START);
+    if head.next == DbaLe::NONE {
+        return Ok(());
+    }
+    let map_number = map_of(number, block.len());
+    let entry = u16::from_le_bytes([head.own[0], head.own[1]]);
+    let map = segment.get(map_number as usize);
+    if map != Some(&head.next.get()) || u32::from(entry) + map_number + 1 != number {
+        return Err(format!(
+            "says that it is number {entry} of the map of free space {}, which is another block's \
+             place",
+            head.next.get()
+        ));
     }
     Ok(())
 }

@@ -40,7 +40,9 @@ pub use btree::{
     LAYER as INDEX_LAYER, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
 };
 pub use inserter::Inserter;
-pub use inspect::{HeapSlot, check_free_map, check_heap_block, heap_slot, heap_slots, is_of};
+pub use inspect::{
+    HeapSlot, check_free_map, check_heap_block, check_map_place, heap_slot, heap_slots, is_of,
+};
 pub use row::{RowAddress, RowMut, RowView};
 pub use rows::{Changed, FreeSpace, Heap, HeapInserter};
 pub use table::Table;

@@ -8,6 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use relation::is_dropped;
+
+use crate::draft::go_together;
 use crate::rows::{Cells, Rows, beginning};
 use crate::stored::Stored;
 
@@ -38,7 +41,9 @@ pub(crate) fn contradictions(rows: &Rows) -> Vec<Contradiction> {
     look.has_parts(Stored::Indexes, Stored::IndexColumns);
     look.columns_of_indexes();
     look.identities();
+    look.checks();
     look.foreign_keys();
+    look.pairs_of_foreign_keys();
     look.twice();
     look.found
 }
@@ -163,6 +168,85 @@ impl<'r> Look<'r> {
                 let (table, key) = (Stored::Columns, key.to_vec());
                 self.found.push(Contradiction { table, key, what, spoils: None });
             }
+        }
+    }
+
+    /// A column of a table that is there and wasn't dropped, or why there is none.
+    fn column(&self, table: i64, column: i64) -> Result<Cells<'r>, String> {
+        match self.get(Stored::Columns, &[table, column]) {
+            None => Err(format!("column {column} of table {table}, which isn't there")),
+            Some(cells) if cells.text(2).is_some_and(|name| is_dropped(&name)) => {
+                Err(format!("column {column} of table {table}, which was dropped"))
+            }
+            Some(cells) => Ok(cells),
+        }
+    }
+
+    /// A CHECK asks for columns that are there.
+    fn checks(&mut self) {
+        for (key, cells) in self.all(Stored::Constraints) {
+            // One that can't be read keeps its table from being read, and that is told.
+            let Some(condition) = cells.condition(3) else { continue };
+            for column in condition.columns() {
+                if let Err(what) = self.column(key[0], column as i64) {
+                    self.tell((Stored::Constraints, key), format!("asks for {what}"));
+                }
+            }
+        }
+    }
+
+    /// The columns of a foreign key are those that its indexes have, and values of the two can be
+    /// equal.
+    fn pairs_of_foreign_keys(&mut self) {
+        for (key, cells) in self.all(Stored::Constraints) {
+            let (Some(parent), Some(own), Some(other)) = (cells.int(5), cells.int(4), cells.int(6))
+            else {
+                continue;
+            };
+            let pairs: Vec<_> = beginning(self.rows, Stored::ConstraintColumns, key)
+                .filter_map(|(_, cells)| Some((cells.int(3)?, cells.int(4)?)))
+                .collect();
+            let (columns, referenced): (Vec<i64>, Vec<i64>) = pairs.iter().copied().unzip();
+            let is_there =
+                |table: i64, column: &i64| self.get(Stored::Columns, &[table, *column]).is_some();
+            let all_there = columns.iter().all(|column| is_there(key[0], column))
+                && referenced.iter().all(|column| is_there(parent, column));
+            if pairs.is_empty() || !all_there {
+                // That is told of the column.
+                continue;
+            }
+            let columns_of = |index: i64| -> Vec<i64> {
+                let columns =
+                    beginning(self.rows, Stored::IndexColumns, std::slice::from_ref(&index));
+                columns.filter_map(|(_, cells)| cells.int(2)).collect()
+            };
+            let of_own = columns_of(own);
+            let what =
+                if self.get(Stored::Indexes, &[own]).is_some() && !of_own.starts_with(&columns) {
+                    Some(format!("needs an index that begins with its columns, and {own} doesn't"))
+                } else if self.get(Stored::Indexes, &[other]).is_some()
+                    && columns_of(other) != referenced
+                {
+                    Some(format!("refers to other columns than index {other} has"))
+                } else {
+                    pairs.iter().find_map(|pair| self.pair((key[0], parent), *pair).err())
+                };
+            if let Some(what) = what {
+                self.tell((Stored::Constraints, key), what);
+            }
+        }
+    }
+
+    fn pair(&self, (table, parent): (i64, i64), (own, other): (i64, i64)) -> Result<(), String> {
+        let kind = |table, column| {
+            let cells = self.column(table, column).map_err(|what| format!("has {what}"))?;
+            Ok::<_, String>(cells.column_kind())
+        };
+        match (kind(table, own)?, kind(parent, other)?) {
+            (Some(one), Some(two)) if !go_together(one, two) => {
+                Err(format!("has a column that is {one}, and refers by it to one that is {two}"))
+            }
+            _ => Ok(()),
         }
     }
 

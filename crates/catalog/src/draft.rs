@@ -462,7 +462,7 @@ pub fn place_of(table: &TableDefinition, name: &str) -> Result<usize, Stop> {
 }
 
 /// Whether equal values of the two types have equal keys.
-fn go_together(one: Type, other: Type) -> bool {
+pub(crate) fn go_together(one: Type, other: Type) -> bool {
     one == other
         || (one.is_integer() && other.is_integer())
         || (one.is_text() && other.is_text())

@@ -18,6 +18,7 @@ use access::RowAddress;
 use relation::TableDefinition;
 use value::{Damaged, RowLayout, RowView, Value};
 
+use crate::SequenceDefinition;
 use crate::contradictions::{Contradiction, contradictions};
 use crate::rows::{self, Row, Rows, beginning, key_of};
 use crate::stored::Stored;
@@ -46,6 +47,9 @@ pub struct DictionaryFault {
 pub struct DictionarySeen {
     /// The tables that make sense.
     pub tables: Vec<TableDefinition>,
+    /// The sequences that make sense, and the next value of each that wasn't taken into memory;
+    /// none of one that is at its end.
+    pub sequences: Vec<(SequenceDefinition, Option<i64>)>,
     /// What doesn't.
     pub faults: Vec<DictionaryFault>,
 }
@@ -96,7 +100,8 @@ impl DictionaryLook {
         {
             self.fault(Stored::Tables, None, format!("isn't as opening wants it: {what}"));
         }
-        DictionarySeen { tables, faults: self.faults }
+        let sequences = rows::sequences(&self.rows);
+        DictionarySeen { tables, sequences, faults: self.faults }
     }
 }
 

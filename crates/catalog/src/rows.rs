@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use ids::{ObjectNo, Scn};
 use relation::{
-    ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, NamedCondition, OnDelete,
-    TableDefinition,
+    ColumnDefinition, Condition, Default, ForeignKey, IndexColumn, IndexDefinition, NamedCondition,
+    OnDelete, TableDefinition,
 };
 use value::{COLUMNS_MAX, Direction, NullsPlace, OwnedValue, Type, Value};
 
@@ -210,6 +210,16 @@ pub(crate) fn read_apart(rows: &Rows) -> Result<Definitions, String> {
     Ok(found)
 }
 
+/// The sequences whose rows make sense, with their next values.
+pub(crate) fn sequences(rows: &Rows) -> Vec<(SequenceDefinition, Option<i64>)> {
+    let mut found = Definitions::default();
+    for (_, cells) in beginning(rows, Stored::Sequences, &[]) {
+        // One that makes none is told by `read`.
+        let _ = cells.sequence(&mut found);
+    }
+    found.sequences.into_values().collect()
+}
+
 /// Has each table know the foreign keys that point to it.
 pub(crate) fn refer_back(tables: &mut BTreeMap<ObjectNo, TableDefinition>) -> Result<(), String> {
     let keys: Vec<ForeignKey> =
@@ -309,6 +319,16 @@ impl<'a> Cells<'a> {
         }
     }
 
+    /// A condition that can be read.
+    pub(crate) fn condition(&self, column: usize) -> Option<Condition> {
+        bytes::condition_in(self.bytes(column)?)
+    }
+
+    /// The type in a row of `_columns`.
+    pub(crate) fn column_kind(&self) -> Option<Type> {
+        Type::from_stored(self.bytes(3)?.try_into().ok()?)
+    }
+
     fn bytes(&self, column: usize) -> Option<&'a [u8]> {
         match self.get(column) {
             Value::Bytes(bytes) => Some(bytes),
@@ -343,7 +363,7 @@ impl<'a> Cells<'a> {
 
     fn column(&self, found: &mut Definitions) -> Option<()> {
         let table = found.tables.get_mut(&self.object(0)?)?;
-        let kind = Type::from_stored(self.bytes(3)?.try_into().ok()?)?;
+        let kind = self.column_kind()?;
         let default = match self.get(6) {
             Value::Null => Default::Constant(self.value(5, kind)?),
             _ => Default::Identity { sequence: self.object(6)?, always: self.flag(7)? },
@@ -406,8 +426,8 @@ impl<'a> Cells<'a> {
     fn constraint(&self, rows: &Rows, found: &mut Definitions) -> Option<()> {
         let table = found.tables.get_mut(&self.object(0)?)?;
         let name = self.text(2)?;
-        if let Some(bytes) = self.bytes(3) {
-            let condition = bytes::condition_in(bytes)?;
+        if self.bytes(3).is_some() {
+            let condition = self.condition(3)?;
             table.checks.push(NamedCondition { name, condition });
             return Some(());
         }
@@ -437,7 +457,7 @@ impl<'a> Cells<'a> {
 
 #[cfg(test)]
 mod tests {
-    use relation::{Comparison, Condition, Operand};
+    use relation::{Comparison, Operand};
 
     use super::*;
     use crate::SequenceOptions;

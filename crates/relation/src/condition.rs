@@ -144,7 +144,7 @@ impl Truth {
 
 /// How two values compare, those of different kinds of numbers, and of days and moments, made
 /// alike; unknown if either is NULL, or they can't be compared.
-pub(crate) fn compare(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
+pub fn compare(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
     use Value::{Date, Double, Int, Number, Timestamp};
     match (a, b) {
         (Int(a), Number(_)) => Number(a.into()).compare(b),

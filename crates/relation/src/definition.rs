@@ -69,8 +69,13 @@ impl ColumnDefinition {
 
     /// Whether it was dropped. What rows have there means nothing any more.
     pub fn is_dropped(&self) -> bool {
-        self.name.starts_with(DROPPED)
+        is_dropped(&self.name)
     }
+}
+
+/// Whether a column of this name was dropped.
+pub fn is_dropped(name: &str) -> bool {
+    name.starts_with(DROPPED)
 }
 
 /// What a row gets in a column that isn't named.

@@ -37,10 +37,10 @@ mod statement;
 mod update;
 
 pub use change::RowChange;
-pub use condition::{Comparison, Condition, Operand, Truth};
+pub use condition::{Comparison, Condition, Operand, Truth, compare};
 pub use definition::{
     ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, IndexId, NamedCondition,
-    OnDelete, TableDefinition,
+    OnDelete, TableDefinition, is_dropped,
 };
 pub use lock::{ForUpdate, IfHeld};
 pub use range::{Bounds, Rows};

@@ -15,10 +15,13 @@ use waits::WaitEvent;
 
 use crate::control::{Files, Place};
 use crate::index::walk_visiting;
+use crate::pairs::Ground;
 use crate::report::Run;
 use crate::segments::Segment;
 use crate::source::{Check, DataFile, Seen, Settled, Source, Visit, of_heap};
-use crate::{Report, Task, blocks, dictionary, heap, index, pairs, rings, segments};
+use crate::{
+    Report, Task, blocks, dictionary, foreign, heap, index, pairs, rings, segments, sequences,
+};
 
 /// Whoever reads on is given so many bytes at once.
 const READ_BYTES: usize = 1 << 20;
@@ -77,7 +80,11 @@ pub fn closed(
     heap::check(&mut check, &segments)?;
     let trees = index::check(&mut check, &segments)?;
     let dictionary = dictionary::check(&mut check, &segments)?;
-    pairs::check(&mut check, (&segments, &trees), &dictionary)?;
+    let segments = segments.iter().map(|one| (one.object, one)).collect();
+    let ground = Ground { segments: &segments, trees: &trees };
+    pairs::check(&mut check, ground, &dictionary)?;
+    foreign::check(&mut check, ground, &dictionary)?;
+    sequences::check(&mut check, ground, &dictionary)?;
     Ok(run.report)
 }
 

@@ -14,7 +14,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use access::RowAddress;
-use catalog::{DictionaryFault, DictionaryLook, DictionaryTable};
+use catalog::{
+    DictionaryFault, DictionaryLook, DictionarySeen, DictionaryTable, SequenceDefinition,
+};
 use ids::{Dba, ObjectNo};
 use relation::TableDefinition;
 use space::{DIRECTORY_FIRST, Holds, NAMED_BY_NUMBER, SegmentState};
@@ -30,12 +32,18 @@ use crate::source::Check;
 pub(crate) struct Dictionary {
     /// Its own tables and all others; those that don't make sense are left out.
     pub(crate) tables: Vec<TableDefinition>,
+    /// Sequences, and what each gives next.
+    pub(crate) sequences: Vec<Counting>,
     own: Vec<Own>,
 }
+
+/// A sequence, and its next value that wasn't taken; none at its end.
+pub(crate) type Counting = (SequenceDefinition, Option<i64>);
 
 /// What was read at one moment.
 struct Seen {
     tables: Vec<TableDefinition>,
+    sequences: Vec<Counting>,
     faults: Vec<DictionaryFault>,
     is_whole: bool,
 }
@@ -77,7 +85,8 @@ pub(crate) fn check(
     if seen.faults.is_empty() && !check.source.is_live() {
         orphans(check, segments, &seen.tables);
     }
-    Ok(Dictionary { tables: with_own(&own, seen.tables), own })
+    let Seen { tables, sequences, .. } = seen;
+    Ok(Dictionary { tables: with_own(&own, tables), sequences, own })
 }
 
 /// The segments of the dictionary; none if there is none, or not all of it.
@@ -124,7 +133,8 @@ fn read(check: &mut Check<'_, '_, '_>, own: &[Own]) -> Result<Seen, Stop> {
         is_whole &= rows(check, heap, &mut visit)?;
     }
     let seen = look.look();
-    Ok(Seen { tables: seen.tables, faults: seen.faults, is_whole })
+    let DictionarySeen { tables, sequences, faults } = seen;
+    Ok(Seen { tables, sequences, faults, is_whole })
 }
 
 fn with_own(own: &[Own], tables: Vec<TableDefinition>) -> Vec<TableDefinition> {
@@ -141,6 +151,14 @@ impl Dictionary {
         let seen = read(check, &self.own)?;
         let mut tables = with_own(&self.own, seen.tables).into_iter();
         Ok(tables.find(|table| table.object == object))
+    }
+
+    /// The sequences at the source's moment.
+    pub(crate) fn sequences_now(
+        &self,
+        check: &mut Check<'_, '_, '_>,
+    ) -> Result<Vec<Counting>, Stop> {
+        read(check, &self.own).map(|seen| seen.sequences)
     }
 }
 

@@ -61,6 +61,12 @@ kinds! {
     Orphan = "orphan", "open the database with its catalog: that drops it";
     /// A row isn't what its table's columns are.
     Row = "row", "restore the table, or delete the row";
+    /// A row breaks a CHECK of its table.
+    Check = "check", "change the row, or delete it";
+    /// A row refers to one that isn't there.
+    ForeignKey = "foreign key", "insert the row that it refers to, or change or delete it";
+    /// A sequence gives numbers again that rows have.
+    Sequence = "sequence", "take its values until they are beyond, before rows get them";
     /// A tree's blocks don't hang together, or its entries aren't in order.
     Index = "index", "rebuild the index";
     /// A unique index has a key twice.

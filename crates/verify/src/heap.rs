@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use access::{RowAddress, heap_slot, heap_slots};
+use access::{RowAddress, check_map_place, heap_slot, heap_slots};
 use ids::{Dba, ObjectNo};
 use space::{Holds, SegmentState};
 use stop::{RefusalKind, Stop};
@@ -20,7 +20,7 @@ use crate::source::{Check, Settled, Visit};
 const MOMENTS_MAX: u32 = 3;
 
 /// How far it is is told every so many blocks.
-const TELL_EVERY: usize = 512;
+const TELL_EVERY: u32 = 512;
 
 /// The pieces of a heap.
 #[derive(Default)]
@@ -34,6 +34,8 @@ struct Pieces {
     /// Blocks that couldn't be used.
     bad: BTreeSet<Dba>,
     count: u64,
+    /// Blocks that name another block's place in a map of free space, and what they say.
+    misplaced: Vec<(Dba, String)>,
 }
 
 /// Checks every heap.
@@ -41,12 +43,16 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Resu
     let is_heap = |one: &&Segment| one.holds == Holds::Table && one.state != SegmentState::Dropping;
     for heap in segments.iter().filter(is_heap) {
         let gathered = at_one_moment(check, |check| gather(check, heap))?;
-        let Some(pieces) = gathered else { continue };
+        let Some(mut pieces) = gathered else { continue };
+        let misplaced = std::mem::take(&mut pieces.misplaced);
         let (rows, faults) = (pieces.count, pieces.faults());
         if !check.source.is_there(ObjectNo::new(heap.object)) {
             continue;
         }
         check.run.report.rows += rows;
+        for (block, what) in misplaced {
+            check.find(Kind::Structure, block, format!("is of {}, and {what}", heap.name));
+        }
         for (at, what) in faults {
             check.find(
                 Kind::Chain,
@@ -78,14 +84,20 @@ fn gather(check: &mut Check<'_, '_, '_>, heap: &Segment) -> Result<Pieces, Stop>
     let mut pieces = Pieces::default();
     // What was handed out by this moment; what is handed out later has nothing of it.
     let Some(heap) = again(check.source, heap)? else { return Ok(pieces) };
-    for (number, address) in heap.blocks().enumerate().skip(1) {
+    let blocks: Vec<Dba> = heap.blocks().collect();
+    for (number, address) in (0_u32..).zip(blocks.iter().copied()).skip(1) {
         if number % TELL_EVERY == 0 {
             check.go_on()?;
         }
         match check.source.settled(address, heap.object)? {
             Settled::NotIts => {}
             Settled::Bad => _ = pieces.bad.insert(address),
-            Settled::Whole(block) => pieces.take_in(address, &block),
+            Settled::Whole(block) => {
+                if let Err(what) = check_map_place(&block, number, &blocks) {
+                    pieces.misplaced.push((address, what));
+                }
+                pieces.take_in(address, &block);
+            }
         }
     }
     Ok(pieces)
@@ -169,7 +181,7 @@ pub(crate) fn rows(
 ) -> Result<bool, Stop> {
     let Some(heap) = again(check.source, heap)? else { return Ok(false) };
     let mut is_whole = true;
-    for (number, address) in heap.blocks().enumerate().skip(1) {
+    for (number, address) in (0_u32..).zip(heap.blocks()).skip(1) {
         if number % TELL_EVERY == 0 {
             check.go_on()?;
         }

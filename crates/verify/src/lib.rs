@@ -24,6 +24,7 @@ mod closed;
 mod control;
 mod dictionary;
 mod finding;
+mod foreign;
 mod heap;
 mod index;
 mod live;
@@ -31,6 +32,7 @@ mod pairs;
 mod report;
 mod rings;
 mod segments;
+mod sequences;
 mod source;
 mod typed;
 

@@ -15,10 +15,13 @@ use space::{SegmentState, TablespaceContent};
 use stop::{RefusalKind, Stop};
 use txn::Snapshot;
 
+use crate::pairs::Ground;
 use crate::report::Run;
 use crate::segments::Segment;
 use crate::source::{Check, DataFile, Seen, Settled, Source, Visit, of_heap};
-use crate::{Report, Task, blocks, dictionary, heap, index, pairs, rings, segments};
+use crate::{
+    Report, Task, blocks, dictionary, foreign, heap, index, pairs, rings, segments, sequences,
+};
 
 /// An open database.
 struct Live<'i> {
@@ -44,7 +47,11 @@ pub fn open(instance: &Instance, task: &mut Task<'_>, session: &Session) -> Resu
     heap::check(&mut check, &segments)?;
     let trees = index::check(&mut check, &segments)?;
     let dictionary = dictionary::check(&mut check, &segments)?;
-    pairs::check(&mut check, (&segments, &trees), &dictionary)?;
+    let segments = segments.iter().map(|one| (one.object, one)).collect();
+    let ground = Ground { segments: &segments, trees: &trees };
+    pairs::check(&mut check, ground, &dictionary)?;
+    foreign::check(&mut check, ground, &dictionary)?;
+    sequences::check(&mut check, ground, &dictionary)?;
     Ok(run.report)
 }
 

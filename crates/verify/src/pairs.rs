@@ -53,8 +53,15 @@ pub(crate) trait Keyed {
     fn push_key(&self, index: usize, row: (RowAddress, &[u8]), out: &mut Vec<u8>) -> bool;
     /// What the segment of its rows, or that of an index, is called.
     fn name(&self, index: Option<usize>, segment: &str) -> String;
-    /// What is wrong with a row's bytes, if anything is.
-    fn fault(&self, row: &[u8]) -> Option<String>;
+    /// What is wrong with a row, if anything is.
+    fn fault(&self, row: &[u8]) -> Option<RowFault>;
+}
+
+/// What is wrong with a row by itself.
+pub(crate) struct RowFault {
+    /// [`Kind::Row`] if its columns can't be believed, and so it has no keys.
+    pub(crate) kind: Kind,
+    pub(crate) what: String,
 }
 
 impl Keyed for Pair<'_> {
@@ -76,7 +83,7 @@ impl Keyed for Pair<'_> {
         segment.to_string()
     }
 
-    fn fault(&self, _: &[u8]) -> Option<String> {
+    fn fault(&self, _: &[u8]) -> Option<RowFault> {
         None
     }
 }
@@ -96,25 +103,25 @@ type Differences = BTreeMap<(Vec<u8>, RowAddress), i64>;
 struct Found {
     /// Rows that aren't of the table's columns.
     faults: BTreeMap<RowAddress, String>,
+    /// Rows that break a CHECK.
+    broken: BTreeMap<RowAddress, String>,
     /// Indexes that differ from the rows, by their places, and how many pairs they have.
     differ: Vec<(usize, u64)>,
 }
 
-/// What pairs are looked for in.
+/// What tables and indexes are looked for in.
 #[derive(Clone, Copy)]
-struct Ground<'g> {
-    segments: &'g BTreeMap<u32, &'g Segment>,
-    trees: &'g Trees,
+pub(crate) struct Ground<'g> {
+    pub(crate) segments: &'g BTreeMap<u32, &'g Segment>,
+    pub(crate) trees: &'g Trees,
 }
 
 /// Holds every table against its indexes, of those whose trees are in order.
 pub(crate) fn check(
     check: &mut Check<'_, '_, '_>,
-    (segments, trees): (&[Segment], &Trees),
+    ground: Ground<'_>,
     dictionary: &Dictionary,
 ) -> Result<(), Stop> {
-    let segments = segments.iter().map(|one| (one.object, one)).collect();
-    let ground = Ground { segments: &segments, trees };
     let Task { pairs, .. } = *check.run.task;
     for pair in pairs {
         for (object, holds) in [(pair.heap, Holds::Table), (pair.index, Holds::Index)] {
@@ -138,6 +145,17 @@ pub(crate) fn check(
 }
 
 impl<'g> Ground<'g> {
+    /// The rows of a table.
+    pub(crate) fn table(&self, object: ObjectNo) -> Option<&'g Segment> {
+        self.find(object, Holds::Table)
+    }
+
+    /// An index whose tree is in order.
+    pub(crate) fn index_in_order(&self, object: ObjectNo) -> Option<&'g Segment> {
+        let index = self.find(object, Holds::Index);
+        index.filter(|index| self.trees.in_order.contains(&index.object))
+    }
+
     fn find(&self, object: ObjectNo, holds: Holds) -> Option<&'g Segment> {
         self.segments.get(&object.get()).copied().filter(|one| one.holds == holds)
     }
@@ -145,8 +163,7 @@ impl<'g> Ground<'g> {
     /// The indexes that can be compared, with their places.
     fn indexes(&self, keyed: &dyn Keyed) -> Vec<(usize, &'g Segment)> {
         let of = keyed.indexes().into_iter().enumerate();
-        let found = of.filter_map(|(n, object)| Some((n, self.find(object, Holds::Index)?)));
-        found.filter(|(_, index)| self.trees.in_order.contains(&index.object)).collect()
+        of.filter_map(|(n, object)| Some((n, self.index_in_order(object)?))).collect()
     }
 
     /// A table of the dictionary. While others work it may be another at this moment than it was
@@ -184,16 +201,20 @@ impl<'g> Ground<'g> {
     /// Looks at all rows and entries.
     fn look(&self, check: &mut Check<'_, '_, '_>, keyed: &dyn Keyed) -> Result<Found, Stop> {
         let mut found = Found::default();
-        let Some(heap) = self.find(keyed.heap(), Holds::Table) else { return Ok(found) };
+        let Some(heap) = self.table(keyed.heap()) else { return Ok(found) };
         let indexes = self.indexes(keyed);
         let mut of_rows = vec![Sum::default(); indexes.len()];
-        let (mut key, faults) = (Vec::new(), &mut found.faults);
+        let (mut key, faults, broken) = (Vec::new(), &mut found.faults, &mut found.broken);
         let mut visit = |row: RowAddress, bytes: &[u8]| {
-            if let Some(what) = keyed.fault(bytes) {
-                if faults.len() <= FAULTS_MAX {
-                    faults.insert(row, what);
+            if let Some(RowFault { kind, what }) = keyed.fault(bytes) {
+                let has_no_keys = kind == Kind::Row;
+                let among = if has_no_keys { &mut *faults } else { &mut *broken };
+                if among.len() <= FAULTS_MAX {
+                    among.insert(row, what);
                 }
-                return;
+                if has_no_keys {
+                    return;
+                }
             }
             for ((place, _), sum) in indexes.iter().zip(&mut of_rows) {
                 key.clear();
@@ -228,12 +249,15 @@ impl<'g> Ground<'g> {
         keyed: &dyn Keyed,
         found: &Found,
     ) -> Result<(), Stop> {
-        let Some(heap) = self.find(keyed.heap(), Holds::Table) else { return Ok(()) };
+        let Some(heap) = self.table(keyed.heap()) else { return Ok(()) };
         let table = keyed.name(None, &heap.name);
-        if !found.faults.is_empty() && is_there(check, heap) {
-            for (row, what) in &found.faults {
+        for (kind, rows) in [(Kind::Row, &found.faults), (Kind::Check, &found.broken)] {
+            if rows.is_empty() || !is_there(check, heap) {
+                continue;
+            }
+            for (row, what) in rows {
                 let what = format!("slot {}, of {table}, {what}", row.slot);
-                check.find(Kind::Row, row.block, what);
+                check.find(kind, row.block, what);
             }
         }
         for (place, index) in self.indexes(keyed) {
@@ -260,7 +284,7 @@ impl<'g> Ground<'g> {
 
 impl Found {
     fn is_empty(&self) -> bool {
-        self.faults.is_empty() && self.differ.is_empty()
+        self.faults.is_empty() && self.broken.is_empty() && self.differ.is_empty()
     }
 }
 
@@ -333,7 +357,7 @@ impl Sum {
 }
 
 /// 128 bits of a pair: two rounds of splitmix64 over its words, from different beginnings.
-fn hash(key: &[u8], row: RowAddress) -> u128 {
+pub(crate) fn hash(key: &[u8], row: RowAddress) -> u128 {
     let half = |seed: u64| {
         let mut state = mixed(seed ^ key.len() as u64);
         for chunk in key.chunks(8) {

@@ -4,10 +4,11 @@
 
 use access::RowAddress;
 use ids::ObjectNo;
-use relation::TableDefinition;
-use value::{RowLayout, RowView};
+use relation::{TableDefinition, Truth};
+use value::{RowLayout, RowView, Type, Value};
 
-use crate::pairs::Keyed;
+use crate::Kind;
+use crate::pairs::{Keyed, RowFault};
 
 /// A table by its definition.
 pub(crate) struct Typed {
@@ -45,20 +46,47 @@ impl Keyed for Typed {
         }
     }
 
-    fn fault(&self, row: &[u8]) -> Option<String> {
-        let row = match RowView::new(&self.layout, row) {
-            Ok(row) => row,
-            Err(damaged) => return Some(format!("is no row of its columns: {damaged}")),
+    fn fault(&self, row: &[u8]) -> Option<RowFault> {
+        let of_row = |what: String| RowFault { kind: Kind::Row, what };
+        let damaged = |damaged| of_row(format!("is no row of its columns: {damaged}"));
+        let (view, mut values) = match RowView::new(&self.layout, row) {
+            Ok(view) => (view, Vec::new()),
+            Err(what) => return Some(damaged(what)),
         };
-        for (place, column) in self.table.columns.iter().enumerate() {
-            match row.get(place) {
-                Err(damaged) => return Some(format!("is no row of its columns: {damaged}")),
-                Ok(value) if value.is_null() && column.not_null => {
-                    return Some(format!("has NULL in column {}, which is NOT NULL", column.name));
+        if let Err(what) = view.get_all(&mut values) {
+            return Some(damaged(what));
+        }
+        // The second asks for every byte: a row has one form (rule value/V2).
+        let misfit = self.misfit(&values).map(of_row).or_else(|| view.check().err().map(damaged));
+        misfit.or_else(|| self.broken_check(&values))
+    }
+}
+
+impl Typed {
+    /// What is wrong with a value that its column can't hold.
+    fn misfit(&self, values: &[Value<'_>]) -> Option<String> {
+        for (column, value) in self.table.columns.iter().zip(values) {
+            if value.is_null() && column.not_null {
+                return Some(format!("has NULL in column {}, which is NOT NULL", column.name));
+            }
+            match column.kind.fit(&column.name, *value) {
+                Err(misfit) => return Some(format!("has what can't be there: {misfit}")),
+                Ok(fitted) if matches!(column.kind, Type::Char(_)) && fitted != *value => {
+                    return Some(format!("has blanks at the end of column {}", column.name));
                 }
                 Ok(_) => {}
             }
         }
         None
+    }
+
+    fn broken_check(&self, values: &[Value<'_>]) -> Option<RowFault> {
+        let is_broken = |check: &&relation::NamedCondition| {
+            let is_there = check.condition.columns().iter().all(|column| *column < values.len());
+            is_there && check.condition.evaluate(&|column| values[column]) == Truth::False
+        };
+        let check = self.table.checks.iter().find(is_broken)?;
+        let what = format!("breaks CHECK {}", check.name);
+        Some(RowFault { kind: Kind::Check, what })
     }
 }

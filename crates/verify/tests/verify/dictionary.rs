@@ -13,7 +13,9 @@ use format::BlockKind;
 use ids::{FileNo, ObjectNo};
 use instance::{Instance, Transaction};
 use os::{FilesystemIo, Session, ThreadSpec};
-use relation::{OnDelete, Relation, Relations, RowChange, Scratch, Which, Work};
+use relation::{
+    Comparison, Condition, OnDelete, Operand, Relation, Relations, RowChange, Scratch, Which, Work,
+};
 use sim::World;
 use sim::fs::FileSystem;
 use sim::{Perturbation, Simulation};
@@ -31,7 +33,7 @@ use crate::common::{
 
 const WAIT: Patience = Patience::Forever;
 /// Rows of each table.
-const ROWS: i64 = 90;
+pub(crate) const ROWS: i64 = 90;
 
 fn text(chars: u16) -> Type {
     Type::varchar(chars).expect("a type")
@@ -64,7 +66,7 @@ fn shut(instance: Arc<Instance>, session: &Session) {
 }
 
 /// Tables of the dictionary have no foreign keys: nobody asks.
-struct Nobody;
+pub(crate) struct Nobody;
 
 impl Relations for Nobody {
     fn relation(&self, object: ObjectNo, _: &Session) -> Result<Arc<Relation>, Stop> {
@@ -73,7 +75,7 @@ impl Relations for Nobody {
 }
 
 /// Works with a transaction, and commits it.
-fn transact(
+pub(crate) fn transact(
     instance: &Instance,
     relations: &dyn Relations,
     session: &Session,
@@ -96,7 +98,12 @@ fn make(instance: &Instance, catalog: &Catalog, session: &Session) {
         .column(ColumnSpec::new("code", Type::Integer))
         .column(ColumnSpec::new("notes", text(3_000)))
         .primary_key(["id"])
-        .unique(["code", "name"]);
+        .unique(["code", "name"])
+        .check(Condition::Compare(
+            Operand::Column(2),
+            Comparison::GreaterOrEqual,
+            Operand::Constant(Value::Int(0).to_owned()),
+        ));
     catalog.create_table(&parent, WAIT, session).expect("created");
     let child = TableSpec::new("child")
         .column(ColumnSpec::new("id", Type::BigInt).not_null())
@@ -144,7 +151,7 @@ fn make(instance: &Instance, catalog: &Catalog, session: &Session) {
 }
 
 /// The database, shut.
-fn database() -> FileSystem {
+pub(crate) fn database() -> FileSystem {
     let mut report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
         let (disk, parameters) = (world.disk(), parameters());
         Instance::create(&disk, directory(), &creation(), &parameters, session).expect("created");
@@ -159,14 +166,14 @@ fn database() -> FileSystem {
 }
 
 /// What is worked with to do damage: an instance without a catalog, which believes what it is told.
-struct Damage<'d> {
-    instance: &'d Instance,
-    session: &'d Session,
+pub(crate) struct Damage<'d> {
+    pub(crate) instance: &'d Instance,
+    pub(crate) session: &'d Session,
 }
 
 impl Damage<'_> {
     /// A table of the dictionary.
-    fn own(&self, table: DictionaryTable) -> Relation {
+    pub(crate) fn own(&self, table: DictionaryTable) -> Relation {
         let space = self.instance.space();
         let find = |name: &str| {
             let found = space.find(name, self.session).expect("read");
@@ -178,7 +185,7 @@ impl Damage<'_> {
     }
 
     /// Rows of it, as numbers and texts.
-    fn rows(&self, table: DictionaryTable) -> Vec<Vec<String>> {
+    pub(crate) fn rows(&self, table: DictionaryTable) -> Vec<Vec<String>> {
         let (own, mut rows) = (self.own(table), Vec::new());
         let transactions = self.instance.transactions();
         let snapshot = transactions.snapshot(None, self.session).expect("taken");
@@ -202,7 +209,7 @@ impl Damage<'_> {
         (number(0), number(segment_at))
     }
 
-    fn table(&self, name: &str) -> (i64, i64) {
+    pub(crate) fn table(&self, name: &str) -> (i64, i64) {
         self.number(DictionaryTable::Tables, name)
     }
 
@@ -220,7 +227,12 @@ impl Damage<'_> {
         });
     }
 
-    fn set(&self, table: DictionaryTable, key: &[i64], (column, value): (usize, Value<'_>)) {
+    pub(crate) fn set(
+        &self,
+        table: DictionaryTable,
+        key: &[i64],
+        (column, value): (usize, Value<'_>),
+    ) {
         let key: Vec<Value<'_>> = key.iter().map(|int| Value::Int(*int)).collect();
         let own = self.own(table);
         transact(self.instance, &Nobody, self.session, |work| {
@@ -244,7 +256,9 @@ impl Damage<'_> {
 }
 
 /// What is found in the database when damage was done to it, shut and, the same, open.
-fn found_after(damage: impl Fn(&Damage<'_>) + Send + Sync + 'static) -> BTreeMap<Kind, usize> {
+pub(crate) fn found_after(
+    damage: impl Fn(&Damage<'_>) + Send + Sync + 'static,
+) -> BTreeMap<Kind, usize> {
     let told = told_after(damage);
     told.iter().for_each(|finding| println!("{finding}"));
     kinds(&told)
@@ -283,7 +297,7 @@ fn check_open(instance: &Instance, session: &Session) -> (Report, Vec<Finding>) 
     (report, told)
 }
 
-fn only(kind: Kind, count: usize) -> BTreeMap<Kind, usize> {
+pub(crate) fn only(kind: Kind, count: usize) -> BTreeMap<Kind, usize> {
     [(kind, count)].into()
 }
 
@@ -375,9 +389,9 @@ fn an_index_whose_definition_is_another_is_found_not_to_agree() {
 #[test]
 fn parts_of_nothing_and_gaps_are_found() {
     use DictionaryTable::{Columns, Constraints, IndexColumns, Indexes, Tables};
-    // Five columns, four indexes; the child's foreign key refers to it, and it to nothing.
+    // Five columns, four indexes, a CHECK; the child's foreign key refers to it, and it to nothing.
     let found = found_after(|damage| damage.delete(Tables, &[damage.table("parent").0]));
-    assert_eq!(found, only(Kind::Dictionary, 5 + 4 + 1));
+    assert_eq!(found, only(Kind::Dictionary, 5 + 4 + 1 + 1));
     let found = found_after(|damage| damage.delete(Columns, &[damage.table("parent").0, 1]));
     // A gap; columns of three indexes; three of them can't be compared, and nothing is said of it.
     assert_eq!(found, only(Kind::Dictionary, 1 + 2));

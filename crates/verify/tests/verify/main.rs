@@ -6,4 +6,5 @@ mod common;
 mod dictionary;
 mod logic;
 mod open;
+mod rows;
 mod shut;
