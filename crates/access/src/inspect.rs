@@ -7,7 +7,7 @@ use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, FreeMap};
 use ids::Dba;
 
 use crate::RowAddress;
-use crate::free_map::{REFILL, WHOLE, entries, entries_of, map_of};
+use crate::free_map::{REFILL, WHOLE, entries, entries_of, is_map, map_of};
 use crate::rows::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
 
 /// What a slot of a heap block has of a row.
@@ -98,6 +98,20 @@ pub fn check_map_place(block: &[u8], number: u32, segment: &[Dba]) -> Result<(),
         ));
     }
     Ok(())
+}
+
+/// Whether a map of free space says that this block of its segment, by its number there, has been
+/// formatted: it was noted with less room than a block has that was only handed out.
+pub fn was_formatted(map: &[u8], (object, number): (u32, u32)) -> bool {
+    let place = number - map_of(number, map.len());
+    // A map is no block of rows.
+    let entry = place.checked_sub(1).filter(|_| is_map(map, object));
+    entry.is_some_and(|entry| entries(map)[entry as usize] != WHOLE)
+}
+
+/// The number in a segment of the map of free space that a block belongs to, which isn't the header.
+pub fn map_number(number: u32, block_bytes: usize) -> u32 {
+    map_of(number, block_bytes)
 }
 
 /// Rows and pieces that are there, in a block that is in order.

@@ -42,6 +42,7 @@ pub use btree::{
 pub use inserter::Inserter;
 pub use inspect::{
     HeapSlot, check_free_map, check_heap_block, check_map_place, heap_slot, heap_slots, is_of,
+    map_number, was_formatted,
 };
 pub use row::{RowAddress, RowMut, RowView};
 pub use rows::{Changed, FreeSpace, Heap, HeapInserter};

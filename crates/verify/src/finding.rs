@@ -1,5 +1,9 @@
 //! What a check finds: one line that says where, what is wrong, and what to do.
 //!
+//! Advice names only what can be done. One data file by itself can't be brought up to the others
+//! from an older copy, since redo is kept for recovery after a crash only: so all files are restored
+//! from one copy, which was made while the database was shut.
+//!
 //! Callers: the checks make them; whoever asked for the check shows them.
 
 use std::fmt;
@@ -40,27 +44,27 @@ kinds! {
     /// A copy of the control file can't be used.
     Control = "control", "copy the good control file over it";
     /// A member of a redo log group isn't what the control file says.
-    Log = "log", "drop the member and add it again";
+    Log = "log", "copy a good member of its group over it; without one, restore all files";
     /// A data file isn't there, or isn't the one that the control file means.
-    File = "file", "restore the file from a good copy";
+    File = "file", "restore all files from one copy";
     /// A block isn't what was written there: torn, rotted, lost or misdirected.
-    Block = "block", "restore the file from a good copy";
+    Block = "block", "its rows are lost: restore all files from one copy";
     /// A whole block contradicts itself.
-    Structure = "structure", "restore the file from a good copy, and report this";
+    Structure = "structure", "restore all files from one copy, and report this";
     /// Directory, segment headers and extent maps don't agree.
-    Space = "space", "unload what can be read, and restore";
+    Space = "space", "restore all files from one copy, and report this";
     /// Transaction tables and undo blocks don't agree.
-    Undo = "undo", "restore from a good copy, and report this";
+    Undo = "undo", "restore all files from one copy, and report this";
     /// A row's pieces don't hang together.
-    Chain = "chain", "restore the table, or delete the row";
+    Chain = "chain", "delete the row, or restore all files from one copy";
     /// The dictionary contradicts itself, or can't be read.
-    Dictionary = "dictionary", "restore from a good copy, and report this";
+    Dictionary = "dictionary", "restore all files from one copy, and report this";
     /// A segment isn't there that has to be.
-    Missing = "missing", "restore from a good copy, and report this";
+    Missing = "missing", "restore all files from one copy, and report this";
     /// A segment of a table or an index is nobody's: a crash has left it.
-    Orphan = "orphan", "open the database with its catalog: that drops it";
+    Orphan = "orphan", "open the database: that drops it";
     /// A row isn't what its table's columns are.
-    Row = "row", "restore the table, or delete the row";
+    Row = "row", "delete the row, or restore all files from one copy";
     /// A row breaks a CHECK of its table.
     Check = "check", "change the row, or delete it";
     /// A row refers to one that isn't there.
@@ -68,13 +72,13 @@ kinds! {
     /// A sequence gives numbers again that rows have.
     Sequence = "sequence", "take its values until they are beyond, before rows get them";
     /// A tree's blocks don't hang together, or its entries aren't in order.
-    Index = "index", "rebuild the index";
+    Index = "index", "drop the index and create it again";
     /// A unique index has a key twice.
-    Duplicate = "duplicate", "delete one of the rows, and rebuild the index";
+    Duplicate = "duplicate", "delete one of the rows, drop the index and create it again";
     /// An index has an entry whose row isn't there, or has another key.
-    EntryWithoutRow = "entry without row", "rebuild the index";
+    EntryWithoutRow = "entry without row", "drop the index and create it again";
     /// A row has no entry in an index.
-    RowWithoutEntry = "row without entry", "rebuild the index";
+    RowWithoutEntry = "row without entry", "drop the index and create it again";
 }
 
 impl fmt::Display for Kind {

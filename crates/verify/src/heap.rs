@@ -7,14 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use access::{RowAddress, check_map_place, heap_slot, heap_slots};
+use access::{RowAddress, check_map_place, heap_slot, heap_slots, map_number, was_formatted};
 use ids::{Dba, ObjectNo};
 use space::{Holds, SegmentState};
 use stop::{RefusalKind, Stop};
 
 use crate::Kind;
 use crate::segments::{Segment, again};
-use crate::source::{Check, Settled, Visit};
+use crate::source::{Check, Seen, Settled, Visit};
 
 /// So often a heap is begun again whose moment has become too old.
 const MOMENTS_MAX: u32 = 3;
@@ -36,6 +36,8 @@ struct Pieces {
     count: u64,
     /// Blocks that name another block's place in a map of free space, and what they say.
     misplaced: Vec<(Dba, String)>,
+    /// Blocks that had rows once, and aren't the heap's.
+    emptied: Vec<Dba>,
 }
 
 /// Checks every heap.
@@ -45,11 +47,16 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Resu
         let gathered = at_one_moment(check, |check| gather(check, heap))?;
         let Some(mut pieces) = gathered else { continue };
         let misplaced = std::mem::take(&mut pieces.misplaced);
+        let emptied = std::mem::take(&mut pieces.emptied);
         let (rows, faults) = (pieces.count, pieces.faults());
         if !check.source.is_there(ObjectNo::new(heap.object)) {
             continue;
         }
         check.run.report.rows += rows;
+        for block in emptied {
+            let what = format!("has been written for {}, and what was there is gone", heap.name);
+            check.find(Kind::Block, block, what);
+        }
         for (block, what) in misplaced {
             check.find(Kind::Structure, block, format!("is of {}, and {what}", heap.name));
         }
@@ -90,6 +97,10 @@ fn gather(check: &mut Check<'_, '_, '_>, heap: &Segment) -> Result<Pieces, Stop>
             check.go_on()?;
         }
         match check.source.settled(address, heap.object)? {
+            Settled::NotIts if is_lost(check, heap.object, (number, &blocks))? => {
+                pieces.bad.insert(address);
+                pieces.emptied.push(address);
+            }
             Settled::NotIts => {}
             Settled::Bad => _ = pieces.bad.insert(address),
             Settled::Whole(block) => {
@@ -101,6 +112,26 @@ fn gather(check: &mut Check<'_, '_, '_>, heap: &Segment) -> Result<Pieces, Stop>
         }
     }
     Ok(pieces)
+}
+
+/// Whether a block that isn't the heap's has been: its map of free space says so, which nothing
+/// does of a block that was handed out and never formatted. While others work the map is of another
+/// moment, and this isn't asked.
+fn is_lost(
+    check: &Check<'_, '_, '_>,
+    object: u32,
+    (number, blocks): (u32, &[Dba]),
+) -> Result<bool, Stop> {
+    if check.source.is_live() {
+        return Ok(false);
+    }
+    let file = check.source.files().iter().find(|file| file.number == blocks[0].file);
+    let Some(bytes) = file.map(|file| file.block_size.bytes()) else { return Ok(false) };
+    let map = blocks[map_number(number, bytes) as usize];
+    Ok(match check.source.read(map)? {
+        Seen::Whole(map) => was_formatted(&map, (object, number)),
+        _ => false,
+    })
 }
 
 impl Pieces {
@@ -181,12 +212,16 @@ pub(crate) fn rows(
 ) -> Result<bool, Stop> {
     let Some(heap) = again(check.source, heap)? else { return Ok(false) };
     let mut is_whole = true;
-    for (number, address) in (0_u32..).zip(heap.blocks()).skip(1) {
+    let blocks: Vec<Dba> = heap.blocks().collect();
+    for (number, address) in (0_u32..).zip(blocks.iter().copied()).skip(1) {
         if number % TELL_EVERY == 0 {
             check.go_on()?;
         }
         let block = match check.source.settled(address, heap.object)? {
-            Settled::NotIts => continue,
+            Settled::NotIts => {
+                is_whole &= !is_lost(check, heap.object, (number, &blocks))?;
+                continue;
+            }
             Settled::Bad => {
                 is_whole = false;
                 continue;
