@@ -49,6 +49,8 @@ kinds! {
     File = "file", "restore all files from one copy";
     /// A block isn't what was written there: torn, rotted, lost or misdirected.
     Block = "block", "its rows are lost: restore all files from one copy";
+    /// A block of a table has had rows, and is empty or another's now.
+    Emptied = "emptied block", "its rows are lost: restore all files from one copy";
     /// A whole block contradicts itself.
     Structure = "structure", "restore all files from one copy, and report this";
     /// Directory, segment headers and extent maps don't agree.

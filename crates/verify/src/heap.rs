@@ -55,7 +55,7 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Resu
         check.run.report.rows += rows;
         for block in emptied {
             let what = format!("has been written for {}, and what was there is gone", heap.name);
-            check.find(Kind::Block, block, what);
+            check.find(Kind::Emptied, block, what);
         }
         for (block, what) in misplaced {
             check.find(Kind::Structure, block, format!("is of {}, and {what}", heap.name));

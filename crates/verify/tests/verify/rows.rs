@@ -182,7 +182,7 @@ fn a_block_of_rows_that_is_zeros_now_is_found_and_indexes_are_not_blamed() {
     let mut found = kinds(&told);
     // Rows that had a piece there are cut.
     found.remove(&Kind::Chain);
-    assert_eq!(found, only(Kind::Block, 1), "{told:?}");
+    assert_eq!(found, only(Kind::Emptied, 1), "{told:?}");
 }
 
 #[test]
