@@ -2,8 +2,9 @@
 //! with the outcome that we promise. Read committed gives what Hermitage calls monotonic atomic
 //! view and more; serializable is snapshot isolation, so write skew happens.
 //!
-//! Two rows, (1, 10) and (2, 20), in a heap. A predicate reads the whole heap. A step that must
-//! wait runs in a thread of its own, and the test sees that it waits.
+//! Two rows, (1, 10) and (2, 20), in a table with a primary key and an index of the values. A
+//! predicate reads the whole table, or the whole index. Each transaction has a session of its own,
+//! and where a step must wait the test sees that it waits.
 //!
 //! Sources: Martin Kleppmann, Hermitage (github.com/ept/hermitage), whose cases and names these
 //! are.

@@ -1,29 +1,38 @@
-//! The stage: a simulated machine with a heap of two rows, and transactions that do as they are
-//! told.
+//! The stage: a simulated machine with a table of two rows, and transactions that do as they are
+//! told, each in a session of its own.
+//!
+//! ```text
+//!   case ── order ──▶ actor's session: begin ─▶ statements ─▶ commit or rollback
+//!        ◀─ answer ──
+//! ```
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use access::{Changed, Heap, HeapInserter, RowAddress};
-use ids::{BlockSize, Dba};
-use instance::{Creation, Instance, Parameters, Transaction};
+use database::{
+    Bounds, ColumnSpec, Connection, Database, Direction, Error, ErrorKind, IndexSpec, Options,
+    Row as RowView, Table, TableSpec, Tx, Type, Value, Which,
+};
+use ids::BlockSize;
+use instance::{Creation, Instance, Parameters};
 use latch::{Latch, LatchKind};
 use os::{Session, ThreadHandle, ThreadSpec};
 use sim::fs::FileSystem;
 use sim::{Perturbation, Simulation};
-use space::Holds;
-use stop::{RefusalKind, Stop};
-use txn::View;
 use waits::{Nanos, WaitEvent};
 
 const NAME: &str = "test";
 const DIRECTORY: &str = "/db";
 
-/// So many schedules of each case.
+/// So many schedules of each case; by every second one rows are found by an index.
 const SEEDS: u64 = 10;
 
 /// So long a step is given to show that it doesn't end.
 const LONG: Nanos = Nanos::from_millis(50);
+
+/// So long an actor, or who waits for one, pauses before it looks again.
+const MOMENT: Nanos = Nanos::from_micros(100);
 
 /// What a transaction is promised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,45 +41,67 @@ pub(crate) enum Level {
     Serializable,
 }
 
+/// A row: its number and its value.
+pub(crate) type Row = (u32, u32);
+
+/// What an actor is to do.
+#[derive(Clone, Copy, Debug)]
+enum Order {
+    Read,
+    Set(u32, u32),
+    Delete(u32),
+    Insert(u32, u32),
+    Commit,
+    Rollback,
+}
+
+/// What came of it.
+#[derive(Debug)]
+enum Answer {
+    Rows(Vec<Row>),
+    /// False if it was refused.
+    Done(bool),
+}
+
+/// What passes between the case and an actor.
+#[derive(Default)]
+struct Line {
+    order: Option<Order>,
+    answer: Option<Answer>,
+}
+
 /// A transaction.
+#[derive(Clone)]
 pub(crate) struct Actor {
-    transaction: Option<Transaction>,
+    line: Arc<Latch<Line>>,
+    thread: Arc<ThreadHandle>,
     /// Whether its last change was done, and not refused.
     pub(crate) last: bool,
 }
 
 impl Actor {
-    /// The transaction itself, for a step in another thread.
+    /// The transaction itself, for a step that waits.
     pub(crate) fn take(&mut self) -> Actor {
-        Actor { transaction: self.transaction.take(), last: self.last }
-    }
-
-    fn own(&self) -> &Transaction {
-        self.transaction.as_ref().expect("it isn't in another thread")
+        self.clone()
     }
 }
-
-/// A row: its number and its value.
-pub(crate) type Row = (u32, u32);
 
 /// What is on stage.
 pub(crate) struct Play<'a> {
-    instance: Arc<Instance>,
+    database: Database,
     session: &'a Session,
-    heap: Heap,
+    by_index: bool,
 }
 
 /// A step that waits.
-pub(crate) struct Waiting {
-    thread: ThreadHandle,
-    result: Arc<Latch<Option<Actor>>>,
-}
+pub(crate) struct Waiting(Actor);
 
 impl Waiting {
     /// What it came to, now that it can go on.
     pub(crate) fn ended(self, play: &Play<'_>) -> Actor {
-        assert!(self.thread.join(play.session).is_ok(), "the step panicked");
-        self.result.exclusive(play.session).take().expect("the step has ended")
+        let Waiting(mut actor) = self;
+        actor.last = play.was_done(&actor);
+        actor
     }
 }
 
@@ -83,58 +114,125 @@ pub(crate) fn on_stage(case: impl Fn(&mut Play<'_>) + Clone + Send + 'static) {
         simulation.perturbation = Perturbation::RACES;
         let report = simulation.run(move |world, session| {
             let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-            let creation = Creation {
-                db_block_size: BlockSize::KIB_2,
-                data_bytes: 400 * 2_048,
-                log_file_bytes: u64::from(redo::LOG_BLOCKS_MIN) * 4_096,
-                ..Creation::default()
-            };
-            let parameters = Parameters { db_cache_size: 128 * 2_048, ..Parameters::default() };
-            Instance::create(&disk, directory, &creation, &parameters, session).expect("created");
-            let instance = Instance::open(&disk, directory, &parameters, session).expect("opened");
-            let segment = instance.space().create(NAME, Holds::Table, &[], session).expect("made");
-            let instance = Arc::new(instance);
-            let heap = Heap::new(&segment, instance.space(), instance.transactions(), session);
-            let mut play = Play { instance, session, heap };
-            let mut first = play.begin(Level::ReadCommitted);
-            play.insert(&mut first, 1, 10);
-            play.insert(&mut first, 2, 20);
-            play.commit(first);
+            let Options { creation, parameters } = &options();
+            Instance::create(&disk, directory, creation, parameters, session).expect("created");
+            let opened = Database::open_in((&disk, directory), &options(), session);
+            let database = opened.expect("opened");
+            make(&mut database.connect_with(session)).expect("made");
+            let mut play = Play { database, session, by_index: seed % 2 == 1 };
             case(&mut play);
-            let Play { instance, heap, .. } = play;
-            drop(heap);
-            let instance = Arc::into_inner(instance).expect("all steps have ended");
-            instance.shutdown(session).expect("nobody is active");
+            play.database.shutdown_by(session).expect("all actors have ended");
         });
         report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
 }
 
+fn options() -> Options {
+    let creation = Creation {
+        db_block_size: BlockSize::KIB_2,
+        data_bytes: 400 * 2_048,
+        data_bytes_max: 4_000 * 2_048,
+        data_growth_bytes: 64 * 2_048,
+        log_file_bytes: u64::from(redo::LOG_BLOCKS_MIN) * 4_096,
+        ..Creation::default()
+    };
+    let parameters = Parameters { db_cache_size: 128 * 2_048, ..Parameters::default() };
+    Options { creation, parameters }
+}
+
+fn make(connection: &mut Connection<'_>) -> Result<(), Error> {
+    let spec = TableSpec::new(NAME)
+        .column(ColumnSpec::new("id", Type::BigInt))
+        .column(ColumnSpec::new("value", Type::BigInt))
+        .primary_key(["id"]);
+    let table = connection.create_table(&spec)?;
+    connection.create_index(&IndexSpec::new("by_value", NAME, ["value"]))?;
+    let mut tx = connection.begin();
+    tx.insert(&table, &[Value::Int(1), Value::Int(10)])?;
+    tx.insert(&table, &[Value::Int(2), Value::Int(20)])?;
+    tx.commit()
+}
+
 impl Play<'_> {
     pub(crate) fn begin(&self, level: Level) -> Actor {
-        let transactions = self.instance.transactions();
-        let transaction = match level {
-            Level::ReadCommitted => Transaction::new(),
-            Level::Serializable => transactions.begin_serializable(self.session).expect("begun"),
+        let line = Latch::new(self.session.os(), LatchKind::Innermost, Line::default());
+        let line = Arc::new(line);
+        let (its, database, by_index) = (Arc::clone(&line), self.database.clone(), self.by_index);
+        let body = move |session: &Session| {
+            let mut connection = database.connect_with(session);
+            let table = connection.table(NAME).expect("it was made");
+            let mut tx = match level {
+                Level::ReadCommitted => connection.begin(),
+                Level::Serializable => connection.begin_serializable().expect("begun"),
+            };
+            let answer = |answer| its.exclusive(session).answer = Some(answer);
+            answer(Answer::Done(true));
+            loop {
+                let order = its.exclusive(session).order.take();
+                let Some(order) = order else {
+                    session.pause(MOMENT, session.waiting(WaitEvent::PlSqlLockTimer));
+                    continue;
+                };
+                match order {
+                    Order::Commit => tx.commit().expect("committed"),
+                    Order::Rollback => tx.rollback().expect("rolled back"),
+                    order => {
+                        answer(act(&mut tx, (&table, by_index), order));
+                        continue;
+                    }
+                }
+                return answer(Answer::Done(true));
+            }
         };
-        Actor { transaction: Some(transaction), last: true }
+        let spec = ThreadSpec::foreground("actor");
+        let thread = Arc::new(self.session.spawn(spec, body).expect("started"));
+        let actor = Actor { line, thread, last: true };
+        assert!(self.was_done(&actor), "it has begun");
+        actor
+    }
+
+    fn order(&self, actor: &Actor, order: Order) {
+        actor.line.exclusive(self.session).order = Some(order);
+    }
+
+    fn answer(&self, actor: &Actor) -> Answer {
+        loop {
+            let answer = actor.line.exclusive(self.session).answer.take();
+            if let Some(answer) = answer {
+                return answer;
+            }
+            self.session.pause(MOMENT, self.session.waiting(WaitEvent::PlSqlLockTimer));
+        }
+    }
+
+    fn was_done(&self, actor: &Actor) -> bool {
+        match self.answer(actor) {
+            Answer::Done(done) => done,
+            Answer::Rows(rows) => panic!("a change was told {rows:?}"),
+        }
+    }
+
+    fn does(&self, actor: &mut Actor, order: Order) -> bool {
+        self.order(actor, order);
+        actor.last = self.was_done(actor);
+        actor.last
+    }
+
+    fn ends(&self, mut actor: Actor, order: Order) {
+        assert!(self.does(&mut actor, order));
+        assert!(actor.thread.join(self.session).is_ok(), "the actor panicked");
     }
 
     pub(crate) fn commit(&self, actor: Actor) {
-        let transaction = actor.transaction.expect("it isn't in another thread");
-        self.instance.commit(transaction, self.session).expect("committed");
+        self.ends(actor, Order::Commit);
     }
 
     pub(crate) fn rollback(&self, actor: Actor) {
-        let transaction = actor.transaction.expect("it isn't in another thread");
-        self.instance.rollback(transaction, self.session).expect("rolled back");
+        self.ends(actor, Order::Rollback);
     }
 
     pub(crate) fn insert(&self, actor: &mut Actor, number: u32, value: u32) {
-        let transaction = actor.transaction.as_mut().expect("it isn't in another thread");
-        let mut inserter = HeapInserter::default();
-        let row = bytes((number, value));
-        self.heap.insert(transaction, &mut inserter, &row, self.session).expect("inserted");
+        assert!(self.does(actor, Order::Insert(number, value)));
     }
 
     /// All rows that the transaction sees, by number.
@@ -144,12 +242,11 @@ impl Play<'_> {
 
     /// Those whose value is like this.
     pub(crate) fn matching(&self, actor: &Actor, is_like: impl Fn(u32) -> bool) -> Vec<Row> {
-        let transactions = self.instance.transactions();
-        let snapshot = transactions.snapshot(Some(actor.own()), self.session).expect("taken");
-        let view = transactions.view_of(&snapshot, Some(actor.own()));
-        let rows = rows(&self.heap, view, self.session).expect("read");
-        let rows = rows.into_iter().map(|(_, row)| row);
-        rows.filter(|(_, value)| is_like(*value)).collect()
+        self.order(actor, Order::Read);
+        match self.answer(actor) {
+            Answer::Rows(rows) => rows.into_iter().filter(|(_, value)| is_like(*value)).collect(),
+            Answer::Done(done) => panic!("a read was told {done}"),
+        }
     }
 
     pub(crate) fn get(&self, actor: &Actor, number: u32) -> Option<u32> {
@@ -167,127 +264,82 @@ impl Play<'_> {
 
     /// `update … set value = … where id = …`; false if it was refused.
     pub(crate) fn set(&self, actor: &mut Actor, number: u32, value: u32) -> bool {
-        let found = move |row: Row| row.0 == number;
-        statement(&self.instance, &self.heap, actor, (&found, Some(value)), self.session)
+        self.does(actor, Order::Set(number, value))
     }
 
     /// `delete … where value = …`.
     pub(crate) fn delete(&self, actor: &mut Actor, value: u32) -> bool {
-        let found = move |row: Row| row.1 == value;
-        statement(&self.instance, &self.heap, actor, (&found, None), self.session)
+        self.does(actor, Order::Delete(value))
     }
 
-    /// The same in a thread of its own, where it is seen to wait.
+    /// The same, and it is seen to wait.
     pub(crate) fn set_waiting(&self, actor: Actor, number: u32, value: u32) -> Waiting {
-        self.waiting(actor, move |row| row.0 == number, Some(value))
+        self.waiting(actor, Order::Set(number, value))
     }
 
     pub(crate) fn delete_waiting(&self, actor: Actor, value: u32) -> Waiting {
-        self.waiting(actor, move |row| row.1 == value, None)
+        self.waiting(actor, Order::Delete(value))
     }
 
-    fn waiting(
-        &self,
-        mut actor: Actor,
-        found: impl Fn(Row) -> bool + Send + 'static,
-        value: Option<u32>,
-    ) -> Waiting {
-        let result = Arc::new(Latch::new(self.session.os(), LatchKind::Innermost, None));
-        let (into, instance) = (Arc::clone(&result), Arc::clone(&self.instance));
-        let heap = self.heap.clone();
-        let body = move |session: &Session| {
-            statement(&instance, &heap, &mut actor, (&found, value), session);
-            *into.exclusive(session) = Some(actor);
-        };
-        let thread = self.session.spawn(ThreadSpec::foreground("waits"), body).expect("started");
+    fn waiting(&self, actor: Actor, order: Order) -> Waiting {
+        self.order(&actor, order);
         self.session.pause(LONG, self.session.waiting(WaitEvent::PlSqlLockTimer));
-        assert!(result.exclusive(self.session).is_none(), "the step has to wait");
-        Waiting { thread, result }
+        let line = actor.line.exclusive(self.session);
+        assert!(line.order.is_none() && line.answer.is_none(), "the step has to wait");
+        drop(line);
+        Waiting(actor)
     }
 }
 
-fn bytes((number, value): Row) -> Vec<u8> {
-    [number.to_le_bytes(), value.to_le_bytes()].concat()
-}
-
-fn row_of(bytes: &[u8]) -> Row {
-    let part = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-    (part(0), part(4))
-}
-
-fn rows(heap: &Heap, view: View, session: &Session) -> Result<Vec<(RowAddress, Row)>, Stop> {
-    let mut rows = Vec::new();
-    for run in heap.runs(session)? {
-        for number in 0..run.count {
-            let block = Dba::new(run.first.file.get(), run.first.block.get() + number);
-            let mut visit = |at, row: &[u8]| rows.push((at, row_of(row)));
-            heap.visit_block(view, block, &mut visit, session)?;
-        }
-    }
-    rows.sort_by_key(|(_, row)| row.0);
-    Ok(rows)
-}
-
-/// A statement that changes or deletes the rows that it finds; it begins again when it has to.
-/// False if it was refused.
-fn statement(
-    instance: &Instance,
-    heap: &Heap,
-    actor: &mut Actor,
-    (found, value): (&dyn Fn(Row) -> bool, Option<u32>),
-    session: &Session,
-) -> bool {
-    let transaction = actor.transaction.as_mut().expect("it isn't in another thread");
-    let transactions = instance.transactions();
-    loop {
-        let savepoint = transaction.savepoint();
-        transaction.begin_statement();
-        let tried = try_statement((instance, heap), transaction, (found, value), session);
-        transaction.end_statement();
-        match tried {
-            Ok(true) => {
-                actor.last = true;
-                return true;
-            }
-            Ok(false) if !transaction.is_serializable() => {
-                transactions.rollback_to(transaction, savepoint, session).expect("taken back");
-            }
-            Ok(false) => break,
-            Err(stop) => {
-                assert_eq!(stop.refusal(), Some(RefusalKind::Deadlock), "{stop}");
-                break;
-            }
-        }
-    }
-    actor.last = false;
-    false
-}
-
-/// False if a row was changed since.
-fn try_statement(
-    (instance, heap): (&Instance, &Heap),
-    transaction: &mut Transaction,
-    (found, value): (&dyn Fn(Row) -> bool, Option<u32>),
-    session: &Session,
-) -> Result<bool, Stop> {
-    let transactions = instance.transactions();
-    let snapshot = transactions.snapshot(Some(transaction), session)?;
-    let view = transactions.view_of(&snapshot, Some(transaction));
-    for (address, row) in rows(heap, view, session)?.into_iter().filter(|(_, row)| found(*row)) {
-        let target = (address, Some(transactions.view_of(&snapshot, Some(transaction))));
-        let changed = match value {
-            None => heap.delete(transaction, target, session)?,
-            Some(value) => {
-                let mut change = |_: &[u8], new: &mut Vec<u8>| {
-                    new.extend_from_slice(&bytes((row.0, value)));
+/// Does a step, in the actor's session.
+fn act(tx: &mut Tx<'_, '_>, (table, by_index): (&Table, bool), order: Order) -> Answer {
+    let int = |number: u32| Value::Int(number.into());
+    let by_value = table.index("by_value").expect("it was made");
+    let done = match order {
+        Order::Read => {
+            let mut rows = Vec::new();
+            let mut see = |row: RowView<'_>| {
+                let at = |column| {
+                    let value = row.get_i64(column).expect("no row has NULL");
+                    u32::try_from(value).expect("no value is larger")
                 };
-                let inserter = &mut HeapInserter::default();
-                heap.update(transaction, inserter, target, &mut change, session)?
-            }
-        };
-        if changed != Changed::Yes {
-            return Ok(false);
+                rows.push((at(0), at(1)));
+            };
+            let read = match by_index {
+                false => tx.scan(table, see),
+                true => {
+                    let all = Bounds::equal(&[]);
+                    tx.range(table, (by_value, &all, Direction::Ascending), |row| {
+                        see(row);
+                        ControlFlow::Continue(())
+                    })
+                }
+            };
+            read.expect("a read isn't refused");
+            rows.sort_unstable();
+            return Answer::Rows(rows);
         }
+        Order::Set(number, value) => {
+            let key = [int(number)];
+            tx.update(table, &key, |_, new| new.set(1, int(value))).map(|_| ())
+        }
+        Order::Delete(value) => {
+            let equal = [int(value)];
+            let deleted = match by_index {
+                true => tx.delete_where(table, Which::Range(by_value, Bounds::equal(&equal)), None),
+                false => {
+                    let is_meant = &mut |row: &RowView<'_>| row.get_i64(1) == Some(value.into());
+                    tx.delete_where(table, Which::All, Some(is_meant))
+                }
+            };
+            deleted.map(|_| ())
+        }
+        Order::Insert(number, value) => tx.insert(table, &[int(number), int(value)]).map(|_| ()),
+        Order::Commit | Order::Rollback => unreachable!("these end the actor"),
+    };
+    if let Err(stop) = &done {
+        let expected = [ErrorKind::Serialization, ErrorKind::Deadlock];
+        assert!(stop.refusal().is_some_and(|kind| expected.contains(&kind)), "{stop}");
     }
-    Ok(true)
+    Answer::Done(done.is_ok())
 }
