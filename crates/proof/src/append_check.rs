@@ -1,43 +1,54 @@
-//! Histories of lists over the engine: sessions that append to rows and read them, at both levels,
-//! judged by [`append::check`](crate::append::check) from nothing but what they were told.
+//! Histories of lists over the engine: sessions that append to rows and read them through several
+//! indexes, at both levels, judged by [`append::check`](crate::append::check) from nothing but what
+//! they were told.
 //!
 //! ```text
 //!   lists, empty ──▶ sessions ──▶ power cut, or not ──▶ sessions ──▶ all lists are read ──▶ check
 //! ```
 //!
-//! A list is a row of a heap: its number, and its values, each as wide as the seed says, so that
-//! some grow over several blocks. An append is a statement that begins again as it must.
+//! A list is a row of a typed table: its number, which is the primary key; a name, which is unique;
+//! a kind, which others have as well; and its values, each as wide as the seed says, so that some
+//! rows grow over several blocks. A statement finds lists by any of the three, or reads all. So a
+//! read is told through an index what was appended through another.
 //!
 //! Callers: the tests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 
-use access::{Changed, Heap, HeapInserter, RowAddress};
-use instance::{CommitMode, CommitWait, Instance, Sabotage, Transaction};
+use database::{
+    Bounds, ColumnSpec, CommitMode, Connection, Database, Direction, Error, ErrorKind, IndexId,
+    IndexSpec, Options, Row, RowChange, Savepoint, Table, TableSpec, Tx, Type, Value as Cell,
+    Which,
+};
+use instance::{CommitWait, Instance, Sabotage};
 use os::{Session, ThreadSpec};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 use sim::{Failure, Outside, Perturbation, World};
-use stop::{RefusalKind, Stop};
-use txn::Snapshot;
 use waits::{Nanos, WaitEvent};
 
 use crate::append::{Level, Summary, check};
 use crate::history::{History, Key, Value};
-use crate::model_check::{Plan, base, heaps};
+use crate::model_check::Plan;
 use crate::shape::{DIRECTORY, machine};
 use crate::sweep::left;
 use crate::{Violation, history};
 
-/// Bytes of a list before its values.
-const HEAD: usize = 4;
+/// The table of lists, and its columns.
+const LIST: &str = "list";
+const NAME: usize = 1;
+const KIND: usize = 2;
+const ITEMS: usize = 3;
 
-/// A statement that begins again more often than this never ends.
-const RESTARTS_MAX: u32 = 2_000;
+/// Lists have so many kinds.
+const KINDS: u64 = 3;
+
+/// A round takes a few seconds of virtual time. One that takes longer than this never ends.
+const TIME_LIMIT_NS: u64 = 60_000_000_000;
 
 /// Databases of so many kinds.
 const BASES: u64 = 24;
@@ -80,10 +91,7 @@ impl std::ops::AddAssign for AppendTally {
 
 /// Databases with empty lists, made once.
 #[derive(Default)]
-pub struct AppendBases(BTreeMap<u64, (FileSystem, Lists)>);
-
-/// Where each list is: its heap, and its row.
-type Lists = Arc<Vec<(usize, RowAddress)>>;
+pub struct AppendBases(BTreeMap<u64, FileSystem>);
 
 impl AppendCheck {
     /// A history of some hundred transactions.
@@ -97,12 +105,14 @@ impl AppendCheck {
     }
 
     fn judged(&self, bases: &mut AppendBases) -> Result<AppendTally, Violation> {
-        let mut plan = Plan::of(self.seed % BASES, Sabotage::NONE);
-        let (disk, lists) = match bases.0.get(&(self.seed % BASES)) {
+        let number = self.seed % BASES;
+        let mut plan = Plan::of(number, Sabotage::NONE);
+        let lists = 3 + number % 10;
+        let disk = match bases.0.get(&number) {
             Some(base) => base.clone(),
             None => {
-                let made = with_lists(&plan, self.seed % BASES)?;
-                bases.0.insert(self.seed % BASES, made.clone());
+                let made = with_lists(&plan, lists, number)?;
+                bases.0.insert(number, made.clone());
                 made
             }
         };
@@ -130,33 +140,51 @@ impl AppendCheck {
     }
 }
 
-/// A disk with heaps, and all lists in them.
-fn with_lists(plan: &Plan, seed: u64) -> Result<(FileSystem, Lists), Violation> {
-    let made = Outside::<Vec<(usize, RowAddress)>>::default();
-    let (into, inside) = (made.clone(), plan.clone());
-    let count = plan.rows as usize / 2;
-    let machine = machine(seed, base(plan, seed)?, Perturbation::NONE);
+fn options(plan: &Plan) -> Options {
+    Options { creation: plan.creation.clone(), parameters: plan.parameters.clone() }
+}
+
+fn name_of(list: u64) -> String {
+    format!("list {list}")
+}
+
+/// A disk with all lists, empty.
+fn with_lists(plan: &Plan, lists: u64, seed: u64) -> Result<FileSystem, Violation> {
+    let options = options(plan);
+    let machine = machine(seed, FileSystem::new(1 << 30), Perturbation::NONE);
     let report = machine.run(move |world, session| {
-        let parameters = &inside.parameters;
-        let instance = Instance::open(&world.disk(), Path::new(DIRECTORY), parameters, session)?;
-        let heaps = heaps(&inside, &instance, session)?;
-        let mut transaction = Transaction::new();
-        for list in 0..count {
-            let number = u32::try_from(list).expect("few").to_le_bytes();
-            let (heap, mut inserter) = (list % heaps.len(), HeapInserter::default());
-            let heap_of = &heaps[heap];
-            let at = heap_of.insert(&mut transaction, &mut inserter, &number, session)?;
-            into.with(|made| made.push((heap, at)));
-        }
-        instance.commit(transaction, session)?;
-        drop(heaps);
-        instance.shutdown(session)
+        let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
+        Instance::create(&disk, directory, &options.creation, &options.parameters, session)?;
+        let database = Database::open_in((&disk, directory), &options, session)?;
+        let mut connection = database.connect_with(session);
+        make(&mut connection, lists)?;
+        drop(connection);
+        database.shutdown_by(session)
     });
     match &report.result {
-        Ok(Ok(())) => Ok((left(report), Arc::new(made.take()))),
+        Ok(Ok(())) => Ok(left(report)),
         Ok(Err(stop)) => Err(Violation(format!("lists can't be made: {stop}"))),
         Err(failure) => Err(Violation(format!("lists can't be made: {failure}"))),
     }
+}
+
+fn make(connection: &mut Connection<'_>, lists: u64) -> Result<(), Error> {
+    let spec = TableSpec::new(LIST)
+        .column(ColumnSpec::new("number", Type::BigInt))
+        .column(ColumnSpec::new("name", Type::varchar(20)?))
+        .column(ColumnSpec::new("kind", Type::Integer))
+        .column(ColumnSpec::new("items", Type::Bytea))
+        .primary_key(["number"])
+        .unique(["name"]);
+    let table = connection.create_table(&spec)?;
+    connection.create_index(&IndexSpec::new("by_kind", LIST, ["kind"]).descending(0))?;
+    let mut tx = connection.begin();
+    for list in 0..lists {
+        let (name, kind) = (name_of(list), (list % KINDS) as i64);
+        let row = [Cell::Int(list as i64), Cell::Text(&name), Cell::Int(kind), Cell::Bytes(&[])];
+        tx.insert(&table, &row)?;
+    }
+    tx.commit()
 }
 
 /// What is kept outside the machine.
@@ -172,7 +200,7 @@ struct Told {
 struct Load {
     check: AppendCheck,
     plan: Plan,
-    lists: Lists,
+    lists: u64,
     /// Bytes of a value.
     width: usize,
     nowait: bool,
@@ -188,7 +216,8 @@ impl Load {
     ) -> Result<FileSystem, Violation> {
         let seed = self.check.seed * 2 + round;
         let inside = self.clone();
-        let machine = machine(seed, disk, self.plan.perturbation);
+        let mut machine = machine(seed, disk, self.plan.perturbation);
+        machine.time_limit_ns = TIME_LIMIT_NS;
         let report = machine.run(move |world, session| inside.inside(seed, cut, world, session));
         if let Some(wrong) = self.told.with(|told| told.wrong.take()) {
             return Err(Violation(wrong));
@@ -209,10 +238,9 @@ impl Load {
         cut: Option<u64>,
         world: &World,
         session: &Session,
-    ) -> Result<(), Stop> {
-        let parameters = &self.plan.parameters;
-        let instance = Instance::open(&world.disk(), Path::new(DIRECTORY), parameters, session)?;
-        let instance = Arc::new(instance);
+    ) -> Result<(), Error> {
+        let place = (&world.disk(), Path::new(DIRECTORY));
+        let database = Database::open_in(place, &options(&self.plan), session)?;
         if let Some(after) = cut {
             let world = world.clone();
             let ends = move |session: &Session| {
@@ -223,12 +251,13 @@ impl Load {
         }
         let mut threads = Vec::new();
         for number in 0..self.plan.sessions {
-            let (load, instance) = (self.clone(), Arc::clone(&instance));
+            let (load, database) = (self.clone(), database.clone());
             let spec = ThreadSpec::foreground(format!("session{number}"));
             threads.push(session.spawn(spec, move |session| {
-                let mut writer = Writer::new(&load, (number, seed), &instance, session);
+                let mut connection = database.connect_with(session);
+                let mut writer = Writer::new(&load, (number, seed), &connection);
                 for _ in 0..load.check.transactions {
-                    writer.transaction();
+                    writer.transaction(&mut connection);
                 }
             })?);
         }
@@ -238,12 +267,11 @@ impl Load {
         if cut.is_some() {
             world.cut_power();
         }
-        Writer::new(&self, (self.plan.sessions, seed), &instance, session).read_all();
-        let instance = Arc::into_inner(instance).expect("the sessions have ended");
-        while !instance.transactions().active().all(session).is_empty() {
-            session.pause(Nanos::from_millis(100), session.waiting(WaitEvent::PlSqlLockTimer));
-        }
-        instance.shutdown(session)
+        let mut connection = database.connect_with(session);
+        Writer::new(&self, (self.plan.sessions, seed), &connection).read_all(&mut connection);
+        drop(connection);
+        database.instance().wait_for_dead(session);
+        database.shutdown_by(session)
     }
 }
 
@@ -251,40 +279,29 @@ impl Load {
 struct Writer<'a> {
     load: &'a Load,
     number: u32,
-    instance: &'a Instance,
-    session: &'a Session,
-    heaps: Vec<Heap>,
-    inserters: Vec<HeapInserter>,
+    table: Table,
     random: Xoshiro256PlusPlus,
 }
 
-/// What a statement does.
-struct Asked {
-    appends: Vec<(Key, Value)>,
-    reads: Vec<Key>,
+/// How a statement finds lists.
+#[derive(Clone, Copy)]
+enum By {
+    Number(Key),
+    Name(Key),
+    /// All of a kind.
+    Kind(u64),
+    All,
 }
 
 /// Lists that a statement was told.
 type Reads = Vec<(Key, Vec<Value>)>;
 
 impl<'a> Writer<'a> {
-    fn new(
-        load: &'a Load,
-        (number, seed): (u32, u64),
-        instance: &'a Instance,
-        session: &'a Session,
-    ) -> Writer<'a> {
-        let heaps = heaps(&load.plan, instance, session);
-        let heaps = heaps.expect("nothing halts the instance, and its files can be read");
-        Writer {
-            load,
-            number,
-            instance,
-            session,
-            inserters: heaps.iter().map(|_| HeapInserter::default()).collect(),
-            heaps,
-            random: Xoshiro256PlusPlus::seed_from_u64(seed * 1_000 + u64::from(number)),
-        }
+    fn new(load: &'a Load, (number, seed): (u32, u64), connection: &Connection<'_>) -> Writer<'a> {
+        let table = connection.table(LIST);
+        let table = table.expect("nothing halts the instance, and its files can be read");
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed * 1_000 + u64::from(number));
+        Writer { load, number, table, random }
     }
 
     fn any(&mut self, below: u64) -> u64 {
@@ -297,8 +314,8 @@ impl<'a> Writer<'a> {
         });
     }
 
-    fn begin(&mut self, is_serializable: bool) -> Result<(Transaction, usize), Stop> {
-        let number = self.load.told.with(|told| {
+    fn begin(&self, is_serializable: bool) -> usize {
+        self.load.told.with(|told| {
             let number = told.history.begin(self.number);
             let level = match is_serializable {
                 true => Level::SnapshotIsolation,
@@ -306,47 +323,48 @@ impl<'a> Writer<'a> {
             };
             told.history.level(number, level);
             number
-        });
-        let transaction = match is_serializable {
-            true => self.instance.transactions().begin_serializable(self.session)?,
-            false => Transaction::new(),
-        };
-        Ok((transaction, number))
+        })
     }
 
-    fn transaction(&mut self) {
+    fn transaction(&mut self, connection: &mut Connection<'_>) {
         let is_serializable = self.any(2) == 0;
-        let Ok((mut transaction, number)) = self.begin(is_serializable) else { return };
-        let mut savepoint: Option<(txn::Savepoint, history::Savepoint)> = None;
+        let number = self.begin(is_serializable);
+        let mut tx = match is_serializable {
+            true => match connection.begin_serializable() {
+                Ok(tx) => tx,
+                Err(stop) => return self.wrong(format!("beginning: {stop}")),
+            },
+            false => connection.begin(),
+        };
+        let mut savepoint: Option<(Savepoint, history::Savepoint)> = None;
         for _ in 0..1 + self.any(4) {
             match self.any(8) {
                 0 => {
                     let told = &self.load.told;
                     let saved = told.with(|told| told.history.savepoint(number));
-                    savepoint = Some((transaction.savepoint(), saved));
+                    savepoint = Some((tx.savepoint(), saved));
                 }
                 1 => {
                     if let Some((at, saved)) = savepoint {
-                        let transactions = self.instance.transactions();
-                        let back = transactions.rollback_to(&mut transaction, at, self.session);
+                        let back = tx.rollback_to(at);
                         back.unwrap_or_else(|stop| self.wrong(format!("going back: {stop}")));
                         self.load.told.with(|told| told.history.rolled_back_to(number, saved));
                     }
                 }
                 _ => {
-                    if !self.statement(&mut transaction, number) && self.any(2) == 0 {
+                    if !self.statement(&mut tx, number) && self.any(2) == 0 {
                         break;
                     }
                 }
             }
         }
-        self.end(transaction, number);
+        self.end(tx, number);
     }
 
-    fn end(&mut self, transaction: Transaction, number: usize) {
-        let (told, session) = (self.load.told.clone(), self.session);
+    fn end(&mut self, tx: Tx<'_, '_>, number: usize) {
+        let told = self.load.told.clone();
         if self.any(6) == 0 {
-            let rolled_back = self.instance.rollback(transaction, session);
+            let rolled_back = tx.rollback();
             rolled_back.unwrap_or_else(|stop| self.wrong(format!("rolling back: {stop}")));
             told.with(|told| told.history.aborted(number));
             return;
@@ -354,7 +372,7 @@ impl<'a> Writer<'a> {
         let modes = if self.load.nowait { 4 } else { 2 };
         let mode = CommitMode::ALL[self.any(modes) as usize];
         told.with(|told| told.history.commit_called(number));
-        match self.instance.commit_with(transaction, mode, session) {
+        match tx.commit_with(mode) {
             Ok(_) if mode.wait == CommitWait::Nowait => {}
             Ok(_) => told.with(|told| told.history.acknowledged(number)),
             Err(_) => told.with(|told| told.history.aborted(number)),
@@ -362,25 +380,21 @@ impl<'a> Writer<'a> {
     }
 
     /// One statement; false if it was refused.
-    fn statement(&mut self, transaction: &mut Transaction, number: usize) -> bool {
+    fn statement(&mut self, tx: &mut Tx<'_, '_>, number: usize) -> bool {
         let told = self.load.told.clone();
-        let lists = self.load.lists.len() as u64;
-        let keys: BTreeSet<Key> = (0..1 + self.any(3)).map(|_| self.any(lists)).collect();
-        let mut asked = Asked { appends: Vec::new(), reads: Vec::new() };
+        let list = self.any(self.load.lists);
+        let by = match self.any(6) {
+            0 => By::Number(list),
+            1 | 2 => By::Name(list),
+            3 | 4 => By::Kind(list % KINDS),
+            _ => By::All,
+        };
         told.with(|told| told.history.called(number));
-        for key in keys {
-            if self.any(5) < 2 {
-                let value = told.with(|told| {
-                    told.value += 1;
-                    told.history.append(number, key, told.value);
-                    told.value
-                });
-                asked.appends.push((key, value));
-            } else {
-                asked.reads.push(key);
-            }
-        }
-        match self.run(transaction, &asked) {
+        let done = match self.any(5) < 2 {
+            true => self.append(tx, number, by).map(|()| Reads::new()),
+            false => self.read(tx, by),
+        };
+        match done {
             Ok(reads) => told.with(|told| {
                 for (key, list) in reads {
                     told.history.read(number, key, list);
@@ -389,13 +403,12 @@ impl<'a> Writer<'a> {
                 true
             }),
             Err(stop) => {
-                let expected = [
-                    RefusalKind::Deadlock,
-                    RefusalKind::Serialization,
-                    RefusalKind::NoSpace,
-                    RefusalKind::SnapshotTooOld,
-                ];
-                if !stop.refusal().is_some_and(|kind| expected.contains(&kind)) {
+                let tight = [ErrorKind::NoSpace, ErrorKind::SnapshotTooOld];
+                let expected = [ErrorKind::Deadlock, ErrorKind::Serialization];
+                let is_expected = |kind| {
+                    expected.contains(&kind) || self.load.plan.tight && tight.contains(&kind)
+                };
+                if !stop.refusal().is_some_and(is_expected) {
                     self.wrong(format!("it was refused: {stop}"));
                 }
                 told.with(|told| {
@@ -407,97 +420,111 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn run(&mut self, transaction: &mut Transaction, asked: &Asked) -> Result<Reads, Stop> {
-        let transactions = self.instance.transactions();
-        for _ in 0..RESTARTS_MAX {
-            let savepoint = transaction.savepoint();
-            transaction.begin_statement();
-            let tried = self.try_run(transaction, asked);
-            transaction.end_statement();
-            if let Ok(Some(reads)) = tried {
-                return Ok(reads);
-            }
-            transactions.rollback_to(transaction, savepoint, self.session)?;
-            tried?;
-            if transaction.is_serializable() {
-                return Err(Stop::refuse(RefusalKind::Serialization, "it was changed since"));
-            }
-            self.load.told.with(|told| told.tally.restarts += 1);
+    fn lists(&self, by: By) -> BTreeSet<Key> {
+        match by {
+            By::Number(list) | By::Name(list) => BTreeSet::from([list]),
+            By::Kind(kind) => (0..self.load.lists).filter(|list| list % KINDS == kind).collect(),
+            By::All => (0..self.load.lists).collect(),
         }
-        Err(Stop::refuse(RefusalKind::Invalid, "a statement began again for ever"))
     }
 
-    /// None if it has to begin again.
-    fn try_run(
-        &mut self,
-        transaction: &mut Transaction,
-        asked: &Asked,
-    ) -> Result<Option<Reads>, Stop> {
-        let transactions = self.instance.transactions();
-        let snapshot = transactions.snapshot(Some(transaction), self.session)?;
-        for (key, value) in &asked.appends {
-            if !self.append(transaction, &snapshot, (*key, *value))? {
-                return Ok(None);
-            }
-        }
-        let mut reads = Reads::new();
-        for key in &asked.reads {
-            reads.push((*key, self.list(transaction, &snapshot, *key)?));
-        }
-        Ok(Some(reads))
+    /// The index of a column.
+    fn index(&self, column: usize) -> IndexId {
+        let mut indexes = self.table.definition().indexes.iter();
+        let found = indexes.find(|index| index.columns[0].column == column);
+        found.expect("the table was made with it").id()
     }
 
-    fn append(
-        &mut self,
-        transaction: &mut Transaction,
-        snapshot: &Snapshot<'_>,
-        (key, value): (Key, Value),
-    ) -> Result<bool, Stop> {
-        let (heap, address) = self.load.lists[key as usize];
-        let view = self.instance.transactions().view_of(snapshot, Some(transaction));
-        let width = self.load.width;
-        let mut length = 0;
-        let mut change = |old: &[u8], new: &mut Vec<u8>| {
-            new.extend_from_slice(old);
-            new.extend_from_slice(&u32::try_from(value).expect("few").to_le_bytes());
-            new.resize(old.len() + width, value as u8);
-            length = new.len();
+    /// Appends a new value to each list.
+    fn append(&mut self, tx: &mut Tx<'_, '_>, number: usize, by: By) -> Result<(), Error> {
+        let values: BTreeMap<Key, Value> = self.load.told.with(|told| {
+            let new = |list| {
+                told.value += 1;
+                told.history.append(number, list, told.value);
+                (list, told.value)
+            };
+            self.lists(by).into_iter().map(new).collect()
+        });
+        let (mut calls, mut longest, width) = (0, 0, self.load.width);
+        let change = |row: &Row<'_>, new: &mut RowChange<'_>| {
+            let mut items = bytes(row).to_vec();
+            let list = row.get_i64(0).expect("a primary key isn't NULL") as Key;
+            let value = values[&list];
+            let end = items.len() + width;
+            items.extend_from_slice(&u32::try_from(value).expect("few").to_le_bytes());
+            items.resize(end, value as u8);
+            calls += 1;
+            longest = longest.max(end);
+            new.set(ITEMS, Cell::Bytes(&items))
         };
-        let (target, inserter) = ((address, Some(view)), &mut self.inserters[heap]);
-        let changed =
-            self.heaps[heap].update(transaction, inserter, target, &mut change, self.session)?;
-        let chained = length > self.load.plan.creation.db_block_size.bytes();
-        self.load.told.with(|told| told.tally.chained += u64::from(chained));
-        Ok(changed == Changed::Yes)
-    }
-
-    fn list(
-        &self,
-        transaction: &Transaction,
-        snapshot: &Snapshot<'_>,
-        key: Key,
-    ) -> Result<Vec<Value>, Stop> {
-        let (heap, address) = self.load.lists[key as usize];
-        let view = self.instance.transactions().view_of(snapshot, Some(transaction));
-        let mut look = |row: &[u8]| row.to_vec();
-        let row = self.heaps[heap].fetch(view, address, &mut look, self.session)?;
-        let row = row.unwrap_or_default();
-        let whole = row.len() >= HEAD && row[..HEAD] == (key as u32).to_le_bytes();
-        if !whole || !(row.len() - HEAD).is_multiple_of(self.load.width) {
-            self.wrong(format!("list {key} has {} bytes, and isn't one", row.len()));
-            return Ok(Vec::new());
+        let (name, key, kind);
+        let which = match by {
+            By::Number(list) => {
+                key = [Cell::Int(list as i64)];
+                Which::Key(self.index(0), &key)
+            }
+            By::Name(list) => {
+                name = name_of(list);
+                key = [Cell::Text(&name)];
+                Which::Key(self.index(NAME), &key)
+            }
+            By::Kind(of) => {
+                kind = [Cell::Int(of as i64)];
+                Which::Range(self.index(KIND), Bounds::equal(&kind))
+            }
+            By::All => Which::All,
+        };
+        let count = tx.update_where(&self.table, which, None, change)?;
+        if count != values.len() as u64 {
+            self.wrong(format!("{count} lists were appended to, of {}", values.len()));
         }
-        let values = row[HEAD..].chunks(self.load.width);
-        let value = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().expect("four"));
-        Ok(values.map(|bytes| value(bytes).into()).collect())
+        let block = self.load.plan.creation.db_block_size.bytes();
+        self.load.told.with(|told| {
+            told.tally.restarts += u64::from(calls > count);
+            told.tally.chained += u64::from(longest > block);
+        });
+        Ok(())
     }
 
-    fn read_all(&mut self) {
-        let Ok((mut transaction, number)) = self.begin(false) else { return };
+    fn read(&mut self, tx: &mut Tx<'_, '_>, by: By) -> Result<Reads, Error> {
+        let (mut reads, width) = (Reads::new(), self.load.width);
+        let mut look = |row: Row<'_>| {
+            let list = row.get_i64(0).expect("a primary key isn't NULL") as Key;
+            reads.push((list, values(bytes(&row), width)));
+        };
+        match by {
+            By::Number(list) => {
+                tx.get(&self.table, &[Cell::Int(list as i64)], look)?;
+            }
+            By::Name(list) => {
+                let name = name_of(list);
+                tx.get_by(&self.table, (self.index(NAME), &[Cell::Text(&name)]), look)?;
+            }
+            By::Kind(kind) => {
+                let (kind, by_kind) = ([Cell::Int(kind as i64)], self.index(KIND));
+                let direction = [Direction::Ascending, Direction::Descending];
+                let direction = direction[self.random.random_range(0..2)];
+                let range = (by_kind, &Bounds::equal(&kind), direction);
+                tx.range(&self.table, range, |row| {
+                    look(row);
+                    ControlFlow::Continue(())
+                })?;
+            }
+            By::All => tx.scan(&self.table, look)?,
+        }
+        let found: BTreeSet<Key> = reads.iter().map(|(list, _)| *list).collect();
+        if found.len() != reads.len() || found != self.lists(by) {
+            self.wrong(format!("lists {:?} were sought, and {reads:?} found", self.lists(by)));
+        }
+        Ok(reads)
+    }
+
+    fn read_all(&mut self, connection: &mut Connection<'_>) {
+        let number = self.begin(false);
         let told = self.load.told.clone();
         told.with(|told| told.history.called(number));
-        let reads = (0..self.load.lists.len() as Key).collect();
-        match self.run(&mut transaction, &Asked { appends: Vec::new(), reads }) {
+        let mut tx = connection.begin();
+        match self.read(&mut tx, By::All) {
             Ok(reads) => told.with(|told| {
                 for (key, list) in reads {
                     told.history.read(number, key, list);
@@ -506,7 +533,20 @@ impl<'a> Writer<'a> {
             }),
             Err(stop) => self.wrong(format!("reading all: {stop}")),
         }
-        drop(transaction);
+        drop(tx);
         told.with(|told| told.history.aborted(number));
     }
+}
+
+fn bytes<'v>(row: &Row<'v>) -> &'v [u8] {
+    match row.get(ITEMS) {
+        Ok(Cell::Bytes(items)) => items,
+        other => panic!("a list has {other:?} for its values"),
+    }
+}
+
+fn values(items: &[u8], width: usize) -> Vec<Value> {
+    assert!(items.len().is_multiple_of(width), "a list of {} bytes isn't one", items.len());
+    let value = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().expect("four"));
+    items.chunks(width).map(|bytes| value(bytes).into()).collect()
 }

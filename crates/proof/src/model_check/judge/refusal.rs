@@ -1,0 +1,232 @@
+//! Whether there was a reason to refuse a statement.
+//!
+//! What a statement met isn't known in detail: it may have begun again, and looks at the present
+//! where constraints are concerned. So a reason is sought among all rows that were there at some
+//! moment between its call and its return.
+//!
+//! Callers: the judge.
+
+use std::collections::BTreeSet;
+
+use database::{ErrorKind, OnDelete};
+
+use super::super::ask::{Act, Ask, changed};
+use super::super::cell::{Cell, Row};
+use super::super::known::Event;
+use super::super::plan::STATEMENTS_OUTLIVE_DEFINITIONS;
+use super::super::schema::{Schema, TABLES};
+use super::effect::id;
+use super::history::{Open, Place};
+use super::{Round, Wrong};
+
+/// All rows of each table that may have been there while a statement ran.
+struct Met<'a> {
+    schema: &'a Schema,
+    rows: Vec<Vec<Row>>,
+}
+
+impl Round<'_, '_> {
+    pub(super) fn refused(
+        &mut self,
+        open: &Open,
+        event: &Event,
+        ask: &Ask,
+        (kind, message): (ErrorKind, &str),
+    ) -> Result<(), Wrong> {
+        let met = self.met(open, event.low);
+        let is_explained = match kind {
+            ErrorKind::UniqueViolation => met.has_duplicate(ask),
+            ErrorKind::CheckViolation => met.pairs(ask).iter().any(|(_, row)| !Schema::checks(row)),
+            ErrorKind::ForeignKeyViolation => {
+                self.lacks_parent(open, &met, (ask, event.low)) || met.has_child(ask)
+            }
+            // A block's list may be full of newer transactions that touched other rows.
+            ErrorKind::Serialization => {
+                let is_full = message.contains("too many transactions");
+                open.serializable && (is_full || self.has_newer(open, &met, ask))
+            }
+            ErrorKind::Deadlock | ErrorKind::Busy | ErrorKind::LockTimeout => {
+                let is_shared = !self.open.is_empty() || self.ended > event.called;
+                is_shared || self.judge.dead || self.judge.plan.define > 0
+            }
+            ErrorKind::SnapshotTooOld => {
+                self.judge.plan.tight || open.serializable && !self.defined.is_empty()
+            }
+            ErrorKind::NoSpace => self.judge.plan.tight,
+            ErrorKind::DefinitionChanged => {
+                !STATEMENTS_OUTLIVE_DEFINITIONS && self.judge.plan.define > 0
+            }
+            // An index that was dropped, or a row without a column that was added.
+            ErrorKind::NotFound | ErrorKind::Invalid => !self.defined.is_empty(),
+            _ => false,
+        };
+        if !is_explained {
+            return Err(format!("it was refused without a reason ({kind:?}): {message}"));
+        }
+        let tally = &mut *self.judge.tally;
+        match kind {
+            ErrorKind::UniqueViolation => tally.duplicates += 1,
+            ErrorKind::CheckViolation => tally.checks += 1,
+            ErrorKind::ForeignKeyViolation => tally.orphans += 1,
+            ErrorKind::Serialization => tally.conflicts += 1,
+            ErrorKind::Deadlock => tally.deadlocks += 1,
+            ErrorKind::Busy => tally.busy += 1,
+            ErrorKind::LockTimeout => tally.timeouts += 1,
+            ErrorKind::SnapshotTooOld => tally.too_old += 1,
+            ErrorKind::NoSpace => tally.no_space += 1,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn met(&self, open: &Open, low: u64) -> Met<'_> {
+        let low = open.snapshots.first().map_or(low, |oldest| low.min(*oldest));
+        let rows = (0..TABLES.len()).map(|table| {
+            let own = open.all().filter(|((of, _), _)| *of == table);
+            let own = own.filter_map(|(_, own)| own.now.clone());
+            self.judge.history.since(table, low).cloned().chain(own).collect()
+        });
+        Met { schema: &self.judge.plan.schema, rows: rows.collect() }
+    }
+
+    /// Whether a row that the statement makes refers to one that wasn't there at some moment.
+    fn lacks_parent(&self, open: &Open, met: &Met<'_>, (ask, low): (&Ask, u64)) -> bool {
+        let history = &*self.judge.history;
+        let moments = history.snapshots(low);
+        let lacks = |(_, new): &(Option<Row>, Row)| {
+            self.judge.plan.schema.of(ask.table).any(|one| {
+                let key = one.refers(new);
+                let is_there = |moment: &u64| {
+                    let parents = open.rows(history, one.to, *moment);
+                    parents.into_iter().any(|parent| one.referred(parent) == key)
+                };
+                !key.is_null() && !moments.iter().all(is_there)
+            })
+        };
+        met.pairs(ask).iter().any(lacks)
+    }
+
+    /// Whether a row that the statement touches, or has to look at, has a version since the
+    /// transaction's snapshot.
+    fn has_newer(&self, open: &Open, met: &Met<'_>, ask: &Ask) -> bool {
+        let Some(oldest) = open.snapshots.first() else { return false };
+        let newer = |place: &Place| self.judge.history.newest(*place) > *oldest;
+        met.touched(ask).iter().any(newer)
+    }
+}
+
+impl Met<'_> {
+    /// Rows that the statement may have met, with what it makes of them; and new ones.
+    fn pairs(&self, ask: &Ask) -> Vec<(Option<Row>, Row)> {
+        let kept = |column, cell: &Cell| self.schema.kept(column, cell);
+        match &ask.act {
+            Act::Insert(rows) => {
+                let row = |row: &Row| -> Row {
+                    row.iter().enumerate().map(|(at, one)| kept(at, one)).collect()
+                };
+                rows.iter().map(|one| (None, row(one))).collect()
+            }
+            Act::Update(target, set) => {
+                let olds = self.rows[ask.table].iter().filter(|row| target.has(row));
+                olds.map(|old| (Some(old.clone()), changed(old, set, kept))).collect()
+            }
+            Act::Read { .. } | Act::Delete(_) | Act::Lock { .. } => Vec::new(),
+        }
+    }
+
+    /// Rows that the statement may have met.
+    fn olds(&self, ask: &Ask) -> Vec<(usize, Row)> {
+        let Some(target) = ask.act.target() else { return Vec::new() };
+        let olds = self.rows[ask.table].iter().filter(|row| target.has(row));
+        olds.map(|row| (ask.table, row.clone())).collect()
+    }
+
+    /// Whether a row that the statement makes has the key of another.
+    fn has_duplicate(&self, ask: &Ask) -> bool {
+        let pairs = self.pairs(ask);
+        pairs.iter().enumerate().any(|(at, (old, new))| {
+            self.schema.keys().iter().any(|columns| {
+                let is_same = |other: &Row| columns.iter().all(|one| other[*one] == new[*one]);
+                let is_other = |other: &Row| old.as_ref().is_none_or(|old| id(old) != id(other));
+                let among = |(other, (_, row)): (usize, &(_, Row))| other != at && is_same(row);
+                columns.iter().all(|column| !new[*column].is_null())
+                    && (self.rows[ask.table].iter().any(|row| is_other(row) && is_same(row))
+                        || pairs.iter().enumerate().any(among))
+            })
+        })
+    }
+
+    /// Rows that may have been deleted with those that the statement is about.
+    fn gone(&self, ask: &Ask) -> Vec<(usize, Row)> {
+        let mut all = self.olds(ask);
+        let mut at = 0;
+        let mut seen: BTreeSet<(usize, Row)> = all.iter().cloned().collect();
+        while let Some((table, gone)) = all.get(at).cloned() {
+            at += 1;
+            for one in self.schema.references.iter().filter(|one| one.to == table) {
+                if one.on_delete != OnDelete::Cascade || one.referred(&gone).is_null() {
+                    continue;
+                }
+                for child in &self.rows[one.table] {
+                    if one.refers(child) == one.referred(&gone)
+                        && seen.insert((one.table, child.clone()))
+                    {
+                        all.push((one.table, child.clone()));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// Whether rows that the statement takes away, or gives another key, are referred to.
+    fn has_child(&self, ask: &Ask) -> bool {
+        let (gone, is_update) = match &ask.act {
+            Act::Delete(_) => (self.gone(ask), false),
+            Act::Update(..) => (self.olds(ask), true),
+            Act::Read { .. } | Act::Insert(_) | Act::Lock { .. } => return false,
+        };
+        gone.iter().any(|(table, row)| {
+            self.schema.references.iter().filter(|one| one.to == *table).any(|one| {
+                let key = one.referred(row);
+                (is_update || one.on_delete == OnDelete::NoAction)
+                    && !key.is_null()
+                    && self.rows[one.table].iter().any(|child| one.refers(child) == key)
+            })
+        })
+    }
+
+    /// Rows that the statement touches or looks at: what it is about, what follows or is referred
+    /// to, and what has a key that it makes.
+    fn touched(&self, ask: &Ask) -> BTreeSet<Place> {
+        let gone = match &ask.act {
+            Act::Delete(_) => self.gone(ask),
+            _ => self.olds(ask),
+        };
+        let mut touched: BTreeSet<Place> = BTreeSet::new();
+        for (table, row) in &gone {
+            touched.insert((*table, id(row)));
+            for one in self.schema.references.iter().filter(|one| one.to == *table) {
+                let key = one.referred(row);
+                let children = self.rows[one.table].iter();
+                let children = children.filter(|child| one.refers(child) == key);
+                touched.extend(children.map(|child| (one.table, id(child))));
+            }
+        }
+        for (_, new) in self.pairs(ask) {
+            touched.insert((ask.table, id(&new)));
+            for columns in self.schema.keys() {
+                let is_same = |row: &&Row| columns.iter().all(|at| row[*at] == new[*at]);
+                let same = self.rows[ask.table].iter().filter(is_same);
+                touched.extend(same.map(|row| (ask.table, id(row))));
+            }
+            for one in self.schema.of(ask.table) {
+                let key = one.refers(&new);
+                let parents = self.rows[one.to].iter();
+                let parents = parents.filter(|parent| one.referred(parent) == key);
+                touched.extend(parents.map(|parent| (one.to, id(parent))));
+            }
+        }
+        touched
+    }
+}
