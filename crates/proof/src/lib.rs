@@ -29,6 +29,9 @@
 
 pub mod append;
 mod append_check;
+mod client;
+mod define;
+mod found;
 pub mod history;
 mod journal;
 mod load;
@@ -37,13 +40,15 @@ mod oracle;
 mod shape;
 pub mod snapshot;
 mod sweep;
+mod tables;
 mod tally;
 
 pub use append_check::{AppendBases, AppendCheck, AppendTally};
-pub use journal::{Change, Entry, Happened, Journal, Outcome, Record, RowId, Told};
+pub use found::{Found, Violation, held, inspect};
+pub use journal::{Chain, Content, Entry, Journal, Numbers, Outcome, Record, RowId, Told};
 pub use load::Load;
 pub use model_check::{ModelCheck, ModelTally};
-pub use oracle::{Rows, Violation, compare, inspect};
+pub use oracle::compare;
 pub use shape::{Bases, Shape};
 pub use sweep::{Kind, Sweep};
 pub use tally::Tally;

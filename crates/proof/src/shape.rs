@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use database::{Database, Options, Value};
 use ids::BlockSize;
 use instance::{Creation, DataFileSpec, Instance, Parameters, TablespaceSpec};
 use os::probe::DurableWrite;
@@ -11,38 +12,16 @@ use os::{Disk, FilesystemIo, Session};
 use redo::CommitLeader;
 use sim::fs::FileSystem;
 use sim::{Perturbation, Simulation};
-use space::Column;
 use stop::Stop;
 
+use crate::client::{KEYS, tables_of};
+use crate::found::{Found, inspect};
 use crate::sweep::left;
+use crate::tables::{Derived, TABLES, USERS, make};
+use crate::{Content, Record};
 
 /// Where the database is.
 pub(crate) const DIRECTORY: &str = "/db";
-
-/// A table that loads change.
-pub(crate) struct TableShape {
-    pub(crate) name: &'static str,
-    pub(crate) tablespace: &'static str,
-    /// Bytes of a row's filler.
-    pub(crate) filler: u16,
-}
-
-/// The tables. Rows of the second are so long that a transaction's undo doesn't fit into one block;
-/// the third lies in blocks of another size, in two files.
-pub(crate) const TABLES: [TableShape; 3] = [
-    TableShape { name: "narrow", tablespace: SYSTEM, filler: 90 },
-    TableShape { name: "wide", tablespace: SYSTEM, filler: 500 },
-    TableShape { name: "other", tablespace: USERS, filler: 200 },
-];
-
-/// The tablespace that each database has.
-const SYSTEM: &str = "system";
-/// The one of another block size.
-pub(crate) const USERS: &str = "users";
-
-/// The data files; none of them may depend on the schedule of an opening.
-pub(crate) const DATA_FILES: [&str; 4] =
-    ["/db/data01.dbf", "/db/undo01.dbf", "/db/users01.dbf", "/db/users02.dbf"];
 
 /// The database under a load, and how its instance runs.
 #[derive(Clone, Debug)]
@@ -59,9 +38,9 @@ impl Shape {
         let block = block_size.bytes() as u64;
         let creation = Creation {
             db_block_size: block_size,
-            // Almost full when the tables are made, so that it grows.
+            // Full when the tables are made, so that it grows.
             data_bytes: 28 * block,
-            data_bytes_max: 160 * block,
+            data_bytes_max: 1_200 * block,
             data_growth_bytes: 8 * block,
             undo_bytes: 32 * block,
             undo_bytes_max: 400 * block,
@@ -84,6 +63,8 @@ impl Shape {
             commit_leader: CommitLeader::Session,
             redo_write: Some(DurableWrite::DirectThenSync),
             redo_consistency: true,
+            // What a scan around the cache takes is touched whole, which costs more than the rest.
+            db_file_multiblock_read_count: 4,
             ..Parameters::default()
         };
         let other = other_size(block_size);
@@ -103,6 +84,9 @@ impl Shape {
         let mut shape = Shape::tiny(block[((seed + seed / 4) % 4) as usize]);
         shape.creation.log_members = [1, 2, 1, 1, 2][(seed % 5) as usize];
         let parameters = &mut shape.parameters;
+        // Mostly enough for what the load needs, so that seeds are many for as many states.
+        parameters.db_cache_size *= [4, 1, 4, 2][(seed / 3 % 4) as usize];
+        parameters.db_file_multiblock_read_count = [4, 16, 1][(seed % 3) as usize];
         parameters.db_writer_processes = [1, 2, 1, 3][(seed / 3 % 4) as usize];
         parameters.db_working_sets = parameters.db_writer_processes.max(2);
         parameters.log_writes_in_flight = [1, 2, 1, 4][(seed / 2 % 4) as usize];
@@ -152,15 +136,20 @@ fn users(block_size: BlockSize) -> TablespaceSpec {
     TablespaceSpec { name: USERS.to_string(), block_size, extent_blocks: 4, files }
 }
 
-/// A disk for each block size and number of log members, with a database in it: loads begin from
-/// it.
+/// A disk with a database in it, and what is in that.
+pub(crate) struct Base {
+    pub(crate) disk: FileSystem,
+    pub(crate) record: Record,
+}
+
+/// A base for each block size and number of log members: loads begin from it.
 #[derive(Default)]
-pub struct Bases(BTreeMap<(u64, usize, u16), FileSystem>);
+pub struct Bases(BTreeMap<(u64, usize, u16), Base>);
 
 impl Bases {
-    /// The disk for a shape. Another `number` gives databases of another identity, none of whose
+    /// The base for a shape. Another `number` gives databases of another identity, none of whose
     /// images is one of these.
-    pub fn of(&mut self, shape: &Shape, number: u64) -> &FileSystem {
+    pub(crate) fn of(&mut self, shape: &Shape, number: u64) -> &Base {
         let Creation { db_block_size, log_members, .. } = shape.creation;
         let key = (number, db_block_size.bytes(), log_members);
         self.0.entry(key).or_insert_with(|| create(shape, number))
@@ -174,25 +163,53 @@ pub(crate) fn machine(seed: u64, content: FileSystem, perturbation: Perturbation
     simulation
 }
 
-fn create(shape: &Shape, number: u64) -> FileSystem {
+fn create(shape: &Shape, number: u64) -> Base {
     let mut sound = shape.clone();
     sound.parameters.sabotage = instance::Sabotage::NONE;
     let report = machine(number, FileSystem::new(1 << 30), Perturbation::NONE)
         .run(move |world, session| prepare(&sound, &world.disk(), session));
-    match &report.result {
-        Ok(Ok(())) => left(report),
+    let found = match &report.result {
+        Ok(Ok(found)) => found.clone(),
         Ok(Err(stop)) => panic!("the database can't be made: {stop}"),
         Err(failure) => panic!("the database can't be made: {failure}"),
+    };
+    Base { record: Record::made(&found.rows, &found.defined), disk: left(report) }
+}
+
+impl Shape {
+    pub(crate) fn options(&self) -> Options {
+        Options { creation: self.creation.clone(), parameters: self.parameters.clone() }
     }
 }
 
-fn prepare(shape: &Shape, disk: &Disk, session: &Session) -> Result<(), Stop> {
+fn prepare(shape: &Shape, disk: &Disk, session: &Session) -> Result<Found, Stop> {
     let directory = Path::new(DIRECTORY);
     Instance::create(disk, directory, &shape.creation, &shape.parameters, session)?;
-    let instance = Instance::open(disk, directory, &shape.parameters, session)?;
-    for table in TABLES {
-        let columns = [Column::Number, Column::Number, Column::Bytes(table.filler)];
-        instance.create_table_within(table.tablespace, (table.name, &columns), session)?;
+    let database = Database::open_in((disk, directory), &shape.options(), session)?;
+    let mut connection = database.connect_with(session);
+    make(&mut connection)?;
+    fill(&mut connection)?;
+    drop(connection);
+    let found = inspect(&database, session);
+    let found = found.unwrap_or_else(|violation| panic!("the database isn't sound: {violation}"));
+    database.shutdown_by(session)?;
+    Ok(found)
+}
+
+/// Every second key of each table that has keys of its own, by the first transaction.
+fn fill(connection: &mut database::Connection<'_>) -> Result<(), Stop> {
+    let (tables, mark) = tables_of(connection)?;
+    let mut version = 0;
+    let mut tx = connection.begin();
+    for ((number, shape), table) in TABLES.iter().enumerate().zip(&tables) {
+        for id in (1..=KEYS).step_by(2).filter(|_| !shape.is_identity) {
+            version += 1;
+            let parent = shape.refers.and_then(|_| (id > 5).then_some(1));
+            let content = Content { version, writer: 0, parent };
+            let derived = Derived::of(number, content);
+            tx.insert(table, &derived.values(id, content))?;
+        }
     }
-    instance.shutdown(session)
+    tx.insert(&mark, &[Value::Int(0), Value::Null])?;
+    tx.commit()
 }

@@ -14,6 +14,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use database::{Database, Options};
 use instance::Instance;
 use os::{Disk, FileOptions, Session};
 use rand::{RngExt, SeedableRng};
@@ -23,9 +24,10 @@ use sim::fs::crash::CrashStates;
 use sim::{CrashPoints, Outside, Perturbation, Report, World};
 use stop::Stop;
 
+use crate::found::locks;
 use crate::oracle::difference;
-use crate::shape::{DATA_FILES, DIRECTORY, machine};
-use crate::{Bases, Journal, Load, Record, Rows, Shape, Tally, Violation, compare, inspect};
+use crate::shape::{Base, DIRECTORY, machine};
+use crate::{Bases, Found, Journal, Load, Record, Shape, Tally, Violation, compare, inspect};
 
 /// Of the images one in so many is opened under a disturbed schedule, which costs twice as much.
 const DISTURBED_ONE_IN: u64 = 4;
@@ -39,6 +41,10 @@ const OPENED_TWICE_ONE_IN: u64 = 8;
 
 /// One in so many is looked at once more when it was opened and shut again, as a DBA would.
 const VERIFIED_ONE_IN: u64 = 8;
+
+/// Of one in so many every row is locked, to see that nobody has it: none of those that are opened
+/// twice, for it changes them.
+const LOCKED_ONE_IN: u64 = 8;
 
 /// Draws that give an image that is known already are made up for, so many times at most.
 const DRAWS_PER_STATE: u64 = 4;
@@ -119,11 +125,12 @@ impl Sweep {
             sessions: 1 + u32::from(seed % 3 == 2),
             transactions: 6,
             changes_max: 3,
-            tables: [1, 3, 2, 3][(seed / 2 % 4) as usize],
+            tables: [2, 4, 3, 4][(seed / 2 % 4) as usize],
             checkpoint_every: (seed % 2 == 1).then_some(5),
             pauses_every: (seed % 3 != 2).then_some(3),
             alters: seed % 7 == 2,
-            makes_segments: seed % 3 == 1,
+            defines: seed % 3 == 1,
+            serializable: seed % 4 == 2,
             commit_modes: seed % 5 == 3,
             leaves_open: seed % 4 == 3,
         };
@@ -133,11 +140,11 @@ impl Sweep {
             shape: Shape::of(seed),
             load,
             perturbation: races,
-            states_per_cut: 8,
-            states_per_nested_cut: 3,
+            states_per_cut: 6,
+            states_per_nested_cut: 2,
             cuts_in_recovery: 1,
             depth_max: 3,
-            stride: 1,
+            stride: 3,
         }
     }
 
@@ -148,11 +155,12 @@ impl Sweep {
             sessions: 1 + (seed % 4) as u32,
             transactions: [60, 30, 24, 20][(seed % 4) as usize],
             changes_max: 4 + 4 * (seed % 3) as u32,
-            tables: 2 + (seed / 3 % 2) as usize,
+            tables: 3 + (seed / 3 % 2) as usize,
             checkpoint_every: (!seed.is_multiple_of(5)).then_some(12),
             pauses_every: (seed % 3 != 1).then_some(8),
             alters: seed % 4 == 2,
-            makes_segments: seed % 4 != 2,
+            defines: seed % 4 != 2,
+            serializable: seed % 3 != 2,
             commit_modes: seed % 3 == 1,
             leaves_open: seed % 2 == 1,
         };
@@ -182,11 +190,12 @@ impl Sweep {
     }
 
     /// Runs the load, and collects every `stride`th crash point.
-    fn run_load(&self, base: &FileSystem) -> Result<(Vec<Shot>, Shot), Violation> {
-        let (journal, shots) = (Journal::default(), Outside::<Vec<Shot>>::default());
-        let mut machine = machine(self.load.seed, base.clone(), self.perturbation);
+    fn run_load(&self, base: &Base) -> Result<(Vec<Shot>, Shot), Violation> {
+        let (journal, shots) =
+            (Journal::from(base.record.clone()), Outside::<Vec<Shot>>::default());
+        let mut machine = machine(self.load.seed, base.disk.clone(), self.perturbation);
         let (known, collected) = (journal.clone(), shots.clone());
-        let (begin, stride) = (base.crash_points(), self.stride);
+        let (begin, stride) = (base.disk.crash_points(), self.stride);
         // From its seed, so that sweeps of neighbouring seeds don't cut at the same places.
         let first = self.load.seed % stride;
         machine.crash_points = Some(CrashPoints::new(move |_, number, cut| {
@@ -197,12 +206,11 @@ impl Sweep {
                 collected.with(|shots| shots.push(Shot { number, disk, record }));
             }
         }));
-        let (load, parameters) = (self.load, self.shape.parameters.clone());
+        let (load, options) = (self.load, self.shape.options());
         let told = journal.clone();
         let report = machine.run(move |world, session| {
-            let instance =
-                Instance::open(&world.disk(), Path::new(DIRECTORY), &parameters, session)?;
-            load.run(instance, &told, session)
+            let place = (&world.disk(), Path::new(DIRECTORY));
+            load.run(Database::open_in(place, &options, session)?, &told, session)
         });
         match &report.result {
             Ok(Ok(())) => {}
@@ -230,9 +238,7 @@ impl Sweep {
 
     /// Opens, inspects and shuts; and what cuts at `cuts` operations drawn by `seed` leave.
     fn open(&self, state: &FileSystem, seed: u64, cuts: usize) -> Result<Opening, Violation> {
-        let disturbed = (seed >> 32).is_multiple_of(DISTURBED_ONE_IN);
-        let perturbation = if disturbed { Perturbation::RACES } else { Perturbation::NONE };
-        let mut machine = machine(seed, state.clone(), perturbation);
+        let mut machine = machine(seed, state.clone(), self.disturbed(seed));
         let drawn = Outside::new(Drawn {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             cuts: Vec::new(),
@@ -243,39 +249,89 @@ impl Sweep {
                 drawn.with(|drawn| drawn.offer(number - begin, cuts, || alone(cut())));
             }));
         }
-        let parameters = self.shape.parameters.clone();
-        let verified = is_verified(seed);
-        let body = move |world: &World, session: &Session| {
-            let say = |stop: Stop| Violation(format!("it doesn't open: {stop}"));
-            let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-            let instance = Instance::open(&disk, directory, &parameters, session).map_err(say)?;
-            let opened = instance.opened();
-            let repaired = opened.recovered.repaired;
-            let mended =
-                Mended { rolled_back: opened.rolled_back, repaired, dropped: opened.dropped };
-            let rows = inspect(&instance, session);
-            let shut = |stop: Stop| Violation(format!("it doesn't shut: {stop}"));
-            instance.shutdown(session).map_err(shut)?;
-            if verified {
-                verify_shut((&disk, directory), session)?;
-            }
-            Ok::<_, Violation>((rows?, mended))
-        };
+        let options = self.shape.options();
+        let body = move |world: &World, session: &Session| look(world, &options, seed, session);
         let report = machine.run(body);
-        let (rows, mended) = match &report.result {
+        let (found, mended) = match &report.result {
             Ok(Ok(found)) => found.clone(),
             Ok(Err(violation)) => return Err(violation.clone()),
             Err(failure) => return Err(Violation(format!("while it was opened: {failure}"))),
         };
-        let disk = left(report);
-        let hash = |path| {
-            let hash = disk.content_hash(path);
-            hash.expect("a database that was opened has its data files").0
-        };
-        let data = DATA_FILES.map(hash);
         let cuts = drawn.with(|drawn| std::mem::take(&mut drawn.cuts));
-        Ok(Opening { rows, mended, data, cuts })
+        Ok(Opening { found, mended, cuts })
     }
+
+    /// Hashes of the data files when it was recovered and shut, and nobody did anything else: who
+    /// reads a block cleans it out or doesn't, as it comes.
+    fn recover(&self, state: &FileSystem, seed: u64) -> Result<BTreeMap<String, u64>, Violation> {
+        let machine = machine(seed, state.clone(), self.disturbed(seed));
+        let parameters = self.shape.parameters.clone();
+        let report = machine.run(move |world, session| {
+            let instance =
+                Instance::open(&world.disk(), Path::new(DIRECTORY), &parameters, session)?;
+            instance.wait_for_dead(session);
+            instance.shutdown(session)
+        });
+        match &report.result {
+            Ok(Ok(())) => Ok(data_files(&mut left(report))),
+            Ok(Err(stop)) => Err(Violation(format!("it can't be recovered: {stop}"))),
+            Err(failure) => Err(Violation(format!("while it was recovered: {failure}"))),
+        }
+    }
+
+    fn disturbed(&self, seed: u64) -> Perturbation {
+        match (seed >> 32).is_multiple_of(DISTURBED_ONE_IN) {
+            true => Perturbation::RACES,
+            false => Perturbation::NONE,
+        }
+    }
+}
+
+/// Opens, looks at everything, shuts; and looks at it then.
+fn look(
+    world: &World,
+    options: &Options,
+    seed: u64,
+    session: &Session,
+) -> Result<(Found, Mended), Violation> {
+    let say = |stop: Stop| Violation(format!("it doesn't open: {stop}"));
+    let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
+    let database = Database::open_in((&disk, directory), options, session).map_err(say)?;
+    let opened = database.instance().opened();
+    let mended = Mended {
+        rolled_back: opened.rolled_back,
+        repaired: opened.recovered.repaired,
+        dropped: opened.dropped + database.catalog().opened().orphans as u64,
+    };
+    let found = inspect(&database, session);
+    if let Ok(found) = &found
+        && is_locked(seed)
+    {
+        locks(&database, found, session)?;
+    }
+    let shut = |stop: Stop| Violation(format!("it doesn't shut: {stop}"));
+    database.shutdown_by(session).map_err(shut)?;
+    if is_verified(seed) {
+        verify_shut((&disk, directory), session)?;
+    }
+    Ok((found?, mended))
+}
+
+/// Hashes of the data files; none of them may depend on the schedule of an opening.
+fn data_files(disk: &mut FileSystem) -> BTreeMap<String, u64> {
+    let names = disk.list(DIRECTORY).expect("a database that was opened has its folder");
+    let data = names.into_iter().filter(|name| name.ends_with(".dbf"));
+    data.map(|name| {
+        let hash = disk.content_hash(format!("{DIRECTORY}/{name}"));
+        (name, hash.expect("it was listed").0)
+    })
+    .collect()
+}
+
+/// Whether an opening by this seed locks every row.
+fn is_locked(seed: u64) -> bool {
+    let is_opened_twice = seed.is_multiple_of(OPENED_TWICE_ONE_IN);
+    !is_opened_twice && (seed >> 24).is_multiple_of(LOCKED_ONE_IN)
 }
 
 /// Whether an opening by this seed ends with that.
@@ -314,10 +370,8 @@ struct Mended {
 
 /// What came of an opening.
 struct Opening {
-    rows: Rows,
+    found: Found,
     mended: Mended,
-    /// Hashes of the data files after the shutdown.
-    data: [u64; DATA_FILES.len()],
     cuts: Vec<(u64, FileSystem)>,
 }
 
@@ -345,7 +399,7 @@ struct Run<'a> {
     sweep: &'a Sweep,
     tally: Tally,
     /// What was found in each image.
-    opened: BTreeMap<u64, Arc<Rows>>,
+    opened: BTreeMap<u64, Arc<Found>>,
 }
 
 /// Against what an image is held.
@@ -353,11 +407,11 @@ struct Run<'a> {
 struct Known<'a> {
     record: &'a Record,
     /// What was found in the image from which this one came by a crash of recovery (PF3).
-    before: Option<&'a Rows>,
+    before: Option<&'a Found>,
 }
 
 impl Run<'_> {
-    fn everything(&mut self, base: &FileSystem) -> Result<(), Violation> {
+    fn everything(&mut self, base: &Base) -> Result<(), Violation> {
         let (shots, end) = self.sweep.run_load(base)?;
         self.tally.load_ended(self.sweep, &end.record);
         for shot in shots {
@@ -418,9 +472,9 @@ impl Run<'_> {
         depth: u32,
     ) -> Result<bool, Violation> {
         let hash = state.image_hash().0;
-        if let Some(rows) = self.opened.get(&hash) {
-            let rows = Arc::clone(rows);
-            self.ask(&rows, known)?;
+        if let Some(found) = self.opened.get(&hash) {
+            let found = Arc::clone(found);
+            self.ask(&found, known)?;
             return Ok(false);
         }
         let sweep = self.sweep;
@@ -432,24 +486,24 @@ impl Run<'_> {
         let opening = sweep.open(state, hash, cuts)?;
         self.tally.openings += 1;
         self.tally.verified += u64::from(is_verified(hash));
+        self.tally.locked += u64::from(is_locked(hash));
         self.tally.rolled_back += u64::from(opening.mended.rolled_back > 0);
         self.tally.repaired += u64::from(opening.mended.repaired > 0);
         self.tally.dropped += u64::from(opening.mended.dropped > 0);
         self.tally.images.insert(hash);
-        let rows = Arc::new(opening.rows);
-        self.opened.insert(hash, Arc::clone(&rows));
-        self.ask(&rows, known)?;
+        let found = Arc::new(opening.found);
+        self.opened.insert(hash, Arc::clone(&found));
+        self.ask(&found, known)?;
         if hash.is_multiple_of(OPENED_TWICE_ONE_IN) {
             self.tally.opened_twice += 1;
-            let again = sweep.open(state, !hash, 0)?;
-            if again.data != opening.data || again.rows != *rows {
+            if sweep.recover(state, hash)? != sweep.recover(state, !hash)? {
                 return Err(Violation(
-                    "opened under two schedules, its data files differ".to_string(),
+                    "recovered under two schedules, its data files differ".to_string(),
                 ));
             }
         }
         for (cut, disk) in opening.cuts {
-            let known = Known { record: known.record, before: Some(&rows) };
+            let known = Known { record: known.record, before: Some(&found) };
             self.crash(&disk, known, depth + 1, hash ^ cut).map_err(|violation| {
                 Violation(format!("{violation}\nafter cut {cut} in recovery"))
             })?;
@@ -457,14 +511,11 @@ impl Run<'_> {
         Ok(true)
     }
 
-    fn ask(&mut self, found: &Rows, known: Known<'_>) -> Result<(), Violation> {
-        if let Some(before) = known.before
-            && before != found
-        {
-            let Violation(what) = difference(before, found);
-            return Err(Violation(format!(
-                "recovery was cut, and the next one found less: {what}"
-            )));
+    fn ask(&mut self, found: &Found, known: Known<'_>) -> Result<(), Violation> {
+        if let Some(before) = known.before {
+            difference(before, found).map_err(|Violation(what)| {
+                Violation(format!("recovery was cut, and the next one found less: {what}"))
+            })?;
         }
         compare(known.record, found, &mut self.tally)
     }

@@ -1,10 +1,10 @@
 //! What sweeps have seen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::shape::TABLES;
-use crate::{Kind, Record, Sweep};
+use crate::tables::{CASCADED, SET_NULL, TABLES};
+use crate::{Kind, Record, Sweep, client, define, load};
 
 /// What was swept, and what happened on the way: a sweep in which something never happened proves
 /// nothing about it.
@@ -26,32 +26,24 @@ pub struct Tally {
     pub opened_twice: u64,
     /// Openings after which the database was verified, shut.
     pub verified: u64,
+    /// Openings in which every row was locked.
+    pub locked: u64,
     /// Openings that rolled transactions back.
     pub rolled_back: u64,
     /// Openings that dropped segments which were being made or dropped.
     pub dropped: u64,
     /// Openings that repaired torn blocks.
     pub repaired: u64,
-    /// Comparisons in which a transaction was in doubt and there.
-    pub doubt_there: u64,
-    /// Comparisons in which one was in doubt and not there.
-    pub doubt_gone: u64,
+    /// Comparisons in which a transaction was in doubt: it was gone; it was there.
+    pub in_doubt: [u64; 2],
+    /// The same of a statement that defines something.
+    pub statements_in_doubt: [u64; 2],
     /// Times that a commit which didn't wait was looked for.
     pub unawaited: u64,
     /// Statements about rows that were held against what survived.
     pub told: u64,
-    /// Log switches in the loads.
-    pub log_switches: u64,
-    /// Blocks by which data files grew in the loads.
-    pub grown: u64,
-    /// Checkpoints in the loads that nobody asked for.
-    pub incremental: u64,
-    /// Parameters changed in the loads.
-    pub altered: u64,
-    /// Segments dropped in the loads.
-    pub segments_dropped: u64,
-    /// Redo log groups and members added and dropped in the loads, and switches asked for.
-    pub logs_changed: u64,
+    /// What happened in the loads, and how often.
+    pub happened: BTreeMap<&'static str, u64>,
     /// States of which a member of a redo log group was lost before they were opened.
     pub members_lost: u64,
     /// Loads on blocks of two sizes.
@@ -59,6 +51,28 @@ pub struct Tally {
     /// Loads with more than one redo write in flight.
     pub writes_in_flight: u64,
 }
+
+/// What is to happen in loads of either kind.
+const WANTED: [&str; 18] = [
+    CASCADED,
+    SET_NULL,
+    client::REFUSED,
+    client::WENT_BACK,
+    client::SERIALIZABLE,
+    client::MANY,
+    client::REINSERTED,
+    client::LOCKED,
+    client::OBSTRUCTED,
+    define::DEFINED,
+    define::TRUNCATED,
+    define::FILE_ADDED,
+    load::CHECKPOINTS,
+    load::ALTERED,
+    load::LOGS_CHANGED,
+    load::LOG_SWITCHES,
+    load::GROWN,
+    load::INCREMENTAL,
+];
 
 impl Tally {
     /// Distinct crash states: by the hash of the surviving image.
@@ -68,23 +82,27 @@ impl Tally {
 
     /// A load has come to its end.
     pub(crate) fn load_ended(&mut self, sweep: &Sweep, record: &Record) {
-        let happened = record.happened;
-        self.altered += record.altered;
-        self.logs_changed += record.logs_changed;
-        self.segments_dropped += record.segments_dropped;
-        let parameters = &sweep.shape.parameters;
+        self.happen(&record.happened);
         self.loads += 1;
-        self.log_switches += happened.log_switches;
-        self.grown += happened.grown;
-        self.incremental += happened.incremental;
         self.two_sizes += u64::from(sweep.load.tables == TABLES.len());
-        self.writes_in_flight += u64::from(parameters.log_writes_in_flight > 1);
+        self.writes_in_flight += u64::from(sweep.shape.parameters.log_writes_in_flight > 1);
+    }
+
+    fn happen(&mut self, more: &BTreeMap<&'static str, u64>) {
+        for (what, times) in more {
+            *self.happened.entry(what).or_insert(0) += times;
+        }
     }
 
     /// Takes in what another sweep has seen.
     pub fn add(&mut self, other: Tally) {
+        self.happen(&other.happened);
         self.images.extend(other.images);
         self.depth = self.depth.max(other.depth);
+        for at in 0..2 {
+            self.in_doubt[at] += other.in_doubt[at];
+            self.statements_in_doubt[at] += other.statements_in_doubt[at];
+        }
         let pairs = [
             (&mut self.loads, other.loads),
             (&mut self.cuts, other.cuts),
@@ -92,20 +110,13 @@ impl Tally {
             (&mut self.comparisons, other.comparisons),
             (&mut self.opened_twice, other.opened_twice),
             (&mut self.verified, other.verified),
+            (&mut self.locked, other.locked),
             (&mut self.rolled_back, other.rolled_back),
             (&mut self.dropped, other.dropped),
-            (&mut self.segments_dropped, other.segments_dropped),
             (&mut self.repaired, other.repaired),
-            (&mut self.doubt_there, other.doubt_there),
-            (&mut self.doubt_gone, other.doubt_gone),
             (&mut self.unawaited, other.unawaited),
             (&mut self.told, other.told),
-            (&mut self.log_switches, other.log_switches),
-            (&mut self.grown, other.grown),
-            (&mut self.altered, other.altered),
-            (&mut self.logs_changed, other.logs_changed),
             (&mut self.members_lost, other.members_lost),
-            (&mut self.incremental, other.incremental),
             (&mut self.two_sizes, other.two_sizes),
             (&mut self.writes_in_flight, other.writes_in_flight),
         ];
@@ -119,25 +130,29 @@ impl Tally {
         let wanted = [
             ("a state opened under two schedules", self.opened_twice),
             ("a state verified when it was shut", self.verified),
+            ("a state of which every row was locked", self.locked),
             ("a transaction rolled back by an opening", self.rolled_back),
             ("a segment dropped by an opening", self.dropped),
-            ("a segment dropped in a load", self.segments_dropped),
             ("a torn block repaired", self.repaired),
-            ("a transaction in doubt that was there", self.doubt_there),
-            ("a transaction in doubt that was gone", self.doubt_gone),
+            ("a transaction in doubt that was there", self.in_doubt[1]),
+            ("a transaction in doubt that was gone", self.in_doubt[0]),
+            ("a definition in doubt that was there", self.statements_in_doubt[1]),
+            ("a definition in doubt that was gone", self.statements_in_doubt[0]),
             ("a commit that didn't wait, looked for", self.unawaited),
             ("a read held against what survived", self.told),
-            ("a log switch in a load", self.log_switches + u64::from(kind == Kind::Small)),
-            ("a data file that grew in a load", self.grown),
-            ("an incremental checkpoint in a load", self.incremental),
-            ("a parameter changed in a load", self.altered),
-            ("a redo log group changed in a load", self.logs_changed),
             ("a member of a redo log group lost", self.members_lost),
             ("a load on blocks of two sizes", self.two_sizes),
             ("several redo writes in flight", self.writes_in_flight),
             ("crashes nested three deep", u64::from(self.depth >= 3)),
         ];
-        wanted.into_iter().filter(|(_, times)| *times == 0).map(|(what, _)| what).collect()
+        let missing = wanted.into_iter().filter(|(_, times)| *times == 0).map(|(what, _)| what);
+        let of_loads = WANTED
+            .into_iter()
+            .filter(|what| self.happened.get(what).is_none_or(|times| *times == 0));
+        // Loads so short don't fill a log.
+        let is_short = kind == Kind::Small;
+        let of_loads = of_loads.filter(|what| !is_short || *what != load::LOG_SWITCHES);
+        missing.chain(of_loads).collect()
     }
 }
 
@@ -147,32 +162,32 @@ impl fmt::Display for Tally {
         write!(
             f,
             "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of \
-             them twice, {} verified when shut, {} with rollback, {} with repairs, {} with \
-             drops), {} comparisons with {} reads, {} and {} in doubt there and gone ({} hadn't \
-             waited), {} log switches, {} \
-             incremental checkpoints, files grown by {} blocks, {} loads on two block sizes, {} \
-             segments dropped, {} changes of redo logs, {} states that lost a member of one; \
-             crashes nested up to {depth} deep",
+             them twice, {} verified when shut, {} with all rows locked, {} with rollback, {} with \
+             repairs, {} with drops), {} comparisons with {} reads, in doubt {} transactions there \
+             and {} gone ({} hadn't waited), {} definitions there and {} gone, {} loads on two \
+             block sizes, {} states that lost a member of a redo log; crashes nested up to {depth} \
+             deep; in the loads: ",
             self.loads,
             self.cuts,
             self.openings,
             self.opened_twice,
             self.verified,
+            self.locked,
             self.rolled_back,
             self.repaired,
             self.dropped,
             self.comparisons,
             self.told,
-            self.doubt_there,
-            self.doubt_gone,
+            self.in_doubt[1],
+            self.in_doubt[0],
             self.unawaited,
-            self.log_switches,
-            self.incremental,
-            self.grown,
+            self.statements_in_doubt[1],
+            self.statements_in_doubt[0],
             self.two_sizes,
-            self.segments_dropped,
-            self.logs_changed,
             self.members_lost,
-        )
+        )?;
+        let told: Vec<_> =
+            self.happened.iter().map(|(what, times)| format!("{what} {times}")).collect();
+        f.write_str(&told.join(", "))
     }
 }

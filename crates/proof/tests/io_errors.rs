@@ -2,12 +2,13 @@
 //! for each N until the life goes by without a fault.
 //!
 //! ```text
-//!   create ─▶ open ─▶ work, grow, make a tablespace, add a file ─▶ kill ─▶ open ─▶ work ─▶ shut
+//!   create ─▶ open ─▶ work, grow, define, make a tablespace ─▶ kill ─▶ open ─▶ work ─▶ shut
 //!      ▲ N-th operation fails: once, or it and all behind it                                │
 //!      └── N + 1 ◀── all that was acknowledged is there ◀── without faults: killed, power cut
 //! ```
 //!
-//! Every call succeeds or says in one line what failed on what; nothing panics or hangs; what was
+//! The tables are typed: rows grow out of their blocks, each has entries in a primary key, a unique
+//! and another index, and rows of one table refer to those of another. Every call succeeds or says in one line what failed on what; nothing panics or hangs; what was
 //! acknowledged is there, and what was refused isn't; a write or sync of redo, or of a data file by
 //! a database writer, that fails halts the instance. In release each N, in debug a few.
 #![forbid(unsafe_code)]
@@ -15,24 +16,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use access::{Inserter, Table};
-use ids::BlockSize;
-use instance::{
-    Creation, DataFileSpec, Instance, LogChange, Parameters, TablespaceSpec, Transaction,
+use database::{
+    Bounds, ColumnSpec, Connection, Database, IndexSpec, OnDelete, Options, Table, TableSpec, Tx,
+    Type, Value, Which,
 };
-use os::Session;
+use ids::BlockSize;
+use instance::{Creation, DataFileSpec, Instance, LogChange, Parameters, TablespaceSpec};
 use os::probe::DurableWrite;
+use os::{FileOptions, Session};
 use sim::fs::crash::CrashStates;
 use sim::fs::faults::{Fault, FaultPlan, Injection, Scope};
 use sim::fs::{FileSystem, Operation};
 use sim::{CrashPoints, Outside, Simulation, World};
-use space::Column;
 use stop::{RefusalKind, Stop};
 
 const BLOCK: u64 = 2048;
-/// Rows of a transaction: about two blocks.
-const ROWS: usize = 6;
-const COLUMNS: [Column; 2] = [Column::Number, Column::Bytes(400)];
+/// Rows of a transaction: about two blocks, when they have grown.
+const ROWS: i64 = 6;
 /// Virtual time of a whole life.
 const LONGEST_NS: u64 = 600_000_000_000;
 /// In debug one place in so many fails.
@@ -63,13 +63,14 @@ fn creation() -> Creation {
 
 fn parameters() -> Parameters {
     Parameters {
-        db_cache_size: 20 * BLOCK,
+        db_cache_size: 24 * BLOCK,
         db_4k_cache_size: 16 * 4096,
         db_working_sets: 2,
         db_writer_batch: 4,
         log_buffer: redo::LOG_BUFFER_BYTES_MIN as u64,
         redo_write: Some(DurableWrite::DirectThenSync),
         redo_consistency: true,
+        db_file_multiblock_read_count: 4,
         ..Parameters::default()
     }
 }
@@ -154,53 +155,77 @@ impl Journal {
     }
 }
 
-/// One transaction of `ROWS` rows, each with the transaction's number. None if it halted.
+/// One transaction that leaves `ROWS` rows with its number. None if it halted.
 fn transaction(
-    table: (&'static str, &Table),
-    instance: &Instance,
+    (name, table): (&'static str, &Table),
+    connection: &mut Connection<'_>,
     journal: &Journal,
-    session: &Session,
 ) -> Option<()> {
     let number = journal.0.with(|told| {
-        told.transactions.push((table.0, Some(Came::InDoubt)));
+        told.transactions.push((name, Some(Came::InDoubt)));
         told.transactions.len() - 1
     });
     let came = |came| journal.0.with(|told| told.transactions[number].1 = Some(came));
-    let (mut transaction, mut inserter) = (Transaction::new(), Inserter::default());
-    for _ in 0..ROWS {
-        let fill = |row: &mut access::RowMut<'_>| row.set_number(0, number as i64);
-        let done = table.1.insert(&mut transaction, &mut inserter, fill, session);
-        if journal.hear(done)?.is_err() {
-            journal.hear(instance.rollback(transaction, session))?.ok();
-            came(Came::Not);
-            return Some(());
-        }
-    }
-    if number % 4 == 3 {
-        journal.hear(instance.rollback(transaction, session))?.ok();
+    let mut tx = connection.begin();
+    let done = changes(number as i64, table, &mut tx);
+    if journal.hear(done)?.is_err() || number % 4 == 3 {
+        journal.hear(tx.rollback())?.ok();
         came(Came::Not);
         return Some(());
     }
-    match journal.hear(instance.commit(transaction, session))? {
+    match journal.hear(tx.commit())? {
         Ok(()) => came(Came::There),
         Err(()) => came(Came::Not),
     }
     Some(())
 }
 
+/// Inserts rows, has them grow, goes back to a savepoint, and deletes one.
+fn changes(number: i64, table: &Table, tx: &mut Tx<'_, '_>) -> Result<(), Stop> {
+    let long = "n".repeat(400);
+    for place in 0..=ROWS {
+        let code = format!("code {}", place % 3);
+        let parent = if place > 1 { Value::Int(number * 100) } else { Value::Null };
+        let (id, notes) = (number * 100 + place, Value::Text("short"));
+        tx.insert(table, &[Value::Int(id), Value::Int(number), parent, Value::Text(&code), notes])?;
+    }
+    let key = [Value::Int(number)];
+    let own =
+        Which::Range(table.index(&format!("{}_by_number", table.name()))?, Bounds::equal(&key));
+    let savepoint = tx.savepoint();
+    tx.delete_where(table, own, None)?;
+    tx.rollback_to(savepoint)?;
+    tx.update_where(table, own, None, |_, row| row.set(4, Value::Text(&long)))?;
+    tx.delete(table, &[Value::Int(number * 100 + ROWS)]).map(drop)
+}
+
 /// So many transactions on a table, if it can be had.
 fn transactions(
     name: &'static str,
     count: u32,
-    instance: &Instance,
+    connection: &mut Connection<'_>,
     journal: &Journal,
-    session: &Session,
 ) -> Option<()> {
-    let Ok(table) = journal.hear(instance.table(name, session))? else { return Some(()) };
+    let Ok(table) = journal.hear(connection.table(name))? else { return Some(()) };
     for _ in 0..count {
-        transaction((name, &table), instance, journal, session)?;
+        transaction((name, &table), connection, journal)?;
     }
     Some(())
+}
+
+/// Rows refer to a row of the same transaction, some to none.
+fn table(name: &str, tablespace: &str) -> TableSpec {
+    TableSpec::new(name)
+        .in_tablespace(tablespace)
+        .column(ColumnSpec::new("id", Type::BigInt))
+        .column(ColumnSpec::new("number", Type::BigInt).not_null())
+        .column(ColumnSpec::new("parent", Type::BigInt))
+        .column(ColumnSpec::new("code", Type::varchar(40).expect("a type")))
+        .column(ColumnSpec::new("notes", Type::Text))
+        .primary_key(["id"])
+        .unique(["number", "code", "id"])
+        .named(&format!("{name}_by_number"))
+        .foreign_key(["parent"], name, OnDelete::Cascade)
 }
 
 /// A group with two members comes, and another one and a member go, or are refused.
@@ -212,17 +237,20 @@ const LOG_CHANGES: [(&str, &str); 5] = [
     ("drop_log_group", "2"),
 ];
 
-/// What an open instance is asked for in each of the lives. None if it halted.
-fn work(life: u32, instance: &Instance, journal: &Journal, session: &Session) -> Option<()> {
-    journal.make("t", || instance.create_table("t", &COLUMNS, session).map(drop))?;
-    transactions("t", if life == 0 { 9 } else { 2 }, instance, journal, session)?;
+/// What an open database is asked for in each of the lives. None if it halted.
+fn work(life: u32, database: &Database, journal: &Journal, session: &Session) -> Option<()> {
+    let instance = database.instance();
+    let connection = &mut database.connect_with(session);
+    journal.make("t", || connection.create_table(&table("t", "system")).map(drop))?;
+    transactions("t", if life == 0 { 6 } else { 2 }, connection, journal)?;
+    let by_code = IndexSpec::new("t_by_code", "t", ["code", "parent"]);
+    journal.make("t_by_code", || connection.create_index(&by_code))?;
     journal.hear(instance.checkpoint(session))?.ok();
     if life < 2 {
-        let within = |name| instance.create_table_within("users", (name, &COLUMNS), session);
         let add = || instance.add_data_file("users", &file("users02.dbf"), session);
         journal.make("users", || instance.create_tablespace(&users(), session))?;
-        journal.make("u", || within("u").map(drop))?;
-        transactions("u", 3, instance, journal, session)?;
+        journal.make("u", || connection.create_table(&table("u", "users")).map(drop))?;
+        transactions("u", 2, connection, journal)?;
         journal.make("users02.dbf", add)?;
     }
     journal.hear(instance.redo().switch(session))?.ok();
@@ -230,25 +258,28 @@ fn work(life: u32, instance: &Instance, journal: &Journal, session: &Session) ->
         let change = LogChange::read(name, value).expect("it is one").expect("it can be read");
         // What isn't refused is there when the next life opens: its log may be needed.
         journal.hear(instance.change_logs(&change, session))?.ok();
-        transactions("t", 1, instance, journal, session)?;
+        transactions("t", 1, connection, journal)?;
     }
-    transactions("u", 3, instance, journal, session)
+    transactions("u", 2, connection, journal)
+}
+
+fn open(world: &World, session: &Session) -> Result<Database, Stop> {
+    let options = Options { creation: creation(), parameters: parameters() };
+    Database::open_in((&world.disk(), directory()), &options, session)
 }
 
 /// The lives: one that is killed, one that recovers, one after a shutdown. A life whose opening
 /// fails is tried again.
 fn lives(world: &World, journal: &Journal, session: &Session) {
-    let disk = world.disk();
     for life in 0..3 {
         for _ in 0..3 {
-            let opened = Instance::open(&disk, directory(), &parameters(), session);
-            let Some(Ok(instance)) = journal.hear(opened) else { continue };
-            let whole = work(life, &instance, journal, session).is_some();
+            let Some(Ok(database)) = journal.hear(open(world, session)) else { continue };
+            let whole = work(life, &database, journal, session).is_some();
             if whole && life > 0 {
                 // A shutdown that fails is a kill.
-                journal.hear(instance.shutdown(session));
+                journal.hear(database.shutdown_by(session));
             } else {
-                instance.abort(session);
+                drop(database);
             }
             break;
         }
@@ -268,40 +299,49 @@ fn left<R>(report: &mut sim::Report<R>) -> FileSystem {
     disk
 }
 
-/// What is in a database that opens without faults, against what was told.
-fn holds(told: Told, disk: FileSystem) -> Result<(), String> {
+/// What is in a database that opens without faults, against what was told; and verified, if asked
+/// for, when it was shut.
+fn holds(told: Told, disk: FileSystem, is_verified: bool) -> Result<(), String> {
     let report = machine(1, disk).run(move |world, session| {
-        let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
-        let instance = opened.map_err(|stop| format!("it doesn't open: {stop}"))?;
-        let found = compare(&told, &instance, session);
-        let shut = instance.shutdown(session).map_err(|stop| format!("it doesn't shut: {stop}"));
-        found.and(shut)
+        let database = open(world, session).map_err(|stop| format!("it doesn't open: {stop}"))?;
+        let found = compare(&told, &database, session);
+        let shut = database.shutdown_by(session);
+        shut.map_err(|stop| format!("it doesn't shut: {stop}"))?;
+        found?;
+        if is_verified { verified(world, session) } else { Ok(()) }
     });
     report.result.map_err(|failure| failure.to_string())?
 }
 
-fn compare(told: &Told, instance: &Instance, session: &Session) -> Result<(), String> {
+fn verified(world: &World, session: &Session) -> Result<(), String> {
+    let mut findings = Vec::new();
+    let tell = &mut |finding: &verify::Finding| findings.push(finding.to_string());
+    let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
+    let options = FileOptions { direct: false, write_through: false };
+    let report = verify::closed((&world.disk(), directory()), options, &mut task, session);
+    let report = report.map_err(|stop| format!("it can't be verified: {stop}"))?;
+    if report.is_clean() { Ok(()) } else { Err(format!("{findings:?}\n{report}")) }
+}
+
+fn compare(told: &Told, database: &Database, session: &Session) -> Result<(), String> {
+    let instance = database.instance();
+    instance.wait_for_dead(session);
     instance.space().check(session)?;
     instance.transactions().undo().check(session)?;
     let spaces = instance.space().tablespaces(session);
     let files = instance.space().file_blocks(session).len();
-    let mut rows: BTreeMap<(&str, i64), usize> = BTreeMap::new();
+    let definitions = database.catalog().definitions(session);
+    let mut connection = database.connect_with(session);
+    let mut rows: BTreeMap<(&str, i64), Vec<i64>> = BTreeMap::new();
     for (name, came) in &told.made {
         let there = match *name {
             "users" => spaces.iter().any(|space| space.name == "users"),
             "users02.dbf" => files == 4,
-            table => {
-                let found = instance.table(table, session);
-                let scanned = found.and_then(|found| {
-                    let mut count = |number| *rows.entry((*name, number)).or_insert(0) += 1;
-                    found.scan(|_, row| count(row.number(0)), session)
-                });
-                match scanned {
-                    Ok(()) => true,
-                    Err(stop) if stop.refusal() == Some(RefusalKind::NotFound) => false,
-                    Err(stop) => return Err(format!("table {table}: {stop}")),
-                }
+            "t_by_code" => {
+                let of_t = definitions.iter().filter(|table| table.name == "t");
+                of_t.flat_map(|table| &table.indexes).any(|index| index.name == *name)
             }
+            table => definitions.iter().any(|one| one.name == table),
         };
         let expected = match came {
             Came::There => true,
@@ -311,16 +351,32 @@ fn compare(told: &Told, instance: &Instance, session: &Session) -> Result<(), St
         if there != expected {
             return Err(format!("{name} is {came:?}, and there is {there}"));
         }
+        if there && matches!(*name, "t" | "u") {
+            let look = |row: &database::Row<'_>| {
+                let number = |column| row.get_i64(column).ok_or("a number is missing".to_string());
+                let notes = row.get_text(4).map_err(|damaged| damaged.to_string())?;
+                let is_long = notes.is_some_and(|notes| notes.len() == 400);
+                Ok((number(0)?, (number(1)?, row.get_i64(2), is_long)))
+            };
+            let found = proof::held(&mut connection, name, look).map_err(|wrong| wrong.0)?;
+            for (id, (number, parent, is_long)) in &found {
+                rows.entry((*name, *number)).or_default().push(*id - number * 100);
+                if parent.is_some_and(|parent| !found.contains_key(&parent)) || !is_long {
+                    return Err(format!("row {id} of {name} isn't whole"));
+                }
+            }
+        }
     }
     for (number, (table, came)) in told.transactions.iter().enumerate() {
-        let found = rows.remove(&(*table, number as i64)).unwrap_or(0);
+        let found = rows.remove(&(*table, number as i64)).unwrap_or_default();
+        let whole = found.iter().copied().eq(0..ROWS);
         let right = match came.expect("every transaction came somewhere") {
-            Came::There => found == ROWS,
-            Came::Not => found == 0,
-            Came::InDoubt => found == 0 || found == ROWS,
+            Came::There => whole,
+            Came::Not => found.is_empty(),
+            Came::InDoubt => found.is_empty() || whole,
         };
         if !right {
-            return Err(format!("transaction {number} in {table}: {came:?}, {found} rows"));
+            return Err(format!("transaction {number} in {table}: {came:?}, rows {found:?}"));
         }
     }
     if rows.is_empty() { Ok(()) } else { Err(format!("rows of nobody: {rows:?}")) }
@@ -412,7 +468,7 @@ fn survives(base: &FileSystem, n: u64, plan: FaultPlan, seen: &mut BTreeSet<Stri
     for (at, mut disk, told) in shots.take() {
         disk.plan_faults(FaultPlan::new(0));
         let states = CrashStates::of(&disk);
-        if let Err(wrong) = holds(told.clone(), states.sample(n)) {
+        if let Err(wrong) = holds(told.clone(), states.sample(n), false) {
             let (errors, state) = (&told.errors, states.describe_sample(n));
             panic!("{what}: power cut {at} operations later: {wrong}; told {errors:?}; {state}");
         }
@@ -425,17 +481,19 @@ fn survives(base: &FileSystem, n: u64, plan: FaultPlan, seen: &mut BTreeSet<Stri
     let cut = CrashStates::of(&disk);
     states.extend([("power cut", cut.sample(n)), ("power cut", cut.sample(!n))]);
     for (how, state) in states {
-        if let Err(wrong) = holds(told.clone(), state) {
+        if let Err(wrong) = holds(told.clone(), state, true) {
             panic!("{what}: {how}: {wrong}; told {:?}", told.errors);
         }
     }
     !injected.is_empty()
 }
 
+/// A database with its dictionary.
 fn base() -> FileSystem {
     let mut report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
         let (creation, parameters) = (creation(), parameters());
-        Instance::create(&world.disk(), directory(), &creation, &parameters, session)
+        Instance::create(&world.disk(), directory(), &creation, &parameters, session)?;
+        open(world, session)?.shutdown_by(session)
     });
     let disk = left(&mut report);
     report.result.expect("it runs").expect("created");
@@ -490,10 +548,9 @@ fn short_transfers_lose_nothing() {
 #[test]
 fn a_read_that_fails_once_never_holds_recovery_up() {
     let mut report = machine(1, base()).run(|world, session| {
-        let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
-        let instance = opened.expect("nothing fails");
-        work(0, &instance, &Journal::default(), session);
-        instance.abort(session);
+        let database = open(world, session).expect("nothing fails");
+        work(0, &database, &Journal::default(), session);
+        drop(database);
     });
     let crashed = left(&mut report);
     let mut failed = 0;
@@ -501,10 +558,8 @@ fn a_read_that_fails_once_never_holds_recovery_up() {
         let mut content = crashed.clone();
         let scope = Scope::of(&[Operation::Read]).under("/db/data01.dbf");
         content.plan_faults(FaultPlan::new(n).nth(n, Fault::Eio, scope));
-        let report = machine(n, content).run(|world, session| {
-            let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
-            opened.map(|instance| instance.abort(session)).map_err(|stop| stop.to_string())
-        });
+        let report = machine(n, content)
+            .run(|world, session| open(world, session).map(drop).map_err(|stop| stop.to_string()));
         let opened = report.result.unwrap_or_else(|failure| panic!("read {n}: {failure}"));
         let injected = report.disks["disk"].injected().to_vec();
         failed += injected.len();
