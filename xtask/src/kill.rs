@@ -64,13 +64,21 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     kill.forebay(&["load", "create"], &[filling, &["--set", "log_file_bytes=1m"]].concat())?;
     for round in 0..arguments.rounds {
         let life = Duration::from_millis(random.random_range(LIFE_MIN_MS..=LIFE_MAX_MS));
-        told += kill.load(round, life)?;
+        let acknowledged = kill.load(round, life)?;
+        if acknowledged == 0 {
+            return Err(format!("kill: round {}: no commit was acknowledged", round + 1));
+        }
+        told += acknowledged;
         if round % 2 == 1 && kill.audit_killed(&mut random)? {
             killed_in_recovery += 1;
         }
         let said = kill.audit()?;
         kill.forebay(&["verify"], &[])?;
         println!("kill: round {}: after {} ms: {}", round + 1, life.as_millis(), said.trim());
+    }
+    // Every second round tries it, and most of an audit's first 80 ms are recovery.
+    if arguments.rounds >= 10 && killed_in_recovery == 0 {
+        return Err("kill: no recovery was killed: every audit had ended before".into());
     }
     println!(
         "kill: {} rounds, {told} commits acknowledged, none lost; {killed_in_recovery} recoveries \
@@ -155,12 +163,15 @@ impl Kill {
             told.collect::<Result<Vec<_>, _>>()
         });
         // The clock starts with the first commit: before it there is recovery.
-        let _ = first_line.recv_timeout(FIRST_COMMIT_MAX);
-        std::thread::sleep(life);
+        let began = first_line.recv_timeout(FIRST_COMMIT_MAX);
+        if began.is_ok() {
+            std::thread::sleep(life);
+        }
         child.kill().map_err(|error| format!("cannot kill forebay: {error}"))?;
         let _ = child.wait();
         let lines = reader.join().map_err(|_| "the reader panicked".to_string())?;
         let lines = lines.map_err(|error| format!("cannot read what forebay prints: {error}"))?;
+        began.map_err(|_| format!("kill: no commit within {FIRST_COMMIT_MAX:?}"))?;
         let mut journal = fs::OpenOptions::new()
             .create(true)
             .append(true)

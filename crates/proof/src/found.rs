@@ -96,9 +96,10 @@ pub fn held<T: Copy + PartialEq + Debug>(
     if count != rows.len() {
         return Err(Violation(format!("table {name} has a primary key twice: {rows:?}")));
     }
-    for (place, index) in table.definition().indexes.iter().enumerate() {
+    for index in &table.definition().indexes {
         let (mut by_index, mut entries) = (BTreeMap::new(), 0);
-        let everything = (place, &Bounds::equal(&[]), Direction::Ascending);
+        let id = index.id();
+        let everything = (id, &Bounds::equal(&[]), Direction::Ascending);
         let look = |row: Row<'_>| {
             entries += 1;
             match look(&row) {

@@ -37,7 +37,11 @@ pub fn compare(record: &Record, found: &Found, tally: &mut Tally) -> Result<(), 
             is.clone_from(state);
         }
     }
-    same("definition", &defined, &found.defined)?;
+    same("definition", &defined, &found.defined).map_err(|Violation(what)| {
+        let is_new = |chain: &Chain<String>| chain.iter().any(|(by, _)| *by > 0);
+        let new: Vec<_> = record.defined.iter().filter(|(_, chain)| is_new(chain)).collect();
+        Violation(format!("{what}; of {new:?} there are {there:?}"))
+    })?;
     sequences(&record.entries, &there, found)?;
     tally.comparisons += 1;
     tally.told += record.told.len() as u64;

@@ -52,7 +52,7 @@ const DRAWS_PER_STATE: u64 = 4;
 /// Which sweep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A few transactions of one or two sessions, crashed at each operation.
+    /// A few transactions of one or two sessions, crashed at every third operation.
     Small,
     /// More of both, under a disturbed schedule, crashed here and there.
     Large,
@@ -118,7 +118,7 @@ struct Shot {
 }
 
 impl Sweep {
-    /// A few transactions, crashed at each operation.
+    /// A few transactions, crashed at every third operation.
     pub fn small(seed: u64) -> Sweep {
         let load = Load {
             seed,

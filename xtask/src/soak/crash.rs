@@ -25,7 +25,7 @@ const TELLS_EVERY: Duration = Duration::from_secs(10);
 #[derive(Args)]
 pub(crate) struct Options {
     /// How many distinct crash states
-    #[arg(long, default_value_t = 500_000)]
+    #[arg(long, default_value_t = 1_000_000)]
     states: usize,
     /// The first seed, a multiple of 4
     #[arg(long, default_value_t = 0)]
