@@ -1,8 +1,8 @@
 //! What sessions did and what they were told, kept outside the simulated machine.
 //!
-//! A [`Chain`] holds what became of one thing (a row, or something that is defined), in the order in
-//! which it happened: whoever changes it has it locked until its transaction ends, so the order in
-//! which statements return is that of the changes. What is taken back leaves its chains.
+//! A [`Chain`] holds what became of one thing (a row, or something that is defined), in the order
+//! in which it happened: whoever changes it has it locked until its transaction ends, so the order
+//! in which statements return is that of the changes. What is taken back leaves its chains.
 //!
 //! Callers: `client` and `define` write it; `sweep` takes a copy at each crash point; `oracle`
 //! reads the copies.

@@ -55,8 +55,8 @@ pub struct Load {
     pub pauses_every: Option<u32>,
     /// Sessions change parameters of the instance between transactions.
     pub alters: bool,
-    /// Sessions define things between transactions: tables, columns, indexes, constraints, sequences,
-    /// data files; and truncate a table.
+    /// Sessions define things between transactions: tables, columns, indexes, constraints,
+    /// sequences, data files; and truncate a table.
     pub defines: bool,
     /// Some transactions have one snapshot.
     pub serializable: bool,

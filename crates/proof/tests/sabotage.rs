@@ -41,4 +41,10 @@ caught! {
     doublewrite_without_sync_is_caught: cache = cache::Sabotage::SkipDoublewriteSync;
     blocks_before_redo_is_caught: cache = cache::Sabotage::IgnoreGate;
     changes_applied_twice_is_caught: replay = change::Sabotage::ApplyTwice;
+    a_change_that_no_rollback_takes_back_is_caught:
+        isolation = txn::IsolationSabotage::SkipUndoRecord;
+    a_change_that_stays_behind_a_savepoint_is_caught:
+        isolation = txn::IsolationSabotage::SkipSavepointRecord;
+    rows_seen_before_they_are_durable_are_caught:
+        isolation = txn::IsolationSabotage::SeeBeforeDurable;
 }
