@@ -46,6 +46,9 @@ pub struct PoolSize {
     pub frames: u32,
 }
 
+/// What a frame takes beside its buffer, about: itself, its place in chains and lists, its pins.
+const FRAME_BYTES: u64 = 256;
+
 /// A cache's dimensions and ways. Start from [`CacheConfig::default`] and change fields.
 #[derive(Clone, Debug)]
 pub struct CacheConfig {
@@ -139,6 +142,14 @@ impl CacheConfig {
     pub(crate) fn frames_in_all(&self) -> u32 {
         let others: u32 = self.pools.iter().map(|pool| pool.frames).sum();
         self.frames_max.max(self.frames + others)
+    }
+
+    /// Bytes of memory that a cache like this takes when all its buffers are in use, about.
+    pub fn memory_bytes(&self) -> u64 {
+        let bytes_of = |size: BlockSize, frames: u32| u64::from(frames) * size.bytes() as u64;
+        let pools = self.pools.iter().map(|pool| bytes_of(pool.block_size, pool.frames));
+        let buffers = bytes_of(self.block_size, self.frames) + pools.sum::<u64>();
+        buffers + u64::from(self.frames_in_all()) * FRAME_BYTES
     }
 
     /// # Panics

@@ -22,7 +22,7 @@
 //! Callers: `cache` (opening, adding files), `victim` and `writer` (which sets).
 
 use ids::BlockSize;
-use latch::{Latch, LatchKind, Shared32, SharedFlag};
+use latch::{Latch, LatchKind, Shared32, Shared64, SharedFlag};
 use os::{IO_ALIGNMENT, IoBuf, IoPool, Os, Session};
 use stop::{RefusalKind, Stop};
 
@@ -43,6 +43,8 @@ pub(crate) struct Pool {
     pub(crate) frames: Shared32,
     /// Some of its sets may have frames in which no block lives. A hint: it may be raised in vain.
     pub(crate) has_free: SharedFlag,
+    /// When a session that waited for a frame in vain was refused last, in nanoseconds; 0 for never.
+    pub(crate) refused_at: Shared64,
 }
 
 /// Frames without memory.
@@ -59,6 +61,7 @@ impl Pool {
             sets: Shared32::new(0),
             frames: Shared32::new(0),
             has_free: SharedFlag::new(false),
+            refused_at: Shared64::new(0),
         }
     }
 }
@@ -107,7 +110,6 @@ impl Cache {
         session: &Session,
     ) -> Result<(), Stop> {
         self.check_region(block_size)?;
-        let buffers = new_buffers(frames, block_size.bytes())?;
         let taken = self.stock.take(frames, session).map_err(|have| {
             Stop::refuse(
                 RefusalKind::Invalid,
@@ -117,6 +119,13 @@ impl Cache {
                 ),
             )
         })?;
+        let buffers = match new_buffers(frames, block_size.bytes()) {
+            Ok(buffers) => buffers,
+            Err(stop) => {
+                self.stock.free.exclusive(session).extend(taken.into_iter().rev());
+                return Err(stop);
+            }
+        };
         let pool = self.pool(block_size);
         let total = pool.frames.load(session) + frames;
         let sets = sets_for(total, self.config.working_sets).max(pool.sets.load(session));

@@ -20,7 +20,7 @@ use stop::{RefusalKind, Stop};
 
 use crate::Cache;
 use crate::get::name_of;
-use crate::victim::NOWHERE;
+use crate::victim::{Awaited, NOWHERE};
 
 impl Cache {
     /// Takes so many buffers away from the pool of this size, coldest first, and gives their memory
@@ -66,7 +66,10 @@ impl Cache {
             let state = self.sets[set as usize].state.exclusive(session);
             let found = match self.search_set(set, state, session) {
                 Some(found) => Some(found),
-                None => self.await_free(set, NOWHERE, session)?,
+                None => match self.await_free(set, NOWHERE, session)? {
+                    Awaited::Found(found) => Some(found),
+                    Awaited::Writes | Awaited::Pins => None,
+                },
             };
             let Some(found) = found else { continue };
             if self.unhash(found, session) {

@@ -18,8 +18,8 @@
 use ids::Dba;
 use latch::{ExclusiveGuard, Shared32};
 use os::{Session, ThreadId};
-use stop::Stop;
-use waits::{Nanos, Statistic, WaitEvent};
+use stop::{RefusalKind, Stop};
+use waits::{Nanos, Statistic, Timestamp, WaitEvent};
 
 use crate::Cache;
 use crate::frame::{FAILED, NO_ADDRESS};
@@ -28,6 +28,21 @@ use crate::set_state::SetState;
 
 /// The longest wait for a free buffer before the session looks again by itself.
 const WAIT_MAX: Nanos = Nanos::from_secs(1);
+/// A session that waits for nothing but pins of others is refused after so long.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+/// Between two such refusals in one pool.
+const BETWEEN_REFUSALS: Nanos = Nanos::from_secs(1);
+
+/// How a wait for a free buffer has ended.
+pub(crate) enum Awaited {
+    /// This one was found, and not waited for.
+    Found(u32),
+    /// Look again: buffers were being written.
+    Writes,
+    /// Look again: only the end of a pin can help.
+    Pins,
+}
+
 /// The address of no block.
 pub(crate) const NOWHERE: Dba = Dba::new(0, 0);
 
@@ -35,17 +50,23 @@ impl Cache {
     /// A frame in which no block lives, for a block of this pool that is needed; on no list.
     pub(crate) fn claim(&self, wanted: Dba, pool: &Pool, session: &Session) -> Result<u32, Stop> {
         session.count(Statistic::FreeBufferRequested, 1);
-        let hint = self.hint_of(session.thread());
+        let mut pinned_since = None;
         loop {
-            let first = hint.load(session) % pool.sets.load(session);
-            let found = match self.search_all(pool, first, session) {
-                Some(found) => found,
-                None => match self.await_free(pool.first_set + first, wanted, session)? {
-                    Some(found) => found,
-                    None => continue,
+            let found = match self.search_all(pool, session) {
+                Ok(found) => found,
+                Err(set) => match self.await_free(set, wanted, session)? {
+                    Awaited::Found(found) => found,
+                    Awaited::Writes => {
+                        pinned_since = None;
+                        continue;
+                    }
+                    Awaited::Pins => {
+                        let since = *pinned_since.get_or_insert(session.now());
+                        self.check_patience(pool, since, session)?;
+                        continue;
+                    }
                 },
             };
-            self.note_used(found, (pool, first), session);
             if self.unhash(found, session) {
                 return Ok(found);
             }
@@ -56,11 +77,8 @@ impl Cache {
     /// The same, but none if there is none at once.
     pub(crate) fn try_claim(&self, pool: &Pool, session: &Session) -> Option<u32> {
         session.count(Statistic::FreeBufferRequested, 1);
-        let hint = self.hint_of(session.thread());
         loop {
-            let first = hint.load(session) % pool.sets.load(session);
-            let found = self.search_all(pool, first, session)?;
-            self.note_used(found, (pool, first), session);
+            let found = self.search_all(pool, session).ok()?;
             if self.unhash(found, session) {
                 return Some(found);
             }
@@ -68,12 +86,28 @@ impl Cache {
         }
     }
 
-    /// The session found this frame when it began with the set at place `first`.
-    fn note_used(&self, found: u32, (pool, first): (&Pool, u32), session: &Session) {
-        let (set, _) = self.frames[found as usize].home(session);
-        if set - pool.first_set != first {
-            self.hint_of(session.thread()).store(set - pool.first_set, session);
+    /// Refuses a session that only pins of others have kept from a buffer since this moment, if that
+    /// is long ago (CB36). One session at a time: what it lets go may do for all others.
+    fn check_patience(&self, pool: &Pool, since: Timestamp, session: &Session) -> Result<(), Stop> {
+        let now = session.now();
+        if now.since(since) < PATIENCE {
+            return Ok(());
         }
+        let last = pool.refused_at.load(session);
+        let is_soon = now.since(Timestamp::from_nanos(last)) < BETWEEN_REFUSALS;
+        if last != 0 && is_soon
+            || pool.refused_at.compare_exchange(last, now.as_nanos(), session).is_err()
+        {
+            return Ok(());
+        }
+        let message = format!(
+            "there was no free buffer for a block of {} in {} s: all {} are in use by sessions that \
+             wait for more; choose a larger db_cache_size, or work with fewer sessions",
+            pool.block_size,
+            PATIENCE.0 / 1_000_000_000,
+            pool.frames.load(session)
+        );
+        Err(Stop::refuse(RefusalKind::NoBuffer, message))
     }
 
     /// The set, among those of a pool, in which this thread has found a frame last.
@@ -89,8 +123,21 @@ impl Cache {
         set.freed.notify_one(session);
     }
 
+    /// A frame of this pool that can be given away; if there is none, the set in which the search
+    /// began: the one in which this session has found a frame last.
+    fn search_all(&self, pool: &Pool, session: &Session) -> Result<u32, u32> {
+        let hint = self.hint_of(session.thread());
+        let first = hint.load(session) % pool.sets.load(session);
+        let found = self.search_from(pool, first, session).ok_or(pool.first_set + first)?;
+        let (set, _) = self.frames[found as usize].home(session);
+        if set - pool.first_set != first {
+            hint.store(set - pool.first_set, session);
+        }
+        Ok(found)
+    }
+
     /// A frame of this pool that can be given away; first one in which no block lives (CB33).
-    fn search_all(&self, pool: &Pool, first: u32, session: &Session) -> Option<u32> {
+    fn search_from(&self, pool: &Pool, first: u32, session: &Session) -> Option<u32> {
         let free = |state: &mut SetState| state.search_free();
         if pool.has_free.is_raised(session) {
             let found = self.search_sets(pool, first, free, session);
@@ -166,7 +213,7 @@ impl Cache {
         set: u32,
         wanted: Dba,
         session: &Session,
-    ) -> Result<Option<u32>, Stop> {
+    ) -> Result<Awaited, Stop> {
         let home = &self.sets[set as usize];
         session.count(Statistic::DbwrMakeFreeRequests, 1);
         // Before the look: a pin that goes after it sees that somebody waits.
@@ -174,10 +221,10 @@ impl Cache {
         let mut state = home.state.exclusive(session);
         let found = state.search(&self.frames, session).map(|slot| state.frame_of(slot));
         let _ = state.take_post();
-        if found.is_some() {
+        if let Some(found) = found {
             drop(state);
             self.unpin_wanted.0.fetch_sub(1, session);
-            return Ok(found);
+            return Ok(Awaited::Found(found));
         }
         self.post_writers(session);
         let unpin_helps = state.writer_has_nothing();
@@ -198,7 +245,7 @@ impl Cache {
         if unpin_helps {
             self.unpin_wanted.0.fetch_sub(1, session);
         }
-        result.map(|()| None)
+        result.map(|()| if unpin_helps { Awaited::Pins } else { Awaited::Writes })
     }
 
     /// Takes a claimed frame off its chain, unless somebody has come to use it meanwhile.

@@ -51,7 +51,8 @@ impl Instance {
         let mut settings = self.settings.hold(0, session);
         let mut wanted = settings.parameters.clone();
         wanted.set(name, value)?;
-        wanted.check(self.cache().block_size(), settings.slots)?;
+        let memory = session.os().memory_bytes();
+        wanted.check(self.cache().block_size(), settings.slots, memory)?;
         self.take_over(&wanted, &mut settings, session)?;
         settings.parameters = wanted;
         Ok(())
@@ -102,11 +103,22 @@ impl Instance {
     ) -> Result<(), Stop> {
         let own = self.cache().block_size();
         let (has, wants) = (now.frames(size, own), wanted.frames(size, own));
+        let limits = |buffers| match size == own {
+            // Undo has blocks of the database's own size, and transactions pin mostly these.
+            true => self.transactions().set_buffers(buffers, session),
+            false => Ok(()),
+        };
         if wants < has {
-            self.cache().shrink_pool(size, has - wants, session)?;
+            limits(wants)?;
+            let shrunk = self.cache().shrink_pool(size, has - wants, session);
+            if shrunk.is_err() {
+                limits(self.cache().buffers(size, session))?;
+            }
+            return shrunk;
         }
         if wants > has {
             self.cache().grow_pool(size, wants - has, session)?;
+            limits(wants)?;
         }
         Ok(())
     }

@@ -97,7 +97,8 @@ impl Making<'_> {
             shapes.extend(content.add_tablespace(tablespace)?);
         }
         check_buffers(&content, parameters)?;
-        parameters.check(block_size, creation.doublewrite_slots)?;
+        let memory = session.os().memory_bytes();
+        parameters.check(block_size, creation.doublewrite_slots, memory)?;
         content.check_places(self.disk, self.directory)?;
         let (disk, options) = (self.disk, parameters.filesystemio_options.file_options());
         let mut files = redo::create(disk, &log_groups(self.directory, &content), session)?;
@@ -153,10 +154,11 @@ fn first_content(
 }
 
 fn system_files(creation: &Creation) -> Vec<DataFileSpec> {
+    let mapped = DataFileShape::bytes_max(creation.db_block_size, creation.extent_blocks);
     let first = DataFileSpec {
         path: DATA_FILE_NAME.to_string(),
         bytes: creation.data_bytes,
-        bytes_max: creation.data_bytes_max,
+        bytes_max: creation.data_bytes_max.min(mapped.max(creation.data_bytes)),
         growth_bytes: creation.data_growth_bytes,
     };
     [first].into_iter().chain(creation.data_files.iter().cloned()).collect()
@@ -167,7 +169,7 @@ fn undo_tablespace(creation: &Creation) -> TablespaceSpec {
     let file = DataFileSpec {
         path: UNDO_FILE_NAME.to_string(),
         bytes: creation.undo_bytes,
-        bytes_max: creation.undo_bytes_max.min(mapped),
+        bytes_max: creation.undo_bytes_max.min(mapped.max(creation.undo_bytes)),
         growth_bytes: creation.undo_growth_bytes,
     };
     TablespaceSpec {

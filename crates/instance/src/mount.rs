@@ -6,8 +6,8 @@ use std::path::Path;
 
 use change::Layer;
 use ids::{BlockSize, FileNo};
-use os::probe::{ProbeConfig, durable_writes};
-use os::{Disk, File, FileOptions, OwnedFiles, Session};
+use os::probe::{DurableWrite, ProbeConfig, durable_writes};
+use os::{Cause, Disk, File, FileOptions, OwnedFiles, Session};
 use recovery::{Layout, Progress, Recovered, recover};
 use redo::RedoConfig;
 use space::{
@@ -67,6 +67,30 @@ fn settle_names(disk: &Disk, redo: &RedoConfig, session: &Session) -> Result<(),
     Ok(())
 }
 
+/// The fastest way to make a write of redo durable. A disk that is full leaves no room to try, and
+/// the database opens all the same.
+fn probed(
+    (disk, directory): (&Disk, &Path),
+    options: FileOptions,
+    session: &Session,
+) -> Result<DurableWrite, Stop> {
+    match durable_writes(disk, directory, session, &PROBE) {
+        Ok(report) => Ok(report.pick),
+        Err(error) if error.cause() == Cause::NoSpace => {
+            // Data files are opened with direct I/O already where that is chosen.
+            let way = match options.direct {
+                true => DurableWrite::DirectThenSync,
+                false => DurableWrite::BufferedThenSync,
+            };
+            session.os().notice(&format!(
+                "redo is written with \"{way}\", which need not be the fastest way here, for {error}"
+            ));
+            Ok(way)
+        }
+        Err(error) => Err(Stop::from(error)),
+    }
+}
+
 impl Mounted {
     pub(crate) fn new(
         (disk, directory): (&Disk, &Path),
@@ -86,10 +110,11 @@ impl Mounted {
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
         check_buffers(&content, parameters)?;
-        parameters.check(content.system().block_size, content.doublewrite_slots)?;
+        let memory = session.os().memory_bytes();
+        parameters.check(content.system().block_size, content.doublewrite_slots, memory)?;
         let redo_write = match parameters.redo_write {
             Some(way) => way,
-            None => durable_writes(disk, directory, session, &PROBE)?.pick,
+            None => probed((disk, directory), options, session)?,
         };
         // All are this opening's alone before anything is written (IN10).
         let mut owned = OwnedFiles::default();

@@ -90,13 +90,17 @@ fn layout(length: usize) -> Layout {
 
 /// Zeroed memory, to be given back with [`release`].
 fn allocate(length: usize) -> NonNull<u8> {
+    try_allocate(length).unwrap_or_else(|| handle_alloc_error(layout(length)))
+}
+
+/// The same; `None` if it can't be had.
+fn try_allocate(length: usize) -> Option<NonNull<u8>> {
     let layout = layout(length);
     if length >= HUGE_PAGE {
-        return map(length).unwrap_or_else(|_| handle_alloc_error(layout));
+        return map(length).ok();
     }
     // SAFETY: the layout's size isn't zero (asserted in `layout`).
-    let start = unsafe { alloc_zeroed(layout) };
-    NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout))
+    NonNull::new(unsafe { alloc_zeroed(layout) })
 }
 
 /// Gives back what `allocate` gave.
@@ -196,16 +200,26 @@ unsafe impl Sync for Region {}
 
 impl Region {
     fn new(buffers: u32, buffer_bytes: usize, lent: Box<[AtomicU32]>) -> Region {
+        let made = Region::try_new(buffers, buffer_bytes, lent);
+        made.unwrap_or_else(|_| handle_alloc_error(layout(buffer_bytes)))
+    }
+
+    fn try_new(buffers: u32, buffer_bytes: usize, lent: Box<[AtomicU32]>) -> Result<Region, Error> {
         static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        let bytes = buffers as usize * buffer_bytes;
+        let start = try_allocate(bytes).ok_or_else(|| {
+            let what = format!("get {bytes} bytes of memory");
+            Error::new(what, Cause::NoMemory, "the machine doesn't give as many")
+        })?;
         let free = if lent.is_empty() { (0..buffers).rev().collect() } else { Vec::new() };
-        Region {
+        Ok(Region {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            start: allocate(buffer_bytes * buffers as usize),
+            start,
             buffer_bytes,
             buffers,
             free: Mutex::new(free),
             lent,
-        }
+        })
     }
 
     /// What begins here: a buffer of a pool, or a piece of an area.
@@ -246,7 +260,8 @@ impl IoPool {
             let detail = format!("a buffer is a multiple of {IO_ALIGNMENT} bytes");
             return Err(Error::new(what, Cause::Invalid, detail));
         }
-        Ok(IoPool { region: Arc::new(Region::new(buffers, buffer_bytes, Box::default())) })
+        let region = Region::try_new(buffers, buffer_bytes, Box::default())?;
+        Ok(IoPool { region: Arc::new(region) })
     }
 
     /// A free buffer, with whatever bytes it held last; `None` when all are out.

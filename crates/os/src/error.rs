@@ -21,6 +21,8 @@ pub enum Cause {
     ReadOnly,
     /// The file system or the quota is full.
     NoSpace,
+    /// The machine has no memory for it.
+    NoMemory,
     /// The file system can't do direct I/O.
     DirectIoUnsupported,
     /// The kernel refuses io_uring.
@@ -65,6 +67,7 @@ impl Cause {
             Cause::SameFile => "remove the second name, and put a file of its own there",
             Cause::ReadOnly => "choose a place on a writable file system",
             Cause::NoSpace => "free space there, or choose another place or a smaller size",
+            Cause::NoMemory => "ask for less, or end programs that have it",
             Cause::DirectIoUnsupported => {
                 "set filesystemio_options to none or asynch, or use another file system"
             }

@@ -78,6 +78,10 @@ pub trait Port: Send + Sync {
     fn set_affinity(&self, thread: ThreadId, cpus: CpuSet) -> Result<(), Error>;
     /// How many CPUs this world has.
     fn cpu_count(&self) -> u32;
+    /// Bytes of memory that this world gives a program at most.
+    fn memory_bytes(&self) -> u64 {
+        u64::MAX
+    }
     /// A random number; in the simulator from the seed.
     fn random(&self) -> u64;
 }

@@ -52,6 +52,11 @@ impl Os {
         self.port().cpu_count()
     }
 
+    /// Bytes of memory that this world gives a program at most.
+    pub fn memory_bytes(&self) -> u64 {
+        self.port().memory_bytes()
+    }
+
     /// A random number; in the simulator from the seed.
     pub fn random(&self) -> u64 {
         self.port().random()

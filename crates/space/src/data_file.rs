@@ -106,10 +106,11 @@ impl DataFileShape {
         let bits = map_bits(self.block_size);
         let extents = extents_of(most, self.extent_blocks);
         if u64::from(extents) > bits {
+            let least = u64::from(most - FIRST_EXTENT) / (bits + 1) + 1;
             return refuse(format!(
-                "a data file of {most} blocks has {extents} extents of {} blocks, and its map has \
-                 room for {bits}; choose larger extents",
-                self.extent_blocks
+                "a data file of {most} blocks of {} has {extents} extents of {} blocks, and its map \
+                 has room for {bits}; choose extent_blocks of {least} or more, or a smaller file",
+                self.block_size, self.extent_blocks
             ));
         }
         Ok(())

@@ -8,7 +8,7 @@ use value::{Damaged, Misfit};
 /// Why something was refused, as far as a caller would act on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RefusalKind {
-    /// The tablespace, the directory or the disk is full.
+    /// The tablespace, the directory or the disk is full, or there is no memory for it.
     NoSpace,
     /// Waiting for the lock would never end: two transactions wait for each other.
     Deadlock,
@@ -20,6 +20,8 @@ pub enum RefusalKind {
     Busy,
     /// Another transaction kept the lock for as long as the statement waits (`WAIT n`).
     LockTimeout,
+    /// Every buffer of the cache stayed in use for as long as a session waits for one.
+    NoBuffer,
     /// The row, the segment or the file isn't there.
     NotFound,
     /// It exists already.
@@ -92,6 +94,7 @@ impl From<Error> for Refusal {
             Cause::AlreadyExists => RefusalKind::AlreadyExists,
             Cause::InUse => RefusalKind::WrongState,
             Cause::SameFile => RefusalKind::Corrupt,
+            Cause::NoMemory => RefusalKind::NoSpace,
             Cause::NoSpace => RefusalKind::NoSpace,
             Cause::Invalid => RefusalKind::Invalid,
             _ => RefusalKind::Io,

@@ -18,6 +18,7 @@
 //!
 //! Callers: `transaction`, `consistent`, `interest`; `locks`, through `transaction`.
 
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Weak};
 
 use ids::{Dba, Scn, TxnId};
@@ -88,6 +89,11 @@ struct Shared {
     closed: bool,
     /// How many are active.
     active: usize,
+    /// The segments of those that are dead, and not rolled back yet: `fb_smon` rolls back one at a
+    /// time, so they need no buffers of their own.
+    dead: Vec<u16>,
+    /// No more are active at once, beside the dead (TX5).
+    limit: usize,
     /// For each segment, whether its transaction still has a session: the session has the other
     /// end.
     sessions: Vec<Weak<()>>,
@@ -102,11 +108,10 @@ pub(crate) enum Taken {
 }
 
 impl Active {
-    /// Nobody is active, and there is no segment. Tables have so many slots, and `buffers` is how
-    /// many the cache has; there were `found` segments.
-    pub fn new(os: &Os, slots: u16, (buffers, found): (u32, usize)) -> Active {
-        // One more for each: so there is always one that nobody has pinned (TX5).
-        let most = (buffers / (PINS_MAX + 1)).clamp(1, SEGMENTS_MAX) as usize;
+    /// Nobody is active, and there is no segment. Tables have so many slots, `buffers` is how many
+    /// the cache has and how many it can come to; there were `found` segments.
+    pub fn new(os: &Os, slots: u16, buffers: RangeInclusive<u32>, found: usize) -> Active {
+        let most = limit_with(*buffers.end());
         let segment = || Segment {
             newest: Shared64::new(0),
             ended: (0..slots).map(|_| Shared64::new(0)).collect(),
@@ -122,6 +127,8 @@ impl Active {
             last: None,
             closed: false,
             active: 0,
+            dead: Vec::new(),
+            limit: limit_with(*buffers.start()),
             sessions: segments.iter().map(|_| Weak::new()).collect(),
         };
         Active { slots, segments, state: Latch::new(os, LatchKind::Innermost, shared) }
@@ -137,7 +144,9 @@ impl Active {
     pub(crate) fn add_dead(&self, (id, tail): (TxnId, Tail), by: Scn, session: &Session) {
         self.note(&tail, by, session);
         self.segment(id).newest.store(packed(id, State::Active), session);
-        self.state.exclusive(session).active += 1;
+        let mut state = self.state.exclusive(session);
+        state.active += 1;
+        state.dead.push(id.segment);
     }
 
     fn note(&self, tail: &Tail, by: Scn, session: &Session) {
@@ -248,7 +257,7 @@ impl Active {
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
         let active = state.active;
-        if active >= self.segments.len() {
+        if active - state.dead.len() >= state.limit || active >= self.segments.len() {
             let message = format!(
                 "cannot begin a transaction: {active} are active, and the cache has no buffers \
                  for more; end transactions, or raise db_cache_size"
@@ -300,8 +309,26 @@ impl Active {
     pub(crate) fn give_back(&self, id: TxnId, tail: Tail, session: &Session) {
         let mut state = self.state.exclusive(session);
         state.active -= 1;
+        state.dead.retain(|segment| *segment != id.segment);
         state.sessions[usize::from(id.segment)] = Weak::new();
         state.idle.push(tail);
+    }
+
+    /// The cache has so many buffers from now on; refused if more are active than these are enough
+    /// for.
+    pub(crate) fn set_buffers(&self, buffers: u32, session: &Session) -> Result<(), Stop> {
+        let limit = limit_with(buffers);
+        let mut state = self.state.exclusive(session);
+        let active = state.active - state.dead.len();
+        if active > limit {
+            let message = format!(
+                "{active} transactions are active, and {buffers} buffers are enough for {limit}; end \
+                 transactions first, or choose a larger cache"
+            );
+            return Err(Stop::refuse(RefusalKind::WrongState, message));
+        }
+        state.limit = limit;
+        Ok(())
     }
 
     /// How many segments there can be.
@@ -331,6 +358,12 @@ impl Active {
     fn segment(&self, id: TxnId) -> &Segment {
         &self.segments[usize::from(id.segment)]
     }
+}
+
+/// So many transactions a cache of so many buffers is enough for: there is always a buffer that
+/// nobody has pinned (TX5).
+fn limit_with(buffers: u32) -> usize {
+    (buffers / (PINS_MAX + 1)).clamp(1, SEGMENTS_MAX) as usize
 }
 
 const STATE_BITS: u32 = 2;

@@ -10,7 +10,7 @@ use latch::{FrameOrder, Latch, LatchKind, Shared64};
 use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
 use space::Enqueue;
-use stop::Stop;
+use stop::{RefusalKind, Stop};
 use undo::{Ended, Found, Keeper, Tail, Undo, UndoChange, UndoLog};
 use waits::{Statistic, WaitEvent};
 
@@ -157,8 +157,9 @@ impl Transactions {
         session: &Session,
     ) -> (Transactions, Vec<UndoLog>) {
         let os = session.os();
-        let counts = (changes.cache().config().frames, found.len());
-        let active = Active::new(os, undo.slots(), counts);
+        let config = changes.cache().config();
+        let buffers = config.frames..=config.frames_max.max(config.frames);
+        let active = Active::new(os, undo.slots(), buffers, found.len());
         let locks = Locks::new(os, active.segments_max(), changes.halt().clone());
         // Whatever isn't active ended before any snapshot that there will be.
         let by = changes.redo().durable_scn(session);
@@ -467,7 +468,7 @@ impl Transactions {
         let count = abandoned.len() as u64;
         for id in abandoned {
             let table = self.active.table_of(id, session);
-            let found = self.undo.found(table, session);
+            let found = insist(|| self.undo.found(table, session));
             let found = found.map_err(|stop| self.cannot_roll_back(id, &stop, session))?;
             // Of commits whose slots were used again the table knows nothing.
             match found.after(self.active.last_commit(id, session)) {
@@ -477,6 +478,12 @@ impl Transactions {
             }
         }
         Ok(count)
+    }
+
+    /// The cache has so many buffers from now on, or is about to have: no more transactions are
+    /// active than these are enough for (TX5). Refused if more are.
+    pub fn set_buffers(&self, buffers: u32, session: &Session) -> Result<(), Stop> {
+        self.active.set_buffers(buffers, session)
     }
 
     fn let_go(&self, transaction: &mut Transaction, session: &Session) {
@@ -507,7 +514,7 @@ impl Transactions {
         let mut left = None;
         if log.has_begun() {
             self.take_back(&mut log, 0, session)?;
-            let ended = self.undo.end(&log, Ended::RolledBack, session);
+            let ended = insist(|| self.undo.end(&log, Ended::RolledBack, session));
             let placed = ended.map_err(|stop| self.cannot_roll_back(log.id, &stop, session))?;
             left = log.has_records().then_some(placed.scn);
             self.active.set_ended(log.id, (placed.scn, left.is_some()), session);
@@ -523,7 +530,7 @@ impl Transactions {
 
     /// Takes back all but its first so many changes.
     fn take_back(&self, log: &mut UndoLog, keep: u32, session: &Session) -> Result<(), Stop> {
-        self.try_take_back(log, keep, session)
+        insist(|| self.try_take_back(log, keep, session))
             .map_err(|stop| self.cannot_roll_back(log.id, &stop, session))
     }
 
@@ -565,6 +572,17 @@ impl Transactions {
             (watch.told)(&self.changes, &block_pin, session);
         }
         Ok(true)
+    }
+}
+
+/// Does what rolls back, again and again while it gets no buffer: each time its pins are let go, and
+/// sessions that don't roll back are refused (TX5).
+fn insist<T>(mut act: impl FnMut() -> Result<T, Stop>) -> Result<T, Stop> {
+    loop {
+        match act() {
+            Err(stop) if stop.refusal() == Some(RefusalKind::NoBuffer) => {}
+            done => return done,
+        }
     }
 }
 

@@ -36,7 +36,8 @@ declared! {
         db_block_size: BlockSize = BlockSize::KIB_8, "", BLOCK_SIZES;
     "The size of the first data file, which is of the system tablespace."
         data_bytes: u64 = 256 << 20, BYTES, Allowed::Between(1 << 15, 1 << 45);
-    "How large the first data file may become; 0 if it isn't to grow."
+    "How large the first data file may become, as far as its extent map has room; 0 if it isn't to \
+     grow."
         data_bytes_max: u64 = 0, BYTES, Allowed::Between(0, 1 << 45);
     "By how much the first data file grows when it is full."
         data_growth_bytes: u64 = 16 << 20, BYTES, Allowed::Between(0, 1 << 40);
@@ -195,7 +196,8 @@ impl Parameters {
     pub const LOG_BUFFER_MAX: u64 = 1 << 30;
 
     /// Refuses what can't work, naming the value and its limits.
-    pub(crate) fn check(&self, block_size: BlockSize, slots: u32) -> Result<(), Stop> {
+    /// `memory` is what the machine has.
+    pub(crate) fn check(&self, block_size: BlockSize, slots: u32, memory: u64) -> Result<(), Stop> {
         // Each by itself first, so that what is computed from them doesn't overflow.
         self.check_each()?;
         let refuse = |message: String| Err(Stop::refuse(RefusalKind::Invalid, message));
@@ -239,6 +241,13 @@ impl Parameters {
         if all > u64::from(CacheConfig::FRAMES_MAX) {
             let most = CacheConfig::FRAMES_MAX;
             return refuse(format!("the cache would have {all} buffers, and has at most {most}"));
+        }
+        let needs = self.cache_config(block_size, slots).memory_bytes() + self.log_buffer;
+        if needs > memory {
+            return refuse(format!(
+                "the buffer cache and log_buffer would need {needs} bytes of memory, and this \
+                 machine has {memory}: choose a smaller db_cache_size or sga_max_size"
+            ));
         }
         let needed = self.db_writer_processes * self.db_writer_batch;
         if self.doublewrite && needed > slots {

@@ -57,7 +57,8 @@ fn at_any_time() -> Vec<&'static str> {
     list.filter(|info| info.changeable == Changeable::AnyTime).map(|info| info.name).collect()
 }
 
-/// Changes one parameter to some value. A cache for which there is no room is refused.
+/// Changes one parameter to some value. A cache for which there is no room, or that is too small for
+/// the transactions that are active, is refused.
 fn change_one(instance: &Instance, dice: &mut Dice, session: &Session) -> Result<(), Stop> {
     let names = at_any_time();
     let name = names[dice.below(names.len() as u64) as usize];
@@ -72,7 +73,8 @@ fn change_one(instance: &Instance, dice: &mut Dice, session: &Session) -> Result
         }
         Err(Stop::Refused(refusal)) if name.ends_with("cache_size") => {
             let said = refusal.to_string();
-            assert!(said.contains("working sets") || said.contains("sga_max_size"), "{said}");
+            let reasons = ["working sets", "sga_max_size", "transactions are active"];
+            assert!(reasons.iter().any(|reason| said.contains(reason)), "{said}");
             Ok(())
         }
         Err(stop) => panic!("{name} = {value}: {stop}"),

@@ -507,3 +507,22 @@ fn of_two_creators_of_one_directory_one_makes_a_database_that_opens() {
         ended(report, seed);
     }
 }
+
+/// The simulated world has locks too: what is open is nobody else's until it ends, however it ends.
+#[test]
+fn a_database_that_is_open_is_not_opened_again() {
+    let report = machine(1, database(1)).run(|world, session| {
+        for ends_well in [true, false, true] {
+            let instance = open(world, session);
+            let again = Instance::open(&world.disk(), directory(), &parameters(), session);
+            let stop = again.err().expect("it is open");
+            assert_eq!(stop.refusal(), Some(RefusalKind::WrongState), "{stop}");
+            assert!(stop.to_string().contains("another program has it open"), "{stop}");
+            match ends_well {
+                true => shut(instance, session),
+                false => common::abort(instance, session),
+            }
+        }
+    });
+    ended(report, "opening twice");
+}

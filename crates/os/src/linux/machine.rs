@@ -20,6 +20,21 @@ pub fn line() -> String {
     describe(&kernel, &read("/proc/cpuinfo"), cores, &read("/proc/meminfo"))
 }
 
+/// Bytes of memory that a program can have: those of the machine and of its swap space, or what its
+/// control group is limited to, whichever is less.
+pub(super) fn memory_bytes() -> u64 {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    memory_of(&read("/proc/meminfo"), &limits.map(read))
+}
+
+fn memory_of(meminfo: &str, limits: &[String]) -> u64 {
+    let kib = |name| field(meminfo, name)?.split_whitespace().next()?.parse::<u64>().ok();
+    let all = kib("MemTotal").map(|total| (total + kib("SwapTotal").unwrap_or(0)) << 10);
+    let limits = limits.iter().filter_map(|text| text.trim().parse().ok());
+    limits.chain(all).min().unwrap_or(u64::MAX)
+}
+
 fn describe(kernel: &str, cpuinfo: &str, cores: usize, meminfo: &str) -> String {
     let model = field(cpuinfo, "model name").unwrap_or("unknown CPU");
     let memory = field(meminfo, "MemTotal")
@@ -79,6 +94,16 @@ mod tests {
             describe("Linux 6.1.0", cpuinfo, 2, "MemTotal:       16302304 kB\nMemFree: 1 kB\n");
         let arch = std::env::consts::ARCH;
         assert_eq!(line, format!("Linux 6.1.0 {arch}, Some CPU @ 2.80GHz, 2 cores, 15.5 GiB"));
+    }
+
+    #[test]
+    fn memory_is_that_of_the_machine_or_of_the_control_group() {
+        let meminfo = "MemTotal:       1024 kB\nSwapTotal:  1024 kB\n";
+        let limits = |text: &str| [text.to_string(), String::new()];
+        assert_eq!(memory_of(meminfo, &limits("max\n")), 2 << 20);
+        assert_eq!(memory_of(meminfo, &limits("65536\n")), 65_536);
+        assert_eq!(memory_of("", &limits("")), u64::MAX);
+        assert!(memory_bytes() > 1 << 20);
     }
 
     #[test]

@@ -100,6 +100,10 @@ impl Port for LinuxPort {
         Sampling::Adaptive
     }
 
+    fn memory_bytes(&self) -> u64 {
+        machine::memory_bytes()
+    }
+
     fn new_word_id(&self) -> u64 {
         self.next_word.fetch_add(1, Ordering::Relaxed)
     }
