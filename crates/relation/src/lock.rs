@@ -228,14 +228,17 @@ impl Relation {
         (snapshot, _, how): (&Snapshot<'_>, View, ForUpdate),
         locked: &mut Locked,
     ) -> Result<bool, Stop> {
-        let view = Some(self.transactions().view_of(snapshot, Some(work.transaction)));
+        let view = self.transactions().view_of(snapshot, Some(work.transaction));
         let (heap, session) = (self.heap(), work.session);
         let done = match how.if_held {
             IfHeld::Wait(patience) => {
-                heap.lock(work.transaction, (row, view, patience), session)?
+                heap.lock(work.transaction, (row, Some(view), patience), session)?
             }
-            IfHeld::Skip => heap.try_lock(work.transaction, (row, view), session)?,
+            IfHeld::Skip => heap.try_lock(work.transaction, (row, Some(view)), session)?,
         };
+        if done == Changed::NotThere {
+            self.check_seen(view, row, session)?;
+        }
         match done {
             Changed::Yes | Changed::Already => locked.rows.push(row),
             Changed::Held => {}

@@ -94,7 +94,7 @@ impl Relation {
         session: &Session,
     ) -> Result<T, Stop> {
         let found = self.fetch(view, address, &mut |row| look(address, row), session)?;
-        found.ok_or_else(|| self.index_disagrees(index, "has an entry of a row that isn't there"))
+        found.ok_or_else(|| self.row_is_missing(address, Some(index)))
     }
 
     /// Makes the key of these values; false if no row can have it.

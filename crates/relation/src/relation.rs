@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use access::{Heap, Index};
+use access::{Heap, Index, RowAddress};
 use ids::{ObjectNo, Scn, TxnId};
 use latch::SharedFlag;
 use os::Session;
@@ -267,6 +267,33 @@ impl Relation {
     pub(crate) fn damaged(&self, damaged: &Damaged) -> Stop {
         let message = format!(
             "cannot read a row of table {}: {damaged}; verify the database",
+            self.definition.name
+        );
+        Stop::refuse(RefusalKind::Corrupt, message)
+    }
+
+    /// Refuses a row that this view has shown, and that isn't there as of the same view: its block
+    /// was lost. A statement that began again would meet it for ever.
+    #[cold]
+    pub(crate) fn check_seen(
+        &self,
+        view: View,
+        row: RowAddress,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        match self.fetch(view, row, &mut |_| (), session)? {
+            Some(()) => Ok(()),
+            None => Err(self.row_is_missing(row, None)),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn row_is_missing(&self, row: RowAddress, index: Option<usize>) -> Stop {
+        let index = index.map_or("an index", |index| &self.definition.indexes[index].name);
+        let message = format!(
+            "table {} has no row at {row}, and {index} leads there: the rows of this block are lost, \
+             or the index is wrong; verify the database, and don't make the index again before you \
+             know, for that would hide lost rows",
             self.definition.name
         );
         Stop::refuse(RefusalKind::Corrupt, message)

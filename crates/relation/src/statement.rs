@@ -90,6 +90,9 @@ impl Progress<'_> {
     fn one(&mut self, work: &mut Work<'_>, row: RowAddress) -> Result<bool, Stop> {
         let view = self.relation.transactions().view_of(self.snapshot, Some(work.transaction));
         let changed = self.act.one(self.relation, work, (row, Some(view)))?;
+        if changed == Changed::NotThere {
+            self.relation.check_seen(view, row, work.session)?;
+        }
         self.relation.settle_early(work)?;
         self.count += u64::from(changed == Changed::Yes);
         // What the statement has changed already, by a cascade, stays as it was changed.

@@ -37,7 +37,10 @@ pub(crate) fn account() -> TableSpec {
 }
 
 pub(crate) fn filled(database: &Database) -> Table {
-    let mut connection = database.connect("filler");
+    filled_by(&mut database.connect("filler"))
+}
+
+pub(crate) fn filled_by(connection: &mut Connection<'_>) -> Table {
     let account = connection.create_table(&account()).expect("made");
     let mut tx = connection.begin();
     for id in 0..100 {

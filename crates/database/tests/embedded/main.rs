@@ -9,6 +9,7 @@ mod common;
 mod counted;
 mod handles;
 mod life;
+mod limits;
 mod locking;
 mod named;
 mod owners;

@@ -53,6 +53,24 @@ pub(crate) fn made(body: impl FnOnce(&Database, &Session) + Send + 'static) -> F
     disk
 }
 
+/// With the smallest cache.
+pub(crate) fn smallest() -> Options {
+    let mut options = options();
+    options.parameters.db_cache_size = 16 * 2048;
+    options
+}
+
+/// Runs `body` on the database, opened like this, with a schedule that finds races.
+pub(crate) fn racing_in<T: Send + 'static>(
+    options: Options,
+    seed: u64,
+    content: FileSystem,
+    body: impl FnOnce(&Database, &Session) -> T + Send + 'static,
+) -> T {
+    let simulation = Simulation { perturbation: Perturbation::RACES, ..machine(seed, content) };
+    ended(simulation.run(move |world, session| work_in(&options, world, session, body)), seed)
+}
+
 /// Runs `body` on the database with a schedule that finds races.
 pub(crate) fn racing<T: Send + 'static>(
     seed: u64,
@@ -64,7 +82,16 @@ pub(crate) fn racing<T: Send + 'static>(
 }
 
 fn work<T>(world: &World, session: &Session, body: impl FnOnce(&Database, &Session) -> T) -> T {
-    let opened = Database::open_in((&world.disk(), directory()), &options(), session);
+    work_in(&options(), world, session, body)
+}
+
+fn work_in<T>(
+    options: &Options,
+    world: &World,
+    session: &Session,
+    body: impl FnOnce(&Database, &Session) -> T,
+) -> T {
+    let opened = Database::open_in((&world.disk(), directory()), options, session);
     let database = opened.expect("opened");
     let made = body(&database, session);
     database.shutdown_by(session).expect("in good order");
