@@ -22,7 +22,7 @@ use format::{InterestedTransaction, ScnLe};
 use ids::{Dba, Scn, TxnId};
 use os::Session;
 use stop::{RefusalKind, Stop};
-use undo::ByUndo;
+use undo::{ByTable, ByUndo};
 use waits::Statistic;
 
 use crate::active::Fate;
@@ -237,30 +237,35 @@ impl Transactions {
     ) -> Result<Seen, Stop> {
         let by = |scn: Scn| if scn <= view.scn { Seen::Yes } else { Seen::No(scn) };
         let Some(id) = entry.transaction.get() else { return Ok(Seen::Yes) };
-        let fate = match entry.ended.get() {
-            Scn::ZERO => self.active().fate(id, session),
-            ended if entry.inexact != 0 => Fate::EndedBy(ended),
-            ended => Fate::Ended(ended),
-        };
         if let Some(own) = view.own.filter(|own| own.id == id) {
             return self.seen_own(entry, own, session);
         }
-        Ok(match fate {
-            Fate::Active if self.breaks(Promise::ActiveUnseen) => Seen::Yes,
-            Fate::Active => Seen::No(Scn::new(u64::MAX)),
-            Fate::Committing if self.breaks(Promise::CommittingUnseen) => Seen::Yes,
-            Fate::Ended(scn) => by(scn),
-            Fate::EndedBy(scn) if scn <= view.scn => Seen::Yes,
-            Fate::EndedBy(scn) => self.ended_before(entry, (id, scn), view.scn, session)?,
-            Fate::Committing => {
-                let table = self.active().table_of(id, session);
-                // Waits until the record is made, if it is being made.
-                match self.undo().ended_by_table(id, table, session)? {
-                    Some(scn) => by(scn),
-                    None => Seen::No(Scn::new(u64::MAX)),
+        loop {
+            let fate = match entry.ended.get() {
+                Scn::ZERO => self.active().fate(id, session),
+                ended if entry.inexact != 0 => Fate::EndedBy(ended),
+                ended => Fate::Ended(ended),
+            };
+            return Ok(match fate {
+                Fate::Active if self.breaks(Promise::ActiveUnseen) => Seen::Yes,
+                Fate::Active => Seen::No(Scn::new(u64::MAX)),
+                Fate::Committing if self.breaks(Promise::CommittingUnseen) => Seen::Yes,
+                Fate::Ended(scn) => by(scn),
+                Fate::EndedBy(scn) if scn <= view.scn => Seen::Yes,
+                Fate::EndedBy(scn) => self.ended_before(entry, (id, scn), view.scn, session)?,
+                Fate::Committing => {
+                    let table = self.active().table_of(id, session);
+                    match self.undo().ended_by_table(id, table, session)? {
+                        ByTable::Ended(scn) => by(scn),
+                        // Its record, if it comes, gets an SCN above the snapshot's.
+                        ByTable::Active => Seen::No(Scn::new(u64::MAX)),
+                        // It has ended since it was asked about: memory knows when.
+                        // It has ended since it was asked about: memory knows when.
+                        ByTable::UsedAgain => continue,
+                    }
                 }
-            }
-        })
+            });
+        }
     }
 
     fn seen_own(

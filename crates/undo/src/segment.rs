@@ -40,6 +40,17 @@ pub struct Undo {
     slots: u16,
 }
 
+/// What a transaction table says of a transaction that has begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ByTable {
+    /// It has not ended.
+    Active,
+    /// It ended at this SCN.
+    Ended(Scn),
+    /// It has ended, and a later transaction has its slot.
+    UsedAgain,
+}
+
 /// An undo segment as it was found.
 pub enum Found {
     /// Nobody is active in it: where the next transaction begins.
@@ -196,19 +207,22 @@ impl Undo {
         Ok(group.commit(session))
     }
 
-    /// When a transaction ended, as its segment's table says: for who can't wait to be told. None
-    /// while it is active.
+    /// What the segment's table says of a transaction. Waits for the table's latch, so also for a
+    /// commit record that is being made.
     pub fn ended_by_table(
         &self,
         id: TxnId,
         table: Dba,
         session: &Session,
-    ) -> Result<Option<Scn>, Stop> {
+    ) -> Result<ByTable, Stop> {
         let cache = self.space.changes().cache();
         let block = cache.pin_shared(table, FrameOrder::TransactionTable, session)?;
         let slot = TransactionSlot::at(&block, slot_at(id.slot));
-        let is_its = slot.sequence.get() == id.sequence && slot.state != ACTIVE;
-        Ok(is_its.then(|| slot.ended.get()))
+        Ok(match slot.sequence.get() == id.sequence {
+            true if slot.state == ACTIVE => ByTable::Active,
+            true => ByTable::Ended(slot.ended.get()),
+            false => ByTable::UsedAgain,
+        })
     }
 
     /// The end of what the table's current block has.

@@ -5,6 +5,7 @@
     reason = "as an application it has files of its own, and removes them"
 )]
 
+mod committing;
 mod common;
 mod counted;
 mod handles;
@@ -17,3 +18,4 @@ mod serializable;
 mod simulated;
 mod sorting;
 mod specs;
+mod versions;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use database::{
     Bounds, ColumnSpec, Connection, Database, Direction, Error, ErrorKind, ForUpdate, IndexSpec,
-    Row, Table, TableSpec, Tx, Type, Value, Which,
+    Row, Statistic, Table, TableSpec, Tx, Type, Value, Which,
 };
 
 use crate::common::{Scratch, options};
@@ -303,4 +303,39 @@ fn a_row_that_others_have_only_locked_or_rolled_back_since_the_snapshot_may_be_c
     assert!(set_size(&mut tx, table, 1, 10).expect("changed"));
     assert_eq!(rows(&mut tx, table), [(1, 10), (2, 12), (3, 13), (4, 10)]);
     tx.commit().expect("committed");
+}
+
+/// A block whose list of interested transactions can't grow: one entry is of a transaction that
+/// ended after the snapshot, the other of one that is active.
+#[test]
+fn nobody_waits_for_a_list_entry_that_its_snapshot_could_not_take_over() {
+    let place = Place::new("list-entry");
+    let table = &place.table;
+    place.meanwhile(|other, table| {
+        (0..8).for_each(|id| insert(other, table, id, 10).expect("inserted"));
+    });
+    // A row grows until it would leave the block: then this has no room for a longer list.
+    let mut filler = place.database.connect("filler");
+    for length in (0..9_000).step_by(8) {
+        let mut tx = filler.begin();
+        set_note(&mut tx, table, 0, &"x".repeat(length)).expect("changed");
+        let before = tx.statistics();
+        get(&mut tx, table, 0).expect("there");
+        let gets = tx.statistics().since(&before).statistic(Statistic::ConsistentGets);
+        // One of the index, and one of the row's only piece.
+        if gets > 2 {
+            tx.rollback().expect("taken back");
+            break;
+        }
+        tx.commit().expect("committed");
+    }
+    let mut one = place.connect();
+    let mut two = place.database.connect("two");
+    let mut tx = one.begin_serializable().expect("begun");
+    let mut active = two.begin();
+    assert!(set_size(&mut active, table, 1, 11).expect("changed"));
+    place.meanwhile(|other, table| set_size(other, table, 2, 11).expect("changed"));
+    is_refused(set_size(&mut tx, table, 3, 11));
+    active.rollback().expect("ended");
+    tx.rollback().expect("ended");
 }

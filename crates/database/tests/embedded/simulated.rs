@@ -12,7 +12,7 @@ fn directory() -> &'static Path {
 }
 
 /// As small as everything still happens.
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     let creation = Creation {
         db_block_size: ids::BlockSize::KIB_2,
         data_bytes: 4_000 * 2048,
@@ -40,8 +40,16 @@ fn machine(seed: u64, content: FileSystem) -> Simulation {
 
 /// A disk with a database on which `body` has worked.
 pub(crate) fn made(body: impl FnOnce(&Database, &Session) + Send + 'static) -> FileSystem {
+    made_with(options().creation, body)
+}
+
+/// Does the same with a database that is created so.
+pub(crate) fn made_with(
+    creation: Creation,
+    body: impl FnOnce(&Database, &Session) + Send + 'static,
+) -> FileSystem {
     let mut report = machine(1, FileSystem::new(1 << 30)).run(move |world, session| {
-        let (disk, options) = (world.disk(), options());
+        let (disk, options) = (world.disk(), Options { creation, ..options() });
         let (creation, parameters) = (&options.creation, &options.parameters);
         instance::Instance::create(&disk, directory(), creation, parameters, session)
             .expect("created");
@@ -77,7 +85,17 @@ pub(crate) fn racing<T: Send + 'static>(
     content: FileSystem,
     body: impl FnOnce(&Database, &Session) -> T + Send + 'static,
 ) -> T {
-    let simulation = Simulation { perturbation: Perturbation::RACES, ..machine(seed, content) };
+    racing_as(Perturbation::RACES, seed, content, body)
+}
+
+/// Does the same with a schedule that is bent as far as `perturbation` says.
+pub(crate) fn racing_as<T: Send + 'static>(
+    perturbation: Perturbation,
+    seed: u64,
+    content: FileSystem,
+    body: impl FnOnce(&Database, &Session) -> T + Send + 'static,
+) -> T {
+    let simulation = Simulation { perturbation, ..machine(seed, content) };
     ended(simulation.run(move |world, session| work(world, session, body)), seed)
 }
 
