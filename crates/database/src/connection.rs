@@ -15,7 +15,7 @@ use waits::Totals;
 
 use crate::database::Shared;
 use crate::table::{Table, no_primary_key};
-use crate::work::{Tx, is_worth_repeating};
+use crate::work::{OpenTransaction, Tx, is_worth_repeating};
 
 /// A transaction that others are in the way of is tried so often by [`Connection::transact`].
 const TRIES: u32 = 10;
@@ -27,6 +27,9 @@ pub struct Connection<'s> {
     pub(crate) scratch: Scratch,
     /// For statements that define something.
     pub(crate) patience: Patience,
+    /// What a `Tx` of the connection works in. It is here so that it ends though the `Tx` is
+    /// forgotten (DB20).
+    pub(crate) open: Option<OpenTransaction>,
 }
 
 /// A session, of the connection's own or of who made it.
@@ -49,7 +52,21 @@ impl Deref for Held<'_> {
 impl<'s> Connection<'s> {
     pub(crate) fn new(shared: Arc<Shared>, session: Held<'s>) -> Connection<'s> {
         let (scratch, patience) = (Scratch::default(), Patience::Forever);
-        Connection { shared, session, scratch, patience }
+        Connection { shared, session, scratch, patience, open: None }
+    }
+
+    /// Rolls back the transaction that is open: that of a `Tx`, or what one that was forgotten has
+    /// left (DB20).
+    pub(crate) fn end_open(&mut self) -> Result<(), Stop> {
+        match self.open.take() {
+            None => Ok(()),
+            Some(open) => self.shared.instance.rollback(open.transaction, &self.session),
+        }
+    }
+
+    fn begin_as(&mut self, transaction: Transaction) -> Tx<'_, 's> {
+        self.open = Some(OpenTransaction::of(transaction));
+        Tx { connection: self }
     }
 
     /// The session, with its account of time.
@@ -117,6 +134,11 @@ impl<'s> Connection<'s> {
     /// # }
     /// ```
     pub fn next_value(&mut self, sequence: &str) -> Result<i64, Stop> {
+        self.end_open()?;
+        self.next_value_within(sequence)
+    }
+
+    pub(crate) fn next_value_within(&mut self, sequence: &str) -> Result<i64, Stop> {
         let (catalog, session) = (&self.shared.catalog, &*self.session);
         let sequence = catalog.sequence(sequence, session)?;
         catalog.next_value(&sequence, session)
@@ -124,15 +146,18 @@ impl<'s> Connection<'s> {
 
     /// Begins a transaction each of whose statements sees what was committed when it began.
     pub fn begin(&mut self) -> Tx<'_, 's> {
-        Tx::new(self, Transaction::new())
+        // What stands in the way of a rollback halts the instance, of which the next call tells.
+        let _ = self.end_open();
+        self.begin_as(Transaction::new())
     }
 
     /// Begins a transaction that sees what is committed now, and whose changes are refused where
     /// others have changed the same rows since: snapshot isolation.
     pub fn begin_serializable(&mut self) -> Result<Tx<'_, 's>, Stop> {
+        self.end_open()?;
         let transactions = self.shared.instance.transactions();
         let transaction = transactions.begin_serializable(&self.session)?;
-        Ok(Tx::new(self, transaction))
+        Ok(self.begin_as(transaction))
     }
 
     /// Does `work` in a transaction, which is committed if it succeeds, and else rolled back. Does
@@ -161,7 +186,8 @@ impl<'s> Connection<'s> {
         key: &[Value<'_>],
         look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
-        self.get_as(None, (table, None), key, look)
+        self.end_open()?;
+        self.get_as((table, None), key, look)
     }
 
     /// Looks at rows in a range of an index; in no transaction.
@@ -171,24 +197,25 @@ impl<'s> Connection<'s> {
         range: (IndexId, &Bounds<'_>, Direction),
         look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        self.range_as(None, table, range, look)
+        self.end_open()?;
+        self.range_as(table, range, look)
     }
 
     /// Visits every row as it is now; in no transaction.
     pub fn scan(&mut self, table: &Table, visit: impl FnMut(RowView<'_>)) -> Result<(), Stop> {
-        self.scan_as(None, table, visit)
+        self.end_open()?;
+        self.scan_as(table, visit)
     }
 
     pub(crate) fn get_as<T>(
         &mut self,
-        transaction: Option<&Transaction>,
         (table, index): (&Table, Option<IndexId>),
         key: &[Value<'_>],
         mut look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
         let index = index.or_else(|| table.primary());
         let index = index.ok_or_else(|| no_primary_key(table.name(), "find"))?;
-        self.read(transaction, table, |relation, view, scratch, session| {
+        self.read(table, |relation, view, scratch, session| {
             let index = relation.place_of(index)?;
             relation.get((index, key), view, &mut |_, row| look(row), scratch, session)
         })
@@ -196,12 +223,11 @@ impl<'s> Connection<'s> {
 
     pub(crate) fn range_as(
         &mut self,
-        transaction: Option<&Transaction>,
         table: &Table,
         (index, bounds, direction): (IndexId, &Bounds<'_>, Direction),
         mut look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        self.read(transaction, table, |relation, view, _, session| {
+        self.read(table, |relation, view, _, session| {
             let index = relation.place_of(index)?;
             let mut rows = relation.range((index, bounds), direction, view)?;
             while let Some(going) = rows.next(&mut |_, row| look(row), session)? {
@@ -215,26 +241,25 @@ impl<'s> Connection<'s> {
 
     pub(crate) fn scan_as(
         &mut self,
-        transaction: Option<&Transaction>,
         table: &Table,
         mut visit: impl FnMut(RowView<'_>),
     ) -> Result<(), Stop> {
-        self.read(transaction, table, |relation, view, _, session| {
+        self.read(table, |relation, view, _, session| {
             relation.scan(view, &mut |_, row| visit(row), session)
         })
     }
 
-    /// Does a statement that only reads, as of a snapshot that is kept until it has ended. The
-    /// relation is looked at again after the snapshot was taken: DDL makes it stale before it
+    /// Does a statement that only reads, in the open transaction if there is one, as of a snapshot
+    /// that is kept until it has ended. The relation is looked at again after the snapshot was taken: DDL makes it stale before it
     /// commits, so the snapshot sees nothing of DDL that comes later (DB10).
     fn read<T>(
         &mut self,
-        transaction: Option<&Transaction>,
         table: &Table,
         statement: impl FnOnce(&Relation, View, &mut Scratch, &Session) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
-        let Connection { shared, session, scratch, .. } = self;
+        let Connection { shared, session, scratch, open, .. } = self;
         let session: &Session = session;
+        let transaction = open.as_ref().map(|open| &open.transaction);
         let transactions = shared.instance.transactions();
         loop {
             let relation = table.current(shared, session)?;
@@ -245,5 +270,12 @@ impl<'s> Connection<'s> {
             let view = transactions.view_of(&snapshot, transaction);
             return statement(&relation, view, scratch, session);
         }
+    }
+}
+
+impl Drop for Connection<'_> {
+    fn drop(&mut self) {
+        // What stands in the way of a rollback halts the instance, of which the next call tells.
+        let _ = self.end_open();
     }
 }

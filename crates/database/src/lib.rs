@@ -70,13 +70,13 @@ pub use relation::{
 };
 pub use stop::{HaltCause, Refusal, RefusalKind as ErrorKind, Stop as Error};
 pub use table::Table;
-pub use txn::{Patience, Savepoint};
+pub use txn::Patience;
 pub use value::{
     Chars, Damaged, Date, Digits, Direction as IndexDirection, Misfit, MisfitKind, NullsPlace,
     Number, NumberFault, OwnedValue, RowView as Row, Timestamp, Type, Value,
 };
 pub use waits::{Nanos, Statistic, Totals as Statistics, WaitEvent};
-pub use work::{NewRow, Tx, is_worth_repeating};
+pub use work::{NewRow, Savepoint, Tx, is_worth_repeating};
 
 /// Which rows a statement is about.
 pub type Which<'v> = relation::Which<'v, IndexId>;

@@ -7,6 +7,7 @@
 //! Callers: applications; loads.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use access::{Direction, RowAddress};
 use catalog::{Catalog, FilledRow, place_of};
@@ -15,7 +16,7 @@ use instance::CommitMode;
 use os::Session;
 use relation::{Bounds, ForUpdate, IndexId, Relation, RowChange, Work};
 use stop::{RefusalKind, Stop};
-use txn::{Savepoint, Transaction};
+use txn::Transaction;
 use value::{RowView, Value};
 use waits::Totals;
 
@@ -23,12 +24,54 @@ use crate::Which;
 use crate::connection::Connection;
 use crate::table::{Table, no_primary_key};
 
+/// What each use of a `Tx` relies on.
+const OPEN: &str = "a connection has a transaction open from begin until commit or rollback";
+
 /// A transaction.
 #[must_use = "a transaction that isn't committed is rolled back"]
 pub struct Tx<'c, 's> {
     pub(crate) connection: &'c mut Connection<'s>,
-    /// None once it has ended.
-    transaction: Option<Transaction>,
+}
+
+/// The transaction that a connection has open.
+pub(crate) struct OpenTransaction {
+    pub(crate) transaction: Transaction,
+    /// Its savepoints, in the order in which they were made.
+    savepoints: Vec<(Savepoint, txn::Savepoint)>,
+}
+
+/// A place in a transaction to which that transaction can be taken back, until it ends or is taken
+/// back to an earlier one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Savepoint(u64);
+
+/// How many savepoints were made in this process. No two have the same number, so none is taken for
+/// one of another transaction, also not of another database.
+static SAVEPOINTS: AtomicU64 = AtomicU64::new(0);
+
+impl OpenTransaction {
+    pub(crate) fn of(transaction: Transaction) -> OpenTransaction {
+        OpenTransaction { transaction, savepoints: Vec::new() }
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        let made = Savepoint(SAVEPOINTS.fetch_add(1, Ordering::Relaxed));
+        self.savepoints.push((made, self.transaction.savepoint()));
+        made
+    }
+
+    /// Where a savepoint is. Those that were made after it are gone.
+    fn back_to(&mut self, savepoint: Savepoint) -> Result<txn::Savepoint, Stop> {
+        let found = self.savepoints.binary_search_by_key(&savepoint.0, |(made, _)| made.0);
+        let Ok(at) = found else {
+            let message = "cannot go back to the savepoint: it is another transaction's, or this \
+                           transaction has gone back to an earlier one since; go back to a \
+                           savepoint that the transaction still has";
+            return Err(Stop::refuse(RefusalKind::Invalid, message));
+        };
+        self.savepoints.truncate(at + 1);
+        Ok(self.savepoints[at].1)
+    }
 }
 
 /// A row that was inserted by the names of its columns.
@@ -41,14 +84,6 @@ pub struct NewRow {
 }
 
 impl<'c, 's> Tx<'c, 's> {
-    pub(crate) fn new(connection: &'c mut Connection<'s>, transaction: Transaction) -> Tx<'c, 's> {
-        Tx { connection, transaction: Some(transaction) }
-    }
-
-    fn transaction(&mut self) -> &mut Transaction {
-        self.transaction.as_mut().expect("there is one until commit and rollback take this")
-    }
-
     /// Does a statement that changes something.
     fn change<T>(
         &mut self,
@@ -66,9 +101,9 @@ impl<'c, 's> Tx<'c, 's> {
         table: &Table,
         mut statement: impl FnMut(&Relation, &Catalog, &mut Work<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
-        let transaction = self.transaction.as_mut().expect("not ended yet");
-        let Connection { shared, session, scratch, .. } = &mut *self.connection;
+        let Connection { shared, session, scratch, open, .. } = &mut *self.connection;
         let session: &Session = session;
+        let transaction = &mut open.as_mut().expect(OPEN).transaction;
         loop {
             let relation = table.current(shared, session)?;
             let relations = &shared.catalog;
@@ -132,7 +167,7 @@ impl<'c, 's> Tx<'c, 's> {
 
     /// The next value of a sequence, which nobody else gets, whatever becomes of the transaction.
     pub fn next_value(&mut self, sequence: &str) -> Result<i64, Stop> {
-        self.connection.next_value(sequence)
+        self.connection.next_value_within(sequence)
     }
 
     /// Inserts rows by one statement: all, or, if it is refused, none. How many.
@@ -198,7 +233,7 @@ impl<'c, 's> Tx<'c, 's> {
         key: &[Value<'_>],
         look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
-        self.connection.get_as(self.transaction.as_ref(), (table, None), key, look)
+        self.connection.get_as((table, None), key, look)
     }
 
     /// The same by another index, of which the key has a value for each column.
@@ -208,7 +243,7 @@ impl<'c, 's> Tx<'c, 's> {
         (index, key): (IndexId, &[Value<'_>]),
         look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
-        self.connection.get_as(self.transaction.as_ref(), (table, Some(index)), key, look)
+        self.connection.get_as((table, Some(index)), key, look)
     }
 
     /// Looks at rows in a range of an index, one after the other, until `look` breaks it off.
@@ -219,12 +254,12 @@ impl<'c, 's> Tx<'c, 's> {
         look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
         let range = (index, bounds, direction);
-        self.connection.range_as(self.transaction.as_ref(), table, range, look)
+        self.connection.range_as(table, range, look)
     }
 
     /// Visits every row, in no order that means anything.
     pub fn scan(&mut self, table: &Table, visit: impl FnMut(RowView<'_>)) -> Result<(), Stop> {
-        self.connection.scan_as(self.transaction.as_ref(), table, visit)
+        self.connection.scan_as(table, visit)
     }
 
     /// Looks at the row with this primary key and locks it, so that nobody else changes it before
@@ -309,48 +344,67 @@ impl<'c, 's> Tx<'c, 's> {
 
     /// Where it is now, to be taken back to.
     pub fn savepoint(&mut self) -> Savepoint {
-        self.transaction().savepoint()
+        self.connection.open.as_mut().expect(OPEN).savepoint()
     }
 
-    /// Takes back what was changed since.
+    /// Takes back what was changed since; savepoints that were made since are gone, and this one
+    /// stays. Refused if the transaction has no such savepoint, or not any more.
+    ///
+    /// ```
+    /// # use database::{ColumnSpec, Database, ErrorKind, Options, TableSpec, Type, Value};
+    /// # fn main() -> Result<(), database::Error> {
+    /// # let scratch = std::env::temp_dir().join(format!("forebay-save-{}", std::process::id()));
+    /// # let database = Database::create(&scratch, &Options::default())?;
+    /// # let mut connection = database.connect("app");
+    /// # let spec = TableSpec::new("note").column(ColumnSpec::new("n", Type::BigInt));
+    /// # let note = connection.create_table(&spec)?;
+    /// let mut tx = connection.begin();
+    /// let first = tx.savepoint();
+    /// tx.insert(&note, &[Value::Int(1)])?;
+    /// let second = tx.savepoint();
+    /// tx.rollback_to(first)?;
+    /// let gone = tx.rollback_to(second).expect_err("it was made after the first");
+    /// assert_eq!(gone.refusal(), Some(ErrorKind::Invalid));
+    /// # tx.rollback()?;
+    /// # drop(connection);
+    /// # database.shutdown()?;
+    /// # std::fs::remove_dir_all(&scratch).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<(), Stop> {
-        let transaction = self.transaction.as_mut().expect("not ended yet");
-        let Connection { shared, session, .. } = &mut *self.connection;
-        shared.instance.transactions().rollback_to(transaction, savepoint, session)
+        let Connection { shared, session, open, .. } = &mut *self.connection;
+        let open = open.as_mut().expect(OPEN);
+        let to = open.back_to(savepoint)?;
+        shared.instance.transactions().rollback_to(&mut open.transaction, to, session)
     }
 
     /// Makes the changes stay: they are durable when this returns, unless the parameters say not to
     /// wait.
-    pub fn commit(mut self) -> Result<(), Stop> {
-        let transaction = self.transaction.take().expect("not ended yet");
-        let Connection { shared, session, .. } = &mut *self.connection;
+    pub fn commit(self) -> Result<(), Stop> {
+        let Connection { shared, session, open, .. } = &mut *self.connection;
+        let transaction = open.take().expect(OPEN).transaction;
         shared.instance.commit(transaction, session)
     }
 
     /// The same in a way of its own, whatever the parameters say; and at which SCN, if anything was
     /// changed.
-    pub fn commit_with(mut self, mode: CommitMode) -> Result<Option<Scn>, Stop> {
-        let transaction = self.transaction.take().expect("not ended yet");
-        let Connection { shared, session, .. } = &mut *self.connection;
+    pub fn commit_with(self, mode: CommitMode) -> Result<Option<Scn>, Stop> {
+        let Connection { shared, session, open, .. } = &mut *self.connection;
+        let transaction = open.take().expect(OPEN).transaction;
         shared.instance.commit_with(transaction, mode, session)
     }
 
     /// Takes all changes back.
-    pub fn rollback(mut self) -> Result<(), Stop> {
-        self.end()
-    }
-
-    fn end(&mut self) -> Result<(), Stop> {
-        let Some(transaction) = self.transaction.take() else { return Ok(()) };
-        let Connection { shared, session, .. } = &mut *self.connection;
-        shared.instance.rollback(transaction, session)
+    pub fn rollback(self) -> Result<(), Stop> {
+        self.connection.end_open()
     }
 }
 
 impl Drop for Tx<'_, '_> {
     fn drop(&mut self) {
         // What stands in the way of a rollback halts the instance, of which the next call tells.
-        let _ = self.end();
+        let _ = self.connection.end_open();
     }
 }
 

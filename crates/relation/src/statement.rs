@@ -8,6 +8,8 @@
 //!
 //! Callers: `insert`, `update`, `delete`; whoever executes statements.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use access::{Changed, RowAddress};
 use os::Session;
 use stop::{RefusalKind, Stop};
@@ -169,15 +171,13 @@ impl Relation {
         let session = work.session;
         let mut restarts = 0;
         loop {
-            let savepoint = work.transaction.savepoint();
-            work.transaction.begin_statement();
-            let worked = statement(work);
-            work.transaction.end_statement();
-            if let Ok(Some(done)) = worked {
+            let done = self.all_or_nothing(work, |work| {
+                work.transaction.begin_statement();
+                statement(work)
+            })?;
+            if let Some(done) = done {
                 return Ok(done);
             }
-            self.transactions().rollback_to(work.transaction, savepoint, session)?;
-            worked?;
             if work.transaction.is_serializable() {
                 return Err(self.changed_since());
             }
@@ -294,13 +294,33 @@ impl Relation {
         change: impl FnOnce(&mut Work<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
         self.lock_for_changes(work)?;
-        let savepoint = work.transaction.savepoint();
         work.scratch.pending.clear();
-        let changed = change(work).and_then(|changed| settle(work).map(|()| changed));
-        if changed.is_err() {
-            self.transactions().rollback_to(work.transaction, savepoint, work.session)?;
+        let done = self.all_or_nothing(work, |work| {
+            let changed = change(work)?;
+            settle(work).map(|()| Some(changed))
+        })?;
+        Ok(done.expect("a statement without a snapshot doesn't begin again"))
+    }
+
+    /// Does a statement, and takes back what it has done unless it comes to something: if it is
+    /// refused, has to begin again (None), or a closure of the caller's panics (RL17).
+    fn all_or_nothing<T>(
+        &self,
+        work: &mut Work<'_>,
+        statement: impl FnOnce(&mut Work<'_>) -> Result<Option<T>, Stop>,
+    ) -> Result<Option<T>, Stop> {
+        let savepoint = work.transaction.savepoint();
+        let worked = catch_unwind(AssertUnwindSafe(|| statement(work)));
+        work.transaction.end_statement();
+        if let Ok(Ok(Some(done))) = worked {
+            return Ok(Some(done));
         }
-        changed
+        let back = self.transactions().rollback_to(work.transaction, savepoint, work.session);
+        match worked {
+            // A rollback that fails has halted the instance, of which the next call tells.
+            Err(panic) => resume_unwind(panic),
+            Ok(worked) => back.and(worked),
+        }
     }
 
     /// In the middle of a statement over many rows, once much is pending.

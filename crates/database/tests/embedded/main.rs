@@ -14,6 +14,7 @@ mod limits;
 mod locking;
 mod named;
 mod owners;
+mod savepoints;
 mod serializable;
 mod simulated;
 mod sorting;
