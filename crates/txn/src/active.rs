@@ -264,6 +264,15 @@ impl Active {
             );
             return Err(Stop::refuse(RefusalKind::NoSpace, message));
         }
+        // A segment that is used up stays out of the list from then on.
+        while state.idle.last().is_some_and(Tail::is_used_up) {
+            state.idle.pop();
+        }
+        if state.idle.is_empty() && usize::from(state.made) >= self.segments.len() {
+            let message = "cannot begin a transaction: the names of transactions of all undo \
+                           segments are used up; raise db_cache_size, which allows more segments";
+            return Err(Stop::refuse(RefusalKind::NoSpace, message));
+        }
         Ok(match state.idle.pop() {
             Some(tail) => {
                 state.active += 1;

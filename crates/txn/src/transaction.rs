@@ -362,6 +362,11 @@ impl Transactions {
             transaction.log = Some(log);
         }
         let log = transaction.undo();
+        if log.is_full() {
+            let message = "cannot change more: the transaction has as many changes as one can \
+                           have; commit it, or roll it back";
+            return Err(Stop::refuse(RefusalKind::NoSpace, message));
+        }
         self.undo.make_room(log, undo_bytes, self, session)?;
         Ok(log.id)
     }

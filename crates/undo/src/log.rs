@@ -130,8 +130,15 @@ impl Tail {
         Tail { before: at, ..self }
     }
 
-    /// The undo of the next transaction.
+    /// Whether the segment's transactions have used up all their names: then none begins there any
+    /// more (UN9).
+    pub fn is_used_up(&self) -> bool {
+        self.newest == (u32::MAX, self.slots - 1)
+    }
+
+    /// The undo of the next transaction. The segment isn't used up.
     pub fn begin(self) -> UndoLog {
+        assert!(!self.is_used_up(), "undo segment {} has no name left (UN9)", self.segment);
         // The slots come in turn.
         let (sequence, slot) = self.newest;
         let (sequence, slot) = match slot + 1 == self.slots {
@@ -195,6 +202,14 @@ impl UndoLog {
         self.records
     }
 
+    /// Whether it has as many records as it can have (UN9).
+    pub fn is_full(&self) -> bool {
+        self.records == UndoLog::RECORDS_MAX
+    }
+
+    /// No transaction has more records: views say "all" by the number above.
+    const RECORDS_MAX: u32 = u32::MAX - 1;
+
     /// Whether it has records now, crossed out or not.
     pub fn has_records(&self) -> bool {
         self.records > 0
@@ -253,6 +268,7 @@ impl UndoLog {
         parts[2..2 + payload.len()].copy_from_slice(payload);
         self.newest = Some(self.next_address());
         self.crossed_to = None;
+        assert!(!self.is_full(), "a transaction has a record more than it can have (UN9)");
         self.records += 1;
         self.tail.records += 1;
         self.tail.free += (UndoRecord::BYTES + length) as u16;
@@ -410,4 +426,33 @@ pub(crate) fn before(block: &[u8], number: u16) -> Option<(TxnId, Option<Scn>)> 
     let head = UndoRecord::at(block, at);
     let (before, _) = payload_of_record(head, &block[at + UndoRecord::BYTES..]).ok()?;
     Some((head.transaction.get()?, before.map(|before| before.get())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail(newest: (u32, u16)) -> Tail {
+        Tail { newest, ..Tail::new(3, Dba::new(1, 9), 4) }
+    }
+
+    #[test]
+    fn the_last_name_of_a_segment_is_given_out_once_and_none_after_it() {
+        let log = tail((u32::MAX, 1)).begin();
+        assert_eq!((log.id.sequence, log.id.slot), (u32::MAX, 2));
+        let last = UndoLog { has_begun: true, ..log }.ended(None).begin();
+        assert_eq!((last.id.sequence, last.id.slot), (u32::MAX, 3));
+        let ended = UndoLog { has_begun: true, ..last }.ended(None);
+        assert!(ended.is_used_up(), "the next name would be the first one again");
+        assert!(std::panic::catch_unwind(|| ended.begin()).is_err());
+        assert!(!tail((u32::MAX - 1, 3)).is_used_up());
+        assert!(!tail((0, 3)).is_used_up(), "a new segment");
+    }
+
+    #[test]
+    fn a_transaction_is_full_one_record_before_the_number_that_means_all() {
+        let log = tail((0, 3)).begin();
+        assert!(!UndoLog { records: u32::MAX - 2, ..log }.is_full());
+        assert!(UndoLog { records: u32::MAX - 1, ..log }.is_full());
+    }
 }
