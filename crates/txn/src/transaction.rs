@@ -606,6 +606,15 @@ impl Keeper for Transactions {
         }
     }
 
+    fn make_visible(&self, id: TxnId, session: &Session) -> Result<(), Stop> {
+        match self.active.fate(id, session) {
+            Fate::Ended(scn) | Fate::EndedBy(scn) if scn > self.visible(session) => {
+                self.changes.redo().make_durable(scn, session, WaitEvent::LogFileSync)
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn is_taken(&self, id: TxnId, session: &Session) {
         let by = match self.active.fate(id, session) {
             Fate::Ended(scn) => scn,

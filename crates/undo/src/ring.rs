@@ -28,6 +28,10 @@ pub trait Keeper {
     /// Whether a snapshot may still need the undo of this transaction.
     fn is_needed(&self, id: TxnId, session: &Session) -> bool;
 
+    /// Returns when every snapshot to come sees how this transaction, which isn't active, ended.
+    /// Waits; called without latches.
+    fn make_visible(&self, id: TxnId, session: &Session) -> Result<(), Stop>;
+
     /// The undo of this transaction, and of those before it in its segment, is gone from now on.
     fn is_taken(&self, id: TxnId, session: &Session);
 }
@@ -77,6 +81,9 @@ impl Undo {
             Some(next) if next.last.is_some_and(|last| last != log.id) => {
                 match self.insert(log, Some(current), session) {
                     Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => {
+                        if let Some(last) = next.last {
+                            keeper.make_visible(last, session)?;
+                        }
                         self.reuse(log, &next, keeper, session)
                     }
                     inserted => inserted,

@@ -19,4 +19,5 @@ mod serializable;
 mod simulated;
 mod sorting;
 mod specs;
+mod undo;
 mod versions;

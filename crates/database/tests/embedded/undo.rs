@@ -1,0 +1,84 @@
+//! A full undo tablespace: what nobody needs any more is overwritten, and nobody is refused for it.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use database::{
+    Bounds, ColumnSpec, Creation, Database, Direction, Options, Parameters, TableSpec, Type, Value,
+};
+use sim::Simulation;
+use sim::fs::FileSystem;
+
+/// As small as everything still happens; the undo tablespace doesn't grow.
+fn options() -> Options {
+    let undo_bytes = 40 * 2_048;
+    let creation = Creation {
+        db_block_size: database::BlockSize::KIB_2,
+        data_bytes: 1_000 * 2_048,
+        undo_bytes,
+        undo_bytes_max: undo_bytes,
+        extent_blocks: 4,
+        log_file_bytes: 1 << 20,
+        undo_segments: 2,
+        undo_slots: 8,
+        doublewrite_slots: 16,
+        ..Creation::default()
+    };
+    let parameters = Parameters {
+        db_cache_size: 192 * 2_048,
+        db_working_sets: 2,
+        db_writer_batch: 4,
+        ..Parameters::default()
+    };
+    Options { creation, parameters }
+}
+
+const LEAVES: i64 = 20;
+const ROWS: i64 = 20;
+
+/// A rollback leaves undo of index entries, and nobody waits for its redo to be durable: no snapshot
+/// sees its end until the log is written.
+#[test]
+fn a_full_undo_tablespace_of_rolled_back_transactions_refuses_no_reader() {
+    let mut simulation = Simulation::new(1);
+    simulation.disks[0].content = FileSystem::new(1 << 30);
+    let report = simulation.run(move |world, session| {
+        let (disk, options, directory) = (world.disk(), options(), Path::new("/db"));
+        let (creation, parameters) = (&options.creation, &options.parameters);
+        instance::Instance::create(&disk, directory, creation, parameters, session)
+            .expect("created");
+        let database = Database::open_in((&disk, directory), &options, session).expect("opened");
+        let mut writer = database.connect_with(session);
+        let mut reader = database.connect_with(session);
+        let spec = TableSpec::new("t")
+            .column(ColumnSpec::new("id", Type::BigInt))
+            .column(ColumnSpec::new("body", Type::Text))
+            .primary_key(["id"]);
+        let table = writer.create_table(&spec).expect("made");
+        let mut tx = writer.begin();
+        // Each thousand of keys has leaves of its own.
+        for id in (0..LEAVES).flat_map(|leaf| (0..ROWS).map(move |row| leaf * 1_000 + row)) {
+            tx.insert(&table, &[Value::Int(id), Value::Text("x")]).expect("inserted");
+        }
+        tx.commit().expect("committed");
+        let by_id = table.primary().expect("it has one");
+        for round in 0..60 {
+            let mut tx = writer.begin();
+            for id in (100..140).map(|id| round % LEAVES * 1_000 + id) {
+                tx.insert(&table, &[Value::Int(id), Value::Text("y")]).expect("room for undo");
+            }
+            tx.rollback().expect("rolled back");
+            let mut found = 0;
+            let all = Bounds::equal(&[]);
+            let read = reader.range(&table, (by_id, &all, Direction::Ascending), |_| {
+                found += 1;
+                ControlFlow::Continue(())
+            });
+            read.unwrap_or_else(|stop| panic!("round {round}: {stop}"));
+            assert_eq!(found, LEAVES * ROWS, "round {round}");
+        }
+        drop((writer, reader));
+        database.shutdown_by(session).expect("in good order");
+    });
+    report.result.unwrap_or_else(|failure| panic!("{failure}"));
+}
