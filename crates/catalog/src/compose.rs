@@ -73,14 +73,16 @@ impl TableSpec {
         }))
     }
 
-    /// The constraint that was given last has this name.
-    ///
-    /// # Panics
-    /// When none was given.
+    /// The constraint that was given last has this name. If none was given, the table is refused when
+    /// it is made: this is then the name of a UNIQUE without columns.
     #[must_use]
     pub fn named(mut self, name: &str) -> TableSpec {
-        let last = self.constraints.last_mut().expect("a constraint was given before its name");
-        last.name = Some(name.to_owned());
+        if self.constraints.is_empty() {
+            self = self.unique([]);
+        }
+        if let Some(last) = self.constraints.last_mut() {
+            last.name = Some(name.to_owned());
+        }
         self
     }
 }
@@ -139,13 +141,21 @@ impl IndexSpec {
         IndexSpec { unique: true, ..self }
     }
 
-    /// The column that was given at this place is descending.
-    ///
-    /// # Panics
-    /// When there is none.
+    /// The column that was given at this place is descending. If none was, the index is refused when
+    /// it is made: it then has a column that no table has.
     #[must_use]
     pub fn descending(mut self, place: usize) -> IndexSpec {
-        self.columns[place].direction = Direction::Descending;
+        match self.columns.get_mut(place) {
+            Some(column) => column.direction = Direction::Descending,
+            None => {
+                let (name, nulls) = (format!("#{place}"), None);
+                self.columns.push(IndexColumnSpec {
+                    name,
+                    direction: Direction::Descending,
+                    nulls,
+                });
+            }
+        }
         self
     }
 }

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use relation::is_dropped;
 
-use crate::draft::go_together;
 use crate::rows::{Cells, Rows, beginning};
 use crate::stored::Stored;
 
@@ -243,7 +242,7 @@ impl<'r> Look<'r> {
             Ok::<_, String>(cells.column_kind())
         };
         match (kind(table, own)?, kind(parent, other)?) {
-            (Some(one), Some(two)) if !go_together(one, two) => {
+            (Some(one), Some(two)) if !one.shares_keys_with(two) => {
                 Err(format!("has a column that is {one}, and refers by it to one that is {two}"))
             }
             _ => Ok(()),

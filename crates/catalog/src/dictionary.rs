@@ -201,7 +201,10 @@ impl Dictionary {
             };
             table.referenced_by.retain(|key| !edited.contains(&key.table));
             let to_it = |key: &&ForeignKey| key.references == object;
-            let others = edit.tables.values().flatten().flat_map(|one| &one.foreign_keys);
+            // Not those of tables that only know now by whom they are referred to: theirs stay.
+            let others = edit.tables.iter().filter(|(other, _)| edited.contains(other));
+            let others = others.filter_map(|(_, one)| one.as_ref());
+            let others = others.flat_map(|one| &one.foreign_keys);
             let own = if edited.contains(&object) { table.foreign_keys.clone() } else { vec![] };
             table.referenced_by.extend(others.chain(&own).filter(to_it).cloned());
             edit.tables.insert(object, Some(table));

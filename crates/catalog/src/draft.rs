@@ -191,19 +191,20 @@ impl<'a> Draft<'a> {
                 self.push_index(name, columns, (true, false)).map(|_| ())
             }
             Rule::Check(condition) => {
-                let has = self.table.columns.len();
-                let all = condition.columns();
-                if let Some(column) = all.into_iter().find(|column| *column >= has) {
-                    let what = format!("a CHECK asks for its column {column}, counted from 0");
-                    return Err(self.refuse(&what));
-                }
                 if bytes::of_condition(condition).is_none() {
                     let most = bytes::DEPTH_MAX;
                     let what = format!("a CHECK is nested more than {most} deep; split it");
                     return Err(self.refuse(&what));
                 }
+                let columns = &self.table.columns;
+                let kind = |column: usize| {
+                    let of = columns.get(column).filter(|column| !column.is_dropped());
+                    of.map(|column| column.kind)
+                };
+                let condition = condition.for_types(&kind);
+                let condition =
+                    condition.map_err(|what| self.refuse(&format!("of its CHECK {what}")))?;
                 let name = self.name_for(spec, "check");
-                let condition = condition.clone();
                 self.table.checks.push(NamedCondition { name, condition });
                 Ok(())
             }
@@ -315,7 +316,7 @@ impl<'a> Draft<'a> {
         let referenced_columns: Vec<usize> = index.columns.iter().map(|of| of.column).collect();
         for (own, other) in columns.iter().zip(&referenced_columns) {
             let (own, other) = (&self.table.columns[*own], &parent.columns[*other]);
-            if !go_together(own.kind, other.kind) {
+            if !own.kind.shares_keys_with(other.kind) {
                 let what = format!(
                     "column {} is {} and can't refer to {} of {}, which is {}",
                     own.name, own.kind, other.name, parent.name, other.kind
@@ -459,12 +460,4 @@ pub fn place_of(table: &TableDefinition, name: &str) -> Result<usize, Stop> {
         let there = table.columns.iter().filter(|column| !column.is_dropped());
         names::unknown(("column", name), &within, there.map(|column| column.name.as_str()))
     })
-}
-
-/// Whether equal values of the two types have equal keys.
-pub(crate) fn go_together(one: Type, other: Type) -> bool {
-    one == other
-        || (one.is_integer() && other.is_integer())
-        || (one.is_text() && other.is_text())
-        || matches!((one, other), (Type::Number(_), Type::Number(_)))
 }

@@ -26,10 +26,7 @@ pub struct FilledRow<'v> {
 
 impl Catalog {
     /// A row of this table with these values, by the places of their columns, and in each other
-    /// column what a row gets that doesn't say.
-    ///
-    /// # Panics
-    /// When there is no column of such a place.
+    /// column what a row gets that doesn't say. Refused if there is no column of such a place.
     pub fn fill_row<'v>(
         &self,
         table: &'v TableDefinition,
@@ -38,6 +35,9 @@ impl Catalog {
     ) -> Result<FilledRow<'v>, Stop> {
         let mut values: Vec<Option<Value<'v>>> = vec![None; table.columns.len()];
         for (column, value) in given {
+            if *column >= values.len() {
+                return Err(no_column(table, *column));
+            }
             if matches!(table.columns[*column].default, Default::Identity { always: true, .. }) {
                 return Err(always(table, *column));
             }
@@ -71,6 +71,12 @@ fn always(table: &TableDefinition, column: usize) -> Stop {
          out",
         table.columns[column].name, table.name
     );
+    Stop::refuse(RefusalKind::Invalid, message)
+}
+
+#[cold]
+fn no_column(table: &TableDefinition, column: usize) -> Stop {
+    let message = format!("table {} has no column {column}, counted from 0", table.name);
     Stop::refuse(RefusalKind::Invalid, message)
 }
 

@@ -15,6 +15,7 @@ use waits::Totals;
 
 use crate::database::Shared;
 use crate::table::{Table, no_primary_key};
+use crate::under_way::UnderWay;
 use crate::work::{OpenTransaction, Tx, is_worth_repeating};
 
 /// A transaction that others are in the way of is tried so often by [`Connection::transact`].
@@ -112,7 +113,9 @@ impl<'s> Connection<'s> {
 
     /// The table of this name.
     pub fn table(&self, name: &str) -> Result<Table, Stop> {
-        self.shared.catalog.relation(name, &self.session).map(|found| Table::new(&found))
+        let _statement = UnderWay::begin()?;
+        let found = self.shared.catalog.relation(name, &self.session)?;
+        Ok(Table::new(&found, &self.shared))
     }
 
     /// The next value of a sequence, which nobody else gets.
@@ -139,6 +142,7 @@ impl<'s> Connection<'s> {
     }
 
     pub(crate) fn next_value_within(&mut self, sequence: &str) -> Result<i64, Stop> {
+        let _statement = UnderWay::begin()?;
         let (catalog, session) = (&self.shared.catalog, &*self.session);
         let sequence = catalog.sequence(sequence, session)?;
         catalog.next_value(&sequence, session)
@@ -154,6 +158,7 @@ impl<'s> Connection<'s> {
     /// Begins a transaction that sees what is committed now, and whose changes are refused where
     /// others have changed the same rows since: snapshot isolation.
     pub fn begin_serializable(&mut self) -> Result<Tx<'_, 's>, Stop> {
+        let _statement = UnderWay::begin()?;
         self.end_open()?;
         let transactions = self.shared.instance.transactions();
         let transaction = transactions.begin_serializable(&self.session)?;
@@ -261,6 +266,7 @@ impl<'s> Connection<'s> {
         let session: &Session = session;
         let transaction = open.as_ref().map(|open| &open.transaction);
         let transactions = shared.instance.transactions();
+        let _statement = UnderWay::begin()?;
         loop {
             let relation = table.current(shared, session)?;
             let snapshot = transactions.snapshot(transaction, session)?;

@@ -11,6 +11,7 @@ use txn::Patience;
 
 use crate::connection::Connection;
 use crate::table::Table;
+use crate::under_way::UnderWay;
 
 impl Connection<'_> {
     /// How long statements that define something wait for transactions that use the table: as long
@@ -21,20 +22,24 @@ impl Connection<'_> {
 
     /// Makes a table.
     pub fn create_table(&mut self, spec: &TableSpec) -> Result<Table, Stop> {
+        let _statement = UnderWay::begin()?;
         self.end_open()?;
         let object = self.shared.catalog.create_table(spec, self.patience, &self.session)?;
-        self.shared.catalog.relation_of(object, &self.session).map(|made| Table::new(&made))
+        let made = self.shared.catalog.relation_of(object, &self.session)?;
+        Ok(Table::new(&made, &self.shared))
     }
 
     /// Makes an index of a table, of the rows that are there too; changes of the table wait
     /// meanwhile, readers don't.
     pub fn create_index(&mut self, spec: &IndexSpec) -> Result<(), Stop> {
+        let _statement = UnderWay::begin()?;
         self.end_open()?;
         self.shared.catalog.create_index(spec, self.patience, &self.session).map(|_| ())
     }
 
     /// Makes a sequence.
     pub fn create_sequence(&mut self, name: &str, options: &SequenceOptions) -> Result<(), Stop> {
+        let _statement = UnderWay::begin()?;
         self.end_open()?;
         self.shared.catalog.create_sequence(name, options, &self.session).map(|_| ())
     }
@@ -73,6 +78,7 @@ impl Connection<'_> {
     /// # }
     /// ```
     pub fn alter_table(&mut self, name: &str, alteration: &Alteration) -> Result<(), Stop> {
+        let _statement = UnderWay::begin()?;
         self.end_open()?;
         self.shared.catalog.alter_table(name, alteration, self.patience, &self.session)
     }
@@ -80,24 +86,28 @@ impl Connection<'_> {
     /// Drops a table with its rows and indexes; with `cascade` also the foreign keys of others that
     /// refer to it.
     pub fn drop_table(&mut self, name: &str, cascade: bool) -> Result<(), Stop> {
+        let _statement = UnderWay::begin()?;
         self.end_open()?;
         self.shared.catalog.drop_table(name, cascade, self.patience, &self.session)
     }
 
     /// Takes all rows of a table away.
     pub fn truncate_table(&mut self, name: &str) -> Result<(), Stop> {
+        let _statement = UnderWay::begin()?;
         self.end_open()?;
         self.shared.catalog.truncate_table(name, self.patience, &self.session)
     }
 
     /// Drops an index that no constraint needs.
     pub fn drop_index(&mut self, name: &str) -> Result<(), Stop> {
+        let _statement = UnderWay::begin()?;
         self.end_open()?;
         self.shared.catalog.drop_index(name, self.patience, &self.session)
     }
 
     /// Drops a sequence.
     pub fn drop_sequence(&mut self, name: &str) -> Result<(), Stop> {
+        let _statement = UnderWay::begin()?;
         self.end_open()?;
         self.shared.catalog.drop_sequence(name, &self.session)
     }

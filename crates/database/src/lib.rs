@@ -51,6 +51,7 @@ mod connection;
 mod database;
 mod definition;
 mod table;
+mod under_way;
 mod work;
 
 pub use access::{Direction, RowAddress};

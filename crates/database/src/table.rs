@@ -18,14 +18,17 @@ pub struct Table {
     primary: Option<IndexId>,
     /// The catalog has it, as long as the database is open.
     relation: Weak<Relation>,
+    /// The database that it is of.
+    database: Weak<Shared>,
 }
 
 impl Table {
-    pub(crate) fn new(relation: &Arc<Relation>) -> Table {
+    pub(crate) fn new(relation: &Arc<Relation>, shared: &Arc<Shared>) -> Table {
         let definition = Arc::clone(relation.definition());
         let primary = definition.indexes.iter().find(|index| index.primary);
         let primary = primary.map(IndexDefinition::id);
-        Table { definition, primary, relation: Arc::downgrade(relation) }
+        let (relation, database) = (Arc::downgrade(relation), Arc::downgrade(shared));
+        Table { definition, primary, relation, database }
     }
 
     /// Its name, as it was when it was asked for.
@@ -60,13 +63,31 @@ impl Table {
     /// The relation as it is now.
     pub(crate) fn current(
         &self,
-        shared: &Shared,
+        shared: &Arc<Shared>,
         session: &Session,
     ) -> Result<Arc<Relation>, Stop> {
+        if self.database.as_ptr() != Arc::as_ptr(shared) {
+            return Err(self.of_another());
+        }
         match self.relation.upgrade().filter(|relation| !relation.is_stale(session)) {
             Some(relation) => Ok(relation),
             None => self.look_up(shared, session),
         }
+    }
+
+    /// How many columns the table had when it was asked for.
+    pub(crate) fn known(&self) -> usize {
+        self.definition.columns.len()
+    }
+
+    #[cold]
+    fn of_another(&self) -> Stop {
+        let message = format!(
+            "table {} is of another database, or of this one before it was opened again; ask the \
+             connection for the table",
+            self.name()
+        );
+        Stop::refuse(RefusalKind::Invalid, message)
     }
 
     /// The relation of another definition.

@@ -23,6 +23,7 @@ use waits::Totals;
 use crate::Which;
 use crate::connection::Connection;
 use crate::table::{Table, no_primary_key};
+use crate::under_way::UnderWay;
 
 /// What each use of a `Tx` relies on.
 const OPEN: &str = "a connection has a transaction open from begin until commit or rollback";
@@ -103,6 +104,7 @@ impl<'c, 's> Tx<'c, 's> {
     ) -> Result<T, Stop> {
         let Connection { shared, session, scratch, open, .. } = &mut *self.connection;
         let session: &Session = session;
+        let _statement = UnderWay::begin()?;
         let transaction = &mut open.as_mut().expect(OPEN).transaction;
         loop {
             let relation = table.current(shared, session)?;
@@ -115,10 +117,12 @@ impl<'c, 's> Tx<'c, 's> {
         }
     }
 
-    /// Inserts a row: a value for each column, in the table's order, also for one that would get a
-    /// DEFAULT or an identity's number. Says where it is.
+    /// Inserts a row: a value for each column that the table had when it was asked for, in the
+    /// table's order, also for one that would get a DEFAULT or an identity's number, and NULL for
+    /// one that was dropped. Columns that were added since get their DEFAULT. Says where it is.
     pub fn insert(&mut self, table: &Table, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
-        self.change(table, |relation, work| relation.insert(work, values))
+        let known = table.known();
+        self.change(table, |relation, work| relation.insert_known(work, (known, values)))
     }
 
     /// Inserts a row with values for the columns that are named; each other one gets its DEFAULT,
@@ -177,7 +181,10 @@ impl<'c, 's> Tx<'c, 's> {
         rows: impl IntoIterator<Item = &'v [Value<'v>]>,
     ) -> Result<u64, Stop> {
         let mut rows = rows.into_iter();
-        self.change(table, |relation, work| relation.insert_many(work, &mut rows, |_| ()))
+        let known = table.known();
+        self.change(table, |relation, work| {
+            relation.insert_many_known(work, (known, &mut rows), |_| ())
+        })
     }
 
     /// Changes the row with this primary key as `change` says, which only computes and may be
@@ -373,6 +380,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// # }
     /// ```
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<(), Stop> {
+        let _statement = UnderWay::begin()?;
         let Connection { shared, session, open, .. } = &mut *self.connection;
         let open = open.as_mut().expect(OPEN);
         let to = open.back_to(savepoint)?;

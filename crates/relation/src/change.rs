@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use stop::{RefusalKind, Stop};
+use stop::Stop;
 use value::{RowMut, RowView, Value};
 
 use crate::Relation;
@@ -91,11 +91,10 @@ impl<'a> RowChange<'a> {
     }
 
     /// The column (from 0) gets this value; of several the last counts. Refused if it doesn't fit
-    /// the column, or is NULL where that may not be.
-    ///
-    /// # Panics
-    /// When the table has no such column.
+    /// the column, or is NULL where that may not be; and if there is no such column, or it was
+    /// dropped.
     pub fn set(&mut self, column: usize, value: Value<'_>) -> Result<(), Stop> {
+        self.relation.check_column(column)?;
         let fitted = self.relation.fit(column, value)?;
         self.set.put(column, fitted);
         Ok(())
@@ -146,6 +145,6 @@ impl<'a> RowChange<'a> {
             values[*column] = value_of(held, &self.set.bytes);
         }
         let encoded = self.relation.layout().encode(values, new);
-        encoded.map_err(|misfit| Stop::refuse(RefusalKind::Invalid, misfit.to_string()))
+        encoded.map_err(|misfit| self.relation.misfit(&misfit))
     }
 }

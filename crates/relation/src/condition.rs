@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use value::{OwnedValue, Value};
+use value::{OwnedValue, Type, Value};
 
 /// A condition.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ impl Condition {
     pub fn evaluate<'v>(&'v self, value: &dyn Fn(usize) -> Value<'v>) -> Truth {
         match self {
             Condition::Compare(a, comparison, b) => {
-                comparison.of(compare(a.value(value), b.value(value)))
+                comparison.of(a.value(value).compare(b.value(value)))
             }
             Condition::IsNull(operand) => Truth::of(operand.value(value).is_null()),
             Condition::And(all) => {
@@ -80,6 +80,29 @@ impl Condition {
                 Truth::Unknown => Truth::Unknown,
             },
         }
+    }
+
+    /// The condition for a table with columns of these types (rule value/V9): a text that is compared
+    /// with a CHAR has no trailing blanks. Where there is no such column, or two operands can't be
+    /// compared, it says so.
+    pub fn for_types(&self, kind: &dyn Fn(usize) -> Option<Type>) -> Result<Condition, String> {
+        let parts = |parts: &[Condition]| -> Result<Vec<Condition>, String> {
+            parts.iter().map(|part| part.for_types(kind)).collect()
+        };
+        Ok(match self {
+            Condition::Compare(a, comparison, b) => {
+                let (left, right) = (a.kind(kind)?, b.kind(kind)?);
+                Operand::check_pair((a, left), (b, right))?;
+                Condition::Compare(a.as_compared(right), *comparison, b.as_compared(left))
+            }
+            Condition::IsNull(operand) => {
+                operand.kind(kind)?;
+                self.clone()
+            }
+            Condition::And(all) => Condition::And(parts(all)?),
+            Condition::Or(any) => Condition::Or(parts(any)?),
+            Condition::Not(condition) => Condition::Not(Box::new(condition.for_types(kind)?)),
+        })
     }
 
     /// The columns that it asks for, each once, in the order of the table.
@@ -114,6 +137,51 @@ impl Operand {
         }
     }
 
+    /// Its type, if it is a column; an error if there is no such column.
+    fn kind(&self, kind: &dyn Fn(usize) -> Option<Type>) -> Result<Option<Type>, String> {
+        let none = |column| format!("column {column}, counted from 0, isn't there");
+        self.column().map(|column| kind(column).ok_or_else(|| none(column))).transpose()
+    }
+
+    /// Whether two operands can be compared; of columns the types are given.
+    fn check_pair(
+        (a, left): (&Operand, Option<Type>),
+        (b, right): (&Operand, Option<Type>),
+    ) -> Result<(), String> {
+        let may = match (left, right) {
+            (Some(left), Some(right)) => left.compares_with(right),
+            (Some(kind), None) => b.constant().is_none_or(|value| kind.compares_with_value(value)),
+            (None, Some(kind)) => a.constant().is_none_or(|value| kind.compares_with_value(value)),
+            (None, None) => true,
+        };
+        let said = |operand: &Operand, kind: Option<Type>| match (operand, kind) {
+            (Operand::Column(column), Some(kind)) => format!("column {column}, a {kind},"),
+            (Operand::Column(column), None) => format!("column {column}"),
+            (Operand::Constant(value), _) => value.get().to_string(),
+        };
+        match may {
+            true => Ok(()),
+            false => Err(format!("{} can't be compared with {}", said(a, left), said(b, right))),
+        }
+    }
+
+    /// As it is compared with a column of this type, if the other operand is one.
+    fn as_compared(&self, other: Option<Type>) -> Operand {
+        match (self, other) {
+            (Operand::Constant(value), Some(other)) => {
+                Operand::Constant(other.as_compared(value.get()).to_owned())
+            }
+            _ => self.clone(),
+        }
+    }
+
+    fn constant(&self) -> Option<Value<'_>> {
+        match self {
+            Operand::Column(_) => None,
+            Operand::Constant(value) => Some(value.get()),
+        }
+    }
+
     fn column(&self) -> Option<usize> {
         match self {
             Operand::Column(column) => Some(*column),
@@ -139,23 +207,6 @@ impl Comparison {
 impl Truth {
     fn of(is: bool) -> Truth {
         if is { Truth::True } else { Truth::False }
-    }
-}
-
-/// How two values compare, those of different kinds of numbers, and of days and moments, made
-/// alike; unknown if either is NULL, or they can't be compared.
-pub fn compare(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
-    use Value::{Date, Double, Int, Number, Timestamp};
-    match (a, b) {
-        (Int(a), Number(_)) => Number(a.into()).compare(b),
-        (Number(_), Int(b)) => a.compare(Number(b.into())),
-        (Int(a), Double(_)) => Double(a as f64).compare(b),
-        (Double(_), Int(b)) => a.compare(Double(b as f64)),
-        (Number(a), Double(_)) => Double(a.to_f64()).compare(b),
-        (Double(_), Number(b)) => a.compare(Double(b.to_f64())),
-        (Date(a), Timestamp(_)) => Timestamp(value::Timestamp::midnight(a)).compare(b),
-        (Timestamp(_), Date(b)) => a.compare(Timestamp(value::Timestamp::midnight(b))),
-        _ => a.compare(b),
     }
 }
 
@@ -238,14 +289,13 @@ mod tests {
         let more = [Value::Int(6), number("5.1"), Value::Double(5.5)];
         for a in five {
             for b in five {
-                assert_eq!(compare(a, b), Some(Ordering::Equal), "{a} {b}");
+                assert_eq!(a.compare(b), Some(Ordering::Equal), "{a} {b}");
             }
             for b in more {
-                assert_eq!(compare(a, b), Some(Ordering::Less), "{a} {b}");
-                assert_eq!(compare(b, a), Some(Ordering::Greater), "{a} {b}");
+                assert_eq!(a.compare(b), Some(Ordering::Less), "{a} {b}");
+                assert_eq!(b.compare(a), Some(Ordering::Greater), "{a} {b}");
             }
         }
-        assert_eq!(compare(Value::Int(1), Value::Text("1")), None);
         let condition = Condition::Compare(column(0), Comparison::Less, constant(number("5.5")));
         assert_eq!(truth(&condition), Truth::True);
     }

@@ -15,6 +15,9 @@ impl TableDefinition {
         let mut layout = RowLayout::new(&[]);
         for column in &self.columns {
             layout.add(column.kind, column.missing.clone());
+            if column.is_dropped() {
+                layout.set_dropped(layout.columns() - 1);
+            }
         }
         layout
     }

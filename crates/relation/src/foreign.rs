@@ -30,7 +30,6 @@ use txn::{Patience, TableMode, View};
 use value::{OwnedValue, RowView, Value, key_push, key_successor};
 
 use crate::change::Set;
-use crate::condition::compare;
 use crate::range::Sought;
 use crate::sabotage::Precaution;
 use crate::scratch::{Scratch, Work};
@@ -196,6 +195,17 @@ fn locked(work: &mut Work<'_>, object: ObjectNo, mode: TableMode) -> Result<Arc<
     }
 }
 
+/// Whether a row that was found by its entry refers to what was looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Referring {
+    /// It does, and is locked.
+    Yes,
+    /// It doesn't any more, and is locked.
+    No,
+    /// It was deleted.
+    Gone,
+}
+
 /// The row that a child refers to has to be there.
 fn has_parent(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
     let child = work.relations.relation(item.of, work.session)?;
@@ -231,9 +241,17 @@ fn follow(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
     let parent = work.relations.relation(item.of, work.session)?;
     let key = &parent.definition().referenced_by[item.number];
     let child = locked(work, key.table, TableMode::RowExclusive)?;
+    let mut refers_no_more = None;
     while let Some(row) = child.child_of(work, key, &item.values)? {
-        if !child.lock_child(work, row, (key, &item.values))? {
-            continue;
+        match child.lock_child(work, row, (key, &item.values))? {
+            Referring::Yes => {}
+            Referring::Gone => continue,
+            // Locked, it keeps its entries: if it is found again, its entry isn't that of the row.
+            Referring::No if refers_no_more.replace(row) == Some(row) => {
+                let number = child.index_of(key.index)?;
+                return Err(child.index_disagrees(number, "has an entry that isn't its row's"));
+            }
+            Referring::No => continue,
         }
         match key.on_delete {
             OnDelete::SetNull => {
@@ -321,14 +339,14 @@ impl Relation {
         index.find_settled(range, work.transaction, work.session)
     }
 
-    /// Locks a row that was found to refer to these values; false if it doesn't any more. In a
+    /// Locks a row that was found to refer to these values, and says whether it does. In a
     /// transaction with one snapshot it is refused if the row was changed since that.
     fn lock_child(
         &self,
         work: &mut Work<'_>,
         row: RowAddress,
         (key, values): (&ForeignKey, &[OwnedValue]),
-    ) -> Result<bool, Stop> {
+    ) -> Result<Referring, Stop> {
         let view = work.transaction.fixed_view();
         let mut lock = |view| {
             let target = (row, view, Patience::Forever);
@@ -338,7 +356,7 @@ impl Relation {
             // What this statement has changed already is its own.
             Changed::Yes | Changed::Already => {}
             Changed::NotThere if view.is_none() || lock(None)? == Changed::NotThere => {
-                return Ok(false);
+                return Ok(Referring::Gone);
             }
             // The snapshot doesn't see it: it was inserted since.
             Changed::NotThere | Changed::Since => return Err(self.changed_since()),
@@ -348,13 +366,15 @@ impl Relation {
         let now = self.newest(work)?;
         let mut refers = |row: RowView<'_>| {
             let same = |(column, value): (&usize, &OwnedValue)| {
-                // The columns may be of different kinds of numbers.
                 let found = row.get(*column).ok();
-                found.and_then(|found| compare(found, value.get())) == Some(Ordering::Equal)
+                found.and_then(|found| found.compare(value.get())) == Some(Ordering::Equal)
             };
             key.columns.iter().zip(values).all(same)
         };
-        Ok(self.fetch(now, row, &mut refers, work.session)? == Some(true))
+        match self.fetch(now, row, &mut refers, work.session)? {
+            Some(true) => Ok(Referring::Yes),
+            _ => Ok(Referring::No),
+        }
     }
 
     /// What sees the newest version of what the transaction has locked.

@@ -8,7 +8,7 @@ use value::Value;
 
 use crate::keys::address_bytes;
 use crate::scratch::{Scratch, Work};
-use crate::{NamedCondition, Relation, Truth};
+use crate::{Default, NamedCondition, Relation, Truth};
 
 /// A statement inserts so many rows at once, before their keys: of rows of some length, what a
 /// block or two have room for.
@@ -18,7 +18,17 @@ impl Relation {
     /// Inserts a row with a value for each column, and says where it is. If it is refused nothing
     /// of it is there.
     pub fn insert(&self, work: &mut Work<'_>, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
-        self.change_statement(work, |work| self.insert_row(work, values))
+        self.insert_known(work, (self.layout().columns(), values))
+    }
+
+    /// The same for a caller that knows only the first `known` columns, and gives a value for each of
+    /// these (RL16).
+    pub fn insert_known(
+        &self,
+        work: &mut Work<'_>,
+        row: (usize, &[Value<'_>]),
+    ) -> Result<RowAddress, Stop> {
+        self.change_statement(work, |work| self.insert_row(work, row))
     }
 
     /// Inserts rows by one statement: all of them, or, if it is refused, none. `inserted` is told
@@ -27,13 +37,23 @@ impl Relation {
         &self,
         work: &mut Work<'_>,
         rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+        inserted: impl FnMut(RowAddress),
+    ) -> Result<u64, Stop> {
+        self.insert_many_known(work, (self.layout().columns(), rows), inserted)
+    }
+
+    /// The same for a caller that knows only the first `known` columns (RL16).
+    pub fn insert_many_known<'v>(
+        &self,
+        work: &mut Work<'_>,
+        (known, rows): (usize, impl IntoIterator<Item = &'v [Value<'v>]>),
         mut inserted: impl FnMut(RowAddress),
     ) -> Result<u64, Stop> {
         let mut rows = rows.into_iter();
         self.change_statement(work, |work| {
             let mut count = 0;
             loop {
-                let made = self.make_rows(work.scratch, &mut rows)?;
+                let made = self.make_rows(work.scratch, (known, &mut rows))?;
                 if made == 0 {
                     return Ok(count);
                 }
@@ -47,14 +67,14 @@ impl Relation {
     fn make_rows<'v>(
         &self,
         scratch: &mut Scratch,
-        rows: &mut dyn Iterator<Item = &'v [Value<'v>]>,
+        (known, rows): (usize, &mut dyn Iterator<Item = &'v [Value<'v>]>),
     ) -> Result<usize, Stop> {
         let mut fitted = scratch.take_values();
         let mut made = 0;
         let mut result = Ok(());
         for values in rows.take(TOGETHER_MAX) {
             fitted.clear();
-            result = self.make_row(scratch, values, &mut fitted);
+            result = self.make_row(scratch, (known, values), &mut fitted);
             if result.is_err() {
                 break;
             }
@@ -88,9 +108,13 @@ impl Relation {
         Ok(())
     }
 
-    fn insert_row(&self, work: &mut Work<'_>, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
+    fn insert_row(
+        &self,
+        work: &mut Work<'_>,
+        row: (usize, &[Value<'_>]),
+    ) -> Result<RowAddress, Stop> {
         let mut fitted = work.scratch.take_values();
-        let made = self.make_row(work.scratch, values, &mut fitted);
+        let made = self.make_row(work.scratch, row, &mut fitted);
         work.scratch.give_values(fitted);
         made?;
         let inserter = work.scratch.inserters.of(self.definition().segment);
@@ -103,28 +127,32 @@ impl Relation {
 
     /// Checks the values of a row, and puts its bytes and its keys into the buffers.
     fn make_row<'v>(
-        &self,
+        &'v self,
         scratch: &mut Scratch,
-        values: &[Value<'v>],
+        (known, values): (usize, &[Value<'v>]),
         fitted: &mut Vec<Value<'v>>,
     ) -> Result<(), Stop> {
-        let columns = self.definition().columns.len();
-        if values.len() != columns {
-            let message = format!(
-                "cannot insert a row of {} values into table {}: it has {columns} columns; give a \
-                 value for each",
-                values.len(),
-                self.definition().name
-            );
-            return Err(Stop::refuse(RefusalKind::Invalid, message));
+        let columns = &self.definition().columns;
+        if values.len() != known || known > columns.len() {
+            return Err(self.wrong_row(values.len(), known));
         }
         for (column, value) in values.iter().enumerate() {
+            if self.layout().is_dropped(column) && !value.is_null() {
+                return Err(self.dropped_column(column));
+            }
             fitted.push(self.fit(column, *value)?);
+        }
+        for (column, of) in columns.iter().enumerate().skip(known) {
+            // An identity column is never added to a table that is there.
+            let Default::Constant(value) = &of.default else {
+                return Err(self.wrong_row(known, columns.len()));
+            };
+            fitted.push(self.fit(column, value.get())?);
         }
         self.check_conditions(&|column| fitted[column])?;
         scratch.new_row.clear();
         let encoded = self.layout().encode(fitted, &mut scratch.new_row);
-        encoded.map_err(|misfit| Stop::refuse(RefusalKind::Invalid, misfit.to_string()))?;
+        encoded.map_err(|misfit| self.misfit(&misfit))?;
         scratch.new_keys.clear();
         for (number, index) in self.indexes().iter().enumerate() {
             let pushed =
@@ -177,7 +205,17 @@ impl Relation {
             return Err(self.not_null(column));
         }
         let fitted = of.kind.fit(&of.name, value);
-        fitted.map_err(|misfit| Stop::refuse(RefusalKind::Invalid, misfit.to_string()))
+        fitted.map_err(|misfit| self.misfit(&misfit))
+    }
+
+    #[cold]
+    fn wrong_row(&self, values: usize, columns: usize) -> Stop {
+        let message = format!(
+            "cannot insert a row of {values} values into table {}: it has {columns} columns; give \
+             a value for each",
+            self.definition().name
+        );
+        Stop::refuse(RefusalKind::Invalid, message)
     }
 
     #[cold]

@@ -13,7 +13,7 @@
 //! * [`Condition`]: what a CHECK says, in three-valued logic.
 //!
 //! The catalog keeps definitions in tables that are relations too; so this crate knows nothing of
-//! where a definition comes from. Rules RL1 to RL13 are in the README.
+//! where a definition comes from. Rules RL1 to RL15 are in the README.
 //!
 //! Callers: `catalog`, the embedded API, SQL.
 
@@ -28,6 +28,7 @@ mod foreign;
 mod insert;
 mod keys;
 mod lock;
+mod misuse;
 mod range;
 mod read;
 mod relation;
@@ -37,7 +38,7 @@ mod statement;
 mod update;
 
 pub use change::RowChange;
-pub use condition::{Comparison, Condition, Operand, Truth, compare};
+pub use condition::{Comparison, Condition, Operand, Truth};
 pub use definition::{
     ColumnDefinition, Default, ForeignKey, IndexColumn, IndexDefinition, IndexId, NamedCondition,
     OnDelete, TableDefinition, is_dropped,

@@ -17,7 +17,7 @@ use ids::Dba;
 use os::Session;
 use stop::Stop;
 use txn::{Patience, Snapshot, View};
-use value::RowView;
+use value::{Misreads, RowView};
 use waits::Nanos;
 
 use crate::Relation;
@@ -153,6 +153,7 @@ impl Relation {
         let is_enough = |locked: &Locked| locked.rows.len() as u64 >= how.limit;
         match which {
             Which::Key(index, key) => {
+                self.check_unique(index)?;
                 let row = self.find((index, key), view, work.scratch, session)?;
                 match row.filter(|_| !is_enough(locked)) {
                     Some(row) if self.is_meant(filter, (row, view), session)? => {
@@ -209,15 +210,15 @@ impl Relation {
         view: View,
         session: &Session,
     ) -> Result<Vec<RowAddress>, Stop> {
-        let (mut rows, mut damaged) = (Vec::new(), Ok(()));
-        let mut visit = |address, row: &[u8]| match self.row(row) {
+        let (mut rows, mut damaged, misreads) = (Vec::new(), Ok(()), Misreads::default());
+        let mut visit = |address, row: &[u8]| match self.row_for(row, &misreads) {
             Ok(row) if filter.as_mut().is_none_or(|filter| filter(&row)) => rows.push(address),
             Ok(_) => {}
             Err(stop) => damaged = Err(stop),
         };
         self.heap().visit_block(view, block, &mut visit, session)?;
         self.check_there(session)?;
-        damaged.map(|()| rows)
+        damaged.and(self.check_misreads(&misreads)).map(|()| rows)
     }
 
     /// Locks a row as the snapshot sees it. False if the statement has to begin again.

@@ -16,11 +16,10 @@ use std::ops::Bound;
 
 use access::{Cursor, RowAddress};
 use os::Session;
-use stop::{RefusalKind, Stop};
+use stop::Stop;
 use txn::View;
 use value::{KeyRange, MisfitKind, RowView, Type, Value, key_push, key_successor};
 
-use crate::condition::compare;
 use crate::{IndexColumn, Relation};
 
 /// Which keys of an index.
@@ -64,9 +63,6 @@ pub struct Rows<'a> {
 impl Relation {
     /// Goes through a range of an index. The view's snapshot has to be kept meanwhile. `Ascending`
     /// is the order of the index, whatever the directions of its columns.
-    ///
-    /// # Panics
-    /// When there are more bounds than columns.
     pub fn range(
         &self,
         (index, bounds): (usize, &Bounds<'_>),
@@ -75,6 +71,11 @@ impl Relation {
     ) -> Result<Rows<'_>, Stop> {
         let open = &self.indexes()[index];
         self.check_index_view(open, view)?;
+        let is_bounded = !matches!((bounds.from, bounds.to), (Bound::Unbounded, Bound::Unbounded));
+        let columns = bounds.equal.len() + usize::from(is_bounded);
+        if columns > open.columns.len() {
+            return Err(self.wrong_key(index, columns));
+        }
         let keys = self.keys_between(&open.columns, bounds)?;
         let cursor = keys.map(|KeyRange { lower, upper }| {
             let to = upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
@@ -163,22 +164,22 @@ impl Relation {
         let fitted = match (of.kind, value) {
             (Type::BigInt, Value::Int(_)) | (_, Value::Null) => return Ok(Sought::Exact(value)),
             (Type::Varchar(_) | Type::Text, Value::Text(_)) => return Ok(Sought::Exact(value)),
-            (Type::Char(_), Value::Text(text)) => {
-                return Ok(Sought::Exact(Value::Text(text.trim_end_matches(' '))));
+            (Type::Char(_), Value::Text(_)) => {
+                return Ok(Sought::Exact(of.kind.as_compared(value)));
             }
             (Type::Number(_), _) => Type::Number(None).fit(&of.name, value),
             _ => of.kind.fit(&of.name, value),
         };
         match fitted {
-            Ok(fitted) => Ok(match compare(fitted, value) {
+            Ok(fitted) => Ok(match fitted.compare(value) {
                 None | Some(Ordering::Equal) => Sought::Exact(fitted),
                 Some(order) => Sought::Near(fitted, order),
             }),
             Err(misfit) if misfit.kind() == MisfitKind::Range => {
-                let order = compare(value, Value::Int(0)).unwrap_or(Ordering::Greater);
+                let order = value.compare(Value::Int(0)).unwrap_or(Ordering::Greater);
                 Ok(Sought::Beyond(order))
             }
-            Err(misfit) => Err(Stop::refuse(RefusalKind::Invalid, misfit.to_string())),
+            Err(misfit) => Err(self.misfit(&misfit)),
         }
     }
 }

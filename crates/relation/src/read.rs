@@ -8,7 +8,7 @@ use access::RowAddress;
 use os::Session;
 use stop::Stop;
 use txn::View;
-use value::{RowView, Value};
+use value::{Misreads, RowView, Value};
 
 use crate::Relation;
 use crate::keys::push_key;
@@ -60,10 +60,12 @@ impl Relation {
         session: &Session,
     ) -> Result<Option<T>, Stop> {
         self.check_view(view)?;
-        let mut look = |row: &[u8]| self.row(row).map(&mut *look);
+        let misreads = Misreads::default();
+        let mut look = |row: &[u8]| self.row_for(row, &misreads).map(&mut *look);
         let looked = self.heap().fetch(view, address, &mut look, session);
         self.check_there(session)?;
-        looked?.transpose()
+        let looked = looked?.transpose()?;
+        self.check_misreads(&misreads).map(|()| looked)
     }
 
     /// Visits every row as the view sees it, in the order of their blocks, under their latches if
@@ -75,14 +77,15 @@ impl Relation {
         session: &Session,
     ) -> Result<(), Stop> {
         self.check_view(view)?;
-        let mut damaged = Ok(());
-        let mut visit = |address, row: &[u8]| match self.row(row) {
+        let (mut damaged, misreads) = (Ok(()), Misreads::default());
+        let mut visit = |address, row: &[u8]| match self.row_for(row, &misreads) {
             Ok(row) => visit(address, row),
             Err(stop) => damaged = Err(stop),
         };
         let scanned = self.heap().visit(view, &mut visit, session);
         self.check_there(session)?;
-        scanned.and(damaged)
+        scanned.and(damaged)?;
+        self.check_misreads(&misreads)
     }
 
     /// Looks at a row of which an index has an entry.
@@ -104,7 +107,9 @@ impl Relation {
         key: &mut Vec<u8>,
     ) -> Result<bool, Stop> {
         let columns = &self.indexes()[number].columns;
-        assert_eq!(values.len(), columns.len(), "a key has a value for each column of its index");
+        if values.len() != columns.len() {
+            return Err(self.wrong_key(number, values.len()));
+        }
         key.clear();
         for (of, value) in columns.iter().zip(values) {
             let Sought::Exact(value) = self.sought(of.column, *value)? else {

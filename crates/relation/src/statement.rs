@@ -14,7 +14,7 @@ use access::{Changed, RowAddress};
 use os::Session;
 use stop::{RefusalKind, Stop};
 use txn::{Own, Snapshot, View};
-use value::{RowView, Value};
+use value::{Misreads, RowView, Value};
 use waits::WaitEvent;
 
 use crate::delete::Deleting;
@@ -202,6 +202,7 @@ impl Relation {
         let mut progress = Progress { relation: self, snapshot: &snapshot, act, count: 0 };
         let all = match which {
             Which::Key(index, key) => {
+                self.check_unique(index)?;
                 match self.find((index, key), view, work.scratch, session)? {
                     Some(row) if self.is_meant(filter, (row, view), session)? => {
                         progress.one(work, row)?
@@ -260,10 +261,10 @@ impl Relation {
         let mut rows = Vec::new();
         let mut each = |block| {
             rows.clear();
-            let mut damaged = Ok(());
+            let (mut damaged, misreads) = (Ok(()), Misreads::default());
             let mut visit = |address, row: &[u8]| match filter {
                 None => rows.push(address),
-                Some(filter) => match self.row(row) {
+                Some(filter) => match self.row_for(row, &misreads) {
                     Ok(row) if filter(&row) => rows.push(address),
                     Ok(_) => {}
                     Err(stop) => damaged = Err(stop),
@@ -272,6 +273,7 @@ impl Relation {
             self.heap().visit_block(view, block, &mut visit, session)?;
             self.check_there(session)?;
             damaged?;
+            self.check_misreads(&misreads)?;
             progress.rows(work, &rows)
         };
         self.heap().through_cache(&mut each, session)

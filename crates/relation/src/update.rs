@@ -5,7 +5,7 @@
 use access::{Changed, RowAddress};
 use stop::Stop;
 use txn::{Patience, View};
-use value::{RowView, Value};
+use value::{Misreads, RowView, Value};
 
 use crate::change::Set;
 use crate::keys::Keys;
@@ -131,8 +131,11 @@ impl Relation {
         mut row_change: RowChange<'_>,
         change: &mut Changer<'_>,
     ) -> Result<(), Stop> {
-        let old = self.row(old)?;
-        change(&old, &mut row_change)?;
+        let misreads = Misreads::default();
+        let old = self.row_for(old, &misreads)?;
+        let changed = change(&old, &mut row_change);
+        self.check_misreads(&misreads)?;
+        changed?;
         row_change.apply(&old, new)?;
         if self.definition().checks.is_empty() {
             return Ok(());

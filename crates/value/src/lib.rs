@@ -38,7 +38,7 @@ pub use fault::{Damaged, Misfit, MisfitKind};
 pub use key::{Direction, KeyRange, NullsPlace, encode_key, key_prefix, key_push, key_successor};
 pub use moment::{Date, Timestamp};
 pub use number::{Number, NumberFault};
-pub use row::{RowLayout, RowMut, RowView};
+pub use row::{Misread, MisreadKind, Misreads, RowLayout, RowMut, RowView};
 pub use types::{Chars, Digits, Type};
 pub use value::{OwnedValue, Value};
 

@@ -213,10 +213,16 @@ impl Number {
         text.parse().expect("digits and an exponent are a number")
     }
 
-    /// The shortest decimal that is this floating-point number and no other.
+    /// What a floating-point number is as a decimal: if it is whole and has at most 38 digits,
+    /// exactly that; else the shortest decimal that is this floating-point number and no other. In
+    /// this way no two of them become one decimal, and they keep their order (rule V9).
     pub fn from_f64(value: f64) -> Result<Number, NumberFault> {
         if !value.is_finite() {
             return Err(NumberFault::NotANumber);
+        }
+        if value.fract() == 0.0 && value.abs() < WHOLE_BELOW {
+            let whole = value as i128;
+            return Ok(Number::sound(whole < 0, whole.unsigned_abs(), 0));
         }
         format!("{value:e}").parse()
     }
@@ -226,6 +232,9 @@ impl Number {
         digits(self.magnitude()) as i32 - self.scale()
     }
 }
+
+/// The double 1e38 is a little less than 10^38, so what is below it has at most 38 digits.
+const WHOLE_BELOW: f64 = 1e38;
 
 impl From<i64> for Number {
     fn from(value: i64) -> Number {

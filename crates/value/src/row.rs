@@ -29,10 +29,12 @@
 //! the columns before the one that is wanted.
 
 mod change;
+mod misread;
 mod stored;
 mod view;
 
 pub use change::RowMut;
+pub use misread::{Misread, MisreadKind, Misreads};
 pub use view::RowView;
 
 use crate::{COLUMNS_MAX, Misfit, MisfitKind, OwnedValue, Type, Value};
@@ -59,6 +61,8 @@ pub(crate) struct Column {
     pub(crate) place: Place,
     /// What rows have there that were written before the column was added.
     pub(crate) missing: OwnedValue,
+    /// What rows have there means nothing any more.
+    pub(crate) dropped: bool,
 }
 
 /// What precedes the bytes of a row with a certain number of columns.
@@ -117,9 +121,22 @@ impl RowLayout {
                 Place::Variable { ordinal: last.variables }
             }
         };
-        self.columns.push(Column { kind, place, missing });
+        self.columns.push(Column { kind, place, missing, dropped: false });
         next.nulls_end = next.fixed_end + self.columns.len().div_ceil(8) as u16;
         self.prefixes.push(next);
+    }
+
+    /// From now on the column is one that was dropped. It keeps its place and its type.
+    ///
+    /// # Panics
+    /// When there is no such column.
+    pub fn set_dropped(&mut self, column: usize) {
+        self.columns[column].dropped = true;
+    }
+
+    /// Whether a column was dropped.
+    pub fn is_dropped(&self, column: usize) -> bool {
+        self.columns.get(column).is_some_and(|column| column.dropped)
     }
 
     /// How many columns the table has.
@@ -186,8 +203,8 @@ impl RowLayout {
         Ok(())
     }
 
-    pub(crate) fn column(&self, column: usize) -> &Column {
-        &self.columns[column]
+    pub(crate) fn column(&self, column: usize) -> Option<&Column> {
+        self.columns.get(column)
     }
 
     pub(crate) fn prefix(&self, columns: usize) -> Option<Prefix> {

@@ -14,7 +14,7 @@
 
 use std::fmt;
 
-use crate::{CHARS_MAX, Misfit, MisfitKind};
+use crate::{CHARS_MAX, Misfit, MisfitKind, Value};
 
 /// The type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -116,6 +116,59 @@ impl Type {
     /// Whether its values are texts.
     pub fn is_text(self) -> bool {
         matches!(self, Type::Varchar(_) | Type::Char(_) | Type::Text)
+    }
+
+    /// Whether values of columns of these types may be compared: otherwise `=` would be false of
+    /// all, or mean different things by an index of either. A CHAR has no trailing blanks and a
+    /// VARCHAR has, so of these two it is refused.
+    pub fn compares_with(self, other: Type) -> bool {
+        self == other
+            || (self.is_number() && other.is_number())
+            || (self.is_text() && other.is_text() && self.is_char() == other.is_char())
+            || (self.is_moment() && other.is_moment())
+    }
+
+    /// Whether, moreover, equal values of the two types have equal keys, so that a column of one may
+    /// refer to a column of the other.
+    pub fn shares_keys_with(self, other: Type) -> bool {
+        let decimals = matches!((self, other), (Type::Number(_), Type::Number(_)));
+        let integers = self.is_integer() && other.is_integer();
+        let texts = self.is_text() && self.compares_with(other);
+        self == other || integers || decimals || texts
+    }
+
+    /// A value that is compared with those of a column of this type: a text that is compared with a
+    /// CHAR has no trailing blanks, for they mean nothing there.
+    #[inline]
+    pub fn as_compared(self, value: Value<'_>) -> Value<'_> {
+        match (self, value) {
+            (Type::Char(_), Value::Text(text)) => Value::Text(text.trim_end_matches(' ')),
+            _ => value,
+        }
+    }
+
+    /// Whether a value of this kind may be compared with those of a column of this type.
+    pub fn compares_with_value(self, value: Value<'_>) -> bool {
+        match value {
+            Value::Null => true,
+            Value::Int(_) | Value::Number(_) | Value::Double(_) => self.is_number(),
+            Value::Text(_) => self.is_text(),
+            Value::Bytes(_) => self == Type::Bytea,
+            Value::Boolean(_) => self == Type::Boolean,
+            Value::Date(_) | Value::Timestamp(_) => self.is_moment(),
+        }
+    }
+
+    fn is_number(self) -> bool {
+        self.is_integer() || matches!(self, Type::Number(_) | Type::Double)
+    }
+
+    fn is_char(self) -> bool {
+        matches!(self, Type::Char(_))
+    }
+
+    fn is_moment(self) -> bool {
+        matches!(self, Type::Date | Type::Timestamp)
     }
 
     /// As the catalog stores it.

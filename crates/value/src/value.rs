@@ -5,6 +5,8 @@
 //!   * texts compare by their bytes (a binary collation); doubles have a total order in which -0
 //!     equals 0 and NaN equals itself and is the largest, as in PostgreSQL
 //!   * an empty text is a text and not NULL, as in the SQL standard and unlike in Oracle
+//!   * numbers of different kinds have one order, in which a double is the number that
+//!     [`Number::from_f64`] makes of it (rule V9)
 //!
 //! Callers: everyone who has to do with columns.
 
@@ -44,11 +46,20 @@ impl Value<'_> {
         matches!(self, Value::Null)
     }
 
-    /// How SQL compares them: unknown (none) if either is NULL, or if they are of different kinds,
-    /// which the caller makes alike first.
+    /// How SQL compares them (V9): numbers by what they come to, whatever their kinds; a day with a
+    /// moment as its midnight. Unknown (none) if either is NULL, or if they can't be compared. Texts
+    /// of a CHAR come without their trailing blanks ([`crate::Type::as_compared`]).
     pub fn compare(self, other: Value<'_>) -> Option<Ordering> {
         match (self, other) {
             (Value::Int(a), Value::Int(b)) => Some(a.cmp(&b)),
+            (Value::Int(a), Value::Number(b)) => Some(Number::from(a).cmp(&b)),
+            (Value::Number(a), Value::Int(b)) => Some(a.cmp(&b.into())),
+            (Value::Int(a), Value::Double(b)) => Some(compare_with_double(a.into(), b)),
+            (Value::Double(a), Value::Int(b)) => Some(compare_with_double(b.into(), a).reverse()),
+            (Value::Number(a), Value::Double(b)) => Some(compare_with_double(a, b)),
+            (Value::Double(a), Value::Number(b)) => Some(compare_with_double(b, a).reverse()),
+            (Value::Date(a), Value::Timestamp(b)) => Some(Timestamp::midnight(a).cmp(&b)),
+            (Value::Timestamp(a), Value::Date(b)) => Some(a.cmp(&Timestamp::midnight(b))),
             (Value::Number(a), Value::Number(b)) => Some(a.cmp(&b)),
             (Value::Double(a), Value::Double(b)) => Some(sortable(a).cmp(&sortable(b))),
             (Value::Text(a), Value::Text(b)) => Some(a.cmp(b)),
@@ -88,6 +99,20 @@ impl Value<'_> {
             Value::Date(_) => "a date",
             Value::Timestamp(_) => "a timestamp",
         }
+    }
+}
+
+/// How a decimal compares with a double. A double has at most 17 digits, or is a whole number; so
+/// only where decimals end, far out or close to zero, isn't it one of them.
+fn compare_with_double(number: Number, double: f64) -> Ordering {
+    match Number::from_f64(double) {
+        Ok(nearest) => {
+            let from_nearest = || sortable(nearest.to_f64()).cmp(&sortable(double));
+            number.cmp(&nearest).then_with(from_nearest)
+        }
+        Err(_) if double < 0.0 => Ordering::Greater,
+        // Above all numbers, as NaN is.
+        Err(_) => Ordering::Less,
     }
 }
 
@@ -202,9 +227,46 @@ mod tests {
     fn null_and_other_kinds_compare_as_unknown() {
         assert_eq!(Value::Null.compare(Value::Null), None);
         assert_eq!(Value::Int(1).compare(Value::Null), None);
-        assert_eq!(Value::Int(1).compare(Value::Double(1.0)), None);
+        assert_eq!(Value::Int(1).compare(Value::Text("1")), None);
         assert_eq!(Value::Null, Value::Null);
         assert_ne!(Value::Null, Value::Int(0));
+    }
+
+    /// Of any three, if a <= b and b <= c, then a <= c: also where doubles have gaps, and where
+    /// decimals end.
+    #[test]
+    fn numbers_of_all_kinds_have_one_order() {
+        let number = |text: &str| Value::Number(text.parse().expect("a number"));
+        let mut all = vec![number("0.1"), number("0.10000000000000000555"), number("1e-128")];
+        for middle in [0, 1, -1, 1 << 53, -(1 << 53), 1 << 60, i64::MAX - 512, i64::MIN + 512] {
+            for int in middle - 2..=middle + 2 {
+                let double = Value::Double(int as f64);
+                all.extend([Value::Int(int), Value::Number(int.into()), double]);
+            }
+        }
+        for double in [0.1, 0.5, -0.0, 1e22, 1e23, 1e37, 1e38, 1.5e100, 1e121, 1e122, 1e300, 1e-127]
+        {
+            all.extend([Value::Double(double), Value::Double(-double)]);
+        }
+        all.extend([1e-200, 5e-324, f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(Value::Double));
+        all.extend(["1e22", "1e23", "1e37", "1e38", "1e121", "-1e121"].map(number));
+        let order = |a: Value<'_>, b: Value<'_>| a.compare(b).expect("all are numbers");
+        for a in &all {
+            assert_eq!(order(*a, *a), Ordering::Equal, "{a}");
+            for b in &all {
+                assert_eq!(order(*a, *b), order(*b, *a).reverse(), "{a} {b}");
+                for c in &all {
+                    if order(*a, *b).is_le() && order(*b, *c).is_le() {
+                        assert!(order(*a, *c).is_le(), "{a} {b} {c}");
+                    }
+                }
+            }
+        }
+        assert_eq!(
+            order(Value::Int((1 << 53) + 1), Value::Double(9_007_199_254_740_992.0)),
+            Ordering::Greater
+        );
+        assert_eq!(order(number("0.1"), Value::Double(0.1)), Ordering::Equal);
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl<'d> Reference<'d> {
             }
             let column = &self.parent.columns[of.column];
             let fitted = column.kind.fit(&column.name, value).unwrap_or(Value::Null);
-            can_be &= relation::compare(fitted, value).is_some_and(std::cmp::Ordering::is_eq);
+            can_be &= fitted.compare(value).is_some_and(std::cmp::Ordering::is_eq);
             key_push(fitted, of.direction, of.nulls, out);
         }
         if !can_be {

@@ -9,6 +9,7 @@ use database::{
 };
 
 use crate::common::{Scratch, options};
+use crate::simulated::{join, made, racing, start};
 
 fn triple() -> TableSpec {
     TableSpec::new("triple")
@@ -137,4 +138,179 @@ fn a_column_that_is_held_means_itself_whatever_comes_and_goes_and_is_renamed() {
     assert_ne!(now.column("c").expect("there"), c);
     drop(connection);
     database.shutdown().expect("in good order");
+}
+
+/// Waits until so many transactions wait for locks.
+fn until_waiting(database: &Database, connection: &Connection<'_>, count: usize) {
+    let locks = database.instance().transactions().locks();
+    while locks.waiting(connection.session()).len() < count {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// A table's row by its key, as numbers.
+fn row(connection: &mut Connection<'_>, table: &Table, a: i64) -> Option<Vec<Option<i64>>> {
+    let columns = table.definition().columns.len();
+    let look = |row: database::Row<'_>| (0..columns).map(|column| row.get_i64(column)).collect();
+    connection.get(table, &[Value::Int(a)], look).expect("read")
+}
+
+/// What a held table means is unchanged by a column that is added.
+#[test]
+fn a_statement_that_has_waited_for_ddl_goes_on_with_the_new_definition() {
+    let scratch = Scratch::new("waited-for-ddl");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let mut connection = database.connect("app");
+    let table = filled(&mut connection);
+    let by_b = table.index("by_b").expect("there");
+    let mut other = database.connect("watch");
+    type Change<'a> = &'a (dyn Fn(&mut database::Tx<'_, '_>) -> Result<u64, Error> + Sync);
+    let changes: [(&str, Change<'_>); 4] = [
+        ("d", &|tx| {
+            let row = [Value::Int(20), Value::Int(30), Value::Int(0)];
+            tx.insert_many(&table, [&row[..]])
+        }),
+        ("e", &|tx| {
+            tx.update(&table, &[Value::Int(1)], |_, set| set.set(2, Value::Int(7))).map(u64::from)
+        }),
+        ("f", &|tx| {
+            let key = [Value::Int(12)];
+            tx.delete_where(&table, Which::Range(by_b, Bounds::equal(&key)), None)
+        }),
+        ("g", &|tx| {
+            let key = [Value::Int(3)];
+            tx.get_for_update(&table, &key, database::ForUpdate::wait(), |_| ()).map(|_| 1)
+        }),
+    ];
+    for (added, change) in changes {
+        let mut holder = connection.begin();
+        holder.update(&table, &[Value::Int(9)], |_, set| set.set(2, Value::Int(1))).expect("held");
+        let done = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let added =
+                    ColumnSpec::new(added, Type::BigInt).default_value(Value::Int(5).to_owned());
+                let mut ddl = database.connect("ddl");
+                ddl.alter_table("triple", &Alteration::AddColumn(added)).expect("altered");
+            });
+            until_waiting(&database, &other, 1);
+            let late = scope.spawn(|| {
+                let mut late = database.connect("late");
+                let mut tx = late.begin();
+                let done = change(&mut tx)?;
+                tx.commit().map(|()| done)
+            });
+            until_waiting(&database, &other, 2);
+            holder.commit().expect("committed");
+            late.join().expect("it didn't panic")
+        });
+        assert_eq!(done.expect("it goes on"), 1, "while {added} was added");
+    }
+    let now = connection.table("triple").expect("there");
+    let (other, all) = (&mut other, Some(5));
+    assert_eq!(row(other, &now, 20), Some(vec![Some(20), Some(30), Some(0), all, all, all, all]));
+    assert_eq!(row(other, &now, 1), Some(vec![Some(1), Some(11), Some(7), all, all, all, all]));
+    assert_eq!(row(other, &now, 2), None);
+    drop(connection);
+    let _ = other;
+}
+
+/// What a held table means has gone: that is said.
+#[test]
+fn a_statement_that_has_waited_for_the_drop_of_its_table_or_index_is_told_so() {
+    let scratch = Scratch::new("waited-for-drop");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let mut connection = database.connect("app");
+    let table = filled(&mut connection);
+    let by_b = table.index("by_b").expect("there");
+    let other = database.connect("watch");
+    for what in ["index", "table"] {
+        let mut holder = connection.begin();
+        holder.update(&table, &[Value::Int(9)], |_, set| set.set(2, Value::Int(1))).expect("held");
+        let done = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut ddl = database.connect("ddl");
+                match what {
+                    "index" => ddl.drop_index("by_b").expect("dropped"),
+                    _ => ddl.drop_table("triple", false).expect("dropped"),
+                }
+            });
+            until_waiting(&database, &other, 1);
+            let late = scope.spawn(|| {
+                let mut late = database.connect("late");
+                let key = [Value::Int(12)];
+                let which = Which::Range(by_b, Bounds::equal(&key));
+                late.begin().delete_where(&table, which, None)
+            });
+            until_waiting(&database, &other, 2);
+            holder.commit().expect("committed");
+            late.join().expect("it didn't panic")
+        });
+        let gone = done.expect_err("it was dropped");
+        assert_eq!(gone.refusal(), Some(ErrorKind::NotFound), "{gone}");
+        assert!(gone.to_string().contains("triple"), "{gone}");
+    }
+}
+
+/// Columns come, rows come with them, and an index goes and comes, while others read: each read goes
+/// by the definition of its snapshot.
+#[test]
+fn a_read_goes_by_the_definition_that_holds_as_of_its_snapshot() {
+    let content = made(|database, session| {
+        filled(&mut database.connect_with(session));
+    });
+    for seed in 1..=40 {
+        racing(seed, content.clone(), |database, session| {
+            let writer = start("writer", (database, session), |database, session| {
+                let mut connection = database.connect_with(session);
+                for turn in 0..4 {
+                    connection.drop_index("by_b").expect("dropped");
+                    let added = ColumnSpec::new(&format!("new{turn}"), Type::BigInt);
+                    let added = added.default_value(Value::Int(1).to_owned());
+                    connection.alter_table("triple", &Alteration::AddColumn(added)).expect("added");
+                    let table = connection.table("triple").expect("there");
+                    let mut tx = connection.begin();
+                    tx.update_where(&table, Which::All, None, |row, set| {
+                        set.set(1, Value::Int(row.get_i64(1).unwrap_or(0) + 1))
+                    })
+                    .expect("changed");
+                    tx.commit().expect("committed");
+                    let by_b = IndexSpec::new("by_b", "triple", ["b"]);
+                    connection.create_index(&by_b).expect("made");
+                }
+            });
+            let readers = (0..2).map(|number| {
+                let name = format!("reader{number}");
+                start(&name, (database, session), |database, session| {
+                    let mut connection = database.connect_with(session);
+                    for turn in 0..40 {
+                        read_consistently(&mut connection, 10 + turn % 14);
+                    }
+                })
+            });
+            let mut threads: Vec<_> = readers.collect();
+            threads.push(writer);
+            join(threads, session);
+        });
+    }
+}
+
+fn read_consistently(connection: &mut Connection<'_>, b: i64) {
+    let table = connection.table("triple").expect("there");
+    let mut count = 0;
+    connection.scan(&table, |_| count += 1).expect("a column that was added is no damage");
+    assert_eq!(count, 10);
+    let Ok(by_b) = table.index("by_b") else { return };
+    let (key, mut wrong) = ([Value::Int(b)], None);
+    let range = (by_b, &Bounds::equal(&key), Direction::Ascending);
+    let read = connection.range(&table, range, |row| {
+        wrong = row.get_i64(1).filter(|found| *found != b).or(wrong);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(wrong, None, "a row of another key by {b}");
+    match read.map_err(|stop| (stop.refusal(), stop)) {
+        Ok(()) | Err((Some(ErrorKind::NotFound | ErrorKind::SnapshotTooOld), _)) => {}
+        // The index went while it was read.
+        Err((Some(ErrorKind::DefinitionChanged), _)) => {}
+        Err((_, stop)) => panic!("{stop}"),
+    }
 }

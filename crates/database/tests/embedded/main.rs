@@ -8,10 +8,12 @@
 mod committing;
 mod common;
 mod counted;
+mod equality;
 mod handles;
 mod life;
 mod limits;
 mod locking;
+mod misuse;
 mod named;
 mod owners;
 mod savepoints;

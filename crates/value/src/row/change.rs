@@ -33,7 +33,7 @@ impl<'a> RowMut<'a> {
     /// When the column can't hold the value, or the table has no such column.
     #[must_use = "false: encode the row again"]
     pub fn set(&mut self, column: usize, value: Value<'_>) -> bool {
-        let of = self.layout.column(column);
+        let of = &self.layout.columns[column];
         let Place::Fixed { at, width } = of.place else {
             return false;
         };

@@ -3,10 +3,13 @@
 //! Invariants
 //!   * values borrow from the row's bytes; nothing is copied
 //!   * any bytes can be read: what was never written so is `Damaged`, not a panic
+//!   * any question can be asked of a row that notes misreads (rule V10); of another one a question
+//!     without an answer panics
 //!
 //! Callers: scans and gets; `verify`.
 
-use super::{COUNT_BITS, HEAD, Place, Prefix, RowLayout, stored};
+use super::misread::{Misread, MisreadKind, Misreads};
+use super::{COUNT_BITS, Column, HEAD, Place, Prefix, RowLayout, stored};
 use crate::{Damaged, Value};
 
 /// A row to read.
@@ -21,6 +24,8 @@ pub struct RowView<'a> {
     end_width: usize,
     /// Where the bytes of texts and the like begin.
     data: usize,
+    /// Where questions without an answer are noted, if they are.
+    misreads: Option<&'a Misreads>,
 }
 
 impl<'a> RowView<'a> {
@@ -43,7 +48,15 @@ impl<'a> RowView<'a> {
         if bytes.len() < data {
             return Err(Damaged::row("it is shorter than its columns"));
         }
-        Ok(RowView { layout, bytes, count, prefix, end_width, data })
+        Ok(RowView { layout, bytes, count, prefix, end_width, data, misreads: None })
+    }
+
+    /// The same row, which notes what it is asked and can't answer, and then says NULL. Whoever gives
+    /// it to a closure of somebody else refuses the statement if there is such a note.
+    #[inline]
+    #[must_use]
+    pub fn noting(self, misreads: &'a Misreads) -> RowView<'a> {
+        RowView { misreads: Some(misreads), ..self }
     }
 
     /// How many columns were there when it was written.
@@ -59,10 +72,17 @@ impl<'a> RowView<'a> {
     /// The value in column `column`, from 0.
     ///
     /// # Panics
-    /// When the table has no such column.
+    /// When the table has no such column, and misreads aren't noted.
     #[inline]
     pub fn get(&self, column: usize) -> Result<Value<'a>, Damaged> {
-        let of = self.layout.column(column);
+        match self.asked_for(column) {
+            Some(of) => self.value_of(of, column),
+            None => Ok(Value::Null),
+        }
+    }
+
+    #[inline]
+    fn value_of(&self, of: &'a Column, column: usize) -> Result<Value<'a>, Damaged> {
         if column >= self.count {
             return Ok(of.missing.get());
         }
@@ -81,11 +101,14 @@ impl<'a> RowView<'a> {
     /// The number in a column of SMALLINT, INTEGER or BIGINT; none if it is NULL.
     ///
     /// # Panics
-    /// When it is of another type, or the table has no such column.
+    /// When it is of another type, or the table has no such column, and misreads aren't noted.
     #[inline]
     pub fn get_i64(&self, column: usize) -> Option<i64> {
-        let of = self.layout.column(column);
-        assert!(of.kind.is_integer(), "column {column} is {}, not an integer", of.kind);
+        let of = self.asked_for(column)?;
+        if !of.kind.is_integer() {
+            self.misread(column, MisreadKind::NotInteger(of.kind));
+            return None;
+        }
         match of.place {
             Place::Fixed { at, width } if column < self.count => {
                 let int = stored::read_int(self.fixed(at, width));
@@ -101,12 +124,15 @@ impl<'a> RowView<'a> {
     /// The text in a column of VARCHAR, CHAR or TEXT; none if it is NULL.
     ///
     /// # Panics
-    /// When it is of another type, or the table has no such column.
+    /// When it is of another type, or the table has no such column, and misreads aren't noted.
     #[inline]
     pub fn get_text(&self, column: usize) -> Result<Option<&'a str>, Damaged> {
-        let kind = self.layout.kind(column);
-        assert!(kind.is_text(), "column {column} is {kind}, not a text");
-        match self.get(column)? {
+        let Some(of) = self.asked_for(column) else { return Ok(None) };
+        if !of.kind.is_text() {
+            self.misread(column, MisreadKind::NotText(of.kind));
+            return Ok(None);
+        }
+        match self.value_of(of, column)? {
             Value::Text(text) => Ok(Some(text)),
             _ => Ok(None),
         }
@@ -115,18 +141,18 @@ impl<'a> RowView<'a> {
     /// Whether a column is NULL.
     ///
     /// # Panics
-    /// When the table has no such column.
+    /// When the table has no such column, and misreads aren't noted.
     #[inline]
     pub fn is_null(&self, column: usize) -> bool {
-        let of = self.layout.column(column);
+        let Some(of) = self.asked_for(column) else { return true };
         if column < self.count { self.is_null_here(column) } else { of.missing.get().is_null() }
     }
 
     /// All columns of the table, in `values` instead of what was there.
     pub fn get_all(&self, values: &mut Vec<Value<'a>>) -> Result<(), Damaged> {
         values.clear();
-        for column in 0..self.layout.columns() {
-            values.push(self.get(column)?);
+        for (column, of) in self.layout.columns.iter().enumerate() {
+            values.push(self.value_of(of, column)?);
         }
         Ok(())
     }
@@ -134,8 +160,8 @@ impl<'a> RowView<'a> {
     /// Whether every byte is as [`RowLayout::encode`] writes it.
     pub fn check(&self) -> Result<(), Damaged> {
         let mut values = Vec::with_capacity(self.count);
-        for column in 0..self.count {
-            values.push(self.get(column)?);
+        for (column, of) in self.layout.columns[..self.count].iter().enumerate() {
+            values.push(self.value_of(of, column)?);
         }
         let mut again = Vec::with_capacity(self.bytes.len());
         self.layout.encode(&values, &mut again).map_err(|_| Damaged::row("it is too long"))?;
@@ -143,6 +169,25 @@ impl<'a> RowView<'a> {
             true => Ok(()),
             false => Err(Damaged::row("its bytes aren't those of its values")),
         }
+    }
+
+    /// The column, if there is one to be asked for.
+    #[inline]
+    fn asked_for(&self, column: usize) -> Option<&'a Column> {
+        match self.layout.column(column) {
+            Some(of) if !of.dropped || self.misreads.is_none() => Some(of),
+            Some(_) => self.misread(column, MisreadKind::Dropped),
+            None => self.misread(column, MisreadKind::NoColumn),
+        }
+    }
+
+    #[cold]
+    fn misread(&self, column: usize, why: MisreadKind) -> Option<&'a Column> {
+        match self.misreads {
+            Some(misreads) => misreads.note(Misread { column, why }),
+            None => panic!("column {column} can't be read so: {why:?}"),
+        }
+        None
     }
 
     #[inline]

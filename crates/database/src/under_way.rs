@@ -1,0 +1,38 @@
+//! One statement at a time on a thread: what a closure of a statement starts is refused (DB11).
+//!
+//! Callers: every statement of `connection`, `work` and `definition`.
+
+use std::cell::Cell;
+
+use stop::{RefusalKind, Stop};
+
+thread_local! {
+    static IS_UNDER_WAY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A statement that is under way on this thread, until this is dropped.
+pub(crate) struct UnderWay(());
+
+impl UnderWay {
+    /// Begins one. Refused from within a closure of another: that may hold a block's latch.
+    #[inline]
+    pub(crate) fn begin() -> Result<UnderWay, Stop> {
+        match IS_UNDER_WAY.replace(true) {
+            false => Ok(UnderWay(())),
+            true => Err(within_another()),
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        IS_UNDER_WAY.set(false);
+    }
+}
+
+#[cold]
+fn within_another() -> Stop {
+    let message = "cannot begin a statement within a closure of another one, which only computes: \
+                   keep what it has seen, and begin the statement when the other has ended";
+    Stop::refuse(RefusalKind::Invalid, message)
+}

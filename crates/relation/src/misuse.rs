@@ -1,0 +1,116 @@
+//! What callers ask that can't be: refused, with the names of table and column (RL15).
+//!
+//! Callers: all of this crate.
+
+use stop::{RefusalKind, Stop};
+use value::{Misfit, MisreadKind, Misreads, RowView};
+
+use crate::Relation;
+
+impl Relation {
+    /// A row's bytes as columns, for a closure of somebody else: what it asks that has no answer is
+    /// noted.
+    #[inline]
+    pub(crate) fn row_for<'a>(
+        &'a self,
+        bytes: &'a [u8],
+        misreads: &'a Misreads,
+    ) -> Result<RowView<'a>, Stop> {
+        self.row(bytes).map(|row| row.noting(misreads))
+    }
+
+    /// Refused if a closure has asked for what has no answer.
+    #[inline]
+    pub(crate) fn check_misreads(&self, misreads: &Misreads) -> Result<(), Stop> {
+        match misreads.first() {
+            None => Ok(()),
+            Some(misread) => Err(self.misread(misread.column, misread.why)),
+        }
+    }
+
+    #[cold]
+    fn misread(&self, column: usize, why: MisreadKind) -> Stop {
+        let what = match why {
+            MisreadKind::NoColumn => return self.no_column(column),
+            MisreadKind::Dropped => return self.dropped_column(column),
+            MisreadKind::NotInteger(kind) => format!("a whole number: it is {kind}"),
+            MisreadKind::NotText(kind) => format!("a text: it is {kind}"),
+        };
+        let definition = self.definition();
+        let name = &definition.columns[column].name;
+        self.invalid(&format!(
+            "cannot read column {name} of table {} as {what}; read it with get",
+            definition.name
+        ))
+    }
+
+    /// A column can be set; refused if there is none, or it was dropped.
+    pub(crate) fn check_column(&self, column: usize) -> Result<(), Stop> {
+        match self.definition().columns.get(column) {
+            Some(_) if self.layout().is_dropped(column) => Err(self.dropped_column(column)),
+            Some(_) => Ok(()),
+            None => Err(self.no_column(column)),
+        }
+    }
+
+    #[cold]
+    fn no_column(&self, column: usize) -> Stop {
+        let definition = self.definition();
+        self.invalid(&format!(
+            "table {} has no column {column}: it has {}, counted from 0; ask it for the column by \
+             its name",
+            definition.name,
+            definition.columns.len()
+        ))
+    }
+
+    #[cold]
+    pub(crate) fn dropped_column(&self, column: usize) -> Stop {
+        self.invalid(&format!(
+            "column {column} of table {}, counted from 0, was dropped; ask for the table and its \
+             columns again",
+            self.definition().name
+        ))
+    }
+
+    /// A key that doesn't have a value for each column of its index, or has too many.
+    #[cold]
+    pub(crate) fn wrong_key(&self, number: usize, values: usize) -> Stop {
+        let (definition, index) = (self.definition(), self.index_definition(number));
+        let names = index.columns.iter().map(|of| definition.columns[of.column].name.as_str());
+        self.invalid(&format!(
+            "cannot look for a key of {values} values in index {} of table {}: it has {} columns \
+             ({})",
+            index.name,
+            definition.name,
+            index.columns.len(),
+            names.collect::<Vec<_>>().join(", ")
+        ))
+    }
+
+    /// A statement is about the row with a key; refused if several can have it.
+    #[inline]
+    pub(crate) fn check_unique(&self, number: usize) -> Result<(), Stop> {
+        let index = self.index_definition(number);
+        match index.unique {
+            true => Ok(()),
+            false => Err(self.invalid(&format!(
+                "cannot change the row with a key of index {} of table {}: it isn't unique; name \
+                 a range",
+                index.name,
+                self.definition().name
+            ))),
+        }
+    }
+
+    /// A value that doesn't go into its column, which it names.
+    #[cold]
+    pub(crate) fn misfit(&self, misfit: &Misfit) -> Stop {
+        self.invalid(&format!("table {}: {misfit}", self.definition().name))
+    }
+
+    #[cold]
+    fn invalid(&self, message: &str) -> Stop {
+        Stop::refuse(RefusalKind::Invalid, message)
+    }
+}
