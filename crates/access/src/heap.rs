@@ -167,16 +167,10 @@ pub(crate) fn wait_for_row(
     let RowAddress { block, slot } = address;
     let wanted = RowWanted { what, object, block, slot };
     // Any other entry would do as well: so not for ever for this one.
-    let patience = match (what, patience) {
-        (RowWait::ItlEntry, Patience::Forever) => Patience::For(ENTRY_PATIENCE),
-        _ => patience,
-    };
+    let looks_again = what == RowWait::ItlEntry && patience == Patience::Forever;
+    let patience = if looks_again { Patience::For(ENTRY_PATIENCE) } else { patience };
     match transactions.wait_for((holder, waiter), wanted, patience, session) {
-        Err(stop)
-            if what == RowWait::ItlEntry && stop.refusal() == Some(RefusalKind::LockTimeout) =>
-        {
-            Ok(())
-        }
+        Err(stop) if looks_again && stop.refusal() == Some(RefusalKind::LockTimeout) => Ok(()),
         waited => waited,
     }
 }

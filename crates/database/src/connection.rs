@@ -31,6 +31,8 @@ pub struct Connection<'s> {
     /// What a `Tx` of the connection works in. It is here so that it ends though the `Tx` is
     /// forgotten (DB20).
     pub(crate) open: Option<OpenTransaction>,
+    /// For statements of transactions.
+    lock_patience: Patience,
 }
 
 /// A session, of the connection's own or of who made it.
@@ -53,7 +55,7 @@ impl Deref for Held<'_> {
 impl<'s> Connection<'s> {
     pub(crate) fn new(shared: Arc<Shared>, session: Held<'s>) -> Connection<'s> {
         let (scratch, patience) = (Scratch::default(), Patience::Forever);
-        Connection { shared, session, scratch, patience, open: None }
+        Connection { shared, session, scratch, patience, open: None, lock_patience: patience }
     }
 
     /// Rolls back the transaction that is open: that of a `Tx`, or what one that was forgotten has
@@ -65,7 +67,8 @@ impl<'s> Connection<'s> {
         }
     }
 
-    fn begin_as(&mut self, transaction: Transaction) -> Tx<'_, 's> {
+    fn begin_as(&mut self, mut transaction: Transaction) -> Tx<'_, 's> {
+        transaction.set_patience(self.lock_patience);
         self.open = Some(OpenTransaction::of(transaction));
         Tx { connection: self }
     }
@@ -146,6 +149,14 @@ impl<'s> Connection<'s> {
         let (catalog, session) = (&self.shared.catalog, &*self.session);
         let sequence = catalog.sequence(sequence, session)?;
         catalog.next_value(&sequence, session)
+    }
+
+    /// How long each statement of the transactions that begin from now on waits for a lock: as long
+    /// as it takes, if nothing else is said. Each lock that it meets is waited for so long.
+    ///
+    /// With a bound, also two connections of one thread can't wait for each other for ever.
+    pub fn set_lock_patience(&mut self, patience: Patience) {
+        self.lock_patience = patience;
     }
 
     /// Begins a transaction each of whose statements sees what was committed when it began.

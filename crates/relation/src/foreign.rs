@@ -26,7 +26,7 @@ use std::sync::Arc;
 use access::{Changed, Current, RowAddress};
 use ids::ObjectNo;
 use stop::{RefusalKind, Stop};
-use txn::{Patience, TableMode, View};
+use txn::{TableMode, View};
 use value::{OwnedValue, RowView, Value, key_push, key_successor};
 
 use crate::change::Set;
@@ -271,7 +271,7 @@ fn follow(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
 impl Relation {
     fn lock_as(&self, work: &mut Work<'_>, mode: TableMode) -> Result<(), Stop> {
         let id = work.transaction.id().expect("who looks for others has written something");
-        self.lock_table((id, mode, Patience::Forever), work.session)
+        self.lock_table((id, mode, work.transaction.patience()), work.session)
     }
 
     fn index_of(&self, object: ObjectNo) -> Result<usize, Stop> {
@@ -349,7 +349,7 @@ impl Relation {
     ) -> Result<Referring, Stop> {
         let view = work.transaction.fixed_view();
         let mut lock = |view| {
-            let target = (row, view, Patience::Forever);
+            let target = (row, view, work.transaction.patience());
             self.heap().lock(work.transaction, target, work.session)
         };
         match lock(view)? {

@@ -49,7 +49,7 @@ impl ForUpdate {
         ForUpdate { if_held, limit: u64::MAX, direction: Direction::Ascending }
     }
 
-    /// FOR UPDATE: waits as long as it takes.
+    /// FOR UPDATE: waits as long as the transaction's other statements.
     pub fn wait() -> ForUpdate {
         ForUpdate::new(IfHeld::Wait(Patience::Forever))
     }
@@ -105,9 +105,13 @@ impl Relation {
         how: ForUpdate,
         look: &mut dyn FnMut(RowAddress, RowView<'_>),
     ) -> Result<u64, Stop> {
-        let for_table = match how.if_held {
-            IfHeld::Wait(patience) => patience,
-            IfHeld::Skip => Patience::Forever,
+        let own = work.transaction.patience();
+        let (how, for_table) = match how.if_held {
+            IfHeld::Wait(Patience::Forever) => {
+                (ForUpdate { if_held: IfHeld::Wait(own), ..how }, own)
+            }
+            IfHeld::Wait(patience) => (how, patience),
+            IfHeld::Skip => (how, own),
         };
         self.lock_for_changes_within(for_table, work)?;
         self.begun_again(work, &mut |work| {

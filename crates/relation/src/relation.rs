@@ -181,7 +181,7 @@ impl Relation {
 
     /// Locks the table for changes of rows, for a transaction that may have changed nothing yet.
     pub(crate) fn lock_for_changes(&self, work: &mut Work<'_>) -> Result<(), Stop> {
-        self.lock_for_changes_within(Patience::Forever, work)
+        self.lock_for_changes_within(work.transaction.patience(), work)
     }
 
     /// The same with less patience.

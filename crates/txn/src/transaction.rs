@@ -55,6 +55,8 @@ pub struct Transaction {
     snapshot: Option<Scn>,
     /// Records that it had when its present statement began.
     statement: Option<u32>,
+    /// How long each of its waits for a lock may take.
+    patience: Patience,
     /// Others have the other end, and see when it is dropped.
     alive: Arc<()>,
 }
@@ -91,6 +93,16 @@ impl Transaction {
     /// committed when it began.
     pub fn new() -> Transaction {
         Transaction::default()
+    }
+
+    /// How long each wait for a lock may take from now on, where a statement doesn't say it.
+    pub fn set_patience(&mut self, patience: Patience) {
+        self.patience = patience;
+    }
+
+    /// How long each of its waits for a lock may take.
+    pub fn patience(&self) -> Patience {
+        self.patience
     }
 
     /// Its name, from its first change on.

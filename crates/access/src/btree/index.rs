@@ -12,7 +12,7 @@ use latch::{FrameOrder, Guess};
 use os::Session;
 use space::{Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
-use txn::{Interest, Patience, RowWait, Transaction, Transactions, View};
+use txn::{Interest, RowWait, Transaction, Transactions, View};
 use undo::UndoLog;
 use waits::WaitEvent;
 
@@ -403,7 +403,8 @@ impl Index {
         session: &Session,
     ) -> Result<(), Stop> {
         // Which entry it is may change while one waits.
-        let place = (self.object(), RowAddress { block: leaf, slot: 0 }, Patience::Forever);
+        let (row, patience) = (RowAddress { block: leaf, slot: 0 }, transaction.patience());
+        let place = (self.object(), row, patience);
         wait_for_row(&self.transactions, transaction, what, place, session)
     }
 

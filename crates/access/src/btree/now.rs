@@ -13,7 +13,7 @@ use cache::Get;
 use ids::{Dba, TxnId};
 use os::{Cost, Session};
 use stop::Stop;
-use txn::{Patience, RowWait, RowWanted, Transaction};
+use txn::{RowWait, RowWanted, Transaction};
 
 use super::Index;
 use super::cursor::{at, behind, range_of};
@@ -64,7 +64,8 @@ impl Index {
             let (what, object) = (RowWait::UniqueKey, self.segment().object.get());
             let wanted = RowWanted { what, object, block: leaf, slot: 0 };
             let transactions = self.transactions();
-            transactions.wait_for((holder, waiter), wanted, Patience::Forever, session)?;
+            let patience = transaction.patience();
+            transactions.wait_for((holder, waiter), wanted, patience, session)?;
         }
     }
 

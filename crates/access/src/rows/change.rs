@@ -129,7 +129,7 @@ impl Heap {
         session: &Session,
     ) -> Result<Changed, Stop> {
         let savepoint = transaction.savepoint();
-        let target = Target::row(address, view);
+        let target = Target::row(address, view).within(Some(transaction.patience()));
         let updated = self.update_target(transaction, (inserter, target), change, session);
         if !matches!(updated, Ok(Changed::Yes)) {
             self.transactions.rollback_to(transaction, savepoint, session)?;
@@ -202,7 +202,7 @@ impl Heap {
         session: &Session,
     ) -> Result<Changed, Stop> {
         let savepoint = transaction.savepoint();
-        let target = Target::row(address, view);
+        let target = Target::row(address, view).within(Some(transaction.patience()));
         let deleted = self.delete_target(transaction, target, look, session);
         if !matches!(deleted, Ok(Changed::Yes)) {
             self.transactions.rollback_to(transaction, savepoint, session)?;

@@ -238,7 +238,10 @@ fn a_statement_that_has_waited_for_the_drop_of_its_table_or_index_is_told_so() {
             let late = scope.spawn(|| {
                 let mut late = database.connect("late");
                 let key = [Value::Int(12)];
-                let which = Which::Range(by_b, Bounds::equal(&key));
+                let which = match what {
+                    "index" => Which::Range(by_b, Bounds::equal(&key)),
+                    _ => Which::All,
+                };
                 late.begin().delete_where(&table, which, None)
             });
             until_waiting(&database, &other, 2);

@@ -16,6 +16,7 @@ mod locking;
 mod misuse;
 mod named;
 mod owners;
+mod patience;
 mod savepoints;
 mod serializable;
 mod simulated;

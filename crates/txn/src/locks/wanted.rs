@@ -84,9 +84,10 @@ impl RowWanted {
 }
 
 /// How long a statement waits for a lock.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Patience {
     /// Until it has it.
+    #[default]
     Forever,
     /// Not at all: refused with [`stop::RefusalKind::Busy`].
     NoWait,
