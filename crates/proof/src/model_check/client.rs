@@ -182,7 +182,7 @@ impl<'a> Client<'a> {
         };
         self.known.with(|known| {
             known.tally.chained += u64::from(is_long(&ask.act));
-            known.returned(called, open.txn, Deed::Statement(ask, told));
+            known.returned(called, open.txn, Deed::Statement(Box::new(ask), told));
         });
         Ok(going)
     }

@@ -19,7 +19,7 @@ pub(super) enum Deed {
     Begin {
         serializable: bool,
     },
-    Statement(Ask, Told),
+    Statement(Box<Ask>, Told),
     /// A savepoint with this number.
     Savepoint(usize),
     /// Went back to it.

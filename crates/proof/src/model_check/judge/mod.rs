@@ -123,7 +123,7 @@ impl Round<'_, '_> {
             Deed::Define(define, told) => return self.define(event, (define, told)),
             Deed::Statement(ask, told) => {
                 let mut open = self.open.remove(&event.txn).expect("it began before");
-                let judged = self.statement(&mut open, event, (ask, told));
+                let judged = self.statement(&mut open, event, (ask.as_ref(), told));
                 self.open.insert(event.txn, open);
                 return judged;
             }
