@@ -19,7 +19,7 @@ use super::client::{Client, run as work};
 use super::judge::Judge;
 use super::known::Known;
 use super::plan::Plan;
-use super::schema::{Schema, TABLES};
+use super::schema::Schema;
 use super::tally::ModelTally;
 use crate::Violation;
 use crate::shape::{DIRECTORY, machine};

@@ -283,13 +283,13 @@ impl<'a> Client<'a> {
                 let columns = columns.iter().map(String::as_str).take(count);
                 let spec = IndexSpec::new(&extra, name, columns);
                 let spec = if self.any(2) == 0 { spec.descending(0) } else { spec };
-                (Define::CreateIndex(extra), connection.create_index(&spec))
+                (Define::CreateIndex, connection.create_index(&spec))
             }
             4..7 => {
                 let by = ["kind", "both"][self.any(2) as usize];
                 let dropped = if self.any(4) == 0 { format!("{name}_by_{by}") } else { extra };
                 let done = connection.drop_index(&dropped);
-                (Define::DropIndex(dropped), done)
+                (Define::DropIndex, done)
             }
             _ => {
                 let column = COLUMNS + self.known.with(|known| known.added[table]);
@@ -299,7 +299,7 @@ impl<'a> Client<'a> {
                 let missing = Schema::later()[column - COLUMNS].value().to_owned();
                 let spec = ColumnSpec::new(&name_of(column), Type::Integer);
                 let spec = Alteration::AddColumn(spec.default_value(missing));
-                (Define::AddColumn(column), connection.alter_table(name, &spec))
+                (Define::AddColumn, connection.alter_table(name, &spec))
             }
         };
         let told = match done {
@@ -309,7 +309,7 @@ impl<'a> Client<'a> {
         self.known.with(|known| {
             if matches!(told, Told::Count(_)) {
                 known.tally.definitions += 1;
-                known.added[table] += usize::from(matches!(define, Define::AddColumn(_)));
+                known.added[table] += usize::from(matches!(define, Define::AddColumn));
             }
             let txn = known.transaction();
             known.returned(call, txn, Deed::Define(define, told));

@@ -37,9 +37,9 @@ pub(super) enum Deed {
 /// A definition.
 #[derive(Clone, Debug)]
 pub(super) enum Define {
-    CreateIndex(String),
-    DropIndex(String),
-    AddColumn(usize),
+    CreateIndex,
+    DropIndex,
+    AddColumn,
 }
 
 /// A call that has returned.

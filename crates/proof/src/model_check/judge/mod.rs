@@ -140,10 +140,8 @@ impl Round<'_, '_> {
         let is_explained = match kind {
             ErrorKind::Busy | ErrorKind::LockTimeout | ErrorKind::Deadlock => true,
             // Another index may have the same columns.
-            ErrorKind::AlreadyExists | ErrorKind::Invalid => {
-                !matches!(define, Define::DropIndex(_))
-            }
-            ErrorKind::NotFound => matches!(define, Define::DropIndex(_)),
+            ErrorKind::AlreadyExists | ErrorKind::Invalid => !matches!(define, Define::DropIndex),
+            ErrorKind::NotFound => matches!(define, Define::DropIndex),
             ErrorKind::NoSpace => self.judge.plan.tight,
             _ => false,
         };
