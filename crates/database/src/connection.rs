@@ -24,6 +24,8 @@ const TRIES: u32 = 10;
 /// One session with the database. It stays on the thread that made it.
 pub struct Connection<'s> {
     pub(crate) shared: Arc<Shared>,
+    /// How the database knows that there is a connection.
+    _counted: Arc<()>,
     pub(crate) session: Held<'s>,
     pub(crate) scratch: Scratch,
     /// For statements that define something.
@@ -55,7 +57,9 @@ impl Deref for Held<'_> {
 impl<'s> Connection<'s> {
     pub(crate) fn new(shared: Arc<Shared>, session: Held<'s>) -> Connection<'s> {
         let (scratch, patience) = (Scratch::default(), Patience::Forever);
-        Connection { shared, session, scratch, patience, open: None, lock_patience: patience }
+        let (counted, lock_patience) = (Arc::clone(&shared.connections), patience);
+        let open = None;
+        Connection { shared, _counted: counted, session, scratch, patience, open, lock_patience }
     }
 
     /// Rolls back the transaction that is open: that of a `Tx`, or what one that was forgotten has
@@ -117,6 +121,7 @@ impl<'s> Connection<'s> {
     /// The table of this name.
     pub fn table(&self, name: &str) -> Result<Table, Stop> {
         let _statement = UnderWay::begin()?;
+        self.shared.instance.halt().check(&self.session)?;
         let found = self.shared.catalog.relation(name, &self.session)?;
         Ok(Table::new(&found, &self.shared))
     }
@@ -147,6 +152,7 @@ impl<'s> Connection<'s> {
     pub(crate) fn next_value_within(&mut self, sequence: &str) -> Result<i64, Stop> {
         let _statement = UnderWay::begin()?;
         let (catalog, session) = (&self.shared.catalog, &*self.session);
+        self.shared.instance.halt().check(session)?;
         let sequence = catalog.sequence(sequence, session)?;
         catalog.next_value(&sequence, session)
     }
@@ -170,6 +176,7 @@ impl<'s> Connection<'s> {
     /// others have changed the same rows since: snapshot isolation.
     pub fn begin_serializable(&mut self) -> Result<Tx<'_, 's>, Stop> {
         let _statement = UnderWay::begin()?;
+        self.shared.instance.halt().check(&self.session)?;
         self.end_open()?;
         let transactions = self.shared.instance.transactions();
         let transaction = transactions.begin_serializable(&self.session)?;

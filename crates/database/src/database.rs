@@ -1,20 +1,21 @@
 //! A database: made, opened, shut.
 //!
 //! ```text
-//!   create ─┐                      ┌─ shutdown ──▶ in good order
+//!   create ─┐                      ┌─ shutdown ────────▶ in good order
 //!           ├─▶ Database ─ connect ┤
-//!   open ───┘                      └─ dropped ───▶ as if killed: nothing that was committed is
-//!                                                  lost, the next opening recovers
+//!   open ───┘                      └─ abort, dropped ──▶ as if killed: nothing that was committed
+//!                                                        is lost, the next opening recovers
 //! ```
 //!
-//! Callers: applications; `over`: whoever has an instance already, also in the simulator.
+//! Callers: applications; every crate above this one, also in the simulator.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use catalog::{Catalog, CatalogConfig};
 use ids::FileNo;
-use instance::{Creation, Instance, Parameters};
+use instance::{Creation, Instance, Parameters, Progress};
+use latch::SharedFlag;
 use os::{Disk, Os, Session};
 use sort::SortConfig;
 use stop::{RefusalKind, Stop};
@@ -65,21 +66,12 @@ pub struct Database {
 /// What all connections share.
 pub(crate) struct Shared {
     os: Os,
-    /// None only while it is being shut.
-    open: Option<Open>,
-}
-
-pub(crate) struct Open {
-    pub(crate) instance: Arc<Instance>,
+    pub(crate) instance: Instance,
     pub(crate) catalog: Catalog,
-}
-
-impl std::ops::Deref for Shared {
-    type Target = Open;
-
-    fn deref(&self) -> &Open {
-        self.open.as_ref().expect("who shuts it is alone with it")
-    }
+    /// Each connection has a clone of it.
+    pub(crate) connections: Arc<()>,
+    /// The instance was shut or aborted.
+    ended: SharedFlag,
 }
 
 impl Database {
@@ -87,9 +79,7 @@ impl Database {
     pub fn create(directory: impl AsRef<Path>, options: &Options) -> Result<Database, Stop> {
         let (os, disk) = (os::linux::start(), os::linux::disk());
         let session = os.adopt("create", SessionKind::Foreground);
-        let directory = directory.as_ref();
-        Instance::create(&disk, directory, &options.creation, &options.parameters, &session)?;
-        Database::open_in((&disk, directory), options, &session)
+        Database::create_in((&disk, directory.as_ref()), options, &session)
     }
 
     /// Opens the database in this directory. What a crash has left is recovered first.
@@ -99,23 +89,37 @@ impl Database {
         Database::open_in((&disk, directory.as_ref()), options, &session)
     }
 
-    /// The same on a given disk, which may be a simulated one.
-    pub fn open_in(
+    /// As [`Database::create`], on a given disk, which may be a simulated one, by a session that the
+    /// calling thread has already.
+    pub fn create_in(
         (disk, directory): (&Disk, &Path),
         options: &Options,
         session: &Session,
     ) -> Result<Database, Stop> {
-        let instance = Instance::open(disk, directory, &options.parameters, session)?;
-        Database::over(Arc::new(instance), (disk, directory), &options.parameters, session)
+        Instance::create(disk, directory, &options.creation, &options.parameters, session)?;
+        Database::open_in((disk, directory), options, session)
     }
 
-    /// Over an instance that was just opened.
-    pub fn over(
-        instance: Arc<Instance>,
-        (disk, directory): (&Disk, &Path),
-        parameters: &Parameters,
+    /// As [`Database::open`], on a given disk, which may be a simulated one, by a session that the
+    /// calling thread has already.
+    pub fn open_in(
+        place: (&Disk, &Path),
+        options: &Options,
         session: &Session,
     ) -> Result<Database, Stop> {
+        Database::open_telling(place, options, &|_| (), session)
+    }
+
+    /// As [`Database::open_in`]; `tell` is called while recovery applies redo, every MiB of it or
+    /// so.
+    pub fn open_telling(
+        (disk, directory): (&Disk, &Path),
+        options: &Options,
+        tell: &dyn Fn(Progress),
+        session: &Session,
+    ) -> Result<Database, Stop> {
+        let parameters = &options.parameters;
+        let instance = Instance::open_telling(disk, directory, parameters, tell, session)?;
         let sort = SortConfig {
             directory: directory.to_path_buf(),
             area_bytes: parameters.sort_area_size,
@@ -124,18 +128,17 @@ impl Database {
         };
         let config = CatalogConfig { tablespace: TABLESPACE.into(), disk: disk.clone(), sort };
         let both = (instance.space(), instance.transactions());
-        match Catalog::open(both, config, session) {
-            Ok(catalog) => {
-                let (os, open) = (session.os().clone(), Some(Open { instance, catalog }));
-                Ok(Database { shared: Arc::new(Shared { os, open }) })
-            }
-            Err(stop) => {
-                if let Some(instance) = Arc::into_inner(instance) {
-                    instance.abort(session);
-                }
-                Err(stop)
-            }
-        }
+        let catalog = Catalog::open(both, config, session).inspect_err(|_| {
+            instance.abort(session);
+        })?;
+        let shared = Shared {
+            os: session.os().clone(),
+            instance,
+            catalog,
+            connections: Arc::new(()),
+            ended: SharedFlag::new(false),
+        };
+        Ok(Database { shared: Arc::new(shared) })
     }
 
     /// A connection for the calling thread; `name` is its session's.
@@ -149,8 +152,8 @@ impl Database {
         Connection::new(Arc::clone(&self.shared), Held::Of(session))
     }
 
-    /// The instance: parameters, checkpoints, tablespaces.
-    pub fn instance(&self) -> &Arc<Instance> {
+    /// The instance: parameters, checkpoints, tablespaces, redo logs.
+    pub fn instance(&self) -> &Instance {
         &self.shared.instance
     }
 
@@ -159,41 +162,43 @@ impl Database {
         &self.shared.catalog
     }
 
-    /// Shuts the database in good order: the next opening has nothing to recover. Refused, and it
-    /// stays open, while there are connections or other clones.
+    /// Shuts the database in good order: the next opening has nothing to recover. Refused, and other
+    /// handles go on, while there are connections. What comes later by other handles is refused. The
+    /// files are closed when the last handle is dropped.
     pub fn shutdown(self) -> Result<(), Stop> {
         let session = self.shared.os.adopt("shutdown", SessionKind::Foreground);
         self.shutdown_by(&session)
     }
 
-    /// The same by a session that the calling thread has already.
+    /// As [`Database::shutdown`], by a session that the calling thread has already.
     pub fn shutdown_by(self, session: &Session) -> Result<(), Stop> {
-        let count = Arc::strong_count(&self.shared) - 1;
-        let refuse = |count: usize| {
+        let connections = Arc::strong_count(&self.shared.connections) - 1;
+        if connections > 0 {
             let message = format!(
-                "cannot shut the database down: {count} connections or handles are still in use; \
-                 drop them first"
+                "cannot shut the database down: {connections} connections are still in use; drop \
+                 them first"
             );
-            Stop::refuse(RefusalKind::WrongState, message)
-        };
-        let mut shared = Arc::into_inner(self.shared).ok_or_else(|| refuse(count))?;
-        let Some(Open { instance, catalog }) = shared.open.take() else { return Ok(()) };
-        drop(catalog);
-        let others = Arc::strong_count(&instance) - 1;
-        match Arc::into_inner(instance) {
-            Some(instance) => instance.shutdown(session),
-            None => Err(refuse(others)),
+            return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
+        self.shared.instance.shutdown(session)?;
+        self.shared.ended.raise(session);
+        Ok(())
+    }
+
+    /// Stops at once, as if the process were killed, whoever works: what isn't committed is lost,
+    /// and the next opening recovers. Connections are told that the instance has halted. The files
+    /// are closed when the last handle and the last connection are dropped.
+    pub fn abort_by(self, session: &Session) {
+        self.shared.instance.abort(session);
+        self.shared.ended.raise(session);
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let Some(Open { instance, catalog }) = self.open.take() else { return };
-        drop(catalog);
-        if let Some(instance) = Arc::into_inner(instance) {
+        if !self.ended.get_mut() {
             let session = self.os.adopt("abort", SessionKind::Foreground);
-            instance.abort(&session);
+            self.instance.abort(&session);
         }
     }
 }

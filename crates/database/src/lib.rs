@@ -62,7 +62,9 @@ pub use catalog::{
 pub use connection::Connection;
 pub use database::{Database, Options};
 pub use ids::{BlockSize, ObjectNo, Scn};
-pub use instance::{CommitLogging, CommitMode, CommitWait, Creation, Instance, Parameters};
+pub use instance::{
+    CommitLogging, CommitMode, CommitWait, Creation, Instance, Parameters, Progress,
+};
 pub use os::{Disk, Session};
 pub use relation::{
     Bounds, ColumnDefinition, Comparison, Condition, Default as ColumnDefault, ForUpdate,

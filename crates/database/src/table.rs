@@ -60,7 +60,7 @@ impl Table {
         self.primary
     }
 
-    /// The relation as it is now.
+    /// The relation as it is now; an error if the database has been shut or has halted.
     pub(crate) fn current(
         &self,
         shared: &Arc<Shared>,
@@ -69,6 +69,7 @@ impl Table {
         if self.database.as_ptr() != Arc::as_ptr(shared) {
             return Err(self.of_another());
         }
+        shared.instance.halt().check(session)?;
         match self.relation.upgrade().filter(|relation| !relation.is_stale(session)) {
             Some(relation) => Ok(relation),
             None => self.look_up(shared, session),

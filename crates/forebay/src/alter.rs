@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use clap::Args;
+use database::Database;
 use instance::{Instance, LogChange, Parameters};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadHandle, ThreadSpec};
@@ -55,7 +56,7 @@ impl Alterations {
 /// Starts the thread that makes them; none if there are none.
 pub(crate) fn start(
     all: Vec<Alteration>,
-    instance: &Arc<Instance>,
+    database: &Database,
     session: &Session,
 ) -> Result<Option<UnderWay>, Stop> {
     if all.is_empty() {
@@ -64,9 +65,9 @@ pub(crate) fn start(
     let ends = Arc::new(SharedFlag::new(false));
     let told = Arc::new(Latch::new(session.os(), LatchKind::Innermost, Ok(String::new())));
     let teller = Arc::clone(&told);
-    let (inside, ended) = (Arc::clone(instance), Arc::clone(&ends));
+    let (inside, ended) = (database.clone(), Arc::clone(&ends));
     let body = move |session: &Session| {
-        let altered = alter(&all, &inside, &ended, session);
+        let altered = alter(&all, inside.instance(), &ended, session);
         *teller.exclusive(session) = altered;
     };
     let thread = session.spawn(ThreadSpec::foreground("alter"), body)?;

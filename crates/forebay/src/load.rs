@@ -12,15 +12,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use database::{Creation, Database, Options, Parameters, Progress};
 use experiment::{SessionInterval, Snapshot};
-use instance::{Creation, Instance, LogGroupSpec, Parameters, Progress};
+use instance::LogGroupSpec;
 use os::{Disk, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind};
-use workload::{Drive, Mixture, Scale, Tables, Witness, order_entry};
+use workload::order_entry::Scale as OrderEntryScale;
+use workload::{Drive, Mixture, Scale, Tables, Witness};
 
 use crate::alter::{self, Alterations};
-use crate::order_entry::Place;
+use crate::order_entry;
 use crate::settings::Settings;
 
 /// A recovery that takes longer says so often how far it has come.
@@ -142,33 +144,29 @@ impl Create {
                 Stop::refuse(RefusalKind::Invalid, message)
             })?);
         }
-        Instance::create(disk, &self.directory, &creation, &parameters, session)?;
-        let instance = Arc::new(Instance::open(disk, &self.directory, &parameters, session)?);
-        let place = Place { disk, directory: &self.directory, parameters: &parameters };
+        let options = Options { creation, parameters };
+        let database = Database::create_in((disk, &self.directory), &options, session)?;
         let loaded = match filling {
             Filling::DebitCredit(scale) => {
-                place.database(&instance, session).and_then(|database| {
-                    let go_on = |_, _| !os::linux::interrupted();
-                    workload::load(&mut database.connect_with(session), scale, go_on)
-                })
+                let go_on = |_, _| !os::linux::interrupted();
+                workload::load(&mut database.connect_with(session), scale, go_on)
             }
-            Filling::OrderEntry(scale) => place.load(&instance, scale, session),
+            Filling::OrderEntry(scale) => order_entry::load(&database, scale, session),
         };
-        let instance = Arc::into_inner(instance).expect("who has loaded has let go of it");
         if !matches!(loaded, Ok(true)) {
-            instance.abort(session);
-            remove(disk, &self.directory, &creation, session)?;
+            database.abort_by(session);
+            remove(disk, &self.directory, &options.creation, session)?;
             let stopped = "stopped; the database is removed again";
             return loaded.and_then(|_| Err(Stop::refuse(RefusalKind::WrongState, stopped)));
         }
-        instance.shutdown(session)?;
+        database.shutdown_by(session)?;
         Ok(format!("{}: {} rows\n", self.directory.display(), filling.rows()))
     }
 
     fn filling(&self) -> Filling {
         match self.order_entry {
             None => Filling::DebitCredit(Scale::of_mib(self.megabytes)),
-            Some(warehouses) => Filling::OrderEntry(order_entry::Scale {
+            Some(warehouses) => Filling::OrderEntry(OrderEntryScale {
                 warehouses: warehouses.max(1).into(),
                 customers: self.customers.max(10).into(),
                 items: self.items.max(10).into(),
@@ -181,7 +179,7 @@ impl Create {
 #[derive(Clone, Copy)]
 enum Filling {
     DebitCredit(Scale),
-    OrderEntry(order_entry::Scale),
+    OrderEntry(OrderEntryScale),
 }
 
 impl Filling {
@@ -204,13 +202,12 @@ impl Filling {
 impl Run {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
         let alterations = self.alterations.read()?;
-        let instance = Arc::new(self.instanced.open(disk, session)?);
-        let altering = alter::start(alterations, &instance, session)?;
+        let database = self.instanced.open(disk, session)?;
+        let altering = alter::start(alterations, &database, session)?;
         let mut marks = Vec::new();
-        let ran = self.work((disk, &instance), &mut marks, session);
+        let ran = self.work(&database, &mut marks, session);
         let altered = altering.map_or_else(|| Ok(String::new()), |altering| altering.end(session));
-        let instance = Arc::into_inner(instance).expect("the load's sessions have ended");
-        let ended = instance.shutdown(session);
+        let ended = database.shutdown_by(session);
         let ran = ran?;
         ended?;
         let altered = altered?;
@@ -236,7 +233,7 @@ impl Run {
     /// `marks` gets the background processes' accounts when the time that counts begins and ends.
     fn work(
         &self,
-        (disk, instance): (&Disk, &Arc<Instance>),
+        database: &Database,
         marks: &mut Vec<Snapshot>,
         session: &Session,
     ) -> Result<workload::Run, Stop> {
@@ -244,14 +241,11 @@ impl Run {
         let mark =
             |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
         let (warm_up, length) = (Nanos::ZERO, Nanos::from_secs(self.seconds));
-        let parameters = self.instanced.parameters()?;
-        let place = Place { disk, directory: &self.instanced.directory, parameters: &parameters };
         if self.order_entry {
             let plan = Drive { sessions: self.sessions, first_session: 0, warm_up, length };
             let what = (plan, self.first_session, self.seed);
-            return place.run(instance, what, witness, mark, session);
+            return order_entry::run(database, what, witness, mark, session);
         }
-        let database = place.database(instance, session)?;
         let (scale, first_session) = {
             let mut connection = database.connect_with(session);
             let scale = Tables::open(&mut connection)?.scale();
@@ -270,7 +264,7 @@ impl Run {
             warm_up,
             length,
         };
-        workload::run(&database, (mixture, witness), &os::linux::interrupted, mark, session)
+        workload::run(database, (mixture, witness), &os::linux::interrupted, mark, session)
     }
 }
 
@@ -321,15 +315,10 @@ impl Audit {
         if self.order_entry {
             return self.order_entry(disk, &told, session);
         }
-        let parameters = self.instanced.parameters()?;
-        let place = Place { disk, directory: &self.instanced.directory, parameters: &parameters };
-        let instance = Arc::new(self.instanced.open(disk, session)?);
-        let opened = instance.opened().clone();
-        let audit = place
-            .database(&instance, session)
-            .and_then(|database| workload::audit(&mut database.connect_with(session), &told, true));
-        let instance = Arc::into_inner(instance).expect("who has audited has let go of it");
-        let ended = instance.shutdown(session);
+        let database = self.instanced.open(disk, session)?;
+        let opened = database.instance().opened().clone();
+        let audit = workload::audit(&mut database.connect_with(session), &told, true);
+        let ended = database.shutdown_by(session);
         let audit = audit?;
         ended?;
         if !audit.is_clean() {
@@ -362,13 +351,10 @@ impl Audit {
         told: &[(u32, u64)],
         session: &Session,
     ) -> Result<String, Stop> {
-        let parameters = self.instanced.parameters()?;
-        let place = Place { disk, directory: &self.instanced.directory, parameters: &parameters };
-        let instance = Arc::new(self.instanced.open(disk, session)?);
-        let opened = instance.opened().clone();
-        let audited = place.audit(&instance, told, session);
-        let instance = Arc::into_inner(instance).expect("who has audited has let go of it");
-        let ended = instance.shutdown(session);
+        let database = self.instanced.open(disk, session)?;
+        let opened = database.instance().opened().clone();
+        let audited = order_entry::audit(&database, told, session);
+        let ended = database.shutdown_by(session);
         audited?;
         ended?;
         let acknowledged: u64 = told.iter().map(|(_, told)| told).sum();
@@ -381,14 +367,9 @@ impl Audit {
 }
 
 impl Instanced {
-    fn parameters(&self) -> Result<Parameters, Stop> {
-        let mut parameters = Parameters::default();
-        self.settings.apply(None, &mut parameters)?;
-        Ok(parameters)
-    }
-
-    pub(crate) fn open(&self, disk: &Disk, session: &Session) -> Result<Instance, Stop> {
-        let parameters = self.parameters()?;
+    pub(crate) fn open(&self, disk: &Disk, session: &Session) -> Result<Database, Stop> {
+        let mut options = Options::default();
+        self.settings.apply(None, &mut options.parameters)?;
         let told = Cell::new(Nanos::ZERO);
         // Quiet if it is short; else a line now and then.
         let tell = |progress: Progress| {
@@ -397,7 +378,7 @@ impl Instanced {
                 eprintln!("{progress}");
             }
         };
-        Instance::open_telling(disk, &self.directory, &parameters, &tell, session)
+        Database::open_telling((disk, &self.directory), &options, &tell, session)
     }
 }
 

@@ -36,10 +36,11 @@ impl Logs {
     fn carry_out(&self, session: &Session) -> Result<String, Stop> {
         let changes =
             self.changes.iter().map(|text| read(text)).collect::<Result<Vec<_>, Stop>>()?;
-        let instance = self.instanced.open(&os::linux::disk(), session)?;
+        let database = self.instanced.open(&os::linux::disk(), session)?;
+        let instance = database.instance();
         let changed = changes.iter().try_for_each(|change| instance.change_logs(change, session));
         let views = instance.log_groups(session);
-        let ended = instance.shutdown(session);
+        let ended = database.shutdown_by(session);
         changed?;
         ended?;
         Ok(table(&views))

@@ -11,13 +11,14 @@
 //!
 //! Callers: whoever administers an instance.
 
-use os::{Session, ThreadHandle};
+use os::Session;
 use stop::{RefusalKind, Stop};
 
 use ids::BlockSize;
 
 use crate::incremental::Bounds;
-use crate::open::{index_of, join_all, start_writer};
+use crate::open::index_of;
+use crate::processes::{Processes, join_all, start_writer};
 use crate::{Changeable, Instance, Parameters};
 
 /// How the instance runs, and what has to be known to change that.
@@ -27,7 +28,7 @@ pub(crate) struct Settings {
     pub(crate) slots: u32,
     /// For so many redo writes at once the log buffer was divided.
     pub(crate) log_writes_max: u32,
-    pub(crate) writers: Vec<ThreadHandle>,
+    pub(crate) processes: Processes,
 }
 
 impl Instance {
@@ -39,7 +40,6 @@ impl Instance {
     /// Sets the parameter `name` to what a user writes, from now on. Refused if it is chosen at
     /// opening only, if the value isn't allowed, or doesn't go with the others.
     pub fn set_parameter(&self, name: &str, value: &str, session: &Session) -> Result<(), Stop> {
-        self.halt.check(session)?;
         let info = Parameters::info(name)?;
         if info.changeable != Changeable::AnyTime {
             let message = format!(
@@ -49,6 +49,7 @@ impl Instance {
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
         let mut settings = self.settings.hold(0, session);
+        self.halt.check(session)?;
         let mut wanted = settings.parameters.clone();
         wanted.set(name, value)?;
         let memory = session.os().memory_bytes();
@@ -80,7 +81,7 @@ impl Instance {
         }
         if wanted.db_writer_processes != now.db_writer_processes {
             let started = self.set_writers(wanted.db_writer_processes, settings, session);
-            settings.parameters.db_writer_processes = settings.writers.len() as u32;
+            settings.parameters.db_writer_processes = settings.processes.writers.len() as u32;
             started?;
         }
         self.reschedule((&now, wanted), settings, session)?;
@@ -131,7 +132,7 @@ impl Instance {
         settings: &mut Settings,
         session: &Session,
     ) -> Result<(), Stop> {
-        let writers = &mut settings.writers;
+        let writers = &mut settings.processes.writers;
         self.cache().set_writers(count, session);
         let ending = writers.split_off(writers.len().min(count as usize));
         join_all(ending, session);

@@ -11,7 +11,7 @@
 //!   fb_smco   makes data files grow before sessions need it
 //! ```
 //!
-//! Rules IN1 to IN8 are in the README.
+//! Rules IN1 to IN10 are in the README.
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
 //! * [`recover_database`]: recovery without opening; [`Progress`], [`Recovered`]: how it goes.
@@ -34,7 +34,9 @@ mod logs;
 mod mount;
 mod open;
 mod parameters;
+mod processes;
 mod scheduling;
+mod shut;
 mod tablespaces;
 
 pub use log_change::LogChange;

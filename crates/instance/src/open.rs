@@ -1,4 +1,4 @@
-//! Opening, working, shutting (IN2 to IN5).
+//! Opening and working (IN2 to IN4).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use change::Changes;
 use ids::{Rba, Scn};
 use latch::Shared32;
 use os::probe::DurableWrite;
-use os::{Disk, Session, ThreadHandle, ThreadSpec};
+use os::{Disk, Session, ThreadHandle};
 use recovery::{Progress, Recovered};
 use redo::{CommitMode, Hooks, LogStart, Redo, RedoConfig};
 use space::{Ahead, Column, ControlContent, ControlState, Enqueue, Space, Storage};
-use stop::{Halt, RefusalKind, Stop};
+use stop::{Halt, Stop};
 use txn::{Locks, Transaction, Transactions};
 use undo::Undo;
 use waits::{Nanos, WaitEvent};
@@ -27,6 +27,7 @@ use crate::gate::Gate;
 use crate::incremental::Pace;
 use crate::logs::keep_members;
 use crate::mount::{LAYERS, Mounted};
+use crate::processes::{Processes, join_all, process};
 
 /// What opening found to do.
 #[derive(Clone, Debug)]
@@ -50,12 +51,7 @@ pub struct Instance {
     space: Space,
     transactions: Transactions,
     pub(crate) checkpointer: Arc<Checkpointer>,
-    pub(crate) log_writer: Option<ThreadHandle>,
-    pub(crate) checkpoint_process: Option<ThreadHandle>,
-    pub(crate) space_process: Option<ThreadHandle>,
-    cleaners: Arc<Cleaners>,
-    /// The system monitor and the process monitor.
-    monitors: Vec<ThreadHandle>,
+    pub(crate) cleaners: Arc<Cleaners>,
     opened: Opened,
     pub(crate) settings: Enqueue<Settings>,
     /// Where the database is.
@@ -165,6 +161,7 @@ impl Instance {
 
     /// A full checkpoint: returns when every change made before is on disk.
     pub fn checkpoint(&self, session: &Session) -> Result<(), Stop> {
+        self.halt.check(session)?;
         // A flush closes the present redo block: the position behind it is above every change so
         // far.
         let last = self.redo().last_scn(session);
@@ -214,89 +211,11 @@ impl Instance {
     pub fn halt(&self) -> &Halt {
         &self.halt
     }
-
-    /// Shuts in good order (IN5). Refused while transactions are active.
-    pub fn shutdown(mut self, session: &Session) -> Result<(), Stop> {
-        self.halt.check(session)?;
-        self.wait_for_dead(session);
-        self.cleaners.stop(session);
-        join_all(std::mem::take(&mut self.monitors), session);
-        self.halt.check(session)?;
-        let active = self.transactions.active().close(session);
-        if active > 0 {
-            let stop = Stop::refuse(
-                RefusalKind::WrongState,
-                format!(
-                    "cannot shut down in good order: {active} transactions are active; they are \
-                     rolled back at the next opening"
-                ),
-            );
-            self.abort(session);
-            return Err(stop);
-        }
-        let written = self.shut(session);
-        if written.is_err() {
-            self.halt.raise("the shutdown failed", session);
-        }
-        self.join(session);
-        written
-    }
-
-    fn shut(&mut self, session: &Session) -> Result<(), Stop> {
-        // Before the checkpoint, for it makes changes.
-        self.space.ahead().stop(session);
-        join_all(self.space_process.take(), session);
-        self.checkpoint(session)?;
-        self.cache().stop(session);
-        join_all(self.take_writers(session), session);
-        self.checkpointer.wanted.stop(session);
-        join_all(self.checkpoint_process.take(), session);
-        self.redo().stop(session);
-        join_all(self.log_writer.take(), session);
-        self.halt.check(session)?;
-        // What the cache has written, not where the redo stands: a late change is done again (rule
-        // space/SP2).
-        let at = self.cache().checkpoint_position(session);
-        let scn = self.redo().last_scn(session);
-        let shut = self.checkpointer.control().hold(0, session).update(
-            |content| {
-                content.checkpoint = at;
-                content.checkpoint_scn = scn;
-                content.state = ControlState::Shut;
-            },
-            session,
-        );
-        shut.map_err(Stop::from)
-    }
-
-    /// Stops at once, as if the process were killed: what isn't committed is lost.
-    pub fn abort(mut self, session: &Session) {
-        self.halt.raise("it was aborted", session);
-        self.join(session);
-    }
-
-    fn take_writers(&self, session: &Session) -> Vec<ThreadHandle> {
-        std::mem::take(&mut self.settings.hold(0, session).writers)
-    }
-
-    fn join(&mut self, session: &Session) {
-        let threads = self.take_writers(session).into_iter().chain(self.checkpoint_process.take());
-        let monitors = std::mem::take(&mut self.monitors);
-        let threads = threads.chain(self.space_process.take()).chain(monitors);
-        join_all(threads.chain(self.log_writer.take()), session);
-    }
 }
 
 pub(crate) fn index_of(mode: CommitMode) -> u32 {
     let at = CommitMode::ALL.iter().position(|each| *each == mode);
     at.expect("every mode is in the list") as u32
-}
-
-pub(crate) fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session: &Session) {
-    for thread in threads {
-        // A panic has halted the instance already (IN4).
-        let _ = thread.join(session);
-    }
 }
 
 type Parts = (Vec<(ids::FileNo, os::File, ids::BlockSize)>, os::File, Storage);
@@ -341,7 +260,7 @@ fn start(
     let checkpointer = Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters);
     let checkpointer = Arc::new(checkpointer);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
-    let processes = Processes::start(&checkpointer, parameters, session)?;
+    let mut processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = take_into_use(changes, storage, (&halt, parameters), session);
     let InUse { space, transactions, cleaners, monitors, space_process, left } = match opened {
         Ok(opened) => opened,
@@ -352,18 +271,15 @@ fn start(
         }
     };
     let (rolled_back, dropped) = left;
-    let Processes { log_writer, writers, checkpoint_process } = processes;
-    let settings = settings(parameters, &content, writers);
+    processes.monitors = monitors;
+    processes.space_process = Some(space_process);
+    let settings = settings(parameters, &content, processes);
     let instance = Instance {
         halt,
         space,
         transactions,
         checkpointer,
-        log_writer,
-        checkpoint_process,
-        space_process: Some(space_process),
         cleaners,
-        monitors,
         settings: Enqueue::new(&os, *b"PR", WaitEvent::EnqPrContention, settings),
         place,
         opened: Opened { recovered, estimated_recovery, rolled_back, dropped, redo_write },
@@ -374,16 +290,12 @@ fn start(
 }
 
 /// How the instance runs when it has been opened.
-fn settings(
-    parameters: &Parameters,
-    content: &ControlContent,
-    writers: Vec<ThreadHandle>,
-) -> Settings {
+fn settings(parameters: &Parameters, content: &ControlContent, processes: Processes) -> Settings {
     Settings {
         parameters: parameters.clone(),
         slots: content.doublewrite_slots,
         log_writes_max: parameters.log_writes_in_flight,
-        writers,
+        processes,
     }
 }
 
@@ -462,82 +374,4 @@ fn wake_at_halt<T: Send + Sync + 'static>(
             wake(&place, session);
         }
     });
-}
-
-struct Processes {
-    log_writer: Option<ThreadHandle>,
-    writers: Vec<ThreadHandle>,
-    checkpoint_process: Option<ThreadHandle>,
-}
-
-impl Processes {
-    fn start(
-        checkpointer: &Arc<Checkpointer>,
-        parameters: &Parameters,
-        session: &Session,
-    ) -> Result<Processes, Stop> {
-        let mut processes =
-            Processes { log_writer: None, writers: Vec::new(), checkpoint_process: None };
-        let started = processes.start_all(checkpointer, parameters, session);
-        if let Err(stop) = started {
-            checkpointer.halt.raise("a background process could not be started", session);
-            processes.join(session);
-            return Err(stop);
-        }
-        Ok(processes)
-    }
-
-    fn start_all(
-        &mut self,
-        checkpointer: &Arc<Checkpointer>,
-        parameters: &Parameters,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let redo = Arc::clone(&checkpointer.redo);
-        let halt = &checkpointer.halt;
-        let body = move |session: &Session| {
-            // Its only error is the halt, of which everybody knows.
-            let _ = redo.run_lgwr(session);
-        };
-        self.log_writer = Some(process("fb_lgwr", halt, body, session)?);
-        for number in 0..parameters.db_writer_processes {
-            self.writers.push(start_writer(number, checkpointer, session)?);
-        }
-        let inside = Arc::clone(checkpointer);
-        let body = move |session: &Session| inside.run(session);
-        self.checkpoint_process = Some(process("fb_ckpt", halt, body, session)?);
-        Ok(())
-    }
-
-    fn join(self, session: &Session) {
-        let threads = self.writers.into_iter().chain(self.checkpoint_process);
-        join_all(threads.chain(self.log_writer), session);
-    }
-}
-
-/// The thread of this database writer.
-pub(crate) fn start_writer(
-    number: u32,
-    checkpointer: &Checkpointer,
-    session: &Session,
-) -> Result<ThreadHandle, Stop> {
-    let cache = Arc::clone(&checkpointer.cache);
-    let body = move |session: &Session| cache.run_writer(number, session);
-    process(&format!("fb_dbw{number}"), &checkpointer.halt, body, session)
-}
-
-/// A background process under its guard (IN4).
-fn process(
-    name: &str,
-    halt: &Halt,
-    body: impl FnOnce(&Session) + Send + 'static,
-    session: &Session,
-) -> Result<ThreadHandle, Stop> {
-    let (halt, what) = (halt.clone(), format!("{name} panicked"));
-    let started = session.spawn(ThreadSpec::background(name), move |session| {
-        let guard = halt.guard(what, session);
-        body(session);
-        guard.disarm();
-    });
-    started.map_err(Stop::from)
 }

@@ -157,13 +157,10 @@ impl Instance {
         if is_usual(now) && is_usual(wanted) {
             return Ok(());
         }
-        let all = || {
-            let others = [&self.log_writer, &self.checkpoint_process, &self.space_process];
-            others.into_iter().flatten().chain(&settings.writers)
-        };
-        schedule(all(), wanted, session).inspect_err(|_| {
+        let all = &settings.processes;
+        schedule(all.schedulable(), wanted, session).inspect_err(|_| {
             // It was so before.
-            let _ = schedule(all(), now, session);
+            let _ = schedule(all.schedulable(), now, session);
         })
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use database::Options;
 use ids::BlockSize;
 use instance::{Creation, Parameters};
 use waits::Nanos;
@@ -59,6 +60,11 @@ impl Form {
         self.mixture.length = length;
         self.mixture.warm_up = Nanos(length.0 / 5);
         self
+    }
+
+    /// How its database is made and opened.
+    pub(crate) fn options(&self) -> Options {
+        Options { creation: self.creation.clone(), parameters: self.parameters.clone() }
     }
 
     /// Lets `change` set parameters, for both settings of an experiment alike.

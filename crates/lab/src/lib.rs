@@ -19,12 +19,12 @@
 #![forbid(unsafe_code)]
 
 mod catalogue;
+mod crash;
 mod form;
 pub mod free_buffer_waits;
 mod linux;
 mod measure;
 mod model;
-mod open;
 pub mod redo_size;
 mod repeat;
 mod scratch;

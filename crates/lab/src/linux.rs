@@ -1,5 +1,6 @@
 //! Runs on this machine.
 
+use database::Database;
 use instance::Parameters;
 use os::{Disk, Session};
 use stop::Stop;
@@ -7,8 +8,8 @@ use waits::Nanos;
 
 use experiment::{Origin, Run, Runner, Side, Step};
 
+use crate::crash::crash;
 use crate::measure::measure;
-use crate::open::Opened;
 use crate::scratch::Scratch;
 use crate::{Experiment, Form};
 
@@ -37,19 +38,16 @@ impl<'s> LinuxRunner<'s> {
     ) -> Result<Option<LinuxRunner<'s>>, Stop> {
         let disk = os::linux::disk();
         let base = scratch.base();
-        let made = (&form.creation, &form.parameters);
-        let opened = Opened::create((&disk, &base), made, session)?;
+        let database = Database::create_in((&disk, &base), &form.options(), session)?;
         let progress = |done, all| {
             (told.progress)(done, all);
             !(told.to_stop)()
         };
-        let loaded = opened.with(|database| {
-            workload::load(&mut database.connect_with(session), form.scale, progress)
-        });
+        let loaded = workload::load(&mut database.connect_with(session), form.scale, progress);
         if !matches!(loaded, Ok(true)) {
-            return opened.abort().and(loaded).map(|_| None);
+            return crash(database, session).and(loaded).map(|_| None);
         }
-        opened.shutdown()?;
+        database.shutdown_by(session)?;
         let settings = experiment.parameters(form);
         let (form, words) = (form.clone(), experiment.settings);
         Ok(Some(LinuxRunner { disk, scratch, form, settings, words, origin, session }))

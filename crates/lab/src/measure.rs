@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use database::{Database, Options};
 use experiment::{Commits, Measured, SessionInterval, Snapshot};
 use instance::Parameters;
 use os::{Disk, Session};
@@ -9,7 +10,7 @@ use stop::{RefusalKind, Stop};
 use waits::SessionKind;
 use workload::Mixture;
 
-use crate::open::Opened;
+use crate::crash::crash;
 
 /// What a run came to.
 pub(crate) struct Outcome {
@@ -25,14 +26,13 @@ pub(crate) fn measure(
     told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Outcome>, Stop> {
-    let opened = Opened::open((disk, directory), parameters, session)?;
+    let options = Options { parameters: parameters.clone(), ..Options::default() };
+    let database = Database::open_in((disk, directory), &options, session)?;
     let mut marks = Vec::new();
     let mark =
         |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
-    let ran = opened
-        .with(|database| workload::run(database, (mixture, None), told_to_stop, mark, session));
-    // LB2: it ends as a crash does.
-    let halted = opened.abort();
+    let ran = workload::run(&database, (mixture, None), told_to_stop, mark, session);
+    let halted = crash(database, session);
     let ran = ran?;
     halted?;
     if told_to_stop() {
@@ -41,7 +41,7 @@ pub(crate) fn measure(
     let [begin, end] = &marks[..] else { unreachable!("a run has two marks") };
     let mut intervals = end.intervals_since(begin);
     intervals.extend(ran.sessions.iter().map(|session| session.interval.clone()));
-    let commits = check(disk, directory, parameters, &ran.acknowledged(), session)?;
+    let commits = check((disk, directory), &options, &ran.acknowledged(), session)?;
     let transactions = ran.sessions.iter().map(|session| session.counted).sum();
     let measured =
         Measured { elapsed: ran.elapsed, transactions, latency: None, commits: Some(commits) };
@@ -50,16 +50,14 @@ pub(crate) fn measure(
 
 /// Opens what is left and holds it against what sessions were told (LB2).
 fn check(
-    disk: &Disk,
-    directory: &Path,
-    parameters: &Parameters,
+    place: (&Disk, &Path),
+    options: &Options,
     acknowledged: &[(u32, u64)],
     session: &Session,
 ) -> Result<Commits, Stop> {
-    let opened = Opened::open((disk, directory), parameters, session)?;
-    let audit = opened
-        .with(|database| workload::audit(&mut database.connect_with(session), acknowledged, false));
-    let halted = opened.abort();
+    let database = Database::open_in(place, options, session)?;
+    let audit = workload::audit(&mut database.connect_with(session), acknowledged, false);
+    let halted = crash(database, session);
     let audit = audit?;
     halted?;
     if let Some(first) = audit.unbalanced.first() {

@@ -3,6 +3,7 @@
 //! The database is loaded once, in a simulation of its own; its disk is copy-on-write, so that each
 //! run begins from it without copying.
 
+use database::Database;
 use std::path::Path;
 
 use experiment::{Origin, Run, Runner, Side, Step};
@@ -14,7 +15,6 @@ use sim::{DiskSpec, Simulation, World};
 use stop::{RefusalKind, Stop};
 
 use crate::measure::measure;
-use crate::open::Opened;
 use crate::{Experiment, Form};
 
 const DIRECTORY: &str = "/db";
@@ -117,13 +117,9 @@ pub(crate) fn load(machine: &Machine, form: &Form) -> Result<FileSystem, Stop> {
     let inside = form.clone();
     let body = move |world: &World, session: &Session| {
         let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-        let parameters = &inside.parameters;
-        let made = (&inside.creation, parameters);
-        let opened = Opened::create((&disk, directory), made, session)?;
-        opened.with(|database| {
-            workload::load(&mut database.connect_with(session), inside.scale, |_, _| true)
-        })?;
-        opened.shutdown()
+        let database = Database::create_in((&disk, directory), &inside.options(), session)?;
+        workload::load(&mut database.connect_with(session), inside.scale, |_, _| true)?;
+        database.shutdown_by(session)
     };
     Ok(machine.run(1, None, body)?.1)
 }

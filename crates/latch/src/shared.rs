@@ -174,6 +174,11 @@ impl SharedFlag {
         session.interleave();
         self.0.swap(false, SeqCst)
     }
+
+    /// Whether it is raised, for a caller whom nobody can overtake any more.
+    pub fn get_mut(&mut self) -> bool {
+        *self.0.get_mut()
+    }
 }
 
 impl fmt::Debug for SharedFlag {

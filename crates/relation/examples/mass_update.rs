@@ -59,7 +59,7 @@ fn main() -> Result<(), Stop> {
         round(&instance, (&tables, rows), &session)?;
     }
     drop(tables);
-    Arc::into_inner(instance).expect("the sessions have ended").shutdown(&session)
+    instance.shutdown(&session)
 }
 
 /// id BIGINT, x BIGINT, filler VARCHAR(84), filled.

@@ -1,7 +1,8 @@
-//! The latch that halts an instance (rules K2 to K4).
+//! The latch that ends an instance (rules K2 to K5).
 //!
 //! ```text
-//!   running ── raise(cause) ──▶ halted(cause)      for good; whoever sleeps is woken once
+//!   running ─┬─ raise(cause) ──▶ halted(cause)
+//!            └─ close ─────────▶ shut               both for good; sleepers are woken once
 //! ```
 //!
 //! Callers: whoever finds that no more can be promised; every loop that waits.
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Os, Session};
 
-use crate::Stop;
+use crate::{RefusalKind, Stop};
 
 /// Why an instance halted.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,7 +30,8 @@ impl fmt::Display for HaltCause {
 type Waker = Arc<dyn Fn(&Session) + Send + Sync>;
 
 struct State {
-    cause: Option<Arc<HaltCause>>,
+    /// What every call returns from now on.
+    ended: Option<Stop>,
     wakers: Vec<Waker>,
 }
 
@@ -47,7 +49,7 @@ pub struct Halt {
 impl Halt {
     /// Of an instance that runs.
     pub fn new(os: &Os) -> Halt {
-        let state = State { cause: None, wakers: Vec::new() };
+        let state = State { ended: None, wakers: Vec::new() };
         let state = Latch::new(os, LatchKind::Innermost, state);
         Halt { shared: Arc::new(Shared { raised: SharedFlag::new(false), state }) }
     }
@@ -58,44 +60,62 @@ impl Halt {
         self.shared.state.exclusive(session).wakers.push(Arc::new(waker));
     }
 
-    /// Halts, unless that was done before; the cause that counts is the first.
+    /// Halts the instance, unless it has ended before. Returns what every call returns from now on.
     pub fn raise(&self, cause: impl Into<String>, session: &Session) -> Stop {
-        let (cause, wakers) = {
+        let cause = Arc::new(HaltCause { what: cause.into() });
+        self.end(Stop::Halted(Arc::clone(&cause)), session, || {
+            session.os().notice(&format!("the instance halts: {cause}"));
+        })
+    }
+
+    /// The instance was shut in good order: every later call is refused (K5).
+    pub fn close(&self, session: &Session) {
+        let message = "the database is shut: open it again to work with it";
+        self.end(Stop::refuse(RefusalKind::WrongState, message), session, || ());
+    }
+
+    /// The instance ends like this, unless it has ended before. Returns how it ended.
+    fn end(&self, how: Stop, session: &Session, tell: impl FnOnce()) -> Stop {
+        let wakers = {
             let mut state = self.shared.state.exclusive(session);
-            if let Some(first) = &state.cause {
-                return Stop::Halted(Arc::clone(first));
+            if let Some(first) = &state.ended {
+                return first.clone();
             }
-            let cause = Arc::new(HaltCause { what: cause.into() });
-            state.cause = Some(Arc::clone(&cause));
-            (cause, std::mem::take(&mut state.wakers))
+            state.ended = Some(how.clone());
+            std::mem::take(&mut state.wakers)
         };
         self.shared.raised.raise(session);
-        session.os().notice(&format!("the instance halts: {cause}"));
+        tell();
         for waker in wakers {
             waker(session);
         }
-        Stop::Halted(cause)
+        how
     }
 
-    /// Whether it has been raised.
+    /// Whether the instance has halted or was shut.
     #[inline]
     pub fn is_raised(&self, session: &Session) -> bool {
         self.shared.raised.is_raised(session)
     }
 
-    /// The cause, if it has been raised.
+    /// Why the instance halted, if it has.
     pub fn cause(&self, session: &Session) -> Option<Arc<HaltCause>> {
-        self.shared.state.exclusive(session).cause.clone()
+        match &self.shared.state.exclusive(session).ended {
+            Some(Stop::Halted(cause)) => Some(Arc::clone(cause)),
+            Some(Stop::Refused(_)) | None => None,
+        }
     }
 
-    /// An error if it has been raised.
+    /// An error if the instance has halted or was shut.
     #[inline]
     pub fn check(&self, session: &Session) -> Result<(), Stop> {
-        if !self.is_raised(session) {
-            return Ok(());
-        }
-        let cause = self.cause(session).expect("the cause is set before the flag");
-        Err(Stop::Halted(cause))
+        if self.is_raised(session) { Err(self.ended(session)) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn ended(&self, session: &Session) -> Stop {
+        let ended = self.shared.state.exclusive(session).ended.clone();
+        ended.expect("how the instance ended is set before the flag")
     }
 
     /// Halts if it is dropped without [`HaltGuard::disarm`], as when its thread panics.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use latch::{Condition, Latch, LatchKind};
 use os::ThreadSpec;
 use sim::{Perturbation, Simulation};
-use stop::{Halt, Stop};
+use stop::{Halt, RefusalKind, Stop};
 use waits::WaitEvent;
 
 /// The first cause stays, whoever comes later.
@@ -21,6 +21,21 @@ fn the_first_cause_is_the_one_that_counts() {
     });
     let said = report.result.expect("it runs").expect_err("it is halted");
     assert_eq!(said, "the instance has halted: redo cannot be written");
+}
+
+/// An instance that was shut refuses what comes later, and an abort of it changes nothing.
+#[test]
+fn what_comes_after_the_end_in_good_order_is_refused() {
+    let report = Simulation::new(1).run(|world, session| {
+        let halt = Halt::new(world.os());
+        halt.close(session);
+        halt.raise("it was aborted", session);
+        assert!(halt.is_raised(session) && halt.cause(session).is_none());
+        halt.check(session).map_err(|stop| (stop.refusal(), stop.to_string()))
+    });
+    let (kind, said) = report.result.expect("it runs").expect_err("it is shut");
+    assert_eq!(kind, Some(RefusalKind::WrongState));
+    assert_eq!(said, "the database is shut: open it again to work with it");
 }
 
 /// A process that panics halts the instance, and a session that sleeps without a time limit goes

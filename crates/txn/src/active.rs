@@ -345,11 +345,12 @@ impl Active {
         self.segments.len() as u16
     }
 
-    /// From now on none begins. How many are active.
-    pub fn close(&self, session: &Session) -> usize {
+    /// From now on no transaction begins, unless some are active: then this returns how many, as an
+    /// error, and changes nothing.
+    pub fn close(&self, session: &Session) -> Result<(), usize> {
         let mut state = self.state.exclusive(session);
-        state.closed = true;
-        state.active
+        state.closed = state.active == 0;
+        if state.closed { Ok(()) } else { Err(state.active) }
     }
 
     fn newest(&self, id: TxnId, session: &Session) -> (u64, State) {

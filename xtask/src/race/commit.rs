@@ -256,8 +256,7 @@ impl Bench {
 
     fn close(self) -> Result<(), Stop> {
         drop(self.table);
-        let instance = Arc::into_inner(self.instance).expect("every session has ended");
-        instance.shutdown(&self.session)
+        self.instance.shutdown(&self.session)
     }
 }
 

@@ -207,6 +207,7 @@ impl Crashed {
         let rows = load(&instance, work, session).map_err(told)?;
         // Its checkpoint is in the control file: what is done again is the changes alone.
         instance.shutdown(session).map_err(told)?;
+        drop(instance);
         let instance = open()?;
         let table = instance.table(TABLE, session);
         let changed = table.and_then(|table| (work.change)(&instance, &table, rows, session));

@@ -151,8 +151,7 @@ impl Db {
     pub(crate) fn shut(self, session: &Session) {
         let Db { instance, catalog } = self;
         drop(catalog);
-        let alone = Arc::into_inner(instance).expect("the sessions have ended");
-        alone.shutdown(session).expect("shut in good order");
+        instance.shutdown(session).expect("shut in good order");
     }
 
     /// One session in a thread of its own.

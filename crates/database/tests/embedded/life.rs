@@ -137,6 +137,7 @@ fn what_cannot_be_done_says_what_and_why() {
     tx.rollback().expect("ended");
     let busy = database.clone().shutdown().expect_err("there is a connection");
     assert_eq!(busy.refusal(), Some(ErrorKind::WrongState), "{busy}");
+    assert!(busy.to_string().contains("1 connections"), "{busy}");
     connection.drop_table("account", false).expect("dropped");
     let gone = connection.get(&account, &[Value::Int(1)], |_| ()).expect_err("it is gone");
     assert!(gone.to_string().contains("account"), "{gone}");

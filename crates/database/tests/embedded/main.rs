@@ -8,6 +8,7 @@
 mod committing;
 mod common;
 mod counted;
+mod ends;
 mod equality;
 mod handles;
 mod life;

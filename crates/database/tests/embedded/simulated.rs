@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use database::{Creation, Database, Options, Parameters};
+use database::{Creation, Database, Error, Options, Parameters};
 use os::{Session, ThreadHandle, ThreadSpec};
 use sim::fs::FileSystem;
-use sim::{Perturbation, Report, Simulation, World};
+use sim::{Perturbation, Report, Simulation};
 
 fn directory() -> &'static Path {
     Path::new("/db")
@@ -38,7 +38,7 @@ fn machine(seed: u64, content: FileSystem) -> Simulation {
     simulation
 }
 
-/// A disk with a database on which `body` has worked.
+/// A disk with a new database on which `body` has worked, and which was shut.
 pub(crate) fn made(body: impl FnOnce(&Database, &Session) + Send + 'static) -> FileSystem {
     made_with(options().creation, body)
 }
@@ -48,17 +48,14 @@ pub(crate) fn made_with(
     creation: Creation,
     body: impl FnOnce(&Database, &Session) + Send + 'static,
 ) -> FileSystem {
-    let mut report = machine(1, FileSystem::new(1 << 30)).run(move |world, session| {
-        let (disk, options) = (world.disk(), Options { creation, ..options() });
-        let (creation, parameters) = (&options.creation, &options.parameters);
-        instance::Instance::create(&disk, directory(), creation, parameters, session)
-            .expect("created");
-        work(world, session, body);
+    let report = machine(1, FileSystem::new(1 << 30)).run(move |world, session| {
+        let options = Options { creation, ..options() };
+        let made = Database::create_in((&world.disk(), directory()), &options, session);
+        let database = made.expect("created");
+        body(&database, session);
+        database.shutdown_by(session).expect("in good order");
     });
-    let mut disk = report.disks.remove("disk").expect("the machine has one disk");
-    disk.close_all();
-    ended(report, "the database can't be made");
-    disk
+    disk_of(report, "the database can't be made").0
 }
 
 /// With the smallest cache.
@@ -68,52 +65,77 @@ pub(crate) fn smallest() -> Options {
     options
 }
 
-/// Runs `body` on the database, opened like this, with a schedule that finds races.
+/// Runs `body` on the database, which is shut afterwards, with a schedule that finds races.
+pub(crate) fn racing<T: Send + 'static>(
+    seed: u64,
+    content: FileSystem,
+    body: impl FnOnce(&Database, &Session) -> T + Send + 'static,
+) -> T {
+    racing_in(options(), seed, content, body)
+}
+
+/// As [`racing`], on the database opened with these options.
 pub(crate) fn racing_in<T: Send + 'static>(
     options: Options,
     seed: u64,
     content: FileSystem,
     body: impl FnOnce(&Database, &Session) -> T + Send + 'static,
 ) -> T {
-    let simulation = Simulation { perturbation: Perturbation::RACES, ..machine(seed, content) };
-    ended(simulation.run(move |world, session| work_in(&options, world, session, body)), seed)
+    on_database((options, Perturbation::RACES), seed, content, body)
 }
 
-/// Runs `body` on the database with a schedule that finds races.
-pub(crate) fn racing<T: Send + 'static>(
-    seed: u64,
-    content: FileSystem,
-    body: impl FnOnce(&Database, &Session) -> T + Send + 'static,
-) -> T {
-    racing_as(Perturbation::RACES, seed, content, body)
-}
-
-/// Does the same with a schedule that is bent as far as `perturbation` says.
+/// As [`racing`], with a schedule that is bent as far as `perturbation` says.
 pub(crate) fn racing_as<T: Send + 'static>(
     perturbation: Perturbation,
     seed: u64,
     content: FileSystem,
     body: impl FnOnce(&Database, &Session) -> T + Send + 'static,
 ) -> T {
-    let simulation = Simulation { perturbation, ..machine(seed, content) };
-    ended(simulation.run(move |world, session| work(world, session, body)), seed)
+    on_database((options(), perturbation), seed, content, body)
 }
 
-fn work<T>(world: &World, session: &Session, body: impl FnOnce(&Database, &Session) -> T) -> T {
-    work_in(&options(), world, session, body)
-}
-
-fn work_in<T>(
-    options: &Options,
-    world: &World,
-    session: &Session,
-    body: impl FnOnce(&Database, &Session) -> T,
+fn on_database<T: Send + 'static>(
+    how: (Options, Perturbation),
+    seed: u64,
+    content: FileSystem,
+    body: impl FnOnce(&Database, &Session) -> T + Send + 'static,
 ) -> T {
-    let opened = Database::open_in((&world.disk(), directory()), options, session);
-    let database = opened.expect("opened");
-    let made = body(&database, session);
-    database.shutdown_by(session).expect("in good order");
-    made
+    let body = move |opened: Result<Database, Error>, session: &Session| {
+        let database = opened.expect("opened");
+        let made = body(&database, session);
+        database.shutdown_by(session).expect("in good order");
+        made
+    };
+    opening(how, seed, content, body).1
+}
+
+/// Tries to open the database, and has `body` go on with what came of it, with a schedule that finds
+/// races. Returns the disk that is left, too.
+pub(crate) fn racing_to_open<T: Send + 'static>(
+    seed: u64,
+    content: FileSystem,
+    body: impl FnOnce(Result<Database, Error>, &Session) -> T + Send + 'static,
+) -> (FileSystem, T) {
+    opening((options(), Perturbation::RACES), seed, content, body)
+}
+
+fn opening<T: Send + 'static>(
+    (options, perturbation): (Options, Perturbation),
+    seed: u64,
+    content: FileSystem,
+    body: impl FnOnce(Result<Database, Error>, &Session) -> T + Send + 'static,
+) -> (FileSystem, T) {
+    let simulation = Simulation { perturbation, ..machine(seed, content) };
+    let report = simulation.run(move |world, session| {
+        body(Database::open_in((&world.disk(), directory()), &options, session), session)
+    });
+    disk_of(report, seed)
+}
+
+fn disk_of<T>(mut report: Report<T>, what: impl std::fmt::Display) -> (FileSystem, T) {
+    let mut disk = report.disks.remove("disk").expect("the machine has one disk");
+    disk.close_all();
+    (disk, ended(report, what))
 }
 
 fn ended<R>(report: Report<R>, what: impl std::fmt::Display) -> R {

@@ -136,12 +136,11 @@ pub(crate) fn open_as(parameters: &Parameters, world: &World, session: &Session)
 
 /// Shuts an instance that nobody else uses any more.
 pub(crate) fn shut(instance: Arc<Instance>, session: &Session) {
-    let alone = Arc::into_inner(instance).expect("the sessions have ended");
-    alone.shutdown(session).expect("shut in good order");
+    instance.shutdown(session).expect("shut in good order");
 }
 
 pub(crate) fn abort(instance: Arc<Instance>, session: &Session) {
-    Arc::into_inner(instance).expect("the sessions have ended").abort(session);
+    instance.abort(session);
 }
 
 /// A session in a thread of its own.

@@ -111,7 +111,6 @@ fn survives(base: &FileSystem, seed: u64, plan: FaultPlan) -> bool {
             })
         });
         common::join(sessions.collect(), session);
-        let instance = Arc::into_inner(instance).expect("the sessions have ended");
         if let Err(stop) = instance.shutdown(session) {
             one_line(&stop);
         }

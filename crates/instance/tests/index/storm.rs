@@ -281,7 +281,7 @@ fn storms(size: BlockSize, seeds: std::ops::Range<u64>, purges: bool) {
             let mut report = racy(number, disk).run(move |world, session| {
                 let instance = open_as(&sized(size), world, session);
                 storm(&instance, (number, purges), session);
-                std::sync::Arc::into_inner(instance).expect("alone").abort(session);
+                instance.abort(session);
             });
             disk = left(&mut report);
             if life % 2 == 0 {

@@ -2,6 +2,7 @@
 //!
 //! Callers: the binary's `lab`.
 
+use database::{Database, Options};
 use std::path::Path;
 
 use os::{Disk, FilesystemIo, Session};
@@ -15,8 +16,8 @@ use super::measure::{Cell, Size, creation, load, measure, parameters};
 use super::report::Found;
 use super::setting::Setting;
 use crate::Where;
+use crate::crash::crash;
 use crate::model::Machine;
-use crate::open::Opened;
 use crate::scratch::Scratch;
 
 const DIRECTORY: &str = "/db";
@@ -178,11 +179,11 @@ fn pace(disk: &Disk, model: &str, session: &Session) -> Result<PacedDisk, Stop> 
 fn make(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<(), Stop> {
     let loading = Setting { io: FilesystemIo::SetAll, writers: 1, slaves: 0 };
     let parameters = parameters(size, loading, true);
-    let made = (&creation(size), &parameters);
-    let opened = Opened::create((disk, directory), made, session)?;
-    match opened.with(|database| load(database, size, session)) {
-        Ok(()) => opened.shutdown(),
-        Err(stop) => opened.abort().and(Err(stop)),
+    let options = Options { creation: creation(size), parameters };
+    let database = Database::create_in((disk, directory), &options, session)?;
+    match load(&database, size, session) {
+        Ok(()) => database.shutdown_by(session),
+        Err(stop) => crash(database, session).and(Err(stop)),
     }
 }
 
@@ -194,10 +195,11 @@ fn cell(
     session: &Session,
 ) -> Result<Option<Cell>, Stop> {
     let parameters = parameters(size, setting, asynchronous);
-    let opened = Opened::open((disk, directory), &parameters, session)?;
-    let measured = opened.with(|database| measure(database, size, told_to_stop, session));
+    let options = Options { parameters, ..Options::default() };
+    let database = Database::open_in((disk, directory), &options, session)?;
+    let measured = measure(&database, size, told_to_stop, session);
     // Nobody needs it any more.
-    let halted = opened.abort();
+    let halted = crash(database, session);
     let measured = measured?;
     halted?;
     Ok(measured)

@@ -1,5 +1,6 @@
 //! From the request to the curve: a database in a scratch folder, or on a modelled machine.
 
+use database::{Database, Options};
 use std::path::Path;
 
 use os::{Disk, Session};
@@ -8,8 +9,8 @@ use stop::Stop;
 use super::measure::{Measured, Sizes, Told, creation, measure, parameters};
 use super::report::Found;
 use crate::Where;
+use crate::crash::crash;
 use crate::model::Machine;
-use crate::open::Opened;
 use crate::scratch::Scratch;
 
 /// What was asked for.
@@ -79,10 +80,9 @@ fn in_a_database(
     told: Told<'_>,
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
-    let parameters = parameters();
-    let made = (&creation(), &parameters);
-    let opened = Opened::create((disk, directory), made, session)?;
-    let measured = opened.with(|database| measure(database, sizes, seed, told, session));
+    let options = Options { creation: creation(), parameters: parameters() };
+    let database = Database::create_in((disk, directory), &options, session)?;
+    let measured = measure(&database, sizes, seed, told, session);
     // A database that nobody needs any more.
-    opened.abort().and(measured)
+    crash(database, session).and(measured)
 }

@@ -268,7 +268,6 @@ fn against(
         let other = session.spawn(ThreadSpec::foreground("second"), body).expect("started");
         first(&instance, session);
         other.join(session).expect("no panic");
-        let instance = Arc::into_inner(instance).expect("the sessions have ended");
         instance.shutdown(session).expect("shut");
         let totals = world.os().totals();
         let count = |event: &WaitEvent| (event.info().name, totals.event(*event).count);

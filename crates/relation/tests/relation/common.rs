@@ -114,8 +114,7 @@ pub(crate) fn open(world: &World, session: &Session) -> Arc<Instance> {
 
 /// Shuts an instance that nobody else uses any more.
 pub(crate) fn shut(instance: Arc<Instance>, session: &Session) {
-    let alone = Arc::into_inner(instance).expect("the sessions have ended");
-    alone.shutdown(session).expect("shut in good order");
+    instance.shutdown(session).expect("shut in good order");
 }
 
 /// A session in a thread of its own.

@@ -61,8 +61,7 @@ fn open(world: &World, session: &Session) -> (Arc<Instance>, Arc<Catalog>) {
 }
 
 fn shut(instance: Arc<Instance>, session: &Session) {
-    let alone = Arc::into_inner(instance).expect("nobody else has it");
-    alone.shutdown(session).expect("shut in good order");
+    instance.shutdown(session).expect("shut in good order");
 }
 
 /// Tables of the dictionary have no foreign keys: nobody asks.
@@ -273,6 +272,7 @@ fn told_after(damage: impl Fn(&Damage<'_>) + Send + Sync + 'static) -> Vec<Findi
         let instance = open();
         damage(&Damage { instance: &instance, session });
         instance.shutdown(session).expect("shut in good order");
+        drop(instance);
         let (report, told) = check(&world.disk(), None, session);
         assert_eq!(report.expect("checked").count(), told.len() as u64);
         let instance = open();
@@ -517,6 +517,7 @@ fn of_a_dictionary_that_cannot_be_read_nothing_else_is_said() {
         let opened = Instance::open(&disk, directory(), &parameters(), session).expect("opened");
         let columns = opened.space().find("_columns", session).expect("read").expect("there");
         opened.shutdown(session).expect("shut in good order");
+        drop(opened);
         let blocks = Blocks::load(&disk, DATA, session);
         let heap = blocks.all(BlockKind::Heap, Some(columns.object))[0];
         let at = (heap * BLOCK + 700) as u64;
@@ -537,6 +538,7 @@ fn whatever_the_dictionary_says_the_check_comes_to_its_end() {
         let find = |name: &str| opened.space().find(name, session).expect("read").expect("there");
         let own: Vec<_> = DictionaryTable::ALL.iter().map(|table| find(table.name())).collect();
         opened.shutdown(session).expect("shut in good order");
+        drop(opened);
         let whole = Blocks::load(&disk, DATA, session);
         let (mut found, mut flips) = (0, 0);
         for segment in own {

@@ -172,6 +172,7 @@ fn a_block_of_rows_that_is_zeros_now_is_found_and_indexes_are_not_blamed() {
         let opened = opened.expect("opened");
         let parent = Damage { instance: &opened, session }.table("parent").1;
         opened.shutdown(session).expect("shut in good order");
+        drop(opened);
         let parent = ObjectNo::new(parent.try_into().expect("a number"));
         let blocks = Blocks::load(&disk, DATA, session);
         let heap = blocks.all(BlockKind::Heap, Some(parent))[0];
@@ -193,6 +194,7 @@ fn a_block_that_names_another_blocks_place_in_a_map_is_found() {
         let opened = opened.expect("opened");
         let parent = Damage { instance: &opened, session }.table("parent").1;
         opened.shutdown(session).expect("shut in good order");
+        drop(opened);
         let parent = ObjectNo::new(parent.try_into().expect("a number"));
         let mut blocks = Blocks::load(&disk, DATA, session);
         let heap = blocks.all(BlockKind::Heap, Some(parent))[0];

@@ -1,0 +1,170 @@
+//! How a database ends while others still have it, and how an opening that fails ends.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use database::{Database, Error, ErrorKind, Nanos, SequenceOptions, Table, Value};
+use latch::{Latch, LatchKind};
+use os::{Session, ThreadHandle};
+use waits::WaitEvent;
+
+use crate::common::{account, filled};
+use crate::simulated::{join, made, racing, racing_to_open, start};
+
+/// Every kind of call on a database that was shut, by a handle that was there before.
+fn calls(database: &Database, account: &Table, session: &Session) -> Vec<(&'static str, Error)> {
+    let key = [Value::Int(1)];
+    let row = [Value::Int(1_000), Value::Null, Value::Int(0)];
+    let mut found = Vec::new();
+    let mut told = |what, result: Result<(), Error>| {
+        found.push((what, result.expect_err(what)));
+    };
+    let mut connection = database.connect_with(session);
+    told("table", connection.table("account").map(drop));
+    told("get", connection.get(account, &key, |_| ()).map(drop));
+    told("scan", connection.scan(account, |_| ()));
+    told("next value", connection.next_value("ticket").map(drop));
+    told("define", connection.create_table(&account_copy()).map(drop));
+    told("serializable", connection.begin_serializable().map(drop));
+    let mut tx = connection.begin();
+    told("insert", tx.insert(account, &row).map(drop));
+    told("update", tx.update(account, &key, |_, set| set.set(2, Value::Int(7))).map(drop));
+    told("delete", tx.delete(account, &key).map(drop));
+    told("get within", tx.get(account, &key, |_| ()).map(drop));
+    drop(tx);
+    drop(connection);
+    let instance = database.instance();
+    told("parameter", instance.set_parameter("db_writer_processes", "2", session));
+    told("checkpoint", instance.checkpoint(session));
+    told("shutdown", database.clone().shutdown_by(session));
+    found
+}
+
+fn account_copy() -> database::TableSpec {
+    database::TableSpec { name: "copy".into(), ..account() }
+}
+
+#[test]
+fn a_database_that_was_shut_refuses_every_later_call() {
+    let (disk, ()) = racing_to_open(1, made(|_, _| ()), |opened, session| {
+        let database = &opened.expect("opened");
+        let account = filled(database);
+        let mut connection = database.connect_with(session);
+        let ticket = SequenceOptions::default();
+        connection.create_sequence("ticket", &ticket).expect("made");
+        connection.next_value("ticket").expect("there is one");
+        drop(connection);
+        database.clone().shutdown_by(session).expect("in good order");
+        for (what, stop) in calls(database, &account, session) {
+            assert_eq!(stop.refusal(), Some(ErrorKind::WrongState), "{what}: {stop}");
+            assert!(stop.to_string().contains("the database is shut"), "{what}: {stop}");
+        }
+        // It has ended, so there is nothing to stop.
+        database.clone().abort_by(session);
+    });
+    racing(1, disk, |database, session| {
+        assert_eq!(database.instance().opened().recovered.records, 0, "it was in good order");
+        let mut connection = database.connect_with(session);
+        let account = connection.table("account").expect("there");
+        let mut rows = 0;
+        connection.scan(&account, |_| rows += 1).expect("read");
+        assert_eq!(rows, 100);
+    });
+}
+
+/// Works until it is told that the database has ended, and notes what was acknowledged.
+fn worker(
+    number: i64,
+    (database, session): (&Database, &Session),
+    acknowledged: &Arc<Latch<BTreeSet<i64>>>,
+) -> ThreadHandle {
+    let acknowledged = Arc::clone(acknowledged);
+    start("worker", (database, session), move |database, session| {
+        for id in (number * 10_000).. {
+            if let Err(stop) = work(database, id, session) {
+                let is_end = match stop.refusal() {
+                    Some(ErrorKind::WrongState) => stop.to_string().contains("shut"),
+                    Some(_) => false,
+                    None => true,
+                };
+                assert!(is_end, "{stop}");
+                break;
+            }
+            acknowledged.exclusive(session).insert(id);
+            // Now and then nobody has a connection.
+            let length = Nanos::from_micros(400 + id.unsigned_abs() * 37 % 300);
+            session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
+        }
+    })
+}
+
+/// A statement that reads and a transaction that changes.
+fn work(database: &Database, id: i64, session: &Session) -> Result<(), Error> {
+    let mut connection = database.connect_with(session);
+    let account = connection.table("account")?;
+    connection.get(&account, &[Value::Int(id % 100)], |_| ())?;
+    let mut tx = connection.begin();
+    tx.insert(&account, &[Value::Int(id), Value::Null, Value::Int(0)])?;
+    tx.commit()
+}
+
+/// Runs workers until `end` has ended the database; then holds what is there against what was
+/// acknowledged.
+fn ended_while_sessions_work(end: fn(&Database, &Session)) {
+    let base = made(|database, _| drop(filled(database)));
+    for seed in 0..40 {
+        let worked = racing_to_open(seed, base.clone(), move |opened, session| {
+            let database = &opened.expect("opened");
+            let found = Latch::new(session.os(), LatchKind::Innermost, BTreeSet::new());
+            let acknowledged = Arc::new(found);
+            let workers = (1..=3).map(|n| worker(n, (database, session), &acknowledged)).collect();
+            let length = Nanos::from_micros(300 + seed * 97);
+            session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
+            end(database, session);
+            join(workers, session);
+            std::mem::take(&mut *acknowledged.exclusive(session))
+        });
+        let (disk, acknowledged) = worked;
+        racing(seed, disk, move |database, session| {
+            let mut connection = database.connect_with(session);
+            let account = connection.table("account").expect("there");
+            let mut there = BTreeSet::new();
+            connection.scan(&account, |row| there.extend(row.get_i64(0))).expect("read");
+            let lost: Vec<_> = acknowledged.difference(&there).collect();
+            assert!(lost.is_empty(), "seed {seed}: acknowledged and lost: {lost:?}");
+        });
+    }
+}
+
+#[test]
+fn sessions_that_work_while_the_database_is_shut_are_refused_and_none_waits_for_ever() {
+    ended_while_sessions_work(|database, session| {
+        // It is refused while there is a connection, and goes on.
+        while let Err(stop) = database.clone().shutdown_by(session) {
+            assert_eq!(stop.refusal(), Some(ErrorKind::WrongState), "{stop}");
+            session.pause(Nanos::from_micros(13), session.waiting(WaitEvent::PlSqlLockTimer));
+        }
+    });
+}
+
+#[test]
+fn sessions_that_work_while_the_database_is_aborted_are_told_and_none_waits_for_ever() {
+    ended_while_sessions_work(|database, session| database.clone().abort_by(session));
+}
+
+#[test]
+fn an_opening_that_finds_no_dictionary_stops_what_it_had_opened() {
+    let disk = made(|database, session| {
+        let account = filled(database);
+        // Behind the dictionary's back.
+        let segment = account.definition().segment;
+        database.instance().space().drop_segment(segment, session).expect("dropped");
+    });
+    racing_to_open(1, disk, |opened, session| {
+        let told = opened.err().expect("a table has no segment").to_string();
+        assert!(told.contains("isn't there"), "{told}");
+        let running = session.os().running().len();
+        assert_eq!(running, 1, "only the session that has tried");
+        told
+    });
+}

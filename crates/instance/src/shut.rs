@@ -1,0 +1,82 @@
+//! How an instance ends (IN5, IN10).
+//!
+//! ```text
+//!   open ─┬─ shutdown ──▶ shut       refused, and open again, while transactions are active
+//!         └─ abort ─────▶ halted     as if the process were killed
+//! ```
+//!
+//! Both are held apart from each other and from changes of parameters by the enqueue PR.
+//!
+//! Callers: whoever has opened the instance.
+
+use os::Session;
+use space::ControlState;
+use stop::{RefusalKind, Stop};
+
+use crate::Instance;
+use crate::processes::{Processes, join_all};
+
+impl Instance {
+    /// Shuts the instance in good order (IN5). Refused, and the instance stays open, while
+    /// transactions are active. Every later call is refused. If it fails in another way the instance
+    /// halts. No process runs any more, unless it was refused.
+    pub fn shutdown(&self, session: &Session) -> Result<(), Stop> {
+        let mut settings = self.settings.hold(0, session);
+        if let Err(ended) = self.halt().check(session) {
+            settings.processes.join(session);
+            return Err(ended);
+        }
+        self.wait_for_dead(session);
+        if let Err(active) = self.transactions().active().close(session) {
+            let message = format!(
+                "cannot shut down in good order: {active} transactions are active; commit them or \
+                 roll them back"
+            );
+            return Err(Stop::refuse(RefusalKind::WrongState, message));
+        }
+        let shut = self.shut(&mut settings.processes, session);
+        match shut {
+            Ok(()) => self.halt().close(session),
+            Err(_) => drop(self.halt().raise("the shutdown failed", session)),
+        }
+        settings.processes.join(session);
+        shut
+    }
+
+    fn shut(&self, processes: &mut Processes, session: &Session) -> Result<(), Stop> {
+        self.cleaners.stop(session);
+        join_all(std::mem::take(&mut processes.monitors), session);
+        self.halt().check(session)?;
+        // Before the checkpoint, for it makes changes.
+        self.space().ahead().stop(session);
+        join_all(processes.space_process.take(), session);
+        self.checkpoint(session)?;
+        self.cache().stop(session);
+        join_all(std::mem::take(&mut processes.writers), session);
+        self.checkpointer.wanted.stop(session);
+        join_all(processes.checkpoint_process.take(), session);
+        self.redo().stop(session);
+        join_all(processes.log_writer.take(), session);
+        self.halt().check(session)?;
+        // What the cache has written, not where the redo stands: a late change is done again (rule
+        // space/SP2).
+        let at = self.cache().checkpoint_position(session);
+        let scn = self.redo().last_scn(session);
+        let shut = self.checkpointer.control().hold(0, session).update(
+            |content| {
+                content.checkpoint = at;
+                content.checkpoint_scn = scn;
+                content.state = ControlState::Shut;
+            },
+            session,
+        );
+        shut.map_err(Stop::from)
+    }
+
+    /// Stops at once, as if the process were killed: what isn't committed is lost. Nothing happens
+    /// to an instance that has ended.
+    pub fn abort(&self, session: &Session) {
+        self.halt().raise("it was aborted", session);
+        self.settings.hold(0, session).processes.join(session);
+    }
+}
