@@ -1,8 +1,8 @@
 //! Race `commit`: durable commits through a whole instance against fio's durable 4 KiB writes.
 //!
-//! A commit is a transaction: an update of one row of 100 bytes and the commit, timed from before
-//! the update until the commit has returned. Each session has rows and blocks of its own, so no
-//! session waits for another but for redo. fio writes 4 KiB blocks in sequence, durably, at depth
+//! A commit is a transaction: an update of one row of 100 bytes, found by its primary key, and the
+//! commit, timed from before the update until the commit has returned. Each session has rows and
+//! blocks of its own, so no session waits for another but for redo. fio writes 4 KiB blocks in sequence, durably, at depth
 //! 1, in the way that the instance's own probe picked for its redo.
 //!
 //! Where one session works, it and fio share one CPU, another for the next pair. Where sixteen do,
@@ -13,8 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Inserter, RowAddress, RowMut, Table};
-use instance::{Creation, Instance, Parameters, Transaction};
+use database::{
+    ColumnSpec, Connection, Creation, Database, Options, Parameters, Table, TableSpec, Type, Value,
+};
 use latch::{Latch, LatchKind};
 use os::probe::DurableWrite;
 use os::{CpuSet, Os, Session, ThreadSpec};
@@ -22,7 +23,6 @@ use redo::CommitLeader;
 use rivals::Scratch;
 use rivals::fio::{Durability, Engine, Fio, FioJob, Pattern};
 use rivals::race::{Case, Metrics, Outcome, Race, Turn, Workload, metric};
-use space::Column;
 use stop::Stop;
 use waits::{Nanos, SessionKind, Timestamp};
 
@@ -37,7 +37,8 @@ const DATA_BYTES: u64 = 32 << 20;
 const SESSIONS: u64 = 16;
 /// More than enough that two sessions' rows don't meet in a block of 8 KiB.
 const ROWS_PER_SESSION: u64 = 256;
-const ROW: [Column; 2] = [Column::Number, Column::Bytes(92)];
+/// What makes a row 100 bytes long, with its key.
+const FILLER_BYTES: usize = 92;
 /// Runs before what is measured: threads start, blocks come into the cache.
 const WARM_UP: Duration = Duration::from_millis(100);
 
@@ -173,9 +174,8 @@ fn job(job: FioJob, way: DurableWrite, setup: &Setup) -> FioJob {
 struct Bench {
     os: Os,
     session: Session,
-    instance: Arc<Instance>,
+    database: Database,
     table: Table,
-    rows: Vec<RowAddress>,
     way: DurableWrite,
 }
 
@@ -186,19 +186,12 @@ impl Bench {
         let disk = os::linux::disk();
         let creation = Creation { data_bytes: DATA_BYTES, ..Creation::default() };
         let parameters = Parameters { log_writes_in_flight: WRITES, ..Parameters::default() };
-        Instance::create(&disk, directory, &creation, &parameters, &session)?;
-        let instance = Instance::open(&disk, directory, &parameters, &session)?;
-        let way = instance.opened().redo_write;
-        let table = instance.create_table("rows", &ROW, &session)?;
-        let (mut inserter, mut transaction) = (Inserter::default(), Transaction::new());
-        let mut rows = Vec::new();
-        for number in 0..SESSIONS * ROWS_PER_SESSION {
-            let fill = |row: &mut RowMut<'_>| row.set_number(0, number as i64);
-            rows.push(table.insert(&mut transaction, &mut inserter, fill, &session)?);
-        }
-        instance.commit(transaction, &session)?;
-        instance.checkpoint(&session)?;
-        Ok(Bench { os, session, instance: Arc::new(instance), table, rows, way })
+        let options = Options { creation, parameters };
+        let database = Database::create_in((&disk, directory), &options, &session)?;
+        let way = database.instance().opened().redo_write;
+        let table = fill(&mut database.connect_with(&session))?;
+        database.instance().checkpoint(&session)?;
+        Ok(Bench { os, session, database, table, way })
     }
 
     /// Sessions commit for `length`; how fast, and how long half of the commits took at most.
@@ -210,8 +203,8 @@ impl Bench {
         length: Duration,
     ) -> Result<Metrics, Stop> {
         let session = &self.session;
-        self.instance.redo().set_commit_leader(spec.leader, session);
-        self.instance.redo().set_writes_in_flight(spec.writes, session);
+        self.database.instance().redo().set_commit_leader(spec.leader, session);
+        self.database.instance().redo().set_writes_in_flight(spec.writes, session);
         // Threads start where the one runs that starts them.
         self.os.set_affinity(session.thread(), cpu.map_or(CpuSet::ALL, CpuSet::one))?;
         let begin = session.now().after(nanos(WARM_UP));
@@ -245,27 +238,41 @@ impl Bench {
     }
 
     fn client(&self, number: u64, seed: u64) -> Client {
-        let first = (number * ROWS_PER_SESSION) as usize;
         Client {
-            instance: Arc::clone(&self.instance),
+            database: self.database.clone(),
             table: self.table.clone(),
-            rows: self.rows[first..first + ROWS_PER_SESSION as usize / 2].to_vec(),
-            next: seed as usize,
+            first: number * ROWS_PER_SESSION,
+            next: seed,
         }
     }
 
     fn close(self) -> Result<(), Stop> {
-        drop(self.table);
-        self.instance.shutdown(&self.session)
+        self.database.shutdown_by(&self.session)
     }
+}
+
+/// Makes the table, with its rows.
+fn fill(connection: &mut Connection<'_>) -> Result<Table, Stop> {
+    let spec = TableSpec::new("rows")
+        .column(ColumnSpec::new("id", Type::BigInt))
+        .column(ColumnSpec::new("filler", Type::Bytea))
+        .primary_key(["id"]);
+    let table = connection.create_table(&spec)?;
+    let mut tx = connection.begin();
+    for id in 0..SESSIONS * ROWS_PER_SESSION {
+        tx.insert(&table, &[Value::Int(id as i64), Value::Bytes(&[0; FILLER_BYTES])])?;
+    }
+    tx.commit()?;
+    Ok(table)
 }
 
 /// One session's part.
 struct Client {
-    instance: Arc<Instance>,
+    database: Database,
     table: Table,
-    rows: Vec<RowAddress>,
-    next: usize,
+    /// The first of its rows, of which it changes half.
+    first: u64,
+    next: u64,
 }
 
 impl Client {
@@ -277,10 +284,12 @@ impl Client {
         session: &Session,
     ) -> Result<Vec<Nanos>, Stop> {
         let mut took = Vec::with_capacity(1 << 16);
+        let database = self.database.clone();
+        let mut connection = database.connect_with(session);
         let mut now = session.now();
         while now < end {
             let started = now;
-            self.commit_one(session)?;
+            self.commit_one(&mut connection)?;
             now = session.now();
             if now >= begin && now < end {
                 took.push(now.since(started));
@@ -289,18 +298,16 @@ impl Client {
         Ok(took)
     }
 
-    fn commit_one(&mut self, session: &Session) -> Result<(), Stop> {
+    fn commit_one(&mut self, connection: &mut Connection<'_>) -> Result<(), Stop> {
         self.next = self.next.wrapping_add(1);
-        let row = self.rows[self.next % self.rows.len()];
-        let value = self.next as i64;
-        let mut transaction = Transaction::new();
-        let change = |row: &mut RowMut<'_>| {
-            row.set_number(0, value);
-            row.set_bytes(1, &[value as u8; 92]);
-        };
-        let found = self.table.update(&mut transaction, row, change, session)?;
+        let id = self.first + self.next % (ROWS_PER_SESSION / 2);
+        let filler = [self.next as u8; FILLER_BYTES];
+        let mut tx = connection.begin();
+        let found = tx.update(&self.table, &[Value::Int(id as i64)], |_, change| {
+            change.set(1, Value::Bytes(&filler))
+        })?;
         assert!(found, "every row was inserted");
-        self.instance.commit(transaction, session)
+        tx.commit()
     }
 }
 

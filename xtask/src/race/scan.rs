@@ -15,15 +15,15 @@ use std::io::stderr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use access::{Inserter, RowMut, Table};
+use database::{
+    ColumnSpec, Creation, Database, Options, Parameters, Table, TableSpec, Type, Value,
+};
 use ids::BlockSize;
-use instance::{Creation, Instance, Parameters, Transaction};
 use os::Session;
 use os::probe::DurableWrite;
 use rivals::Scratch;
 use rivals::fio::{Batch, Fio, FioJob, Pattern};
 use rivals::race::{Case, Metrics, Outcome, Race, Workload, metric};
-use space::Column;
 use stop::Stop;
 use waits::SessionKind;
 
@@ -31,7 +31,8 @@ use super::{Setup, told};
 
 const TABLE_BYTES: u64 = 256 << 20;
 const CACHE_BYTES: u64 = 32 << 20;
-const COLUMNS: [Column; 2] = [Column::Number, Column::Bytes(92)];
+/// What makes a row 100 bytes long, with its number.
+const FILLER: [u8; 89] = [0; 89];
 const LOAD_BATCH: u64 = 2_000;
 const DEPTH: u32 = 8;
 /// Bytes a second of fio's to reach.
@@ -109,7 +110,7 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
     let (text, json) = report.trim_end().rsplit_once('\n').unwrap_or(("", &report));
     println!("{text}\n{}\n{json}", spread(&rates.borrow()));
     for table in tables {
-        table.instance.shutdown(&session).map_err(told)?;
+        table.database.shutdown_by(&session).map_err(told)?;
     }
     outcome
 }
@@ -160,7 +161,7 @@ fn spread(runs: &[Metrics]) -> String {
 /// An open database with a table.
 struct Scanned {
     directory: PathBuf,
-    instance: Instance,
+    database: Database,
     table: Table,
     /// Of its blocks.
     bytes: u64,
@@ -184,27 +185,28 @@ impl Scanned {
             redo_write: Some(DurableWrite::DirectThenSync),
             ..Parameters::default()
         };
-        Instance::create(&disk, &directory, &creation, &parameters, session)?;
-        let instance = Instance::open(&disk, &directory, &parameters, session)?;
-        let table = instance.create_table("scanned", &COLUMNS, session)?;
-        let mut inserter = Inserter::default();
+        let options = Options { creation, parameters };
+        let database = Database::create_in((&disk, &directory), &options, session)?;
+        let spec = TableSpec::new("scanned")
+            .column(ColumnSpec::new("number", Type::BigInt))
+            .column(ColumnSpec::new("filler", Type::Bytea));
+        let mut connection = database.connect_with(session);
+        let table = connection.create_table(&spec)?;
         let (mut number, mut sum) = (0, 0);
         // As many as fit: a block has a head, and a row has one.
         let rows = TABLE_BYTES / block * ((block - 64) / 112);
         while number < rows {
-            let mut transaction = Transaction::new();
+            let mut tx = connection.begin();
             for _ in 0..LOAD_BATCH {
-                let fill = |row: &mut RowMut<'_>| row.set_number(0, number as i64);
-                table.insert(&mut transaction, &mut inserter, fill, session)?;
+                tx.insert(&table, &[Value::Int(number as i64), Value::Bytes(&FILLER)])?;
                 sum += number as i64;
                 number += 1;
             }
-            instance.commit(transaction, session)?;
+            tx.commit()?;
         }
-        let runs = instance.space().blocks(table.segment().header, session)?;
-        let blocks: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
-        let bytes = (blocks - 1) * block;
-        Ok(Scanned { directory, instance, table, bytes, sum })
+        drop(connection);
+        let bytes = table_bytes(&database, &table, block, session)?;
+        Ok(Scanned { directory, database, table, bytes, sum })
     }
 
     fn data_file(&self) -> PathBuf {
@@ -213,15 +215,29 @@ impl Scanned {
 
     /// Scans again and again for so long: megabytes a second.
     fn scan_for(&self, length: Duration, session: &Session) -> Result<f64, Stop> {
+        let mut connection = self.database.connect_with(session);
         let (began, mut scans) = (Instant::now(), 0_u64);
         while began.elapsed() < length {
             let mut sum = 0;
-            self.table.scan(|_, row| sum += row.number(0), session)?;
+            connection.scan(&self.table, |row| sum += row.get_i64(0).unwrap_or(0))?;
             assert_eq!(sum, self.sum, "a scan reads every row once");
             scans += 1;
         }
         Ok((scans * self.bytes) as f64 / 1e6 / began.elapsed().as_secs_f64())
     }
+}
+
+/// Bytes of the blocks that the table has in use.
+fn table_bytes(
+    database: &Database,
+    table: &Table,
+    block: u64,
+    session: &Session,
+) -> Result<u64, Stop> {
+    let relation = database.catalog().relation(table.name(), session)?;
+    let runs = relation.heap().runs(session)?;
+    let blocks: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
+    Ok((blocks - 1) * block)
 }
 
 pub(super) fn data_file(directory: &Path) -> PathBuf {
