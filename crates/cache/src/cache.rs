@@ -193,6 +193,11 @@ impl Cache {
         self.files.add(DataFile { number, file, block_size, versions }, session)
     }
 
+    /// The data files, in the order of their numbers, each with its block size.
+    pub fn data_files(&self, session: &Session) -> Vec<(FileNo, File, BlockSize)> {
+        self.files.all(session)
+    }
+
     /// The block size of the database; a file may have another.
     pub fn block_size(&self) -> BlockSize {
         self.config.block_size

@@ -73,6 +73,12 @@ impl Files {
         Files { list: Latch::new(os, LatchKind::Innermost, Vec::new()) }
     }
 
+    /// All of them.
+    pub(crate) fn all(&self, session: &Session) -> Vec<(FileNo, File, BlockSize)> {
+        let list = self.list.shared(session);
+        list.iter().map(|one| (one.number, one.file.clone(), one.block_size)).collect()
+    }
+
     /// One more. Refused if there is one of this number.
     pub(crate) fn add(&self, file: DataFile, session: &Session) -> Result<(), Stop> {
         let mut list = self.list.exclusive(session);

@@ -161,12 +161,12 @@ mod tests {
             ),
             (
                 BlockFault::UnknownFormat { address, found: 0 },
-                "file 3 block 17 has format 0, which never existed: 1 to 4 was expected; \
+                "file 3 block 17 has format 0, which never existed: 1 to 5 was expected; \
                  some other program wrote it",
             ),
             (
                 BlockFault::UnknownFormat { address, found: 7 },
-                "file 3 block 17 has format 7, newer than 4, the newest that this program reads; \
+                "file 3 block 17 has format 7, newer than 5, the newest that this program reads; \
                  open the file with the program that wrote it, or a later one",
             ),
             (

@@ -15,7 +15,7 @@ pub const CONTROL_BLOCK: BlockSize = BlockSize::KIB_32;
 layout! {
     /// Head of a control file: what the database is, and where recovery begins. Behind it lie the
     /// entries, one directly after the other: tablespaces, then data files, then redo log groups.
-    pub struct Control: 64 {
+    pub struct Control: 128 {
         /// Identity of the database, drawn at random when it was created.
         0 => pub database: U64Le,
         /// How often the control file was written: of two copies the higher is the newer.
@@ -40,7 +40,18 @@ layout! {
         /// 3 when it was.
         46 => pub state: u8,
         /// Zero.
-        47 => pub reserved: [u8; 17],
+        47 => pub reserved: [u8; 1],
+        /// The newest checkpoint number of data files: no header has a higher one.
+        48 => pub checkpoint_number: U32Le,
+        /// Which history of redo the database has: 1, and one more each time when it is opened
+        /// without the end of its redo.
+        52 => pub incarnation: U32Le,
+        /// SCN at which the incarnation began.
+        56 => pub incarnation_scn: ScnLe,
+        /// When the database was created: microseconds since 1970-01-01 00:00 UTC.
+        64 => pub created_us: U64Le,
+        /// Zero.
+        72 => pub reserved2: [u8; 56],
     }
 }
 
@@ -87,7 +98,9 @@ layout! {
         /// Bytes of the path that follows: relative to the database's directory, or absolute.
         16 => pub path_bytes: U16Le,
         /// Zero.
-        18 => pub reserved: [u8; 6],
+        18 => pub reserved: [u8; 2],
+        /// The checkpoint number that its header has at least.
+        20 => pub checkpoint_number: U32Le,
     }
 }
 
@@ -116,8 +129,9 @@ layout! {
 }
 
 layout! {
-    /// Body of the first block of a data file.
-    pub struct FileHeader: 24 {
+    /// Body of the first block of a data file. A checkpoint of the file changes the fields from
+    /// `checkpoint_number` to `checkpoint_scn`; they lie in the first 512 bytes of the block.
+    pub struct FileHeader: 128 {
         /// Identity of the database.
         0 => pub database: U64Le,
         /// Blocks of the file when it was made.
@@ -127,7 +141,25 @@ layout! {
         /// Number of its tablespace.
         16 => pub tablespace: U16Le,
         /// Zero.
-        18 => pub reserved: [u8; 6],
+        18 => pub reserved: [u8; 2],
+        /// The incarnation of the database, as the control file says it.
+        20 => pub incarnation: U32Le,
+        /// SCN at which the incarnation began.
+        24 => pub incarnation_scn: ScnLe,
+        /// When the file was made: microseconds since 1970-01-01 00:00 UTC.
+        32 => pub created_us: U64Le,
+        /// Number of the checkpoint that this header says, as the control file counts them.
+        40 => pub checkpoint_number: U32Le,
+        /// Log sequence number of the checkpoint's redo address.
+        44 => pub checkpoint_sequence: U32Le,
+        /// Redo block of that address: the file has every change below.
+        48 => pub checkpoint_block: U32Le,
+        /// Zero.
+        52 => pub reserved2: [u8; 4],
+        /// The last SCN when the checkpoint was made.
+        56 => pub checkpoint_scn: ScnLe,
+        /// Zero.
+        64 => pub reserved3: [u8; 64],
     }
 }
 
@@ -135,6 +167,9 @@ impl FileHeader {
     /// Where it lies in its block.
     pub const START: usize = BlockHeader::BYTES;
 }
+
+/// A power failure leaves a header as it was or as it was to be, for a sector is never torn (M1).
+const _: () = assert!(FileHeader::START + size_of::<FileHeader>() <= 512);
 
 layout! {
     /// Head of an extent map; a bit for each extent follows, lowest first, set if it is in use.

@@ -31,7 +31,7 @@ pub const REDO_PAYLOAD_BYTES: usize = REDO_BLOCK.bytes() - RedoBlock::START - Re
 
 layout! {
     /// Body of the first block of an online redo log: which log it is.
-    pub struct LogHeader: 40 {
+    pub struct LogHeader: 128 {
         /// Identity of the database.
         0 => pub database: U64Le,
         /// Log sequence number: one more than that of the log before it.
@@ -44,8 +44,22 @@ layout! {
         24 => pub previous_end: U32Le,
         /// Number of the group that the file belongs to, from 1.
         28 => pub group: U16Le,
+        /// Number of the instance whose redo this is: 1.
+        30 => pub thread: U16Le,
+        /// The incarnation of the database, as the control file says it.
+        32 => pub incarnation: U32Le,
         /// Zero.
-        30 => pub reserved: [u8; 10],
+        36 => pub reserved: [u8; 4],
+        /// SCN at which the incarnation began.
+        40 => pub incarnation_scn: ScnLe,
+        /// When the log began: microseconds since 1970-01-01 00:00 UTC.
+        48 => pub began_us: U64Le,
+        /// SCN of the first record of the log after it; 0 in an online log, where nobody knows it.
+        56 => pub next_scn: ScnLe,
+        /// When the log after it began; 0 in an online log.
+        64 => pub next_began_us: U64Le,
+        /// Zero.
+        72 => pub reserved2: [u8; 56],
     }
 }
 

@@ -6,6 +6,7 @@
 //! | 2       | unreleased  | a control file of 32 KiB lists everything; extents name files |
 //! | 3       | unreleased  | segments have object numbers and states; vectors say "made anew" |
 //! | 4       | unreleased  | heaps have maps of free space; leaves, rows of columns, a dictionary |
+//! | 5       | unreleased  | headers of data files and logs have checkpoints, incarnation, time |
 //!
 //! A version that isn't released may still change, and its golden files with it; databases of
 //! versions before [`OLDEST`] aren't opened, for none was ever released: the control file says so.
@@ -21,10 +22,10 @@
 
 /// The version in which blocks are written, the newest that this program knows. It knows every
 /// version from 1 on.
-pub const FORMAT: u8 = 4;
+pub const FORMAT: u8 = 5;
 
 /// Databases of this version and later ones are opened.
-pub const OLDEST: u8 = 4;
+pub const OLDEST: u8 = 5;
 const _: () = assert!(OLDEST <= FORMAT);
 
 /// What we promise about databases written by earlier programs.
@@ -34,7 +35,7 @@ nothing has to be unloaded or converted first. Blocks are written in format N+1 
 the way back is a copy. A program that meets a format newer than its own changes nothing and says \
 so. Each format has golden files that must open in every later one: a block in \
 `crates/format/tests/golden/`, and a whole database, shut and crashed, in \
-`crates/proof/tests/golden/`. Formats 1 to 3 were never released: databases of them are refused.";
+`crates/proof/tests/golden/`. Formats 1 to 4 were never released: databases of them are refused.";
 
 /// Whether this program can read blocks of this version.
 pub(crate) fn is_known(format: u8) -> bool {

@@ -18,13 +18,15 @@ const V2: &[u8] = include_bytes!("golden/block_v2.bin");
 const V3: &[u8] = include_bytes!("golden/block_v3.bin");
 /// The same of format 4.
 const V4: &[u8] = include_bytes!("golden/block_v4.bin");
+/// The same of format 5.
+const V5: &[u8] = include_bytes!("golden/block_v5.bin");
 const ADDRESS: Dba = Dba::new(0x0102, 0x0304_0506);
 const CHANGED: Scn = Scn::new(0x1112_1314_1516_1718);
 const SEQUENCE: u32 = 0x2122_2324;
 
 #[test]
 fn a_block_of_every_version_opens() {
-    for (version, golden) in [(1, V1), (2, V2), (3, V3), (4, V4)] {
+    for (version, golden) in [(1, V1), (2, V2), (3, V3), (4, V4), (5, V5)] {
         let header = check(golden, ADDRESS).expect("every version must always open");
         assert_eq!(header.format(), version);
         assert_eq!(header.kind(), BlockKind::Scratch);
@@ -39,14 +41,14 @@ fn a_block_of_every_version_opens() {
 /// Only the newest version is written.
 #[test]
 fn the_newest_version_is_written_byte_for_byte_as_its_golden_file() {
-    assert_eq!(FORMAT, 4, "a new version needs a golden file, here");
+    assert_eq!(FORMAT, 5, "a new version needs a golden file, here");
     let size = BlockSize::KIB_8.bytes();
     let mut block: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
     let header = BlockHeader::of_mut(&mut block);
     *header = BlockHeader::new(BlockKind::Scratch, ADDRESS);
     header.stamp(CHANGED, SEQUENCE);
     seal(&mut block, ADDRESS);
-    assert_eq!(block.len(), V4.len());
-    let differs = (0..size).find(|at| block[*at] != V4[*at]);
+    assert_eq!(block.len(), V5.len());
+    let differs = (0..size).find(|at| block[*at] != V5[*at]);
     assert_eq!(differs, None, "the first byte that differs");
 }

@@ -24,7 +24,7 @@ use format::{
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use proptest::prelude::*;
 
-const GOLDEN: &str = include_str!("golden/payloads_v4.txt");
+const GOLDEN: &str = include_str!("golden/payloads_v5.txt");
 
 const BLOCK: Dba = Dba::new(0x0102, 0x0304_0506);
 const NEXT: Dba = Dba::new(0x0708, 0x090A_0B0C);

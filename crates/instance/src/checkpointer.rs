@@ -15,7 +15,7 @@ use ids::Rba;
 use latch::{Latch, LatchKind, Shared64, SharedFlag, Signal};
 use os::{Os, Session};
 use redo::Redo;
-use space::{ControlFile, Enqueue};
+use space::{ControlContent, ControlFile, Enqueue, FileCheckpoint};
 use stop::Halt;
 use waits::{Nanos, WaitEvent};
 
@@ -152,7 +152,8 @@ impl Checkpointer {
     }
 
     /// Moves the control file's checkpoint if that frees a log, or if it is time; and then gives
-    /// the redo below free (IN3). Where it is then; none if the instance has halted.
+    /// the redo below free (IN3). If that has freed a log, the data files' headers follow (rule
+    /// space/SP19). Where it is then; none if the instance has halted.
     fn follow(&self, recorded: Rba, due: bool, session: &Session) -> Option<Rba> {
         let position = self.cache.checkpoint_position(session);
         let frees = position.sequence > recorded.sequence;
@@ -161,22 +162,35 @@ impl Checkpointer {
         }
         // Read after the position, so not below what lies before it.
         let scn = self.redo.last_scn(session);
-        let moved = self.control.hold(0, session).update(
-            |content| {
-                content.checkpoint = position;
-                content.checkpoint_scn = scn;
-            },
-            session,
-        );
-        match moved {
-            Ok(()) => {
-                self.redo.checkpoint_advanced(position, session);
-                Some(position)
+        let moved = self.update(session, |content| {
+            content.checkpoint = position;
+            content.checkpoint_scn = scn;
+            if frees {
+                content.announce_checkpoint();
             }
-            Err(error) => {
-                self.halt.raise(format!("the control file can't be written: {error}"), session);
-                None
+        })?;
+        self.redo.checkpoint_advanced(position, session);
+        if frees {
+            let checkpoint = FileCheckpoint { number: moved, at: position, scn };
+            let files = self.cache.data_files(session);
+            if let Err(stop) = checkpoint.write(&files, session) {
+                let cause = format!("the header of a data file can't be written: {stop}");
+                self.halt.raise(cause, session);
+                return None;
             }
+            self.update(session, |content| content.require_checkpoint(&checkpoint, &files))?;
         }
+        Some(position)
+    }
+
+    /// Changes the control file: the newest number of a checkpoint of data files that it says then.
+    /// None if the instance has halted.
+    fn update(&self, session: &Session, change: impl FnOnce(&mut ControlContent)) -> Option<u32> {
+        let mut control = self.control.hold(0, session);
+        if let Err(error) = control.update(change, session) {
+            self.halt.raise(format!("the control file can't be written: {error}"), session);
+            return None;
+        }
+        Some(control.content().checkpoint_number)
     }
 }

@@ -139,6 +139,9 @@ fn first_content(
 ) -> Result<ControlContent, Stop> {
     let mut content = ControlContent {
         database: session.os().random().max(1),
+        incarnation: (1, Scn::new(1)),
+        created_us: session.os().calendar_us(),
+        checkpoint_number: 1,
         state: ControlState::Creating,
         checkpoint: Rba::block(1, 1),
         checkpoint_scn: Scn::new(1),
@@ -209,6 +212,7 @@ pub(crate) fn redo_config(
 ) -> RedoConfig {
     RedoConfig {
         database: content.database,
+        incarnation: content.incarnation,
         groups: log_groups(directory, content),
         log_buffer_bytes: usize::try_from(parameters.log_buffer).unwrap_or(usize::MAX),
         durable_write,

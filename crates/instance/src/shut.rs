@@ -10,7 +10,7 @@
 //! Callers: whoever has opened the instance.
 
 use os::Session;
-use space::ControlState;
+use space::{ControlContent, ControlState, FileCheckpoint};
 use stop::{RefusalKind, Stop};
 
 use crate::Instance;
@@ -62,11 +62,20 @@ impl Instance {
         // space/SP2).
         let at = self.cache().checkpoint_position(session);
         let scn = self.redo().last_scn(session);
+        let number = {
+            let mut control = self.checkpointer.control().hold(0, session);
+            control.update(ControlContent::announce_checkpoint, session)?;
+            control.content().checkpoint_number
+        };
+        let checkpoint = FileCheckpoint { number, at, scn };
+        let files = self.cache().data_files(session);
+        checkpoint.write(&files, session)?;
         let shut = self.checkpointer.control().hold(0, session).update(
             |content| {
                 content.checkpoint = at;
                 content.checkpoint_scn = scn;
                 content.state = ControlState::Shut;
+                content.require_checkpoint(&checkpoint, &files);
             },
             session,
         );

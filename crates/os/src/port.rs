@@ -84,6 +84,9 @@ pub trait Port: Send + Sync {
     }
     /// A random number; in the simulator from the seed.
     fn random(&self) -> u64;
+    /// The date and the time of day, in microseconds since 1970-01-01 00:00 UTC; in the simulator
+    /// virtual time from a fixed day on. It may jump, so nothing is measured by it.
+    fn calendar_us(&self) -> u64;
 }
 
 /// A place where files live.

@@ -62,6 +62,12 @@ impl Os {
         self.port().random()
     }
 
+    /// The date and the time of day, in microseconds since 1970-01-01 00:00 UTC; in the simulator
+    /// virtual time from a fixed day on. It may jump, so nothing is measured by it.
+    pub fn calendar_us(&self) -> u64 {
+        self.port().calendar_us()
+    }
+
     /// Tells people one line.
     pub fn notice(&self, line: &str) {
         (self.shared.notices)(line);

@@ -7,7 +7,7 @@ use change::{Layer, Sabotage};
 use ids::{BlockSize, FileNo, Rba, Scn};
 use os::{Disk, File, Session};
 use redo::{LogEnd, Reader, RedoConfig};
-use space::{ControlContent, ControlFile};
+use space::{ControlContent, ControlFile, FileCheckpoint};
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
@@ -88,10 +88,15 @@ pub fn recover(
     };
     let next = Rba::block(recovered.end.next_sequence(), 1);
     let last_scn = recovered.end.last_scn.max(known);
+    // Before the redo that was applied is given up (rule space/SP19).
+    let number = control.content().checkpoint_number;
+    let checkpoint = FileCheckpoint { number, at: next, scn: last_scn };
+    checkpoint.write(&layout.files, session)?;
     let moved = control.update(
         |content| {
             content.checkpoint = next;
             content.checkpoint_scn = last_scn;
+            content.require_checkpoint(&checkpoint, &layout.files);
         },
         session,
     );

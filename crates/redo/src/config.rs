@@ -154,6 +154,8 @@ impl LogGroup {
 pub struct RedoConfig {
     /// Identity of the database: redo of another one is none of ours.
     pub database: u64,
+    /// The database's incarnation, and the SCN at which it began.
+    pub incarnation: (u32, Scn),
     /// The log groups, from 2 to [`GROUPS_MAX`], in the order of their numbers.
     pub groups: Vec<LogGroup>,
     /// The parameter `log_buffer`, in bytes; at least [`LOG_BUFFER_BYTES_MIN`].

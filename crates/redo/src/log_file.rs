@@ -26,6 +26,9 @@ use crate::config::{LogGroup, RedoConfig, check_groups};
 /// CPU is charged for checksums in KiB.
 pub(crate) const BLOCK_KIB: u64 = REDO_BLOCK.bytes() as u64 / 1024;
 
+/// Number of the only instance that writes redo.
+const THREAD: u16 = 1;
+
 /// Where the log of this group is, if nobody says otherwise.
 pub fn log_path(directory: &Path, group: u16) -> PathBuf {
     directory.join(format!("redo{group:02}.log"))
@@ -80,6 +83,7 @@ fn file_bytes(blocks: u32) -> u64 {
 pub(crate) struct Medium {
     pub(crate) disk: Disk,
     pub(crate) database: u64,
+    incarnation: (u32, Scn),
     pub(crate) needs_sync: bool,
     options: FileOptions,
     /// Those that were locked before, open.
@@ -95,6 +99,7 @@ impl Medium {
         Medium {
             disk: disk.clone(),
             database: config.database,
+            incarnation: config.incarnation,
             needs_sync: config.durable_write.needs_sync() && !config.skips_sync(),
             options,
             owned: config.owned.clone(),
@@ -222,7 +227,7 @@ impl OpenGroup {
     /// The header with which a log begins in this group, sealed.
     pub(crate) fn header(
         &self,
-        database: u64,
+        medium: &Medium,
         sequence: u32,
         beginning: Beginning,
         session: &Session,
@@ -231,13 +236,20 @@ impl OpenGroup {
         let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
         *BlockHeader::of_mut(&mut block) = BlockHeader::new(BlockKind::LogHeader, address);
         *LogHeader::at_mut(&mut block, LogHeader::START) = LogHeader {
-            database: U64Le::new(database),
+            database: U64Le::new(medium.database),
             log_sequence: U32Le::new(sequence),
             blocks: U32Le::new(self.blocks),
             first_scn: ScnLe::new(beginning.first_scn),
             previous_end: U32Le::new(beginning.previous_end),
             group: U16Le::new(self.number),
-            reserved: [0; 10],
+            thread: U16Le::new(THREAD),
+            incarnation: U32Le::new(medium.incarnation.0),
+            reserved: [0; 4],
+            incarnation_scn: ScnLe::new(medium.incarnation.1),
+            began_us: U64Le::new(session.os().calendar_us()),
+            next_scn: ScnLe::ZERO,
+            next_began_us: U64Le::ZERO,
+            reserved2: [0; 56],
         };
         format::seal(&mut block, address);
         session.charge(Cost::ChecksumKib, BLOCK_KIB);

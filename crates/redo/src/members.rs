@@ -114,7 +114,7 @@ pub(crate) fn begin(
     waiting: Waiting<'_>,
 ) -> Result<(Arc<OpenGroup>, Changes), Stop> {
     let session = waiting.session();
-    let header = group.header(medium.database, sequence, beginning, session);
+    let header = group.header(medium, sequence, beginning, session);
     let failed = group.write(medium, 0, &header, waiting)?;
     let mut changes = Changes::new();
     for member in group.members.iter().filter(|member| member.file.is_none()) {

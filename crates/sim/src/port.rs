@@ -151,7 +151,14 @@ impl Port for SimPort {
     fn random(&self) -> u64 {
         self.0.lock().scheduler.luck.random()
     }
+
+    fn calendar_us(&self) -> u64 {
+        FIRST_DAY_US + self.0.clock.now_ns() / 1_000
+    }
 }
+
+/// The simulated calendar begins on 2026-01-01 00:00 UTC.
+const FIRST_DAY_US: u64 = 1_767_225_600_000_000;
 
 fn ended(what: &str) -> Error {
     Error::new(what, Cause::NotFound, "it has ended").advise("")

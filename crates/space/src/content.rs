@@ -86,6 +86,8 @@ pub struct DataFileContent {
     pub blocks_max: u32,
     /// By how many it grows; 0 if it doesn't.
     pub growth_blocks: u32,
+    /// The checkpoint number that its header has at least (SP19).
+    pub checkpoint_number: u32,
 }
 
 /// A member of a group.
@@ -113,6 +115,12 @@ pub struct LogGroupContent {
 pub struct ControlContent {
     /// Identity of the database.
     pub database: u64,
+    /// Its incarnation, and the SCN at which that began.
+    pub incarnation: (u32, Scn),
+    /// When it was created: microseconds since 1970-01-01 00:00 UTC.
+    pub created_us: u64,
+    /// The highest checkpoint number that a data file's header may have (SP19).
+    pub checkpoint_number: u32,
     /// How it was left.
     pub state: ControlState,
     /// Every change below is on disk (SP2); recovery begins here.
@@ -281,7 +289,8 @@ impl ControlContent {
                 blocks_max: U32Le::new(file.blocks_max),
                 growth_blocks: U32Le::new(file.growth_blocks),
                 path_bytes: U16Le::new(file.path.len() as u16),
-                reserved: [0; 6],
+                reserved: [0; 2],
+                checkpoint_number: U32Le::new(file.checkpoint_number),
             };
             bytes.extend_from_slice(entry.bytes());
             bytes.extend_from_slice(file.path.as_bytes());
@@ -318,7 +327,12 @@ impl ControlContent {
             data_files: U16Le::new(self.data_files.len() as u16),
             log_groups: U16Le::new(self.log_groups.len() as u16),
             state: self.state.number(),
-            reserved: [0; 17],
+            reserved: [0; 1],
+            checkpoint_number: U32Le::new(self.checkpoint_number),
+            incarnation: U32Le::new(self.incarnation.0),
+            incarnation_scn: ScnLe::new(self.incarnation.1),
+            created_us: U64Le::new(self.created_us),
+            reserved2: [0; 56],
         };
         block[Control::ENTRIES..Control::ENTRIES + entries.len()].copy_from_slice(&entries);
     }
@@ -339,6 +353,9 @@ impl ControlContent {
         let (sequence, block) = (head.checkpoint_sequence.get(), head.checkpoint_block.get());
         let content = ControlContent {
             database: head.database.get(),
+            incarnation: (head.incarnation.get(), head.incarnation_scn.get()),
+            created_us: head.created_us.get(),
+            checkpoint_number: head.checkpoint_number.get(),
             state,
             checkpoint: Rba::block(sequence, block),
             checkpoint_scn: head.checkpoint_scn.get(),
@@ -388,6 +405,7 @@ impl<'a> Entries<'a> {
             blocks: entry.blocks.get(),
             blocks_max: entry.blocks_max.get(),
             growth_blocks: entry.growth_blocks.get(),
+            checkpoint_number: entry.checkpoint_number.get(),
         })
     }
 
@@ -424,6 +442,7 @@ mod tests {
             blocks: 100,
             blocks_max: 200,
             growth_blocks: 10,
+            checkpoint_number: 3 + number as u32,
         };
         let tablespace = |number: u16, name: &str| TablespaceContent {
             number: TablespaceNo(number),
@@ -442,6 +461,9 @@ mod tests {
         };
         ControlContent {
             database: 77,
+            incarnation: (1, Scn::new(1)),
+            created_us: 1_767_225_600_000_000,
+            checkpoint_number: 900,
             state: ControlState::Shut,
             checkpoint: Rba::block(5, 6),
             checkpoint_scn: Scn::new(9),

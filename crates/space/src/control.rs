@@ -157,10 +157,11 @@ impl ControlFile {
     }
 
     /// Writes what was read again, so that both copies have it durably (SP12). Before anything is
-    /// done that only goes with this content.
+    /// done that only goes with this content. A checkpoint of the data files may follow (SP19).
     pub fn settle(&mut self, session: &Session) -> Result<(), Error> {
         // The number of the write that may have failed is passed over.
         self.version += 1;
+        self.content.announce_checkpoint();
         self.write(session)
     }
 

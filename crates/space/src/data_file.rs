@@ -5,10 +5,10 @@
 use std::path::Path;
 
 use format::{
-    BlockFault, BlockHeader, BlockKind, Directory, ExtentMap, FileHeader, U16Le, U32Le, U64Le,
-    check, seal,
+    BlockFault, BlockHeader, BlockKind, Directory, ExtentMap, FileHeader, ScnLe, U16Le, U32Le,
+    U64Le, check, seal,
 };
-use ids::{BlockNo, BlockSize, Dba, FileNo, Scn};
+use ids::{BlockNo, BlockSize, Dba, FileNo, Rba, Scn};
 use os::{
     Cause, Disk, Error, File, FileOperation, FileOptions, IO_ALIGNMENT, IoBuf, OwnedFiles, Session,
 };
@@ -26,11 +26,24 @@ pub(crate) const DIRECTORY: BlockNo = BlockNo::new(2);
 /// In every file, so that all are laid out alike; the third block of another than file 1 is spare.
 pub(crate) const FIRST_EXTENT: u32 = 3;
 
+/// To which database a data file belongs, and which checkpoint numbers its header may have (SP19).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct History {
+    /// Identity of the database.
+    pub database: u64,
+    /// Its incarnation, and the SCN at which that began.
+    pub incarnation: (u32, Scn),
+    /// The checkpoint number that a new file gets: the highest that a header may have.
+    pub checkpoint_number: u32,
+    /// The control file's checkpoint.
+    pub checkpoint: (Rba, Scn),
+}
+
 /// How a data file is laid out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataFileShape {
-    /// Identity of the database.
-    pub database: u64,
+    /// The database to which it belongs, and how far that is.
+    pub history: History,
     /// The file's number.
     pub number: FileNo,
     /// Whose it is.
@@ -153,13 +166,7 @@ pub fn create_data_file(
 
 fn write_first_blocks(file: &File, shape: &DataFileShape, session: &Session) -> Result<(), Error> {
     let mut block = IoBuf::zeroed(shape.block_size.bytes());
-    let header = FileHeader {
-        database: U64Le::new(shape.database),
-        blocks: U32Le::new(shape.blocks),
-        extent_blocks: U32Le::new(shape.extent_blocks),
-        tablespace: U16Le::new(shape.tablespace.0),
-        reserved: [0; 6],
-    };
+    let header = first_header(shape, session.os().calendar_us());
     let extents = extents_of(shape.blocks, shape.extent_blocks);
     let map = ExtentMap { extents: U32Le::new(extents), first_block: U32Le::new(FIRST_EXTENT) };
     let directory = Directory { next_object: U32Le::ZERO, reserved: [0; 4] };
@@ -181,13 +188,34 @@ fn write_first_blocks(file: &File, shape: &DataFileShape, session: &Session) -> 
     file.sync(FileOperation::Sync.waiting(session))
 }
 
+fn first_header(shape: &DataFileShape, created_us: u64) -> FileHeader {
+    let history = &shape.history;
+    let (checkpoint, scn) = history.checkpoint;
+    FileHeader {
+        database: U64Le::new(history.database),
+        blocks: U32Le::new(shape.blocks),
+        extent_blocks: U32Le::new(shape.extent_blocks),
+        tablespace: U16Le::new(shape.tablespace.0),
+        reserved: [0; 2],
+        incarnation: U32Le::new(history.incarnation.0),
+        incarnation_scn: ScnLe::new(history.incarnation.1),
+        created_us: U64Le::new(created_us),
+        checkpoint_number: U32Le::new(history.checkpoint_number),
+        checkpoint_sequence: U32Le::new(checkpoint.sequence),
+        checkpoint_block: U32Le::new(checkpoint.block),
+        reserved2: [0; 4],
+        checkpoint_scn: ScnLe::new(scn),
+        reserved3: [0; 64],
+    }
+}
+
 /// Opens a data file of this database, locks it, and looks whether it is the one that the control
 /// file means.
 pub fn open_data_file(
     disk: &Disk,
     path: &Path,
     options: FileOptions,
-    what: (u64, &DataFileContent, BlockSize),
+    what: (History, &DataFileContent, BlockSize),
     owned: &mut OwnedFiles,
     session: &Session,
 ) -> Result<File, Stop> {
@@ -203,7 +231,7 @@ pub fn open_data_file_read_only(
     disk: &Disk,
     path: &Path,
     options: FileOptions,
-    what: (u64, &DataFileContent, BlockSize),
+    what: (History, &DataFileContent, BlockSize),
     session: &Session,
 ) -> Result<File, Stop> {
     check_opened(disk.open_read_only(path, options, session), path, what, session)
@@ -212,7 +240,7 @@ pub fn open_data_file_read_only(
 fn check_opened(
     opened: Result<File, Error>,
     path: &Path,
-    (database, entry, block_size): (u64, &DataFileContent, BlockSize),
+    (history, entry, block_size): (History, &DataFileContent, BlockSize),
     session: &Session,
 ) -> Result<File, Stop> {
     let refuse = |kind: RefusalKind, what: String| {
@@ -235,7 +263,7 @@ fn check_opened(
         );
         return refuse(RefusalKind::Corrupt, what);
     }
-    match fault_of(&file, database, entry, block_size, session)? {
+    match fault_of(&file, history, entry, block_size, session)? {
         Some(what) => refuse(RefusalKind::Corrupt, what),
         None => Ok(file),
     }
@@ -244,7 +272,7 @@ fn check_opened(
 /// Why this isn't the file that is meant, if it isn't.
 fn fault_of(
     file: &File,
-    database: u64,
+    history: History,
     entry: &DataFileContent,
     block_size: BlockSize,
     session: &Session,
@@ -268,9 +296,8 @@ fn fault_of(
         Ok(_) => {}
     }
     let header = FileHeader::at(&block, FileHeader::START);
-    if header.database.get() != database {
-        let what = "belongs to another database than the control file; put the right one there";
-        return Ok(Some(what.to_string()));
+    if let Some(what) = history_fault(header, &history, entry) {
+        return Ok(Some(what));
     }
     if header.tablespace.get() != entry.tablespace.0 {
         return Ok(Some(format!(
@@ -279,4 +306,41 @@ fn fault_of(
         )));
     }
     Ok(None)
+}
+
+/// Why a header isn't that of this file as the control file knows it, if it isn't (SP19).
+pub(crate) fn history_fault(
+    header: &FileHeader,
+    history: &History,
+    entry: &DataFileContent,
+) -> Option<String> {
+    if header.database.get() != history.database {
+        let what = "belongs to another database than the control file; put the right one there";
+        return Some(what.to_string());
+    }
+    let (found, known) = (header.incarnation.get(), history.incarnation.0);
+    if found != known {
+        return Some(format!(
+            "is of incarnation {found} of the database, and the control file is of {known}; put \
+             there what belongs together"
+        ));
+    }
+    let (found, scn) = (header.checkpoint_number.get(), header.checkpoint_scn.get());
+    let (least, most) = (entry.checkpoint_number, history.checkpoint_number);
+    if found < least {
+        return Some(format!(
+            "is an older copy: its last checkpoint is number {found}, at SCN {scn}, and the \
+             control file knows of number {least}; opening it would lose what was committed \
+             since. Put the file itself back; if it is lost, restore the whole database from one \
+             copy: control files, data files and redo logs"
+        ));
+    }
+    (found > most).then(|| {
+        format!(
+            "is newer than the control file: its last checkpoint is number {found}, at SCN {scn}, \
+             and the control file knows of none after {most}. Put the newest copy of the control \
+             file back; if it is lost, restore the whole database from one copy: control files, \
+             data files and redo logs"
+        )
+    })
 }

@@ -127,7 +127,7 @@ impl Space {
             let path = self.path(entry);
             give_name(disk, &path, session)?;
             let block_size = content.block_size_of(entry);
-            let what = (content.database, entry, block_size);
+            let what = (content.history(), entry, block_size);
             let options = self.shared.options;
             let file = open_data_file(disk, &path, options, what, &mut owned, session)?;
             cache.add_file(entry.number, file.clone(), block_size, session)?;
@@ -155,7 +155,7 @@ pub fn open_data_files(
     let mut files = Vec::with_capacity(content.data_files.len());
     for entry in &content.data_files {
         let path = directory.join(&entry.path);
-        let what = (content.database, entry, content.block_size_of(entry));
+        let what = (content.history(), entry, content.block_size_of(entry));
         let opened = open_data_file(disk, &path, options, what, owned, session);
         let file = match opened {
             Err(stop) if stop.refusal() == Some(RefusalKind::NotFound) => {

@@ -67,7 +67,7 @@ impl ControlContent {
         let blocks = |bytes: u64| u32::try_from(bytes / unit).unwrap_or(u32::MAX);
         let last = self.data_files.iter().map(|file| file.number.get()).max().unwrap_or(0);
         let shape = DataFileShape {
-            database: self.database,
+            history: self.history(),
             number: FileNo::new(last + 1),
             tablespace,
             block_size: of.block_size,
@@ -84,6 +84,7 @@ impl ControlContent {
             blocks: shape.blocks,
             blocks_max: shape.blocks_max,
             growth_blocks: shape.growth_blocks,
+            checkpoint_number: self.checkpoint_number,
         };
         self.data_files.push(entry);
         let checked = self.check();

@@ -28,6 +28,7 @@
 mod ahead;
 mod apply;
 mod check;
+mod checkpointed;
 mod content;
 mod control;
 mod create;
@@ -51,13 +52,14 @@ mod tablespace;
 
 pub use ahead::Ahead;
 pub use apply::LAYER;
+pub use checkpointed::FileCheckpoint;
 pub use content::{
     ControlContent, ControlState, DataFileContent, LogGroupContent, LogMemberContent,
     TablespaceContent, TablespaceNo, UNDO_TABLESPACE,
 };
 pub use control::{ControlCopy, ControlFile};
 pub use data_file::{
-    DATA_FILE, DataFileShape, create_data_file, open_data_file, open_data_file_read_only,
+    DATA_FILE, DataFileShape, History, create_data_file, open_data_file, open_data_file_read_only,
 };
 pub use ddl::open_data_files;
 pub use describe::{DataFileSpec, TablespaceSpec};

@@ -11,7 +11,7 @@ use format::{
 use ids::{Dba, FileNo, ObjectNo};
 
 use crate::apply::place_at;
-use crate::data_file::{DIRECTORY, EXTENT_MAP, FIRST_EXTENT, extents_of};
+use crate::data_file::{DIRECTORY, EXTENT_MAP, FIRST_EXTENT, History, extents_of};
 use crate::room::is_taken;
 use crate::segment::{extents, extents_max};
 use crate::{DATA_FILE, DataFileContent, Holds, SegmentState, TablespaceContent};
@@ -92,13 +92,14 @@ fn is_zero(bytes: &[u8]) -> bool {
 /// Whether the first block of a data file says what the control file does.
 pub fn look_at_file_header(
     block: &[u8],
-    (database, file, tablespace): (u64, &DataFileContent, &TablespaceContent),
+    (history, file, tablespace): (History, &DataFileContent, &TablespaceContent),
 ) -> Result<(), String> {
     is_kind(block, BlockKind::FileHeader)?;
     let head = FileHeader::at(block, FileHeader::START);
+    let reserved = is_zero(&head.reserved) && is_zero(&head.reserved2) && is_zero(&head.reserved3);
     let said = (head.database.get(), head.tablespace.get(), head.extent_blocks.get());
-    let expected = (database, file.tablespace.0, tablespace.extent_blocks);
-    if said != expected || head.blocks.get() > file.blocks || head.reserved != [0; 6] {
+    let expected = (history.database, file.tablespace.0, tablespace.extent_blocks);
+    if said != expected || head.blocks.get() > file.blocks || !reserved {
         return Err(format!(
             "says database {:016x}, tablespace {}, extents of {} blocks, made with {}; the control \
              file says {:016x}, {}, {}, and {} by now",

@@ -114,7 +114,7 @@ fn data_files(
             let file = path.display().to_string();
             run.find(&Finding { kind: Kind::File, file, block: None, what });
         };
-        let what = (content.database, entry, block_size);
+        let what = (content.history(), entry, block_size);
         let opened =
             open_data_file_read_only(place.disk, &path, place.options, what, place.session);
         let file = match opened {
@@ -134,7 +134,7 @@ fn data_files(
         let address = Dba { file: entry.number, block: BlockNo::new(0) };
         if file.read_at(0, &mut block, waiting).is_ok()
             && format::check(&block, address).is_ok()
-            && let Err(what) = look_at_file_header(&block, (content.database, entry, tablespace))
+            && let Err(what) = look_at_file_header(&block, (content.history(), entry, tablespace))
         {
             find(what);
         }

@@ -130,6 +130,8 @@ wait_events! {
             "another session is reading the block in";
         DiskFileOperations "Disk file operations I/O" ["FileOperation", "fileno", "filetype"]
             "a file is created, opened, renamed, synced ...: `os::FileOperation` has the numbers";
+        DbFileSingleWrite "db file single write" ["file#", "block#", "blocks"]
+            "the header of a data file is written";
         DataFileInitWrite "Data file init write" ["count", "intr", "timeout"]
             "what a data file grows by is written with zeros, or a new one's first blocks";
     }

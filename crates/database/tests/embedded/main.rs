@@ -11,6 +11,7 @@ mod counted;
 mod ends;
 mod equality;
 mod handles;
+mod headers;
 mod life;
 mod limits;
 mod locking;

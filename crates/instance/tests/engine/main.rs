@@ -9,6 +9,7 @@ mod checkpoint;
 mod common;
 mod faults;
 mod flips;
+mod headers;
 mod heap;
 mod life;
 mod logs;

@@ -185,6 +185,12 @@ impl Port for LinuxPort {
         assert_eq!(filled, Ok(bytes.len()), "the kernel gives eight random bytes");
         u64::from_le_bytes(bytes)
     }
+
+    fn calendar_us(&self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+        seconds * 1_000_000 + now.tv_nsec.unsigned_abs() / 1_000
+    }
 }
 
 pub(crate) fn timespec(length: Nanos) -> Timespec {

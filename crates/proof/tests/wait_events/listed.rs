@@ -7,8 +7,9 @@ use std::path::Path;
 use waits::WaitEvent;
 
 /// Which test provokes an event that isn't provoked here.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 11] = [
     ("DbFileParallelRead", "cache/tests/multiblock.rs"),
+    ("DbFileSingleWrite", "instance/tests/engine/headers.rs"),
     ("DirectPathRead", "cache/tests/direct.rs"),
     ("EnqKoFastObjectCheckpoint", "cache/tests/direct.rs"),
     ("EnqSqContention", "catalog/tests/catalog/sequences.rs"),

@@ -26,6 +26,7 @@ pub(crate) const DATABASE: u64 = 0xF0_2EBA;
 pub(crate) fn small() -> RedoConfig {
     RedoConfig {
         database: DATABASE,
+        incarnation: (1, ids::Scn::new(1)),
         groups: groups(LOG_BLOCKS_MIN),
         log_buffer_bytes: LOG_BUFFER_BYTES_MIN,
         durable_write: DurableWrite::DirectThenSync,

@@ -1,0 +1,97 @@
+//! Checkpoints of data files: what their headers say, and what the control file knows of it (SP19).
+//!
+//! ```text
+//!   control file: "number n may be met" ─▶ headers say n, durable ─▶ control file: "n is the least"
+//! ```
+//!
+//! Invariants
+//!   * each header has a number between the least that the control file knows for its file and the
+//!     highest that it knows at all, whatever moment a crash comes at
+//!
+//! Callers: `recovery`, at its end; `instance`, at log switches and at shutdown.
+
+use format::{FileHeader, ScnLe, U32Le, check, seal};
+use ids::{BlockNo, BlockSize, Dba, FileNo, Rba, Scn};
+use os::{File, FileOperation, IoBuf, Session};
+use stop::{RefusalKind, Stop};
+use waits::WaitEvent;
+
+use crate::ControlContent;
+use crate::data_file::History;
+
+/// A checkpoint of data files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileCheckpoint {
+    /// Its number, which the control file has announced.
+    pub number: u32,
+    /// Every change below is in the files, durable.
+    pub at: Rba,
+    /// The last SCN.
+    pub scn: Scn,
+}
+
+impl FileCheckpoint {
+    /// Has the headers of these files say so, durably. Where this fails a header says what it said
+    /// or what it was to say: its fields lie in one sector (M1).
+    pub fn write(
+        &self,
+        files: &[(FileNo, File, BlockSize)],
+        session: &Session,
+    ) -> Result<(), Stop> {
+        for (number, file, block_size) in files {
+            let address = Dba { file: *number, block: BlockNo::new(0) };
+            let mut block = IoBuf::zeroed(block_size.bytes());
+            let what = u64::from(number.get());
+            let reading = session.waiting(WaitEvent::DbFileSequentialRead).p(what, 0, 1);
+            file.read_at(0, &mut block, reading)?;
+            check(&block, address).map_err(|fault| {
+                let path = file.path().display();
+                let message =
+                    format!("cannot write a checkpoint into the header of {path}: {fault}");
+                Stop::refuse(RefusalKind::Corrupt, message)
+            })?;
+            let header = FileHeader::at_mut(&mut block, FileHeader::START);
+            header.checkpoint_number = U32Le::new(self.number);
+            header.checkpoint_sequence = U32Le::new(self.at.sequence);
+            header.checkpoint_block = U32Le::new(self.at.block);
+            header.checkpoint_scn = ScnLe::new(self.scn);
+            seal(&mut block, address);
+            file.write_at(0, &block, session.waiting(WaitEvent::DbFileSingleWrite).p(what, 0, 1))?;
+        }
+        for (_, file, _) in files {
+            file.sync(FileOperation::Sync.waiting(session))?;
+        }
+        Ok(())
+    }
+}
+
+impl ControlContent {
+    /// To which database its data files belong.
+    pub fn history(&self) -> History {
+        History {
+            database: self.database,
+            incarnation: self.incarnation,
+            checkpoint_number: self.checkpoint_number,
+            checkpoint: (self.checkpoint, self.checkpoint_scn),
+        }
+    }
+
+    /// Says that headers of data files may get the next checkpoint number.
+    pub fn announce_checkpoint(&mut self) {
+        let next = self.checkpoint_number.checked_add(1);
+        self.checkpoint_number = next.expect("4 billion checkpoints of data files were made");
+    }
+
+    /// Says that the headers of these data files have a checkpoint's number.
+    pub fn require_checkpoint(
+        &mut self,
+        checkpoint: &FileCheckpoint,
+        files: &[(FileNo, File, BlockSize)],
+    ) {
+        for entry in &mut self.data_files {
+            if files.iter().any(|(number, ..)| *number == entry.number) {
+                entry.checkpoint_number = checkpoint.number;
+            }
+        }
+    }
+}
