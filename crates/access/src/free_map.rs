@@ -18,7 +18,8 @@
 
 use cache::{Pin, is_unwritten};
 use change::{Changes, credits_for};
-use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, FreeMap, U32Le};
+use format::changes::heap::{MapFormat, MapNote};
+use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, FreeMap, U16Le, U32Le};
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
@@ -38,10 +39,6 @@ pub(crate) const REFILL: u8 = WHOLE / LEVELS;
 /// row goes.
 const LEVELS: u8 = 4;
 
-/// Bytes of the payloads of `FORMAT_MAP` and `NOTE`.
-pub(crate) const FORMAT_MAP_BYTES: usize = 8;
-pub(crate) const NOTE_BYTES: usize = 5;
-
 /// Where a block has its byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MapPlace {
@@ -51,7 +48,6 @@ pub(crate) struct MapPlace {
 }
 
 impl MapPlace {
-    pub(crate) const BYTES: usize = size_of::<DbaLe>() + 2;
     /// Of a block of a segment without maps.
     pub(crate) const NONE: MapPlace = MapPlace { map: DbaLe::NONE, entry: 0 };
 
@@ -60,24 +56,11 @@ impl MapPlace {
         MapPlace { map: DbaLe::new(map), entry }
     }
 
-    /// As it is stored in a payload.
-    pub(crate) fn bytes(&self) -> [u8; MapPlace::BYTES] {
-        let mut bytes = [0; MapPlace::BYTES];
-        bytes[..size_of::<DbaLe>()].copy_from_slice(self.map.bytes());
-        bytes[size_of::<DbaLe>()..].copy_from_slice(&self.entry.to_le_bytes());
-        bytes
-    }
-
-    pub(crate) fn from_bytes(bytes: &[u8]) -> MapPlace {
-        let entry = u16::from_le_bytes([bytes[MapPlace::BYTES - 2], bytes[MapPlace::BYTES - 1]]);
-        MapPlace { map: *DbaLe::at(bytes, 0), entry }
-    }
-
     /// Has the block say it.
     pub(crate) fn write(&self, block: &mut [u8]) {
         let head = DataHead::at_mut(block, DataHead::START);
         head.next = self.map;
-        head.own[..2].copy_from_slice(&self.entry.to_le_bytes());
+        head.own = U16Le::new(self.entry);
     }
 
     /// What the block says; none if it has no place.
@@ -86,7 +69,7 @@ impl MapPlace {
             return None;
         }
         let head = DataHead::at(block, DataHead::START);
-        let entry = u16::from_le_bytes([head.own[0], head.own[1]]);
+        let entry = head.own.get();
         (head.next != DbaLe::NONE).then(|| (MapPlace { map: head.next, entry }, head.object.get()))
     }
 }
@@ -166,7 +149,7 @@ pub(crate) fn note(
         return Ok(());
     };
     let map = changes.cache().pin(place.map.get(), session)?;
-    let mut group = changes.begin(credits_for(&[NOTE_BYTES]), session)?;
+    let mut group = changes.begin(credits_for(&[size_of::<MapNote>()]), session)?;
     // Held until the note is made: so notes come in the order in which they were true.
     let block = pin.shared(FrameOrder::Heap, session);
     let map = map.exclusive(FrameOrder::FreeMap, session);
@@ -178,36 +161,32 @@ pub(crate) fn note(
     if entries(&map).get(usize::from(place.entry)).is_none_or(|noted| *noted == class) {
         return Ok(());
     }
-    group.change(map, &LAYER, NOTE, &[&note_payload(place.entry, 1, class)]);
+    group.change(map, &LAYER, NOTE, &[note_of(place.entry, 1, class).bytes()]);
     group.commit(session);
     Ok(())
 }
 
 /// That so many blocks from one on have this class.
-pub(crate) fn note_payload(entry: u16, count: u16, class: u8) -> [u8; NOTE_BYTES] {
-    let (entry, count) = (entry.to_le_bytes(), count.to_le_bytes());
-    [entry[0], entry[1], count[0], count[1], class]
+pub(crate) fn note_of(entry: u16, count: u16, class: u8) -> MapNote {
+    MapNote { entry: U16Le::new(entry), count: U16Le::new(count), class }
 }
 
 pub(crate) fn apply_note(map: &mut [u8], payload: &[u8]) {
-    let pair = |at: usize| usize::from(u16::from_le_bytes([payload[at], payload[at + 1]]));
-    let first = FreeMap::ENTRIES + pair(0);
-    map[first..first + pair(2)].fill(payload[4]);
+    let note = MapNote::whole(payload);
+    let first = FreeMap::ENTRIES + usize::from(note.entry.get());
+    map[first..first + usize::from(note.count.get())].fill(note.class);
 }
 
 /// That a block is the map of an object, whose byte 0 is of this block of the segment.
-pub(crate) fn format_payload(object: u32, first: u32) -> [u8; FORMAT_MAP_BYTES] {
-    let mut payload = [0; FORMAT_MAP_BYTES];
-    payload[..4].copy_from_slice(&object.to_le_bytes());
-    payload[4..].copy_from_slice(&first.to_le_bytes());
-    payload
+pub(crate) fn format_of(object: u32, first: u32) -> MapFormat {
+    MapFormat { object: U32Le::new(object), first: U32Le::new(first) }
 }
 
 pub(crate) fn format(block: &mut [u8], address: Dba, payload: &[u8]) {
-    let four = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| payload[at + byte]));
     *BlockHeader::of_mut(block) = BlockHeader::new(BlockKind::FreeMap, address);
     let head = FreeMap::at_mut(block, FreeMap::START);
-    (head.object, head.first) = (U32Le::new(four(0)), U32Le::new(four(4)));
+    let MapFormat { object, first } = *MapFormat::whole(payload);
+    (head.object, head.first) = (object, first);
 }
 
 #[cfg(test)]

@@ -14,16 +14,18 @@ use std::sync::Arc;
 
 use cache::Pin;
 use change::credits_for;
+use format::changes::heap::{HeapFormat, MapFormat, MapNote};
+use format::{U16Le, U32Le};
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
 use space::{Blocks, HandOut, Space};
 use stop::Stop;
 
-use crate::apply::{FORMAT, FORMAT_BYTES, FORMAT_MAP, LAYER, NOTE};
+use crate::apply::{FORMAT, FORMAT_MAP, LAYER, NOTE};
 use crate::free_map::{
-    FORMAT_MAP_BYTES, MapPlace, NOTE_BYTES, REFILL, WHOLE, at_least, class_of, entries, entries_of,
-    format_payload, is_map, map_of, note, note_payload, room_of,
+    MapPlace, REFILL, WHOLE, at_least, class_of, entries, entries_of, format_of, is_map, map_of,
+    note, note_of, room_of,
 };
 use crate::heap::is_of;
 
@@ -177,10 +179,16 @@ impl<'a> Filler<'a> {
     }
 
     fn format(&self, pin: &Pin<'_>, place: MapPlace, session: &Session) -> Result<(), Stop> {
-        let mut group = self.space.changes().begin(credits_for(&[FORMAT_BYTES]), session)?;
+        let mut group =
+            self.space.changes().begin(credits_for(&[size_of::<HeapFormat>()]), session)?;
         let block = pin.exclusive(FrameOrder::Heap, session);
-        let object = self.object.to_le_bytes();
-        group.format(block, &LAYER, FORMAT, &[&object, &[LIST_ENTRIES], &place.bytes()]);
+        let format = HeapFormat {
+            object: U32Le::new(self.object),
+            interested: LIST_ENTRIES,
+            map: place.map,
+            entry: U16Le::new(place.entry),
+        };
+        group.format(block, &LAYER, FORMAT, &[format.bytes()]);
         group.commit(session);
         Ok(())
     }
@@ -261,12 +269,12 @@ impl<'a> Filler<'a> {
     ) -> Result<Option<Run>, Stop> {
         // Read, though it is to be formatted: another session may make it first.
         let map = self.space.changes().cache().pin(block, session)?;
-        let credits = credits_for(&[FORMAT_MAP_BYTES, HandOut::PAYLOAD_BYTES]);
+        let credits = credits_for(&[size_of::<MapFormat>(), HandOut::PAYLOAD_BYTES]);
         let mut group = self.space.changes().begin(credits, session)?;
         let map = map.exclusive(FrameOrder::FreeMap, session);
         let next = self.space.next(header, 1, session);
         let Some(next) = next.filter(|next| next.number == number) else { return Ok(None) };
-        group.format(map, &LAYER, FORMAT_MAP, &[&format_payload(self.object, number + 1)]);
+        group.format(map, &LAYER, FORMAT_MAP, &[format_of(self.object, number + 1).bytes()]);
         next.add_to(&mut group);
         group.commit(session);
         Ok(None)
@@ -281,7 +289,7 @@ impl<'a> Filler<'a> {
         claims: &Arc<()>,
         session: &Session,
     ) -> Result<Option<Run>, Stop> {
-        let credits = credits_for(&[NOTE_BYTES, HandOut::PAYLOAD_BYTES]);
+        let credits = credits_for(&[size_of::<MapNote>(), HandOut::PAYLOAD_BYTES]);
         let mut group = self.space.changes().begin(credits, session)?;
         let map = map_pin.exclusive(FrameOrder::FreeMap, session);
         let next = self.space.next(header, wanted, session);
@@ -290,8 +298,8 @@ impl<'a> Filler<'a> {
         let mut place = MapPlace::NONE;
         if is_map(&map, self.object) {
             place = MapPlace::new(map_pin.address(), number - map_of(number, map.len()) - 1);
-            let whole = note_payload(place.entry, blocks.count as u16, WHOLE);
-            group.change(map, &LAYER, NOTE, &[&whole]);
+            let whole = note_of(place.entry, blocks.count as u16, WHOLE);
+            group.change(map, &LAYER, NOTE, &[whole.bytes()]);
         }
         next.add_to(&mut group);
         // Before anybody else can read of them.

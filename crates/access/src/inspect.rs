@@ -46,10 +46,10 @@ pub fn check_free_map(block: &[u8]) -> Result<(), String> {
 pub fn check_heap_block(block: &[u8]) -> Result<(), String> {
     block::check(block)?;
     let head = DataHead::at(block, DataHead::START);
-    if head.level != 0 || head.own[2..] != [0; 2] {
+    if head.level != 0 || head.reserved != [0; 2] {
         return Err("its head has what only an index's has".to_string());
     }
-    let entry = u16::from_le_bytes([head.own[0], head.own[1]]);
+    let entry = head.own.get();
     let entries = if head.next == DbaLe::NONE { 1 } else { entries_of(block.len()) };
     if u32::from(entry) >= entries {
         return Err(format!("its head says byte {entry} of a map of free space of {entries}"));
@@ -88,7 +88,7 @@ pub fn check_map_place(block: &[u8], number: u32, segment: &[Dba]) -> Result<(),
         return Ok(());
     }
     let map_number = map_of(number, block.len());
-    let entry = u16::from_le_bytes([head.own[0], head.own[1]]);
+    let entry = head.own.get();
     let map = segment.get(map_number as usize);
     if map != Some(&head.next.get()) || u32::from(entry) + map_number + 1 != number {
         return Err(format!(

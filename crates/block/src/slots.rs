@@ -26,7 +26,8 @@ pub fn create(block: &mut [u8], kind: BlockKind, address: Dba, object: u32, inte
         slots: U16Le::ZERO,
         rows: U16Le::new(end),
         free: U16Le::new(free as u16),
-        own: [0; 4],
+        own: U16Le::ZERO,
+        reserved: [0; 2],
         next: DbaLe::NONE,
     };
 }

@@ -29,9 +29,11 @@ layout! {
         8 => pub rows: U16Le,
         /// Free bytes: between the directory and the lowest row, and among rows.
         10 => pub free: U16Le,
-        /// In a table: the number of its byte in its map of free space, in the first two bytes. An
-        /// index has its own use for it.
-        12 => pub own: [u8; 4],
+        /// In a table: the number of its byte in its map of free space. In an index: 1 if the index
+        /// is unique.
+        12 => pub own: U16Le,
+        /// Zero.
+        14 => pub reserved: [u8; 2],
         /// In an index: the block to the right. In a table: its map of free space, if it has one.
         16 => pub next: DbaLe,
     }
@@ -112,6 +114,18 @@ impl DataSlot {
 
     /// Flag, the same for all owners: it was deleted, and is free when that has been committed.
     pub const DELETED: u8 = 0x80;
+}
+
+layout! {
+    /// Where a row of a table goes on, at the beginning of the bytes of its slot.
+    pub struct PieceAddress: 8 {
+        /// Block within the file.
+        0 => pub block: U32Le,
+        /// File number.
+        4 => pub file: U16Le,
+        /// Slot in the block.
+        6 => pub slot: U16Le,
+    }
 }
 
 layout! {

@@ -11,9 +11,10 @@ use crate::layout::Layout;
 use crate::{
     BlockHeader, BlockKind, ChangeVector, Control, DataFileEntry, DataHead, DataSlot, DbaLe,
     Directory, DirectoryEntry, Extent, ExtentMap, FORMAT, FileHeader, FreeBlock, FreeMap,
-    InterestedTransaction, LogGroupEntry, LogHeader, LogMemberEntry, PROMISE, RecordOffset,
-    RedoBlock, RedoRecord, ScnLe, SegmentHeader, SortBlock, SortRecord, TablespaceEntry,
-    TransactionSlot, TransactionTable, TxnIdLe, UndoAddressLe, UndoBlock, UndoRecord,
+    InterestedTransaction, LogGroupEntry, LogHeader, LogMemberEntry, PROMISE, PieceAddress,
+    RecordOffset, RedoBlock, RedoRecord, ScnLe, SegmentHeader, SortBlock, SortRecord,
+    TablespaceEntry, TransactionSlot, TransactionTable, TxnIdLe, UndoAddressLe, UndoBlock,
+    UndoRecord,
 };
 
 /// Every layout, in the order of the document.
@@ -47,6 +48,7 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     DataHead::LAYOUT,
     InterestedTransaction::LAYOUT,
     DataSlot::LAYOUT,
+    PieceAddress::LAYOUT,
     FreeMap::LAYOUT,
     SortBlock::LAYOUT,
     SortRecord::LAYOUT,

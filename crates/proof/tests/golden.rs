@@ -2,8 +2,8 @@
 //! crashed, opens, is in order, has every row, and can be changed.
 //!
 //! ```text
-//!   golden/format4.shut, .crashed    the files of a database, packed (`packed`)
-//!   golden/format4.txt               what is in both: tables, rows, indexes, as text
+//!   golden/format5.shut, .crashed    the files of a database, packed (`packed`)
+//!   golden/format5.txt               what is in both: tables, rows, indexes, as text
 //! ```
 //!
 //! A golden database is written by a simulated machine (`made`), from a fixed seed, so it can be
@@ -35,10 +35,10 @@ use made::{Files, directory, ended, file_options, files_of, machine, options};
 
 /// Golden databases: format, shut, crashed, and what is in them.
 const GOLDEN: [(u8, &[u8], &[u8], &str); 1] = [(
-    4,
-    include_bytes!("golden/format4.shut"),
-    include_bytes!("golden/format4.crashed"),
-    include_str!("golden/format4.txt"),
+    5,
+    include_bytes!("golden/format5.shut"),
+    include_bytes!("golden/format5.crashed"),
+    include_str!("golden/format5.txt"),
 )];
 
 /// Bytes of its blocks.

@@ -18,8 +18,8 @@
 //! Manager" (VLDB '97).
 
 use change::BlockMut;
-use format::{InterestedTransaction, ScnLe};
-use ids::{Dba, Scn, TxnId};
+use format::{InterestedTransaction, PayloadFault, ScnLe};
+use ids::{Dba, Scn, TxnId, UndoAddress};
 use os::Session;
 use stop::{RefusalKind, Stop};
 use undo::{ByTable, ByUndo};
@@ -218,15 +218,17 @@ impl Transactions {
             return Ok(false);
         };
         let take_back = |record: undo::RecordView<'_>| {
-            watch(id, record.payload);
             let (layer, opcode) = (record.head.layer, record.head.opcode);
             let layer = self.layer(layer);
+            layer.changes.check(opcode, record.payload)?;
+            watch(id, record.payload);
             let bytes = &mut *copy;
             (layer.apply)(BlockMut { address, scn: Scn::ZERO, bytes }, opcode, record.payload);
+            Ok(())
         };
         let done = self.undo().with_record((undo, id), take_back, session)?;
         session.count(Statistic::CrUndoRecordsApplied, 1);
-        Ok(done.is_some())
+        done.transpose().map(|done| done.is_some()).map_err(|fault| unreadable(undo, fault))
     }
 
     fn seen(
@@ -312,4 +314,14 @@ impl Transactions {
         };
         Ok(if exact <= snapshot { Seen::Yes } else { Seen::No(exact) })
     }
+}
+
+/// An undo record whose payload its layer can't read (rule change/CH9).
+pub(crate) fn unreadable(at: UndoAddress, fault: PayloadFault) -> Stop {
+    let UndoAddress { block, record } = at;
+    let message = format!(
+        "cannot take back a change: undo record {record} of block {block} can't be read: {fault}; \
+         restore the whole database from a good copy"
+    );
+    Stop::refuse(RefusalKind::Corrupt, message)
 }

@@ -5,14 +5,13 @@
 //! says from now on, and which other entries are cleaned out, for their transactions have ended.
 //! The undo of the change begins with what the entry said before.
 //!
-//! ```text
-//!   forward:  number │ cleaned out │ transaction │ undo │ freed │ locks │ (number, inexact, SCN) …
-//!   back:     number │ 0 │ the whole entry                 it was somebody else's, or nobody's
-//!             number │ 1 │ undo │ freed │ locks            it was the transaction's own
-//! ```
+//! `format::changes::interest` declares how both are stored.
 //!
 //! Callers: layers with rows or entries, under the block's exclusive latch.
 
+use format::changes::interest::{
+    self as stored, Before, BeforeEntry, Cleanout, InterestHead, InterestOwn,
+};
 use format::{InterestedTransaction, ScnLe, TxnIdLe, U16Le, UndoAddressLe};
 use ids::{Scn, TxnId, UndoAddress};
 use os::Session;
@@ -20,23 +19,8 @@ use os::Session;
 use crate::active::Fate;
 use crate::{Active, Promise, Transactions};
 
-const HEAD_BYTES: usize = 2 + size_of::<TxnIdLe>() + size_of::<UndoAddressLe>() + 4;
-const CLEANOUT_BYTES: usize = 2 + size_of::<ScnLe>();
-const WHOLE: u8 = 0;
-const OWN: u8 = 1;
-const OWN_BYTES: usize = 2 + size_of::<UndoAddressLe>() + 4;
-const WHOLE_BYTES: usize = 2 + InterestedTransaction::BYTES;
-
 /// No list is longer.
 const ENTRIES_MAX: u8 = 250;
-
-/// An end that is noted in passing.
-#[derive(Clone, Copy, Debug)]
-struct Cleanout {
-    number: u8,
-    ended: Scn,
-    inexact: bool,
-}
 
 /// An entry that a transaction has, or is about to take.
 #[derive(Clone, Debug)]
@@ -71,11 +55,11 @@ pub enum Asked {
 impl Interest {
     /// Bytes of the longest interest of a change, with a list of so many entries.
     pub fn forward_bytes_max(entries: u8) -> usize {
-        HEAD_BYTES + usize::from(entries) * CLEANOUT_BYTES
+        size_of::<InterestHead>() + usize::from(entries) * size_of::<Cleanout>()
     }
 
     /// Bytes of the longest interest of an undo record.
-    pub const BACK_BYTES_MAX: usize = WHOLE_BYTES;
+    pub const BACK_BYTES_MAX: usize = Before::BYTES_MAX;
 
     /// How many ended transactions are noted with it.
     pub fn cleanouts(&self) -> u8 {
@@ -131,78 +115,75 @@ impl Interest {
             false => (0, 0),
         };
         let kept = (kept as isize + freed).clamp(0, u16::MAX as isize) as u16;
-        let mut bytes = Vec::with_capacity(HEAD_BYTES + self.cleanouts.len() * CLEANOUT_BYTES);
-        bytes.extend_from_slice(&[self.number, self.cleanouts.len() as u8]);
-        bytes.extend_from_slice(TxnIdLe::new(self.transaction).bytes());
-        bytes.extend_from_slice(UndoAddressLe::new(undo).bytes());
-        bytes.extend_from_slice(&kept.to_le_bytes());
-        bytes.extend_from_slice(&(held + locks).to_le_bytes());
-        for cleanout in &self.cleanouts {
-            bytes.extend_from_slice(&[cleanout.number, u8::from(cleanout.inexact)]);
-            bytes.extend_from_slice(ScnLe::new(cleanout.ended).bytes());
-        }
-        bytes
+        let head = InterestHead {
+            number: self.number,
+            cleanouts: self.cleanouts.len() as u8,
+            transaction: TxnIdLe::new(self.transaction),
+            undo: UndoAddressLe::new(undo),
+            freed: U16Le::new(kept),
+            locks: U16Le::new(held + locks),
+        };
+        let cleanouts = self.cleanouts.iter().map(Cleanout::bytes);
+        let parts: Vec<&[u8]> = [head.bytes()].into_iter().chain(cleanouts).collect();
+        parts.concat()
     }
 
     /// What the undo record begins with.
     pub fn back(&self) -> Vec<u8> {
         let before = &self.before;
-        if before.transaction != TxnIdLe::new(self.transaction) {
-            return [&[self.number, WHOLE], before.bytes()].concat();
-        }
-        let (undo, freed, locks) = (before.undo, before.freed.get(), before.locks.get());
-        let (freed, locks) = (freed.to_le_bytes(), locks.to_le_bytes());
-        [&[self.number, OWN], undo.bytes(), &freed, &locks].concat()
+        let own = InterestOwn { undo: before.undo, freed: before.freed, locks: before.locks };
+        let entry = match before.transaction == TxnIdLe::new(self.transaction) {
+            true => BeforeEntry::Own(&own),
+            false => BeforeEntry::Whole(before),
+        };
+        Before { number: self.number, entry }.bytes()
     }
 }
 
-/// Writes the interest of a change into its block; how many bytes of the payload it has.
-pub fn apply_interest(block: &mut [u8], payload: &[u8]) -> usize {
-    let (number, count) = (payload[0], usize::from(payload[1]));
-    let end = HEAD_BYTES + count * CLEANOUT_BYTES;
-    for at in (HEAD_BYTES..end).step_by(CLEANOUT_BYTES) {
-        let (other, inexact) = (payload[at], payload[at + 1]);
-        block::unlock(block, other);
-        let entry = block::entry_mut(block, other);
-        (entry.ended, entry.inexact) = (*ScnLe::at(payload, at + 2), inexact);
+/// Writes the interest of a change into its block: the number of its entry, and what follows it in
+/// the payload.
+pub fn apply_interest<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p [u8]) {
+    let (stored, rest) = stored::Interest::read(payload).expect(CHECKED);
+    for cleanout in stored.cleanouts {
+        block::unlock(block, cleanout.number);
+        let entry = block::entry_mut(block, cleanout.number);
+        (entry.ended, entry.inexact) = (cleanout.ended, cleanout.inexact);
         entry.freed = U16Le::ZERO;
     }
+    let InterestHead { number, transaction, undo, freed, locks, .. } = *stored.head;
     if number == block::entries(block) {
         block::grow_list(block);
     }
     let entry = block::entry_mut(block, number);
-    let transaction = *TxnIdLe::at(payload, 2);
     let is_free = entry.ended != ScnLe::ZERO || entry.transaction == TxnIdLe::NONE;
     assert!(entry.transaction == transaction || is_free, "an entry is taken from its owner (TX8)");
-    let pair = |at: usize| U16Le::from_bytes([payload[at], payload[at + 1]]);
-    *entry = InterestedTransaction {
-        transaction,
-        undo: *UndoAddressLe::at(payload, 10),
-        freed: pair(18),
-        locks: pair(20),
-        ..InterestedTransaction::NONE
-    };
-    end
+    *entry =
+        InterestedTransaction { transaction, undo, freed, locks, ..InterestedTransaction::NONE };
+    (number, rest)
 }
 
-/// Writes what the entry said before the change that is taken back; how many bytes of the payload
-/// that has.
-pub fn apply_interest_back(block: &mut [u8], payload: &[u8]) -> usize {
-    let entry = block::entry_mut(block, payload[0]);
-    if payload[1] == WHOLE {
-        *entry = *InterestedTransaction::at(payload, 2);
-        return WHOLE_BYTES;
+/// Writes what the entry said before the change that is taken back: the entry's number, and what
+/// follows in the payload.
+pub fn apply_interest_back<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p [u8]) {
+    let (before, rest) = Before::read(payload).expect(CHECKED);
+    let entry = block::entry_mut(block, before.number);
+    match before.entry {
+        BeforeEntry::Whole(whole) => *entry = *whole,
+        BeforeEntry::Own(own) => {
+            (entry.undo, entry.freed, entry.locks) = (own.undo, own.freed, own.locks);
+        }
     }
-    let pair = |at: usize| U16Le::from_bytes([payload[at], payload[at + 1]]);
-    entry.undo = *UndoAddressLe::at(payload, 2);
-    (entry.freed, entry.locks) = (pair(10), pair(12));
-    OWN_BYTES
+    (before.number, rest)
 }
 
-/// How many bytes of the payload of an undo record its interest has.
-pub fn interest_back_bytes(payload: &[u8]) -> usize {
-    if payload[1] == WHOLE { WHOLE_BYTES } else { OWN_BYTES }
+/// The number of the entry in the payload of an undo record, and what follows its interest there.
+pub fn split_interest_back(payload: &[u8]) -> (u8, &[u8]) {
+    let (before, rest) = Before::read(payload).expect(CHECKED);
+    (before.number, rest)
 }
+
+/// Why a payload can be read.
+const CHECKED: &str = "the payload was checked (rule change/CH9)";
 
 impl Transactions {
     /// The transaction's entry in the list of a block that it is about to change, by a statement
@@ -235,7 +216,11 @@ impl Transactions {
                     holder = Some(other);
                     continue;
                 };
-                cleanouts.push(Cleanout { number, ended, inexact });
+                cleanouts.push(Cleanout {
+                    number,
+                    inexact: u8::from(inexact),
+                    ended: ScnLe::new(ended),
+                });
                 (entry.ended, entry.inexact) = (ScnLe::new(ended), u8::from(inexact));
                 (entry.freed, entry.locks) = (U16Le::ZERO, U16Le::ZERO);
             }

@@ -28,7 +28,7 @@ mod transaction;
 
 pub use active::{Active, Fate};
 pub use consistent::{Gone, Own, View};
-pub use interest::{Asked, Interest, apply_interest, apply_interest_back, interest_back_bytes};
+pub use interest::{Asked, Interest, apply_interest, apply_interest_back, split_interest_back};
 pub use locks::{
     LockHeld, LockMark, LockWaiting, LockWanted, Locks, ObjectNames, Patience, RowWait, RowWanted,
     Sabotage, TableMode,

@@ -15,6 +15,7 @@ use undo::{Ended, Found, Keeper, Tail, Undo, UndoChange, UndoLog};
 use waits::{Statistic, WaitEvent};
 
 use crate::active::{Fate, Taken};
+use crate::consistent::unreadable;
 use crate::retention::Retention;
 use crate::snapshots::{Place, Snapshots};
 use crate::{Active, IsolationSabotage, Locks, Own, Patience, Promise, RowWanted, View};
@@ -565,6 +566,8 @@ impl Transactions {
     fn try_take_back_one(&self, change: &UndoChange, session: &Session) -> Result<bool, Stop> {
         let cache = self.changes.cache();
         let layer = self.layer(change.layer);
+        let checked = layer.changes.check(change.opcode, &change.payload);
+        checked.map_err(|fault| unreadable(change.place, fault))?;
         let (address, opcode) = match &layer.moves {
             None => (change.address, change.opcode),
             Some(moves) => ((moves.locate)(cache, &change.payload, session)?, moves.opcode),

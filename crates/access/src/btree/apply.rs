@@ -1,14 +1,5 @@
-//! How blocks of indexes change (rule change/CH1).
-//!
-//! | block  | change          | payload                                              | taken back |
-//! |--------|-----------------|------------------------------------------------------|------------|
-//! | any    | `WRITE`         | the whole content (see `content`)                    | not        |
-//! | any    | `CUT`           | entries that stay, right neighbour, high fence       | not        |
-//! | branch | `ADD_CHILD`     | block below, place where it begins                   | not        |
-//! | branch | `REMOVE_CHILD`  | place where the block below begins                   | not        |
-//! | leaf   | `CHANGE`        | interest (see `txn`), change of an entry (see `ops`) | by `BACK`  |
-//! | leaf   | `BACK`          | interest before, what takes it back; in copies only  | not        |
-//! | leaf   | `BACK_FOR_GOOD` | the same; not in copies                              | not        |
+//! How blocks of indexes change (rule change/CH1). `format::changes::index` declares the changes and
+//! their payloads.
 //!
 //! What is taken back for good leaves the list of interested transactions as it is: the chain of
 //! undo that it names stays whole (rule undo/UN8).
@@ -16,30 +7,25 @@
 use cache::{Cache, Get};
 use change::{BlockMut, Layer, Moves};
 use format::DataSlot;
-use format::changes::index::CHANGES;
+pub(super) use format::changes::index::{
+    ADD_CHILD, BACK, BACK_FOR_GOOD, CHANGE, CUT, REMOVE_CHILD, WRITE,
+};
+use format::changes::index::{BACK_CROSSED_OUT, CHANGES};
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
-use txn::{apply_interest, apply_interest_back, interest_back_bytes};
+use txn::{apply_interest, apply_interest_back, split_interest_back};
 use undo::CROSSED_OUT;
 
-use super::content::{cut, fence_flags, read_cut, read_position, write};
+use super::content::{cut, fence_flags, read_child, read_cut, read_position, write};
 use super::descent::Tree;
 use super::node::{FENCES, Node};
 use super::ops::{Back, Op};
-use super::position::{BLOCK_BYTES, Probe, block_bytes, block_from};
+use super::position::Probe;
 use crate::outline::Outline;
 
-pub(super) const WRITE: u8 = 1;
-pub(super) const CUT: u8 = 2;
-pub(super) const ADD_CHILD: u8 = 3;
-pub(super) const CHANGE: u8 = 4;
-pub(super) const BACK: u8 = 5;
-pub(super) const BACK_FOR_GOOD: u8 = 6;
-pub(super) const REMOVE_CHILD: u8 = 7;
-
-const BACK_CROSSED_OUT: u8 = BACK | CROSSED_OUT;
+const _: () = assert!(BACK_CROSSED_OUT == BACK | CROSSED_OUT);
 
 /// Indexes.
 pub static LAYER: Layer = Layer {
@@ -63,27 +49,29 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         ADD_CHILD => add_child(bytes, payload),
         REMOVE_CHILD => remove_child(bytes, payload),
         CHANGE => {
-            let op = apply_interest(bytes, payload);
-            Op::read(&payload[op..]).apply(bytes, payload[0] + 1);
+            let (number, op) = apply_interest(bytes, payload);
+            Op::read(op).apply(bytes, number + 1);
         }
         BACK | BACK_CROSSED_OUT => {
-            let back = apply_interest_back(bytes, payload);
+            let (number, back) = apply_interest_back(bytes, payload);
             let crossed_out = opcode == BACK_CROSSED_OUT;
-            Back::read(&payload[back..]).apply_in_copy(bytes, (payload[0] + 1, crossed_out));
+            Back::read(back).apply_in_copy(bytes, (number + 1, crossed_out));
         }
-        BACK_FOR_GOOD => back_of(payload).apply_for_good(bytes, payload[0] + 1),
+        BACK_FOR_GOOD => {
+            let (number, back) = split_interest_back(payload);
+            Back::read(back).apply_for_good(bytes, number + 1);
+        }
         other => panic!("the index layer has no change {other}"),
     }
 }
 
 fn add_child(block: &mut [u8], payload: &[u8]) {
-    let at = read_position(&payload[BLOCK_BYTES..]);
+    let (child, at) = read_child(payload);
     let slot = Node(block).lower_bound(at) + FENCES;
     block::insert_slot(block, slot);
     block::set_slot(block, slot, DataSlot { flags: fence_flags(at), ..DataSlot::FREE });
     let (key, row, row_bytes) = at.parts();
-    let child = block_bytes(block_from(payload));
-    block::place(block, slot, &[&child, key, &row[..row_bytes]]);
+    block::place(block, slot, &[child.bytes(), key, &row[..row_bytes]]);
 }
 
 fn remove_child(block: &mut [u8], payload: &[u8]) {
@@ -96,7 +84,7 @@ fn remove_child(block: &mut [u8], payload: &[u8]) {
 }
 
 fn back_of(payload: &[u8]) -> Back<'_> {
-    Back::read(&payload[interest_back_bytes(payload)..])
+    Back::read(split_interest_back(payload).1)
 }
 
 /// The leaf that has the entry of this undo now.

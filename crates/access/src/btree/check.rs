@@ -321,7 +321,8 @@ pub fn check_index_block(bytes: &[u8]) -> Result<(), String> {
     if is_unwritten(bytes) || BlockHeader::at(bytes, 0).kind() != kind {
         return Err(format!("is on level {}, and no {kind}", head.level));
     }
-    if head.own[0] & !UNIQUE != 0 || head.own[1..] != [0; 3] || head.slots.get() < FENCES {
+    let own = head.own.get();
+    if own & !u16::from(UNIQUE) != 0 || head.reserved != [0; 2] || head.slots.get() < FENCES {
         return Err("its head isn't that of a block of an index".to_string());
     }
     for (number, slot) in (0_u16..).zip(block::directory(bytes)) {

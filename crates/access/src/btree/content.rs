@@ -1,23 +1,23 @@
 //! The whole content of a block, as a change that writes it: of a new index, of what a split moves,
 //! of what is built from the bottom up.
 //!
-//! ```text
-//!   object (4) │ level │ own │ next block (6) │ list's length │ list
-//!   for each slot, the fences first:  flags │ lock │ length (2) │ bytes
-//! ```
+//! `format::changes::index` declares how it is stored.
 //!
 //! Locks of the list are counted when it is written, for a split leaves some on either side.
 //!
 //! Callers: `split`, `build`, `index`; `apply`.
 
-use format::{BlockKind, DataHead, DataSlot, DbaLe, InterestedTransaction, U16Le};
+use format::changes::index::{
+    Content as Stored, ContentHead, ContentSlot, Cut, PlaceHead, StoredBlock,
+};
+use format::{BlockKind, DataHead, DataSlot, DbaLe, InterestedTransaction, U16Le, U32Le};
 use ids::Dba;
 
 use super::node::{ENTRY, FENCES, Node, UNIQUE, WITH_ROW};
-use super::position::{BLOCK_BYTES, Position, ROW_BYTES, block_bytes, block_from};
+use super::position::{Position, ROW_BYTES, block_bytes};
 
-const HEAD_BYTES: usize = 4 + 2 + BLOCK_BYTES + 1;
-const SLOT_BYTES: usize = 4;
+const HEAD_BYTES: usize = size_of::<ContentHead>();
+const SLOT_BYTES: usize = size_of::<ContentSlot>();
 
 /// Bytes of the longest content of a block of so many.
 pub(super) fn content_bytes_max(block: usize) -> usize {
@@ -25,6 +25,9 @@ pub(super) fn content_bytes_max(block: usize) -> usize {
     const { assert!(SLOT_BYTES <= DataSlot::BYTES && HEAD_BYTES <= DataHead::LIST) };
     block
 }
+
+/// Why a payload can be read.
+const CHECKED: &str = "the payload was checked (rule change/CH9)";
 
 /// A content that is put together.
 pub(super) struct Content(pub(super) Vec<u8>);
@@ -52,10 +55,14 @@ impl Content {
         list: &[u8],
     ) -> Content {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + list.len());
-        bytes.extend_from_slice(&shape.object.to_le_bytes());
-        bytes.extend_from_slice(&[shape.level, if shape.is_unique { UNIQUE } else { 0 }]);
-        bytes.extend_from_slice(&next.map_or([0; BLOCK_BYTES], block_bytes));
-        bytes.push((list.len() / InterestedTransaction::BYTES) as u8);
+        let head = ContentHead {
+            object: U32Le::new(shape.object),
+            level: shape.level,
+            unique: if shape.is_unique { UNIQUE } else { 0 },
+            next: next.map_or(StoredBlock::NONE, StoredBlock::new),
+            interested: (list.len() / InterestedTransaction::BYTES) as u8,
+        };
+        bytes.extend_from_slice(head.bytes());
         bytes.extend_from_slice(list);
         let mut content = Content(bytes);
         for fence in [low, high] {
@@ -73,8 +80,8 @@ impl Content {
     /// Adds a slot with these flags and this lock.
     pub(super) fn add(&mut self, (flags, lock): (u8, u8), bytes: &[&[u8]]) {
         let length: usize = bytes.iter().map(|part| part.len()).sum();
-        self.0.extend_from_slice(&[flags, lock]);
-        self.0.extend_from_slice(&(length as u16).to_le_bytes());
+        let slot = ContentSlot { flags, lock, length: U16Le::new(length as u16) };
+        self.0.extend_from_slice(slot.bytes());
         bytes.iter().for_each(|part| self.0.extend_from_slice(part));
     }
 
@@ -106,29 +113,23 @@ pub(super) fn list_of(block: &[u8]) -> &[u8] {
 
 /// Makes a block this content.
 pub(super) fn write(block: &mut [u8], address: Dba, content: &[u8]) {
-    let (head, rest) = content.split_at(HEAD_BYTES);
-    let object = u32::from_le_bytes(head[..4].try_into().expect("an object has four bytes"));
-    let (level, list) = (head[4], head[HEAD_BYTES - 1]);
-    let kind = if level == 0 { BlockKind::Leaf } else { BlockKind::Branch };
-    block::create(block, kind, address, object, list);
-    let next = &head[6..6 + BLOCK_BYTES];
+    let Stored { head, list, mut slots } = Stored::read(content).expect(CHECKED);
+    let kind = if head.level == 0 { BlockKind::Leaf } else { BlockKind::Branch };
+    block::create(block, kind, address, head.object.get(), head.interested);
     let stored = DataHead::at_mut(block, DataHead::START);
-    (stored.level, stored.own[0]) = (level, head[5]);
-    if next != [0; BLOCK_BYTES] {
-        stored.next = DbaLe::new(block_from(next));
+    (stored.level, stored.own) = (head.level, U16Le::new(head.unique.into()));
+    if head.next != StoredBlock::NONE {
+        stored.next = DbaLe::new(head.next.get());
     }
-    let (list, mut slots) = rest.split_at(usize::from(list) * InterestedTransaction::BYTES);
-    block[DataHead::LIST..DataHead::LIST + list.len()].copy_from_slice(list);
+    for (number, entry) in (0..).zip(list) {
+        *block::entry_mut(block, number) = *entry;
+    }
     while !slots.is_empty() {
-        let length = usize::from(u16::from_le_bytes([slots[2], slots[3]]));
-        let (bytes, rest) = slots[SLOT_BYTES..].split_at(length);
+        let (slot, bytes, rest) = Stored::slot(slots).expect(CHECKED);
         let number = block::add_slot(block);
-        block::set_slot(
-            block,
-            number,
-            DataSlot { flags: slots[0], lock: slots[1], ..DataSlot::FREE },
-        );
-        if length > 0 {
+        let (flags, lock) = (slot.flags, slot.lock);
+        block::set_slot(block, number, DataSlot { flags, lock, ..DataSlot::FREE });
+        if !bytes.is_empty() {
             block::place(block, number, &[bytes]);
         }
         slots = rest;
@@ -163,30 +164,38 @@ fn count_locks(block: &mut [u8]) {
     }
 }
 
-/// Bytes of the payload of a cut, and how it is stored.
-pub(super) const CUT_HEAD_BYTES: usize = 2 + BLOCK_BYTES + 1;
+/// Bytes of the payload of a cut, but for its place's.
+pub(super) const CUT_HEAD_BYTES: usize = size_of::<Cut>() + size_of::<PlaceHead>();
 
 pub(super) fn cut_payload(count: u16, (high, next): (Position<'_>, Dba)) -> Vec<u8> {
     let mut payload = Vec::with_capacity(CUT_HEAD_BYTES + high.stored_bytes());
-    payload.extend_from_slice(&count.to_le_bytes());
-    payload.extend_from_slice(&block_bytes(next));
+    let cut = Cut { count: U16Le::new(count), next: StoredBlock::new(next) };
+    payload.extend_from_slice(cut.bytes());
     write_position(&mut payload, high);
     payload
 }
 
 pub(super) fn read_cut(payload: &[u8]) -> (u16, (Position<'_>, Dba)) {
-    let count = u16::from_le_bytes([payload[0], payload[1]]);
-    (count, (read_position(&payload[2 + BLOCK_BYTES..]), block_from(&payload[2..])))
+    let (cut, place) = Cut::read(payload).expect(CHECKED);
+    (cut.count.get(), (read_position(place), cut.next.get()))
+}
+
+/// The block below that a branch gets, and where it begins.
+pub(super) fn read_child(payload: &[u8]) -> (StoredBlock, Position<'_>) {
+    let (child, place) = StoredBlock::read(payload).expect(CHECKED);
+    (*child, read_position(place))
 }
 
 /// A position at the end of a payload: whether it has a row, and its bytes.
 pub(super) fn write_position(payload: &mut Vec<u8>, at: Position<'_>) {
     let (key, row, row_bytes) = at.parts();
-    payload.push(u8::from(row_bytes == ROW_BYTES));
+    let head = PlaceHead { with_row: u8::from(row_bytes == ROW_BYTES) };
+    payload.extend_from_slice(head.bytes());
     payload.extend_from_slice(key);
     payload.extend_from_slice(&row[..row_bytes]);
 }
 
 pub(super) fn read_position(payload: &[u8]) -> Position<'_> {
-    Position::read(&payload[1..], payload[0] != 0)
+    let (head, bytes) = PlaceHead::read(payload).expect(CHECKED);
+    Position::read(bytes, head.with_row != 0)
 }

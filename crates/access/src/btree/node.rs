@@ -112,7 +112,7 @@ impl<'a> Node<'a> {
 
     #[inline]
     pub(super) fn is_unique(&self) -> bool {
-        self.head().own[0] & UNIQUE != 0
+        self.head().own.get() & u16::from(UNIQUE) != 0
     }
 
     pub(super) fn next(&self) -> Option<Dba> {

@@ -16,37 +16,17 @@
 //!
 //! Callers: `index`, which makes them; `apply`, which does them.
 
-use format::{DataSlot, U16Le};
+pub(super) use format::changes::index::LeafKind as Kind;
+use format::changes::index::{LeafBack, LeafChange, StoredBlock};
+use format::{DataSlot, U16Le, U32Le};
 use ids::Dba;
 
 use super::node::{ENTRY, FENCES, MARKED, Node};
-use super::position::{
-    BLOCK_BYTES, Position, Probe, ROW_BYTES, block_bytes, block_from, row_bytes, row_from,
-};
+use super::position::{Position, Probe, ROW_BYTES, row_bytes, row_of, stored_row};
 use crate::RowAddress;
 
-/// Bytes of an object's number.
-const OBJECT_BYTES: usize = 4;
-
-/// What happens to an entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    Insert = 1,
-    Delete = 2,
-    /// Of the entry that had this row.
-    Replace = 3,
-}
-
-impl Kind {
-    fn from_number(number: u8) -> Kind {
-        match number {
-            1 => Kind::Insert,
-            2 => Kind::Delete,
-            3 => Kind::Replace,
-            other => panic!("a leaf has no change {other}"),
-        }
-    }
-}
+/// Why a payload can be read.
+const CHECKED: &str = "the payload was checked (rule change/CH9)";
 
 /// A change of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,20 +40,21 @@ pub(super) struct Op<'a> {
 
 impl<'a> Op<'a> {
     /// Bytes that it takes besides its key.
-    pub(super) const HEAD_BYTES: usize = 2 + ROW_BYTES;
+    pub(super) const HEAD_BYTES: usize = size_of::<LeafChange>();
 
     pub(super) fn write(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(Op::HEAD_BYTES + self.key.len());
-        bytes.extend_from_slice(&[self.kind as u8, u8::from(self.purges)]);
-        bytes.extend_from_slice(&row_bytes(self.row));
-        bytes.extend_from_slice(self.key);
-        bytes
+        let head = LeafChange {
+            kind: self.kind.number(),
+            purges: u8::from(self.purges),
+            row: stored_row(self.row),
+        };
+        [head.bytes(), self.key].concat()
     }
 
     pub(super) fn read(from: &'a [u8]) -> Op<'a> {
-        let (head, key) = from.split_at(Op::HEAD_BYTES);
-        let kind = Kind::from_number(head[0]);
-        Op { kind, purges: head[1] != 0, key, row: row_from(&head[2..]) }
+        let (head, key) = LeafChange::read(from).expect(CHECKED);
+        let kind = Kind::from_number(head.kind).expect(CHECKED);
+        Op { kind, purges: head.purges != 0, key, row: row_of(head.row) }
     }
 
     /// Does it, for the transaction with this lock.
@@ -113,29 +94,30 @@ pub(super) struct Back<'a> {
 
 impl<'a> Back<'a> {
     /// Bytes that it takes besides its key.
-    pub(super) const HEAD_BYTES: usize = 2 + OBJECT_BYTES + BLOCK_BYTES + 2 * ROW_BYTES;
+    pub(super) const HEAD_BYTES: usize = size_of::<LeafBack>();
 
     pub(super) fn write(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(Back::HEAD_BYTES + self.key.len());
-        bytes.extend_from_slice(&[self.kind as u8, u8::from(self.was_locked)]);
-        bytes.extend_from_slice(&self.object.to_le_bytes());
-        bytes.extend_from_slice(&block_bytes(self.root));
-        bytes.extend_from_slice(&row_bytes(self.row));
-        bytes.extend_from_slice(&row_bytes(self.old_row));
-        bytes.extend_from_slice(self.key);
-        bytes
+        let head = LeafBack {
+            kind: self.kind.number(),
+            was_locked: u8::from(self.was_locked),
+            object: U32Le::new(self.object),
+            root: StoredBlock::new(self.root),
+            row: stored_row(self.row),
+            old_row: stored_row(self.old_row),
+        };
+        [head.bytes(), self.key].concat()
     }
 
     pub(super) fn read(from: &'a [u8]) -> Back<'a> {
-        let (head, key) = from.split_at(Back::HEAD_BYTES);
+        let (head, key) = LeafBack::read(from).expect(CHECKED);
         Back {
-            kind: Kind::from_number(head[0]),
-            was_locked: head[1] != 0,
-            object: u32::from_le_bytes([head[2], head[3], head[4], head[5]]),
-            root: block_from(&head[2 + OBJECT_BYTES..]),
+            kind: Kind::from_number(head.kind).expect(CHECKED),
+            was_locked: head.was_locked != 0,
+            object: head.object.get(),
+            root: head.root.get(),
             key,
-            row: row_from(&head[2 + OBJECT_BYTES + BLOCK_BYTES..]),
-            old_row: row_from(&head[2 + OBJECT_BYTES + BLOCK_BYTES + ROW_BYTES..]),
+            row: row_of(head.row),
+            old_row: row_of(head.old_row),
         }
     }
 

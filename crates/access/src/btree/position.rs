@@ -13,14 +13,16 @@
 
 use std::cmp::Ordering;
 
+use format::U16Le;
+use format::changes::index::{StoredBlock, StoredRow};
 use ids::Dba;
 
 use crate::RowAddress;
 
 /// Bytes of a row's address.
-pub(super) const ROW_BYTES: usize = 8;
+pub(super) const ROW_BYTES: usize = size_of::<StoredRow>();
 /// Bytes of a block's address.
-pub(super) const BLOCK_BYTES: usize = 6;
+pub(super) const BLOCK_BYTES: usize = size_of::<StoredBlock>();
 
 /// A place in the order of entries. Without a row it is before all entries of the key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -169,27 +171,34 @@ fn first_eight(key: &[u8]) -> u64 {
 }
 
 pub(super) fn row_bytes(row: RowAddress) -> [u8; ROW_BYTES] {
-    let mut bytes = [0; ROW_BYTES];
-    bytes[..BLOCK_BYTES].copy_from_slice(&block_bytes(row.block));
-    bytes[BLOCK_BYTES..].copy_from_slice(&row.slot.to_le_bytes());
-    bytes
+    let stored = stored_row(row);
+    stored.bytes().try_into().expect("a row has as many bytes as its layout")
 }
 
 #[inline]
 pub(super) fn row_from(bytes: &[u8]) -> RowAddress {
-    let slot = u16::from_le_bytes([bytes[6], bytes[7]]);
-    RowAddress { block: block_from(bytes), slot }
+    row_of(*StoredRow::at(bytes, 0))
 }
 
 pub(super) fn block_bytes(block: Dba) -> [u8; BLOCK_BYTES] {
-    let (file, number) = (block.file.get().to_le_bytes(), block.block.get().to_le_bytes());
-    [file[0], file[1], number[0], number[1], number[2], number[3]]
+    let stored = StoredBlock::new(block);
+    stored.bytes().try_into().expect("a block has as many bytes as its layout")
 }
 
 #[inline]
 pub(super) fn block_from(bytes: &[u8]) -> Dba {
-    let file = u16::from_le_bytes([bytes[0], bytes[1]]);
-    Dba::new(file, u32::from_le_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]))
+    StoredBlock::at(bytes, 0).get()
+}
+
+/// A row as it is stored.
+pub(super) fn stored_row(row: RowAddress) -> StoredRow {
+    StoredRow { block: StoredBlock::new(row.block), slot: U16Le::new(row.slot) }
+}
+
+/// The row that is stored.
+#[inline]
+pub(super) fn row_of(stored: StoredRow) -> RowAddress {
+    RowAddress { block: stored.block.get(), slot: stored.slot.get() }
 }
 
 #[cfg(test)]

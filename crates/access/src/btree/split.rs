@@ -14,6 +14,7 @@
 
 use cache::Pin;
 use change::{Changes, credits_for};
+use format::changes::index::PlaceHead;
 use format::{DataSlot, InterestedTransaction};
 use ids::Dba;
 use latch::FrameOrder;
@@ -154,7 +155,7 @@ impl<'a> Splitter<'a> {
     pub(super) fn tell(&self, passed: &Passed, session: &'a Session) -> Result<(), Stop> {
         let at = passed.at.get();
         let level = passed.level + 1;
-        let longest = BLOCK_BYTES + 1 + self.key_max + ROW_BYTES;
+        let longest = BLOCK_BYTES + size_of::<PlaceHead>() + self.key_max + ROW_BYTES;
         for turn in 0.. {
             let above = self.tree.reach((Probe::At(at), level), None, session)?.address;
             let needed = DataSlot::BYTES + BLOCK_BYTES + at.stored_bytes();

@@ -17,6 +17,7 @@
 use cache::{Cache, Pin};
 use change::credits_for;
 use format::BlockHeader;
+use format::changes::index::PlaceHead;
 use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
@@ -231,7 +232,7 @@ impl<'a> Taker<'a> {
         seen: (EmptyFrom, Scn),
         session: &Session,
     ) -> Result<Tried, Stop> {
-        let fence = 1 + self.splitter.key_max + ROW_BYTES;
+        let fence = size_of::<PlaceHead>() + self.splitter.key_max + ROW_BYTES;
         let left = content_bytes_max(self.splitter.block_bytes(session)) + CUT_HEAD_BYTES + fence;
         let [free, set_free] = GiveBack::PAYLOAD_BYTES;
         let credits = credits_for(&[left, fence, free, set_free]);

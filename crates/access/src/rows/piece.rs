@@ -11,7 +11,7 @@
 //! Callers: the rest of `rows`; `inspect`.
 //! Sources: Oracle's row pieces, with its chained and migrated rows.
 
-use format::{DataSlot, U16Le, U32Le};
+use format::{DataSlot, PieceAddress, U16Le, U32Le};
 use ids::Dba;
 
 use crate::RowAddress;
@@ -25,22 +25,23 @@ pub(crate) const PIECE: u8 = 4;
 pub(crate) const SHORT: u8 = 8;
 
 /// Bytes of an address.
-pub(crate) const ADDRESS_BYTES: usize = 8;
+pub(crate) const ADDRESS_BYTES: usize = size_of::<PieceAddress>();
 
 /// An address as it is stored.
 pub(super) fn stored(address: RowAddress) -> [u8; ADDRESS_BYTES] {
-    let mut bytes = [0; ADDRESS_BYTES];
-    bytes[..4].copy_from_slice(&address.block.block.get().to_le_bytes());
-    bytes[4..6].copy_from_slice(&address.block.file.get().to_le_bytes());
-    bytes[6..].copy_from_slice(&address.slot.to_le_bytes());
-    bytes
+    let stored = PieceAddress {
+        block: U32Le::new(address.block.block.get()),
+        file: U16Le::new(address.block.file.get()),
+        slot: U16Le::new(address.slot),
+    };
+    stored.bytes().try_into().expect("an address has as many bytes as its layout")
 }
 
 /// The address at the beginning of these bytes.
 fn address_in(bytes: &[u8]) -> RowAddress {
-    let block = U32Le::from_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-    let pair = |at: usize| U16Le::from_bytes([bytes[at], bytes[at + 1]]).get();
-    RowAddress { block: Dba::new(pair(4), block.get()), slot: pair(6) }
+    let stored = PieceAddress::at(bytes, 0);
+    let block = Dba::new(stored.file.get(), stored.block.get());
+    RowAddress { block, slot: stored.slot.get() }
 }
 
 /// What a slot has of a row.

@@ -15,7 +15,7 @@ use ids::{Scn, TxnId};
 use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
-use txn::{View, interest_back_bytes};
+use txn::{View, split_interest_back};
 
 use super::Heap;
 use super::change::{Changed, Target};
@@ -64,7 +64,7 @@ impl Heap {
                 Compared { why: None, block: version_of(&block), is_locked }
             };
             let mut watch = |by, payload: &[u8]| {
-                let steps = &payload[interest_back_bytes(payload)..];
+                let (_, steps) = split_interest_back(payload);
                 if compared.why != Some(Changed::Since) && changes_row(steps, address.slot) {
                     let is_own = by == id;
                     compared.why = Some(if is_own { Changed::Already } else { Changed::Since });

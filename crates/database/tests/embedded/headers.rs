@@ -25,6 +25,8 @@ fn options() -> Options {
 }
 
 fn made(directory: &Path) {
+    let parent = directory.parent().expect("it lies in a folder");
+    std::fs::create_dir_all(parent).expect("made");
     let database = Database::create(directory, &options()).expect("created");
     database.connect("maker").create_table(&account()).expect("made");
     database.shutdown().expect("shut in good order");

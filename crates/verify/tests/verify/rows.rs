@@ -198,7 +198,8 @@ fn a_block_that_names_another_blocks_place_in_a_map_is_found() {
         let parent = ObjectNo::new(parent.try_into().expect("a number"));
         let mut blocks = Blocks::load(&disk, DATA, session);
         let heap = blocks.all(BlockKind::Heap, Some(parent))[0];
-        DataHead::at_mut(&mut blocks.now[heap], DataHead::START).own[0] += 1;
+        let head = DataHead::at_mut(&mut blocks.now[heap], DataHead::START);
+        head.own = format::U16Le::new(head.own.get() + 1);
         blocks.store(&disk, session);
         check(&disk, None, session).1
     });

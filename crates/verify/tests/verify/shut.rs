@@ -5,7 +5,8 @@ use instance::{Instance, Transaction};
 use verify::Kind;
 
 use crate::common::{
-    DATA, DIRECTORY, Schema, check, database, directory, kinds, parameters, row, with_database,
+    DATA, DIRECTORY, Schema, check, database, directory, kinds, length, parameters, read, row,
+    with_database, write,
 };
 
 /// Everything is looked at, nothing is found, and nothing is written.
@@ -66,4 +67,34 @@ fn a_file_that_is_missing_is_found_and_the_others_are_checked() {
             assert!(report.blocks > 0 && !report.is_clean(), "{report}");
         });
     }
+}
+
+/// A copy of a data file from before the last opening; then copies of the control file.
+#[test]
+fn files_of_an_earlier_time_are_found() {
+    let (disk, objects) = database();
+    with_database(disk, move |world, session| {
+        let disk = world.disk();
+        let whole = |name| {
+            let bytes = length(&disk, name, session) as usize;
+            read(&disk, name, (0, bytes), session)
+        };
+        let controls = ["control01.ctl", "control02.ctl"];
+        let (older, older_controls) = (whole(DATA), controls.map(whole));
+        let opened = Instance::open(&disk, directory(), &parameters(), session);
+        opened.expect("opened").shutdown(session).expect("shut in good order");
+        let newer = whole(DATA);
+        let found = |says: &str| {
+            let (_, told) = check(&disk, Some(objects), session);
+            told.iter().filter(|one| one.kind == Kind::File && one.what.contains(says)).count()
+        };
+        write(&disk, DATA, (0, &older), session);
+        assert_eq!(found("is an older copy"), 1);
+        write(&disk, DATA, (0, &newer), session);
+        assert_eq!(found("is an older copy"), 0);
+        for (name, bytes) in controls.iter().zip(&older_controls) {
+            write(&disk, name, (0, bytes), session);
+        }
+        assert_eq!(found("is newer than the control file"), 2);
+    });
 }
