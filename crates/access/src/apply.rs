@@ -38,13 +38,22 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         CHANGE => {
             let (_, steps) = apply_interest(bytes, payload);
             apply_all(bytes, steps);
+            assert_kept(bytes);
         }
         BACK | BACK_CROSSED_OUT => {
             let (_, steps) = apply_interest_back(bytes, payload);
             apply_all(bytes, steps);
+            assert_kept(bytes);
         }
         FORMAT_MAP => free_map::format(bytes, block.address, payload),
         NOTE => free_map::apply_note(bytes, payload),
         other => panic!("the heap layer has no change {other}"),
     }
+}
+
+/// Each active transaction can roll back (rule block/BL4).
+#[inline]
+fn assert_kept(block: &[u8]) {
+    let (kept, free) = (block::kept(block), block::room_of(block));
+    assert!(kept <= free, "rollbacks need {kept} bytes of a block, and {free} are free");
 }

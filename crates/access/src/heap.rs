@@ -55,7 +55,7 @@ pub(crate) struct Plan {
     pub(crate) back: Vec<u8>,
     /// Slots that the transaction locks and hadn't locked.
     pub(crate) locks: u16,
-    /// Bytes that become free; negative if they are taken.
+    /// Bytes of rows that become free; negative if they are taken (rule block/BL4).
     pub(crate) freed: isize,
 }
 
@@ -138,6 +138,8 @@ pub(crate) fn change_block<T>(
             return Ok(Outcome::NoUndo(undo_bytes));
         }
         let forward = interest.forward(log.next_address(), plan.locks, plan.freed);
+        #[cfg(debug_assertions)]
+        assert_taken_back(&block, target, [&forward, &plan.forward], [&back, &plan.back]);
         let address = block.address();
         let watch = layer.watch.as_ref().filter(|_| plan.freed > 0);
         let level = watch.map(|watch| (watch, (watch.level)(&block)));
@@ -153,6 +155,29 @@ pub(crate) fn change_block<T>(
         }
         return Ok(Outcome::Done(done));
     }
+}
+
+/// Tries a change and what takes it back in a copy of the block: after each of them the block is in
+/// order, with what rollbacks need free (rule block/BL4), and in the end it has its bytes again.
+#[cfg(debug_assertions)]
+fn assert_taken_back(block: &[u8], target: &Target<'_>, forward: [&[u8]; 2], back: [&[u8]; 2]) {
+    let (layer, (opcode, opcode_back)) = (target.layer, target.opcodes);
+    let opcode_back = layer.moves.as_ref().map_or(opcode_back, |moves| moves.opcode);
+    let mut copy = block.to_vec();
+    let mut apply = |opcode, payload: [&[u8]; 2]| {
+        let (address, scn) = (target.pin.address(), Scn::ZERO);
+        let bytes = &mut copy[..];
+        (layer.apply)(change::BlockMut { address, scn, bytes }, opcode, &payload.concat());
+        if let Err(what) = block::check(&copy) {
+            panic!("change {opcode} of layer {} breaks the block: {what}", layer.name);
+        }
+        block::used(&copy)
+    };
+    apply(opcode, forward);
+    let (used, was) = (apply(opcode_back, back), block::used(block));
+    // A purge of an index's leaf isn't taken back (BT4).
+    let purges = layer.moves.is_some() && used < was;
+    assert!(used == was || purges, "{used} bytes are used after a rollback, and {was} before");
 }
 
 /// Waits until a row, or an entry of its block's list, may be had; then the caller looks again.

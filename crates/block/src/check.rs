@@ -4,7 +4,7 @@
 
 use format::{DataHead, DataSlot, InterestedTransaction, ScnLe, TxnIdLe};
 
-use crate::list::{entries, entry};
+use crate::list::{entries, entry, kept};
 use crate::slots::{room_of, slot, slots};
 
 /// What is wrong with a block, if anything is: the invariants of the crate.
@@ -45,6 +45,10 @@ pub fn check(block: &[u8]) -> Result<(), String> {
             "its head says lowest byte {lowest}, {free} free; {used} are used, and its directory \
              ends at {end}"
         ));
+    }
+    if kept(block) > room_of(block) {
+        let (kept, free) = (kept(block), room_of(block));
+        return Err(format!("{kept} bytes are kept for rollbacks, and {free} are free"));
     }
     for (number, count) in (0..).zip(locks) {
         let stored = entry(block, number).locks.get();

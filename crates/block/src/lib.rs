@@ -11,6 +11,7 @@
 //! Invariants (held by [`check`])
 //!   * the bytes of slots don't overlap each other or the directory
 //!   * the head's `free` is what is left: between directory and bytes, and gaps among the bytes
+//!   * what is kept for the rollbacks of active transactions is free
 //!   * a slot is locked by an entry of the list, and an entry whose end was noted has no locks
 //!
 //! Callers: `txn` for the list; `access` for the rest, within its `apply`.
@@ -22,7 +23,7 @@ mod list;
 mod slots;
 
 pub use check::check;
-pub use list::{entries, entry, entry_mut, grow_list, unlock};
+pub use list::{entries, entry, entry_mut, grow_list, kept, unlock};
 pub use slots::{
     add_slot, bytes_of, create, directory, insert_slot, place, release, remove_slot, room_of,
     set_slot, slot, slots, splice, used,

@@ -2,7 +2,7 @@
 //!
 //! Callers: as of the crate.
 
-use format::{DataHead, DataSlot, InterestedTransaction, U16Le};
+use format::{DataHead, DataSlot, InterestedTransaction, ScnLe, U16Le};
 
 use crate::slots::{directory_end, set_slot, slot, slots};
 
@@ -26,6 +26,15 @@ pub fn entry_mut(block: &mut [u8], number: u8) -> &mut InterestedTransaction {
 
 fn place_of(number: u8) -> usize {
     DataHead::LIST + usize::from(number) * InterestedTransaction::BYTES
+}
+
+/// Bytes of the block that are kept free for the rollbacks of its active transactions (BL4).
+pub fn kept(block: &[u8]) -> usize {
+    let of = |number| {
+        let entry = entry(block, number);
+        if entry.ended == ScnLe::ZERO { usize::from(entry.freed.get()) } else { 0 }
+    };
+    (0..entries(block)).map(of).sum()
 }
 
 /// Adds an entry that nobody has.

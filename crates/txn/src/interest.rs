@@ -100,20 +100,32 @@ impl Interest {
         if self.owns(lock) { lock } else { 0 }
     }
 
-    /// Free bytes of the block for this transaction.
+    /// Free bytes of the block that this transaction may give to rows.
     pub fn room(&self, block: &[u8]) -> usize {
         let grown = if self.grows { InterestedTransaction::BYTES } else { 0 };
         block::room_of(block).saturating_sub(grown + self.kept_for_others)
     }
 
-    /// How the entry is stored with the change: whose undo is at `undo`, that locks so many slots
-    /// more, and frees so many bytes, or takes them if it is negative.
-    pub fn forward(&self, undo: UndoAddress, locks: u16, freed: isize) -> Vec<u8> {
-        let own = self.before.transaction == TxnIdLe::new(self.transaction);
-        let (held, kept) = match own {
+    /// Free bytes of the block that this transaction may give to the directory: not those that its
+    /// own rollback needs, because a rollback doesn't give bytes of the directory back (rule
+    /// block/BL4).
+    pub fn directory_room(&self, block: &[u8]) -> usize {
+        self.room(block).saturating_sub(self.held_before().1.into())
+    }
+
+    /// How many slots the transaction has locked before the change, and how many free bytes its
+    /// rollback needs.
+    fn held_before(&self) -> (u16, u16) {
+        match self.before.transaction == TxnIdLe::new(self.transaction) {
             true => (self.before.locks.get(), self.before.freed.get()),
             false => (0, 0),
-        };
+        }
+    }
+
+    /// How the entry is stored with the change: whose undo is at `undo`, that locks so many slots
+    /// more, and frees so many bytes of rows, or takes them if it is negative.
+    pub fn forward(&self, undo: UndoAddress, locks: u16, freed: isize) -> Vec<u8> {
+        let (held, kept) = self.held_before();
         let kept = (kept as isize + freed).clamp(0, u16::MAX as isize) as u16;
         let head = InterestHead {
             number: self.number,

@@ -134,22 +134,25 @@ fn put_plan(
     let is_free = |slot: &DataSlot| is_free(slot, interest);
     let slot = directory.iter().position(is_free).unwrap_or(directory.len());
     let kept_free = if block::used(block) == 0 { 0 } else { block.len() * PCTFREE / 100 };
-    let takes = |slot, slots| bytes.len() + if slot == slots { DataSlot::BYTES } else { 0 };
-    let room = interest.room(block);
+    let (room, for_directory) = (interest.room(block), interest.directory_room(block));
+    // With so many bytes of the directory given up before.
+    let has_room = |slot, slots, trimmed: usize| {
+        let grown = if slot == slots { DataSlot::BYTES } else { 0 };
+        room + trimmed >= bytes.len() + grown + kept_free && for_directory + trimmed >= grown
+    };
     let put = |slot: usize| {
         let slot = slot as u16;
         let put = Op::Put { slot, flags, lock: interest.lock(), bytes };
-        let freed = -(takes(slot.into(), directory.len()) as isize);
+        let freed = -(bytes.len() as isize);
         (Plan { locks: 1, ..Plan::of(put, Op::Drop { slot }, freed) }, slot)
     };
-    if room >= takes(slot, directory.len()) + kept_free {
+    if has_room(slot, directory.len(), 0) {
         let (plan, slot) = put(slot);
         return Wish::Change(plan, slot);
     }
     let staying = directory.iter().rposition(|slot| !is_free(slot)).map_or(0, |last| last + 1);
-    let room = room + (directory.len() - staying) * DataSlot::BYTES;
     let slot = slot.min(staying);
-    if room < takes(slot, staying) + kept_free {
+    if !has_room(slot, staying, (directory.len() - staying) * DataSlot::BYTES) {
         return Wish::Nothing(Outcome::Full);
     }
     let (mut plan, slot) = put(slot);

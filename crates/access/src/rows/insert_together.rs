@@ -97,16 +97,18 @@ impl Heap {
         let free = (0..).zip(directory).filter(|(_, slot)| is_free(slot, interest));
         let behind = directory.len() as u16..;
         let mut slots = free.map(|(number, _)| number).chain(behind);
-        let mut room = interest.room(block);
+        let (mut room, mut for_directory) = (interest.room(block), interest.directory_room(block));
         let (mut plan, mut taken) = (Plan::default(), Vec::new());
         for row in rows {
             let (flags, bytes) = whole(row);
             let slot = slots.next().expect("there are always slots behind the directory");
             let is_new = usize::from(slot) >= directory.len();
-            let takes = bytes.len() + if is_new { DataSlot::BYTES } else { 0 };
+            let grown = if is_new { DataSlot::BYTES } else { 0 };
+            let takes = bytes.len() + grown;
             let is_empty = taken.is_empty() && block::used(block) == 0;
             let kept_free = if is_empty { 0 } else { block.len() * PCTFREE / 100 };
-            let is_full = bytes.len() > self.piece_max || room < takes + kept_free;
+            let is_full =
+                bytes.len() > self.piece_max || room < takes + kept_free || for_directory < grown;
             if is_full || plan.back.len() + Op::HEAD_BYTES_MAX > most_back {
                 break;
             }
@@ -114,7 +116,8 @@ impl Heap {
             put.write(&mut plan.forward);
             Op::Drop { slot }.write(&mut plan.back);
             room -= takes;
-            plan.freed -= takes as isize;
+            for_directory -= grown;
+            plan.freed -= bytes.len() as isize;
             plan.locks += 1;
             taken.push(slot);
         }

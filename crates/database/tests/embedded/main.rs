@@ -19,6 +19,7 @@ mod misuse;
 mod named;
 mod owners;
 mod patience;
+mod room;
 mod savepoints;
 mod serializable;
 mod simulated;

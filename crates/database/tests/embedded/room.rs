@@ -1,0 +1,324 @@
+//! Rolling back needs no room that isn't there (rule X5): transactions that delete, insert and
+//! change many rows of few blocks, beside each other, with savepoints and crashes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use database::{
+    Bounds, ColumnSpec, Connection, Creation, Database, Direction, ErrorKind, IndexSpec, Nanos,
+    Options, Parameters, Table, TableSpec, Tx, Type, Value, WaitEvent,
+};
+use ids::BlockSize;
+use os::Session;
+use sim::fs::FileSystem;
+use sim::{Outside, Perturbation, Simulation, World};
+use stop::Halt;
+
+use crate::common::{Scratch, options};
+use crate::simulated::{join, start};
+
+/// A stream of numbers from a seed (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+
+    /// A text of up to so many bytes.
+    fn text(&mut self, longest: u64) -> String {
+        let (length, letter) = (self.below(longest + 1), self.below(26) as u8);
+        String::from(char::from(b'a' + letter)).repeat(length as usize)
+    }
+}
+
+fn count(connection: &mut Connection<'_>, table: &Table) -> usize {
+    let mut rows = 0;
+    connection.scan(table, |_| rows += 1).expect("read");
+    rows
+}
+
+#[test]
+fn long_rows_that_were_deleted_come_back_where_many_short_ones_were_inserted() {
+    let scratch = Scratch::new("room");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let mut connection = database.connect("app");
+    let spec = TableSpec::new("t").column(ColumnSpec::new("body", Type::Text));
+    let table = connection.create_table(&spec).expect("made");
+    let long = "x".repeat(300);
+    let mut tx = connection.begin();
+    for _ in 0..22 {
+        tx.insert(&table, &[Value::Text(&long)]).expect("inserted");
+    }
+    tx.commit().expect("committed");
+    let mut tx = connection.begin();
+    tx.delete_where(&table, database::Which::All, None).expect("deleted");
+    for _ in 0..300 {
+        tx.insert(&table, &[Value::Text("y")]).expect("inserted");
+    }
+    tx.rollback().expect("rolled back");
+    assert_eq!(count(&mut connection, &table), 22);
+    drop(connection);
+    database.shutdown().expect("in good order");
+}
+
+fn directory() -> &'static Path {
+    Path::new("/db")
+}
+
+/// As small as everything still happens.
+fn small(size: BlockSize) -> Options {
+    let block = size.bytes() as u64;
+    let creation = Creation {
+        db_block_size: size,
+        data_bytes: 1_000 * block,
+        undo_bytes: 100 * block,
+        undo_bytes_max: 2_000 * block,
+        extent_blocks: 4,
+        log_file_bytes: 1 << 20,
+        undo_segments: 2,
+        undo_slots: 8,
+        doublewrite_slots: 16,
+        ..Creation::default()
+    };
+    let parameters = Parameters {
+        db_cache_size: 192 * block,
+        db_working_sets: 2,
+        db_writer_batch: 4,
+        ..Parameters::default()
+    };
+    Options { creation, parameters }
+}
+
+/// Rows by their keys: what has an index, and what has none.
+type Rows = BTreeMap<i64, (String, String)>;
+
+/// Sessions that share blocks; each has the rows whose keys have its remainder.
+const SESSIONS: u64 = 3;
+/// A session has so many keys.
+const KEYS: u64 = 90;
+
+fn make(size: BlockSize) -> FileSystem {
+    let mut report = Simulation::new(1).run(move |world, session| {
+        let (disk, options) = (world.disk(), small(size));
+        let (creation, parameters) = (&options.creation, &options.parameters);
+        instance::Instance::create(&disk, directory(), creation, parameters, session)
+            .expect("created");
+        let database = Database::open_in((&disk, directory()), &options, session).expect("opened");
+        let mut connection = database.connect_with(session);
+        let spec = TableSpec::new("t")
+            .column(ColumnSpec::new("id", Type::BigInt))
+            .column(ColumnSpec::new("tag", Type::Text))
+            .column(ColumnSpec::new("body", Type::Text))
+            .primary_key(["id"]);
+        connection.create_table(&spec).expect("made");
+        connection.create_index(&IndexSpec::new("by_tag", "t", ["tag", "id"])).expect("made");
+        drop(connection);
+        database.shutdown_by(session).expect("in good order");
+    });
+    let mut disk = report.disks.remove("disk").expect("the machine has one disk");
+    disk.close_all();
+    report.result.unwrap_or_else(|failure| panic!("the database can't be made: {failure}"));
+    disk
+}
+
+/// One session's work.
+struct Client<'c, 's> {
+    connection: &'c mut Connection<'s>,
+    table: Table,
+    dice: Dice,
+    number: u64,
+    /// Its rows as they were committed last.
+    committed: Rows,
+}
+
+impl Client<'_, '_> {
+    /// Some transactions; the last isn't ended if `leaves_one`: the instance is halted before the
+    /// connection is dropped.
+    fn work(&mut self, transactions: u64, leaves_one: bool) {
+        for left in (0..transactions).rev() {
+            let Client { connection, table, dice, number, committed } = self;
+            let mut rows = committed.clone();
+            let mut tx = connection.begin();
+            let done = changes((&mut tx, table), (dice, *number), &mut rows);
+            match done {
+                Err(stop) => {
+                    let kind = stop.refusal();
+                    let in_the_way = [Some(ErrorKind::Deadlock), Some(ErrorKind::NoSpace)];
+                    assert!(in_the_way.contains(&kind), "{stop}");
+                    tx.rollback().expect("rolled back");
+                }
+                Ok(()) if left == 0 && leaves_one => std::mem::forget(tx),
+                Ok(()) if dice.below(2) == 0 => tx.rollback().expect("rolled back"),
+                Ok(()) => {
+                    tx.commit().expect("committed");
+                    self.committed = rows;
+                }
+            }
+        }
+    }
+}
+
+/// The changes of one transaction, with a savepoint here and there.
+fn changes(
+    (tx, table): (&mut Tx<'_, '_>, &Table),
+    (dice, number): (&mut Dice, u64),
+    rows: &mut Rows,
+) -> Result<(), database::Error> {
+    let mut saved = None;
+    for _ in 0..1 + dice.below(6) {
+        match dice.below(8) {
+            0 => saved = Some((tx.savepoint(), rows.clone())),
+            1 => {
+                if let Some((savepoint, before)) = saved.take() {
+                    tx.rollback_to(savepoint)?;
+                    *rows = before;
+                }
+            }
+            2 | 3 => {
+                let share = 1 + dice.below(3);
+                let keys: Vec<i64> = rows.keys().copied().collect();
+                for id in keys.into_iter().filter(|_| dice.below(4) < share) {
+                    assert!(tx.delete(table, &[Value::Int(id)])?);
+                    rows.remove(&id);
+                }
+            }
+            4 | 5 => {
+                let longest = [2, 2, 40, 300][dice.below(4) as usize];
+                for _ in 0..dice.below(KEYS) {
+                    let id = (dice.below(KEYS) * SESSIONS + number) as i64;
+                    if rows.contains_key(&id) {
+                        continue;
+                    }
+                    let (tag, body) = (dice.text(longest.min(60)), dice.text(longest));
+                    let row = [Value::Int(id), Value::Text(&tag), Value::Text(&body)];
+                    tx.insert(table, &row)?;
+                    rows.insert(id, (tag, body));
+                }
+            }
+            _ => {
+                let longest = [1, 100, 400, 3_000][dice.below(4) as usize];
+                let keys: Vec<i64> = rows.keys().copied().collect();
+                for id in keys {
+                    if dice.below(3) > 0 {
+                        continue;
+                    }
+                    let body = dice.text(longest);
+                    let set = |_: &database::Row<'_>, set: &mut database::RowChange<'_>| {
+                        set.set(2, Value::Text(&body))
+                    };
+                    assert!(tx.update(table, &[Value::Int(id)], set)?);
+                    rows.get_mut(&id).expect("it was there").1 = body;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The table has these rows, and so have its indexes.
+fn holds(database: &Database, expected: &Rows, session: &Session) {
+    database.instance().wait_for_dead(session);
+    let mut connection = database.connect_with(session);
+    let table = connection.table("t").expect("there");
+    let kept = |row: &database::Row<'_>| {
+        let text = |column| row.get_text(column).expect("text").unwrap_or_default().to_string();
+        (row.get_i64(0).expect("a key"), (text(1), text(2)))
+    };
+    let mut found = Rows::new();
+    connection.scan(&table, |row| found.extend([kept(&row)])).expect("read");
+    assert!(found == *expected, "the table has others");
+    for index in ["t_pk", "by_tag"] {
+        let at = table.index(index).or_else(|_| table.primary().ok_or(())).expect("there");
+        let mut through = Rows::new();
+        let range = (at, &Bounds::equal(&[]), Direction::Ascending);
+        let look = |row: database::Row<'_>| {
+            through.extend([kept(&row)]);
+            std::ops::ControlFlow::Continue(())
+        };
+        connection.range(&table, range, look).expect("read");
+        assert!(through == *expected, "index {index} leads to others");
+    }
+}
+
+/// Sessions work on rows of the same blocks, then the instance is stopped as if it were killed; a
+/// few times.
+fn lives(seed: u64, size: BlockSize, mut disk: FileSystem) {
+    let committed = Outside::new(BTreeMap::<u64, Rows>::new());
+    for life in 0..3 {
+        let inside = committed.clone();
+        let mut simulation = Simulation::new(seed * 10 + life);
+        simulation.disks[0].content = disk;
+        simulation.perturbation = Perturbation::RACES;
+        let mut report = simulation.run(move |world: &World, session: &Session| {
+            let opened = Database::open_in((&world.disk(), directory()), &small(size), session);
+            let database = opened.expect("opened");
+            let before = inside.with(|committed| committed.clone());
+            holds(&database, &before.values().flatten().map(owned).collect(), session);
+            let sessions = (0..SESSIONS).map(|number| {
+                let inside = inside.clone();
+                start("client", (&database, session), move |database, session| {
+                    let mut connection = database.connect_with(session);
+                    let committed = inside.with(|all| all.remove(&number)).unwrap_or_default();
+                    let (table, dice) = (
+                        connection.table("t").expect("there"),
+                        Dice(seed * 1_000 + life * 10 + number),
+                    );
+                    let connection = &mut connection;
+                    let mut client = Client { connection, table, dice, number, committed };
+                    client.work(6, life < 2);
+                    let committed = client.committed;
+                    inside.with(|all| all.insert(number, committed));
+                    while life < 2 && halt(database).check(session).is_ok() {
+                        pause(session);
+                    }
+                })
+            });
+            let sessions = sessions.collect();
+            if life < 2 {
+                while inside.with(|all| all.len() as u64) < SESSIONS {
+                    pause(session);
+                }
+                // The log writer has written what nobody has committed.
+                pause(session);
+                _ = halt(&database).raise("stopped for a test", session);
+            }
+            join(sessions, session);
+            if life == 2 {
+                let after = inside.with(|committed| committed.clone());
+                holds(&database, &after.values().flatten().map(owned).collect(), session);
+                database.shutdown_by(session).expect("in good order");
+            }
+        });
+        disk = report.disks.remove("disk").expect("the machine has one disk");
+        disk.close_all();
+        report.result.unwrap_or_else(|failure| panic!("seed {seed}, {size:?}: {failure}"));
+    }
+}
+
+fn halt(database: &Database) -> &Halt {
+    database.instance().transactions().changes().halt()
+}
+
+/// Longer than the log writer sleeps.
+fn pause(session: &Session) {
+    session.pause(Nanos::from_secs(4), session.waiting(WaitEvent::PlSqlLockTimer));
+}
+
+fn owned((id, row): (&i64, &(String, String))) -> (i64, (String, String)) {
+    (*id, row.clone())
+}
+
+#[test]
+fn whatever_sessions_do_in_few_blocks_can_be_rolled_back() {
+    for (size, seeds) in [(BlockSize::KIB_2, 8), (BlockSize::KIB_4, 4), (BlockSize::KIB_8, 3)] {
+        let base = make(size);
+        for seed in 0..seeds {
+            lives(seed, size, base.clone());
+        }
+    }
+}
