@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![expect(
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     reason = "as an application it has files of its own, and removes them"
 )]
 
