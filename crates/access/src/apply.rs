@@ -12,8 +12,8 @@ use undo::CROSSED_OUT;
 use crate::free_map::{self, MapPlace};
 use crate::ops::apply_all;
 
-/// The numbers with the bit are met in copies only, which were made before the change was taken back
-/// for good: then it is taken back in the copy as any other (rule undo/UN8).
+/// The numbers with the bit are met in copies only, which were made before the change was taken
+/// back for good: then it is taken back in the copy as any other (rule undo/UN8).
 const _: () = assert!(BACK_CROSSED_OUT == BACK | CROSSED_OUT);
 
 /// Tables.

@@ -109,7 +109,8 @@ pub fn was_formatted(map: &[u8], (object, number): (u32, u32)) -> bool {
     entry.is_some_and(|entry| entries(map)[entry as usize] != WHOLE)
 }
 
-/// The number in a segment of the map of free space that a block belongs to, which isn't the header.
+/// The number in a segment of the map of free space that a block belongs to, which isn't the
+/// header.
 pub fn map_number(number: u32, block_bytes: usize) -> u32 {
     map_of(number, block_bytes)
 }

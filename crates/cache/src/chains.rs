@@ -41,8 +41,8 @@ pub(crate) struct Chains {
     shift: u32,
 }
 
-/// Heads of chains that share a line: the first frame in the lower half, the tag of its block in the
-/// upper.
+/// Heads of chains that share a line: the first frame in the lower half, the tag of its block in
+/// the upper.
 #[repr(align(64))]
 struct Line([Shared64; HEADS_PER_LINE]);
 const _: () = assert!(size_of::<Line>() == CACHE_LINE);

@@ -43,7 +43,8 @@ pub(crate) struct Pool {
     pub(crate) frames: Shared32,
     /// Some of its sets may have frames in which no block lives. A hint: it may be raised in vain.
     pub(crate) has_free: SharedFlag,
-    /// When a session that waited for a frame in vain was refused last, in nanoseconds; 0 for never.
+    /// When a session that waited for a frame in vain was refused last, in nanoseconds; 0 for
+    /// never.
     pub(crate) refused_at: Shared64,
 }
 

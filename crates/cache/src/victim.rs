@@ -86,8 +86,8 @@ impl Cache {
         }
     }
 
-    /// Refuses a session that only pins of others have kept from a buffer since this moment, if that
-    /// is long ago (CB36). One session at a time: what it lets go may do for all others.
+    /// Refuses a session that only pins of others have kept from a buffer since this moment, if
+    /// that is long ago (CB36). One session at a time: what it lets go may do for all others.
     fn check_patience(&self, pool: &Pool, since: Timestamp, session: &Session) -> Result<(), Stop> {
         let now = session.now();
         if now.since(since) < PATIENCE {
@@ -101,8 +101,8 @@ impl Cache {
             return Ok(());
         }
         let message = format!(
-            "there was no free buffer for a block of {} in {} s: all {} are in use by sessions that \
-             wait for more; choose a larger db_cache_size, or work with fewer sessions",
+            "there was no free buffer for a block of {} in {} s: all {} are in use by sessions \
+             that wait for more; choose a larger db_cache_size, or work with fewer sessions",
             pool.block_size,
             PATIENCE.0 / 1_000_000_000,
             pool.frames.load(session)

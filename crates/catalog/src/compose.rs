@@ -73,8 +73,8 @@ impl TableSpec {
         }))
     }
 
-    /// The constraint that was given last has this name. If none was given, the table is refused when
-    /// it is made: this is then the name of a UNIQUE without columns.
+    /// The constraint that was given last has this name. If none was given, the table is refused
+    /// when it is made: this is then the name of a UNIQUE without columns.
     #[must_use]
     pub fn named(mut self, name: &str) -> TableSpec {
         if self.constraints.is_empty() {
@@ -141,8 +141,8 @@ impl IndexSpec {
         IndexSpec { unique: true, ..self }
     }
 
-    /// The column that was given at this place is descending. If none was, the index is refused when
-    /// it is made: it then has a column that no table has.
+    /// The column that was given at this place is descending. If none was, the index is refused
+    /// when it is made: it then has a column that no table has.
     #[must_use]
     pub fn descending(mut self, place: usize) -> IndexSpec {
         match self.columns.get_mut(place) {

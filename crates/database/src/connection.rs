@@ -273,8 +273,9 @@ impl<'s> Connection<'s> {
     }
 
     /// Does a statement that only reads, in the open transaction if there is one, as of a snapshot
-    /// that is kept until it has ended. The relation is looked at again after the snapshot was taken: DDL makes it stale before it
-    /// commits, so the snapshot sees nothing of DDL that comes later (DB10).
+    /// that is kept until it has ended. The relation is looked at again after the snapshot was
+    /// taken: DDL makes it stale before it commits, so the snapshot sees nothing of DDL that comes
+    /// later (DB10).
     fn read<T>(
         &mut self,
         table: &Table,

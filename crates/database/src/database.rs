@@ -89,8 +89,8 @@ impl Database {
         Database::open_in((&disk, directory.as_ref()), options, &session)
     }
 
-    /// As [`Database::create`], on a given disk, which may be a simulated one, by a session that the
-    /// calling thread has already.
+    /// As [`Database::create`], on a given disk, which may be a simulated one, by a session that
+    /// the calling thread has already.
     pub fn create_in(
         (disk, directory): (&Disk, &Path),
         options: &Options,
@@ -162,9 +162,9 @@ impl Database {
         &self.shared.catalog
     }
 
-    /// Shuts the database in good order: the next opening has nothing to recover. Refused, and other
-    /// handles go on, while there are connections. What comes later by other handles is refused. The
-    /// files are closed when the last handle is dropped.
+    /// Shuts the database in good order: the next opening has nothing to recover. Refused, and
+    /// other handles go on, while there are connections. What comes later by other handles is
+    /// refused. The files are closed when the last handle is dropped.
     pub fn shutdown(self) -> Result<(), Stop> {
         let session = self.shared.os.adopt("shutdown", SessionKind::Foreground);
         self.shutdown_by(&session)

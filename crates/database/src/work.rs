@@ -94,9 +94,10 @@ impl<'c, 's> Tx<'c, 's> {
         self.change_with(table, |relation, _, work| statement(relation, work))
     }
 
-    /// The same for one that asks the catalog. DDL that ends while the statement waits for the table
-    /// makes its relation stale: then the statement takes the new one. It has changed nothing, has
-    /// asked its caller for nothing, and has the table locked, so it begins again once (DB10).
+    /// The same for one that asks the catalog. DDL that ends while the statement waits for the
+    /// table makes its relation stale: then the statement takes the new one. It has changed
+    /// nothing, has asked its caller for nothing, and has the table locked, so it begins again once
+    /// (DB10).
     fn change_with<T>(
         &mut self,
         table: &Table,
@@ -416,9 +417,9 @@ impl Drop for Tx<'_, '_> {
     }
 }
 
-/// Whether the same transaction, begun again, may well succeed: another was in its way, and won't be
-/// in the same way again. One that was refused a lock in time, or a snapshot, isn't: it has waited,
-/// and may wait as long again.
+/// Whether the same transaction, begun again, may well succeed: another was in its way, and won't
+/// be in the same way again. One that was refused a lock in time, or a snapshot, isn't: it has
+/// waited, and may wait as long again.
 pub fn is_worth_repeating(stop: &Stop) -> bool {
     use RefusalKind::{Deadlock, DefinitionChanged, Serialization};
     matches!(stop.refusal(), Some(Deadlock | Serialization | DefinitionChanged))

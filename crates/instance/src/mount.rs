@@ -83,7 +83,8 @@ fn probed(
                 false => DurableWrite::BufferedThenSync,
             };
             session.os().notice(&format!(
-                "redo is written with \"{way}\", which need not be the fastest way here, for {error}"
+                "redo is written with \"{way}\", which need not be the fastest way here, for \
+                 {error}"
             ));
             Ok(way)
         }

@@ -18,8 +18,8 @@ use crate::processes::{Processes, join_all};
 
 impl Instance {
     /// Shuts the instance in good order (IN5). Refused, and the instance stays open, while
-    /// transactions are active. Every later call is refused. If it fails in another way the instance
-    /// halts. No process runs any more, unless it was refused.
+    /// transactions are active. Every later call is refused. If it fails in another way the
+    /// instance halts. No process runs any more, unless it was refused.
     pub fn shutdown(&self, session: &Session) -> Result<(), Stop> {
         let mut settings = self.settings.hold(0, session);
         if let Err(ended) = self.halt().check(session) {

@@ -19,8 +19,8 @@ use waits::{Nanos, TimeAccount, WaitEvent};
 
 /// Everything but this much has a name.
 const UNACCOUNTED_MAX: f64 = 0.01;
-/// That is asked of ten seconds, for what lies inside waits is estimated from samples; and once: who
-/// may try again until it is so proves nothing.
+/// That is asked of ten seconds, for what lies inside waits is estimated from samples; and once:
+/// who may try again until it is so proves nothing.
 const LENGTH: Nanos = Nanos::from_secs(10);
 
 /// One account at a time: two tests side by side would be each other's competition.

@@ -1,3 +1,7 @@
+//! Tests of the oracle: what it must find, and what it must let through.
+//!
+//! Caller: `oracle`.
+
 use super::*;
 use crate::{Content, Journal, RowId, Told};
 

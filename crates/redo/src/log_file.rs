@@ -106,7 +106,8 @@ impl Medium {
         }
     }
 
-    /// Opens a member, which is to have so many blocks, unless it is open and locked already (RD22).
+    /// Opens a member, which is to have so many blocks, unless it is open and locked already
+    /// (RD22).
     pub(crate) fn open(&self, path: &Path, blocks: u32, session: &Session) -> Result<File, Stop> {
         let file = match self.owned.find(path) {
             Some(file) => file.clone(),

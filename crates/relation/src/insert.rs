@@ -21,8 +21,8 @@ impl Relation {
         self.insert_known(work, (self.layout().columns(), values))
     }
 
-    /// The same for a caller that knows only the first `known` columns, and gives a value for each of
-    /// these (RL16).
+    /// The same for a caller that knows only the first `known` columns, and gives a value for each
+    /// of these (RL16).
     pub fn insert_known(
         &self,
         work: &mut Work<'_>,

@@ -291,9 +291,9 @@ impl Relation {
     pub(crate) fn row_is_missing(&self, row: RowAddress, index: Option<usize>) -> Stop {
         let index = index.map_or("an index", |index| &self.definition.indexes[index].name);
         let message = format!(
-            "table {} has no row at {row}, and {index} leads there: the rows of this block are lost, \
-             or the index is wrong; verify the database, and don't make the index again before you \
-             know, for that would hide lost rows",
+            "table {} has no row at {row}, and {index} leads there: the rows of this block are \
+             lost, or the index is wrong; verify the database, and don't make the index again \
+             before you know, for that would hide lost rows",
             self.definition.name
         );
         Stop::refuse(RefusalKind::Corrupt, message)

@@ -31,8 +31,9 @@ const RESTARTS_AT_ONCE: u32 = 3;
 /// So many rows of a range are held at most until they are changed.
 const TOGETHER_MAX: usize = 256;
 
-/// Which rows a statement is about. An index is named by its place in the definition of the relation
-/// that the statement is given to, or, by whoever holds this across calls, by its [`IndexId`].
+/// Which rows a statement is about. An index is named by its place in the definition of the
+/// relation that the statement is given to, or, by whoever holds this across calls, by its
+/// [`IndexId`].
 #[derive(Clone, Copy, Debug)]
 pub enum Which<'v, I = usize> {
     /// The row with this key in a unique index: a value for each of its columns.

@@ -1,7 +1,8 @@
 //! Checkpoints of data files: what their headers say, and what the control file knows of it (SP19).
 //!
 //! ```text
-//!   control file: "number n may be met" ─▶ headers say n, durable ─▶ control file: "n is the least"
+//!   control file: "number n may be met" ─▶ headers say n, durable ─▶ control file: "n is the
+//! least"
 //! ```
 //!
 //! Invariants

@@ -121,8 +121,9 @@ impl DataFileShape {
         if u64::from(extents) > bits {
             let least = u64::from(most - FIRST_EXTENT) / (bits + 1) + 1;
             return refuse(format!(
-                "a data file of {most} blocks of {} has {extents} extents of {} blocks, and its map \
-                 has room for {bits}; choose extent_blocks of {least} or more, or a smaller file",
+                "a data file of {most} blocks of {} has {extents} extents of {} blocks, and \
+                 its map has room for {bits}; choose extent_blocks of {least} or more, or \
+                 a smaller file",
                 self.block_size, self.extent_blocks
             ));
         }

@@ -331,8 +331,8 @@ impl Active {
         let active = state.active - state.dead.len();
         if active > limit {
             let message = format!(
-                "{active} transactions are active, and {buffers} buffers are enough for {limit}; end \
-                 transactions first, or choose a larger cache"
+                "{active} transactions are active, and {buffers} buffers are enough for \
+                 {limit}; end transactions first, or choose a larger cache"
             );
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }

@@ -595,8 +595,8 @@ impl Transactions {
     }
 }
 
-/// Does what rolls back, again and again while it gets no buffer: each time its pins are let go, and
-/// sessions that don't roll back are refused (TX5).
+/// Does what rolls back, again and again while it gets no buffer: each time its pins are let go,
+/// and sessions that don't roll back are refused (TX5).
 fn insist<T>(mut act: impl FnMut() -> Result<T, Stop>) -> Result<T, Stop> {
     loop {
         match act() {

@@ -128,8 +128,8 @@ impl Type {
             || (self.is_moment() && other.is_moment())
     }
 
-    /// Whether, moreover, equal values of the two types have equal keys, so that a column of one may
-    /// refer to a column of the other.
+    /// Whether, moreover, equal values of the two types have equal keys, so that a column of one
+    /// may refer to a column of the other.
     pub fn shares_keys_with(self, other: Type) -> bool {
         let decimals = matches!((self, other), (Type::Number(_), Type::Number(_)));
         let integers = self.is_integer() && other.is_integer();

@@ -47,8 +47,8 @@ impl Value<'_> {
     }
 
     /// How SQL compares them (V9): numbers by what they come to, whatever their kinds; a day with a
-    /// moment as its midnight. Unknown (none) if either is NULL, or if they can't be compared. Texts
-    /// of a CHAR come without their trailing blanks ([`crate::Type::as_compared`]).
+    /// moment as its midnight. Unknown (none) if either is NULL, or if they can't be compared.
+    /// Texts of a CHAR come without their trailing blanks ([`crate::Type::as_compared`]).
     pub fn compare(self, other: Value<'_>) -> Option<Ordering> {
         match (self, other) {
             (Value::Int(a), Value::Int(b)) => Some(a.cmp(&b)),

@@ -1,8 +1,8 @@
 //! What a check finds: one line that says where, what is wrong, and what to do.
 //!
 //! Advice names only what can be done. One data file by itself can't be brought up to the others
-//! from an older copy, since redo is kept for recovery after a crash only: so all files are restored
-//! from one copy, which was made while the database was shut.
+//! from an older copy, since redo is kept for recovery after a crash only: so all files are
+//! restored from one copy, which was made while the database was shut.
 //!
 //! Callers: the checks make them; whoever asked for the check shows them.
 

@@ -2,8 +2,8 @@
 //!
 //! A commit is a transaction: an update of one row of 100 bytes, found by its primary key, and the
 //! commit, timed from before the update until the commit has returned. Each session has rows and
-//! blocks of its own, so no session waits for another but for redo. fio writes 4 KiB blocks in sequence, durably, at depth
-//! 1, in the way that the instance's own probe picked for its redo.
+//! blocks of its own, so no session waits for another but for redo. fio writes 4 KiB blocks in
+//! sequence, durably, at depth 1, in the way that the instance's own probe picked for its redo.
 //!
 //! Where one session works, it and fio share one CPU, another for the next pair. Where sixteen do,
 //! or where the log writer writes for others, either side may use every CPU: pinned to one, threads

@@ -1,5 +1,5 @@
-//! How blocks of indexes change (rule change/CH1). `format::changes::index` declares the changes and
-//! their payloads.
+//! How blocks of indexes change (rule change/CH1). `format::changes::index` declares the changes
+//! and their payloads.
 //!
 //! What is taken back for good leaves the list of interested transactions as it is: the chain of
 //! undo that it names stays whole (rule undo/UN8).

@@ -1,4 +1,5 @@
-//! What is equal is so for all: `=`, indexes, foreign keys, CHECKs; or the pair of types is refused.
+//! What is equal is so for all: `=`, indexes, foreign keys, CHECKs; or the pair of types is
+//! refused.
 
 use std::ops::{Bound, ControlFlow};
 

@@ -254,8 +254,8 @@ fn a_statement_that_has_waited_for_the_drop_of_its_table_or_index_is_told_so() {
     }
 }
 
-/// Columns come, rows come with them, and an index goes and comes, while others read: each read goes
-/// by the definition of its snapshot.
+/// Columns come, rows come with them, and an index goes and comes, while others read: each read
+/// goes by the definition of its snapshot.
 #[test]
 fn a_read_goes_by_the_definition_that_holds_as_of_its_snapshot() {
     let content = made(|database, session| {

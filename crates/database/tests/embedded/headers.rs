@@ -1,5 +1,5 @@
-//! Files of different times put together: a copy of a data file or of the control file that is older
-//! than the rest is refused, for what was committed since would be gone.
+//! Files of different times put together: a copy of a data file or of the control file that is
+//! older than the rest is refused, for what was committed since would be gone.
 
 use std::path::Path;
 
@@ -58,8 +58,8 @@ fn refused(directory: &Path, says: &[&str]) {
 }
 
 /// A data file is copied, a row is committed, and the copy is put back: that is said, and with the
-/// right file the row is there. It makes no difference how the database came to its end, nor whether
-/// it was shut or killed when the copy was made.
+/// right file the row is there. It makes no difference how the database came to its end, nor
+/// whether it was shut or killed when the copy was made.
 #[test]
 fn an_older_copy_of_a_data_file_is_refused_however_the_database_ended() {
     for (killed_before, killed_after) in [(false, false), (false, true), (true, true)] {

@@ -1,5 +1,5 @@
-//! Limits of memory, buffers and disks: what goes beyond is refused, in words that help, and nothing
-//! waits for ever or is left behind.
+//! Limits of memory, buffers and disks: what goes beyond is refused, in words that help, and
+//! nothing waits for ever or is left behind.
 
 use database::{Database, ErrorKind, Options, Value};
 use ids::BlockSize;

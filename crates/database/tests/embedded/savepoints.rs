@@ -1,5 +1,5 @@
-//! What a statement, a savepoint and a transaction take back: also where the caller panics, mistakes
-//! one savepoint for another, or forgets a transaction.
+//! What a statement, a savepoint and a transaction take back: also where the caller panics,
+//! mistakes one savepoint for another, or forgets a transaction.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -109,8 +109,8 @@ fn on_database<T: Send + 'static>(
     opening(how, seed, content, body).1
 }
 
-/// Tries to open the database, and has `body` go on with what came of it, with a schedule that finds
-/// races. Returns the disk that is left, too.
+/// Tries to open the database, and has `body` go on with what came of it, with a schedule that
+/// finds races. Returns the disk that is left, too.
 pub(crate) fn racing_to_open<T: Send + 'static>(
     seed: u64,
     content: FileSystem,

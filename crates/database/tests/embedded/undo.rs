@@ -36,8 +36,8 @@ fn options() -> Options {
 const LEAVES: i64 = 20;
 const ROWS: i64 = 20;
 
-/// A rollback leaves undo of index entries, and nobody waits for its redo to be durable: no snapshot
-/// sees its end until the log is written.
+/// A rollback leaves undo of index entries, and nobody waits for its redo to be durable: no
+/// snapshot sees its end until the log is written.
 #[test]
 fn a_full_undo_tablespace_of_rolled_back_transactions_refuses_no_reader() {
     let mut simulation = Simulation::new(1);

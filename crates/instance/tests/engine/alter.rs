@@ -57,8 +57,8 @@ fn at_any_time() -> Vec<&'static str> {
     list.filter(|info| info.changeable == Changeable::AnyTime).map(|info| info.name).collect()
 }
 
-/// Changes one parameter to some value. A cache for which there is no room, or that is too small for
-/// the transactions that are active, is refused.
+/// Changes one parameter to some value. A cache for which there is no room, or that is too small
+/// for the transactions that are active, is refused.
 fn change_one(instance: &Instance, dice: &mut Dice, session: &Session) -> Result<(), Stop> {
     let names = at_any_time();
     let name = names[dice.below(names.len() as u64) as usize];

@@ -284,8 +284,8 @@ fn an_abort_ends_every_process_at_once() {
     }
 }
 
-/// A shutdown with active transactions is refused, and the instance goes on: they can go on, and when
-/// they have ended it is shut.
+/// A shutdown with active transactions is refused, and the instance goes on: they can go on, and
+/// when they have ended it is shut.
 #[test]
 fn a_shutdown_with_active_transactions_is_refused_and_changes_nothing() {
     let base = database(2);

@@ -48,8 +48,8 @@ fn direct_alignment(descriptor: &OwnedFd) -> Alignment {
 }
 
 impl Drop for LinuxFile {
-    /// A ring in which the file is registered keeps it open in the kernel for a while: its lock ends
-    /// here.
+    /// A ring in which the file is registered keeps it open in the kernel for a while: its lock
+    /// ends here.
     fn drop(&mut self) {
         let _ = rustix::fs::flock(&self.descriptor, FlockOperation::Unlock);
     }

@@ -18,7 +18,7 @@ const TIGHT_BLOCKS: u64 = 700;
 const TIGHT_UNDO_BLOCKS: u64 = 90;
 
 /// Whether a savepoint of something else is refused; until it is, sessions don't use one.
-const MISUSE_IS_REFUSED: bool = false;
+const MISUSE_IS_REFUSED: bool = true;
 
 /// Whether a foreign key between CHAR and VARCHAR is refused, or keeps its word; until then none is
 /// made.

@@ -51,8 +51,8 @@ impl<'a> RowView<'a> {
         Ok(RowView { layout, bytes, count, prefix, end_width, data, misreads: None })
     }
 
-    /// The same row, which notes what it is asked and can't answer, and then says NULL. Whoever gives
-    /// it to a closure of somebody else refuses the statement if there is such a note.
+    /// The same row, which notes what it is asked and can't answer, and then says NULL. Whoever
+    /// gives it to a closure of somebody else refuses the statement if there is such a note.
     #[inline]
     #[must_use]
     pub fn noting(self, misreads: &'a Misreads) -> RowView<'a> {

@@ -162,8 +162,8 @@ fn a_check_and_a_foreign_key_whose_columns_cannot_be_are_found() {
     assert_eq!(found[&Kind::Dictionary], 1, "the column of a CHECK was dropped");
 }
 
-/// A zeroed block looks as one does that was handed out and never used; and the rows that it had are
-/// not a matter of the indexes, which would agree again if they were made anew.
+/// A zeroed block looks as one does that was handed out and never used; and the rows that it had
+/// are not a matter of the indexes, which would agree again if they were made anew.
 #[test]
 fn a_block_of_rows_that_is_zeros_now_is_found_and_indexes_are_not_blamed() {
     let told = with_database(database(), |world, session| {

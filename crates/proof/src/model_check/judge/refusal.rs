@@ -50,14 +50,15 @@ impl Round<'_, '_> {
                 is_shared || self.judge.dead || self.judge.plan.define > 0
             }
             ErrorKind::SnapshotTooOld => {
-                self.judge.plan.tight || open.serializable && !self.defined.is_empty()
+                self.judge.plan.tight || open.serializable && self.judge.plan.define > 0
             }
             ErrorKind::NoSpace => self.judge.plan.tight,
             ErrorKind::DefinitionChanged => {
                 !STATEMENTS_OUTLIVE_DEFINITIONS && self.judge.plan.define > 0
             }
-            // An index that was dropped, or a row without a column that was added.
-            ErrorKind::NotFound | ErrorKind::Invalid => !self.defined.is_empty(),
+            // An index that was dropped, or a row without a column that was added; perhaps by a
+            // statement that has done so and not returned yet.
+            ErrorKind::NotFound | ErrorKind::Invalid => self.judge.plan.define > 0,
             _ => false,
         };
         if !is_explained {
