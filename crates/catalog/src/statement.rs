@@ -100,7 +100,15 @@ impl Statement<'_> {
     /// Locks a table that another one refers to, or is referred to by.
     pub(crate) fn lock_object(&mut self, table: ObjectNo, mode: TableMode) -> Result<(), Stop> {
         let locks = self.catalog.transactions.locks();
-        locks.lock_table(self.id, table.get(), mode, self.patience, self.session)
+        locks.lock_table(self.id, table.get(), mode, self.patience, self.session)?;
+        // The statement that had the lock before gave it up when it committed, and replaces the
+        // definition only then.
+        let is_changing =
+            |dictionary: &Dictionary| dictionary.entry(table).is_some_and(|entry| entry.changing);
+        if self.read(is_changing) {
+            drop(self.catalog.changing.hold(table.get().into(), self.session));
+        }
+        Ok(())
     }
 
     /// Asks the dictionary.

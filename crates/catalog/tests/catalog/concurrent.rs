@@ -304,6 +304,38 @@ fn rows_and_definitions_change_at_once() {
     assert!(waits.take() > 0, "nobody waited for a definition");
 }
 
+/// A statement that has waited for its table's lock goes on with the definition that the one before
+/// it has made, and never brings back what that has taken away.
+#[test]
+fn of_two_statements_on_one_table_each_leaves_what_the_other_has_done() {
+    let disk = database(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        let spec = index("by_name", "customer", &["name"], false);
+        db.catalog.create_index(&spec, WAIT, session).expect("created");
+        fill(db, 0..5, session);
+    });
+    for seed in 0..100 {
+        let report = racy(seed, disk.clone()).run(|world, session| {
+            let db = Db::open(world, session).expect("opened");
+            let before = db.relation("customer", session).definition().columns.len();
+            let drops = db.start("drops", session, |db, session| {
+                db.catalog.drop_index("by_name", WAIT, session).expect("dropped");
+            });
+            let adds = db.start("adds", session, |db, session| {
+                let add = Alteration::AddColumn(column("note", Type::Text));
+                db.catalog.alter_table("customer", &add, WAIT, session).expect("altered");
+            });
+            join(vec![drops, adds], session);
+            let now = db.relation("customer", session);
+            assert_eq!(now.definition().columns.len(), before + 1);
+            assert!(now.definition().indexes.iter().all(|index| index.name != "by_name"));
+            db.check(session);
+            db.shut(session);
+        });
+        ended(report, seed);
+    }
+}
+
 /// Two tables of one name, two indexes of one table: one of each pair wins, or both.
 #[test]
 fn statements_that_meet_agree_who_was_first() {

@@ -18,7 +18,7 @@ fn options() -> Options {
         log_file_bytes: 1 << 20,
         undo_segments: 2,
         undo_slots: 8,
-        doublewrite_slots: 16,
+        doublewrite_slots: 128,
         ..Creation::default()
     };
     Options { creation, ..crate::common::options() }
