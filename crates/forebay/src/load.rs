@@ -45,15 +45,19 @@ pub(crate) struct Create {
     directory: PathBuf,
     /// Megabytes of rows.
     #[arg(long, value_name = "MB", default_value_t = 64, conflicts_with = "order_entry")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     megabytes: u64,
     /// The nine tables of order entry instead, of so many warehouses.
     #[arg(long, value_name = "WAREHOUSES")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     order_entry: Option<u32>,
     /// Customers of each of a warehouse's ten districts.
     #[arg(long, default_value_t = 3_000, requires = "order_entry")]
+    #[arg(value_parser = clap::value_parser!(u32).range(10..=3_000))]
     customers: u32,
     /// Items, and stock of each in every warehouse.
     #[arg(long, default_value_t = 100_000, requires = "order_entry")]
+    #[arg(value_parser = clap::value_parser!(u32).range(10..=100_000))]
     items: u32,
     /// A redo log group, with its members; given at least twice, else there are log_groups with
     /// log_members each.
@@ -80,10 +84,10 @@ pub(crate) struct Run {
     #[arg(long)]
     order_entry: bool,
     /// Sessions at once.
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=4_096))]
     sessions: u32,
     /// For how long.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
     /// Decides which rows sessions meet.
     #[arg(long, default_value_t = 1)]
@@ -218,14 +222,18 @@ impl Run {
             [begin, end] => end.intervals_since(begin),
             _ => Vec::new(),
         };
-        let throughput = ran.throughput();
+        let (throughput, seconds) = (ran.throughput(), ran.elapsed.as_secs_f64());
+        let cut = match os::linux::interrupted() {
+            true => format!("interrupted after {seconds:.1} of {} s\n", self.seconds),
+            false => String::new(),
+        };
         let sessions: Vec<SessionInterval> =
             ran.sessions.into_iter().map(|session| session.interval).collect();
         let worst = [("session", worst(&sessions)), ("process", worst(&processes))]
             .map(|(kind, worst)| format!("largest unaccounted share of a {kind}: {worst}\n"));
         let profile = profile(&sessions);
         let worst = worst.concat();
-        Ok(format!("{altered}{throughput:.1} transactions a second\n\n{profile}\n{worst}"))
+        Ok(format!("{altered}{cut}{throughput:.1} transactions a second\n\n{profile}\n{worst}"))
     }
 }
 

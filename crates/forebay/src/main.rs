@@ -32,14 +32,17 @@ mod settings;
 mod verification;
 
 use std::fmt::Display;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
+/// What a shell gives for a command that SIGINT has ended.
+const INTERRUPTED: u8 = 130;
 
 /// An OLTP database in which every microsecond has a name.
 #[derive(Parser)]
@@ -77,10 +80,13 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            return print(&error.to_string());
+        }
         Err(error) if error.use_stderr() => {
             return fail(USAGE, format!("cannot read the command line: {}", one_line(&error)));
         }
-        // Help or the version was asked for.
+        // Help or the version was asked for, also by saying nothing.
         Err(error) => return print(&error.to_string()),
     };
     let (directory, json) = match arguments.command {
@@ -88,6 +94,10 @@ fn main() -> ExitCode {
         Command::Probe { directory, json } => (directory, json),
         Command::Load(command) => {
             return match load::run(command) {
+                Ok(text) if os::linux::interrupted() => {
+                    print(&text);
+                    ExitCode::from(INTERRUPTED)
+                }
                 Ok(text) => print(&text),
                 Err(error) => fail(FAILED, error),
             };
@@ -134,8 +144,6 @@ fn one_line(error: &clap::Error) -> String {
     let words: Vec<&str> = paragraph.split_whitespace().collect();
     let said = words.join(" ");
     let said = said.strip_prefix("error: ").unwrap_or(&said);
-    let said =
-        if said.is_empty() || said.starts_with("An OLTP") { "a command is missing" } else { said };
     format!("{said}; see 'forebay --help'")
 }
 
@@ -143,7 +151,7 @@ fn one_line(error: &clap::Error) -> String {
 fn print(text: &str) -> ExitCode {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             let error = os::Error::from_io("write to standard output", &error);
             fail(FAILED, error)
         }

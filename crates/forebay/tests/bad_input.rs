@@ -82,11 +82,14 @@ fn one_line(output: &Output, status: i32) -> String {
 #[test]
 fn a_wrong_command_line_is_one_line_and_status_2() {
     for (arguments, said) in [
-        (&[][..], "a command is missing"),
-        (&["prob"], "unrecognized subcommand 'prob'"),
+        (&["prob"][..], "unrecognized subcommand 'prob'"),
         (&["probe"], "required arguments were not provided: <DIR>"),
         (&["probe", "/tmp", "/var"], "unexpected argument '/var' found"),
         (&["probe", "--yaml", "/tmp"], "unexpected argument '--yaml' found"),
+        (&["load", "run", "/tmp", "--seconds", "0"], "0 is not in 1..=86400"),
+        (&["load", "run", "/tmp", "--sessions", "100000"], "100000 is not in 1..=4096"),
+        (&["load", "create", "/tmp", "--order-entry", "0"], "0 is not in 1..=10000"),
+        (&["load", "create", "/tmp", "--megabytes", "0"], "0 is not in 1..=1048576"),
     ] {
         let output = forebay(arguments);
         let line = one_line(&output, 2);
@@ -94,6 +97,17 @@ fn a_wrong_command_line_is_one_line_and_status_2() {
         assert!(line.contains(said), "{line}");
         assert!(line.ends_with("see 'forebay --help'"), "{line}");
         assert!(output.stdout.is_empty());
+    }
+}
+
+/// Who says nothing, or half of a command, is shown what there is.
+#[test]
+fn a_command_that_is_missing_is_answered_with_help() {
+    for (arguments, shows) in [(&[][..], "verify"), (&["load"], "audit"), (&["lab"], "run")] {
+        let output = forebay(arguments);
+        assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}");
+        let help = text(&output.stdout);
+        assert!(help.contains("Usage:") && help.contains(shows), "{help}");
     }
 }
 

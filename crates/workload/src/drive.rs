@@ -46,7 +46,7 @@ pub struct SessionRun {
 pub struct Run {
     /// Each session.
     pub sessions: Vec<SessionRun>,
-    /// The time that counted.
+    /// The time that counted: less than was asked for if the load was told to stop.
     pub elapsed: Nanos,
 }
 
@@ -54,7 +54,10 @@ impl Run {
     /// Transactions a second, of the time that counted.
     pub fn throughput(&self) -> f64 {
         let counted: u64 = self.sessions.iter().map(|session| session.counted).sum();
-        counted as f64 / self.elapsed.as_secs_f64()
+        match self.elapsed {
+            Nanos::ZERO => 0.0,
+            elapsed => counted as f64 / elapsed.as_secs_f64(),
+        }
     }
 
     /// Each session and how many commits it was told of, for the audit.
@@ -153,11 +156,13 @@ pub(crate) fn drive(
             done.exclusive(session).push(ended);
         })?);
     }
+    let mut ended = begin;
     for bound in bounds {
         sleep_until(bound, told_to_stop, session);
         if told_to_stop() {
             stop.raise(session);
         }
+        ended = session.now().min(bound).max(begin);
         at_bound(session);
     }
     for thread in threads {
@@ -169,7 +174,7 @@ pub(crate) fn drive(
     let done = std::mem::take(&mut *done.exclusive(session));
     let mut sessions = done.into_iter().collect::<Result<Vec<_>, _>>()?;
     sessions.sort_by_key(|session| session.session);
-    Ok(Run { sessions, elapsed: drive.length })
+    Ok(Run { sessions, elapsed: ended.since(begin) })
 }
 
 fn sleep_until(until: Timestamp, told_to_stop: &dyn Fn() -> bool, session: &Session) {
