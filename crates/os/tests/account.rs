@@ -222,6 +222,9 @@ fn the_account_closes_on_a_crowded_machine() {
     assert!(run_queue as f64 > account.elapsed.0 as f64 * 0.02, "not crowded: {account:?}");
 }
 
+/// How long the sleep is that nobody named.
+const UNNAMED: Duration = Duration::from_millis(2);
+
 /// A sleep that nobody named, 5 % of the time, is 5 % unaccounted.
 #[test]
 fn an_unnamed_sleep_shows_as_unaccounted() {
@@ -234,9 +237,9 @@ fn an_unnamed_sleep_shows_as_unaccounted() {
     let _ = closes("planted 5 %", 0.05, &session, || {
         work.step(&session);
         if slept * 20 < session.now().since(started).0 {
-            let before = session.now();
-            std::thread::sleep(Duration::from_millis(2));
-            slept += session.now().since(before).0;
+            // What comes on top, on a crowded machine, is the run queue's, and has that name.
+            std::thread::sleep(UNNAMED);
+            slept += UNNAMED.as_nanos() as u64;
         }
     });
     work.end(&session);

@@ -41,7 +41,7 @@ impl Sizes {
     /// A model doesn't scatter that much.
     pub const MODELLED: Sizes = Sizes { step: MIB / 16, count: 72, rounds: 3 };
     /// As small as it still means something, for tests.
-    pub const TINY: Sizes = Sizes { step: MIB / 10, count: 33, rounds: 1 };
+    pub const TINY: Sizes = Sizes { step: MIB / 13, count: 53, rounds: 1 };
 }
 
 /// What was measured.
