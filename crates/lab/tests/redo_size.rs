@@ -31,7 +31,8 @@ fn the_teeth_are_a_megabyte_apart() {
     let text = found.text();
     let (period, _) = found.period_mib().unwrap_or_else(|| panic!("no teeth: {text}"));
     // A flush begins at a megabyte, and takes with it what came since. Sizes lie a thirteenth of a
-    // mebibyte apart, over four teeth: a fall that is met half way leaves half of that to each tooth.
+    // mebibyte apart, over four teeth: a fall that is met half way leaves half of that to each
+    // tooth.
     assert!((period - 1.0).abs() < 0.04, "{text}");
     assert!(text.contains("A saw-tooth"), "{text}");
     assert!(found.json().contains("\"period_mib\":"));
