@@ -179,6 +179,8 @@ fn there_is_no_false_alarm_while_sessions_work() {
             let (report, told) = check_open(&instance, objects, session);
             assert_eq!((told, report.unsettled), (vec![], 0), "seed {seed}");
             instance.shutdown(session).expect("shut in good order");
+            // Its files are locked until they are closed.
+            drop(instance);
             let (report, told) = check(&world.disk(), Some(objects), session);
             assert_eq!(told, [], "seed {seed}");
             assert!(report.expect("checked").is_clean());
