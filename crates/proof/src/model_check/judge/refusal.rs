@@ -94,9 +94,18 @@ impl Round<'_, '_> {
     fn lacks_parent(&self, open: &Open, met: &Met<'_>, (ask, low): (&Ask, u64)) -> bool {
         let history = &*self.judge.history;
         let moments = history.snapshots(low);
+        let pairs = met.pairs(ask);
         let lacks = |(_, new): &(Option<Row>, Row)| {
             self.judge.plan.schema.of(ask.table).any(|one| {
                 let key = one.refers(new);
+                // A row of the same statement had the key, and has another now.
+                let is_left = |(old, new): &(Option<Row>, Row)| {
+                    let old = old.as_ref().filter(|_| one.to == ask.table);
+                    old.is_some_and(|old| one.referred(old) == key && one.referred(new) != key)
+                };
+                if !key.is_null() && pairs.iter().any(is_left) {
+                    return true;
+                }
                 let is_there = |moment: &u64| {
                     let parents = open.rows(history, one.to, *moment);
                     parents.into_iter().any(|parent| one.referred(parent) == key)
@@ -104,7 +113,7 @@ impl Round<'_, '_> {
                 !key.is_null() && !moments.iter().all(is_there)
             })
         };
-        met.pairs(ask).iter().any(lacks)
+        pairs.iter().any(lacks)
     }
 
     /// Whether a row that the statement touches, or has to look at, has a version since the
