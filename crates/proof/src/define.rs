@@ -19,8 +19,8 @@ use stop::{RefusalKind, Stop};
 
 use crate::Journal;
 use crate::found::{
-    CHECK, FILES, SEGMENT, column_name, constraint_name, defined, index_name, index_text,
-    sequence_name, table_name,
+    CHECK, FILES, SEGMENT, TABLESPACE, column_name, constraint_name, defined, index_name,
+    index_text, sequence_name, table_name,
 };
 use crate::journal::{ANOTHER, Outcome};
 use crate::tables::{COLUMNS, SCRATCH, TABLES, USERS, VERSION};
@@ -113,7 +113,7 @@ impl Definer {
         let mut changes = vec![(FILES.to_string(), Some(count.to_string()))];
         if self.files.is_multiple_of(2) {
             let name = format!("space{}", self.files);
-            changes.push((format!("tablespace {name}"), Some(String::new())));
+            changes.push((format!("{TABLESPACE}{name}"), Some(String::new())));
             let spec = TablespaceSpec { name, block_size, extent_blocks: 4, files: vec![file] };
             let make = || database.instance().create_tablespace(&spec, session);
             return done(changes, journal, make).map(|done| note(done, FILE_ADDED, journal));

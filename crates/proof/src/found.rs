@@ -159,7 +159,7 @@ pub(crate) fn defined(database: &Database, session: &Session) -> BTreeMap<String
         defined.insert(sequence_name(&view.definition.name), String::new());
     }
     for tablespace in space.tablespaces(session) {
-        defined.insert(format!("tablespace {}", tablespace.name), String::new());
+        defined.insert(format!("{TABLESPACE}{}", tablespace.name), String::new());
     }
     defined.insert(FILES.to_string(), space.file_blocks(session).len().to_string());
     defined
@@ -186,6 +186,8 @@ fn of_table(table: &TableDefinition, defined: &mut BTreeMap<String, String>) {
 
 /// How many data files there are.
 pub(crate) const FILES: &str = "data files";
+/// What the definition of a tablespace begins with; its name follows.
+pub(crate) const TABLESPACE: &str = "tablespace ";
 /// Where the rows are of the table that is truncated.
 pub(crate) const SEGMENT: &str = "the segment of scratch";
 pub(crate) const CHECK: &str = "check";

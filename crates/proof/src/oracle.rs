@@ -20,7 +20,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-use crate::found::{Found, Violation};
+use crate::found::{FILES, Found, TABLESPACE, Violation};
 use crate::journal::{ANOTHER, Chain, Entry, Numbers, Record};
 use crate::{Outcome, Tally};
 
@@ -182,7 +182,15 @@ fn sequences(entries: &[Entry], there: &BTreeSet<usize>, found: &Found) -> Resul
 /// No commit is there that was called after one returned that is lost (PF2): whether or not anybody
 /// waited for it.
 fn overtakes(entries: &[Entry], there: &BTreeSet<usize>) -> Result<(), Violation> {
-    let last = there.iter().filter_map(|number| Some((entries[*number].commit[0]?, *number))).max();
+    // Files and tablespaces are the control file's: one that is added commits nothing, and says
+    // nothing of the redo before it.
+    let commits = |number: &&usize| {
+        let of_files = |what: &String| what == FILES || what.starts_with(TABLESPACE);
+        let defines = &entries[**number].defines;
+        defines.is_empty() || !defines.iter().all(of_files)
+    };
+    let last = there.iter().filter(commits);
+    let last = last.filter_map(|number| Some((entries[*number].commit[0]?, *number))).max();
     let is_lost = |number: &usize, entry: &Entry| {
         !there.contains(number) && entry.outcome != Outcome::RolledBack
     };
@@ -191,7 +199,9 @@ fn overtakes(entries: &[Entry], there: &BTreeSet<usize>) -> Result<(), Violation
     match (first, last) {
         (Some((returned, lost)), Some((called, there))) if returned < called => {
             Err(Violation(format!(
-                "transaction {there} is there, and {lost} is lost, whose commit had returned before"
+                "transaction {there} is there, and {lost} is lost, whose commit had returned before: \
+                 {:?} and {:?}",
+                entries[there], entries[lost]
             )))
         }
         _ => Ok(()),
