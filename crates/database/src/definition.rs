@@ -24,9 +24,10 @@ impl Connection<'_> {
     pub fn create_table(&mut self, spec: &TableSpec) -> Result<Table, Stop> {
         let _statement = UnderWay::begin()?;
         self.end_open()?;
-        let object = self.shared.catalog.create_table(spec, self.patience, &self.session)?;
-        let made = self.shared.catalog.relation_of(object, &self.session)?;
-        Ok(Table::new(&made, &self.shared))
+        self.shared.catalog.create_table(spec, self.patience, &self.session)?;
+        // It is there from here on, whatever a disk does: its blocks aren't asked for.
+        let made = self.shared.catalog.table(&spec.name, &self.session)?;
+        Ok(Table::made(made, &self.shared))
     }
 
     /// Makes an index of a table, of the rows that are there too; changes of the table wait

@@ -24,10 +24,22 @@ pub struct Table {
 
 impl Table {
     pub(crate) fn new(relation: &Arc<Relation>, shared: &Arc<Shared>) -> Table {
-        let definition = Arc::clone(relation.definition());
+        let relation = (Arc::clone(relation.definition()), Arc::downgrade(relation));
+        Table::of(relation, shared)
+    }
+
+    /// A table that was just made: it is opened when it is used, so that nothing can fail now.
+    pub(crate) fn made(definition: Arc<TableDefinition>, shared: &Arc<Shared>) -> Table {
+        Table::of((definition, Weak::new()), shared)
+    }
+
+    fn of(
+        (definition, relation): (Arc<TableDefinition>, Weak<Relation>),
+        shared: &Arc<Shared>,
+    ) -> Table {
         let primary = definition.indexes.iter().find(|index| index.primary);
         let primary = primary.map(IndexDefinition::id);
-        let (relation, database) = (Arc::downgrade(relation), Arc::downgrade(shared));
+        let database = Arc::downgrade(shared);
         Table { definition, primary, relation, database }
     }
 

@@ -199,8 +199,8 @@ fn overtakes(entries: &[Entry], there: &BTreeSet<usize>) -> Result<(), Violation
     match (first, last) {
         (Some((returned, lost)), Some((called, there))) if returned < called => {
             Err(Violation(format!(
-                "transaction {there} is there, and {lost} is lost, whose commit had returned before: \
-                 {:?} and {:?}",
+                "transaction {there} is there, and {lost} is lost, whose commit had returned before\
+                 : {:?} and {:?}",
                 entries[there], entries[lost]
             )))
         }
