@@ -146,9 +146,8 @@ impl Journal {
         let heard = self.hear(what);
         let came = match heard {
             Some(Ok(())) => Came::There,
-            // What was in doubt is known only when it is refused as being there.
-            Some(Err(())) if before == Some(Came::InDoubt) => Came::InDoubt,
-            Some(Err(())) => Came::Not,
+            // An earlier life may have made it; only a refusal that says so tells more of that.
+            Some(Err(())) => before.unwrap_or(Came::Not),
             None => Came::InDoubt,
         };
         self.0.with(|told| told.made.insert(name, came));
