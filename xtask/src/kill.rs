@@ -22,6 +22,7 @@ use std::time::Duration;
 use clap::Args;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rivals::{Ending, Scratch};
 
 use crate::{Outcome, tree};
 
@@ -51,10 +52,15 @@ const FIRST_COMMIT_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     build(root)?;
-    let scratch = Scratch::make(&root.join(&arguments.dir))?;
+    let parent = root.join(&arguments.dir);
+    fs::create_dir_all(&parent)
+        .map_err(|error| format!("cannot create {}: {error}", parent.display()))?;
+    // Gone in the end, also after Ctrl-C, and with it whatever still works there.
+    let scratch = Scratch::create(&parent).map_err(|error| format!("kill: {error}"))?;
     let binary = root.join("target/release/forebay");
-    let (database, journal) = (scratch.0.join("db"), scratch.0.join("told"));
-    let kill = Kill { binary, database, journal, order_entry: arguments.order_entry };
+    let (database, journal) = (scratch.path().join("db"), scratch.path().join("told"));
+    let kill =
+        Kill { binary, scratch: &scratch, database, journal, order_entry: arguments.order_entry };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(arguments.seed);
     let (mut told, mut killed_in_recovery) = (0, 0);
     let filling: &[&str] = match arguments.order_entry {
@@ -74,7 +80,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
         }
         let said = kill.audit()?;
         kill.forebay(&["verify"], &[])?;
-        println!("kill: round {}: after {} ms: {}", round + 1, life.as_millis(), said.trim());
+        println!("kill: round {}: after {} ms: {}", round + 1, life.as_millis(), first_line(&said));
     }
     // Every second round tries it, and most of an audit's first 80 ms are recovery.
     if arguments.rounds >= 10 && killed_in_recovery == 0 {
@@ -88,6 +94,10 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
 fn build(root: &Path) -> Outcome {
     let mut cargo = tree::cargo();
     cargo.args(["build", "--release", "-p", "forebay"]).current_dir(root);
@@ -95,14 +105,15 @@ fn build(root: &Path) -> Outcome {
     if built.success() { Ok(()) } else { Err("kill: forebay can't be built".into()) }
 }
 
-struct Kill {
+struct Kill<'s> {
     binary: PathBuf,
+    scratch: &'s Scratch,
     database: PathBuf,
     journal: PathBuf,
     order_entry: bool,
 }
 
-impl Kill {
+impl Kill<'_> {
     /// What `run` and `audit` are told beside their other options.
     fn which(&self) -> &'static [&'static str] {
         if self.order_entry { &["--order-entry"] } else { &[] }
@@ -155,6 +166,8 @@ impl Kill {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| format!("cannot start forebay: {error}"))?;
+        let guarded = self.scratch.guard(child.id(), Ending::Kill);
+        let _guard = guarded.map_err(|error| format!("kill: {error}"))?;
         let pipe = BufReader::new(child.stdout.take().expect("its output is a pipe"));
         let (begun, first_line) = std::sync::mpsc::channel();
         let reader = std::thread::spawn(move || {
@@ -206,23 +219,5 @@ impl Kill {
         let _ = child.kill();
         let _ = child.wait();
         Ok(!ended)
-    }
-}
-
-/// A folder that is removed in the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn make(parent: &Path) -> Result<Scratch, String> {
-        let path = parent.join(format!("kill-{}", std::process::id()));
-        fs::create_dir_all(&path)
-            .map_err(|error| format!("cannot create {}: {error}", path.display()))?;
-        Ok(Scratch(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

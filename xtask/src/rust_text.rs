@@ -144,7 +144,7 @@ pub(crate) fn bracket_end(code: &str, open: usize) -> usize {
 }
 
 /// The offset just past the item that starts at `at`: behind its body or its semicolon.
-fn item_end(code: &str, at: usize) -> usize {
+pub(crate) fn item_end(code: &str, at: usize) -> usize {
     item_body(code, at).map_or(code.len(), |(open, end)| if open == end { end + 1 } else { end })
 }
 

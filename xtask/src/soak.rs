@@ -3,6 +3,7 @@
 //! * `crash`: the crash sweep on all cores until so many distinct crash states were opened.
 //! * `model`: random sessions against the reference model until they have done so many operations.
 //! * `memory`: a database of ten times its cache, against what its parameters allow.
+//! * `flaky`: the test suite beside a load, some times: does a test depend on a quiet machine?
 //! * `honesty`: the lab on equals, over and over: how often does it find a difference?
 //!
 //! Ctrl-C ends the children too: they are of the same process group.
@@ -10,6 +11,7 @@
 //! Callers: people, and a machine with a night to spare.
 
 mod crash;
+mod flaky;
 mod honesty;
 mod memory;
 mod model;
@@ -26,6 +28,8 @@ pub(crate) enum Soak {
     Crash(crash::Options),
     /// Hold random sessions against the reference model until they have done so many operations
     Model(model::Options),
+    /// Run the test suite beside a load, some times, and say in which rounds it failed
+    Flaky(flaky::Options),
     /// Have the lab compare a setting with itself, and count how often it finds a difference
     Honesty(honesty::Options),
     /// Work on a database of many times its cache, and hold its memory against its parameters
@@ -36,6 +40,7 @@ pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
     match soak {
         Soak::Crash(options) => crash::run(root, options),
         Soak::Model(options) => model::run(root, options),
+        Soak::Flaky(options) => flaky::run(root, options),
         Soak::Honesty(options) => honesty::run(root, options),
         Soak::Memory(options) => memory::run(root, options),
     }

@@ -2,14 +2,15 @@
 //! declares the changes and their payloads.
 
 use change::{BlockMut, Layer, Watch};
-use format::BlockKind;
 pub(crate) use format::changes::heap::{BACK, CHANGE, FORMAT, FORMAT_MAP, NOTE};
 use format::changes::heap::{BACK_CROSSED_OUT, CHANGES, HeapFormat};
+use format::{BlockHeader, BlockKind};
 use latch::FrameOrder;
 use txn::{apply_interest, apply_interest_back};
 use undo::CROSSED_OUT;
 
 use crate::free_map::{self, MapPlace};
+use crate::inspect::{check_free_map, check_heap_block};
 use crate::ops::apply_all;
 
 /// The numbers with the bit are met in copies only, which were made before the change was taken
@@ -23,6 +24,7 @@ pub static LAYER: Layer = Layer {
     changes: &CHANGES,
     order: FrameOrder::Heap,
     apply,
+    check,
     moves: None,
     watch: Some(Watch { level: free_map::level, told: free_map::told }),
 };
@@ -48,6 +50,13 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         FORMAT_MAP => free_map::format(bytes, block.address, payload),
         NOTE => free_map::apply_note(bytes, payload),
         other => panic!("the heap layer has no change {other}"),
+    }
+}
+
+fn check(block: &[u8]) -> Result<(), String> {
+    match BlockHeader::at(block, 0).kind() {
+        BlockKind::FreeMap => check_free_map(block),
+        _ => check_heap_block(block),
     }
 }
 

@@ -30,8 +30,10 @@ use crate::heap::is_of;
 
 /// A block's room is told in so many parts of it.
 const PARTS: usize = 128;
-/// What a block has that was handed out, and perhaps never formatted.
+/// What a block has that was handed out, and not formatted.
 pub(crate) const WHOLE: u8 = PARTS as u8;
+/// What a block has at most that was formatted.
+pub(crate) const FORMATTED: u8 = WHOLE - 1;
 /// Of an object's blocks those with less room are not offered: so a block that was filled isn't
 /// filled again for each row that goes.
 pub(crate) const REFILL: u8 = WHOLE / LEVELS;
@@ -87,7 +89,7 @@ pub(crate) fn map_of(number: u32, block_bytes: usize) -> u32 {
 
 /// The byte of a block with so many bytes free.
 pub(crate) fn class_of(room: usize, block_bytes: usize) -> u8 {
-    (room * PARTS / block_bytes).min(PARTS - 1) as u8
+    (room * PARTS / block_bytes).min(FORMATTED.into()) as u8
 }
 
 /// Whether this is a map of the object.

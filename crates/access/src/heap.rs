@@ -17,18 +17,15 @@ use change::{Layer, credits_for};
 use format::{BlockHeader, BlockKind, DataHead};
 use ids::{Scn, TxnId};
 use os::Session;
-use stop::{RefusalKind, Stop};
+use stop::Stop;
 use txn::{Asked, Interest, Patience, RowWait, RowWanted, Transaction, Transactions};
-use waits::Nanos;
+use waits::{Timestamp, WaitEvent};
 
 use crate::RowAddress;
 use crate::ops::Op;
 
 /// So many ended transactions are noted with a change at first; more are if there are more.
 const CLEANOUTS: u8 = 16;
-
-/// So long one waits for one of several transactions, before one looks whether another has ended.
-const ENTRY_PATIENCE: Nanos = Nanos::from_millis(100);
 
 /// Which block is to be changed, and how such changes are called.
 pub(crate) struct Target<'a> {
@@ -75,8 +72,8 @@ pub(crate) enum Outcome<T> {
     Done(T),
     /// Another transaction has the row, and has to end first.
     Wait(TxnId),
-    /// The block's list is full of active transactions: this one, say, has to end first.
-    WaitForEntry(TxnId),
+    /// The block's list is full of active transactions, these: one of them has to end first.
+    WaitForEntry(Vec<TxnId>),
     /// The block was changed since the snapshot (rule txn/TX9).
     TooNew,
     /// There is no room in the block.
@@ -120,7 +117,7 @@ pub(crate) fn change_block<T>(
         }
         let interest = match transactions.ask_interest(&block, (id, takes_over_by), session) {
             Asked::Interest(interest) => interest,
-            Asked::Full(holder) => return Ok(Outcome::WaitForEntry(holder)),
+            Asked::Full(holders) => return Ok(Outcome::WaitForEntry(holders)),
             Asked::TooNew => return Ok(Outcome::TooNew),
         };
         if interest.cleanouts() > cleanouts {
@@ -180,24 +177,69 @@ fn assert_taken_back(block: &[u8], target: &Target<'_>, forward: [&[u8]; 2], bac
     assert!(used == was || purges, "{used} bytes are used after a rollback, and {was} before");
 }
 
-/// Waits until a row, or an entry of its block's list, may be had; then the caller looks again.
-pub(crate) fn wait_for_row(
-    transactions: &Transactions,
-    transaction: &Transaction,
-    (holder, what): (TxnId, RowWait),
-    (object, address, patience): (u32, RowAddress, Patience),
-    session: &Session,
-) -> Result<(), Stop> {
-    let waiter = transaction.id().expect("who waits for a row has begun");
-    let RowAddress { block, slot } = address;
-    let wanted = RowWanted { what, object, block, slot };
-    // Any other entry would do as well: so not for ever for this one.
-    let looks_again = what == RowWait::ItlEntry && patience == Patience::Forever;
-    let patience = if looks_again { Patience::For(ENTRY_PATIENCE) } else { patience };
-    match transactions.wait_for((holder, waiter), wanted, patience, session) {
-        Err(stop) if looks_again && stop.refusal() == Some(RefusalKind::LockTimeout) => Ok(()),
-        waited => waited,
+/// Whose end is waited for.
+pub(crate) enum Awaited {
+    /// Of who has the row, or the key.
+    One(TxnId, RowWait),
+    /// Of any that has an entry of the block's list.
+    Any(Vec<TxnId>),
+    /// Of nobody: whoever is in the list has ended, but no snapshot sees it yet.
+    Visible,
+}
+
+impl Awaited {
+    /// Some patience, if nobody else is waited for.
+    fn needs_nobody(&self) -> Option<Patience> {
+        matches!(self, Awaited::Visible).then_some(Patience::Forever)
     }
+}
+
+/// How a statement waits for rows of a block, and for entries of its list.
+pub(crate) struct Waiter {
+    /// None: it doesn't wait for others, and is refused nothing.
+    patience: Option<Patience>,
+    /// Since when it has waited for an entry, of whichever transaction.
+    for_entry: Option<Timestamp>,
+}
+
+impl Waiter {
+    pub(crate) fn new(patience: Option<Patience>) -> Waiter {
+        Waiter { patience, for_entry: None }
+    }
+
+    /// Waits until a row, or an entry of its block's list, may be had; then the caller looks again.
+    /// False if it doesn't wait for others.
+    pub(crate) fn wait(
+        &mut self,
+        awaited: &Awaited,
+        (transactions, transaction): (&Transactions, &Transaction),
+        (object, RowAddress { block, slot }): (u32, RowAddress),
+        session: &Session,
+    ) -> Result<bool, Stop> {
+        let Some(patience) = self.patience.or(awaited.needs_nobody()) else { return Ok(false) };
+        let waiter = transaction.id().expect("who waits for a row has begun");
+        let waited = match awaited {
+            Awaited::One(holder, what) => {
+                self.for_entry = None;
+                let wanted = RowWanted { what: *what, object, block, slot };
+                transactions.wait_for((*holder, waiter), wanted, patience, session)
+            }
+            Awaited::Any(holders) => {
+                let began = *self.for_entry.get_or_insert_with(|| session.now());
+                let wanted = RowWanted { what: RowWait::ItlEntry, object, block, slot: 0 };
+                transactions.wait_for_any((holders, waiter), wanted, (patience, began), session)
+            }
+            Awaited::Visible => wait_for_visible(transactions, session),
+        };
+        waited.map(|()| true)
+    }
+}
+
+/// Waits until every end there has been is visible: a block's list has but transactions whose ends
+/// the snapshot doesn't see, and that of a rollback may not be durable yet.
+pub(crate) fn wait_for_visible(transactions: &Transactions, session: &Session) -> Result<(), Stop> {
+    let redo = transactions.changes().redo();
+    redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)
 }
 
 /// Whether this is a heap block of the object.

@@ -20,12 +20,12 @@ use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
 use space::{Blocks, HandOut, Space};
-use stop::Stop;
+use stop::{RefusalKind, Stop};
 
 use crate::apply::{FORMAT, FORMAT_MAP, LAYER, NOTE};
 use crate::free_map::{
-    MapPlace, REFILL, WHOLE, at_least, class_of, entries, entries_of, format_of, is_map, map_of,
-    note, note_of, room_of,
+    FORMATTED, MapPlace, REFILL, WHOLE, at_least, class_of, entries, entries_of, format_of, is_map,
+    map_of, note, note_of, room_of,
 };
 use crate::heap::is_of;
 
@@ -33,7 +33,8 @@ use crate::heap::is_of;
 const BLOCKS_AT_ONCE: u32 = 8;
 /// So many maps it looks at, before it gets new blocks.
 const MAPS_AT_ONCE: u32 = 2;
-/// So many blocks whose room is kept for others it tries, before it gets a new one.
+/// So many blocks whose room is kept for others, or whose list is full of them, it tries, before it
+/// gets a new one.
 const VAIN_MAX: u8 = 4;
 /// So many blocks with less room than their maps say it looks at, before it gets a new one. Each is
 /// met once: then its map says what is true.
@@ -44,7 +45,7 @@ pub(crate) const LIST_ENTRIES: u8 = 2;
 /// Where one session's inserts into a table go (AC4). Used with another table it begins anew. What
 /// it hasn't filled when it is dropped, others fill.
 #[derive(Debug, Default)]
-pub struct Inserter {
+pub struct HeapInserter {
     /// The block being filled.
     filling: Option<Dba>,
     /// Blocks that come after it, not formatted yet.
@@ -53,10 +54,14 @@ pub struct Inserter {
     object: Option<u32>,
     /// Number in the segment of the block where it looks next for room.
     from: u32,
-    /// Blocks that it tried, and that had no room, since it got new ones or found room.
+    /// Blocks that it tried, and whose room or list others have, since it got new ones or found
+    /// room.
     vain: u8,
     /// Blocks that it looked at, and that had less room than their maps said, since then.
     wrong: u8,
+    /// Blocks that it passes still, once around, before it says that there is no space: set when
+    /// the tablespace had no new ones.
+    around: Option<u32>,
     /// Its end of the claims (see `space::Filling`).
     claims: Arc<()>,
 }
@@ -86,10 +91,33 @@ pub(crate) struct Filler<'a> {
     pub(crate) object: u32,
 }
 
-impl Inserter {
+impl HeapInserter {
     /// A row was put into the block that is filled.
     pub(crate) fn found_room(&mut self) {
-        (self.vain, self.wrong) = (0, 0);
+        (self.vain, self.wrong, self.around) = (0, 0, None);
+    }
+
+    /// The block that is filled wasn't to be had. If that isn't for want of buffers, the next
+    /// insert looks elsewhere. The claim stays: so of this inserter, and of others meanwhile, none
+    /// meets the block again.
+    fn not_had(&mut self, stop: Stop) -> Stop {
+        if stop.refusal() != Some(RefusalKind::NoBuffer) {
+            (self.filling, self.around) = (None, None);
+        }
+        stop
+    }
+
+    /// Whether the maps are asked, before new blocks are had.
+    fn searches(&self) -> bool {
+        self.around.is_some() || self.vain < VAIN_MAX && self.wrong < WRONG_MAX
+    }
+
+    /// It looks next at the block of this number, which is behind where it looked.
+    fn go_on_from(&mut self, number: u32) {
+        if let Some(left) = &mut self.around {
+            *left = left.saturating_sub(number - self.from);
+        }
+        self.from = number;
     }
 }
 
@@ -98,64 +126,87 @@ impl<'a> Filler<'a> {
     /// about so many bytes free.
     pub(crate) fn block(
         &self,
-        inserter: &mut Inserter,
+        inserter: &mut HeapInserter,
         needed: usize,
         session: &'a Session,
     ) -> Result<Pin<'a>, Stop> {
         if inserter.object != Some(self.object) {
-            *inserter = Inserter { object: Some(self.object), from: 1, ..Inserter::default() };
+            *inserter =
+                HeapInserter { object: Some(self.object), from: 1, ..HeapInserter::default() };
         }
         if let Some(block) = inserter.filling {
-            return self.space.changes().cache().pin(block, session);
+            let pin = self.space.changes().cache().pin(block, session);
+            return pin.map_err(|stop| inserter.not_had(stop));
         }
         loop {
             if let Some(run) = inserter.next {
                 return self.next_of(run, inserter, session);
             }
-            let searches = inserter.vain < VAIN_MAX && inserter.wrong < WRONG_MAX;
-            if searches && let Some((block, place)) = self.offered(inserter, needed, session)? {
+            let searches = inserter.searches();
+            if searches
+                && let Some((block, place, class)) = self.offered(inserter, needed, session)?
+            {
                 inserter.filling = Some(block);
-                let pin = self.open(block, place, session)?;
+                let pin = match self.open(block, (place, class), session) {
+                    // Nobody can tell what it has. It stays claimed, so it isn't offered again.
+                    Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
+                        inserter.filling = None;
+                        inserter.wrong = inserter.wrong.saturating_add(1);
+                        continue;
+                    }
+                    opened => opened.map_err(|stop| inserter.not_had(stop))?,
+                };
                 let found = room_of(&pin.shared(FrameOrder::Heap, session));
                 if found >= needed {
                     return Ok(pin);
                 }
-                inserter.wrong += 1;
+                inserter.wrong = inserter.wrong.saturating_add(1);
                 self.leave(inserter, &pin, Some(NoRoom { needed, found }), session)?;
                 continue;
             }
             let wanted = if searches { BLOCKS_AT_ONCE } else { 1 };
+            let new = self.hand_out(wanted, &inserter.claims, session);
+            let was_around = inserter.around.is_some();
             inserter.found_room();
-            inserter.next = Some(self.hand_out(wanted, &inserter.claims, session)?);
+            match new {
+                Ok(run) => inserter.next = Some(run),
+                Err(stop) if was_around || stop.refusal() != Some(RefusalKind::NoSpace) => {
+                    return Err(stop);
+                }
+                // There is nothing but what the table has: so all of that is looked at.
+                Err(_) => inserter.around = Some(self.count(session)?),
+            }
         }
     }
 
     /// The inserter looks for another block. If this one had no room, its map is told.
     pub(crate) fn leave(
         &self,
-        inserter: &mut Inserter,
+        inserter: &mut HeapInserter,
         pin: &Pin<'_>,
         no_room: Option<NoRoom>,
         session: &Session,
     ) -> Result<(), Stop> {
         let Some(block) = inserter.filling.take() else { return Ok(()) };
-        if let Some(NoRoom { needed, found }) = no_room {
-            // What isn't enough isn't offered for as much again. But those for whom room is kept
-            // will end.
-            let is_kept = found >= needed;
-            inserter.vain += u8::from(is_kept);
+        // What isn't enough isn't offered for as much again. But those for whom room is kept, or
+        // who have its list, will end.
+        let is_kept = no_room.is_none_or(|NoRoom { needed, found }| found >= needed);
+        inserter.vain = inserter.vain.saturating_add(u8::from(is_kept));
+        let mut noted = Ok(());
+        if let Some(NoRoom { needed, .. }) = no_room {
             let most = if is_kept { WHOLE } else { self.wanted(needed, session) - 1 };
-            note(self.space.changes(), pin, most, session)?;
+            noted = note(self.space.changes(), pin, most, session);
         }
+        // Also if nobody could be told of its room: else nobody would fill it.
         self.space.filling().release(block, session);
-        Ok(())
+        noted
     }
 
     /// The first of a run that is the inserter's alone, and wasn't formatted in this life.
     fn next_of(
         &self,
         run: Run,
-        inserter: &mut Inserter,
+        inserter: &mut HeapInserter,
         session: &'a Session,
     ) -> Result<Pin<'a>, Stop> {
         let Blocks { first, count } = run.blocks;
@@ -169,19 +220,47 @@ impl<'a> Filler<'a> {
         Ok(pin)
     }
 
-    /// A block that was claimed: formatted, if whoever it was handed out to didn't come to that.
-    fn open(&self, block: Dba, place: MapPlace, session: &'a Session) -> Result<Pin<'a>, Stop> {
+    /// A block that was claimed: formatted, if whoever it was handed out to didn't come to that, as
+    /// its byte says.
+    fn open(
+        &self,
+        block: Dba,
+        (place, class): (MapPlace, u8),
+        session: &'a Session,
+    ) -> Result<Pin<'a>, Stop> {
         let pin = self.space.changes().cache().pin(block, session)?;
-        if !is_of(&pin.shared(FrameOrder::Heap, session), self.object) {
-            self.format(&pin, place, session)?;
+        if is_of(&pin.shared(FrameOrder::Heap, session), self.object) {
+            return Ok(pin);
         }
+        // Entries of indexes would lead from the lost rows to new ones (AC10).
+        if class != WHOLE {
+            return Err(self.lost(block));
+        }
+        self.format(&pin, place, session)?;
         Ok(pin)
     }
 
+    #[cold]
+    fn lost(&self, block: Dba) -> Stop {
+        let message = format!(
+            "cannot put a row into block {block} of object {}: it was formatted, and isn't the \
+             object's any more, so its rows are lost; verify the database",
+            self.object
+        );
+        Stop::refuse(RefusalKind::Corrupt, message)
+    }
+
+    /// Formats a block, and has its map say so.
     fn format(&self, pin: &Pin<'_>, place: MapPlace, session: &Session) -> Result<(), Stop> {
-        let mut group =
-            self.space.changes().begin(credits_for(&[size_of::<HeapFormat>()]), session)?;
+        let changes = self.space.changes();
+        let map = match place {
+            MapPlace::NONE => None,
+            MapPlace { map, .. } => Some(changes.cache().pin(map.get(), session)?),
+        };
+        let credits = credits_for(&[size_of::<HeapFormat>(), size_of::<MapNote>()]);
+        let mut group = changes.begin(credits, session)?;
         let block = pin.exclusive(FrameOrder::Heap, session);
+        let map = map.as_ref().map(|map| map.exclusive(FrameOrder::FreeMap, session));
         let format = HeapFormat {
             object: U32Le::new(self.object),
             interested: LIST_ENTRIES,
@@ -189,22 +268,27 @@ impl<'a> Filler<'a> {
             entry: U16Le::new(place.entry),
         };
         group.format(block, &LAYER, FORMAT, &[format.bytes()]);
+        if let Some(map) = map.filter(|map| is_map(map, self.object)) {
+            group.change(map, &LAYER, NOTE, &[note_of(place.entry, 1, FORMATTED).bytes()]);
+        }
         group.commit(session);
         Ok(())
     }
 
     /// A block that has about so many bytes free, as its map says, and that nobody else fills: it
-    /// is the inserter's now.
+    /// is the inserter's now. With its byte.
     fn offered(
         &self,
-        inserter: &mut Inserter,
+        inserter: &mut HeapInserter,
         needed: usize,
         session: &Session,
-    ) -> Result<Option<(Dba, MapPlace)>, Stop> {
+    ) -> Result<Option<(Dba, MapPlace, u8)>, Stop> {
         let runs = self.space.blocks(self.header, session)?;
-        let count: u32 = runs.iter().map(|run| run.count).sum();
+        let count = count_of(&runs);
         let (bytes, wanted) = (self.block_bytes(session), self.wanted(needed, session));
-        for _ in 0..MAPS_AT_ONCE {
+        let mut maps = 0;
+        while inserter.around.map_or(maps < MAPS_AT_ONCE, |left| left > 0) {
+            maps += 1;
             if inserter.from >= count {
                 inserter.from = 1;
             }
@@ -219,12 +303,13 @@ impl<'a> Filler<'a> {
                     let at = number + 1 + entry;
                     let block = block_at(&runs, at).expect("it was handed out");
                     if self.space.filling().claim(block, &inserter.claims, session) {
-                        inserter.from = at + 1;
-                        return Ok(Some((block, MapPlace::new(map, entry))));
+                        inserter.go_on_from(at + 1);
+                        let class = entries[entry as usize];
+                        return Ok(Some((block, MapPlace::new(map, entry), class)));
                     }
                 }
             }
-            inserter.from = behind;
+            inserter.go_on_from(behind);
         }
         Ok(None)
     }
@@ -268,7 +353,7 @@ impl<'a> Filler<'a> {
         session: &Session,
     ) -> Result<Option<Run>, Stop> {
         // Read, though it is to be formatted: another session may make it first.
-        let map = self.space.changes().cache().pin(block, session)?;
+        let map = self.space.changes().cache().pin_to_format(block, session)?;
         let credits = credits_for(&[size_of::<MapFormat>(), HandOut::PAYLOAD_BYTES]);
         let mut group = self.space.changes().begin(credits, session)?;
         let map = map.exclusive(FrameOrder::FreeMap, session);
@@ -308,6 +393,11 @@ impl<'a> Filler<'a> {
         Ok(Some(Run { blocks, place }))
     }
 
+    /// How many blocks the table has, with its header and its maps.
+    fn count(&self, session: &Session) -> Result<u32, Stop> {
+        Ok(count_of(&self.space.blocks(self.header, session)?))
+    }
+
     /// What a block's byte says at least if so much is free.
     fn wanted(&self, needed: usize, session: &Session) -> u8 {
         class_of(needed, self.block_bytes(session)).max(REFILL)
@@ -318,6 +408,10 @@ impl<'a> Filler<'a> {
         let size = cache.block_size_of(self.header.file, session);
         size.unwrap_or(cache.block_size()).bytes()
     }
+}
+
+fn count_of(runs: &[Blocks]) -> u32 {
+    runs.iter().map(|run| run.count).sum()
 }
 
 /// The segment's block of this number.

@@ -9,13 +9,13 @@
 //! the README.
 //!
 //! * [`Heap`]: insert, update, delete and lock rows, several of a block together; fetch, visit all.
-//! * [`Inserter`]: where one session's inserts go.
-//! * [`Table`]: a heap with columns of fixed widths, for whoever works below the dictionary.
+//! * [`HeapInserter`]: where one session's inserts go.
 //! * [`LAYER`]: how heap blocks change.
 //! * [`check_heap_block`], [`check_index_block`], [`check_tree`]: whether they are in order; for
 //!   who doesn't believe them.
-//! * [`Index`]: insert, delete, find; [`Cursor`]: ranges, both ways; [`IndexBuilder`]: from the
-//!   bottom up; [`INDEX_LAYER`]: how their blocks change. Rules BT1 to BT12.
+//! * [`Index`]: insert, delete, find; [`Cursor`]: ranges, both ways; [`Now`]: a range as it is now,
+//!   for constraints; [`IndexBuilder`]: from the bottom up; [`INDEX_LAYER`]: how their blocks
+//!   change. Rules BT1 to BT12.
 //!
 //! Callers: `instance`'s users.
 
@@ -32,18 +32,16 @@ mod outline;
 mod read;
 mod row;
 mod rows;
-mod table;
 
 pub use apply::LAYER;
 pub use btree::{
     Checked, Current, Cursor, Direction, HandedOut, Index, IndexBuilder, Inserted,
-    LAYER as INDEX_LAYER, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
+    LAYER as INDEX_LAYER, Now, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
 };
-pub use inserter::Inserter;
+pub use inserter::HeapInserter;
 pub use inspect::{
     HeapSlot, check_free_map, check_heap_block, check_map_place, heap_slot, heap_slots, is_of,
     map_number, was_formatted,
 };
-pub use row::{RowAddress, RowMut, RowView};
-pub use rows::{Changed, FreeSpace, Heap, HeapInserter};
-pub use table::Table;
+pub use row::RowAddress;
+pub use rows::{Changed, FreeSpace, Heap};

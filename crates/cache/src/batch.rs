@@ -18,10 +18,9 @@
 
 use ids::Dba;
 use os::{Completion, Error, IoArea, IoKind, Request, Ring, RingBackend, RingConfig, Session};
-use stop::Stop;
+use stop::{Failpoint, Stop};
 use waits::{WaitEvent, WaitEvent::DbFileParallelWrite};
 
-use crate::config::Precaution;
 use crate::load::{Load, Reason};
 use crate::{Cache, CacheConfig};
 
@@ -132,7 +131,7 @@ impl<'a> Batch<'a> {
     /// Whether the filling load is to be sent off now (CB27).
     pub(crate) fn may_launch(&self) -> bool {
         let redo_is_durable = || {
-            self.cache.config.leaves_out(Precaution::Gate)
+            self.cache.config.failpoints.has(Failpoint::IgnoreGate)
                 || self.cache.gate.is_durable(self.filling.newest, self.session)
         };
         !self.filling.items.is_empty()
@@ -146,7 +145,7 @@ impl<'a> Batch<'a> {
         latch::assert_none_held("writing a batch");
         assert!(self.flying.len() < self.flying_max, "too many batches are on their way");
         let (cache, session) = (self.cache, self.session);
-        if !self.flies() && !cache.config.leaves_out(Precaution::Gate) {
+        if !self.flies() && !cache.config.failpoints.has(Failpoint::IgnoreGate) {
             cache.gate.make_durable(self.filling.newest, session)?;
         }
         let next = self.idle.pop().expect("there is one more than may fly");

@@ -35,7 +35,7 @@ pub struct Cache {
     pub(crate) disk: Disk,
     pub(crate) gate: Arc<dyn RedoGate>,
     pub(crate) halt: Halt,
-    pub(crate) frames: Box<[Frame]>,
+    pub(crate) frames: Arc<[Frame]>,
     pub(crate) chains: Chains,
     pub(crate) ahead: Ahead,
     pub(crate) stock: Stock,
@@ -123,21 +123,24 @@ impl Cache {
     ) -> Result<Arc<Cache>, Stop> {
         config.assert_sound();
         let doublewrite_regions = doublewrite_regions(&config, &doublewrite)?;
-        let (sets, frames) = (config.working_sets, config.frames_in_all());
+        let (sets, count) = (config.working_sets, config.frames_in_all());
         let shard = |_| ReadShard {
             latch: Latch::new(os, LatchKind::Innermost, Faults::default()),
             ended: Condition::new(os),
         };
-        let counts = ReaderCounts::new(os, frames);
+        let counts = ReaderCounts::new(os, count);
+        let frames: Arc<[Frame]> =
+            (0..count).map(|number| Frame::absent(os, &counts, number)).collect();
+        let set = |number| WorkingSet::new(os, number, &frames);
         let cache = Arc::new(Cache {
             files: Files::new(os),
-            frames: (0..frames).map(|number| Frame::absent(os, &counts, number)).collect(),
-            chains: Chains::new(os, frames),
-            ahead: Ahead::new(frames),
-            stock: Stock::new(os, frames),
+            chains: Chains::new(os, &frames),
+            ahead: Ahead::new(count),
+            stock: Stock::new(os, count),
             pools: std::array::from_fn(|place| Pool::new(place, sets)),
-            sets: (0..sets * SIZES as u32).map(|_| WorkingSet::new(os)).collect(),
-            reads: (0..READ_SHARDS.min(frames)).map(shard).collect(),
+            sets: (0..sets * SIZES as u32).map(set).collect(),
+            reads: (0..READ_SHARDS.min(count)).map(shard).collect(),
+            frames,
             writers: (0..config.writers_max).map(|_| Signal::new(os)).collect(),
             writer_count: Shared32::new(config.writers),
             multiblock_count: Shared32::new(config.multiblock_read_count),

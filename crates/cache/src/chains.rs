@@ -16,6 +16,8 @@
 //!
 //! Callers: `get` (look up, enter), `victim` (remove).
 
+use std::sync::Arc;
+
 use ids::Dba;
 use latch::{ExclusiveGuard, Latch, LatchKind, Shared64, SharedGuard};
 use os::{CACHE_LINE, Os, Session};
@@ -35,7 +37,7 @@ const HINT_FRAMES_MAX: u32 = 4;
 
 /// All buckets.
 pub(crate) struct Chains {
-    heads: Box<[Line]>,
+    heads: Arc<[Line]>,
     latches: Box<[Latch<()>]>,
     /// What a hash is shifted by to give the number of a line of heads.
     shift: u32,
@@ -60,17 +62,21 @@ pub(crate) type SharedChain<'a> = Chain<'a, SharedGuard<'a, ()>>;
 pub(crate) type ExclusiveChain<'a> = Chain<'a, ExclusiveGuard<'a, ()>>;
 
 impl Chains {
-    pub(crate) fn new(os: &Os, frames: u32) -> Chains {
-        let buckets = (frames * BUCKETS_PER_FRAME) as usize;
+    /// For these frames, which are on no chain.
+    pub(crate) fn new(os: &Os, frames: &Arc<[Frame]>) -> Chains {
+        let buckets = frames.len() * BUCKETS_PER_FRAME as usize;
         // Of one line there would be nothing to choose.
         let lines = buckets.div_ceil(HEADS_PER_LINE).max(2).next_power_of_two();
         let line = || Line(std::array::from_fn(|_| Shared64::new(u64::from(NONE))));
-        let latch = || Latch::new(os, LatchKind::Bucket, ());
-        Chains {
-            heads: (0..lines).map(|_| line()).collect(),
-            latches: (0..lines * HEADS_PER_LINE).map(|_| latch()).collect(),
-            shift: 64 - lines.trailing_zeros(),
-        }
+        let heads: Arc<[Line]> = (0..lines).map(|_| line()).collect();
+        let shift = 64 - lines.trailing_zeros();
+        let latch = |bucket| {
+            let (heads, frames) = (Arc::clone(&heads), Arc::clone(frames));
+            let look = move |(): &()| assert_consistent(&heads, &frames, bucket, shift);
+            Latch::new(os, LatchKind::Bucket, ()).checked(os, look)
+        };
+        let latches = (0..lines * HEADS_PER_LINE).map(latch).collect();
+        Chains { heads, latches, shift }
     }
 
     pub(crate) fn shared<'a>(
@@ -116,20 +122,68 @@ impl Chains {
         None
     }
 
-    /// Heads of blocks that follow each other are in one line, so that more of a table's are in the
-    /// processor's cache. For lines Fibonacci hashing (Knuth 6.4): the upper bits of a product are
-    /// well mixed.
     #[inline]
     fn bucket(&self, address: Dba) -> usize {
-        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-        let (packed, each) = (address.pack(), HEADS_PER_LINE as u64);
-        let line = (packed / each).wrapping_mul(GOLDEN) >> self.shift;
-        (line * each + packed % each) as usize
+        bucket_of(address, self.shift)
     }
 
     #[inline]
     fn head(&self, bucket: usize) -> &Shared64 {
-        &self.heads[bucket / HEADS_PER_LINE].0[bucket % HEADS_PER_LINE]
+        head_of(&self.heads, bucket)
+    }
+}
+
+/// Heads of blocks that follow each other are in one line, so that more of a table's are in the
+/// processor's cache. For lines Fibonacci hashing (Knuth 6.4): the upper bits of a product are
+/// well mixed.
+#[inline]
+fn bucket_of(address: Dba, shift: u32) -> usize {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (packed, each) = (address.pack(), HEADS_PER_LINE as u64);
+    let line = (packed / each).wrapping_mul(GOLDEN) >> shift;
+    (line * each + packed % each) as usize
+}
+
+#[inline]
+fn head_of(heads: &[Line], bucket: usize) -> &Shared64 {
+    &heads[bucket / HEADS_PER_LINE].0[bucket % HEADS_PER_LINE]
+}
+
+/// Looks at the chain of a bucket whose latch is held exclusively; how many frames it has, and one.
+///
+/// # Panics
+/// When an invariant of this file doesn't hold.
+fn assert_consistent(heads: &[Line], frames: &[Frame], bucket: usize, shift: u32) -> usize {
+    match check(heads, frames, bucket, shift) {
+        Ok(length) => length + 1,
+        Err(what) => panic!("the hash chain of bucket {bucket} is broken: {what}"),
+    }
+}
+
+fn check(heads: &[Line], frames: &[Frame], bucket: usize, shift: u32) -> Result<usize, String> {
+    let head = head_of(heads, bucket).peek();
+    let (mut at, mut blocks) = (head as u32, Vec::new());
+    while at != NONE {
+        let Some(frame) = frames.get(at as usize) else {
+            return Err(format!("frame {at} of {} is on it", frames.len()));
+        };
+        let Some(address) = Dba::unpack(frame.address.peek()) else {
+            return Err(format!("frame {at} is on it, and no block lives there"));
+        };
+        if bucket_of(address, shift) != bucket {
+            return Err(format!("block {address} in frame {at} is of another bucket"));
+        }
+        if blocks.contains(&address) {
+            return Err(format!("block {address} is on it twice"));
+        }
+        blocks.push(address);
+        at = frame.chained.peek();
+    }
+    match blocks.first() {
+        Some(first) if head >> 32 != tag_of(*first) => {
+            Err(format!("its head has tag {:x}, and its first block is {first}", head >> 32))
+        }
+        _ => Ok(blocks.len()),
     }
 }
 
@@ -191,5 +245,56 @@ impl ExclusiveChain<'_> {
             self.frames[before as usize].chained.store(behind, session);
         }
         gone.address.store(NO_ADDRESS, session);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use latch::ReaderCounts;
+    use sim::Simulation;
+
+    use super::*;
+
+    type Break = fn(&Chains, &[Frame], &Session);
+
+    /// Two blocks of one chain; each invariant is broken in turn, and the check says which.
+    #[test]
+    fn what_is_broken_in_a_chain_is_named() {
+        const FIRST: Dba = Dba::new(1, 8);
+        let cases: [(&str, Break); 5] = [
+            ("no block lives there", |_, frames, session| {
+                frames[0].address.store(NO_ADDRESS, session);
+            }),
+            ("is of another bucket", |_, frames, session| {
+                frames[0].address.store(Dba::new(1, 9).pack(), session);
+            }),
+            ("is on it twice", |_, frames, session| {
+                frames[0].address.store(frames[1].address.load(session), session);
+            }),
+            ("frame 77 of 2", |_, frames, session| frames[0].chained.store(77, session)),
+            ("its head has tag", |chains, _, session| {
+                chains.head(chains.bucket(FIRST)).store(1, session);
+            }),
+        ];
+        let report = Simulation::new(1).run(move |world, session| {
+            for (named, break_it) in cases {
+                let counts = ReaderCounts::new(world.os(), 2);
+                let frame = |number| Frame::absent(world.os(), &counts, number);
+                let frames: Arc<[Frame]> = (0..2).map(frame).collect();
+                let chains = Chains::new(world.os(), &frames);
+                let bucket = chains.bucket(FIRST);
+                let others = (9..100_000).map(|block| Dba::new(1, block));
+                let mut others = others.filter(|other| chains.bucket(*other) == bucket);
+                let second = others.next().expect("blocks share buckets");
+                chains.exclusive(&frames, FIRST, session).enter(0, FIRST, session);
+                chains.exclusive(&frames, second, session).enter(1, second, session);
+                let look = || check(&chains.heads, &frames, bucket, chains.shift);
+                assert_eq!(look(), Ok(2));
+                break_it(&chains, &frames, session);
+                let said = look().expect_err(named);
+                assert!(said.contains(named), "{named}: {said}");
+            }
+        });
+        report.result.expect("every fault is named");
     }
 }

@@ -6,36 +6,7 @@
 
 use ids::BlockSize;
 use os::{FilesystemIo, RingConfig};
-
-/// Precautions that a test may leave out, one at a time, to see that it would notice. Outside of
-/// tests there is only `None`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Sabotage {
-    /// All precautions are taken.
-    #[default]
-    None,
-    /// Blocks are written at home without a copy in the doublewrite file.
-    #[cfg(feature = "sabotage")]
-    SkipDoublewriteWrite,
-    /// The copies aren't synced before the blocks are written at home.
-    #[cfg(feature = "sabotage")]
-    SkipDoublewriteSync,
-    /// Blocks count as written though their file wasn't synced.
-    #[cfg(feature = "sabotage")]
-    SkipDataSync,
-    /// Blocks are written before the redo of their changes is durable.
-    #[cfg(feature = "sabotage")]
-    IgnoreGate,
-}
-
-/// What is done only to be safe.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Precaution {
-    Gate,
-    DoublewriteWrite,
-    DoublewriteSync,
-    DataSync,
-}
+use stop::Failpoints;
 
 /// Buffers for blocks of one size, besides the database's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,8 +59,8 @@ pub struct CacheConfig {
     pub lost_write_protect: bool,
     /// Blocks of one read of many; 0 to have it found out. `db_file_multiblock_read_count`.
     pub multiblock_read_count: u32,
-    /// What a test leaves out.
-    pub sabotage: Sabotage,
+    /// What a test breaks on purpose.
+    pub failpoints: Failpoints,
 }
 
 impl CacheConfig {
@@ -120,22 +91,6 @@ impl CacheConfig {
     /// Bytes of one region of the doublewrite file, so the most in one batch.
     pub(crate) fn region_bytes(&self) -> usize {
         self.batch_blocks as usize * self.block_size.bytes()
-    }
-
-    /// Whether a test leaves this out.
-    pub(crate) fn leaves_out(&self, precaution: Precaution) -> bool {
-        let left_out = match self.sabotage {
-            Sabotage::None => None,
-            #[cfg(feature = "sabotage")]
-            Sabotage::SkipDoublewriteWrite => Some(Precaution::DoublewriteWrite),
-            #[cfg(feature = "sabotage")]
-            Sabotage::SkipDoublewriteSync => Some(Precaution::DoublewriteSync),
-            #[cfg(feature = "sabotage")]
-            Sabotage::SkipDataSync => Some(Precaution::DataSync),
-            #[cfg(feature = "sabotage")]
-            Sabotage::IgnoreGate => Some(Precaution::Gate),
-        };
-        left_out == Some(precaution)
     }
 
     /// Frames in the cache, with memory or without.
@@ -197,7 +152,7 @@ impl Default for CacheConfig {
             doublewrite: true,
             lost_write_protect: true,
             multiblock_read_count: 0,
-            sabotage: Sabotage::None,
+            failpoints: Failpoints::NONE,
         }
     }
 }

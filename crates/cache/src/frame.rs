@@ -153,6 +153,12 @@ impl Frame {
         (home != HOMELESS).then_some(((home >> 32) as u32, home as u32))
     }
 
+    /// Its set and slot, for a check.
+    pub(crate) fn home_to_check(&self) -> Option<(u32, u32)> {
+        let home = self.home.peek();
+        (home != HOMELESS).then_some(((home >> 32) as u32, home as u32))
+    }
+
     /// It comes into a set.
     pub(crate) fn settle(&self, set: u32, slot: u32, session: &Session) {
         let before = self.home.swap(u64::from(set) << 32 | u64::from(slot), session);

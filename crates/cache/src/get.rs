@@ -32,6 +32,8 @@ use crate::pin::{Pin, PinnedBlock, PinnedFrame};
 enum Fill {
     /// What is on disk.
     Read,
+    /// The same; zeros if that is damaged.
+    ReadOrZeros,
     /// Zeros.
     Zeros,
 }
@@ -76,6 +78,16 @@ impl Cache {
     #[inline(never)]
     pub fn pin_new<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
         self.get(address, Fill::Zeros, session)
+    }
+
+    /// Pins this block as [`pin`](Cache::pin) does, for who is going to format it if nobody has by
+    /// then (rule CB39): one that is damaged comes as zeros.
+    pub fn pin_to_format<'a>(
+        &'a self,
+        address: Dba,
+        session: &'a Session,
+    ) -> Result<Pin<'a>, Stop> {
+        self.get(address, Fill::ReadOrZeros, session)
     }
 
     /// Pins this block as [`pin`](Cache::pin) does and gets its latch together with other readers:
@@ -272,6 +284,13 @@ impl Cache {
         let mut loading = Loading::begin(self, &pin, address, file.block_size, session);
         let loaded = match fill {
             Fill::Read => self.read(address, file, loading.bytes(), session),
+            Fill::ReadOrZeros => match self.read(address, file, loading.bytes(), session) {
+                Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
+                    loading.bytes().fill(0);
+                    Ok(())
+                }
+                read => read,
+            },
             Fill::Zeros => {
                 loading.bytes().fill(0);
                 Ok(())

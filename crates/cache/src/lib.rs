@@ -25,7 +25,7 @@
 //! * [`DirectReader`]: blocks of [`Span`]s read around the cache, after
 //!   [`checkpoint_blocks`](Cache::checkpoint_blocks).
 //! * [`Pin`]: a claim on a block; from it come [`SharedBlock`] and [`ExclusiveBlock`].
-//! * [`CacheConfig`], [`PoolSize`], [`Sabotage`]: how large, how many, how written.
+//! * [`CacheConfig`], [`PoolSize`]: how large, how many, how written.
 //! * [`RedoGate`]: what the cache needs of the redo.
 //! * [`doublewrite`]: mending torn blocks before recovery.
 
@@ -59,7 +59,7 @@ mod working_set;
 mod writer;
 
 pub use cache::Cache;
-pub use config::{CacheConfig, PoolSize, Sabotage};
+pub use config::{CacheConfig, PoolSize};
 pub use direct::{DirectReader, DirectRun};
 pub use gate::RedoGate;
 pub use get::Get;

@@ -98,6 +98,31 @@ impl List {
     }
 }
 
+impl List {
+    /// The slots in order, if the invariants of this file hold; else what is wrong.
+    pub(crate) fn check(&self, links: &[Link]) -> Result<Vec<u32>, String> {
+        let (mut slots, mut before) = (Vec::new(), NONE);
+        let mut at = self.first;
+        while at != NONE {
+            let Some(link) = links.get(at as usize) else {
+                return Err(format!("slot {at} of {} is in a list", links.len()));
+            };
+            if link.before != before {
+                return Err(format!("slot {at} doesn't link back to the one before it"));
+            }
+            slots.push(at);
+            if slots.len() > self.length as usize {
+                return Err(format!("a list of {} slots goes on behind them", self.length));
+            }
+            (before, at) = (at, link.after);
+        }
+        if self.last != before || slots.len() != self.length as usize {
+            return Err(format!("a list of {} slots ends after {}", self.length, slots.len()));
+        }
+        Ok(slots)
+    }
+}
+
 fn some(slot: u32) -> Option<u32> {
     (slot != NONE).then_some(slot)
 }

@@ -22,10 +22,10 @@ use std::ops::Range;
 use format::BlockHeader;
 use ids::{Dba, Scn};
 use os::{Cost, File, IoArea, IoBuf, IoKind, Request, Session};
+use stop::Failpoint;
 use waits::Statistic;
 
 use crate::Cache;
-use crate::config::Precaution;
 use crate::files::DataFile;
 use crate::get::kib;
 
@@ -208,17 +208,17 @@ impl Load {
     }
 
     fn count_requests(&mut self, cache: &Cache) -> usize {
-        let leaves_out = |precaution| cache.config.leaves_out(precaution);
-        let has_copies = self.region.is_some() && !leaves_out(Precaution::DoublewriteWrite);
+        let failpoints = cache.config.failpoints;
+        let has_copies = self.region.is_some() && !failpoints.has(Failpoint::SkipDoublewriteWrite);
         match self.stage {
             Stage::Copies => usize::from(has_copies),
             Stage::CopiesSync => {
                 let by_sync = !cache.doublewrite.options().write_through;
-                let is_synced = by_sync && !leaves_out(Precaution::DoublewriteSync);
+                let is_synced = by_sync && !failpoints.has(Failpoint::SkipDoublewriteSync);
                 usize::from(has_copies && is_synced)
             }
             Stage::Home => self.items.len(),
-            Stage::HomeSync if leaves_out(Precaution::DataSync) => 0,
+            Stage::HomeSync if failpoints.has(Failpoint::SkipDataSync) => 0,
             // M2: a finished write isn't durable; until these are done nothing may rely on it.
             Stage::HomeSync => self.files_to_sync().count(),
             Stage::Filling | Stage::Durable => 0,

@@ -42,6 +42,11 @@ pub(crate) struct Replacement {
 impl Replacement {
     pub(crate) const EMPTY: Replacement = Replacement { cold: List::EMPTY, hot: List::EMPTY };
 
+    /// The cold slots and the hot ones, for a check.
+    pub(crate) fn halves(&self) -> [(Half, &List); 2] {
+        [(Half::Cold, &self.cold), (Half::Hot, &self.hot)]
+    }
+
     pub(crate) fn length(&self) -> u32 {
         self.cold.length() + self.hot.length()
     }

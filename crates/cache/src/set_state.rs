@@ -24,6 +24,8 @@
 //! Callers: `victim` (search, put), `pin` (enter the queue), `writer` (refill, candidates, take,
 //! finish), `checkpoint` (low), `object_checkpoint` (ask).
 
+mod check;
+
 use ids::Rba;
 use os::Session;
 use waits::Statistic;

@@ -3,9 +3,12 @@
 //!
 //! Callers: `victim`, `pin`, `writer`, `checkpoint`.
 
+use std::sync::Arc;
+
 use latch::{Condition, Latch, LatchKind};
 use os::Os;
 
+use crate::frame::Frame;
 use crate::set_state::SetState;
 
 /// A working set.
@@ -16,10 +19,12 @@ pub(crate) struct WorkingSet {
 }
 
 impl WorkingSet {
-    /// A set without frames.
-    pub(crate) fn new(os: &Os) -> WorkingSet {
+    /// The set of this number, without any of these frames.
+    pub(crate) fn new(os: &Os, number: u32, frames: &Arc<[Frame]>) -> WorkingSet {
+        let frames = Arc::clone(frames);
+        let look = move |state: &SetState| state.assert_consistent(number, &frames);
         WorkingSet {
-            state: Latch::new(os, LatchKind::WorkingSet, SetState::new()),
+            state: Latch::new(os, LatchKind::WorkingSet, SetState::new()).checked(os, look),
             freed: Condition::new(os),
         }
     }

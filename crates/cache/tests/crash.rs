@@ -7,8 +7,8 @@ mod common;
 
 use std::path::Path;
 
+use cache::CacheConfig;
 use cache::doublewrite::{Restored, restore};
-use cache::{CacheConfig, Sabotage};
 use common::{
     Bed, DATA, DOUBLEWRITE, Dice, FILE, LONG_DATA, LONG_FILE, LONG_SIZE, Log, SIZE, Toy, content,
     dba, disk, long, number, racy, small, versions, with_long,
@@ -19,6 +19,7 @@ use os::{FilesystemIo, Session};
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 use sim::{Failure, Simulation};
+use stop::{Failpoint, Failpoints};
 use waits::{Nanos, WaitEvent};
 
 const BLOCKS: u64 = 24;
@@ -59,10 +60,10 @@ fn keep_regions(fs: &mut FileSystem, config: &CacheConfig, regions: u64) {
 
 /// Runs a load until the power is cut at a random moment; the disk as it was then, and the toy's
 /// promises.
-fn crash(seed: u64, sabotage: Sabotage, doublewrite: bool) -> (FileSystem, Log) {
+fn crash(seed: u64, failpoints: Failpoints, doublewrite: bool) -> (FileSystem, Log) {
     let mut dice = Dice(seed);
     let shape = if seed % 3 == 2 { with_long() } else { small() };
-    let mut config = CacheConfig { sabotage, doublewrite, ..shape };
+    let mut config = CacheConfig { failpoints, doublewrite, ..shape };
     config.working_sets = 1 + dice.below(2) as u32;
     config.writers = 1 + dice.below(2) as u32;
     config.batch_blocks = if config.pools.is_empty() { dice.one_of(&[2, 4]) } else { 4 };
@@ -146,8 +147,8 @@ fn violation(state: &FileSystem, log: &Log, dice: &mut Dice) -> Option<String> {
 }
 
 /// The first violation in a sample of the states that a crash of this seed can leave.
-fn first_violation(seed: u64, sabotage: Sabotage) -> Option<String> {
-    let (fs, log) = crash(seed, sabotage, true);
+fn first_violation(seed: u64, failpoints: Failpoints) -> Option<String> {
+    let (fs, log) = crash(seed, failpoints, true);
     let states = CrashStates::of(&fs);
     let mut dice = Dice(!seed);
     (0..STATES_PER_CRASH).find_map(|sample| {
@@ -160,7 +161,7 @@ fn first_violation(seed: u64, sabotage: Sabotage) -> Option<String> {
 #[test]
 fn a_power_cut_leaves_no_block_torn_none_ahead_of_the_redo_none_behind_the_checkpoint() {
     for seed in 0..400 {
-        assert_eq!(first_violation(seed, Sabotage::None), None);
+        assert_eq!(first_violation(seed, Failpoints::NONE), None);
     }
 }
 
@@ -170,7 +171,7 @@ fn a_power_cut_leaves_no_block_torn_none_ahead_of_the_redo_none_behind_the_check
 fn without_copies_no_whole_block_is_ahead_of_the_redo_or_behind_the_checkpoint() {
     let mut whole = 0;
     for seed in 0..300 {
-        let (fs, log) = crash(seed, Sabotage::None, false);
+        let (fs, log) = crash(seed, Failpoints::NONE, false);
         let state = CrashStates::of(&fs).sample(seed);
         let newest_below_checkpoint = log.newest(log.checkpoint);
         for (address, version) in versions(&state) {
@@ -189,7 +190,7 @@ fn without_copies_no_whole_block_is_ahead_of_the_redo_or_behind_the_checkpoint()
 fn torn_blocks_are_met_and_mended() {
     let mut restored = 0;
     for seed in 0..100 {
-        let (fs, log) = crash(seed, Sabotage::None, true);
+        let (fs, log) = crash(seed, Failpoints::NONE, true);
         let state = CrashStates::of(&fs).sample(seed);
         let torn = versions(&state).values().filter(|version| version.is_none()).count();
         let (_, mended) = mend(&state, &log, None);
@@ -271,33 +272,29 @@ fn the_newest_copy_that_belongs_to_this_time_is_restored_where_home_is_broken() 
     assert_eq!(found, [Some(7), Some(4), Some(6), None]);
 }
 
-#[cfg(feature = "sabotage")]
-mod sabotage {
-    use super::*;
+/// How many seeds until it is found.
+fn found_after(failpoint: Failpoint, seeds: u64) -> u64 {
+    let found =
+        (0..seeds).find(|seed| first_violation(*seed, Failpoints::only(failpoint)).is_some());
+    found.unwrap_or_else(|| panic!("{failpoint:?} isn't noticed in {seeds} seeds"))
+}
 
-    /// How many seeds until it is found.
-    fn found_after(sabotage: Sabotage, seeds: u64) -> u64 {
-        let found = (0..seeds).find(|seed| first_violation(*seed, sabotage).is_some());
-        found.unwrap_or_else(|| panic!("{sabotage:?} isn't noticed in {seeds} seeds"))
-    }
+#[test]
+fn a_home_write_without_a_copy_is_noticed() {
+    found_after(Failpoint::SkipDoublewriteWrite, 200);
+}
 
-    #[test]
-    fn a_home_write_without_a_copy_is_noticed() {
-        found_after(Sabotage::SkipDoublewriteWrite, 200);
-    }
+#[test]
+fn a_copy_without_a_sync_is_noticed() {
+    found_after(Failpoint::SkipDoublewriteSync, 400);
+}
 
-    #[test]
-    fn a_copy_without_a_sync_is_noticed() {
-        found_after(Sabotage::SkipDoublewriteSync, 400);
-    }
+#[test]
+fn a_home_write_without_a_sync_is_noticed() {
+    found_after(Failpoint::SkipDataSync, 200);
+}
 
-    #[test]
-    fn a_home_write_without_a_sync_is_noticed() {
-        found_after(Sabotage::SkipDataSync, 200);
-    }
-
-    #[test]
-    fn a_block_written_before_its_redo_is_noticed() {
-        found_after(Sabotage::IgnoreGate, 200);
-    }
+#[test]
+fn a_block_written_before_its_redo_is_noticed() {
+    found_after(Failpoint::IgnoreGate, 200);
 }

@@ -181,7 +181,19 @@ impl Catalog {
 
     /// The sequence's next value, which nobody else gets (rule DC7).
     pub fn next_value(&self, sequence: &Sequence, session: &Session) -> Result<i64, Stop> {
-        sequence.next((&self.store, &self.transactions), session)
+        loop {
+            if let Some(value) = sequence.next((&self.store, &self.transactions), session)? {
+                return Ok(value);
+            }
+            // A drop that isn't committed may not come about: its end is waited for (DC4).
+            let object = sequence.object().get().into();
+            let changing = self.changing.hold(object, session);
+            let is_dropped = sequence.is_dropped(session);
+            drop(changing);
+            if is_dropped {
+                return Err(sequence.gone());
+            }
+        }
     }
 
     /// Whether a table has this name, for who also has tables that aren't the catalog's.

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use access::RowAddress;
+use ids::ObjectNo;
 use relation::{ForeignKey, Relation, Scratch, TableDefinition, Truth};
 use stop::{RefusalKind, Stop};
 use txn::View;
@@ -37,6 +38,22 @@ impl Statement<'_> {
     /// Whether the table has rows.
     pub(crate) fn has_rows(&self, table: &TableDefinition) -> Result<bool, Stop> {
         Ok(self.find(table, |_, _| true)?.is_some())
+    }
+
+    /// What a table is that may not be locked, if it has rows. Other DDL may replace its definition
+    /// while its rows are looked at: then these are looked at again.
+    pub(crate) fn with_rows(&self, object: ObjectNo) -> Result<Option<Arc<TableDefinition>>, Stop> {
+        let definition = || self.read(|dictionary| dictionary.table_of(object).cloned());
+        loop {
+            let table = definition()?;
+            match self.has_rows(&table) {
+                Err(stop) if stop.refusal().is_none() => return Err(stop),
+                found if Arc::ptr_eq(&table, &definition()?) => {
+                    return found.map(|has_rows| has_rows.then_some(table));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// A row that has NULL in the column.

@@ -11,14 +11,15 @@ use relation::TableDefinition;
 use stop::Stop;
 use txn::{Patience, TableMode};
 
-use crate::dictionary::Edit;
+use crate::dictionary::{Dictionary, Edit};
 use crate::draft::Draft;
 use crate::sequence::Sequence;
 use crate::spec::{IndexSpec, Rule, TableSpec};
 use crate::{Catalog, SequenceDefinition, SequenceOptions, names};
 
 impl Catalog {
-    /// Makes a table with its indexes and sequences; durable when it returns. Its number.
+    /// Makes a table with its indexes and sequences; durable when it returns. What it is, as it was
+    /// made: another statement may have changed or dropped it by now.
     ///
     /// Tables that it refers to are locked against changes (S), for their rows have to be looked at
     /// in another way from now on.
@@ -27,7 +28,7 @@ impl Catalog {
         spec: &TableSpec,
         patience: Patience,
         session: &Session,
-    ) -> Result<ObjectNo, Stop> {
+    ) -> Result<Arc<TableDefinition>, Stop> {
         self.run(patience, session, |statement| {
             for constraint in &spec.constraints {
                 match &constraint.rule {
@@ -52,8 +53,8 @@ impl Catalog {
                 new_sequences: new_sequences.collect(),
                 ..Edit::default()
             };
-            statement.publish(|_| Ok(edit), &[])?;
-            Ok(object)
+            let made = |dictionary: &Dictionary| dictionary.table_of(object).cloned();
+            statement.publish_and_ask(|_| Ok(edit), &[], made)?
         })
     }
 

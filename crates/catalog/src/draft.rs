@@ -157,12 +157,16 @@ impl<'a> Draft<'a> {
             );
             return Err(self.refuse(&what));
         }
-        let most = match spec.kind {
-            Type::SmallInt => i16::MAX.into(),
-            Type::Integer => i32::MAX.into(),
-            _ => i64::MAX,
+        let (least, most) = match spec.kind {
+            Type::SmallInt => (i16::MIN.into(), i16::MAX.into()),
+            Type::Integer => (i32::MIN.into(), i32::MAX.into()),
+            _ => (i64::MIN, i64::MAX),
         };
-        let options = SequenceOptions { max: options.max.or(Some(most)), ..options.clone() };
+        // It ends where its type does, on the side to which it counts.
+        let options = match options.increment.unwrap_or(1) > 0 {
+            true => SequenceOptions { max: options.max.or(Some(most)), ..options.clone() },
+            false => SequenceOptions { min: options.min.or(Some(least)), ..options.clone() },
+        };
         let stem = format!("{}_{}_seq", self.table.name, spec.name);
         let is_taken = |name: &str| {
             let mine = self.sequences.iter().any(|own| own.name == name);
@@ -171,6 +175,14 @@ impl<'a> Draft<'a> {
         let name = names::free(&stem, is_taken);
         let number = ObjectNo::new(self.first_sequence + self.sequences.len() as u32);
         let sequence = options.define(number, &name)?;
+        if sequence.min < least || sequence.max > most {
+            let what = format!(
+                "the numbers of its identity column {} are from {} to {}, and {} has those from \
+                 {least} to {most}; give it a MINVALUE and a MAXVALUE within",
+                spec.name, sequence.min, sequence.max, spec.kind
+            );
+            return Err(self.refuse(&what));
+        }
         self.sequences.push(sequence);
         Ok(Default::Identity { sequence: number, always })
     }
@@ -380,7 +392,8 @@ impl<'a> Draft<'a> {
         parent.indexes.iter().find(is_it).map(|index| (index.clone(), wanted)).ok_or_else(none)
     }
 
-    /// An index that begins with these columns; a new one if there is none.
+    /// An index that begins with these columns; a new one if there is none, for the foreign key of
+    /// this name, which the table hasn't got yet.
     fn index_beginning(&mut self, columns: &[usize], key: &str) -> Result<ObjectNo, Stop> {
         let begins = |index: &&IndexDefinition| {
             let first = index.columns.iter().map(|of| of.column).take(columns.len());
@@ -389,7 +402,8 @@ impl<'a> Draft<'a> {
         if let Some(index) = self.table.indexes.iter().find(begins) {
             return Ok(index.object);
         }
-        let name = names::free(&format!("{key}_idx"), |name| self.is_taken(name));
+        let is_taken = |name: &str| name == key || self.is_taken(name);
+        let name = names::free(&format!("{key}_idx"), is_taken);
         let direction = Direction::Ascending;
         let nulls = NullsPlace::of(direction);
         let columns =

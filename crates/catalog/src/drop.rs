@@ -65,8 +65,7 @@ impl Catalog {
                 before.referenced_by.iter().map(|key| key.table).collect();
             for object in children.into_iter().filter(|object| *object != before.object) {
                 // Who has put in a row that refers to this table has it locked (rule DC5).
-                let child = statement.read(|dictionary| dictionary.table_of(object).cloned())?;
-                if statement.has_rows(&child)? {
+                if let Some(child) = statement.with_rows(object)? {
                     let message = format!(
                         "cannot truncate table {name}: table {} refers to it and has rows; \
                          truncate that one first, or drop the constraint",

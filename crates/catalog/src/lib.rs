@@ -34,6 +34,7 @@ mod dictionary;
 mod draft;
 mod drop;
 mod fill;
+mod lock_names;
 mod look;
 mod names;
 mod rows;

@@ -92,23 +92,28 @@ impl Sequence {
         self.dropped.lower(session);
     }
 
-    /// The next value. Refused behind the last one.
+    /// Whether it is dropped or being dropped.
+    pub(crate) fn is_dropped(&self, session: &Session) -> bool {
+        self.dropped.is_raised(session)
+    }
+
+    /// The next value; none if it is dropped or being dropped. Refused behind the last one.
     pub(crate) fn next(
         &self,
         (store, transactions): (&Store, &Transactions),
         session: &Session,
-    ) -> Result<i64, Stop> {
+    ) -> Result<Option<i64>, Stop> {
         let increment = self.definition.increment;
         loop {
-            if self.dropped.is_raised(session) {
-                return Err(self.gone());
+            if self.is_dropped(session) {
+                return Ok(None);
             }
             if let Some(value) = self.in_hand.exclusive(session).give(increment) {
-                return Ok(value);
+                return Ok(Some(value));
             }
             let mut taking = self.taking.hold(self.object().get().into(), session);
             // Asked again now that nobody else takes more, or drops it.
-            if self.in_hand.shared(session).left > 0 || self.dropped.is_raised(session) {
+            if self.in_hand.shared(session).left > 0 || self.is_dropped(session) {
                 continue;
             }
             let Some(first) = taking.next else { return Err(self.at_its_end()) };
@@ -133,7 +138,7 @@ impl Sequence {
         }
     }
 
-    fn gone(&self) -> Stop {
+    pub(crate) fn gone(&self) -> Stop {
         let message = format!("there is no sequence {} any more", self.definition.name);
         Stop::refuse(RefusalKind::NotFound, message)
     }

@@ -42,7 +42,8 @@ pub enum DefaultSpec {
     Identity {
         /// No other value is taken.
         always: bool,
-        /// How it counts.
+        /// How it counts. What isn't said is as for any sequence, and it ends where the column's
+        /// type does.
         options: SequenceOptions,
     },
 }

@@ -141,7 +141,7 @@ impl Statement<'_> {
     ) -> Result<Vec<usize>, Stop> {
         let (space, session) = (&self.catalog.space, self.session);
         if Draft::is_new(table.segment) {
-            let what = (NAMED_BY_NUMBER, Holds::Table, &[][..]);
+            let what = (NAMED_BY_NUMBER, Holds::Table);
             let segment = space.create_temporary(tablespace, what, session)?.object;
             self.made.push(segment);
             match Draft::is_new(table.object) {
@@ -186,12 +186,22 @@ impl Statement<'_> {
         look(transactions.view_of(&snapshot, None))
     }
 
-    /// Commits what `edit` says, has everybody know it, and then drops the segments that `drops`.
+    /// Commits what `edit` says, has everybody know it, and then drops the segments `drops`.
     pub(crate) fn publish(
         &mut self,
         edit: impl FnOnce(&Dictionary) -> Result<Edit, Stop>,
         drops: &[ObjectNo],
     ) -> Result<(), Stop> {
+        self.publish_and_ask(edit, drops, |_| ())
+    }
+
+    /// The same. Asks the dictionary as this statement leaves it, before any other changes it.
+    pub(crate) fn publish_and_ask<T>(
+        &mut self,
+        edit: impl FnOnce(&Dictionary) -> Result<Edit, Stop>,
+        drops: &[ObjectNo],
+        ask: impl FnOnce(&Dictionary) -> T,
+    ) -> Result<T, Stop> {
         let (catalog, session) = (self.catalog, self.session);
         let changing = catalog.changing.hold(0, session);
         let edit =
@@ -208,22 +218,22 @@ impl Statement<'_> {
         // From here on the transaction has ended, whatever comes of it (rule txn/TX4).
         let transaction = std::mem::take(&mut self.transaction);
         let committed = catalog.transactions.commit(transaction, CommitMode::DURABLE, session);
-        let replaced = {
+        let published = {
             let mut dictionary = catalog.dictionary.exclusive(session);
-            match &committed {
+            match committed {
                 Ok(scn) => {
-                    let edit = self.dated(edit, &dictionary, *scn);
-                    dictionary.end_change(edit)
+                    let edit = self.dated(edit, &dictionary, scn);
+                    Ok((dictionary.end_change(edit), ask(&dictionary)))
                 }
-                Err(_) => {
+                Err(stop) => {
                     dictionary.give_up_change(&edit);
                     edit.dropped_sequences.iter().for_each(|one| one.set_kept(session));
-                    Vec::new()
+                    Err(stop)
                 }
             }
         };
         drop(changing);
-        committed?;
+        let (replaced, answer) = published?;
         self.is_done = true;
         // Who reads a dropped index of a table that stays finds out by itself (DC6).
         for relation in &replaced {
@@ -232,7 +242,7 @@ impl Statement<'_> {
             }
         }
         catalog.drop_segments(drops, session);
-        Ok(())
+        Ok(answer)
     }
 
     /// Segments are kept first, then rows say so, in this order also in the redo (DC3).

@@ -178,7 +178,7 @@ fn make(
     let mut made = Vec::new();
     let mut make_all = || {
         for stored in Stored::ALL {
-            let what = (stored.name(), Holds::Table, &[][..]);
+            let what = (stored.name(), Holds::Table);
             made.push(space.create_temporary(tablespace, what, session)?.object);
             let what = (&*stored.index_name(), true);
             let index = Index::create_temporary(tablespace, what, space, transactions, session)?;

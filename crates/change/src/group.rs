@@ -14,7 +14,8 @@ use std::sync::Arc;
 use cache::{Cache, ExclusiveBlock};
 use format::{BlockHeader, ChangeVector, DbaLe, RedoRecord, ScnLe, U16Le, U32Le};
 use ids::{BlockSize, Scn};
-use os::Session;
+use latch::Pace;
+use os::{Os, Session};
 use redo::{Credits, Placed, Redo};
 use stop::{Halt, Stop};
 use waits::Statistic;
@@ -31,6 +32,8 @@ pub struct Changes {
     redo: Arc<Redo>,
     halt: Halt,
     consistency: bool,
+    /// When blocks are checked; never in most worlds (CH10).
+    pace: Option<Arc<Pace>>,
 }
 
 /// Bytes of vectors for changes with payloads of these lengths: what a group asks credits for.
@@ -40,8 +43,14 @@ pub fn credits_for(payloads: &[usize]) -> usize {
 
 impl Changes {
     /// Over this cache and this redo; `consistency` is `redo_consistency` (CH6).
-    pub fn new(cache: Arc<Cache>, redo: Arc<Redo>, halt: Halt, consistency: bool) -> Changes {
-        Changes { cache, redo, halt, consistency }
+    pub fn new(
+        cache: Arc<Cache>,
+        redo: Arc<Redo>,
+        halt: Halt,
+        consistency: bool,
+        os: &Os,
+    ) -> Changes {
+        Changes { cache, redo, halt, consistency, pace: Pace::new(os).map(Arc::new) }
     }
 
     /// The cache.
@@ -67,6 +76,24 @@ impl Changes {
         let mut record = Vec::with_capacity(limit);
         record.resize(RedoRecord::BYTES, 0);
         Ok(Group { changes: self, credits, blocks: Vec::with_capacity(4), record, limit })
+    }
+}
+
+/// So many bytes of a block are one part for [`Pace`].
+const PART: usize = 512;
+
+impl Changes {
+    /// Looks at blocks that were changed, if it is time.
+    fn check(&self, blocks: &[Changed<'_>]) {
+        let Some(pace) = &self.pace else { return };
+        for changed in blocks.iter().filter(|_| pace.is_due()) {
+            if let Err(what) = (changed.layer.check)(&changed.block) {
+                let (layer, opcode) = (changed.layer.name, changed.opcode);
+                let address = changed.block.address();
+                panic!("change {opcode} of layer {layer} broke block {address}: {what} (CH10)");
+            }
+            pace.has_seen(changed.block.len() / PART);
+        }
     }
 }
 
@@ -191,6 +218,7 @@ impl<'a> Group<'a> {
             apply_all(&mut blocks, &record, placed.scn);
         }
         session.count(Statistic::BlockChanges, blocks.len() as u64);
+        changes.check(&blocks);
         drop(blocks);
         critical.disarm();
         placed

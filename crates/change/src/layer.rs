@@ -34,6 +34,8 @@ pub struct Layer {
     /// When opcode, payload and block don't go together: what was logged can always be applied, so
     /// something is broken.
     pub apply: fn(block: BlockMut<'_>, opcode: u8, payload: &[u8]),
+    /// What is wrong with a block of this layer, if anything is, as each change leaves it (CH10).
+    pub check: fn(block: &[u8]) -> Result<(), String>,
     /// If what it changes moves from block to block: how that is found again when the change is
     /// taken back. Else a change is taken back in its own block.
     pub moves: Option<Moves>,

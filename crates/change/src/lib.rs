@@ -22,4 +22,4 @@ mod replay;
 
 pub use group::{Changes, Group, credits_for};
 pub use layer::{BlockMut, Layer, Moves, Watch};
-pub use replay::{Replayed, Sabotage, replay};
+pub use replay::{Replayed, replay};

@@ -6,7 +6,7 @@ use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
 use redo::Change;
-use stop::{RefusalKind, Stop};
+use stop::{Failpoint, Failpoints, RefusalKind, Stop};
 
 use crate::group::{apply, image_of};
 use crate::{BlockMut, Layer};
@@ -23,26 +23,6 @@ pub struct Replayed {
     pub unusable: Option<Stop>,
 }
 
-/// What a test breaks on purpose.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sabotage {
-    /// As it should be.
-    None,
-    /// Replay doesn't ask whether a block has a change already.
-    #[cfg(feature = "sabotage")]
-    ApplyTwice,
-}
-
-impl Sabotage {
-    fn applies_twice(self) -> bool {
-        match self {
-            Sabotage::None => false,
-            #[cfg(feature = "sabotage")]
-            Sabotage::ApplyTwice => true,
-        }
-    }
-}
-
 /// Does the changes of one block again that it hasn't got, in the order of the redo. Which block is
 /// done first doesn't matter: until recovery ends nobody else looks, and a block's changes say of
 /// no other block what it has.
@@ -51,7 +31,7 @@ pub fn replay<'r>(
     changes: impl Iterator<Item = Change<'r>>,
     layers: &[&'static Layer],
     cache: &Cache,
-    sabotage: Sabotage,
+    failpoints: Failpoints,
     session: &Session,
 ) -> Result<Replayed, Stop> {
     let mut replayed = Replayed::default();
@@ -71,17 +51,21 @@ pub fn replay<'r>(
         pinned => pinned?,
     };
     let mut held: Option<Held<'_>> = None;
-    for change in changes {
+    while let Some(change) = changes.next() {
         let layer = layers.iter().find(|layer| layer.number == change.vector.layer);
         let layer = *layer.ok_or_else(|| refuse(&change, "is of an unknown layer"))?;
         let mut hold = match held.take().filter(|hold| hold.order == layer.order) {
             Some(hold) => hold,
             None => Held { order: layer.order, block: pin.exclusive(layer.order, session) },
         };
-        if replay_change(&change, layer, &mut hold.block, sabotage)? {
+        if replay_change(&change, layer, &mut hold.block, failpoints)? {
             replayed.applied += 1;
         } else {
             replayed.skipped += 1;
+        }
+        if session.os().check_effort() > 0 && changes.peek().is_none() && replayed.applied > 0 {
+            let said = (layer.check)(&hold.block);
+            said.map_err(|what| refuse(&change, &format!("leaves a broken block: {what}")))?;
         }
         held = Some(hold);
     }
@@ -98,19 +82,19 @@ fn replay_change(
     change: &Change<'_>,
     layer: &'static Layer,
     block: &mut ExclusiveBlock<'_>,
-    sabotage: Sabotage,
+    failpoints: Failpoints,
 ) -> Result<bool, Stop> {
     let vector = &change.vector;
     let header = BlockHeader::at(block, 0);
     let found = (header.changed(), header.sequence());
     let before = (vector.before_scn, vector.before_sequence);
     let after = (change.scn, change.number);
-    if found >= after && !sabotage.applies_twice() {
+    if found >= after && !failpoints.has(Failpoint::ApplyTwice) {
         // What a read shows needn't be durable (rule CH7): it is written again.
         block.will_change();
         return Ok(false);
     }
-    if found != before && !vector.anew && !sabotage.applies_twice() {
+    if found != before && !vector.anew && !failpoints.has(Failpoint::ApplyTwice) {
         let what = format!(
             "changes version {} of the block into {}, and the block has {}: a write of it was lost",
             version(before),

@@ -6,6 +6,7 @@ use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
 use access::Direction;
+use instance::Patiences;
 use os::Session;
 use relation::{Bounds, IndexId, Relation, Scratch};
 use stop::Stop;
@@ -30,9 +31,10 @@ pub struct Connection<'s> {
     pub(crate) scratch: Scratch,
     /// For statements that define something.
     pub(crate) patience: Patience,
-    /// What a `Tx` of the connection works in. It is here so that it ends though the `Tx` is
-    /// forgotten (DB20).
-    pub(crate) open: Option<OpenTransaction>,
+    /// What a `Tx` of the connection works in, which is the last of these. It is here so that it
+    /// ends though the `Tx` is forgotten (DB20). Those before it, if any, came to their end within
+    /// a closure of another statement, where they can't be rolled back (DB11).
+    pub(crate) open: Vec<OpenTransaction>,
     /// For statements of transactions.
     lock_patience: Patience,
 }
@@ -56,24 +58,39 @@ impl Deref for Held<'_> {
 
 impl<'s> Connection<'s> {
     pub(crate) fn new(shared: Arc<Shared>, session: Held<'s>) -> Connection<'s> {
-        let (scratch, patience) = (Scratch::default(), Patience::Forever);
-        let (counted, lock_patience) = (Arc::clone(&shared.connections), patience);
-        let open = None;
+        let (counted, open) = (Arc::clone(&shared.connections), Vec::new());
+        let Patiences { locks: lock_patience, definitions: patience } = shared.instance.patiences();
+        let scratch = Scratch::default();
         Connection { shared, _counted: counted, session, scratch, patience, open, lock_patience }
     }
 
-    /// Rolls back the transaction that is open: that of a `Tx`, or what one that was forgotten has
-    /// left (DB20).
+    /// Rolls back what is open: the transaction of a `Tx`, or what one that was forgotten has left
+    /// (DB20). Refused within a closure of a statement; then it stays open (DB11).
     pub(crate) fn end_open(&mut self) -> Result<(), Stop> {
-        match self.open.take() {
-            None => Ok(()),
-            Some(open) => self.shared.instance.rollback(open.transaction, &self.session),
+        if self.open.is_empty() {
+            return Ok(());
         }
+        let _statement = UnderWay::begin()?;
+        self.end_all()
+    }
+
+    /// Begins a statement that is in no transaction: what is open is rolled back first.
+    pub(crate) fn begin_alone(&mut self) -> Result<UnderWay, Stop> {
+        let statement = UnderWay::begin()?;
+        self.end_all().map(|()| statement)
+    }
+
+    /// Within a statement of this connection.
+    fn end_all(&mut self) -> Result<(), Stop> {
+        let Connection { shared, session, open, .. } = self;
+        let end = |open: OpenTransaction| shared.instance.rollback(open.transaction, session);
+        // All of them, and the first failure is told.
+        open.drain(..).map(end).fold(Ok(()), Result::and)
     }
 
     fn begin_as(&mut self, mut transaction: Transaction) -> Tx<'_, 's> {
         transaction.set_patience(self.lock_patience);
-        self.open = Some(OpenTransaction::of(transaction));
+        self.open.push(OpenTransaction::of(transaction));
         Tx { connection: self }
     }
 
@@ -157,8 +174,9 @@ impl<'s> Connection<'s> {
         catalog.next_value(&sequence, session)
     }
 
-    /// How long each statement of the transactions that begin from now on waits for a lock: as long
-    /// as it takes, if nothing else is said. Each lock that it meets is waited for so long.
+    /// How long each statement of the transactions that begin from now on waits for a lock: as
+    /// `lock_timeout` said when the connection was made, if nothing else is said. Each lock that it
+    /// meets is waited for so long.
     ///
     /// With a bound, also two connections of one thread can't wait for each other for ever.
     pub fn set_lock_patience(&mut self, patience: Patience) {
@@ -175,9 +193,8 @@ impl<'s> Connection<'s> {
     /// Begins a transaction that sees what is committed now, and whose changes are refused where
     /// others have changed the same rows since: snapshot isolation.
     pub fn begin_serializable(&mut self) -> Result<Tx<'_, 's>, Stop> {
-        let _statement = UnderWay::begin()?;
+        let _statement = self.begin_alone()?;
         self.shared.instance.halt().check(&self.session)?;
-        self.end_open()?;
         let transactions = self.shared.instance.transactions();
         let transaction = transactions.begin_serializable(&self.session)?;
         Ok(self.begin_as(transaction))
@@ -283,7 +300,7 @@ impl<'s> Connection<'s> {
     ) -> Result<T, Stop> {
         let Connection { shared, session, scratch, open, .. } = self;
         let session: &Session = session;
-        let transaction = open.as_ref().map(|open| &open.transaction);
+        let transaction = open.last().map(|open| &open.transaction);
         let transactions = shared.instance.transactions();
         let _statement = UnderWay::begin()?;
         loop {
@@ -302,5 +319,11 @@ impl Drop for Connection<'_> {
     fn drop(&mut self) {
         // What stands in the way of a rollback halts the instance, of which the next call tells.
         let _ = self.end_open();
+        let is_left = self.open.iter().any(|open| open.transaction.id().is_some());
+        assert!(
+            !is_left || std::thread::panicking(),
+            "a connection with an open transaction isn't dropped within a closure of a statement, \
+             for its transaction can't be rolled back there (rule DB11)"
+        );
     }
 }

@@ -10,7 +10,7 @@
 //! Callers: applications; every crate above this one, also in the simulator.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use catalog::{Catalog, CatalogConfig};
 use ids::FileNo;
@@ -19,6 +19,7 @@ use latch::SharedFlag;
 use os::{Disk, Os, Session};
 use sort::SortConfig;
 use stop::{RefusalKind, Stop};
+use txn::{LockName, LockNames, RowWanted};
 use waits::SessionKind;
 
 use crate::connection::{Connection, Held};
@@ -75,18 +76,22 @@ pub(crate) struct Shared {
 }
 
 impl Database {
-    /// Makes a database in this directory, which is empty or not there, and opens it.
+    /// Makes a database in this directory, which is empty or not there, and opens it. It stays
+    /// there also if the process goes to another directory.
     pub fn create(directory: impl AsRef<Path>, options: &Options) -> Result<Database, Stop> {
         let (os, disk) = (os::linux::start(), os::linux::disk());
         let session = os.adopt("create", SessionKind::Foreground);
-        Database::create_in((&disk, directory.as_ref()), options, &session)
+        let directory = os::linux::absolute(directory.as_ref())?;
+        Database::create_in((&disk, &directory), options, &session)
     }
 
-    /// Opens the database in this directory. What a crash has left is recovered first.
+    /// Opens the database in this directory. What a crash has left is recovered first. It stays
+    /// there also if the process goes to another directory.
     pub fn open(directory: impl AsRef<Path>, options: &Options) -> Result<Database, Stop> {
         let (os, disk) = (os::linux::start(), os::linux::disk());
         let session = os.adopt("open", SessionKind::Foreground);
-        Database::open_in((&disk, directory.as_ref()), options, &session)
+        let directory = os::linux::absolute(directory.as_ref())?;
+        Database::open_in((&disk, &directory), options, &session)
     }
 
     /// As [`Database::create`], on a given disk, which may be a simulated one, by a session that
@@ -96,8 +101,11 @@ impl Database {
         options: &Options,
         session: &Session,
     ) -> Result<Database, Stop> {
-        Instance::create(disk, directory, &options.creation, &options.parameters, session)?;
+        let (creation, parameters) = (&options.creation, &options.parameters);
+        let made = Instance::create_revocably(disk, directory, creation, parameters, session)?;
+        // The dictionary is made by opening it first (DB23).
         Database::open_in((disk, directory), options, session)
+            .inspect_err(|_| made.take_back(session))
     }
 
     /// As [`Database::open`], on a given disk, which may be a simulated one, by a session that the
@@ -138,7 +146,10 @@ impl Database {
             connections: Arc::new(()),
             ended: SharedFlag::new(false),
         };
-        Ok(Database { shared: Arc::new(shared) })
+        let shared = Arc::new(shared);
+        let names = Names(Arc::downgrade(&shared));
+        shared.instance.transactions().locks().name_by(Arc::new(names), session);
+        Ok(Database { shared })
     }
 
     /// A connection for the calling thread; `name` is its session's.
@@ -191,6 +202,19 @@ impl Database {
     pub fn abort_by(self, session: &Session) {
         self.shared.instance.abort(session);
         self.shared.ended.raise(session);
+    }
+}
+
+/// How messages about locks name what the dictionary knows (DB24).
+struct Names(Weak<Shared>);
+
+impl LockNames for Names {
+    fn object(&self, object: u32, session: &Session) -> Option<LockName> {
+        self.0.upgrade()?.catalog.lock_name(object, session)
+    }
+
+    fn key(&self, row: &RowWanted, session: &Session) -> Option<String> {
+        self.0.upgrade()?.catalog.lock_key(row, session)
     }
 }
 

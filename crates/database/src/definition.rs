@@ -11,37 +11,32 @@ use txn::Patience;
 
 use crate::connection::Connection;
 use crate::table::Table;
-use crate::under_way::UnderWay;
 
 impl Connection<'_> {
-    /// How long statements that define something wait for transactions that use the table: as long
-    /// as it takes, if nothing else is said.
+    /// How long statements that define something wait for transactions that use the table: as
+    /// `ddl_lock_timeout` said when the connection was made, if nothing else is said.
     pub fn set_patience(&mut self, patience: Patience) {
         self.patience = patience;
     }
 
     /// Makes a table.
     pub fn create_table(&mut self, spec: &TableSpec) -> Result<Table, Stop> {
-        let _statement = UnderWay::begin()?;
-        self.end_open()?;
-        self.shared.catalog.create_table(spec, self.patience, &self.session)?;
-        // It is there from here on, whatever a disk does: its blocks aren't asked for.
-        let made = self.shared.catalog.table(&spec.name, &self.session)?;
+        let _statement = self.begin_alone()?;
+        let made = self.shared.catalog.create_table(spec, self.patience, &self.session)?;
+        // It is there from here on, whatever a disk or another session does: nothing is asked for.
         Ok(Table::made(made, &self.shared))
     }
 
     /// Makes an index of a table, of the rows that are there too; changes of the table wait
     /// meanwhile, readers don't.
     pub fn create_index(&mut self, spec: &IndexSpec) -> Result<(), Stop> {
-        let _statement = UnderWay::begin()?;
-        self.end_open()?;
+        let _statement = self.begin_alone()?;
         self.shared.catalog.create_index(spec, self.patience, &self.session).map(|_| ())
     }
 
     /// Makes a sequence.
     pub fn create_sequence(&mut self, name: &str, options: &SequenceOptions) -> Result<(), Stop> {
-        let _statement = UnderWay::begin()?;
-        self.end_open()?;
+        let _statement = self.begin_alone()?;
         self.shared.catalog.create_sequence(name, options, &self.session).map(|_| ())
     }
 
@@ -79,37 +74,32 @@ impl Connection<'_> {
     /// # }
     /// ```
     pub fn alter_table(&mut self, name: &str, alteration: &Alteration) -> Result<(), Stop> {
-        let _statement = UnderWay::begin()?;
-        self.end_open()?;
+        let _statement = self.begin_alone()?;
         self.shared.catalog.alter_table(name, alteration, self.patience, &self.session)
     }
 
     /// Drops a table with its rows and indexes; with `cascade` also the foreign keys of others that
     /// refer to it.
     pub fn drop_table(&mut self, name: &str, cascade: bool) -> Result<(), Stop> {
-        let _statement = UnderWay::begin()?;
-        self.end_open()?;
+        let _statement = self.begin_alone()?;
         self.shared.catalog.drop_table(name, cascade, self.patience, &self.session)
     }
 
     /// Takes all rows of a table away.
     pub fn truncate_table(&mut self, name: &str) -> Result<(), Stop> {
-        let _statement = UnderWay::begin()?;
-        self.end_open()?;
+        let _statement = self.begin_alone()?;
         self.shared.catalog.truncate_table(name, self.patience, &self.session)
     }
 
     /// Drops an index that no constraint needs.
     pub fn drop_index(&mut self, name: &str) -> Result<(), Stop> {
-        let _statement = UnderWay::begin()?;
-        self.end_open()?;
+        let _statement = self.begin_alone()?;
         self.shared.catalog.drop_index(name, self.patience, &self.session)
     }
 
     /// Drops a sequence.
     pub fn drop_sequence(&mut self, name: &str) -> Result<(), Stop> {
-        let _statement = UnderWay::begin()?;
-        self.end_open()?;
+        let _statement = self.begin_alone()?;
         self.shared.catalog.drop_sequence(name, &self.session)
     }
 }

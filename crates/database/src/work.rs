@@ -106,7 +106,7 @@ impl<'c, 's> Tx<'c, 's> {
         let Connection { shared, session, scratch, open, .. } = &mut *self.connection;
         let session: &Session = session;
         let _statement = UnderWay::begin()?;
-        let transaction = &mut open.as_mut().expect(OPEN).transaction;
+        let transaction = &mut open.last_mut().expect(OPEN).transaction;
         loop {
             let relation = table.current(shared, session)?;
             let relations = &shared.catalog;
@@ -160,6 +160,8 @@ impl<'c, 's> Tx<'c, 's> {
         given: &[(&str, Value<'v>)],
     ) -> Result<NewRow, Stop> {
         self.change_with(table, |relation, catalog, work| {
+            // Its definition stays from here on: also sequences that it names are there.
+            relation.lock_for_changes(work)?;
             let definition = relation.definition();
             let place =
                 |(name, value): &(&str, Value<'v>)| Ok((place_of(definition, name)?, *value));
@@ -352,7 +354,7 @@ impl<'c, 's> Tx<'c, 's> {
 
     /// Where it is now, to be taken back to.
     pub fn savepoint(&mut self) -> Savepoint {
-        self.connection.open.as_mut().expect(OPEN).savepoint()
+        self.connection.open.last_mut().expect(OPEN).savepoint()
     }
 
     /// Takes back what was changed since; savepoints that were made since are gone, and this one
@@ -383,28 +385,31 @@ impl<'c, 's> Tx<'c, 's> {
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<(), Stop> {
         let _statement = UnderWay::begin()?;
         let Connection { shared, session, open, .. } = &mut *self.connection;
-        let open = open.as_mut().expect(OPEN);
+        let open = open.last_mut().expect(OPEN);
         let to = open.back_to(savepoint)?;
         shared.instance.transactions().rollback_to(&mut open.transaction, to, session)
     }
 
     /// Makes the changes stay: they are durable when this returns, unless the parameters say not to
-    /// wait.
+    /// wait. Refused within a closure of a statement: then the transaction is rolled back when its
+    /// connection is used again or dropped.
     pub fn commit(self) -> Result<(), Stop> {
+        let _statement = UnderWay::begin()?;
         let Connection { shared, session, open, .. } = &mut *self.connection;
-        let transaction = open.take().expect(OPEN).transaction;
+        let transaction = open.pop().expect(OPEN).transaction;
         shared.instance.commit(transaction, session)
     }
 
     /// The same in a way of its own, whatever the parameters say; and at which SCN, if anything was
     /// changed.
     pub fn commit_with(self, mode: CommitMode) -> Result<Option<Scn>, Stop> {
+        let _statement = UnderWay::begin()?;
         let Connection { shared, session, open, .. } = &mut *self.connection;
-        let transaction = open.take().expect(OPEN).transaction;
+        let transaction = open.pop().expect(OPEN).transaction;
         shared.instance.commit_with(transaction, mode, session)
     }
 
-    /// Takes all changes back.
+    /// Takes all changes back. Refused within a closure of a statement, as [`Tx::commit`] is.
     pub fn rollback(self) -> Result<(), Stop> {
         self.connection.end_open()
     }
@@ -413,6 +418,7 @@ impl<'c, 's> Tx<'c, 's> {
 impl Drop for Tx<'_, '_> {
     fn drop(&mut self) {
         // What stands in the way of a rollback halts the instance, of which the next call tells.
+        // Within a closure of a statement the connection ends it later (DB11).
         let _ = self.connection.end_open();
     }
 }

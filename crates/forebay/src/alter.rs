@@ -1,7 +1,7 @@
 //! `--alter SECONDS:NAME=VALUE`: parameters and redo logs changed while a load runs.
 //!
-//! Each is read before the load begins, so that a slip of the pen is found then. What the instance
-//! refuses when the time comes ends the changes, not the load, and is told in the end.
+//! Names, values and times are checked before the load begins. What the instance refuses when the
+//! time comes ends the changes, not the load: the result of the load is printed all the same.
 //!
 //! Callers: `load`.
 
@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use database::Database;
-use instance::{Instance, LogChange, Parameters};
+use instance::{Changeable, Instance, LogChange, Parameters};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadHandle, ThreadSpec};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
+
+use crate::output::Failure;
 
 /// What the user wants changed; may be given several times.
 #[derive(Args, Clone, Debug, Default)]
@@ -37,17 +39,29 @@ pub(crate) struct Alteration {
 pub(crate) struct UnderWay {
     thread: ThreadHandle,
     ends: Arc<SharedFlag>,
-    told: Arc<Latch<Result<String, Stop>>>,
+    altered: Arc<Latch<Altered>>,
+}
+
+/// What came of them.
+#[derive(Clone, Default)]
+pub(crate) struct Altered {
+    /// A line for each change that was made.
+    text: String,
+    /// Why no other was made.
+    refused: Option<String>,
 }
 
 /// So often it is looked whether the load has ended.
 const LOOK: Nanos = Nanos::from_millis(50);
 
 impl Alterations {
-    /// In the order in which they are due.
-    pub(crate) fn read(&self) -> Result<Vec<Alteration>, Stop> {
-        let mut all =
-            self.alterations.iter().map(|text| read(text)).collect::<Result<Vec<_>, _>>()?;
+    /// In the order in which they are due, all before the load has lasted so long.
+    pub(crate) fn read(&self, length: Nanos) -> Result<Vec<Alteration>, Stop> {
+        let mut all = self
+            .alterations
+            .iter()
+            .map(|text| read(text, length))
+            .collect::<Result<Vec<_>, _>>()?;
         all.sort_by_key(|alteration| alteration.after);
         Ok(all)
     }
@@ -63,26 +77,37 @@ pub(crate) fn start(
         return Ok(None);
     }
     let ends = Arc::new(SharedFlag::new(false));
-    let told = Arc::new(Latch::new(session.os(), LatchKind::Innermost, Ok(String::new())));
-    let teller = Arc::clone(&told);
+    let altered = Arc::new(Latch::new(session.os(), LatchKind::Innermost, Altered::default()));
+    let teller = Arc::clone(&altered);
     let (inside, ended) = (database.clone(), Arc::clone(&ends));
     let body = move |session: &Session| {
         let altered = alter(&all, inside.instance(), &ended, session);
         *teller.exclusive(session) = altered;
     };
     let thread = session.spawn(ThreadSpec::foreground("alter"), body)?;
-    Ok(Some(UnderWay { thread, ends, told }))
+    Ok(Some(UnderWay { thread, ends, altered }))
 }
 
 impl UnderWay {
-    /// The load has ended: what was changed, a line each.
-    pub(crate) fn end(self, session: &Session) -> Result<String, Stop> {
+    /// The load has ended: what was changed.
+    pub(crate) fn end(self, session: &Session) -> Altered {
         self.ends.raise(session);
         if self.thread.join(session).is_err() {
-            let message = "the thread that changes parameters panicked";
-            return Err(Stop::refuse(RefusalKind::WrongState, message));
+            let refused = Some("the thread that makes the changes panicked".to_string());
+            return Altered { refused, ..Altered::default() };
         }
-        self.told.shared(session).clone()
+        self.altered.shared(session).clone()
+    }
+}
+
+impl Altered {
+    /// The changes in front of the load's result; a failure if one was refused.
+    pub(crate) fn before(self, result: String) -> Result<String, Failure> {
+        let text = self.text + &result;
+        match self.refused {
+            None => Ok(text),
+            Some(refused) => Err(Failure::new(refused).behind(text)),
+        }
     }
 }
 
@@ -91,33 +116,34 @@ fn alter(
     instance: &Instance,
     ended: &SharedFlag,
     session: &Session,
-) -> Result<String, Stop> {
-    let (began, mut text) = (session.now(), String::new());
+) -> Altered {
+    let (began, mut altered) = (session.now(), Altered::default());
     for Alteration { after, name, value } in all {
         while session.now().since(began) < *after {
             if ended.is_raised(session) {
-                return Ok(text + "the load ended before the other changes were due\n");
+                altered.text += "the load ended before the other changes were due\n";
+                return altered;
             }
             session.pause(LOOK, session.waiting(WaitEvent::PlSqlLockTimer));
         }
         let asked = session.now();
-        match LogChange::read(name, value) {
-            Some(change) => instance.change_logs(&change?, session)?,
-            None => instance.set_parameter(name, value, session)?,
-        }
+        let made = match LogChange::read(name, value) {
+            Some(change) => change.and_then(|change| instance.change_logs(&change, session)),
+            None => instance.set_parameter(name, value, session),
+        };
         let (at, took) = (asked.since(began), session.now().since(asked));
-        writeln!(
-            text,
-            "after {:.1} s: {name} = {value}, in {:.1} ms",
-            at.as_secs_f64(),
-            took.as_secs_f64() * 1e3
-        )
-        .expect("writing to a string can't fail");
+        let (at, took) = (at.as_secs_f64(), took.as_secs_f64() * 1e3);
+        if let Err(stop) = made {
+            altered.refused = Some(format!("after {at:.1} s: {name} = {value}: {stop}"));
+            return altered;
+        }
+        writeln!(altered.text, "after {at:.1} s: {name} = {value}, in {took:.1} ms")
+            .expect("writing to a string can't fail");
     }
-    Ok(text)
+    altered
 }
 
-fn read(text: &str) -> Result<Alteration, Stop> {
+fn read(text: &str, length: Nanos) -> Result<Alteration, Stop> {
     let parts = || {
         let (seconds, setting) = text.split_once(':')?;
         let (name, value) = setting.split_once('=')?;
@@ -131,10 +157,33 @@ fn read(text: &str) -> Result<Alteration, Stop> {
             format!("--alter takes SECONDS:NAME=VALUE (3:db_writer_processes=8), not '{text}'");
         Stop::refuse(RefusalKind::Invalid, message)
     })?;
-    // Whether there is such a change, or such a parameter, and such a value.
     match LogChange::read(&alteration.name, &alteration.value) {
         Some(change) => _ = change?,
-        None => Parameters::default().set(&alteration.name, &alteration.value)?,
+        None => check_parameter(&alteration)?,
+    }
+    if alteration.after >= length {
+        let message = format!(
+            "--alter {text} is due after the load's {} seconds: choose an earlier time, or a \
+             longer load with --seconds",
+            length.as_secs_f64()
+        );
+        return Err(Stop::refuse(RefusalKind::Invalid, message));
     }
     Ok(alteration)
+}
+
+/// There is such a parameter, it takes such a value, and it can be changed while a load runs.
+fn check_parameter(Alteration { name, value, .. }: &Alteration) -> Result<(), Stop> {
+    Parameters::default().set(name, value)?;
+    let list = Parameters::list();
+    let info = list.iter().find(|info| info.name.eq_ignore_ascii_case(name));
+    match info.is_some_and(|info| info.changeable == Changeable::AnyTime) {
+        true => Ok(()),
+        false => {
+            let message = format!(
+                "{name} is chosen when an instance opens: give it with --set {name}={value}"
+            );
+            Err(Stop::refuse(RefusalKind::Invalid, message))
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Progress goes to standard error, in one line that writes over itself where that is a terminal;
 //! the verdict goes to standard output.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
@@ -12,12 +12,10 @@ use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
 use stop::Stop;
 use waits::{Nanos, SessionKind};
 
+use crate::output::{Failure, Outcome, tell};
 use crate::progress::Progress;
-use crate::settings::Settings;
-use crate::{FAILED, USAGE};
+use crate::settings::{Settings, wrapped};
 
-/// Ctrl-C, as shells count it.
-const INTERRUPTED: u8 = 130;
 /// A modelled machine's disk, if none is named.
 const DISK: &str = "nvme";
 const COMMIT: &str = env!("FOREBAY_COMMIT");
@@ -48,10 +46,10 @@ pub(crate) struct Run {
     /// or exponential.
     #[arg(long, value_name = "DISK", requires = "simulate")]
     simulated_disk: Option<String>,
-    /// Of free-buffer-waits: makes this machine's disk as slow as a modelled one; "no" for as it
-    /// is.
-    #[arg(long, value_name = "DISK", default_value = free_buffer_waits::DISK)]
-    paced: String,
+    /// Of free-buffer-waits: makes this machine's disk as slow as a modelled one (array, if none is
+    /// named); "no" for as it is.
+    #[arg(long, value_name = "DISK", conflicts_with = "simulate")]
+    paced: Option<String>,
     /// Where the scratch folder is made, and removed again.
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
@@ -80,8 +78,8 @@ pub(crate) struct Run {
     settings: Settings,
 }
 
-/// What there is to print, or an error with its exit status.
-pub(crate) fn run(command: Lab) -> Result<String, (u8, String)> {
+/// What there is to print, or what failed.
+pub(crate) fn run(command: Lab) -> Outcome {
     match command {
         Lab::List => Ok(list()),
         Lab::Run(run) => run.carry_out(),
@@ -91,44 +89,48 @@ pub(crate) fn run(command: Lab) -> Result<String, (u8, String)> {
 fn list() -> String {
     let line = |experiment: &Experiment| {
         let Experiment { name, question, settings, .. } = experiment;
-        format!("{name}: {question}\n  A: {}\n  B: {}\n", settings[0], settings[1])
+        let question = wrapped(&format!("{name}: {question}"), "");
+        format!("{question}  A: {}\n  B: {}\n", settings[0], settings[1])
     };
     let others = [
         (redo_size::NAME, redo_size::QUESTION),
         (free_buffer_waits::NAME, free_buffer_waits::QUESTION),
     ];
-    let other = |(name, question)| format!("{name}: {question}\n");
+    let other = |(name, question)| wrapped(&format!("{name}: {question}"), "");
     EXPERIMENTS.iter().map(line).chain(others.map(other)).collect()
 }
 
 impl Run {
-    fn carry_out(self) -> Result<String, (u8, String)> {
+    fn carry_out(self) -> Outcome {
         match &*self.experiment {
             redo_size::NAME => return self.draw(),
             free_buffer_waits::NAME => return self.tabulate(),
             _ => {}
         }
-        let request = self.request().map_err(|error| (USAGE, error))?;
+        let request = self.request().map_err(Failure::usage)?;
         let session = begin();
+        let rows = self.rows.as_deref().map(|path| RowsFile::make(path, &session)).transpose()?;
         let mut progress = Progress::new();
         let ended =
             lab::run(&request, &os::linux::interrupted, &mut |line| progress.tell(line), &session);
         progress.end();
-        match ended {
-            Ok(Ending::Answered(report, rows)) => {
-                if let Some(path) = &self.rows {
-                    write_rows(path, &rows, &session).map_err(|error| (FAILED, error))?;
-                }
-                Ok(if self.json { report.json() + "\n" } else { report.text() })
+        let (report, runs) = match ended {
+            Ok(Ending::Answered(report, runs)) => (report, runs),
+            failed => {
+                rows.map_or(Ok(()), |rows| rows.remove(&session))?;
+                return Err(failed.err().map_or_else(stopped, Failure::from));
             }
-            Ok(Ending::Stopped) => Err(stopped()),
-            Err(stop) => Err((FAILED, stop.to_string())),
+        };
+        let text = if self.json { report.json() + "\n" } else { report.text() };
+        match rows.map_or(Ok(()), |rows| rows.write(&runs, &session)) {
+            Ok(()) => Ok(text),
+            Err(error) => Err(Failure::from(error).behind(text)),
         }
     }
 
     /// The experiment that is a curve.
-    fn draw(self) -> Result<String, (u8, String)> {
-        let curve = self.curve().map_err(|error| (USAGE, error))?;
+    fn draw(self) -> Outcome {
+        let curve = self.curve().map_err(Failure::usage)?;
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             redo_size::run(&curve, &os::linux::interrupted, tell, session)
         };
@@ -137,6 +139,7 @@ impl Run {
 
     fn curve(&self) -> Result<Curve, String> {
         self.compares_nothing(redo_size::NAME, "draws a curve")?;
+        self.paces_nothing()?;
         let command = self.command_of(redo_size::NAME);
         Ok(Curve {
             sizes: if self.simulate.is_some() { Sizes::MODELLED } else { Sizes::HERE },
@@ -148,8 +151,8 @@ impl Run {
     }
 
     /// The experiment that is a table.
-    fn tabulate(self) -> Result<String, (u8, String)> {
-        let matrix = self.matrix().map_err(|error| (USAGE, error))?;
+    fn tabulate(self) -> Outcome {
+        let matrix = self.matrix().map_err(Failure::usage)?;
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             free_buffer_waits::run(&matrix, &os::linux::interrupted, tell, session)
         };
@@ -161,7 +164,7 @@ impl Run {
         &self,
         run: impl FnOnce(&mut dyn FnMut(&str), &os::Session) -> Result<Option<F>, Stop>,
         [text, json]: [fn(&F) -> String; 2],
-    ) -> Result<String, (u8, String)> {
+    ) -> Outcome {
         let session = begin();
         let mut progress = Progress::new();
         let found = run(&mut |line: &str| progress.tell(line), &session);
@@ -170,17 +173,18 @@ impl Run {
             Ok(Some(found)) if self.json => Ok(json(&found) + "\n"),
             Ok(Some(found)) => Ok(text(&found)),
             Ok(None) => Err(stopped()),
-            Err(stop) => Err((FAILED, stop.to_string())),
+            Err(stop) => Err(stop.into()),
         }
     }
 
     fn matrix(&self) -> Result<Matrix, String> {
         self.compares_nothing(free_buffer_waits::NAME, "fills a table")?;
         let here = self.simulate.is_none();
-        let paced = (here && self.paced != "no").then(|| self.paced.clone());
+        let disk = self.paced.as_deref().unwrap_or(free_buffer_waits::DISK);
+        let paced = (here && disk != "no").then(|| disk.to_string());
         let mut command = self.command_of(free_buffer_waits::NAME);
         if here {
-            command += &format!(" --paced {}", self.paced);
+            command += &format!(" --paced {disk}");
         }
         Ok(Matrix {
             size: if here { Size::HERE } else { Size::MODELLED },
@@ -213,6 +217,17 @@ impl Run {
         }
     }
 
+    /// Refuses an option that is of one experiment only.
+    fn paces_nothing(&self) -> Result<(), String> {
+        match self.paced {
+            Some(_) => Err(format!(
+                "only {} runs on a disk that is made slow: leave --paced out",
+                free_buffer_waits::NAME
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn command_of(&self, name: &str) -> String {
         format!("forebay lab run {name} --seed {}", self.seed) + &self.simulated()
     }
@@ -235,6 +250,7 @@ impl Run {
     }
 
     fn request(&self) -> Result<Request, String> {
+        self.paces_nothing()?;
         let Some(experiment) = Experiment::named(&self.experiment) else {
             return Err(format!(
                 "there is no experiment '{}'; 'forebay lab list' names those that are",
@@ -301,28 +317,41 @@ fn begin() -> os::Session {
     let os = os::linux::start_with(Arc::new(|line: &str| {
         // An experiment's own crashes are no news.
         if !line.contains("it was aborted") {
-            eprintln!("\nnotice: {line}");
+            tell(&format!("\nnotice: {line}"));
         }
     }));
     os::linux::listen();
     os.adopt("forebay", SessionKind::Foreground)
 }
 
-fn stopped() -> (u8, String) {
-    (INTERRUPTED, "stopped before it had an answer; nothing is left behind".into())
+fn stopped() -> Failure {
+    Failure::stopped("stopped before it had an answer; nothing is left behind")
 }
 
-fn write_rows(
-    path: &std::path::Path,
-    rows: &[experiment::Run],
-    session: &os::Session,
-) -> Result<(), String> {
-    let text: String = rows.iter().map(|row| row.to_json_line() + "\n").collect();
-    let options = os::FileOptions { direct: false, write_through: false };
-    let written = os::linux::disk().create(path, 0, options, session).and_then(|file| {
+/// The file that rows are written to: made before an experiment begins, so that what can't be made
+/// costs no experiment.
+struct RowsFile {
+    disk: os::Disk,
+    file: os::File,
+}
+
+impl RowsFile {
+    fn make(path: &Path, session: &os::Session) -> Result<RowsFile, os::Error> {
+        let disk = os::linux::disk();
+        let options = os::FileOptions { direct: false, write_through: false };
+        let file = disk.create(path, 0, options, session)?;
+        Ok(RowsFile { disk, file })
+    }
+
+    fn write(self, rows: &[experiment::Run], session: &os::Session) -> Result<(), os::Error> {
+        let text: String = rows.iter().map(|row| row.to_json_line() + "\n").collect();
         let waiting = || os::FileOperation::Fill.waiting(session);
-        file.write_at(0, text.as_bytes(), waiting())?;
-        file.sync(waiting())
-    });
-    written.map_err(|error| error.to_string())
+        self.file.write_at(0, text.as_bytes(), waiting())?;
+        self.file.sync(waiting())
+    }
+
+    /// There are no rows.
+    fn remove(self, session: &os::Session) -> Result<(), os::Error> {
+        self.disk.remove(self.file.path(), session)
+    }
 }

@@ -7,9 +7,10 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use clap::{Args, Subcommand};
 use database::{Creation, Database, Options, Parameters, Progress};
@@ -23,7 +24,11 @@ use workload::{Drive, Mixture, Scale, Tables, Witness};
 
 use crate::alter::{self, Alterations};
 use crate::order_entry;
+use crate::output::{Failure, Outcome, tell};
 use crate::settings::Settings;
+
+/// The most that a session's number may be, so that those that follow have numbers too.
+const SESSION_NUMBER_MAX: i64 = 4_000_000_000;
 
 /// A recovery that takes longer says so often how far it has come.
 const TELL_EVERY: Nanos = Nanos::from_secs(2);
@@ -93,7 +98,8 @@ pub(crate) struct Run {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The number of the first session; without it, the next that no earlier load has used.
-    #[arg(long)]
+    #[arg(long, value_name = "NUMBER")]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=SESSION_NUMBER_MAX))]
     first_session: Option<u32>,
     /// Prints "SESSION NUMBER" for each commit, as soon as it is acknowledged.
     #[arg(long)]
@@ -106,26 +112,26 @@ pub(crate) struct Run {
 pub(crate) struct Audit {
     #[command(flatten)]
     instanced: Instanced,
-    /// What `run --acknowledge` printed, of one load or of several.
+    /// What `run --acknowledge` printed, of one load or of several; without it, the books alone
+    /// are looked at.
     #[arg(long, value_name = "FILE")]
-    acknowledged: PathBuf,
+    acknowledged: Option<PathBuf>,
     /// Of order entry: its twelve consistency conditions are checked too.
     #[arg(long)]
     order_entry: bool,
 }
 
 /// What there is to print, or what failed.
-pub(crate) fn run(command: Load) -> Result<String, String> {
+pub(crate) fn run(command: Load) -> Outcome {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
     os::linux::listen();
     let disk = os::linux::disk();
-    let done = match command {
-        Load::Create(create) => create.carry_out(&disk, &session),
+    match command {
+        Load::Create(create) => Ok(create.carry_out(&disk, &session)?),
         Load::Run(run) => run.carry_out(&disk, &session),
-        Load::Audit(audit) => audit.carry_out(&disk, &session),
-    };
-    done.map_err(|stop| stop.to_string())
+        Load::Audit(audit) => Ok(audit.carry_out(&disk, &session)?),
+    }
 }
 
 const MIB: u64 = 1 << 20;
@@ -204,21 +210,31 @@ impl Filling {
 }
 
 impl Run {
-    fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
-        let alterations = self.alterations.read()?;
+    fn carry_out(&self, disk: &Disk, session: &Session) -> Outcome {
+        let alterations = self.alterations.read(Nanos::from_secs(self.seconds))?;
         let database = self.instanced.open(disk, session)?;
         let altering = alter::start(alterations, &database, session)?;
-        let mut marks = Vec::new();
-        let ran = self.work(&database, &mut marks, session);
-        let altered = altering.map_or_else(|| Ok(String::new()), |altering| altering.end(session));
+        let (mut marks, unheard) = (Vec::new(), Arc::new(Unheard::default()));
+        let ran = self.work(&database, &unheard, &mut marks, session);
+        let altered = altering.map(|altering| altering.end(session)).unwrap_or_default();
         let ended = database.shutdown_by(session);
         let ran = ran?;
-        ended?;
-        let altered = altered?;
-        if self.acknowledge {
-            return Ok(String::new());
+        let result = match self.acknowledge {
+            true => String::new(),
+            false => self.result(ran, &marks),
+        };
+        let text = altered.before(result)?;
+        match (ended, unheard.failure()) {
+            (Err(stop), _) => Err(Failure::from(stop).behind(text)),
+            (_, Some(failure)) => Err(failure.behind(text)),
+            _ if os::linux::interrupted() => Err(Failure::cut_short(text)),
+            _ => Ok(text),
         }
-        let processes = match &marks[..] {
+    }
+
+    /// How much was done, and where the time went.
+    fn result(&self, ran: workload::Run, marks: &[Snapshot]) -> String {
+        let processes = match marks {
             [begin, end] => end.intervals_since(begin),
             _ => Vec::new(),
         };
@@ -233,7 +249,7 @@ impl Run {
             .map(|(kind, worst)| format!("largest unaccounted share of a {kind}: {worst}\n"));
         let profile = profile(&sessions);
         let worst = worst.concat();
-        Ok(format!("{altered}{cut}{throughput:.1} transactions a second\n\n{profile}\n{worst}"))
+        format!("{cut}{throughput:.1} transactions a second\n\n{profile}\n{worst}")
     }
 }
 
@@ -242,17 +258,21 @@ impl Run {
     fn work(
         &self,
         database: &Database,
+        unheard: &Arc<Unheard>,
         marks: &mut Vec<Snapshot>,
         session: &Session,
     ) -> Result<workload::Run, Stop> {
-        let witness: Option<Witness> = self.acknowledge.then(|| Arc::new(print_commit) as Witness);
+        let hears = Arc::clone(unheard);
+        let print = move |session, number| hears.print_commit(session, number);
+        let witness: Option<Witness> = self.acknowledge.then(|| Arc::new(print) as Witness);
+        let told_to_stop = || os::linux::interrupted() || unheard.is_raised();
         let mark =
             |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
         let (warm_up, length) = (Nanos::ZERO, Nanos::from_secs(self.seconds));
         if self.order_entry {
             let plan = Drive { sessions: self.sessions, first_session: 0, warm_up, length };
             let what = (plan, self.first_session, self.seed);
-            return order_entry::run(database, what, witness, mark, session);
+            return order_entry::run(database, what, witness, (&told_to_stop, mark), session);
         }
         let (scale, first_session) = {
             let mut connection = database.connect_with(session);
@@ -272,7 +292,7 @@ impl Run {
             warm_up,
             length,
         };
-        workload::run(database, (mixture, witness), &os::linux::interrupted, mark, session)
+        workload::run(database, (mixture, witness), &told_to_stop, mark, session)
     }
 }
 
@@ -310,39 +330,61 @@ fn profile(sessions: &[SessionInterval]) -> String {
     lines.iter().map(row).collect()
 }
 
-/// One write, whole: who reads it may go on when we are gone.
-fn print_commit(session: u32, number: u64) {
-    let line = format!("{session} {number}\n");
-    // Whoever doesn't read any more isn't told any more.
-    let _ = std::io::stdout().lock().write_all(line.as_bytes());
+/// Whether acknowledged commits could be printed.
+#[derive(Default)]
+struct Unheard {
+    /// The first error of standard output, as the system numbers it.
+    error: AtomicI32,
+}
+
+impl Unheard {
+    /// One write, whole: who reads it may go on when we are gone. A reader that has gone away isn't
+    /// told any more; a file that can't take the line is an error.
+    fn print_commit(&self, session: u32, number: u64) {
+        let line = format!("{session} {number}\n");
+        match std::io::stdout().lock().write_all(line.as_bytes()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                self.error.store(error.raw_os_error().unwrap_or(0), Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_raised(&self) -> bool {
+        self.error.load(Ordering::Relaxed) != 0
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        let error = std::io::Error::from_raw_os_error(self.error.load(Ordering::Relaxed));
+        let failed = || os::Error::from_io("write to standard output", &error).into();
+        self.is_raised().then(failed)
+    }
 }
 
 impl Audit {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
-        let told = read_acknowledged(disk, &self.acknowledged, session)?;
-        if self.order_entry {
-            return self.order_entry(disk, &told, session);
-        }
+        let read = |path| read_acknowledged(disk, path, session);
+        let told = self.acknowledged.as_deref().map(read).transpose()?;
         let database = self.instanced.open(disk, session)?;
         let opened = database.instance().opened().clone();
-        let audit = workload::audit(&mut database.connect_with(session), &told, true);
+        let sessions = told.as_deref().unwrap_or_default();
+        let audited = match self.order_entry {
+            true => order_entry::audit(&database, sessions, session)
+                .map(|()| "all twelve conditions hold".to_string()),
+            false => audit(&database, sessions, session),
+        };
         let ended = database.shutdown_by(session);
-        let audit = audit?;
+        let found = audited?;
         ended?;
-        if !audit.is_clean() {
-            let lines = audit.unbalanced.join("; ");
-            let message = format!(
-                "of {} acknowledged commits {} are lost; {lines}",
-                audit.acknowledged, audit.lost
-            );
-            return Err(Stop::refuse(RefusalKind::Corrupt, message));
-        }
+        let acknowledged: u64 = sessions.iter().map(|(_, told)| told).sum();
+        let lost = match told {
+            Some(_) => format!("none of {acknowledged} acknowledged commits is lost"),
+            None => "nothing is said of commits, for --acknowledged isn't given".to_string(),
+        };
         let recovered = &opened.recovered;
         Ok(format!(
-            "none of {} acknowledged commits is lost, and {} more are there; recovery read {} redo \
-             records in {:.2} s ({:.2} s were estimated) and rolled {} transactions back; {}\n",
-            audit.acknowledged,
-            audit.unacknowledged,
+            "{lost}\n{found}\nrecovery read {} redo records in {:.2} s ({:.2} s were estimated)\n\
+             recovery rolled {} transactions back\n{}\n",
             recovered.records,
             recovered.elapsed.as_secs_f64(),
             opened.estimated_recovery.as_secs_f64(),
@@ -352,25 +394,20 @@ impl Audit {
     }
 }
 
-impl Audit {
-    fn order_entry(
-        &self,
-        disk: &Disk,
-        told: &[(u32, u64)],
-        session: &Session,
-    ) -> Result<String, Stop> {
-        let database = self.instanced.open(disk, session)?;
-        let opened = database.instance().opened().clone();
-        let audited = order_entry::audit(&database, told, session);
-        let ended = database.shutdown_by(session);
-        audited?;
-        ended?;
-        let acknowledged: u64 = told.iter().map(|(_, told)| told).sum();
-        Ok(format!(
-            "none of {acknowledged} acknowledged commits is lost, and all twelve conditions hold; \
-             recovery read {} redo records and rolled {} transactions back\n",
-            opened.recovered.records, opened.rolled_back
-        ))
+/// Holds the debit-credit tables against themselves and what was acknowledged.
+fn audit(database: &Database, told: &[(u32, u64)], session: &Session) -> Result<String, Stop> {
+    let audit = workload::audit(&mut database.connect_with(session), told, true)?;
+    let mut faults = audit.unbalanced;
+    if audit.lost > 0 {
+        let (lost, of) = (audit.lost, audit.acknowledged);
+        faults.insert(0, format!("of {of} acknowledged commits {lost} are lost"));
+    }
+    match (faults.is_empty(), told.is_empty()) {
+        (false, _) => Err(Stop::refuse(RefusalKind::Corrupt, faults.join("; "))),
+        (true, true) => Ok("the books balance".to_string()),
+        (true, false) => {
+            Ok(format!("the books balance, and {} more commits are there", audit.unacknowledged))
+        }
     }
 }
 
@@ -380,13 +417,13 @@ impl Instanced {
         self.settings.apply(None, &mut options.parameters)?;
         let told = Cell::new(Nanos::ZERO);
         // Quiet if it is short; else a line now and then.
-        let tell = |progress: Progress| {
+        let say = |progress: Progress| {
             if progress.elapsed.0 >= told.get().0 + TELL_EVERY.0 {
                 told.set(progress.elapsed);
-                eprintln!("{progress}");
+                tell(&progress.to_string());
             }
         };
-        Database::open_telling((disk, &self.directory), &options, &tell, session)
+        Database::open_telling((disk, &self.directory), &options, &say, session)
     }
 }
 

@@ -13,6 +13,7 @@ use stop::{RefusalKind, Stop};
 use waits::SessionKind;
 
 use crate::load::Instanced;
+use crate::output::Outcome;
 
 #[derive(Args)]
 pub(crate) struct Logs {
@@ -26,10 +27,10 @@ pub(crate) struct Logs {
 }
 
 /// What there is to print, or what failed.
-pub(crate) fn run(logs: &Logs) -> Result<String, String> {
+pub(crate) fn run(logs: &Logs) -> Outcome {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
-    logs.carry_out(&session).map_err(|stop| stop.to_string())
+    Ok(logs.carry_out(&session)?)
 }
 
 impl Logs {

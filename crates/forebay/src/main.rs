@@ -16,8 +16,9 @@
 //! there, into a file that has no name and is gone when the program ends, however it ends.
 //!
 //! Exit status: 0 when it is done, 1 when it failed or `verify` found something, 2 when the command
-//! line is wrong. A failure is one line on standard error that says what failed, why, and what to
-//! do.
+//! line is wrong, 130 when a signal ended it early. A failure is one line on standard error that
+//! says what failed, why, and what to do. What was found out before it failed is printed all the
+//! same.
 
 #![forbid(unsafe_code)]
 
@@ -26,27 +27,23 @@ mod laboratory;
 mod load;
 mod logs;
 mod order_entry;
+mod output;
 mod probe;
 mod progress;
 mod settings;
 mod verification;
 
-use std::fmt::Display;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-const FAILED: u8 = 1;
-const USAGE: u8 = 2;
-/// What a shell gives for a command that SIGINT has ended.
-const INTERRUPTED: u8 = 130;
+use crate::output::Failure;
 
 /// An OLTP database in which every microsecond has a name.
 #[derive(Parser)]
-#[command(name = "forebay", version)]
+#[command(name = "forebay", version, max_term_width = 80)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -80,61 +77,25 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            return print(&error.to_string());
-        }
-        Err(error) if error.use_stderr() => {
-            return fail(USAGE, format!("cannot read the command line: {}", one_line(&error)));
-        }
-        // Help or the version was asked for, also by saying nothing.
-        Err(error) => return print(&error.to_string()),
+        Err(error) => return answer(&error),
     };
-    let (directory, json) = match arguments.command {
-        Command::Parameters => return print(&settings::list()),
-        Command::Probe { directory, json } => (directory, json),
-        Command::Load(command) => {
-            return match load::run(command) {
-                Ok(text) if os::linux::interrupted() => {
-                    print(&text);
-                    ExitCode::from(INTERRUPTED)
-                }
-                Ok(text) => print(&text),
-                Err(error) => fail(FAILED, error),
-            };
-        }
-        Command::Verify(verify) => {
-            return match verification::run(&verify) {
-                Ok(true) => ExitCode::SUCCESS,
-                Ok(false) => ExitCode::from(FAILED),
-                Err(error) => fail(FAILED, error),
-            };
-        }
-        Command::Logs(logs) => {
-            return match logs::run(&logs) {
-                Ok(text) => print(&text),
-                Err(error) => fail(FAILED, error),
-            };
-        }
-        Command::Lab(command) => {
-            return match laboratory::run(command) {
-                Ok(text) => print(&text),
-                Err((status, error)) => fail(status, error),
-            };
-        }
-    };
-    match probe::run(&directory) {
-        Ok(found) if json => {
-            let text = serde_json::to_string_pretty(&found).expect("plain numbers and texts");
-            print(&format!("{text}\n"))
-        }
-        Ok(found) => print(&format!("{found}\n")),
-        Err(error) => fail(FAILED, error),
-    }
+    output::end(match arguments.command {
+        Command::Parameters => Ok(settings::list()),
+        Command::Probe { directory, json } => probe::run(&directory, json),
+        Command::Load(command) => load::run(command),
+        Command::Verify(verify) => verification::run(&verify),
+        Command::Logs(logs) => logs::run(&logs),
+        Command::Lab(command) => laboratory::run(command),
+    })
 }
 
-fn fail(status: u8, error: impl Display) -> ExitCode {
-    eprintln!("forebay: {error}");
-    ExitCode::from(status)
+/// The command line asks for help or the version, also by saying nothing; or it is wrong.
+fn answer(error: &clap::Error) -> ExitCode {
+    let is_question = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    output::end(match error.use_stderr() && !is_question {
+        true => Err(Failure::usage(format!("cannot read the command line: {}", one_line(error)))),
+        false => Ok(error.to_string()),
+    })
 }
 
 /// What was wrong with the command line, without clap's further paragraphs.
@@ -145,16 +106,4 @@ fn one_line(error: &clap::Error) -> String {
     let said = words.join(" ");
     let said = said.strip_prefix("error: ").unwrap_or(&said);
     format!("{said}; see 'forebay --help'")
-}
-
-/// To standard output; a reader that has gone away wants no more, and that is no failure.
-fn print(text: &str) -> ExitCode {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            let error = os::Error::from_io("write to standard output", &error);
-            fail(FAILED, error)
-        }
-        _ => ExitCode::SUCCESS,
-    }
 }

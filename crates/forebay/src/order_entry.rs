@@ -20,7 +20,7 @@ pub(crate) fn run(
     database: &Database,
     (plan, first_session, seed): (Drive, Option<u32>, u64),
     witness: Option<Witness>,
-    at_bound: impl FnMut(&Session),
+    (told_to_stop, at_bound): (&dyn Fn() -> bool, impl FnMut(&Session)),
     session: &Session,
 ) -> Result<Run, Stop> {
     let first_session = match first_session {
@@ -28,7 +28,7 @@ pub(crate) fn run(
         None => order_entry::next_session(&mut database.connect_with(session))?,
     };
     let plan = (Drive { first_session, ..plan }, seed, witness);
-    order_entry::run(database, plan, &os::linux::interrupted, at_bound, session)
+    order_entry::run(database, plan, told_to_stop, at_bound, session)
 }
 
 /// Holds them against what was acknowledged and the twelve conditions.

@@ -9,6 +9,8 @@ use os::{ClockSource, Error, IoPool, RingConfig};
 use serde::Serialize;
 use waits::SessionKind;
 
+use crate::output::Outcome;
+
 /// So long the time stamp counter is compared with the kernel's clock.
 const CLOCK_CHECK: Duration = Duration::from_millis(200);
 /// As many buffers as a database writer would register.
@@ -18,7 +20,7 @@ const RING_DEPTH: u32 = 32;
 
 /// Everything found. Field names are the JSON's, units last.
 #[derive(Serialize)]
-pub(crate) struct Found {
+struct Found {
     directory: String,
     clock: Clock,
     cpus: u32,
@@ -63,8 +65,20 @@ struct Way {
     writes: u64,
 }
 
+/// What there is to print, as JSON if that is wanted.
+pub(crate) fn run(directory: &Path, json: bool) -> Outcome {
+    let found = look(directory)?;
+    Ok(match json {
+        true => {
+            let text = serde_json::to_string_pretty(&found).expect("plain numbers and texts");
+            text + "\n"
+        }
+        false => format!("{found}\n"),
+    })
+}
+
 /// Looks at the machine and at `directory`. What is degraded is told as notices at once.
-pub(crate) fn run(directory: &Path) -> Result<Found, Error> {
+fn look(directory: &Path) -> Result<Found, Error> {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
     let disk = os::linux::disk();

@@ -33,7 +33,8 @@ impl Progress {
 
     pub(crate) fn end(&mut self) {
         if self.is_terminal && self.length > 0 {
-            eprint!("\r{:<width$}\r", "", width = self.length);
+            // As above.
+            let _ = write!(std::io::stderr(), "\r{:<width$}\r", "", width = self.length);
         }
     }
 }

@@ -77,7 +77,7 @@ pub(crate) fn list() -> String {
 }
 
 /// In lines of at most 80 columns.
-fn wrapped(text: &str, indent: &str) -> String {
+pub(crate) fn wrapped(text: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut line = String::from(indent);
     for word in text.split(' ') {

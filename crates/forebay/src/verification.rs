@@ -5,7 +5,6 @@
 //!
 //! Callers: `main`.
 
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -16,6 +15,7 @@ use stop::Stop;
 use verify::{Finding, Report, Task};
 use waits::SessionKind;
 
+use crate::output::{Failure, Outcome, print};
 use crate::progress::Progress;
 use crate::settings::Settings;
 
@@ -31,8 +31,8 @@ pub(crate) struct Verify {
     settings: Settings,
 }
 
-/// Whether everything was checked and nothing found; or what failed.
-pub(crate) fn run(verify: &Verify) -> Result<bool, String> {
+/// Nothing is left to print; a failure if something was found, or couldn't be checked.
+pub(crate) fn run(verify: &Verify) -> Outcome {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
     os::linux::listen();
@@ -44,7 +44,7 @@ pub(crate) fn run(verify: &Verify) -> Result<bool, String> {
         },
         &session,
     );
-    let report = checked.map_err(|stop| stop.to_string())?;
+    let report = checked?;
     let last = match verify.json {
         true => {
             let text = serde_json::to_string_pretty(&all_in_json(&report, findings));
@@ -53,8 +53,9 @@ pub(crate) fn run(verify: &Verify) -> Result<bool, String> {
         false => print(&report.to_string()),
     };
     match failed.or(last.err()) {
-        Some(error) => Err(error),
-        None => Ok(report.is_clean()),
+        Some(failure) => Err(failure),
+        None if report.is_clean() => Ok(String::new()),
+        None => Err(Failure::found()),
     }
 }
 
@@ -110,15 +111,4 @@ fn all_in_json(report: &Report, findings: Vec<Value>) -> Value {
         "counts": counts,
         "findings": findings,
     })
-}
-
-/// To standard output; a reader that has gone away wants no more, and that is no failure.
-fn print(text: &str) -> Result<(), String> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(os::Error::from_io("write to standard output", &error).to_string())
-        }
-        _ => Ok(()),
-    }
 }

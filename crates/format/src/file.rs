@@ -234,8 +234,8 @@ layout! {
     pub struct SegmentHeader: 64 {
         /// What the segment holds: 1 a table, 2 undo, 3 an index, 4 the segment directory.
         0 => pub holds: u8,
-        /// How many columns its rows have; 0 if it is no table.
-        1 => pub columns: u8,
+        /// Zero.
+        1 => pub reserved: [u8; 1],
         /// How many extents it has.
         2 => pub extents: U16Le,
         /// Blocks in them, this one included.
@@ -244,12 +244,12 @@ layout! {
         8 => pub high_water: U32Le,
         /// The segment's object number.
         12 => pub object: U32Le,
-        /// For each column its width in bytes and, in the highest bit, whether it is a number.
-        16 => pub column: [U16Le; 20],
+        /// Zero.
+        16 => pub reserved2: [u8; 40],
         /// 1 when the segment is being dropped, else 0: then it only loses extents.
         56 => pub dropping: u8,
         /// Zero.
-        57 => pub reserved: [u8; 1],
+        57 => pub reserved3: [u8; 1],
         /// The first of the blocks that were handed out and are free again: its file, 0 if there
         /// is none ...
         58 => pub free_file: U16Le,

@@ -35,7 +35,7 @@ fn main() -> Result<(), Stop> {
 
 fn measure(round: u32, instance: &Instance, session: &Session) -> Result<(), Stop> {
     let (space, transactions) = (instance.space(), instance.transactions());
-    let segment = space.create(&format!("heap{round}"), Holds::Table, &[], session)?;
+    let segment = space.create(&format!("heap{round}"), Holds::Table, session)?;
     let heap = Heap::new(&segment, space, transactions, session);
     let (mut inserter, row) = (HeapInserter::default(), [7; 100]);
     let started = session.thread_times().cpu;

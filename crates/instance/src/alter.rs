@@ -90,6 +90,7 @@ impl Instance {
         self.redo().set_commit_leader(wanted.commit_leader, session);
         self.redo().set_writes_in_flight(wanted.log_writes_in_flight, session);
         self.commit_mode.store(index_of(wanted.commit_mode()), session);
+        self.lock_timeouts.set(wanted);
         self.checkpointer.bind(Bounds::of(wanted), session);
         self.transactions().set_undo_retention(wanted.retention(), session);
         Ok(())

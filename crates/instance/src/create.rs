@@ -21,7 +21,8 @@ const SYSTEM: &str = "system";
 const UNDO_FILE_NAME: &str = "undo01.dbf";
 const DOUBLEWRITE_NAME: &str = "doublewrite01.dbl";
 
-pub(crate) fn doublewrite_path(directory: &Path) -> PathBuf {
+/// Where the doublewrite file is of a database in this directory.
+pub fn doublewrite_path(directory: &Path) -> PathBuf {
     directory.join(DOUBLEWRITE_NAME)
 }
 
@@ -35,6 +36,17 @@ impl Instance {
         parameters: &Parameters,
         session: &Session,
     ) -> Result<(), Stop> {
+        Instance::create_revocably(disk, directory, creation, parameters, session).map(|_| ())
+    }
+
+    /// The same for a caller who has more to do until the database is of use.
+    pub fn create_revocably(
+        disk: &Disk,
+        directory: &Path,
+        creation: &Creation,
+        parameters: &Parameters,
+        session: &Session,
+    ) -> Result<Made, Stop> {
         let what = || format!("cannot create a database in {}", directory.display());
         let makes_directory = match disk.list(directory, session) {
             Ok(names) if names.is_empty() => false,
@@ -52,30 +64,48 @@ impl Instance {
             }
             Err(error) => return Err(error.into()),
         };
-        let mut making = Making { disk, directory, made: Vec::new() };
-        let made = making
+        let mut made = Made::nothing((disk, directory), makes_directory);
+        let done = made
             .make_files(creation, parameters, session)
-            .and_then(|()| make_undo(disk, directory, creation, parameters, session));
-        if made.is_err() {
-            making.take_back(session);
-            if makes_directory {
-                // Another creator may have put files there.
-                let _ = disk.remove(directory, session);
+            .and_then(|()| make_undo((disk, &made.directory), creation, parameters, session));
+        match done {
+            Ok(()) => Ok(made),
+            Err(stop) => {
+                made.remove(session);
+                Err(stop)
             }
         }
-        made
     }
 }
 
-/// The files of a database that is being made. What others put into its directory is none of them.
-struct Making<'a> {
-    disk: &'a Disk,
-    directory: &'a Path,
-    /// What was made so far.
-    made: Vec<PathBuf>,
+/// The files that a creation has made. What others put into its directory is none of them.
+pub struct Made {
+    disk: Disk,
+    directory: PathBuf,
+    /// Whether the creation has made the directory too.
+    makes_directory: bool,
+    files: Vec<PathBuf>,
+    /// Of these, the copies of the control file.
+    control: Vec<PathBuf>,
 }
 
-impl Making<'_> {
+impl Made {
+    fn nothing((disk, directory): (&Disk, &Path), makes_directory: bool) -> Made {
+        let (disk, directory) = (disk.clone(), directory.to_path_buf());
+        Made { disk, directory, makes_directory, files: Vec::new(), control: Vec::new() }
+    }
+
+    /// The database is of no use to the caller: removes what was made (IN11). Nobody has the
+    /// database open; if somebody has, nothing is removed.
+    pub fn take_back(self, session: &Session) {
+        let plain = FileOptions { direct: false, write_through: false };
+        let open = |path: &PathBuf| self.disk.open(path, plain, session);
+        let copies: Vec<File> = self.control.iter().filter_map(|path| open(path).ok()).collect();
+        if copies.iter().all(|copy| matches!(copy.try_lock(), Ok(true))) {
+            self.remove(session);
+        }
+    }
+
     /// Makes all files; each is locked until all are there.
     fn make_files(
         &mut self,
@@ -85,7 +115,7 @@ impl Making<'_> {
     ) -> Result<(), Stop> {
         let block_size = creation.db_block_size;
         creation.check_each()?;
-        let mut content = first_content(self.directory, creation, session)?;
+        let mut content = first_content(&self.directory, creation, session)?;
         let mut shapes = content.add_tablespace(&TablespaceSpec {
             name: SYSTEM.to_string(),
             block_size,
@@ -99,9 +129,9 @@ impl Making<'_> {
         check_buffers(&content, parameters)?;
         let memory = session.os().memory_bytes();
         parameters.check(block_size, creation.doublewrite_slots, memory)?;
-        content.check_places(self.disk, self.directory)?;
-        let (disk, options) = (self.disk, parameters.filesystemio_options.file_options());
-        let mut files = redo::create(disk, &log_groups(self.directory, &content), session)?;
+        content.check_places(&self.disk, &self.directory)?;
+        let (disk, options) = (&self.disk.clone(), parameters.filesystemio_options.file_options());
+        let mut files = redo::create(disk, &log_groups(&self.directory, &content), session)?;
         self.note(&files);
         for (shape, entry) in shapes.iter().zip(&content.data_files) {
             let path = self.directory.join(&entry.path);
@@ -111,22 +141,27 @@ impl Making<'_> {
         }
         let bytes = u64::from(creation.doublewrite_slots) * block_size.bytes() as u64;
         let doublewrite =
-            disk.create(&doublewrite_path(self.directory), bytes, options, session)?;
+            disk.create(&doublewrite_path(&self.directory), bytes, options, session)?;
         self.note(std::slice::from_ref(&doublewrite));
-        let made = ControlFile::create(disk, self.directory, options.direct, content, session)?;
-        self.made.extend(made.paths());
+        let made = ControlFile::create(disk, &self.directory, options.direct, content, session)?;
+        self.control = made.paths();
+        self.files.extend(made.paths());
         Ok(())
     }
 
     fn note(&mut self, files: &[File]) {
-        self.made.extend(files.iter().map(|file| file.path().to_path_buf()));
+        self.files.extend(files.iter().map(|file| file.path().to_path_buf()));
     }
 
     /// Removes what was made. What can't be removed is not a database either: its control file says
     /// "creating".
-    fn take_back(&self, session: &Session) {
-        for path in &self.made {
+    fn remove(&self, session: &Session) {
+        for path in &self.files {
             let _ = self.disk.remove(path, session);
+        }
+        if self.makes_directory {
+            // Another creator may have put files there.
+            let _ = self.disk.remove(&self.directory, session);
         }
     }
 }
@@ -184,13 +219,12 @@ fn undo_tablespace(creation: &Creation) -> TablespaceSpec {
 }
 
 fn make_undo(
-    disk: &Disk,
-    directory: &Path,
+    place: (&Disk, &Path),
     creation: &Creation,
     parameters: &Parameters,
     session: &Session,
 ) -> Result<(), Stop> {
-    let (place, state) = ((disk, directory), ControlState::Creating);
+    let state = ControlState::Creating;
     let instance = Instance::open_in(place, parameters, state, &|_| (), session)?;
     let (segments, slots) = (creation.undo_segments.max(1), creation.undo_slots.max(1));
     let made = undo::Undo::create(instance.space(), segments, slots, session);
@@ -219,8 +253,14 @@ pub(crate) fn redo_config(
         writes_in_flight: parameters.log_writes_in_flight,
         commit_leader: parameters.commit_leader,
         owned,
-        sabotage: parameters.sabotage.redo,
+        failpoints: parameters.failpoints,
     }
+}
+
+/// The same for who reads redo and writes none, whatever the parameters are.
+pub fn redo_to_read(directory: &Path, content: &ControlContent) -> RedoConfig {
+    let how = (DurableWrite::BufferedThenSync, OwnedFiles::default());
+    redo_config(directory, content, &Parameters::default(), how)
 }
 
 /// How the doublewrite file is opened: as data files are.

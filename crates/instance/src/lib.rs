@@ -11,7 +11,7 @@
 //!   fb_smco   makes data files grow before sessions need it
 //! ```
 //!
-//! Rules IN1 to IN10 are in the README.
+//! Rules IN1 to IN12 are in the README.
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
 //! * [`recover_database`]: recovery without opening; [`Progress`], [`Recovered`]: how it goes.
@@ -34,18 +34,19 @@ mod logs;
 mod mount;
 mod open;
 mod parameters;
+mod patiences;
 mod processes;
 mod scheduling;
 mod shut;
 mod tablespaces;
 
+pub use create::{Made, doublewrite_path, redo_to_read};
 pub use log_change::LogChange;
 pub use logs::LogGroupSpec;
 pub use mount::recover_database;
 pub use open::{Instance, Opened};
-pub use parameters::{
-    Allowed, Changeable, Creation, ParameterInfo, Parameters, Sabotage, markdown,
-};
+pub use parameters::{Allowed, Changeable, Creation, ParameterInfo, Parameters, markdown};
+pub use patiences::Patiences;
 pub use recovery::{Progress, Recovered};
 pub use redo::{CommitLogging, CommitMode, CommitWait, LogStatus, LogView};
 pub use scheduling::{ProcessAffinity, ProcessPatterns};

@@ -10,14 +10,14 @@
 //!
 //! Callers: `create`, `open`; whoever administers an instance.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use os::{File, Session};
-use redo::{GROUPS_MAX, KeepMembers, LogGroup, LogMember, LogView, MEMBERS_MAX, MemberChange};
-use space::{
-    ControlContent, ControlFile, Enqueue, LogGroupContent, LogMemberContent, clear_new, give_name,
+use os::Session;
+use redo::{
+    GROUPS_MAX, KeepMembers, Leaving, LogGroup, LogMember, LogView, MEMBERS_MAX, MemberChange,
 };
+use space::{ControlContent, ControlFile, Enqueue, LogGroupContent, LogMemberContent, NewFiles};
 use stop::{Halt, RefusalKind, Stop};
 
 use crate::{Creation, Instance};
@@ -77,26 +77,8 @@ pub(crate) fn keep_members(
             }
             Ok(())
         };
-        describe(&control, &halt, say, session)
+        control.hold(0, session).describe(&halt, say, session)
     })
-}
-
-/// Changes what the control file says, if it can be said. If it can't be written the instance
-/// halts.
-fn describe<T>(
-    control: &Enqueue<ControlFile>,
-    halt: &Halt,
-    change: impl FnOnce(&mut ControlContent) -> Result<T, Stop>,
-    session: &Session,
-) -> Result<T, Stop> {
-    let mut held = control.hold(0, session);
-    let mut after = held.content().clone();
-    let changed = change(&mut after)?;
-    after.check()?;
-    let written = held.update(|content| *content = after, session);
-    drop(held);
-    let failed = |error| halt.raise(format!("the control file can't be written: {error}"), session);
-    written.map(|()| changed).map_err(failed)
 }
 
 impl LogGroupSpec {
@@ -132,10 +114,9 @@ impl Instance {
         let group = spec.add_to(&mut planned)?;
         self.check_planned(&planned)?;
         let made = self.make_logs(&spec.members, group.blocks, session)?;
-        self.list(&made, |content| spec.add_to(content).map(|_| ()), session)?;
-        drop(made);
+        let made = self.list(made, |content| spec.add_to(content).map(|_| ()), session)?;
         let group = log_group(&self.place.1, &group);
-        let named = self.name_logs(&spec.members, session);
+        let named = made.give_names(session);
         self.must(named.and_then(|()| self.redo().add_group(&group, session)), session)?;
         Ok(group.number)
     }
@@ -160,9 +141,8 @@ impl Instance {
         self.check_planned(&planned)?;
         let files = [path.to_string()];
         let made = self.make_logs(&files, blocks, session)?;
-        self.list(&made, |content| add(content).map(|_| ()), session)?;
-        drop(made);
-        self.must(self.name_logs(&files, session), session)?;
+        let made = self.list(made, |content| add(content).map(|_| ()), session)?;
+        self.must(made.give_names(session), session)?;
         self.redo().add_member(number, &self.place.1.join(path), session);
         Ok(())
     }
@@ -173,6 +153,7 @@ impl Instance {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
         self.redo().retire_group(number, session)?;
+        let leaving = self.redo().leaving(number, session);
         let dropped = self.describe_logs(
             |content| {
                 let members = std::mem::take(&mut find(content, number)?.members);
@@ -181,18 +162,22 @@ impl Instance {
             },
             session,
         );
-        self.redo().end_retirement(number, dropped.is_ok(), session);
+        // After a halt the control file may not list it any more: no log begins there again.
+        if !dropped.as_ref().is_err_and(|stop| stop.refusal().is_none()) {
+            self.redo().end_retirement(number, dropped.is_ok(), session);
+        }
         for member in dropped? {
-            self.remove_log(&self.place.1.join(member.path), session);
+            self.remove_log(leaving.as_ref(), &self.place.1.join(member.path), session);
         }
         Ok(())
     }
 
-    /// Drops a member and removes its file. Refused if its group has no other good one.
+    /// Drops a member and removes its file. Refused if its group has no other good one. The path is
+    /// from the database's directory on, as the control file has it, or what a view shows.
     pub fn drop_log_member(&self, path: &str, session: &Session) -> Result<(), Stop> {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
-        let file = self.place.1.join(path);
+        let file = self.member_at(Path::new(path), session);
         let is_it = |member: &LogMemberContent| self.place.1.join(&member.path) == file;
         let dropped = self.describe_logs(
             |content| {
@@ -215,9 +200,26 @@ impl Instance {
             },
             session,
         );
-        self.redo().remove_member(dropped?, &file, session);
-        self.remove_log(&file, session);
+        let number = dropped?;
+        let leaving = self.redo().leaving(number, session);
+        self.redo().remove_member(number, &file, session);
+        self.remove_log(leaving.as_ref(), &file, session);
         Ok(())
+    }
+
+    /// The path of the member that a user means: in the database's directory, else any spelling of
+    /// where it is.
+    fn member_at(&self, path: &Path, session: &Session) -> PathBuf {
+        let (disk, directory) = &self.place;
+        let content = self.checkpointer.control().hold(0, session).content().clone();
+        let members = content.log_groups.iter().flat_map(|group| &group.members);
+        let members: Vec<PathBuf> = members.map(|member| directory.join(&member.path)).collect();
+        let inside = directory.join(path);
+        let is_at = |place: &Path| {
+            let place = disk.place_of(place);
+            members.iter().find(|member| disk.place_of(member) == place).cloned()
+        };
+        is_at(&inside).or_else(|| is_at(path)).unwrap_or(inside)
     }
 
     fn describe_logs<T>(
@@ -225,7 +227,7 @@ impl Instance {
         change: impl FnOnce(&mut ControlContent) -> Result<T, Stop>,
         session: &Session,
     ) -> Result<T, Stop> {
-        describe(self.checkpointer.control(), self.halt(), change, session)
+        self.checkpointer.control().hold(0, session).describe(self.halt(), change, session)
     }
 
     fn check_planned(&self, planned: &ControlContent) -> Result<(), Stop> {
@@ -234,48 +236,41 @@ impl Instance {
         planned.check_places(disk, directory)
     }
 
-    /// Makes files under the names of what isn't in use yet, locked as long as they are open, so
-    /// that nobody takes them for leftovers. If that fails none is left.
+    /// Makes files under the names of what isn't in use yet. If that fails none is left.
     fn make_logs(
         &self,
         paths: &[String],
         blocks: u32,
         session: &Session,
-    ) -> Result<Vec<File>, Stop> {
+    ) -> Result<NewFiles<'_>, Stop> {
         let (disk, directory) = &self.place;
-        let mut made = Vec::with_capacity(paths.len());
-        for path in paths {
-            let one = clear_new(disk, &directory.join(path), "the redo log", session)
-                .and_then(|new| redo::create_member(disk, &new, blocks, session));
-            match one {
-                Ok(file) => made.push(file),
-                Err(stop) => {
-                    self.remove_new(&made, session);
-                    return Err(stop);
-                }
-            }
+        let mut new = NewFiles::new(disk, "the redo log");
+        let make = |path: &Path| redo::create_member(disk, path, blocks, session);
+        let made = paths.iter().try_for_each(|path| new.make(&directory.join(path), make, session));
+        if let Err(stop) = made.and_then(|()| new.check_names(session)) {
+            new.remove(session);
+            return Err(stop);
         }
-        Ok(made)
+        Ok(new)
     }
 
     /// Lists files that were made; if they can't be, they are removed.
-    fn list(
+    fn list<'a>(
         &self,
-        made: &[File],
+        made: NewFiles<'a>,
         add: impl FnOnce(&mut ControlContent) -> Result<(), Stop>,
         session: &Session,
-    ) -> Result<(), Stop> {
-        let listed = self.describe_logs(add, session);
-        // After a halt the control file may list them.
-        if listed.as_ref().is_err_and(|stop| stop.refusal().is_some()) {
-            self.remove_new(made, session);
+    ) -> Result<NewFiles<'a>, Stop> {
+        match self.describe_logs(add, session) {
+            Ok(()) => Ok(made),
+            Err(stop) => {
+                // After a halt the control file may list them.
+                if stop.refusal().is_some() {
+                    made.remove(session);
+                }
+                Err(stop)
+            }
         }
-        listed
-    }
-
-    fn name_logs(&self, paths: &[String], session: &Session) -> Result<(), Stop> {
-        let (disk, directory) = &self.place;
-        paths.iter().try_for_each(|path| give_name(disk, &directory.join(path), session))
     }
 
     /// What is listed is the database's: what fails from then on is for the next opening to mend.
@@ -286,16 +281,11 @@ impl Instance {
         })
     }
 
-    /// Those that can't be removed are removed by the next attempt.
-    fn remove_new(&self, made: &[File], session: &Session) {
-        for file in made {
-            let _ = self.place.0.remove(file.path(), session);
-        }
-    }
-
-    fn remove_log(&self, path: &Path, session: &Session) {
-        if let Err(error) = self.place.0.remove(path, session) {
-            session.os().notice(&format!("a redo log that was dropped is left: {error}"));
+    /// Removes the file of a member that isn't listed any more (rule redo/RD25).
+    fn remove_log(&self, leaving: Option<&Leaving>, path: &Path, session: &Session) {
+        let Some(leaving) = leaving else { return };
+        if let Err(stop) = self.redo().remove_dropped(leaving, path, session) {
+            session.os().notice(&format!("a redo log that was dropped is left: {stop}"));
         }
     }
 }

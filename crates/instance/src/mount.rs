@@ -117,7 +117,7 @@ impl Mounted {
             Some(way) => way,
             None => probed((disk, directory), options, session)?,
         };
-        // All are this opening's alone before anything is written (IN10).
+        // All are this opening's alone before anything is written (IN12).
         let mut owned = OwnedFiles::default();
         let opened = open_data_files(disk, directory, options, &content, &mut owned, session)?;
         let doublewrite = disk.open(&doublewrite_path(directory), options, session)?;
@@ -127,7 +127,7 @@ impl Mounted {
         settle_names(disk, &redo, session)?;
         redo.own(disk, session)?;
         control.settle(session).map_err(Stop::from)?;
-        remove_leftovers(disk, directory, session)?;
+        remove_leftovers(disk, directory, &content, session)?;
         let lost = redo::examine(disk, &mut redo, session)?;
         if !lost.is_empty() {
             let says = |content: &mut ControlContent| {
@@ -159,7 +159,7 @@ impl Mounted {
             redo: &self.redo,
             cache: parameters.cache_config(block_size, slots),
             layers: &LAYERS,
-            sabotage: parameters.sabotage.replay,
+            failpoints: parameters.failpoints,
             progress: tell,
         };
         recover(layout, &mut self.control, session)

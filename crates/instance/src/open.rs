@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use access::Table;
 use cache::Cache;
 use change::Changes;
 use ids::{Rba, Scn};
@@ -12,7 +11,7 @@ use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadHandle};
 use recovery::{Progress, Recovered};
 use redo::{CommitMode, Hooks, LogStart, Redo, RedoConfig};
-use space::{Ahead, Column, ControlContent, ControlState, Enqueue, Space, Storage};
+use space::{Ahead, ControlContent, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, Stop};
 use txn::{Locks, Transaction, Transactions};
 use undo::Undo;
@@ -27,6 +26,7 @@ use crate::gate::Gate;
 use crate::incremental::Pace;
 use crate::logs::keep_members;
 use crate::mount::{LAYERS, Mounted};
+use crate::patiences::LockTimeouts;
 use crate::processes::{Processes, join_all, process};
 
 /// What opening found to do.
@@ -58,6 +58,7 @@ pub struct Instance {
     pub(crate) place: (Disk, PathBuf),
     /// Which of `CommitMode::ALL`.
     pub(crate) commit_mode: Shared32,
+    pub(crate) lock_timeouts: LockTimeouts,
 }
 
 impl Instance {
@@ -111,29 +112,6 @@ impl Instance {
             files: files.iter().map(|(_, file, _)| file.clone()).collect(),
         };
         start(parameters, (redo, recovered), (files, doublewrite, storage), session)
-    }
-
-    /// Makes a table; it is durable when this returns.
-    pub fn create_table(
-        &self,
-        name: &str,
-        columns: &[Column],
-        session: &Session,
-    ) -> Result<Table, Stop> {
-        self.halt.check(session)?;
-        let table = Table::create(name, columns, &self.space, &self.transactions, session)?;
-        self.make_definition_durable(session).map(|()| table)
-    }
-
-    /// What was defined last is durable when this returns, as after a commit.
-    pub(crate) fn make_definition_durable(&self, session: &Session) -> Result<(), Stop> {
-        let last = self.redo().last_scn(session);
-        self.redo().make_durable(last, session, WaitEvent::LogFileSync)
-    }
-
-    /// The table of that name.
-    pub fn table(&self, name: &str, session: &Session) -> Result<Table, Stop> {
-        Table::open(name, &self.space, &self.transactions, session)
     }
 
     /// Ends a transaction: its changes stay, and are durable when this returns, unless
@@ -259,7 +237,7 @@ fn start(
     let control = Arc::clone(&storage.control);
     let checkpointer = Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters);
     let checkpointer = Arc::new(checkpointer);
-    let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency);
+    let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency, &os);
     let mut processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = take_into_use(changes, storage, (&halt, parameters), session);
     let InUse { space, transactions, cleaners, monitors, space_process, left } = match opened {
@@ -284,7 +262,9 @@ fn start(
         place,
         opened: Opened { recovered, estimated_recovery, rolled_back, dropped, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
+        lock_timeouts: LockTimeouts::default(),
     };
+    instance.lock_timeouts.set(parameters);
     instance.schedule_at_opening(parameters, session);
     Ok(instance)
 }
@@ -332,8 +312,8 @@ fn take_into_use(
     let dropped = space.finish_drops(session)?;
     wake_at_halt(halt, space.ahead(), Ahead::post, session);
     let undo = Undo::open(&space, session)?;
-    let (transactions, logs) = Transactions::new(undo, changes, &LAYERS, session);
-    let transactions = transactions.sabotaged(parameters.sabotage.isolation);
+    let (transactions, logs) =
+        Transactions::new(undo, changes, &LAYERS, parameters.failpoints, session);
     transactions.set_undo_retention(parameters.retention(), session);
     wake_at_halt(halt, transactions.locks(), Locks::wake_all, session);
     let dead = logs.len();

@@ -15,6 +15,7 @@
 //! Callers: `open`, for what starts; `alter`.
 //! Source: Oracle's `_high_priority_processes`; `sched(7)` for what real time means.
 
+use cache::CacheConfig;
 use os::{CpuSet, Priority, Session, ThreadHandle};
 use stop::Stop;
 
@@ -110,8 +111,11 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split('|').map(str::trim).filter(move |part| !(part.is_empty() && text.trim().is_empty()))
 }
 
+/// Whether there can be a process of which it is a pattern.
 fn is_pattern(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'*')
+    let writers = (0..CacheConfig::WRITERS_MAX).map(|number| format!("dbw{number}"));
+    let mut names = ["lgwr", "ckpt", "smco"].map(String::from).into_iter().chain(writers);
+    names.any(|name| matches(text, &name))
 }
 
 /// Whether a process, named as its thread is, is one that the pattern means.
@@ -216,10 +220,10 @@ mod tests {
         for text in ["", "dbw*:0-3|lgwr:5", "*:0,2,4-6"] {
             assert_eq!(ProcessAffinity::read(text).map(|read| read.show()), Some(text.to_string()));
         }
-        for text in ["|", "lgwr|", "db w", "l.*"] {
+        for text in ["|", "lgwr|", "db w", "l.*", "foo", "dbw100", "lgwr|smon"] {
             assert_eq!(ProcessPatterns::read(text), None, "{text}");
         }
-        for text in ["dbw*", "dbw*:", ":1", "dbw*:3-1", "dbw*:128", "dbw*:a", "lgwr:1|"] {
+        for text in ["dbw*", "dbw*:", ":1", "dbw*:3-1", "dbw*:128", "dbw*:a", "lgwr:1|", "foo:0"] {
             assert_eq!(ProcessAffinity::read(text), None, "{text}");
         }
     }

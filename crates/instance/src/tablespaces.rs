@@ -3,9 +3,8 @@
 //!
 //! Callers: users; `open`.
 
-use access::Table;
 use os::Session;
-use space::{Column, ControlContent, DataFileSpec, TablespaceSpec};
+use space::{ControlContent, DataFileSpec, TablespaceSpec};
 use stop::{RefusalKind, Stop};
 
 use crate::{Instance, Parameters};
@@ -32,20 +31,6 @@ impl Instance {
     pub fn checkpoint_tablespace(&self, name: &str, session: &Session) -> Result<(), Stop> {
         let files = self.space().files_of_tablespace(name, session)?;
         self.cache().checkpoint_files(&files, session)
-    }
-
-    /// Makes a table in the tablespace of this name; it is durable when this returns.
-    pub fn create_table_within(
-        &self,
-        tablespace: &str,
-        (name, columns): (&str, &[Column]),
-        session: &Session,
-    ) -> Result<Table, Stop> {
-        self.halt().check(session)?;
-        let what = (name, columns);
-        let (space, transactions) = (self.space(), self.transactions());
-        let table = Table::create_within(tablespace, what, space, transactions, session)?;
-        self.make_definition_durable(session).map(|()| table)
     }
 }
 

@@ -2,16 +2,24 @@
 //!
 //! ```text
 //!   forebay-lab-4f1c…/
+//!     owner   locked as long as the experiment lives
 //!     base/   as it was loaded, and never opened again
 //!     run/    written over from base before each run
 //! ```
+//!
+//! The kernel lets go of the lock when a process ends, however it ends. So the next experiment in
+//! the same place knows what nobody needs any more, removes it, and says so.
 
 use std::path::{Path, PathBuf};
 
-use os::{Disk, FileOperation, FileOptions, IoBuf, Session};
+use os::{Disk, File, FileOperation, FileOptions, IoBuf, Session};
 use stop::Stop;
 
 const PREFIX: &str = "forebay-lab-";
+const OWNER: &str = "owner";
+/// The name of the file until it is locked.
+const OWNER_TO_BE: &str = "owner.new";
+const PLAIN: FileOptions = FileOptions { direct: false, write_through: false };
 /// Files are copied in pieces of so many bytes.
 const PIECE: usize = 4 << 20;
 
@@ -20,6 +28,8 @@ pub(crate) struct Scratch<'s> {
     root: PathBuf,
     direct: bool,
     session: &'s Session,
+    /// Locked; none if it couldn't be made.
+    owner: Option<File>,
 }
 
 impl<'s> Scratch<'s> {
@@ -29,21 +39,25 @@ impl<'s> Scratch<'s> {
         direct: bool,
         session: &'s Session,
     ) -> Result<Scratch<'s>, Stop> {
-        let is_old = |name: &&String| name.starts_with(PREFIX);
-        if let Some(old) = disk.list(parent, session)?.iter().find(is_old) {
-            let old = parent.join(old);
-            session.os().notice(&format!(
-                "{} was left by an experiment that was killed, or is in use by another one; remove \
-                 it if not",
-                old.display()
-            ));
+        let names = disk.list(parent, session)?;
+        for old in names.iter().filter(|name| name.starts_with(PREFIX)) {
+            clear(disk, &parent.join(old), session);
         }
         let name = format!("{PREFIX}{:016x}", session.os().random());
         let root = parent.join(name);
         disk.create_dir(&root, session)?;
-        let scratch = Scratch { disk: disk.clone(), root, direct, session };
+        // From here on dropping it removes what there is.
+        let mut scratch = Scratch { disk: disk.clone(), root, direct, session, owner: None };
+        scratch.own()?;
         disk.create_dir(&scratch.run(), session)?;
         Ok(scratch)
+    }
+
+    /// Whoever sees a file of the last name sees one that was locked before.
+    fn own(&mut self) -> Result<(), os::Error> {
+        let new = self.root.join(OWNER_TO_BE);
+        self.owner = Some(self.disk.create(&new, 0, PLAIN, self.session)?);
+        self.disk.rename(&new, &self.root.join(OWNER), self.session)
     }
 
     /// Made by who creates the database there.
@@ -83,22 +97,58 @@ impl<'s> Scratch<'s> {
         }
         Ok(true)
     }
+}
 
-    fn remove(&self) -> Result<(), os::Error> {
-        for directory in [self.base(), self.run()] {
-            for name in self.disk.list(&directory, self.session).unwrap_or_default() {
-                self.disk.remove(&directory.join(name), self.session)?;
-            }
-            // Not there if the experiment ended before it was made.
-            let _ = self.disk.remove(&directory, self.session);
+/// Removes a folder that an experiment has left which was killed. What another experiment uses, or
+/// what can't be told from that, stays.
+fn clear(disk: &Disk, root: &Path, session: &Session) {
+    let shown = root.display();
+    let owner = disk.open(&root.join(OWNER), PLAIN, session);
+    let is_dead = owner.and_then(|owner| owner.try_lock().map(|locked| (locked, owner)));
+    let said = match is_dead {
+        Ok((true, _owner)) => match remove(disk, root, session) {
+            Ok(bytes) => format!(
+                "{shown}, {} MB that an experiment had left when it was killed, is removed",
+                bytes / 1_000_000
+            ),
+            Err(error) => format!(
+                "{shown} was left by an experiment that was killed, and can be removed by hand: \
+                 {error}"
+            ),
+        },
+        Ok((false, _)) => format!("{shown} is in use by another experiment, which is measured too"),
+        Err(error) => {
+            format!("{shown} isn't known to be in use; remove it if no experiment is: {error}")
         }
-        self.disk.remove(&self.root, self.session)
+    };
+    session.os().notice(&said);
+}
+
+/// Removes a scratch folder: how many bytes it had.
+fn remove(disk: &Disk, root: &Path, session: &Session) -> Result<u64, os::Error> {
+    let mut bytes = 0;
+    for directory in ["base", "run"].map(|name| root.join(name)) {
+        // Not there if the experiment ended before it was made.
+        let Ok(names) = disk.list(&directory, session) else { continue };
+        for name in names {
+            let path = directory.join(name);
+            let length = disk.open_read_only(&path, PLAIN, session).and_then(|file| file.length());
+            bytes += length.unwrap_or(0);
+            disk.remove(&path, session)?;
+        }
+        disk.remove(&directory, session)?;
     }
+    for name in [OWNER_TO_BE, OWNER] {
+        if disk.list(root, session)?.iter().any(|there| there == name) {
+            disk.remove(&root.join(name), session)?;
+        }
+    }
+    disk.remove(root, session).map(|()| bytes)
 }
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        if let Err(error) = self.remove() {
+        if let Err(error) = remove(&self.disk, &self.root, self.session) {
             let root = self.root.display();
             self.session
                 .os()

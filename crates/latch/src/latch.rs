@@ -17,6 +17,7 @@ use std::sync::atomic::AtomicU64;
 
 use os::{Os, Session, WaitWord};
 
+use crate::check::Check;
 use crate::get::{self, Get};
 use crate::raw::RawLatch;
 use crate::state::State;
@@ -29,6 +30,8 @@ use crate::{LatchKind, held};
 pub struct Latch<T> {
     kind: LatchKind,
     raw: RawLatch<AtomicU64, WaitWord>,
+    /// Looks at the value as the latch is let go by a writer (rule L15).
+    check: Option<Box<Check<T>>>,
     /// Protected by `raw`.
     value: UnsafeCell<T>,
 }
@@ -44,7 +47,15 @@ impl<T> Latch<T> {
         assert!(kind != LatchKind::Frame, "a frame has a FrameLatch");
         let state = AtomicU64::new(State::FREE.0);
         let raw = RawLatch::new(state, WaitWord::new(os, 0), WaitWord::new(os, 0));
-        Latch { kind, raw, value: UnsafeCell::new(value) }
+        Latch { kind, raw, check: None, value: UnsafeCell::new(value) }
+    }
+
+    /// The same latch with a check of what it guards: `look` panics if the value isn't consistent,
+    /// and returns how many parts it has looked at. It is called as a writer lets go of the latch,
+    /// as often as the world wants it (L15).
+    #[must_use]
+    pub fn checked(self, os: &Os, look: impl Fn(&T) -> usize + Send + Sync + 'static) -> Latch<T> {
+        Latch { check: Check::new(os, look), ..self }
     }
 
     /// Its number in its world: the same from run to run (rule L5). p1 of its wait event.
@@ -74,7 +85,7 @@ impl<T> Latch<T> {
         held::check_order(self.kind.rank(), self.id());
         self.raw.exclusive(|| self.named(session));
         held::enter(self.kind.rank(), self.id());
-        ExclusiveGuard { latch: self, session }
+        ExclusiveGuard { hold: Hold { latch: self, session } }
     }
 
     /// As `shared`, but gives up rather than waits. Exempt from the order of ranks (rule L3).
@@ -93,7 +104,7 @@ impl<T> Latch<T> {
         get::begin(session);
         self.raw.try_exclusive().then(|| {
             held::enter(self.kind.rank(), self.id());
-            ExclusiveGuard { latch: self, session }
+            ExclusiveGuard { hold: Hold { latch: self, session } }
         })
     }
 
@@ -130,6 +141,11 @@ pub struct SharedGuard<'a, T> {
 /// The latch held alone; lets go when dropped. Stays with its thread.
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct ExclusiveGuard<'a, T> {
+    hold: Hold<'a, T>,
+}
+
+/// What lets go of the latch after the check, also if that panics.
+struct Hold<'a, T> {
     latch: &'a Latch<T>,
     session: &'a Session,
 }
@@ -137,7 +153,7 @@ pub struct ExclusiveGuard<'a, T> {
 impl<'a, T> ExclusiveGuard<'a, T> {
     /// Lets go and says by what it could be had again. For `Condition`.
     pub(crate) fn release(self) -> (&'a Latch<T>, &'a Session) {
-        (self.latch, self.session)
+        (self.hold.latch, self.hold.session)
     }
 }
 
@@ -158,7 +174,7 @@ impl<T> Deref for ExclusiveGuard<'_, T> {
     fn deref(&self) -> &T {
         // SAFETY: the latch is held exclusively while this guard lives, and `&self` keeps
         // `deref_mut` out, so nobody has `&mut T` (L6).
-        unsafe { &*self.latch.value.get() }
+        unsafe { &*self.hold.latch.value.get() }
     }
 }
 
@@ -167,7 +183,7 @@ impl<T> DerefMut for ExclusiveGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the latch is held exclusively while this guard lives, and `&mut self` makes this
         // the only reference through it (L6).
-        unsafe { &mut *self.latch.value.get() }
+        unsafe { &mut *self.hold.latch.value.get() }
     }
 }
 
@@ -180,6 +196,15 @@ impl<T> Drop for SharedGuard<'_, T> {
 }
 
 impl<T> Drop for ExclusiveGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(check) = &self.hold.latch.check {
+            check.run(self);
+        }
+    }
+}
+
+impl<T> Drop for Hold<'_, T> {
     #[inline]
     fn drop(&mut self) {
         held::leave(self.latch.id());

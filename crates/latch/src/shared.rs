@@ -59,6 +59,11 @@ macro_rules! shared_number {
                 self.0.load(SeqCst)
             }
 
+            /// Its value, for a check (L15): no point at which the simulator switches.
+            pub fn peek(&self) -> $number {
+                self.0.load(SeqCst)
+            }
+
             /// Makes it `value`.
             #[inline]
             pub fn store(&self, value: $number, session: &Session) {

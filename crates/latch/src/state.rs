@@ -85,13 +85,13 @@ impl State {
     /// One more reader has it; `None` while a writer has it or waits for it.
     #[inline]
     pub(crate) fn take_shared(self) -> Option<State> {
-        (!self.keeps_readers_out()).then_some(State(self.0 + READER))
+        (!self.keeps_readers_out()).then(|| State(self.0 + READER))
     }
 
     /// A writer has it; `None` while anybody has it.
     #[inline]
     pub(crate) fn take_exclusive(self) -> Option<State> {
-        (self.0 & (EXCLUSIVE | READERS) == 0).then_some(State(self.0 + EXCLUSIVE))
+        (self.0 & (EXCLUSIVE | READERS) == 0).then(|| State(self.0 + EXCLUSIVE))
     }
 
     /// A writer that waits no longer has it.
@@ -171,6 +171,17 @@ mod tests {
         let exclusive = State::FREE.take_exclusive().expect("free");
         assert_eq!((exclusive.take_exclusive(), exclusive.take_shared()), (None, None));
         assert_eq!(exclusive.release_exclusive(), State::FREE);
+    }
+
+    /// The highest phase fills the word's highest bits.
+    #[test]
+    fn in_the_highest_phase_nobody_takes_what_is_held() {
+        let highest = State(u64::MAX - (PHASE - 1));
+        assert_eq!(highest.phase(), u64::MAX / PHASE);
+        let held = State(highest.0 | EXCLUSIVE | DRAINING);
+        assert_eq!((held.take_exclusive(), held.take_shared()), (None, None));
+        let shared = highest.take_shared().expect("no writer");
+        assert_eq!((shared.readers(), shared.take_exclusive()), (1, None));
     }
 
     /// A writer behind a stream of readers: none that comes after it gets in before it.

@@ -1,6 +1,8 @@
 //! Latches on real threads: they count right, wait under the right names, and leave nobody behind.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use latch::{
     Condition, FrameBlock, FrameLatch, FrameOrder, Latch, LatchKind, Pinned, ReaderCounts,
@@ -368,4 +370,44 @@ fn a_pin_that_is_not_there_cannot_go() {
     let frames = [0, 1].map(|number| FrameLatch::new(&os, &counts, number, ()));
     frames[0].pin(&session);
     frames[1].unpin(&session);
+}
+
+/// What a latch guards is checked as a writer lets go, and as often as the world says: a value of
+/// eight parts with an effort of two at every fifth hold.
+#[test]
+fn a_latch_checks_what_it_guards_as_often_as_the_world_says() {
+    let (os, session) = world();
+    for (effort, expected) in [(0, 0), (2, 4), (100, 20)] {
+        os.set_check_effort(effort);
+        let looks = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&looks);
+        let latch = Latch::new(&os, LatchKind::Innermost, 0_u64).checked(&os, move |_| {
+            counted.fetch_add(1, Relaxed);
+            8
+        });
+        for _ in 0..20 {
+            *latch.exclusive(&session) += 1;
+            drop(latch.shared(&session));
+        }
+        assert_eq!(looks.load(Relaxed), expected, "effort {effort}");
+    }
+}
+
+/// A check that panics leaves the latch free: others come to see the halt, and don't hang.
+#[test]
+fn a_check_that_fails_lets_go_of_the_latch() {
+    let (os, session) = world();
+    os.set_check_effort(1);
+    let latch = Arc::new(Latch::new(&os, LatchKind::Innermost, 0_u64).checked(&os, |value| {
+        assert!(*value < 3, "the value {value} is broken");
+        1
+    }));
+    let broken = Arc::clone(&latch);
+    let breaker = start(&session, "breaker", move |session| {
+        for _ in 0..10 {
+            *broken.exclusive(session) += 1;
+        }
+    });
+    assert!(breaker.join(&session).is_err(), "the check panics");
+    assert!(latch.try_shared(&session).is_some_and(|value| (3..5).contains(&*value)));
 }

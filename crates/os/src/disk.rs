@@ -48,7 +48,8 @@ impl Disk {
 
     /// Makes a file of `length` bytes, every one of them written as zero, and makes the file and
     /// its entry in the directory durable. So no later write has to find space or move the size.
-    /// It is locked until it is closed. When this fails, nothing is left.
+    /// It is locked until it is closed. When this fails, nothing is left. Refused if somebody has
+    /// taken its name away before it was locked.
     pub fn create(
         &self,
         path: &Path,
@@ -60,9 +61,14 @@ impl Disk {
         let file = self
             .open_as(path, OpenMode::CreateNew, options, session)
             .map_err(|error| error.while_doing(&what))?;
-        // From now on it isn't taken for a leftover.
         file.lock(session).map_err(|error| error.while_doing(&what))?;
-        let made = fill(&file, length, session).and_then(|()| {
+        // From now on it isn't taken for a leftover, if it wasn't before.
+        let named = self.has_its_name(&file, session);
+        if let Ok(false) = named {
+            let detail = "another program has removed it before it was locked";
+            return Err(Error::new(what, Cause::InUse, detail));
+        }
+        let made = named.and_then(|_| fill(&file, length, session)).and_then(|()| {
             file.sync(FileOperation::Sync.waiting(session))?;
             self.sync_dir(parent(path), session)
         });
@@ -111,7 +117,18 @@ impl Disk {
         })
     }
 
-    /// Gives a file another name in the same directory, replacing what had it, durably.
+    /// Whether the name by which this file was opened is still its name, and not that of another
+    /// file or of none.
+    pub fn has_its_name(&self, file: &File, session: &Session) -> Result<bool, Error> {
+        let plain = FileOptions { direct: false, write_through: false };
+        match self.open_read_only(file.path(), plain, session) {
+            Ok(found) => found.is_same_file(file),
+            Err(error) if error.cause() == Cause::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives a file another name in the same directory, durably. Refused if a file has it.
     pub fn rename(&self, from: &Path, to: &Path, session: &Session) -> Result<(), Error> {
         self.operation(FileOperation::Rename, from, session, |event| {
             self.port.rename(from, to, event)

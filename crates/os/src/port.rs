@@ -103,7 +103,8 @@ pub trait DiskPort: Send + Sync {
     fn create_dir(&self, path: &Path, event: WaitEvent) -> io::Result<()>;
     /// Makes the entries of a directory durable.
     fn sync_dir(&self, path: &Path, event: WaitEvent) -> io::Result<()>;
-    /// Gives a file another name, replacing what had it.
+    /// Gives a file another name; fails if there is a file of that name, where the file system can
+    /// tell in the same step.
     fn rename(&self, from: &Path, to: &Path, event: WaitEvent) -> io::Result<()>;
     /// Removes a file or an empty directory.
     fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()>;

@@ -2,11 +2,17 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 use waits::{SessionKind, Timestamp};
 
 use crate::registry::Registry;
 use crate::{Clock, Error, Port, RunningSession, Session, SessionTimes};
+
+/// How much of a structure in memory a debug build checks for each change of it, if nobody says
+/// otherwise ([`Os::check_effort`]).
+const CHECK_EFFORT: u32 = if cfg!(debug_assertions) { 2 } else { 0 };
 
 /// Takes one-line notices for people: something was degraded, and why.
 pub type NoticeSink = Arc<dyn Fn(&str) + Send + Sync>;
@@ -22,13 +28,15 @@ struct Shared {
     clock: Clock,
     registry: Registry,
     notices: NoticeSink,
+    check_effort: AtomicU32,
 }
 
 impl Os {
     /// A world over `port`, with notices to `notices`. For `linux` and the simulator.
     pub fn new(port: Arc<dyn Port>, notices: NoticeSink) -> Os {
         let clock = port.clock();
-        Os { shared: Arc::new(Shared { port, clock, registry: Registry::default(), notices }) }
+        let (registry, check_effort) = (Registry::default(), AtomicU32::new(CHECK_EFFORT));
+        Os { shared: Arc::new(Shared { port, clock, registry, notices, check_effort }) }
     }
 
     /// Makes the calling thread, which this world didn't start, a session of it.
@@ -104,6 +112,18 @@ impl Os {
     /// instance too. A session may choose otherwise ([`Session::set_wait_sink`]).
     pub fn set_wait_sinks(&self, sinks: Option<crate::WaitSinks>) {
         self.shared.registry.set_wait_sinks(sinks);
+    }
+
+    /// How many parts of a structure in memory are checked for each change of it, on average (O11);
+    /// 0 for none. A structure of `n` parts is checked as a whole at every `n / effort`th change.
+    #[inline]
+    pub fn check_effort(&self) -> u32 {
+        self.shared.check_effort.load(Relaxed)
+    }
+
+    /// Sets that for structures that are made from now on.
+    pub fn set_check_effort(&self, effort: u32) {
+        self.shared.check_effort.store(effort, Relaxed);
     }
 
     /// Sets a thread's priority.

@@ -9,6 +9,8 @@
 
 mod common;
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use common::{BUFFERED, DIRECT, FakeDisk, FakeFile, Outcome, WRITE_THROUGH, session, world};
 use os::{Cause, Error, File, FileOptions, IoBuf, IoKind, Request, Ring, RingConfig, Session};
 use waits::{Statistic, WaitEvent};
@@ -242,6 +244,22 @@ fn a_file_that_fails_at_birth_is_removed() {
         let files = fake.files.lock().expect("not poisoned");
         assert_eq!(files.keys().collect::<Vec<_>>(), [there], "not just the old one");
     }
+}
+
+/// A file that has lost its name before its maker could lock it isn't taken as made, and what has
+/// the name then is left alone.
+#[test]
+fn a_file_that_lost_its_name_before_it_was_locked_is_not_made() {
+    let (os, _) = world();
+    let session = session(&os);
+    let fake = FakeDisk::new(512);
+    let (disk, file, first) = fake.file(DIRECT, 4096, &session);
+    drop((file, first));
+    fake.takes_name.store(true, SeqCst);
+    let new = std::path::Path::new("/fake/new");
+    let error = disk.create(new, 4096, DIRECT, &session).expect_err("it has no name");
+    assert_eq!(error.cause(), Cause::InUse, "{error}");
+    drop(disk.create(new, 4096, DIRECT, &session).expect("nothing is left of it"));
 }
 
 /// When a file fails for good while a short write of it is in flight, the rest isn't written: the

@@ -226,7 +226,13 @@ fn names_come_and_go() {
     drop(disk.create(&a, 0, BUFFERED, &session).expect("created"));
     disk.rename(&a, &b, &session).expect("renamed");
     assert_eq!(disk.list(&scratch.join("d"), &session).expect("listed"), ["b"]);
-    let missing = disk.open(&a, BUFFERED, &session).expect_err("renamed away");
+    // A rename replaces nothing.
+    drop(disk.create(&a, 0, BUFFERED, &session).expect("created"));
+    let taken = disk.rename(&a, &b, &session).expect_err("there is a file of this name");
+    assert_eq!(taken.cause(), Cause::AlreadyExists);
+    assert_eq!(disk.list(&scratch.join("d"), &session).expect("listed"), ["a", "b"]);
+    disk.remove(&a, &session).expect("removed");
+    let missing = disk.open(&a, BUFFERED, &session).expect_err("removed");
     assert_eq!(missing.cause(), Cause::NotFound);
     assert!(missing.to_string().contains(&a.display().to_string()), "{missing}");
     disk.remove(&b, &session).expect("removed");

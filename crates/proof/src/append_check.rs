@@ -22,13 +22,14 @@ use database::{
     IndexSpec, Options, Row, RowChange, Savepoint, Table, TableSpec, Tx, Type, Value as Cell,
     Which,
 };
-use instance::{CommitWait, Instance, Sabotage};
+use instance::{CommitWait, Instance};
 use os::{Session, ThreadSpec};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 use sim::{Failure, Outside, Perturbation, World};
+use stop::Failpoints;
 use waits::{Nanos, WaitEvent};
 
 use crate::append::{Level, Summary, check};
@@ -61,7 +62,7 @@ pub struct AppendCheck {
     /// Transactions of a session in a round.
     pub transactions: u32,
     /// Whether the engine is broken on purpose.
-    pub sabotage: Sabotage,
+    pub failpoints: Failpoints,
 }
 
 /// What came up.
@@ -96,7 +97,7 @@ pub struct AppendBases(BTreeMap<u64, FileSystem>);
 impl AppendCheck {
     /// A history of some hundred transactions.
     pub fn of(seed: u64) -> AppendCheck {
-        AppendCheck { seed, transactions: 12, sabotage: Sabotage::NONE }
+        AppendCheck { seed, transactions: 12, failpoints: Failpoints::NONE }
     }
 
     /// Runs it and judges it.
@@ -106,7 +107,7 @@ impl AppendCheck {
 
     fn judged(&self, bases: &mut AppendBases) -> Result<AppendTally, Violation> {
         let number = self.seed % BASES;
-        let mut plan = Plan::of(number, Sabotage::NONE);
+        let mut plan = Plan::of(number, Failpoints::NONE);
         let lists = 3 + number % 10;
         let disk = match bases.0.get(&number) {
             Some(base) => base.clone(),
@@ -116,7 +117,7 @@ impl AppendCheck {
                 made
             }
         };
-        plan.parameters.sabotage = self.sabotage;
+        plan.parameters.failpoints = self.failpoints;
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed);
         let cut = random.random_range(0..3) > 0;
         let at = random.random_range(0..200_000 * u64::from(self.transactions * plan.sessions));

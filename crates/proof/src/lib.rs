@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Rules PF1 to PF11 are in the README. Only tests use this crate. It builds the engine with its
-//! sabotage switches, so that each check is shown to be able to fail.
+//! failpoints, so that each check is shown to be able to fail.
 //!
 //! * [`Sweep`]: one load, crashed everywhere; [`Tally`]: what was seen.
 //! * [`Load`], [`Shape`]: what runs, in which database. [`Bases`]: databases to begin with.

@@ -12,7 +12,7 @@ use os::{Disk, FilesystemIo, Session};
 use redo::CommitLeader;
 use sim::fs::FileSystem;
 use sim::{Perturbation, Simulation};
-use stop::Stop;
+use stop::{Failpoints, Stop};
 
 use crate::client::{KEYS, tables_of};
 use crate::found::{Found, inspect};
@@ -54,8 +54,7 @@ impl Shape {
             tablespaces: vec![users(block_size)],
             ..Creation::default()
         };
-        let mut parameters = Parameters {
-            db_cache_size: 24 * block,
+        let parameters = Parameters {
             db_writer_processes: 1,
             db_working_sets: 2,
             db_writer_batch: 4,
@@ -67,14 +66,30 @@ impl Shape {
             db_file_multiblock_read_count: 4,
             ..Parameters::default()
         };
+        let mut shape = Shape { creation, parameters };
+        shape.set_buffers(24, 16);
+        shape
+    }
+
+    /// The same, in a cache that holds most of the database.
+    pub(crate) fn roomy(&self) -> Shape {
+        let mut shape = self.clone();
+        shape.set_buffers(192, 96);
+        shape
+    }
+
+    /// So many buffers for the usual block size, and for the other.
+    fn set_buffers(&mut self, usual: u64, others: u64) {
+        let block_size = self.creation.db_block_size;
         let other = other_size(block_size);
-        let buffers = 16 * other.bytes() as u64;
+        let bytes = others * other.bytes() as u64;
+        let parameters = &mut self.parameters;
+        parameters.db_cache_size = usual * block_size.bytes() as u64;
         match other {
-            BlockSize::KIB_2 => parameters.db_2k_cache_size = buffers,
-            BlockSize::KIB_4 => parameters.db_4k_cache_size = buffers,
-            _ => parameters.db_8k_cache_size = buffers,
+            BlockSize::KIB_2 => parameters.db_2k_cache_size = bytes,
+            BlockSize::KIB_4 => parameters.db_4k_cache_size = bytes,
+            _ => parameters.db_8k_cache_size = bytes,
         }
-        Shape { creation, parameters }
     }
 
     /// Tiny, and whatever else the seed decides. The most usual setting comes most often.
@@ -156,16 +171,21 @@ impl Bases {
     }
 }
 
+/// How much of the structures in memory, and of blocks, every proof checks while they change: in
+/// release builds as in debug ones.
+const CHECK_EFFORT: u32 = 2;
+
 pub(crate) fn machine(seed: u64, content: FileSystem, perturbation: Perturbation) -> Simulation {
     let mut simulation = Simulation::new(seed);
     simulation.disks[0].content = content;
     simulation.perturbation = perturbation;
+    simulation.check_effort = Some(CHECK_EFFORT);
     simulation
 }
 
 fn create(shape: &Shape, number: u64) -> Base {
     let mut sound = shape.clone();
-    sound.parameters.sabotage = instance::Sabotage::NONE;
+    sound.parameters.failpoints = Failpoints::NONE;
     let report = machine(number, FileSystem::new(1 << 30), Perturbation::NONE)
         .run(move |world, session| prepare(&sound, &world.disk(), session));
     let found = match &report.result {

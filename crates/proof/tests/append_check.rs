@@ -9,9 +9,8 @@
 
 use std::time::Instant;
 
-use instance::Sabotage;
 use proof::{AppendBases, AppendCheck, AppendTally};
-use txn::IsolationSabotage;
+use stop::{Failpoint, Failpoints};
 
 /// Histories.
 const SEEDS: u64 = if cfg!(debug_assertions) { 60 } else { 3_000 };
@@ -38,38 +37,49 @@ fn histories_of_lists_keep_their_levels() {
     assert!(cfg!(debug_assertions) || summary.unknown_seen > 0 && summary.unknown_unseen > 0);
 }
 
-fn is_noticed(isolation: IsolationSabotage) {
+fn is_noticed(failpoint: Failpoint) {
     let mut bases = AppendBases::default();
+    let failpoints = Failpoints::only(failpoint);
     for seed in 0..SEEDS_BROKEN {
-        let sabotage = Sabotage { isolation, ..Sabotage::NONE };
-        let check = AppendCheck { sabotage, ..AppendCheck::of(seed) };
+        let check = AppendCheck { failpoints, ..AppendCheck::of(seed) };
         if let Err(violation) = check.run(&mut bases) {
-            println!("{isolation:?} is noticed in seed {seed}: {violation}");
+            println!("{failpoint:?} is noticed in seed {seed}: {violation}");
             return;
         }
     }
-    panic!("{isolation:?} isn't noticed in {SEEDS_BROKEN} seeds");
-}
-
-macro_rules! noticed {
-    ($($name:ident: $switch:ident;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                is_noticed(IsolationSabotage::$switch);
-            }
-        )*
-    };
+    panic!("{failpoint:?} isn't noticed in {SEEDS_BROKEN} seeds");
 }
 
 // Not `SkipRestart`: read committed promises of an append only that it is at the end of what was
 // committed. Not `IgnoreRowLock`: statements that lock nothing begin again for minutes. The model
 // check finds both.
-noticed! {
-    histories_show_seen_active_transactions: SeeActive;
-    histories_show_commits_seen_in_halves: SeeCommitting;
-    histories_show_reads_that_skip_undo: SkipUndoRecord;
-    histories_show_second_updaters: IgnoreFirstUpdater;
-    histories_show_commits_seen_before_they_are_durable: SeeBeforeDurable;
-    histories_show_savepoints_that_leave_a_change: SkipSavepointRecord;
+
+#[test]
+fn histories_show_seen_active_transactions() {
+    is_noticed(Failpoint::SeeActive);
+}
+
+#[test]
+fn histories_show_commits_seen_in_halves() {
+    is_noticed(Failpoint::SeeCommitting);
+}
+
+#[test]
+fn histories_show_reads_that_skip_undo() {
+    is_noticed(Failpoint::SkipUndoRecord);
+}
+
+#[test]
+fn histories_show_second_updaters() {
+    is_noticed(Failpoint::IgnoreFirstUpdater);
+}
+
+#[test]
+fn histories_show_commits_seen_before_they_are_durable() {
+    is_noticed(Failpoint::SeeBeforeDurable);
+}
+
+#[test]
+fn histories_show_savepoints_that_leave_a_change() {
+    is_noticed(Failpoint::SkipSavepointRecord);
 }

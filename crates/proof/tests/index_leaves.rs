@@ -7,16 +7,17 @@ use std::path::Path;
 
 use access::{Direction, Index, RowAddress};
 use ids::{BlockSize, Dba};
-use instance::{Creation, Instance, Parameters, Sabotage, Transaction};
+use instance::{Creation, Instance, Parameters, Transaction};
 use os::Session;
 use os::probe::DurableWrite;
 use sim::fs::FileSystem;
 use sim::{Simulation, World};
-use txn::{IsolationSabotage, View};
+use stop::{Failpoint, Failpoints};
+use txn::View;
 
 const BLOCK: u64 = 2048;
 
-fn open(world: &World, isolation: IsolationSabotage, session: &Session) -> Instance {
+fn open(world: &World, failpoints: Failpoints, session: &Session) -> Instance {
     let creation = Creation {
         db_block_size: BlockSize::KIB_2,
         data_bytes: 1_000 * BLOCK,
@@ -28,7 +29,7 @@ fn open(world: &World, isolation: IsolationSabotage, session: &Session) -> Insta
         db_cache_size: 96 * BLOCK,
         log_buffer: redo::LOG_BUFFER_BYTES_MIN as u64,
         redo_write: Some(DurableWrite::DirectThenSync),
-        sabotage: Sabotage { isolation, ..Sabotage::NONE },
+        failpoints,
         ..Parameters::default()
     };
     let (disk, directory) = (world.disk(), Path::new("/db"));
@@ -66,11 +67,11 @@ fn count(index: &Index, view: View, session: &Session) -> usize {
 
 /// How many of 200 entries a snapshot sees after most were deleted, and the index has grown; and
 /// how many blocks are free then, and when it has grown again without the snapshot.
-fn seen(isolation: IsolationSabotage) -> (usize, [usize; 2]) {
+fn seen(failpoints: Failpoints) -> (usize, [usize; 2]) {
     let mut simulation = Simulation::new(1);
     simulation.disks[0].content = FileSystem::new(1 << 30);
     let report = simulation.run(move |world, session| {
-        let instance = open(world, isolation, session);
+        let instance = open(world, failpoints, session);
         let (space, transactions) = (instance.space(), instance.transactions());
         let system = space.tablespaces(session)[0].name.clone();
         let made = Index::create(&system, ("i", false), space, transactions, session);
@@ -93,18 +94,18 @@ fn seen(isolation: IsolationSabotage) -> (usize, [usize; 2]) {
         instance.shutdown(session).expect("shut in good order");
         (seen, free)
     });
-    report.result.unwrap_or_else(|failure| panic!("{isolation:?}: {failure}"))
+    report.result.unwrap_or_else(|failure| panic!("{failpoints:?}: {failure}"))
 }
 
 #[test]
 fn a_leaf_stays_as_long_as_a_snapshot_sees_entries_in_it() {
-    let (seen, [free_before, free]) = seen(IsolationSabotage::None);
+    let (seen, [free_before, free]) = seen(Failpoints::NONE);
     assert_eq!((seen, free_before), (200, 0));
     assert!(free > 0, "and then it goes");
 }
 
 #[test]
 fn leaves_that_are_taken_out_early_are_noticed() {
-    let (seen, _) = seen(IsolationSabotage::TakeOutEarly);
+    let (seen, _) = seen(Failpoints::only(Failpoint::TakeOutEarly));
     assert!(seen < 200, "the snapshot sees all");
 }

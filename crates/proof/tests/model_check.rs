@@ -9,9 +9,8 @@
 
 use std::time::Instant;
 
-use instance::Sabotage;
 use proof::{ModelCheck, ModelTally};
-use txn::IsolationSabotage;
+use stop::{Failpoint, Failpoints};
 
 /// Some minutes of two cores.
 const OPERATIONS: u64 = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
@@ -54,37 +53,56 @@ fn every_read_is_what_the_model_says_it_must_be() {
     }
 }
 
-fn is_noticed(isolation: IsolationSabotage) {
+fn is_noticed(failpoint: Failpoint) {
+    let failpoints = Failpoints::only(failpoint);
     for seed in 0..SEEDS_BROKEN {
-        let sabotage = Sabotage { isolation, ..Sabotage::NONE };
-        let check = ModelCheck { sabotage, ..ModelCheck::of(seed) };
+        let check = ModelCheck { failpoints, ..ModelCheck::of(seed) };
         if let Err(violation) = check.run() {
-            println!("{isolation:?} is noticed in seed {seed}: {violation}");
+            println!("{failpoint:?} is noticed in seed {seed}: {violation}");
             return;
         }
     }
-    panic!("{isolation:?} isn't noticed in {SEEDS_BROKEN} seeds");
-}
-
-macro_rules! noticed {
-    ($($name:ident: $switch:ident;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                is_noticed(IsolationSabotage::$switch);
-            }
-        )*
-    };
+    panic!("{failpoint:?} isn't noticed in {SEEDS_BROKEN} seeds");
 }
 
 // Not `SeeBeforeDurable`: the power is cut while no commit is under way. Histories show that one.
-noticed! {
-    seeing_active_transactions_is_noticed: SeeActive;
-    seeing_a_commit_before_it_is_whole_is_noticed: SeeCommitting;
-    a_consistent_read_that_skips_undo_is_noticed: SkipUndoRecord;
-    rows_that_are_not_locked_are_noticed: IgnoreRowLock;
-    a_statement_that_does_not_begin_again_is_noticed: SkipRestart;
-    a_second_updater_is_noticed: IgnoreFirstUpdater;
-    a_savepoint_that_leaves_a_change_is_noticed: SkipSavepointRecord;
-    undo_that_is_overwritten_too_early_is_noticed: ForgetSnapshots;
+
+#[test]
+fn seeing_active_transactions_is_noticed() {
+    is_noticed(Failpoint::SeeActive);
+}
+
+#[test]
+fn seeing_a_commit_before_it_is_whole_is_noticed() {
+    is_noticed(Failpoint::SeeCommitting);
+}
+
+#[test]
+fn a_consistent_read_that_skips_undo_is_noticed() {
+    is_noticed(Failpoint::SkipUndoRecord);
+}
+
+#[test]
+fn rows_that_are_not_locked_are_noticed() {
+    is_noticed(Failpoint::IgnoreRowLock);
+}
+
+#[test]
+fn a_statement_that_does_not_begin_again_is_noticed() {
+    is_noticed(Failpoint::SkipRestart);
+}
+
+#[test]
+fn a_second_updater_is_noticed() {
+    is_noticed(Failpoint::IgnoreFirstUpdater);
+}
+
+#[test]
+fn a_savepoint_that_leaves_a_change_is_noticed() {
+    is_noticed(Failpoint::SkipSavepointRecord);
+}
+
+#[test]
+fn undo_that_is_overwritten_too_early_is_noticed() {
+    is_noticed(Failpoint::ForgetSnapshots);
 }

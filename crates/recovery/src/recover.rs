@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use cache::CacheConfig;
-use change::{Layer, Sabotage};
+use change::Layer;
 use ids::{BlockSize, FileNo, Rba, Scn};
 use os::{Disk, File, Session};
 use redo::{LogEnd, Reader, RedoConfig};
 use space::{ControlContent, ControlFile, FileCheckpoint};
-use stop::{RefusalKind, Stop};
+use stop::{Failpoints, RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::ahead::Start;
@@ -32,7 +32,7 @@ pub struct Layout<'a> {
     /// Owners of blocks.
     pub layers: &'a [&'static Layer],
     /// What a test breaks on purpose.
-    pub sabotage: Sabotage,
+    pub failpoints: Failpoints,
     /// Is told, every MiB of redo or so, how far it has come.
     pub progress: &'a dyn Fn(Progress),
 }

@@ -155,7 +155,10 @@ impl<'a> Roll<'a> {
         let ahead = Arc::new(ahead);
         let process = ahead.start(&self.halt, session)?;
         let mut untouched = Untouched::of(&self.cache, process.id(), session);
+        // Who is told of the progress may panic: then the processes end, and the files are let go.
+        let guard = self.halt.guard("recovery panicked", session);
         let rolled = self.apply_all(&ahead, of, &mut untouched, session);
+        guard.disarm();
         let rolled = rolled.and_then(|()| self.check_usable());
         ahead.line.close(session);
         // A panic has raised the halt already.
@@ -190,12 +193,12 @@ impl<'a> Roll<'a> {
     }
 
     fn apply(&mut self, batch: &Batch, session: &Session) -> Result<(), Stop> {
-        let Layout { layers, sabotage, .. } = *self.layout;
+        let Layout { layers, failpoints, .. } = *self.layout;
         // RC7: below all of its changes.
         let (first, _) = batch.records.first().expect("a batch has records");
         self.gate.move_to(first, session);
         for (block, changes) in batch.records.by_block() {
-            let replayed = replay(block, changes, layers, &self.cache, sabotage, session)?;
+            let replayed = replay(block, changes, layers, &self.cache, failpoints, session)?;
             self.done.applied += replayed.applied;
             self.done.skipped += replayed.skipped;
             match replayed.unusable {

@@ -9,11 +9,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use os::Session;
-use stop::Stop;
+use os::{Cause, File, Session};
+use stop::{RefusalKind, Stop};
 
-use crate::log_file::OpenGroup;
-use crate::{LogGroup, LogView, Redo};
+use crate::log_file::{OpenGroup, check_length};
+use crate::{EndReason, LogGroup, LogView, Redo};
+
+/// The files of a group of which some are to go, open and locked as long as this is there.
+pub struct Leaving(Arc<OpenGroup>);
 
 impl Redo {
     /// Takes one more group into use, whose files are there. Whoever waits for room gets it.
@@ -59,6 +62,54 @@ impl Redo {
         self.shared.state.exclusive(session).groups.remove_member(group, path);
     }
 
+    /// The files of a group, before it or one of its members is dropped.
+    pub fn leaving(&self, number: u16, session: &Session) -> Option<Leaving> {
+        self.shared.state.exclusive(session).groups.find(number).map(Leaving)
+    }
+
+    /// Removes the file of a member that was dropped, if it is that (RD25). What else lies in its
+    /// place is left, and that is the error: a member that was lost leaves a name that anybody may
+    /// take.
+    pub fn remove_dropped(
+        &self,
+        Leaving(group): &Leaving,
+        path: &Path,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let disk = &self.shared.medium.disk;
+        let member = group.members.iter().find(|member| member.path == path);
+        let file = match member.and_then(|member| member.file.clone()) {
+            Some(file) => Some(file),
+            None => self.find_dropped(group, path, session)?,
+        };
+        let Some(file) = file else { return Ok(()) };
+        if !disk.has_its_name(&file, session)? {
+            return Err(other_file(path));
+        }
+        Ok(disk.remove(path, session)?)
+    }
+
+    /// The file of a member that wasn't in use, locked; none if it has gone.
+    fn find_dropped(
+        &self,
+        group: &OpenGroup,
+        path: &Path,
+        session: &Session,
+    ) -> Result<Option<File>, Stop> {
+        let medium = &self.shared.medium;
+        let file = match medium.disk.open(path, medium.options, session) {
+            Err(error) if error.cause() == Cause::NotFound => return Ok(None),
+            file => file?,
+        };
+        let is_it = file.try_lock()?
+            && check_length(&file, group.blocks).is_ok()
+            && match group.read_header_of(&file, &medium.owner, session)? {
+                Ok(_) | Err(EndReason::NeverWritten { .. }) => true,
+                Err(_) => false,
+            };
+        if is_it { Ok(Some(file)) } else { Err(other_file(path)) }
+    }
+
     /// Every group, which log it holds, and how its members are.
     pub fn groups(&self, session: &Session) -> Vec<LogView> {
         self.shared.state.exclusive(session).groups.views()
@@ -68,4 +119,14 @@ impl Redo {
     pub fn log_blocks_max(&self, session: &Session) -> u32 {
         self.shared.state.exclusive(session).groups.blocks_max()
     }
+}
+
+/// The refusal to remove what isn't known to be a member.
+fn other_file(path: &Path) -> Stop {
+    let message = format!(
+        "{} isn't removed, for it isn't the log that was dropped, or another program has it open; \
+         remove it yourself if nobody needs it",
+        path.display()
+    );
+    Stop::refuse(RefusalKind::WrongState, message)
 }

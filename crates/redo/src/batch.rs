@@ -190,6 +190,9 @@ impl Batch {
     /// Seals every block. Their stamp says what was durable before they were written (RD8).
     pub(crate) fn seal(&mut self, durable: Scn, session: &Session) {
         assert!(self.open.is_none(), "an open block was about to be written");
+        if session.os().check_effort() > 0 {
+            self.check().expect("a batch that is written is in order");
+        }
         let mut blocks = self.buffer.chunks_exact_mut(REDO_BLOCK.bytes());
         for part in &self.parts {
             for number in part.first_block..part.first_block + part.blocks {
@@ -215,6 +218,39 @@ impl Batch {
     fn last_block(&mut self) -> &mut [u8] {
         let start = (self.blocks as usize - 1) * REDO_BLOCK.bytes();
         &mut self.buffer[start..start + REDO_BLOCK.bytes()]
+    }
+}
+
+// For checks.
+impl Batch {
+    /// The log of the last part, and the first block behind it.
+    pub(crate) fn end(&self) -> Option<(u32, u32)> {
+        self.parts.last().map(|part| (part.sequence, part.first_block + part.blocks))
+    }
+
+    /// What is wrong, if the invariants of this file don't hold.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let blocks: u32 = self.parts.iter().map(|part| part.blocks).sum();
+        if blocks != self.blocks || self.open.is_some() && blocks == 0 {
+            let own = self.blocks;
+            return Err(format!("a batch of {own} blocks has parts with {blocks}"));
+        }
+        if let Some(pair) = self.parts.windows(2).find(|pair| pair[0].sequence >= pair[1].sequence)
+        {
+            let (before, after) = (pair[0].sequence, pair[1].sequence);
+            return Err(format!("a batch has log {before} before log {after}"));
+        }
+        let bytes = self.buffer.chunks_exact(REDO_BLOCK.bytes()).take(self.blocks as usize);
+        let closed = self.blocks as usize - usize::from(self.open.is_some());
+        for (number, block) in bytes.take(closed).enumerate() {
+            let head = RedoBlock::at(block, RedoBlock::START);
+            let (used, first) = (head.used.get(), head.first_record.get());
+            let end = BLOCK_HEAD + usize::from(used);
+            if first > used || end > block.len() || block[end..].iter().any(|byte| *byte != 0) {
+                return Err(format!("block {number} of a batch isn't complete"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -270,5 +306,31 @@ mod tests {
         assert!(batch.buffer[BLOCK_HEAD + 5..].iter().all(|byte| *byte == 0));
         let parts: Vec<_> = batch.parts().map(|(part, bytes)| (part.blocks, bytes.len())).collect();
         assert_eq!(parts, [(1, REDO_BLOCK.bytes())]);
+    }
+
+    type Break = fn(&mut Batch);
+
+    /// Each invariant is broken in turn, and the check says which.
+    #[test]
+    fn what_is_broken_in_a_batch_is_named() {
+        let cases: [(&str, Break); 4] = [
+            ("a batch of 3 blocks has parts with 2", |batch| batch.blocks += 1),
+            ("log 2 before log 2", |batch| batch.parts[0].sequence = 2),
+            ("block 0 of a batch isn't complete", |batch| batch.buffer[REDO_BLOCK.bytes() - 1] = 1),
+            ("block 0 of a batch isn't complete", |batch| {
+                RedoBlock::at_mut(&mut batch.buffer, RedoBlock::START).first_record = U16Le::new(9);
+            }),
+        ];
+        for (named, break_it) in cases {
+            let mut batch = Batch::new(4);
+            batch.begin_block((1, 1), address(1), 9);
+            batch.fill(&[1; 5]);
+            batch.close_block();
+            batch.begin_block((2, 2), address(1), 9);
+            assert_eq!((batch.check(), batch.end()), (Ok(()), Some((2, 2))));
+            break_it(&mut batch);
+            let said = batch.check().expect_err(named);
+            assert!(said.contains(named), "{named}: {said}");
+        }
     }
 }

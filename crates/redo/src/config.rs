@@ -13,10 +13,10 @@ use format::{REDO_BLOCK, REDO_PAYLOAD_BYTES};
 use ids::{Rba, Scn};
 use os::probe::DurableWrite;
 use os::{Disk, OwnedFiles, Session};
-use stop::{RefusalKind, Stop};
+use stop::{Failpoints, RefusalKind, Stop};
 
 use crate::flights::WRITES_IN_FLIGHT_MAX;
-use crate::log_file::{Medium, log_path};
+use crate::log_file::{LogOwner, Medium, log_path};
 
 /// The largest record, its head included: three blocks of the largest size.
 pub const RECORD_BYTES_MAX: usize = 96 << 10;
@@ -91,19 +91,6 @@ impl CommitMode {
     ];
 }
 
-/// A way to break the promise on purpose. Beyond `None` only under feature `sabotage`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sabotage {
-    /// As it should be.
-    None,
-    /// Sessions are told before the write has begun.
-    #[cfg(feature = "sabotage")]
-    AcknowledgeBeforeDurable,
-    /// Nothing is synced, and no write goes through.
-    #[cfg(feature = "sabotage")]
-    SkipSync,
-}
-
 /// A file that holds a whole copy of its group's log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogMember {
@@ -169,7 +156,7 @@ pub struct RedoConfig {
     /// Members that are open and locked, for all who open members by this configuration.
     pub owned: OwnedFiles,
     /// What is broken on purpose.
-    pub sabotage: Sabotage,
+    pub failpoints: Failpoints,
 }
 
 impl RedoConfig {
@@ -193,6 +180,11 @@ impl RedoConfig {
             return Err(Stop::refuse(RefusalKind::Invalid, message));
         }
         Ok(())
+    }
+
+    /// Whose redo it is.
+    pub fn owner(&self) -> LogOwner {
+        LogOwner { database: self.database, incarnation: self.incarnation }
     }
 
     /// Redo blocks of one part of the log buffer: one batch, at most.
@@ -223,22 +215,6 @@ impl RedoConfig {
         let members = self.groups.iter_mut().flat_map(|group| &mut group.members);
         for member in members.filter(|member| paths.contains(&member.path)) {
             member.good = false;
-        }
-    }
-
-    pub(crate) fn skips_sync(&self) -> bool {
-        match self.sabotage {
-            Sabotage::None => false,
-            #[cfg(feature = "sabotage")]
-            sabotage => sabotage == Sabotage::SkipSync,
-        }
-    }
-
-    pub(crate) fn acknowledges_early(&self) -> bool {
-        match self.sabotage {
-            Sabotage::None => false,
-            #[cfg(feature = "sabotage")]
-            sabotage => sabotage == Sabotage::AcknowledgeBeforeDurable,
         }
     }
 }

@@ -99,6 +99,15 @@ pub enum EndReason {
         /// The database that it belongs to.
         found: u64,
     },
+    /// The header of a log of another incarnation of the database.
+    OtherIncarnation {
+        /// The block.
+        address: Dba,
+        /// The incarnation that it belongs to.
+        found: u32,
+        /// The SCN at which that began.
+        began: Scn,
+    },
     /// The block's own account of its records can't be true.
     BadBlock {
         /// The block.
@@ -146,6 +155,7 @@ impl EndReason {
         matches!(
             self,
             EndReason::OtherDatabase { .. }
+                | EndReason::OtherIncarnation { .. }
                 | EndReason::WrongAddress { .. }
                 | EndReason::OtherKind { .. }
         )
@@ -174,6 +184,11 @@ impl fmt::Display for EndReason {
             EndReason::OtherDatabase { address, found } => {
                 write!(f, "block {address} belongs to database {found:016x}")
             }
+            EndReason::OtherIncarnation { address, found, began } => write!(
+                f,
+                "block {address} belongs to incarnation {found} of the database, which began at \
+                 SCN {began}"
+            ),
             EndReason::BadBlock { address, used, first_record } => write!(
                 f,
                 "block {address} says that it has {used} bytes of records, the first from \

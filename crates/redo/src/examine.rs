@@ -2,10 +2,13 @@
 //!
 //! | found                                                           | then                  |
 //! |-----------------------------------------------------------------|-----------------------|
-//! | not there, cut off, unreadable, of another group or database    | invalid               |
+//! | not there, cut off, unreadable                                  | invalid               |
+//! | of another database, incarnation or group (RD24)                | invalid               |
 //! | its header is older than another's, whose log has redo          | invalid: it was away  |
 //! | the same, and that log has none                                 | good: cut off between |
 //! | no good member would be left                                    | refused               |
+//!
+//! A group with one member isn't looked at here: what is wrong with it is found by who opens it.
 //!
 //! Callers: `instance`, which writes down what is invalid before it goes on; `verify`.
 
@@ -14,7 +17,7 @@ use std::path::{Path, PathBuf};
 use os::{Disk, File, FileOptions, Session};
 use stop::Stop;
 
-use crate::log_file::{Medium, Member, OpenGroup, check_length, corrupt};
+use crate::log_file::{LogOwner, Medium, Member, OpenGroup, check_length, corrupt};
 use crate::log_files::begins_in;
 use crate::{EndReason, LogGroup, RedoConfig};
 
@@ -48,7 +51,7 @@ pub fn examine(
 /// is wrong.
 pub fn look_at_member(
     (disk, options): (&Disk, FileOptions),
-    database: u64,
+    owner: &LogOwner,
     (group, path): (&LogGroup, &Path),
     session: &Session,
 ) -> Result<u32, String> {
@@ -57,10 +60,13 @@ pub fn look_at_member(
     check_length(&file, group.blocks).map_err(say)?;
     let (number, blocks) = (group.number, group.blocks);
     let alone = OpenGroup { number, blocks, members: Vec::new() };
-    match alone.read_header_of(&file, database, session).map_err(say)? {
+    match alone.read_header_of(&file, owner, session).map_err(say)? {
         Ok(header) => Ok(header.log_sequence.get()),
         Err(EndReason::NeverWritten { .. }) => Ok(0),
-        Err(reason) => Err(reason.to_string()),
+        Err(reason) => Err(match owner.told(reason) {
+            Some(told) => format!("it {told}"),
+            None => reason.to_string(),
+        }),
     }
 }
 
@@ -110,13 +116,8 @@ fn examine_group(
             Found::Bad(stop) => faults.push((*path, stop.clone())),
         }
     }
-    // If none is ours, they are as one that holds no log.
-    if foreign.len() + faults.len() < found.len() {
-        faults.extend(foreign.into_iter().map(|(path, reason)| {
-            let what = format!("{} is none of its files: {reason}", path.display());
-            (path, corrupt(what))
-        }));
-    }
+    let none_is_left = foreign.len() + faults.len() == found.len();
+    faults.extend(judge_foreign(&medium.owner, foreign, none_is_left)?);
     if faults.len() == found.len() {
         return Err(faults.swap_remove(0).1);
     }
@@ -131,12 +132,30 @@ fn examine_group(
     Ok(())
 }
 
+/// Files that were something else are invalid where a member is left. Where none is, nothing is
+/// opened (RD24).
+fn judge_foreign<'p>(
+    owner: &LogOwner,
+    foreign: Vec<(&'p PathBuf, EndReason)>,
+    none_is_left: bool,
+) -> Result<Vec<(&'p PathBuf, Stop)>, Stop> {
+    if none_is_left {
+        let refusal = foreign.iter().find_map(|(path, reason)| owner.refusal(path, *reason));
+        return refusal.map_or(Ok(Vec::new()), Err);
+    }
+    let fault = |(path, reason): (&'p PathBuf, EndReason)| {
+        let told = owner.told(reason).unwrap_or_else(|| reason.to_string());
+        (path, corrupt(format!("{} {told}", path.display())))
+    };
+    Ok(foreign.into_iter().map(fault).collect())
+}
+
 fn look(medium: &Medium, group: &OpenGroup, path: &Path, session: &Session) -> Found {
     let file = match medium.open(path, group.blocks, session) {
         Ok(file) => file,
         Err(stop) => return Found::Bad(stop),
     };
-    match group.read_header_of(&file, medium.database, session) {
+    match group.read_header_of(&file, &medium.owner, session) {
         Ok(Ok(header)) => Found::Log(file, header.log_sequence.get()),
         Ok(Err(reason)) if reason.is_foreign() => Found::Foreign(reason),
         Ok(Err(_)) => Found::Log(file, 0),

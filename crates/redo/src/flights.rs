@@ -108,6 +108,46 @@ impl Flights {
     }
 }
 
+// For checks.
+impl Flights {
+    pub(crate) fn oldest_number(&self) -> u64 {
+        self.oldest
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.oldest + self.flying.len() as u64
+    }
+
+    /// How many are being written.
+    pub(crate) fn unwritten(&self) -> usize {
+        self.flying.iter().filter(|flying| !flying.written).count()
+    }
+
+    /// SCN of the last record that is durable or in flight.
+    pub(crate) fn last_through(&self) -> Scn {
+        self.flying.back().map_or(self.durable, |last| last.through)
+    }
+
+    /// What is wrong, if the invariants of this file don't hold.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.flying.len() > WRITES_IN_FLIGHT_MAX as usize {
+            return Err(format!("{} batches are in flight", self.flying.len()));
+        }
+        if self.flying.front().is_some_and(|first| first.written) {
+            return Err(format!("batch {} is written, and not durable (RD10)", self.oldest));
+        }
+        if self.alone && self.flying.len() != 1 {
+            let count = self.flying.len();
+            return Err(format!("a batch that begins a log is one of {count} in flight (RD6)"));
+        }
+        let scns = || std::iter::once(self.durable).chain(self.flying.iter().map(|f| f.through));
+        match scns().zip(scns().skip(1)).find(|(before, after)| before > after) {
+            Some((before, after)) => Err(format!("SCN {before} is in flight before {after}")),
+            None => Ok(()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,5 +192,28 @@ mod tests {
         assert!(!flights.have_room(false) && !flights.have_room(true));
         assert_eq!(flights.written(2), 2..3);
         assert!(flights.have_room(false));
+    }
+
+    type Break = fn(&mut Flights);
+
+    /// Each invariant is broken in turn, and the check says which.
+    #[test]
+    fn what_is_broken_in_the_flights_is_named() {
+        let cases: [(&str, Break); 4] = [
+            ("9 batches are in flight", |flights| {
+                let last = flights.flying[2];
+                flights.flying.resize(9, last);
+            }),
+            ("(RD10)", |flights| flights.flying[0].written = true),
+            ("(RD6)", |flights| flights.alone = true),
+            ("SCN 30 is in flight before 25", |flights| flights.flying[2].through = Scn::new(25)),
+        ];
+        assert_eq!(three().check(), Ok(()));
+        for (named, break_it) in cases {
+            let mut flights = three();
+            break_it(&mut flights);
+            let said = flights.check().expect_err(named);
+            assert!(said.contains(named), "{named}: {said}");
+        }
     }
 }

@@ -161,6 +161,54 @@ impl Groups {
         }
     }
 
+    /// How many groups there are.
+    pub(crate) fn count_all(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// What is wrong, if the invariants of this file don't hold.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let current = self.entries.iter().find(|entry| entry.sequence == self.sequence);
+        let current = current.map(|entry| (entry.group.number, entry.group.blocks));
+        if current != Some((self.current, self.blocks)) {
+            let (log, group) = (self.sequence, self.current);
+            return Err(format!("log {log} lies in {current:?}, and group {group} is the current"));
+        }
+        for (at, entry) in self.entries.iter().enumerate() {
+            let mut later = self.entries[at + 1..].iter();
+            let sequence = entry.sequence;
+            if sequence > self.sequence {
+                return Err(format!("log {sequence} comes after the current {}", self.sequence));
+            }
+            if sequence >= self.checkpoint && later.any(|other| other.sequence == sequence) {
+                return Err(format!("log {sequence} lies in two groups"));
+            }
+        }
+        if !self.entries.is_sorted_by(|a, b| a.group.number < b.group.number) {
+            return Err("groups aren't in the order of their numbers".to_string());
+        }
+        let free = self.entries.iter().filter(|entry| self.is_free(entry));
+        let rooms: Vec<_> = free.map(|entry| room(entry.group.blocks)).collect();
+        let found = (rooms.len() as u32, rooms.iter().sum::<u64>());
+        match found == (self.free, self.free_room) {
+            true => Ok(()),
+            false => Err(format!(
+                "{} free groups have room for {}, and it says {} and {} (RD4)",
+                found.0, found.1, self.free, self.free_room
+            )),
+        }
+    }
+
+    /// Breaks the invariants of this file: the one of this number.
+    #[cfg(test)]
+    pub(crate) fn spoil(&mut self, invariant: u32) {
+        match invariant {
+            0 => self.free_room += 1,
+            1 => self.current += 1,
+            _ => self.entries.iter_mut().for_each(|entry| entry.sequence = self.sequence),
+        }
+    }
+
     // Groups and members that come and go
 
     /// One more group, which holds no log.
@@ -199,6 +247,12 @@ impl Groups {
         self.entries[at].leaves = true;
         self.count();
         Ok(())
+    }
+
+    /// The group of this number, if there is one.
+    pub(crate) fn find(&self, number: u16) -> Option<Arc<OpenGroup>> {
+        let entry = self.entries.iter().find(|entry| entry.group.number == number);
+        entry.map(|entry| Arc::clone(&entry.group))
     }
 
     /// The group was retired: it is dropped, or stays after all.

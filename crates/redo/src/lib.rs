@@ -14,7 +14,7 @@
 //!
 //! Each record has an SCN of its own, one more than that of the record before. So the order of SCNs
 //! is the order of redo, "durable through SCN x" is all there is to say about durability, and a
-//! reader sees a hole by its number. The rules, RD1 to RD21, and the proofs are in README.md.
+//! reader sees a hole by its number. The rules, RD1 to RD24, and the proofs are in README.md.
 //!
 //! * [`create`], [`examine`], [`Redo::open`], [`RedoConfig`], [`LogStart`]: from nothing to open.
 //! * [`LogGroup`], [`LogMember`], [`LogView`]: groups and their members; they come and go while it
@@ -54,17 +54,18 @@ mod state;
 mod tail;
 mod writer;
 
+pub use alter::Leaving;
 pub use config::{
     CommitLeader, CommitLogging, CommitMode, CommitWait, GROUPS_MAX, LOG_BLOCKS_MIN,
     LOG_BUFFER_BYTES_MIN, LogGroup, LogMember, LogStart, MEMBERS_MAX, RECORD_BLOCKS_MAX,
-    RECORD_BYTES_MAX, RedoConfig, Sabotage,
+    RECORD_BYTES_MAX, RedoConfig,
 };
 pub use credits::Credits;
 pub use end::{EndReason, LogEnd};
 pub use examine::{examine, look_at_member};
 pub use flights::WRITES_IN_FLIGHT_MAX;
 pub use groups::{LogStatus, LogView};
-pub use log_file::{create, create_member, log_path};
+pub use log_file::{LogOwner, create, create_member, log_path};
 pub use members::{KeepMembers, MemberChange};
 pub use reader::Reader;
 pub use record::{Record, RecordFault, Vector, Vectors};

@@ -17,7 +17,7 @@ use format::{
 use ids::{BlockNo, Dba, FileNo, Scn};
 use os::probe::DurableWrite;
 use os::{Cost, Disk, File, FileOptions, IoBuf, OwnedFiles, Session, Waiting};
-use stop::{RefusalKind, Stop};
+use stop::{Failpoint, RefusalKind, Stop};
 use waits::WaitEvent;
 
 use crate::EndReason;
@@ -78,14 +78,70 @@ fn file_bytes(blocks: u32) -> u64 {
     BlockNo::new(blocks).byte_offset(REDO_BLOCK)
 }
 
+/// Whose redo a log is: what its header has in common with the control file (RD24).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogOwner {
+    /// Identity of the database.
+    pub database: u64,
+    /// Its incarnation, and the SCN at which that began.
+    pub incarnation: (u32, Scn),
+}
+
+impl LogOwner {
+    /// Why a log with this header, which lies at this address, isn't this owner's, if it isn't.
+    pub(crate) fn check_owner(&self, header: &LogHeader, address: Dba) -> Result<(), EndReason> {
+        let found = header.database.get();
+        if found != self.database {
+            return Err(EndReason::OtherDatabase { address, found });
+        }
+        let (found, began) = (header.incarnation.get(), header.incarnation_scn.get());
+        if (found, began) != self.incarnation {
+            return Err(EndReason::OtherIncarnation { address, found, began });
+        }
+        Ok(())
+    }
+
+    /// What a member is that has another's header or another block in its header's place, to be
+    /// said behind its name; none if that isn't what is wrong.
+    pub(crate) fn told(&self, reason: EndReason) -> Option<String> {
+        match reason {
+            EndReason::OtherDatabase { found, .. } => Some(format!(
+                "is a log of database {found:016x}, and this is database {:016x}: put the right \
+                 file back",
+                self.database
+            )),
+            EndReason::OtherIncarnation { found, began, .. } => Some(format!(
+                "is a log of incarnation {found} of the database, which began at SCN {began}, and \
+                 this is incarnation {}, which began at SCN {}: put the right file back",
+                self.incarnation.0, self.incarnation.1
+            )),
+            EndReason::WrongAddress { .. } | EndReason::OtherKind { .. } => Some(format!(
+                "has another block where its header belongs ({reason}): another file lies there, \
+                 or a write went astray; put the right file back"
+            )),
+            _ => None,
+        }
+    }
+
+    /// The refusal of a group without a member of its own, by one that is something else; none if
+    /// that isn't what is wrong with it.
+    pub(crate) fn refusal(&self, path: &Path, reason: EndReason) -> Option<Stop> {
+        let told = self.told(reason)?;
+        Some(corrupt(format!(
+            "{} {told}; if it is lost, restore the whole database from one copy: control files, \
+             data files and redo logs",
+            path.display()
+        )))
+    }
+}
+
 /// How logs are opened and written.
 #[derive(Clone)]
 pub(crate) struct Medium {
     pub(crate) disk: Disk,
-    pub(crate) database: u64,
-    incarnation: (u32, Scn),
+    pub(crate) owner: LogOwner,
     pub(crate) needs_sync: bool,
-    options: FileOptions,
+    pub(crate) options: FileOptions,
     /// Those that were locked before, open.
     owned: OwnedFiles,
 }
@@ -93,14 +149,14 @@ pub(crate) struct Medium {
 impl Medium {
     pub(crate) fn new(disk: &Disk, config: &RedoConfig) -> Medium {
         let mut options = config.durable_write.file_options();
-        if config.skips_sync() {
+        if config.failpoints.has(Failpoint::SkipLogSync) {
             options.write_through = false;
         }
         Medium {
             disk: disk.clone(),
-            database: config.database,
-            incarnation: config.incarnation,
-            needs_sync: config.durable_write.needs_sync() && !config.skips_sync(),
+            owner: config.owner(),
+            needs_sync: config.durable_write.needs_sync()
+                && !config.failpoints.has(Failpoint::SkipLogSync),
             options,
             owned: config.owned.clone(),
         }
@@ -159,7 +215,7 @@ pub(crate) fn check_length(file: &File, blocks: u32) -> Result<(), Stop> {
 
 impl std::fmt::Debug for Medium {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Medium({:016x}, {:?})", self.database, self.options)
+        write!(f, "Medium({:?}, {:?})", self.owner, self.options)
     }
 }
 
@@ -237,16 +293,16 @@ impl OpenGroup {
         let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
         *BlockHeader::of_mut(&mut block) = BlockHeader::new(BlockKind::LogHeader, address);
         *LogHeader::at_mut(&mut block, LogHeader::START) = LogHeader {
-            database: U64Le::new(medium.database),
+            database: U64Le::new(medium.owner.database),
             log_sequence: U32Le::new(sequence),
             blocks: U32Le::new(self.blocks),
             first_scn: ScnLe::new(beginning.first_scn),
             previous_end: U32Le::new(beginning.previous_end),
             group: U16Le::new(self.number),
             thread: U16Le::new(THREAD),
-            incarnation: U32Le::new(medium.incarnation.0),
+            incarnation: U32Le::new(medium.owner.incarnation.0),
             reserved: [0; 4],
-            incarnation_scn: ScnLe::new(medium.incarnation.1),
+            incarnation_scn: ScnLe::new(medium.owner.incarnation.1),
             began_us: U64Le::new(session.os().calendar_us()),
             next_scn: ScnLe::ZERO,
             next_began_us: U64Le::ZERO,
@@ -258,31 +314,39 @@ impl OpenGroup {
     }
 
     /// The newest header of its good members, or what is there instead. A member that can't be
-    /// read is passed over, if another can.
+    /// read is passed over, if another can, and so is one that is something else; refused if there
+    /// are only such (RD24).
     pub(crate) fn read_header(
         &self,
-        database: u64,
+        owner: &LogOwner,
         session: &Session,
     ) -> Result<Result<LogHeader, EndReason>, Stop> {
         let mut newest: Option<Result<LogHeader, EndReason>> = None;
-        let mut failed = None;
+        let (mut failed, mut foreign) = (None, None);
         for file in self.files() {
             let sequence = |header: &LogHeader| header.log_sequence.get();
-            match (self.read_header_of(file, database, session), &newest) {
+            let found = self.read_header_of(file, owner, session);
+            if let Ok(Err(reason)) = found
+                && let Some(stop) = owner.refusal(file.path(), reason)
+            {
+                foreign = foreign.or(Some(stop));
+                continue;
+            }
+            match (found, &newest) {
                 (Err(stop), _) => failed = Some(stop),
                 (Ok(Err(_)), Some(_)) => {}
                 (Ok(Ok(one)), Some(Ok(other))) if sequence(&one) <= sequence(other) => {}
                 (Ok(found), _) => newest = Some(found),
             }
         }
-        newest.ok_or_else(|| failed.expect("a group has a good member"))
+        newest.ok_or_else(|| foreign.or(failed).expect("a group has a good member"))
     }
 
     /// The header of the log that one member holds, or what is there instead.
     pub(crate) fn read_header_of(
         &self,
         file: &File,
-        database: u64,
+        owner: &LogOwner,
         session: &Session,
     ) -> Result<Result<LogHeader, EndReason>, Stop> {
         let address = self.address(0);
@@ -292,15 +356,17 @@ impl OpenGroup {
         session.charge(Cost::ChecksumKib, BLOCK_KIB);
         let kind = match format::check(&block, address) {
             Ok(header) => header.kind(),
+            Err(BlockFault::WrongAddress { found, .. }) => {
+                return Ok(Err(moved_header(&block, owner, (address, found))));
+            }
             Err(fault) => return Ok(Err(EndReason::from(fault))),
         };
         if kind != BlockKind::LogHeader {
             return Ok(Err(EndReason::OtherKind { address, found: kind }));
         }
         let header = *LogHeader::at(&block, LogHeader::START);
-        let found = header.database.get();
-        if found != database {
-            return Ok(Err(EndReason::OtherDatabase { address, found }));
+        if let Err(reason) = owner.check_owner(&header, address) {
+            return Ok(Err(reason));
         }
         self.check_shape(file, &header)?;
         Ok(Ok(header))
@@ -340,6 +406,19 @@ impl OpenGroup {
     pub(crate) fn reading<'s>(&self, first: u32, blocks: u64, session: &'s Session) -> Waiting<'s> {
         let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
         waiting.p(self.number.into(), first.into(), blocks)
+    }
+}
+
+/// What a block is that was sealed for another address: the header of another owner's log, or
+/// another block.
+fn moved_header(block: &[u8], owner: &LogOwner, (address, found): (Dba, Dba)) -> EndReason {
+    let moved = EndReason::WrongAddress { address, found };
+    match format::check(block, found) {
+        Ok(header) if header.kind() == BlockKind::LogHeader => {
+            let header = LogHeader::at(block, LogHeader::START);
+            owner.check_owner(header, address).err().unwrap_or(moved)
+        }
+        _ => moved,
     }
 }
 

@@ -43,7 +43,7 @@ impl LogFiles {
         let mut groups = Vec::with_capacity(config.groups.len());
         for group in &config.groups {
             let group = OpenGroup::open(&medium, group, session)?;
-            let (header, instead) = match group.read_header(medium.database, session)? {
+            let (header, instead) = match group.read_header(&medium.owner, session)? {
                 Ok(header) => (Some(header), None),
                 Err(reason) => (None, Some(reason)),
             };
@@ -161,8 +161,9 @@ impl LogFiles {
         is_whole(&self.medium, self.of(sequence), bytes, (sequence, number), session)
     }
 
-    /// Takes from other members what the first one lacks of these blocks of a log, and says so.
-    /// Behind the end of the redo all lack it.
+    /// Takes from any member what these blocks of a log lack that came from one, and says so.
+    /// Behind the end of the redo all lack it. A member that can't be read in one piece is read
+    /// block by block.
     pub(crate) fn complete(
         &self,
         (sequence, first): (u32, u32),
@@ -181,14 +182,21 @@ impl LogFiles {
             lacking.map(|(at, _)| at).collect()
         };
         let mut lacking = lacks(bytes);
-        for file in group.files().skip(1) {
+        // Also the first: the bytes are another's if it couldn't be read.
+        for file in group.files() {
             if lacking.is_empty() {
                 break;
             }
             let mut other = IoBuf::zeroed(bytes.len());
             if let Err(stop) = group.read(file, first, &mut other, session) {
-                session.os().notice(&format!("another member is read, for {stop}"));
-                continue;
+                session.os().notice(&format!("a member is read block by block, for {stop}"));
+                other.fill(0);
+                for at in &lacking {
+                    let block = &mut other[at * size..(at + 1) * size];
+                    if group.read(file, first + *at as u32, block, session).is_err() {
+                        block.fill(0);
+                    }
+                }
             }
             let there = |at: &usize| {
                 let block = &other[at * size..(at + 1) * size];
@@ -206,7 +214,7 @@ impl LogFiles {
     }
 }
 
-/// Says that blocks were taken from a member that the first one lacks.
+/// Says that blocks were taken from a member, which another lacks.
 fn tell(
     group: &OpenGroup,
     file: &File,
@@ -216,11 +224,12 @@ fn tell(
 ) {
     let Some(at) = found.first() else { return };
     session.os().notice(&format!(
-        "{} blocks of log {sequence}, from block {} on, are read from {}, for {} lacks them",
+        "{} blocks of log {sequence}, from block {} on, are read from {}, for another member of \
+         group {} lacks them",
         found.len(),
         first + *at as u32,
         file.path().display(),
-        group.first().path().display(),
+        group.number,
     ));
 }
 
@@ -261,15 +270,17 @@ fn is_whole(
 ) -> bool {
     session.charge(Cost::ChecksumKib, BLOCK_KIB);
     let Ok(found) = format::check(bytes, group.address(number)) else { return false };
-    let (kind, says) = match number {
+    let (kind, is_ours, says) = match number {
         0 => {
             let header = LogHeader::at(bytes, LogHeader::START);
-            (BlockKind::LogHeader, (header.database.get(), header.log_sequence.get()))
+            let is_ours = medium.owner.check_owner(header, group.address(0)).is_ok();
+            (BlockKind::LogHeader, is_ours, header.log_sequence.get())
         }
         _ => {
             let head = RedoBlock::at(bytes, RedoBlock::START);
-            (BlockKind::Redo, (head.database.get(), head.log_sequence.get()))
+            let is_ours = head.database.get() == medium.owner.database;
+            (BlockKind::Redo, is_ours, head.log_sequence.get())
         }
     };
-    found.kind() == kind && says == (medium.database, sequence)
+    found.kind() == kind && is_ours && says == sequence
 }

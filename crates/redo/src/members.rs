@@ -100,7 +100,7 @@ impl OpenGroup {
     /// else.
     fn reopen(&self, medium: &Medium, path: &Path, session: &Session) -> Option<File> {
         let file = medium.try_open(path, self.blocks, session)?;
-        let there = self.read_header_of(&file, medium.database, session).ok()?;
+        let there = self.read_header_of(&file, &medium.owner, session).ok()?;
         there.map_or_else(|reason| !reason.is_foreign(), |_| true).then_some(file)
     }
 }

@@ -352,7 +352,7 @@ impl Reader {
         if kind != BlockKind::Redo {
             return Some(EndReason::OtherKind { address, found: kind });
         }
-        if head.database.get() != self.logs.medium.database {
+        if head.database.get() != self.logs.medium.owner.database {
             return Some(EndReason::OtherDatabase { address, found: head.database.get() });
         }
         let found = head.log_sequence.get();

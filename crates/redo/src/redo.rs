@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ids::{Rba, Scn};
 use latch::{Condition, Latch, LatchKind, Shared64, Signal};
 use os::{Disk, Session};
-use stop::{Halt, RefusalKind, Stop};
+use stop::{Failpoint, Halt, RefusalKind, Stop};
 use waits::{Statistic, WaitEvent};
 
 use crate::groups::Groups;
@@ -76,7 +76,8 @@ impl Redo {
         let (os, last) = (session.os(), start.next_scn.get() - 1);
         let shared = Arc::new(Shared {
             medium,
-            state: Latch::new(os, LatchKind::RedoAllocation, State::new(config, &start, groups)),
+            state: Latch::new(os, LatchKind::RedoAllocation, State::new(config, &start, groups))
+                .checked(os, State::assert_consistent),
             durable: Shared64::new(last),
             last: Shared64::new(last),
             position: Shared64::new(Rba::block(start.sequence, 1).pack_block()),
@@ -86,7 +87,7 @@ impl Redo {
             halt: halt.clone(),
             checkpoint_wanted,
             keep_members,
-            acknowledges_early: config.acknowledges_early(),
+            acknowledges_early: config.failpoints.has(Failpoint::AcknowledgeBeforeDurable),
         });
         let weak = Arc::downgrade(&shared);
         halt.on_raise(session, move |session| {
@@ -212,7 +213,7 @@ fn begin_first(
     let mut groups = Vec::with_capacity(config.groups.len());
     for group in &config.groups {
         let group = Arc::new(OpenGroup::open(medium, group, session)?);
-        let header = group.read_header(medium.database, session)?;
+        let header = group.read_header(&medium.owner, session)?;
         // What is called later than the log that begins belongs to no log of ours.
         let holds = header.map_or(0, |header| header.log_sequence.get());
         groups.push((group, if holds < sequence { holds } else { 0 }));

@@ -14,6 +14,8 @@
 //! That appending and flushing keep both bounds is shown in the README. Everything here is plain
 //! data: no I/O, no waiting. Callers: `credits`, `commit`, `writer`, `lgwr`.
 
+mod check;
+
 use std::sync::Arc;
 
 use format::{RedoRecord, ScnLe};

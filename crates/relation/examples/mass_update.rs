@@ -70,7 +70,7 @@ fn table(
 ) -> Result<Arc<Relation>, Stop> {
     let (space, transactions) = (instance.space(), instance.transactions());
     let name = format!("t{number}");
-    let segment = space.create(&name, Holds::Table, &[], session)?;
+    let segment = space.create(&name, Holds::Table, session)?;
     let varchar = Type::varchar(84)?;
     let column = |(name, kind): (&str, Type)| ColumnDefinition {
         name: name.into(),

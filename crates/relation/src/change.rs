@@ -12,7 +12,7 @@ use stop::Stop;
 use value::{RowMut, RowView, Value};
 
 use crate::Relation;
-use crate::scratch::emptied;
+use crate::scratch::{emptied, shrink};
 
 /// Columns that are set, and to what.
 #[derive(Default)]
@@ -58,6 +58,17 @@ impl Set {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         start..self.bytes.len()
+    }
+
+    /// Gives the buffer back if it takes more than so many bytes. Nothing is set then.
+    pub(crate) fn give_back(&mut self, most: usize) {
+        self.clear();
+        shrink(&mut self.bytes, most);
+    }
+
+    /// How many bytes the buffer takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// Whether a column is set.

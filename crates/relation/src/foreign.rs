@@ -23,16 +23,15 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use access::{Changed, Current, RowAddress};
+use access::{Changed, Current, Now, RowAddress};
 use ids::ObjectNo;
-use stop::{RefusalKind, Stop};
+use stop::{Failpoint, RefusalKind, Stop};
 use txn::{TableMode, View};
 use value::{OwnedValue, RowView, Value, key_push, key_successor};
 
 use crate::change::Set;
 use crate::range::Sought;
-use crate::sabotage::Precaution;
-use crate::scratch::{Scratch, Work};
+use crate::scratch::{Scratch, Work, shrink};
 use crate::{ForeignKey, OnDelete, Relation, RowChange};
 
 /// What a statement has to look for at its end.
@@ -42,6 +41,9 @@ pub(crate) struct Pending {
     acts: Vec<Item>,
     /// What has to be there, or may not be.
     checks: Vec<Item>,
+    /// A row has lost a key that is referred to by an update. Another row of the same statement may
+    /// get that key yet.
+    has_moved_keys: bool,
 }
 
 /// So many things a statement over many rows looks for at once, if it may before its end.
@@ -70,6 +72,19 @@ impl Pending {
     pub(crate) fn clear(&mut self) {
         self.acts.clear();
         self.checks.clear();
+        self.has_moved_keys = false;
+    }
+
+    /// Forgets all of it, and gives each list back that takes more than so many bytes.
+    pub(crate) fn give_back(&mut self, most: usize) {
+        self.clear();
+        shrink(&mut self.acts, most);
+        shrink(&mut self.checks, most);
+    }
+
+    /// How many bytes the lists take.
+    pub(crate) fn bytes(&self) -> usize {
+        (self.acts.capacity() + self.checks.capacity()) * size_of::<Item>()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -124,6 +139,7 @@ impl Relation {
             if let Some(values) = values_of(&old, &key.referenced_columns) {
                 let (what, of) = (What::Children, definition.object);
                 pending.checks.push(Item { what, of, number, values });
+                pending.has_moved_keys = true;
             }
         }
         for (number, key) in definition.foreign_keys.iter().enumerate() {
@@ -160,11 +176,11 @@ impl Relation {
 
     /// Whether a statement over many rows may look for things before its end: nothing that it will
     /// do to further rows changes what it finds.
-    pub(crate) fn may_settle_early(&self) -> bool {
+    pub(crate) fn may_settle_early(&self, pending: &Pending) -> bool {
         let definition = self.definition();
         let acts = definition.referenced_by.iter().any(|key| key.on_delete != OnDelete::NoAction);
         let own = definition.foreign_keys.iter().any(|key| key.references == definition.object);
-        !acts && !own
+        !acts && !own && !pending.has_moved_keys
     }
 }
 
@@ -182,16 +198,16 @@ pub(crate) fn settle(work: &mut Work<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Another relation, locked in this mode, so that its definition stays.
+/// Another relation, locked in this mode, so that what its definition says stays (RL8).
 fn locked(work: &mut Work<'_>, object: ObjectNo, mode: TableMode) -> Result<Arc<Relation>, Stop> {
-    let relation = work.relations.relation(object, work.session)?;
-    match relation.lock_as(work, mode) {
-        // It was changed before it was locked; now it isn't any more.
-        Err(stop) if stop.refusal() == Some(RefusalKind::DefinitionChanged) => {
-            let relation = work.relations.relation(object, work.session)?;
-            relation.lock_as(work, mode).map(|()| relation)
+    loop {
+        let relation = work.relations.relation(object, work.session)?;
+        match relation.lock_as(work, mode) {
+            // DDL has replaced the definition since. It may again, for RS goes with the lock of DDL
+            // that makes an index (S); each time a statement has ended.
+            Err(stop) if stop.refusal() == Some(RefusalKind::DefinitionChanged) => {}
+            done => return done.map(|()| relation),
         }
-        done => done.map(|()| relation),
     }
 }
 
@@ -202,8 +218,19 @@ enum Referring {
     Yes,
     /// It doesn't any more, and is locked.
     No,
-    /// It was deleted.
+    /// It was deleted, or its block is lost.
     Gone,
+}
+
+/// A range of an index's keys.
+type Keys<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
+/// Rows that refer to the same values: a range of an index, on the way through what it has now.
+struct Children<'a> {
+    number: usize,
+    first: Vec<u8>,
+    end: Vec<u8>,
+    now: Now<'a>,
 }
 
 /// The row that a child refers to has to be there.
@@ -211,29 +238,29 @@ fn has_parent(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
     let child = work.relations.relation(item.of, work.session)?;
     let key = &child.definition().foreign_keys[item.number];
     let parent = locked(work, key.references, TableMode::RowShare)?;
-    let number = parent.index_of(key.referenced_index)?;
-    let found = match parent.key_of(number, (&key.referenced_columns, &item.values))? {
-        Some(sought) => parent.look(work, (number, &sought, Bound::Included(&sought)))?,
-        None => None,
-    };
-    match found {
-        Some(_) => Ok(()),
-        None => Err(no_parent((&child, &parent), key, &item.values)),
+    match parent.has_key(work, key, &item.values)? {
+        true => Ok(()),
+        false => Err(no_parent((&child, &parent), key, &item.values)),
     }
 }
 
-/// No row may refer to one that has gone.
+/// No row may refer to a key that has gone, unless another row of the parent has the key by now.
+/// That is one of this statement: no other transaction can insert the key before this one has
+/// ended.
 fn has_no_children(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
     let parent = work.relations.relation(item.of, work.session)?;
     let key = &parent.definition().referenced_by[item.number];
     let child = locked(work, key.table, TableMode::RowShare)?;
-    if child.leaves_out(Precaution::ChildrenAreSought) {
+    if child.transactions().failpoints().has(Failpoint::SkipChildren) {
         return Ok(());
     }
-    match child.child_of(work, key, &item.values)? {
-        None => Ok(()),
-        Some(_) => Err(has_children((&child, &parent), key, &item.values)),
+    let mut children = child.children_of(key, &item.values)?;
+    if child.next_child(work, &mut children)?.is_none()
+        || parent.has_key(work, key, &item.values)?
+    {
+        return Ok(());
     }
+    Err(has_children((&child, &parent), key, &item.values))
 }
 
 /// Rows that refer to one that was deleted are deleted too, or refer to none any more.
@@ -241,27 +268,35 @@ fn follow(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
     let parent = work.relations.relation(item.of, work.session)?;
     let key = &parent.definition().referenced_by[item.number];
     let child = locked(work, key.table, TableMode::RowExclusive)?;
-    let mut refers_no_more = None;
-    while let Some(row) = child.child_of(work, key, &item.values)? {
-        match child.lock_child(work, row, (key, &item.values))? {
-            Referring::Yes => {}
-            Referring::Gone => continue,
-            // Locked, it keeps its entries: if it is found again, its entry isn't that of the row.
-            Referring::No if refers_no_more.replace(row) == Some(row) => {
-                let number = child.index_of(key.index)?;
-                return Err(child.index_disagrees(number, "has an entry that isn't its row's"));
+    let mut children = child.children_of(key, &item.values)?;
+    let mut passed_by = None;
+    while let Some(row) = child.next_child(work, &mut children)? {
+        let referring = child.lock_child(work, row, (key, &item.values))?;
+        if referring != Referring::Yes {
+            // Whoever changed or deleted it has ended, and has taken its entry away. If it is found
+            // again the entry leads to no such row, and would be found for ever.
+            if passed_by.replace(row) == Some(row) {
+                return Err(child.leads_wrong(referring, row, child.index_of(key.index)?));
             }
-            Referring::No => continue,
+            continue;
         }
-        match key.on_delete {
+        let changed = match key.on_delete {
             OnDelete::SetNull => {
                 let mut to_null = |_: &RowView<'_>, change: &mut RowChange<'_>| {
                     key.columns.iter().try_for_each(|column| change.set(*column, Value::Null))
                 };
-                child.update_row(work, (row, None), &mut to_null)?;
+                child.update_row(work, (row, None), &mut to_null)?
             }
-            OnDelete::Cascade | OnDelete::NoAction => {
-                child.delete_row(work, (row, None))?;
+            OnDelete::Cascade | OnDelete::NoAction => child.delete_row(work, (row, None))?,
+        };
+        match changed {
+            Changed::Yes => {}
+            // The row is locked, and one of its pieces lies in a block whose ITL has no entry that
+            // this transaction may take (rule access/AC9).
+            Changed::Since => return Err(child.changed_since()),
+            Changed::TooNew => return Err(child.too_new()),
+            Changed::NotThere | Changed::Already | Changed::Held => {
+                unreachable!("a locked row that no view is asked of is there to be changed")
             }
         }
     }
@@ -303,40 +338,68 @@ impl Relation {
         Ok(Some(key))
     }
 
-    /// A row that refers to these values, as it is now.
-    fn child_of(
+    /// Whether a row has these values in the columns that the foreign key refers to, as it is now.
+    fn has_key(
         &self,
         work: &mut Work<'_>,
         key: &ForeignKey,
         values: &[OwnedValue],
-    ) -> Result<Option<RowAddress>, Stop> {
+    ) -> Result<bool, Stop> {
+        let number = self.index_of(key.referenced_index)?;
+        let Some(sought) = self.key_of(number, (&key.referenced_columns, values))? else {
+            return Ok(false);
+        };
+        let range = (Bound::Included(&sought[..]), Bound::Included(&sought[..]));
+        let mut now = self.index(number).now(range);
+        Ok(self.look(work, (number, range), &mut now)?.is_some())
+    }
+
+    /// The rows that refer to these values, as they are now; none if no row can.
+    fn children_of(
+        &self,
+        key: &ForeignKey,
+        values: &[OwnedValue],
+    ) -> Result<Option<Children<'_>>, Stop> {
         let number = self.index_of(key.index)?;
         let Some(first) = self.key_of(number, (&key.columns, values))? else { return Ok(None) };
         let mut end = first.clone();
         assert!(key_successor(&mut end), "a column of a key isn't all 0xff (rule value/V7)");
-        self.look(work, (number, &first, Bound::Excluded(&end)))
+        let now = self.index(number).now((Bound::Included(&first), Bound::Excluded(&end)));
+        Ok(Some(Children { number, first, end, now }))
+    }
+
+    /// One of them.
+    fn next_child(
+        &self,
+        work: &mut Work<'_>,
+        children: &mut Option<Children<'_>>,
+    ) -> Result<Option<RowAddress>, Stop> {
+        let Some(Children { number, first, end, now }) = children else { return Ok(None) };
+        self.look(work, (*number, (Bound::Included(first), Bound::Excluded(end))), now)
     }
 
     /// A row in a range of an index, as it is now; waits for those who would change the answer.
     fn look(
         &self,
         work: &mut Work<'_>,
-        (number, from, to): (usize, &[u8], Bound<&[u8]>),
+        (number, range): (usize, Keys<'_>),
+        now: &mut Now<'_>,
     ) -> Result<Option<RowAddress>, Stop> {
-        let (index, range) = (self.index(number), (Bound::Included(from), to));
-        if self.leaves_out(Precaution::HoldersAreWaitedFor) {
+        let index = self.index(number);
+        let failpoints = self.transactions().failpoints();
+        if failpoints.has(Failpoint::IgnoreHolders) {
             let id = work.transaction.id();
             return Ok(match index.find_current(range, id, work.session)? {
                 Current::Row(row) => Some(row),
                 Current::None | Current::Held(_) => None,
             });
         }
-        if self.leaves_out(Precaution::LooksAtNow) {
+        if failpoints.has(Failpoint::LookAtSnapshot) {
             let view = self.transactions().view(Some(work.transaction), work.session)?;
             let mut cursor = index.cursor(range, access::Direction::Ascending, view);
             return Ok(cursor.next(work.session)?.map(|(_, row)| row));
         }
-        index.find_settled(range, work.transaction, work.session)
+        now.next(work.transaction, work.session)
     }
 
     /// Locks a row that was found to refer to these values, and says whether it does. In a
@@ -360,6 +423,7 @@ impl Relation {
             }
             // The snapshot doesn't see it: it was inserted since.
             Changed::NotThere | Changed::Since => return Err(self.changed_since()),
+            Changed::TooNew => return Err(self.too_new()),
             Changed::Held => unreachable!("it is waited for"),
         }
         // Locked, it is as whoever changed it last has committed it.
@@ -374,6 +438,15 @@ impl Relation {
         match self.fetch(now, row, &mut refers, work.session)? {
             Some(true) => Ok(Referring::Yes),
             _ => Ok(Referring::No),
+        }
+    }
+
+    /// An entry of this index leads to a row that isn't there, or that it isn't of.
+    #[cold]
+    fn leads_wrong(&self, referring: Referring, row: RowAddress, number: usize) -> Stop {
+        match referring {
+            Referring::Gone => self.row_is_missing(row, Some(number)),
+            _ => self.index_disagrees(number, "has an entry that isn't its row's"),
         }
     }
 

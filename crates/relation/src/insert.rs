@@ -14,6 +14,10 @@ use crate::{Default, NamedCondition, Relation, Truth};
 /// block or two have room for.
 const TOGETHER_MAX: usize = 128;
 
+/// Rows that are inserted at once end with the one that makes them so long: two of the largest
+/// blocks.
+const TOGETHER_BYTES: usize = 64 << 10;
+
 impl Relation {
     /// Inserts a row with a value for each column, and says where it is. If it is refused nothing
     /// of it is there.
@@ -58,6 +62,7 @@ impl Relation {
                     return Ok(count);
                 }
                 self.insert_made(work, made, &mut inserted)?;
+                work.scratch.give_back_made();
                 count += made as u64;
             }
         })
@@ -70,7 +75,7 @@ impl Relation {
         (known, rows): (usize, &mut dyn Iterator<Item = &'v [Value<'v>]>),
     ) -> Result<usize, Stop> {
         let mut fitted = scratch.take_values();
-        let mut made = 0;
+        let (mut made, mut bytes) = (0, 0);
         let mut result = Ok(());
         for values in rows.take(TOGETHER_MAX) {
             fitted.clear();
@@ -78,8 +83,12 @@ impl Relation {
             if result.is_err() {
                 break;
             }
+            bytes += scratch.new_row.len();
             scratch.swap_made(made);
             made += 1;
+            if bytes >= TOGETHER_BYTES {
+                break;
+            }
         }
         scratch.give_values(fitted);
         result.map(|()| made)
@@ -165,10 +174,17 @@ impl Relation {
     /// Puts the new keys of a row into their indexes.
     pub(crate) fn insert_keys(&self, work: &mut Work<'_>, row: RowAddress) -> Result<(), Stop> {
         let Scratch { new_keys, key, new_row, .. } = &mut *work.scratch;
+        let fixed = work.transaction.fixed_view();
         for (number, bytes, has_null) in new_keys.iter() {
             let bytes = self.entry_key((number, bytes, has_null), row, key);
-            let index = &self.indexes()[number].index;
-            match index.insert(work.transaction, (bytes, row), work.session)? {
+            let open = &self.indexes()[number];
+            let is_alone = open.index.is_unique() && !has_null;
+            // Whether the view sees the key, a younger index can't say (RL2).
+            if let Some(view) = fixed.filter(|_| is_alone) {
+                self.check_index_view(open, view)?;
+            }
+            let inserted = open.index.insert(work.transaction, (bytes, row), work.session);
+            match inserted.map_err(|stop| self.not_locked(stop, number, new_row))? {
                 Inserted::Done => {}
                 Inserted::Duplicate(other) if other == row => {
                     return Err(self.index_disagrees(number, "has an entry of a row before it is"));
@@ -254,6 +270,21 @@ impl Relation {
             check.name
         );
         Stop::refuse(RefusalKind::CheckViolation, message)
+    }
+
+    /// A lock of a key wasn't had: the lock manager knows the index, and this adds the values.
+    #[cold]
+    fn not_locked(&self, stop: Stop, number: usize, row: &[u8]) -> Stop {
+        let Some(kind) = stop.refusal() else { return stop };
+        let columns = self.index_definition(number).columns.iter().map(|of| of.column);
+        let key = || self.key_text(columns, row);
+        match kind {
+            RefusalKind::Busy | RefusalKind::LockTimeout => {
+                Stop::refuse(kind, format!("{stop}; the key is {}", key()))
+            }
+            RefusalKind::Deadlock => Stop::refuse(kind, format!("{stop}\nIts key is {}", key())),
+            _ => stop,
+        }
     }
 
     /// The row has a key that another has.

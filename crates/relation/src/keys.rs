@@ -21,6 +21,18 @@ impl Keys {
         self.keys.clear();
     }
 
+    /// Gives the buffer back if it takes more than so many bytes.
+    pub(crate) fn give_back(&mut self, most: usize) {
+        if self.bytes.capacity() > most {
+            *self = Keys::default();
+        }
+    }
+
+    /// How many bytes the buffer takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Appends the key of these columns, for the index of this number.
     pub(crate) fn push<'a>(
         &mut self,

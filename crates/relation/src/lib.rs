@@ -32,7 +32,6 @@ mod misuse;
 mod range;
 mod read;
 mod relation;
-mod sabotage;
 mod scratch;
 mod statement;
 mod update;
@@ -46,6 +45,5 @@ pub use definition::{
 pub use lock::{ForUpdate, IfHeld};
 pub use range::{Bounds, Rows};
 pub use relation::Relation;
-pub use sabotage::Sabotage;
 pub use scratch::{Relations, Scratch, Work};
 pub use statement::Which;

@@ -155,12 +155,11 @@ impl Relation {
     ) -> Result<bool, Stop> {
         let session = work.session;
         let is_enough = |locked: &Locked| locked.rows.len() as u64 >= how.limit;
-        match which {
+        match self.rows_of(which)? {
             Which::Key(index, key) => {
-                self.check_unique(index)?;
                 let row = self.find((index, key), view, work.scratch, session)?;
                 match row.filter(|_| !is_enough(locked)) {
-                    Some(row) if self.is_meant(filter, (row, view), session)? => {
+                    Some(row) if self.is_meant(filter, (index, row), view, session)? => {
                         self.lock_one(work, row, as_of, locked)
                     }
                     _ => Ok(true),
@@ -170,7 +169,7 @@ impl Relation {
                 let mut rows = self.range((index, &bounds), how.direction, view)?;
                 while !is_enough(locked) {
                     let Some(row) = rows.next_address(session)? else { break };
-                    if self.is_meant(filter, (row, view), session)?
+                    if self.is_meant(filter, (index, row), view, session)?
                         && !self.lock_one(work, row, as_of, locked)?
                     {
                         return Ok(false);
@@ -251,6 +250,7 @@ impl Relation {
                 locked.met_newer = true;
             }
             Changed::NotThere | Changed::Since => return Ok(false),
+            Changed::TooNew => return Err(self.too_new()),
         }
         Ok(true)
     }

@@ -88,6 +88,15 @@ impl Relation {
         ))
     }
 
+    /// A key has a value for each column of its index.
+    #[inline]
+    pub(crate) fn check_key_length(&self, number: usize, length: usize) -> Result<(), Stop> {
+        match length == self.indexes()[number].columns.len() {
+            true => Ok(()),
+            false => Err(self.wrong_key(number, length)),
+        }
+    }
+
     /// A statement is about the row with a key; refused if several can have it.
     #[inline]
     pub(crate) fn check_unique(&self, number: usize) -> Result<(), Stop> {

@@ -4,16 +4,17 @@
 //!
 //! Callers: whoever executes statements.
 
-use access::RowAddress;
+use std::ops::Bound;
+
+use access::{Direction, Index, RowAddress};
 use os::Session;
 use stop::Stop;
 use txn::View;
-use value::{Misreads, RowView, Value};
+use value::{Misreads, RowView, Value, key_push, key_successor};
 
 use crate::Relation;
-use crate::keys::push_key;
 use crate::range::Sought;
-use crate::scratch::Scratch;
+use crate::scratch::{KEPT_BYTES, Scratch, shrink};
 
 impl Relation {
     /// Looks at the row with this key in an index, as the view sees it: under its block's latch if
@@ -33,7 +34,7 @@ impl Relation {
         }
     }
 
-    /// Where the row with this key is.
+    /// Where the row with this key is; of several it is one. NULL finds NULL, as in a range.
     pub fn find(
         &self,
         (index, key): (usize, &[Value<'_>]),
@@ -43,10 +44,14 @@ impl Relation {
     ) -> Result<Option<RowAddress>, Stop> {
         let open = &self.indexes()[index];
         self.check_index_view(open, view)?;
-        if !self.make_key((index, key), &mut scratch.key)? {
+        let Some(has_null) = self.make_key((index, key), &mut scratch.key)? else {
             return Ok(None);
-        }
-        let found = open.index.find(view, &scratch.key, session);
+        };
+        let found = match has_null && self.index_definition(index).unique {
+            false => open.index.find(view, &scratch.key, session),
+            true => first_with_null(&open.index, &scratch.key, view, session),
+        };
+        shrink(&mut scratch.key, KEPT_BYTES);
         self.check_there(session)?;
         found
     }
@@ -100,24 +105,41 @@ impl Relation {
         found.ok_or_else(|| self.row_is_missing(address, Some(index)))
     }
 
-    /// Makes the key of these values; false if no row can have it.
-    pub(crate) fn make_key(
+    /// Makes the key of these values, and says whether one of them is NULL; none if no row can have
+    /// it.
+    fn make_key(
         &self,
         (number, values): (usize, &[Value<'_>]),
         key: &mut Vec<u8>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<Option<bool>, Stop> {
         let columns = &self.indexes()[number].columns;
-        if values.len() != columns.len() {
-            return Err(self.wrong_key(number, values.len()));
-        }
+        self.check_key_length(number, values.len())?;
         key.clear();
+        let mut has_null = false;
         for (of, value) in columns.iter().zip(values) {
             let Sought::Exact(value) = self.sought(of.column, *value)? else {
-                return Ok(false);
+                return Ok(None);
             };
-            let of = std::slice::from_ref(of);
-            push_key(of, |_| Ok(value), key).expect("a value that is given isn't damaged");
+            has_null |= value.is_null();
+            key_push(value, of.direction, of.nulls, key);
         }
-        Ok(true)
+        Ok(Some(has_null))
     }
+}
+
+/// The row of the first entry of a unique index that begins with this key, which has a NULL. The
+/// row's address follows the key there (RL4).
+#[cold]
+fn first_with_null(
+    index: &Index,
+    key: &[u8],
+    view: View,
+    session: &Session,
+) -> Result<Option<RowAddress>, Stop> {
+    let mut end = key.to_vec();
+    assert!(key_successor(&mut end), "a column of a key isn't all 0xff (rule value/V7)");
+    let range = (Bound::Included(key), Bound::Excluded(&end[..]));
+    let mut entries = index.cursor(range, Direction::Ascending, view);
+    let first = entries.next(session)?;
+    Ok(first.map(|(_, row)| row))
 }

@@ -22,7 +22,6 @@ use stop::{RefusalKind, Stop};
 use txn::{Patience, TableMode, Transactions, View};
 use value::{Damaged, RowLayout, RowView};
 
-use crate::sabotage::{Precaution, Sabotage};
 use crate::{IndexColumn, IndexDefinition, IndexId, TableDefinition, Work};
 
 /// A table that is open.
@@ -36,7 +35,6 @@ pub struct Relation {
     stale: SharedFlag,
     /// Raised before segments of it are dropped.
     gone: SharedFlag,
-    sabotage: Sabotage,
 }
 
 /// An index that is open; its definition has the same number.
@@ -87,20 +85,8 @@ impl Relation {
             transactions: transactions.clone(),
             stale: SharedFlag::new(false),
             gone: SharedFlag::new(false),
-            sabotage: Sabotage::None,
             definition,
         })
-    }
-
-    /// The same with a precaution left out, for tests.
-    #[must_use]
-    pub fn sabotaged(self, sabotage: Sabotage) -> Relation {
-        Relation { sabotage, ..self }
-    }
-
-    #[inline]
-    pub(crate) fn leaves_out(&self, precaution: Precaution) -> bool {
-        self.sabotage.leaves_out(precaution)
     }
 
     /// What it is.
@@ -180,7 +166,8 @@ impl Relation {
     }
 
     /// Locks the table for changes of rows, for a transaction that may have changed nothing yet.
-    pub(crate) fn lock_for_changes(&self, work: &mut Work<'_>) -> Result<(), Stop> {
+    /// From here on its definition stays, until the transaction ends.
+    pub fn lock_for_changes(&self, work: &mut Work<'_>) -> Result<(), Stop> {
         self.lock_for_changes_within(work.transaction.patience(), work)
     }
 

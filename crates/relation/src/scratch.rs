@@ -21,6 +21,13 @@ use crate::keys::Keys;
 /// A session keeps places for inserts into so many tables.
 const INSERTERS_MAX: usize = 64;
 
+/// So many bytes a buffer keeps for the statements that follow; one that a longer row, key or list
+/// of rows has needed is given back.
+pub(crate) const KEPT_BYTES: usize = 32 << 10;
+
+/// So many keeps each of the buffers of rows that are inserted together, of which there are many.
+const MADE_KEPT_BYTES: usize = 1 << 10;
+
 /// How relations are found by the numbers of their tables.
 pub trait Relations {
     /// The relation of this table, as it is now; refused if there is none.
@@ -52,6 +59,8 @@ pub struct Scratch {
     pub(crate) new_keys: Keys,
     /// Bytes and keys of rows that are inserted together.
     pub(crate) made: Vec<(Vec<u8>, Keys)>,
+    /// Some were put there since what they take was given back.
+    has_made: bool,
     /// A key that is looked for.
     pub(crate) key: Vec<u8>,
     pub(crate) set: Set,
@@ -61,15 +70,49 @@ pub struct Scratch {
 }
 
 impl Scratch {
+    /// How many bytes its buffers of rows and keys take, and what is pending.
+    pub fn bytes(&self) -> usize {
+        let own = [&self.old_row, &self.new_row, &self.key].map(Vec::capacity);
+        let made = self.made.iter().map(|(row, keys)| row.capacity() + keys.bytes());
+        let keys = self.old_keys.bytes() + self.new_keys.bytes();
+        let lists = self.set.bytes() + self.pending.bytes();
+        own.iter().sum::<usize>() + keys + lists + made.sum::<usize>()
+    }
+
     /// Exchanges the new row and its keys with those of this number among rows that are inserted
     /// together.
     pub(crate) fn swap_made(&mut self, number: usize) {
+        self.has_made = true;
         if number == self.made.len() {
             self.made.push(Default::default());
         }
         let (row, keys) = &mut self.made[number];
         std::mem::swap(&mut self.new_row, row);
         std::mem::swap(&mut self.new_keys, keys);
+    }
+
+    /// Gives back what a statement over long rows, or many, has taken (RL11).
+    pub(crate) fn give_back(&mut self) {
+        let Scratch { old_row, new_row, key, old_keys, new_keys, .. } = self;
+        shrink(old_row, KEPT_BYTES);
+        shrink(new_row, KEPT_BYTES);
+        shrink(key, KEPT_BYTES);
+        old_keys.give_back(KEPT_BYTES);
+        new_keys.give_back(KEPT_BYTES);
+        self.set.give_back(KEPT_BYTES);
+        self.pending.give_back(KEPT_BYTES);
+        self.give_back_made();
+    }
+
+    /// The same of rows that were inserted together.
+    pub(crate) fn give_back_made(&mut self) {
+        if !std::mem::take(&mut self.has_made) {
+            return;
+        }
+        for (row, keys) in &mut self.made {
+            shrink(row, MADE_KEPT_BYTES);
+            keys.give_back(MADE_KEPT_BYTES);
+        }
     }
 
     /// Room for values that borrow from anything; given back with [`Scratch::give_values`].
@@ -79,6 +122,14 @@ impl Scratch {
 
     pub(crate) fn give_values(&mut self, values: Vec<Value<'_>>) {
         self.values = emptied(values);
+    }
+}
+
+/// Gives a buffer back that takes more than so many bytes.
+#[inline]
+pub(crate) fn shrink<T>(buffer: &mut Vec<T>, most: usize) {
+    if buffer.capacity() * size_of::<T>() > most {
+        *buffer = Vec::new();
     }
 }
 

@@ -36,7 +36,8 @@ const TOGETHER_MAX: usize = 256;
 /// [`IndexId`].
 #[derive(Clone, Copy, Debug)]
 pub enum Which<'v, I = usize> {
-    /// The row with this key in a unique index: a value for each of its columns.
+    /// The row with this key in a unique index: a value for each of its columns. With a NULL among
+    /// them the key isn't unique, and all rows are meant that have it.
     Key(I, &'v [Value<'v>]),
     /// Those in a range of an index.
     Range(I, Bounds<'v>),
@@ -51,6 +52,19 @@ impl<'v> Which<'v, IndexId> {
             Which::Key(index, key) => Which::Key(relation.place_of(index)?, key),
             Which::Range(index, bounds) => Which::Range(relation.place_of(index)?, bounds),
             Which::All => Which::All,
+        })
+    }
+}
+
+impl Relation {
+    /// The same rows, with a key only where one row at most can have it (RL4).
+    pub(crate) fn rows_of<'v>(&self, which: Which<'v>) -> Result<Which<'v>, Stop> {
+        let Which::Key(index, key) = which else { return Ok(which) };
+        self.check_unique(index)?;
+        self.check_key_length(index, key.len())?;
+        Ok(match key.iter().any(|value| value.is_null()) {
+            true => Which::Range(index, Bounds::equal(key)),
+            false => which,
         })
     }
 }
@@ -97,6 +111,9 @@ impl Progress<'_> {
             self.relation.check_seen(view, row, work.session)?;
         }
         self.relation.settle_early(work)?;
+        if changed == Changed::TooNew {
+            return Err(self.relation.too_new());
+        }
         self.count += u64::from(changed == Changed::Yes);
         // What the statement has changed already, by a cascade, stays as it was changed.
         Ok(matches!(changed, Changed::Yes | Changed::Already))
@@ -201,11 +218,10 @@ impl Relation {
         let snapshot = self.transactions().snapshot(Some(work.transaction), session)?;
         let view = statement_view(self.transactions().view_of(&snapshot, Some(work.transaction)));
         let mut progress = Progress { relation: self, snapshot: &snapshot, act, count: 0 };
-        let all = match which {
+        let all = match self.rows_of(which)? {
             Which::Key(index, key) => {
-                self.check_unique(index)?;
                 match self.find((index, key), view, work.scratch, session)? {
-                    Some(row) if self.is_meant(filter, (row, view), session)? => {
+                    Some(row) if self.is_meant(filter, (index, row), view, session)? => {
                         progress.one(work, row)?
                     }
                     _ => true,
@@ -227,7 +243,7 @@ impl Relation {
     fn each_of_range(
         &self,
         work: &mut Work<'_>,
-        range: (usize, &Bounds<'_>),
+        range @ (index, _): (usize, &Bounds<'_>),
         (filter, view): (&mut Filter<'_>, View),
         progress: &mut Progress<'_>,
     ) -> Result<bool, Stop> {
@@ -235,7 +251,7 @@ impl Relation {
         let mut found = self.range(range, access::Direction::Ascending, view)?;
         let mut rows: Vec<RowAddress> = Vec::new();
         while let Some(row) = found.next_address(session)? {
-            if !self.is_meant(filter, (row, view), session)? {
+            if !self.is_meant(filter, (index, row), view, session)? {
                 continue;
             }
             let is_elsewhere = rows.last().is_some_and(|last| last.block != row.block);
@@ -280,14 +296,17 @@ impl Relation {
         self.heap().through_cache(&mut each, session)
     }
 
+    /// Whether a row is meant that an index leads to in this view. Refused if it isn't there: it is
+    /// lost, and isn't one that doesn't match.
     pub(crate) fn is_meant(
         &self,
         filter: &mut Filter<'_>,
-        (row, view): (RowAddress, View),
+        entry: (usize, RowAddress),
+        view: View,
         session: &Session,
     ) -> Result<bool, Stop> {
         let Some(filter) = filter else { return Ok(true) };
-        Ok(self.fetch(view, row, &mut |row| filter(&row), session)? == Some(true))
+        self.fetch_entry(entry, view, &mut |_, row| filter(&row), session)
     }
 
     /// Changes as one statement: if it is refused nothing of it is left.
@@ -315,6 +334,7 @@ impl Relation {
         let savepoint = work.transaction.savepoint();
         let worked = catch_unwind(AssertUnwindSafe(|| statement(work)));
         work.transaction.end_statement();
+        work.scratch.give_back();
         if let Ok(Ok(Some(done))) = worked {
             return Ok(Some(done));
         }
@@ -328,7 +348,8 @@ impl Relation {
 
     /// In the middle of a statement over many rows, once much is pending.
     pub(crate) fn settle_early(&self, work: &mut Work<'_>) -> Result<(), Stop> {
-        match work.scratch.pending.len() >= PENDING_MAX && self.may_settle_early() {
+        let pending = &work.scratch.pending;
+        match pending.len() >= PENDING_MAX && self.may_settle_early(pending) {
             true => settle(work),
             false => Ok(()),
         }
@@ -338,6 +359,17 @@ impl Relation {
         let message = format!(
             "cannot change a row of table {}: another transaction has changed it since this \
              transaction's snapshot; roll back and try again",
+            self.definition().name
+        );
+        Stop::refuse(RefusalKind::Serialization, message)
+    }
+
+    /// As [`Changed::TooNew`] is told.
+    #[cold]
+    pub(crate) fn too_new(&self) -> Stop {
+        let message = format!(
+            "cannot change a row of table {}: too many transactions have changed its block since \
+             this transaction's snapshot; roll back and try again",
             self.definition().name
         );
         Stop::refuse(RefusalKind::Serialization, message)

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::cpu;
-use crate::{Error, Result, Scratch};
+use crate::{Ending, Error, Result, Scratch};
 
 /// How often the workers are sampled. What they use after the last sample is lost: at most this
 /// much of a run of seconds, in the rival's favour.
@@ -50,7 +50,7 @@ pub(crate) fn run(
         .spawn()
         .map_err(|cause| Error::cannot(format_args!("start {shown}"), cause))?;
     let mut child = Buried(child);
-    let _guard = scratch.guard(child.0.id())?;
+    let _guard = scratch.guard(child.0.id(), Ending::Kill)?;
     let watched = watch(&mut child.0, limit);
     watched.map_err(|cause| Error::cannot(format_args!("watch {shown}"), cause))
 }

@@ -39,4 +39,4 @@ pub mod scratch;
 pub mod sqlite;
 
 pub use error::{Error, Result};
-pub use scratch::Scratch;
+pub use scratch::{Ending, Scratch};

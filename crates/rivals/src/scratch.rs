@@ -3,13 +3,19 @@
 //! A race ends in many ways: done, failed, panicked, Ctrl-C, killed. Destructors see only the
 //! first three. So the folder has a keeper, a small shell process that holds the reading end of a
 //! pipe from us and does nothing until that pipe closes, which the kernel sees to however we end.
-//! Then it kills the rival that it was told of, if one still runs, and removes the folder; for some
-//! seconds again and again, since children of the rival may write until they notice.
+//! Then it ends the rival that it was told of, if one still runs, and whatever works in the folder,
+//! waits until nothing does any more, and removes the folder.
 //!
 //! ```text
-//!   we ── "run PID" / "end PID" ──▶ keeper (sh, own process group: Ctrl-C doesn't reach it)
-//!   we end, in whatever way: pipe closes ──▶ kill -KILL PID; rm -rf FOLDER
+//!   we ── "run PID SIGNAL" / "end PID" ──▶ keeper (sh, own process group: no Ctrl-C reaches it)
+//!   we end, in whatever way: pipe closes
+//!     ──▶ kill -SIGNAL PID; after 5 s -KILL PID and its process group
+//!     ──▶ kill -KILL who has its working directory in FOLDER, until nobody has
+//!     ──▶ rm -rf FOLDER
 //! ```
+//!
+//! The rival's own children are found by their working directory: PostgreSQL's sessions leave the
+//! process group of their server, and go on for as long as a statement lasts when it is killed.
 //!
 //! No signal handler, no unsafe code, and Ctrl-C keeps its meaning: we end at once.
 //!
@@ -34,20 +40,52 @@ use crate::{Error, Result};
 /// What the keeper runs; `$1` is the folder.
 const KEEPER: &str = r#"
 trap '' HUP INT TERM
+folder=$1
 child=
-while read -r word pid; do
+while read -r word pid signal; do
     case $word in
-        run) child=$pid ;;
+        run) child=$pid gently=$signal ;;
         end) child= ;;
     esac
 done
-[ -n "$child" ] && kill -KILL "$child" 2>/dev/null
+place() { readlink "/proc/$1/cwd" 2>/dev/null; }
+inside() {
+    for process in /proc/[0-9]*; do
+        case $(place "${process#/proc/}") in
+            "$folder" | "$folder"/* | "$folder "*) echo "${process#/proc/}" ;;
+        esac
+    done
+}
+if [ -n "$child" ]; then
+    kill -"$gently" "$child" 2>/dev/null
+    tries=0
+    while place "$child" >/dev/null && [ "$tries" -lt 50 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    kill -KILL "$child" "-$child" 2>/dev/null
+fi
 tries=0
-until rm -rf -- "$1" 2>/dev/null || [ "$tries" -ge 100 ]; do
+while working=$(inside) && [ -n "$working" ] && [ "$tries" -lt 100 ]; do
+    kill -KILL $working 2>/dev/null
+    tries=$((tries + 1))
+    sleep 0.1
+done
+tries=0
+until rm -rf -- "$folder" 2>/dev/null || [ "$tries" -ge 100 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done
 "#;
+
+/// How a child is ended if we end before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// At once.
+    Kill,
+    /// It is told to end at once and to end its own children; killed if it doesn't within 5 s.
+    Quit,
+}
 
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -120,17 +158,21 @@ impl Scratch {
         Ok(paths)
     }
 
-    /// From now until the guard is dropped, the keeper kills this child if we end.
-    pub(crate) fn guard(&self, child: u32) -> Result<ChildGuard<'_>> {
-        self.tell("run", child).map_err(|cause| {
+    /// From now until the guard is dropped, the keeper ends this child if we end.
+    pub fn guard(&self, child: u32, ending: Ending) -> Result<ChildGuard<'_>> {
+        let signal = match ending {
+            Ending::Kill => "KILL",
+            Ending::Quit => "QUIT",
+        };
+        self.tell(&format!("run {child} {signal}")).map_err(|cause| {
             Error::cannot("reach the keeper of the scratch folder (was it killed?)", cause)
         })?;
         Ok(ChildGuard { scratch: self, child })
     }
 
-    fn tell(&self, word: &str, child: u32) -> std::io::Result<()> {
+    fn tell(&self, line: &str) -> std::io::Result<()> {
         let mut pipe = self.keeper.stdin.as_ref().expect("the pipe is closed only by drop");
-        pipe.write_all(format!("{word} {child}\n").as_bytes())
+        pipe.write_all(format!("{line}\n").as_bytes())
     }
 }
 
@@ -149,7 +191,7 @@ impl Drop for Scratch {
 
 /// A running child that the keeper knows of.
 #[derive(Debug)]
-pub(crate) struct ChildGuard<'a> {
+pub struct ChildGuard<'a> {
     scratch: &'a Scratch,
     child: u32,
 }
@@ -157,7 +199,7 @@ pub(crate) struct ChildGuard<'a> {
 impl Drop for ChildGuard<'_> {
     fn drop(&mut self) {
         // A keeper that is gone kills nobody: nothing is lost.
-        self.scratch.tell("end", self.child).ok();
+        self.scratch.tell(&format!("end {}", self.child)).ok();
     }
 }
 
@@ -218,9 +260,47 @@ mod tests {
         waitid(WaitId::Pid(keeper), ended).expect("our child can be waited for");
         let folder = scratch.path().to_path_buf();
         assert!(folder.exists());
-        assert!(scratch.guard(1).is_err(), "a child is not called guarded without a keeper");
+        assert!(
+            scratch.guard(1, Ending::Kill).is_err(),
+            "a child is not called guarded without a keeper"
+        );
         drop(scratch);
         assert!(!folder.exists());
+    }
+
+    /// A stand-in for a server: it starts a session that leaves its process group and works on in
+    /// the folder, as PostgreSQL's do. The pipe to the keeper closes when we end in whatever way.
+    #[test]
+    fn a_server_and_its_sessions_end_with_us() {
+        for (ending, obeys) in [(Ending::Kill, false), (Ending::Quit, false), (Ending::Quit, true)]
+        {
+            let scratch = Scratch::create(&parent()).expect("the temporary folder is writable");
+            let folder = scratch.path().to_path_buf();
+            let trap = if obeys { "" } else { "trap '' QUIT;" };
+            let script = format!(
+                "{trap} setsid sh -c \
+                 'echo $$ > session; while :; do sleep 0.01; echo >> work; done' & sleep 1000"
+            );
+            let mut server = Command::new("sh");
+            server.args(["-c", &script]).current_dir(&folder).process_group(0);
+            let mut server = server.stdin(Stdio::null()).spawn().expect("every system has a shell");
+            std::mem::forget(scratch.guard(server.id(), ending).expect("the keeper lives"));
+            let began = std::time::Instant::now();
+            let session = loop {
+                let told = fs::read_to_string(folder.join("session")).unwrap_or_default();
+                if let Ok(session) = told.trim().parse::<u32>() {
+                    break session;
+                }
+                assert!(began.elapsed().as_secs() < 30, "the stand-in doesn't begin");
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            };
+            drop(scratch);
+            assert!(!folder.exists());
+            let works = |process: u32| fs::read_link(format!("/proc/{process}/cwd")).is_ok();
+            assert!(!works(session), "the session of the server works on");
+            assert!(!works(server.id()), "the server works on");
+            server.wait().expect("it is our child");
+        }
     }
 
     #[test]

@@ -235,7 +235,7 @@ impl DiskPort for SimDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path, _event: WaitEvent) -> io::Result<()> {
-        self.change(|fs| fs.rename(from, to))
+        self.change(|fs| fs.rename_new(from, to))
     }
 
     fn remove(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {

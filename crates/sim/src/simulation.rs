@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -64,6 +63,9 @@ pub struct Simulation {
     pub contain_panics: bool,
     /// Real time that the baton's holder may take before it is given up.
     pub stuck_after: Duration,
+    /// How much of the structures in memory is checked while they change
+    /// ([`Os::set_check_effort`]); none: as the build has it.
+    pub check_effort: Option<u32>,
     /// Who is shown what a power cut would leave, at each operation.
     pub crash_points: Option<CrashPoints>,
 }
@@ -83,6 +85,7 @@ impl Simulation {
             time_limit_ns: 3_600_000_000_000,
             contain_panics: false,
             stuck_after: Duration::from_secs(30),
+            check_effort: None,
             crash_points: None,
         }
     }
@@ -100,6 +103,7 @@ impl Simulation {
             noted.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_string());
         };
         let os = Os::new(Arc::new(SimPort(Arc::clone(&kernel))), Arc::new(sink));
+        self.check_effort.into_iter().for_each(|effort| os.set_check_effort(effort));
         let world = World { os, kernel: Arc::clone(&kernel), names: names.clone() };
         let result: Arc<Mutex<Option<R>>> = Arc::default();
         let returned = Arc::clone(&result);
@@ -143,20 +147,15 @@ impl Simulation {
         let options = KernelOptions {
             perturbation: self.perturbation,
             contain_panics: self.contain_panics,
-            pin_to: Some(next_core()),
+            // Where the caller ran, for it sleeps meanwhile: simulations side by side are spread as
+            // the kernel spreads their callers.
+            pin_to: os::linux::this_cpu(),
             wake_ns: scale(self.costs.ns(os::Cost::Wake)).into(),
             wake_idle_ns: self.machine.wake_idle_ns.into(),
             buffered_writes_alone: self.machine.buffered_writes_alone,
         };
         Kernel::new(scheduler, devices, clock, options)
     }
-}
-
-/// Simulations that run side by side in one process take the cores in turn.
-fn next_core() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    NEXT.fetch_add(1, Ordering::Relaxed) % cores
 }
 
 /// The simulated world as its program sees it.

@@ -12,6 +12,7 @@ use format::{
 };
 use latch::FrameOrder;
 
+use crate::look::{look_at_directory, look_at_free, look_at_header, look_at_map};
 use crate::segment::SegmentState;
 
 /// Control of space.
@@ -21,9 +22,20 @@ pub static LAYER: Layer = Layer {
     changes: &CHANGES,
     order: FrameOrder::SegmentHeader,
     apply,
+    check,
     moves: None,
     watch: None,
 };
+
+fn check(block: &[u8]) -> Result<(), String> {
+    match BlockHeader::at(block, 0).kind() {
+        BlockKind::SegmentHeader => look_at_header(block).map(drop),
+        BlockKind::Directory => look_at_directory(block).map(drop),
+        BlockKind::Free => look_at_free(block).map(drop),
+        // Of a file whose length isn't known here.
+        _ => look_at_map(block, u32::MAX, 1).map(drop),
+    }
+}
 
 fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     match opcode {

@@ -211,10 +211,8 @@ impl ControlContent {
     /// Refuses two names for one place, however they are spelled: `x.dbf`, `./x.dbf`, or by a link
     /// to a directory.
     pub fn check_places(&self, disk: &Disk, directory: &Path) -> Result<(), Stop> {
-        let members = self.log_groups.iter().flat_map(|group| &group.members);
-        let members = members.map(|member| &member.path);
         let mut places: BTreeMap<PathBuf, &String> = BTreeMap::new();
-        for path in self.data_files.iter().map(|file| &file.path).chain(members) {
+        for path in self.paths() {
             let place = disk.place_of(&directory.join(path));
             if let Some(other) = places.insert(place, path) {
                 let message = format!(
@@ -225,6 +223,13 @@ impl ControlContent {
             }
         }
         Ok(())
+    }
+
+    /// Every file that it lists: data files and members of log groups.
+    pub fn paths(&self) -> impl Iterator<Item = &String> {
+        let members = self.log_groups.iter().flat_map(|group| &group.members);
+        let members = members.map(|member| &member.path);
+        self.data_files.iter().map(|file| &file.path).chain(members)
     }
 
     /// What contradicts itself, if anything does.

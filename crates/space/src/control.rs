@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use format::{BlockFault, BlockHeader, BlockKind, CONTROL_BLOCK, FORMAT, OLDEST, check, seal};
 use ids::{BlockNo, Dba, FileNo};
 use os::{Disk, Error, File, FileOptions, IoBuf, OwnedFiles, Session};
-use stop::{RefusalKind, Stop};
+use stop::{Halt, RefusalKind, Stop};
 use waits::WaitEvent;
 
 use crate::ControlContent;
@@ -154,6 +154,24 @@ impl ControlFile {
     ) -> Result<(), Error> {
         change(&mut self.content);
         self.write(session)
+    }
+
+    /// Changes what it says, if it can be said as it is by now, and writes both copies. If they
+    /// can't be written the instance halts.
+    pub fn describe<T>(
+        &mut self,
+        halt: &Halt,
+        change: impl FnOnce(&mut ControlContent) -> Result<T, Stop>,
+        session: &Session,
+    ) -> Result<T, Stop> {
+        halt.check(session)?;
+        let mut after = self.content.clone();
+        let changed = change(&mut after)?;
+        after.check()?;
+        let written = self.update(|content| *content = after, session);
+        let failed =
+            |error| halt.raise(format!("the control file can't be written: {error}"), session);
+        written.map(|()| changed).map_err(failed)
     }
 
     /// Writes what was read again, so that both copies have it durably (SP12). Before anything is

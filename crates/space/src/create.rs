@@ -21,26 +21,19 @@ use crate::data_file::EXTENT_MAP;
 use crate::index::Entry;
 use crate::room::{extent, first_block, is_taken};
 use crate::segment::stored_name;
-use crate::{Column, Holds, Segment, SegmentState, Space, TablespaceContent};
+use crate::{Holds, Segment, SegmentState, Space, TablespaceContent};
 
 impl Space {
     /// Makes a segment in the system tablespace, with one extent.
-    pub fn create(
-        &self,
-        name: &str,
-        holds: Holds,
-        columns: &[Column],
-        session: &Session,
-    ) -> Result<Segment, Stop> {
-        let what = (name, holds, columns);
-        self.create_in(self.system(session), what, SegmentState::Permanent, session)
+    pub fn create(&self, name: &str, holds: Holds, session: &Session) -> Result<Segment, Stop> {
+        self.create_in(self.system(session), (name, holds), SegmentState::Permanent, session)
     }
 
     /// Makes a segment in the tablespace of this name, with one extent.
     pub fn create_within(
         &self,
         tablespace: &str,
-        what: (&str, Holds, &[Column]),
+        what: (&str, Holds),
         session: &Session,
     ) -> Result<Segment, Stop> {
         let tablespace = self.tablespace(tablespace, session)?;
@@ -51,7 +44,7 @@ impl Space {
     pub fn create_temporary(
         &self,
         tablespace: &str,
-        what: (&str, Holds, &[Column]),
+        what: (&str, Holds),
         session: &Session,
     ) -> Result<Segment, Stop> {
         let tablespace = self.tablespace(tablespace, session)?;
@@ -61,7 +54,7 @@ impl Space {
     fn create_in(
         &self,
         tablespace: TablespaceContent,
-        (name, holds, columns): (&str, Holds, &[Column]),
+        (name, holds): (&str, Holds),
         state: SegmentState,
         session: &Session,
     ) -> Result<Segment, Stop> {
@@ -77,7 +70,7 @@ impl Space {
                 None => self.extend_directory(session)?,
             }
         };
-        self.make_segment(&entry, &tablespace, (columns, state), session)
+        self.make_segment(&entry, &tablespace, state, session)
     }
 
     /// Makes the segment that this entry was reserved for; if that fails, the entry is forgotten.
@@ -85,16 +78,16 @@ impl Space {
         &self,
         entry: &Entry,
         tablespace: &TablespaceContent,
-        (columns, state): (&[Column], SegmentState),
+        state: SegmentState,
         session: &Session,
     ) -> Result<Segment, Stop> {
-        let made = self.enter_segment(entry, tablespace, (columns, state), session);
+        let made = self.enter_segment(entry, tablespace, state, session);
         let mut index = self.shared.index.exclusive(session);
         match made {
             Ok(header) => {
                 index.settle(entry.object, (header, state));
                 let Entry { name, object, holds, .. } = entry.clone();
-                Ok(Segment { name, object, header, holds, columns: columns.to_vec() })
+                Ok(Segment { name, object, header, holds })
             }
             Err(stop) => {
                 index.forget(entry);
@@ -108,11 +101,11 @@ impl Space {
         &self,
         entry: &Entry,
         tablespace: &TablespaceContent,
-        (columns, state): (&[Column], SegmentState),
+        state: SegmentState,
         session: &Session,
     ) -> Result<Dba, Stop> {
         let (place, name) = (entry.place, &entry.name);
-        let body = header_body(entry, tablespace, columns)?;
+        let body = header_body(entry, tablespace);
         let turn = entry.object.get() as usize;
         let directory = self.pin(place.block.file, place.block.block, session)?;
         // The header's block isn't known before the map is latched, and is pinned without latches:
@@ -127,7 +120,7 @@ impl Space {
             let address = self.first_of(&map, number, tablespace, session);
             // Read, though it is to be formatted: until the map is latched another session may take
             // the extent, write it and let its buffer go, and zeros in its place would be wrong.
-            let header = self.changes().cache().pin(address, session)?;
+            let header = self.changes().cache().pin_to_format(address, session)?;
             let extent = extent(address, tablespace.extent_blocks);
             let stored = DirectoryEntry {
                 name: stored_name("segment", name)?,
@@ -173,35 +166,18 @@ impl Space {
     }
 }
 
-fn header_body(
-    entry: &Entry,
-    tablespace: &TablespaceContent,
-    columns: &[Column],
-) -> Result<SegmentHeader, Stop> {
-    Ok(SegmentHeader {
+fn header_body(entry: &Entry, tablespace: &TablespaceContent) -> SegmentHeader {
+    SegmentHeader {
         holds: entry.holds.number(),
-        columns: columns.len() as u8,
+        reserved: [0; 1],
         extents: U16Le::new(1),
         blocks: U32Le::new(tablespace.extent_blocks),
         high_water: U32Le::new(1),
         object: U32Le::new(entry.object.get()),
-        column: stored_columns(columns)?,
+        reserved2: [0; 40],
         dropping: 0,
-        reserved: [0; 1],
+        reserved3: [0; 1],
         free_file: U16Le::ZERO,
         free_block: U32Le::ZERO,
-    })
-}
-
-fn stored_columns(columns: &[Column]) -> Result<[U16Le; 20], Stop> {
-    let mut stored = [U16Le::ZERO; 20];
-    let too_wide = |column: &Column| column.width() > usize::from(Column::WIDTH_MAX);
-    if columns.len() > stored.len() || columns.iter().any(too_wide) {
-        let message = format!("a table has at most {} columns, none too wide", stored.len());
-        return Err(Stop::refuse(RefusalKind::Invalid, message));
     }
-    for (place, column) in stored.iter_mut().zip(columns) {
-        *place = U16Le::new(column.stored());
-    }
-    Ok(stored)
 }

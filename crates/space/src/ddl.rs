@@ -21,7 +21,7 @@ use os::{Disk, File, FileOptions, OwnedFiles, Session};
 use stop::{RefusalKind, Stop};
 
 use crate::data_file::{DataFileShape, create_data_file, open_data_file};
-use crate::new_file::{clear_new, give_name, is_there, new_path};
+use crate::new_file::{NewFiles, is_there, new_path};
 use crate::{
     ControlContent, DataFileContent, DataFileSpec, Space, TablespaceContent, TablespaceSpec,
 };
@@ -58,22 +58,25 @@ impl Space {
         let entries = &after.data_files[before.data_files.len()..];
         after.check_places(&self.shared.disk, &self.shared.directory)?;
         self.check_buffers(&shapes, session)?;
-        let mut made = Vec::with_capacity(shapes.len());
-        let result = self.make_files(&shapes, entries, &mut made, session);
-        if let Err(stop) = result {
-            // Those that can't be removed are removed by the next attempt.
-            for file in &made {
-                let _ = self.shared.disk.remove(file.path(), session);
+        let mut new = NewFiles::new(&self.shared.disk, "the data file");
+        let made = self.make_files(&shapes, entries, &mut new, session);
+        // What others have added meanwhile may have taken the room, which refuses.
+        let listed = made.and_then(|()| {
+            self.update_control(session, |content| {
+                content.tablespaces.extend_from_slice(tablespaces);
+                content.data_files.extend_from_slice(entries);
+            })
+        });
+        if let Err(stop) = listed {
+            // After a halt the control file may list them.
+            if stop.refusal().is_some() {
+                new.remove(session);
             }
             return Err(stop);
         }
-        self.update_control(session, |content| {
-            content.tablespaces.extend_from_slice(tablespaces);
-            content.data_files.extend_from_slice(entries);
-        })?;
         // From here on the files are the database's: what fails is for recovery to mend.
-        drop(made);
-        let used = self.use_files(&after, (tablespaces, entries), session);
+        let named = new.give_names(session);
+        let used = named.and_then(|()| self.use_files(&after, (tablespaces, entries), session));
         used.map_err(|stop| {
             let cause = format!("a data file that was made can't be used: {stop}");
             self.changes().halt().raise(cause, session)
@@ -96,22 +99,20 @@ impl Space {
         }
     }
 
-    /// Makes the files, locked, so that nobody takes them for leftovers. `made` gets those that
-    /// were made, also when one can't be.
+    /// Makes the files. `new` gets those that were made, also when one can't be.
     fn make_files(
         &self,
         shapes: &[DataFileShape],
         entries: &[DataFileContent],
-        made: &mut Vec<File>,
+        new: &mut NewFiles<'_>,
         session: &Session,
     ) -> Result<(), Stop> {
         let (disk, options) = (&self.shared.disk, self.shared.options);
         for (shape, entry) in shapes.iter().zip(entries) {
-            let path = self.path(entry);
-            let new = clear_new(disk, &path, "the data file", session)?;
-            made.push(create_data_file(disk, &new, options, shape, session)?);
+            let make = |path: &Path| create_data_file(disk, path, options, shape, session);
+            new.make(&self.path(entry), make, session)?;
         }
-        Ok(())
+        new.check_names(session)
     }
 
     fn use_files(
@@ -125,7 +126,6 @@ impl Space {
         let mut owned = OwnedFiles::default();
         for entry in entries {
             let path = self.path(entry);
-            give_name(disk, &path, session)?;
             let block_size = content.block_size_of(entry);
             let what = (content.history(), entry, block_size);
             let options = self.shared.options;
@@ -163,10 +163,14 @@ pub fn open_data_files(
                 if !is_there(disk, &new, session)? {
                     return Err(stop);
                 }
-                // Looked at before it gets its name.
-                drop(open_data_file(disk, &new, options, what, owned, session)?);
-                owned.forget(&new);
+                // Looked at, locked, before it gets its name (SP21).
+                let looked_at = open_data_file(disk, &new, options, what, owned, session)?;
+                if !disk.has_its_name(&looked_at, session)? {
+                    return Err(stop);
+                }
                 disk.rename(&new, &path, session)?;
+                owned.forget(&new);
+                drop(looked_at);
                 open_data_file(disk, &path, options, what, owned, session)?
             }
             opened => opened?,

@@ -136,7 +136,7 @@ impl Space {
             index.reserve_own(own_place(tablespace.block_size.bytes()))
         };
         let state = SegmentState::Permanent;
-        let made = self.make_segment(&entry, &tablespace, (&[], state), session)?;
+        let made = self.make_segment(&entry, &tablespace, state, session)?;
         Ok(made.header)
     }
 }

@@ -57,15 +57,27 @@ impl<'a> GiveBack<'a> {
 }
 
 impl Space {
-    /// The block that the segment would hand out now if it were asked for one; none if it needs an
-    /// extent first.
-    pub fn peek_one(&self, header: &Pin<'_>, session: &Session) -> Option<Dba> {
-        let block = header.shared(FrameOrder::SegmentHeader, session);
-        if !is_live(&block) {
-            return None;
+    /// Pins the block that the segment would hand out now if it were asked for one; none if it
+    /// needs an extent first. One that is free again is read, for it names the next.
+    pub fn pin_one<'a>(
+        &'a self,
+        header: &Pin<'_>,
+        session: &'a Session,
+    ) -> Result<Option<Pin<'a>>, Stop> {
+        let (free, new) = {
+            let block = header.shared(FrameOrder::SegmentHeader, session);
+            if !is_live(&block) {
+                return Ok(None);
+            }
+            let free = SegmentHeader::at(&block, SegmentHeader::START).free();
+            (free, next_blocks(&block, 1).map(|(first, _)| first))
+        };
+        let cache = self.changes().cache();
+        match (free, new) {
+            (Some(free), _) => cache.pin(free, session).map(Some),
+            (None, Some(new)) => cache.pin_to_format(new, session).map(Some),
+            (None, None) => Ok(None),
         }
-        let free = SegmentHeader::at(&block, SegmentHeader::START).free();
-        free.or_else(|| next_blocks(&block, 1).map(|(first, _)| first))
     }
 
     /// Latches the header of a segment, to hand out this block, which is latched, in a group of the

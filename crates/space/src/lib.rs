@@ -13,7 +13,7 @@
 //! A tablespace has one data file or more; a segment is of one tablespace, and gets its extents
 //! from its files in turn, so that its blocks are spread over them.
 //!
-//! Rules SP1 to SP17 are in the README.
+//! Rules SP1 to SP21 are in the README.
 //!
 //! * [`ControlFile`]: reading, creating and writing it; [`ControlContent`]: what it says;
 //!   [`Enqueue`]: one thread at a time.
@@ -73,6 +73,6 @@ pub use look::{
     kind_before_extents, look_at_directory, look_at_file_header, look_at_free, look_at_header,
     look_at_map, map_of,
 };
-pub use new_file::{clear_new, give_name, new_path, remove_leftovers, settle_name};
-pub use segment::{Column, Holds, Segment, SegmentState};
+pub use new_file::{NewFiles, new_path, remove_leftovers, settle_name};
+pub use segment::{Holds, Segment, SegmentState};
 pub use space::{Blocks, HandOut, Space, Storage};

@@ -1,4 +1,4 @@
-//! The name of a file that isn't the database's yet (SP10).
+//! The name of a file that isn't the database's yet (rules SP10 and SP21).
 //!
 //! ```text
 //!   x.forebay-new made, durable ─▶ control file lists x ─▶ renamed x ─▶ in use
@@ -6,13 +6,21 @@
 //!
 //! Under that name it is only ever a leftover: what isn't listed is removed, what is gets its own.
 //!
+//! Invariants
+//!   * who removes or renames a file of that name has its lock, and has seen that it has the name
+//!   * a file that is made is locked from before it is listed until it has its own name
+//!   * what is listed is never removed, and no file is replaced
+//!
 //! Callers: `ddl`; `instance`, for redo logs.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use format::TEMPORARY_NAME_END;
-use os::{Cause, Disk, FileOptions, Session};
+use os::{Cause, Disk, File, FileOptions, Session};
 use stop::{RefusalKind, Stop};
+
+use crate::ControlContent;
 
 /// Behind the name of a file that isn't in use yet.
 const NEW: &str = ".forebay-new";
@@ -27,46 +35,97 @@ pub fn new_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Where to make a file, of this kind, that is to have this name: refused if it is taken; a
-/// leftover is removed. Refused too if it is the name of a leftover.
-pub fn clear_new(disk: &Disk, path: &Path, kind: &str, session: &Session) -> Result<PathBuf, Stop> {
-    let name = path.as_os_str().as_encoded_bytes();
-    if let Some(end) = [NEW, TEMPORARY_NAME_END].iter().find(|end| name.ends_with(end.as_bytes())) {
-        let message = format!(
-            "cannot make {kind} {}: the next opening would remove it, for names that end in {end} \
-             are those of leftovers; choose another",
-            path.display()
-        );
-        return Err(Stop::refuse(RefusalKind::Invalid, message));
+/// Files of one kind in the making: those of one statement.
+pub struct NewFiles<'a> {
+    disk: &'a Disk,
+    kind: &'static str,
+    /// The name that each is to have; and the file, locked, under that of a leftover.
+    made: Vec<(PathBuf, File)>,
+}
+
+impl<'a> NewFiles<'a> {
+    /// None yet. `kind` is what messages call one.
+    pub fn new(disk: &'a Disk, kind: &'static str) -> NewFiles<'a> {
+        NewFiles { disk, kind, made: Vec::new() }
     }
+
+    /// Makes the file that is to have this name: `make` makes it, locked, under the name that it
+    /// is given. Refused if the name is taken, or is that of a leftover.
+    pub fn make(
+        &mut self,
+        path: &Path,
+        make: impl FnOnce(&Path) -> Result<File, Stop>,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let name = path.as_os_str().as_encoded_bytes();
+        let ends = [NEW, TEMPORARY_NAME_END];
+        if let Some(end) = ends.iter().find(|end| name.ends_with(end.as_bytes())) {
+            let why = format!(
+                "the next opening would remove it, for names that end in {end} are those of \
+                 leftovers"
+            );
+            return Err(self.refused(RefusalKind::Invalid, path, &why));
+        }
+        self.check_free(path, session)?;
+        let new = new_path(path);
+        if !remove_leftover(self.disk, &new, session)? {
+            let why = "another program is making it, or it is listed under another spelling";
+            return Err(self.refused(RefusalKind::AlreadyExists, path, why));
+        }
+        self.made.push((path.to_path_buf(), make(&new)?));
+        Ok(())
+    }
+
+    /// Refuses if the name of one has been taken while they were made. Nobody else gives such a
+    /// name to a file that he makes: the leftover's name is locked.
+    pub fn check_names(&self, session: &Session) -> Result<(), Stop> {
+        self.made.iter().try_for_each(|(path, _)| self.check_free(path, session))
+    }
+
+    /// Each gets its name, durably; they are locked until all have theirs.
+    pub fn give_names(self, session: &Session) -> Result<(), Stop> {
+        for (path, _locked) in &self.made {
+            self.disk.rename(&new_path(path), path, session)?;
+        }
+        Ok(())
+    }
+
+    /// Removes them, while they aren't listed. Those that can't be are removed by the next attempt.
+    pub fn remove(self, session: &Session) {
+        for (_, locked) in &self.made {
+            let _ = self.disk.remove(locked.path(), session);
+        }
+    }
+
+    fn check_free(&self, path: &Path, session: &Session) -> Result<(), Stop> {
+        match is_there(self.disk, path, session)? {
+            true => {
+                let why = "there is a file of this name";
+                Err(self.refused(RefusalKind::AlreadyExists, path, why))
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn refused(&self, why_kind: RefusalKind, path: &Path, why: &str) -> Stop {
+        let (kind, path) = (self.kind, path.display());
+        Stop::refuse(why_kind, format!("cannot make {kind} {path}: {why}; choose another"))
+    }
+}
+
+/// A file that is listed gets its name, if a crash came before that. One that another is just
+/// making isn't it, and is left alone (SP21).
+pub fn settle_name(disk: &Disk, path: &Path, session: &Session) -> Result<(), Stop> {
     if is_there(disk, path, session)? {
-        let message = format!(
-            "cannot make {kind} {}: there is a file of this name; choose another",
-            path.display()
-        );
-        return Err(Stop::refuse(RefusalKind::AlreadyExists, message));
+        return Ok(());
     }
     let new = new_path(path);
-    if !remove_leftover(disk, &new, session)? {
-        let message = format!(
-            "cannot make {kind} {}: another program is making it, or it is listed under another \
-             spelling; choose another",
-            path.display()
-        );
-        return Err(Stop::refuse(RefusalKind::AlreadyExists, message));
-    }
-    Ok(new)
-}
-
-/// The file that was made gets its name, durably.
-pub fn give_name(disk: &Disk, path: &Path, session: &Session) -> Result<(), Stop> {
-    Ok(disk.rename(&new_path(path), path, session)?)
-}
-
-/// A file that is listed gets its name, if a crash came before that.
-pub fn settle_name(disk: &Disk, path: &Path, session: &Session) -> Result<(), Stop> {
-    if !is_there(disk, path, session)? && is_there(disk, &new_path(path), session)? {
-        give_name(disk, path, session)?;
+    let file = match disk.open_read_only(&new, PLAIN, session) {
+        Err(error) if error.cause() == Cause::NotFound => return Ok(()),
+        file => file?,
+    };
+    if file.try_lock()? && disk.has_its_name(&file, session)? {
+        disk.rename(&new, path, session)?;
     }
     Ok(())
 }
@@ -83,7 +142,8 @@ pub(crate) fn is_there(disk: &Disk, path: &Path, session: &Session) -> Result<bo
 /// it, and so has its lock.
 fn remove_leftover(disk: &Disk, path: &Path, session: &Session) -> Result<bool, Stop> {
     match disk.open_read_only(path, PLAIN, session) {
-        Ok(file) if !file.try_lock()? => Ok(false),
+        // Whoever had the lock may have given the file its own name, and the next one be at work.
+        Ok(file) if !file.try_lock()? || !disk.has_its_name(&file, session)? => Ok(false),
         Ok(_locked) => {
             disk.remove(path, session)?;
             Ok(true)
@@ -93,16 +153,28 @@ fn remove_leftover(disk: &Disk, path: &Path, session: &Session) -> Result<bool, 
     }
 }
 
-/// Removes what attempts that were cut off have left in the database's directory. After all that
-/// is listed has its name.
-pub fn remove_leftovers(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
+/// Removes what attempts that were cut off have left in the database's directory, but for what
+/// `content` lists: that waits for its name.
+pub fn remove_leftovers(
+    disk: &Disk,
+    directory: &Path,
+    content: &ControlContent,
+    session: &Session,
+) -> Result<(), Stop> {
+    let listed: BTreeSet<PathBuf> =
+        content.paths().map(|path| disk.place_of(&new_path(&directory.join(path)))).collect();
     for name in disk.list(directory, session)? {
         let left_by = match () {
             () if name.ends_with(NEW) => "an attempt to make it",
             () if name.ends_with(TEMPORARY_NAME_END) => "a sort that was cut off",
             () => continue,
         };
-        if remove_leftover(disk, &directory.join(&name), session)? {
+        let path = directory.join(&name);
+        if listed.contains(&disk.place_of(&path)) {
+            session.os().notice(&format!(
+                "{name} is kept, for the control file lists a file that may be waiting for its name"
+            ));
+        } else if remove_leftover(disk, &path, session)? {
             session.os().notice(&format!("{name}, left by {left_by}, is removed"));
         }
     }

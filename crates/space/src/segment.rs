@@ -78,43 +78,7 @@ impl SegmentState {
     }
 }
 
-/// A column of fixed width.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Column {
-    /// A signed whole number of 64 bits.
-    Number,
-    /// Bytes, exactly so many.
-    Bytes(u16),
-}
-
-/// Set in a stored column for a number.
-const NUMBER: u16 = 0x8000;
-
-impl Column {
-    /// The widest column, in bytes.
-    pub const WIDTH_MAX: u16 = 0x7FFF;
-
-    /// Bytes that it takes in a row.
-    pub const fn width(self) -> usize {
-        match self {
-            Column::Number => 8,
-            Column::Bytes(width) => width as usize,
-        }
-    }
-
-    pub(crate) fn stored(self) -> u16 {
-        match self {
-            Column::Number => NUMBER | 8,
-            Column::Bytes(width) => width,
-        }
-    }
-
-    pub(crate) fn from_stored(stored: u16) -> Column {
-        if stored & NUMBER != 0 { Column::Number } else { Column::Bytes(stored) }
-    }
-}
-
-/// A segment as its header and the directory describe it; its shape never changes.
+/// A segment as the directory describes it; none of this ever changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Its name.
@@ -125,8 +89,6 @@ pub struct Segment {
     pub header: Dba,
     /// What it is for.
     pub holds: Holds,
-    /// The columns of its rows; empty if it is no table.
-    pub columns: Vec<Column>,
 }
 
 /// Whether these bytes are the header of a segment that is there and isn't being dropped (SP15).

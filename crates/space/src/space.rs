@@ -18,7 +18,7 @@ use crate::apply::{Count, HAND_OUT, LAYER};
 use crate::index::{Entry, Index};
 use crate::segment::{check_live, extents, is_live, next_blocks, object_of};
 use crate::tablespace::Tablespaces;
-use crate::{Ahead, Column, ControlFile, Emptied, Enqueue, Filling, Holds, Segment, SegmentState};
+use crate::{Ahead, ControlFile, Emptied, Enqueue, Filling, Holds, Segment, SegmentState};
 
 /// The space of an open database.
 #[derive(Clone)]
@@ -187,11 +187,8 @@ impl Space {
         if !is_live(&block) || object_of(&block) != Some(entry.object) {
             return Ok(None);
         }
-        let stored = SegmentHeader::at(&block, SegmentHeader::START);
-        let columns = stored.column[..usize::from(stored.columns)].iter();
-        let columns = columns.map(|column| Column::from_stored(column.get())).collect();
         let Entry { name, object, holds, .. } = entry.clone();
-        Ok(Some(Segment { name, object, header, holds, columns }))
+        Ok(Some(Segment { name, object, header, holds }))
     }
 
     /// Latches the header of a segment and looks for up to `count` neighbouring blocks to hand out,

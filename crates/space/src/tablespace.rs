@@ -162,17 +162,17 @@ impl Space {
         all.files.iter().map(|file| (file.number, file.blocks)).collect()
     }
 
-    /// Changes the control file, or halts if that fails (rule SP1).
+    /// Changes the control file, if it can be said, or halts if that fails (rule SP1).
     pub(crate) fn update_control(
         &self,
         session: &Session,
         change: impl FnOnce(&mut ControlContent),
     ) -> Result<(), Stop> {
         let mut control = self.shared.control.hold(0, session);
-        let halt = self.changes().halt();
-        halt.check(session)?;
-        control.update(change, session).map_err(|error| {
-            halt.raise(format!("the control file can't be written: {error}"), session)
-        })
+        let change = |content: &mut ControlContent| {
+            change(content);
+            Ok(())
+        };
+        control.describe(self.changes().halt(), change, session)
     }
 }

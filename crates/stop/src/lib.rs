@@ -3,14 +3,17 @@
 //! * [`Refusal`]: this statement can't be done; nothing was changed; here is what to do.
 //! * [`Halt`]: the instance stops in good order: what is on disk is right, and no more is promised.
 //! * [`Stop`]: either, as calls return it.
+//! * [`Failpoint`]: a way to break the engine on purpose, for tests of the tests.
 //!
-//! Rules K1 to K4 are in the README. Callers: every crate of the engine.
+//! Rules K1 to K6 are in the README. Callers: every crate of the engine.
 
 #![forbid(unsafe_code)]
 
+mod failpoint;
 mod halt;
 mod refusal;
 
+pub use failpoint::{Failpoint, Failpoints};
 pub use halt::{Halt, HaltCause, HaltGuard};
 pub use refusal::{Refusal, RefusalKind};
 

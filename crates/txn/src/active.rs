@@ -79,7 +79,7 @@ pub struct Active {
 
 struct Shared {
     /// Segments in which nobody is active. The one that was left last is taken first: its blocks
-    /// are in the cache.
+    /// are in the cache (but see rule undo/UN11).
     idle: Vec<Tail>,
     /// How many segments there are.
     made: u16,
@@ -273,7 +273,7 @@ impl Active {
                            segments are used up; raise db_cache_size, which allows more segments";
             return Err(Stop::refuse(RefusalKind::NoSpace, message));
         }
-        Ok(match state.idle.pop() {
+        Ok(match take_idle(&mut state.idle) {
             Some(tail) => {
                 state.active += 1;
                 state.sessions[usize::from(tail.segment())] = Arc::downgrade(alive);
@@ -368,6 +368,17 @@ impl Active {
     fn segment(&self, id: TxnId) -> &Segment {
         &self.segments[usize::from(id.segment)]
     }
+}
+
+/// The segment that was left last. But if its last transaction was refused room for its undo, that
+/// with the largest ring: in a ring of a few blocks the next transaction would be refused as well,
+/// though all undo there is may be expired (rule undo/UN11).
+fn take_idle(idle: &mut Vec<Tail>) -> Option<Tail> {
+    if !idle.last()?.is_short() {
+        return idle.pop();
+    }
+    let usable = (0..idle.len()).filter(|at| !idle[*at].is_used_up());
+    usable.max_by_key(|at| idle[*at].blocks()).map(|at| idle.remove(at))
 }
 
 /// So many transactions a cache of so many buffers is enough for: there is always a buffer that

@@ -21,12 +21,12 @@ use change::BlockMut;
 use format::{InterestedTransaction, PayloadFault, ScnLe};
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use os::Session;
-use stop::{RefusalKind, Stop};
+use stop::{Failpoint, RefusalKind, Stop};
 use undo::{ByTable, ByUndo};
 use waits::Statistic;
 
+use crate::Transactions;
 use crate::active::Fate;
-use crate::{Promise, Transactions};
 
 /// A copy has so many more bytes for each byte of its block: versions of different times together
 /// may need more room than any one of them.
@@ -93,8 +93,8 @@ impl Transactions {
                 return own.all;
             }
             match self.active().fate(id, session) {
-                Fate::Active => self.breaks(Promise::ActiveUnseen),
-                Fate::Committing => self.breaks(Promise::CommittingUnseen),
+                Fate::Active => self.failpoints().has(Failpoint::SeeActive),
+                Fate::Committing => self.failpoints().has(Failpoint::SeeCommitting),
                 Fate::Ended(scn) | Fate::EndedBy(scn) => scn <= view.scn,
             }
         };
@@ -185,7 +185,7 @@ impl Transactions {
             if !self.take_back_one((address, copy), &entry, watch, session)? {
                 return Ok(Err(Gone(entry)));
             }
-            if self.breaks(Promise::AllTakenBack) {
+            if self.failpoints().has(Failpoint::SkipUndoRecord) {
                 return Ok(Ok(()));
             }
         }
@@ -249,9 +249,9 @@ impl Transactions {
                 ended => Fate::Ended(ended),
             };
             return Ok(match fate {
-                Fate::Active if self.breaks(Promise::ActiveUnseen) => Seen::Yes,
+                Fate::Active if self.failpoints().has(Failpoint::SeeActive) => Seen::Yes,
                 Fate::Active => Seen::No(Scn::new(u64::MAX)),
-                Fate::Committing if self.breaks(Promise::CommittingUnseen) => Seen::Yes,
+                Fate::Committing if self.failpoints().has(Failpoint::SeeCommitting) => Seen::Yes,
                 Fate::Ended(scn) => by(scn),
                 Fate::EndedBy(scn) if scn <= view.scn => Seen::Yes,
                 Fate::EndedBy(scn) => self.ended_before(entry, (id, scn), view.scn, session)?,
@@ -261,7 +261,6 @@ impl Transactions {
                         ByTable::Ended(scn) => by(scn),
                         // Its record, if it comes, gets an SCN above the snapshot's.
                         ByTable::Active => Seen::No(Scn::new(u64::MAX)),
-                        // It has ended since it was asked about: memory knows when.
                         // It has ended since it was asked about: memory knows when.
                         ByTable::UsedAgain => continue,
                     }

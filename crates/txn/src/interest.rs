@@ -15,9 +15,10 @@ use format::changes::interest::{
 use format::{InterestedTransaction, ScnLe, TxnIdLe, U16Le, UndoAddressLe};
 use ids::{Scn, TxnId, UndoAddress};
 use os::Session;
+use stop::Failpoint;
 
 use crate::active::Fate;
-use crate::{Active, Promise, Transactions};
+use crate::{Active, Transactions};
 
 /// No list is longer.
 const ENTRIES_MAX: u8 = 250;
@@ -44,9 +45,9 @@ pub struct Interest {
 pub enum Asked {
     /// Here it is.
     Interest(Interest),
-    /// All entries are of active transactions, and there is no room for more: this one's, say, has
-    /// to end first.
-    Full(TxnId),
+    /// All entries are of active transactions, these, and there is no room for more: one of them
+    /// has to end first.
+    Full(Vec<TxnId>),
     /// There is an entry of a transaction that ended after the statement's snapshot: a newer
     /// snapshot could take it over. There is none that this one can, and no room for more (TX9).
     TooNew,
@@ -208,7 +209,7 @@ impl Transactions {
     ) -> Asked {
         let entries = block::entries(block);
         let (mut cleanouts, mut kept_for_others) = (Vec::new(), 0);
-        let (mut holder, mut is_too_new) = (None, false);
+        let (mut holders, mut is_too_new) = (Vec::new(), false);
         // Of those that nobody needs any more, the one that ended first.
         let mut free: Option<(Scn, u8, InterestedTransaction)> = None;
         let mut own = None;
@@ -225,7 +226,7 @@ impl Transactions {
             if entry.ended == ScnLe::ZERO {
                 let Some((ended, inexact)) = ended(self.active(), other, session) else {
                     kept_for_others += usize::from(entry.freed.get());
-                    holder = Some(other);
+                    holders.push(other);
                     continue;
                 };
                 cleanouts.push(Cleanout {
@@ -250,7 +251,10 @@ impl Transactions {
         let room = block::room_of(block).saturating_sub(kept_for_others);
         if grows && (room < InterestedTransaction::BYTES || entries >= ENTRIES_MAX) {
             // Whoever waited for an active transaction would still have a snapshot that is too old.
-            return holder.filter(|_| !is_too_new).map_or(Asked::TooNew, Asked::Full);
+            return match is_too_new || holders.is_empty() {
+                true => Asked::TooNew,
+                false => Asked::Full(holders),
+            };
         }
         Asked::Interest(Interest {
             number,
@@ -259,7 +263,7 @@ impl Transactions {
             grows,
             cleanouts,
             kept_for_others,
-            ignores_locks: self.breaks(Promise::RowsLocked),
+            ignores_locks: self.failpoints().has(Failpoint::IgnoreRowLock),
         })
     }
 }

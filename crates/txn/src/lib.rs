@@ -22,7 +22,6 @@ mod consistent;
 mod interest;
 mod locks;
 mod retention;
-mod sabotage;
 mod snapshots;
 mod transaction;
 
@@ -30,8 +29,7 @@ pub use active::{Active, Fate};
 pub use consistent::{Gone, Own, View};
 pub use interest::{Asked, Interest, apply_interest, apply_interest_back, split_interest_back};
 pub use locks::{
-    LockHeld, LockMark, LockWaiting, LockWanted, Locks, ObjectNames, Patience, RowWait, RowWanted,
-    Sabotage, TableMode,
+    LockHeld, LockMark, LockName, LockNames, LockWaiting, LockWanted, Locks, Patience, RowWait,
+    RowWanted, TableMode,
 };
-pub use sabotage::{IsolationSabotage, Promise};
 pub use transaction::{Savepoint, Snapshot, Transaction, Transactions};

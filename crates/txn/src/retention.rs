@@ -54,6 +54,7 @@ struct Note {
 impl Retention {
     pub(crate) fn new(os: &Os) -> Retention {
         let notes = Latch::new(os, LatchKind::Innermost, Notes::default());
+        let notes = notes.checked(os, Notes::assert_consistent);
         Retention { length: Shared64::new(0), notes }
     }
 
@@ -91,6 +92,40 @@ impl Notes {
             self.all.pop_front();
         }
         self.expired_through = self.all.front().filter(|note| is_old(note)).map(|note| note.by);
+    }
+}
+
+// For checks.
+impl Notes {
+    /// Looks at every note; how many these are.
+    ///
+    /// # Panics
+    /// When an invariant doesn't hold.
+    fn assert_consistent(&self) -> usize {
+        if let Err(what) = self.check() {
+            panic!("the notes of undo's retention are broken: {what}");
+        }
+        self.all.len()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (at, (before, after)) in self.all.iter().zip(self.all.iter().skip(1)).enumerate() {
+            let segments = before.newest.iter().zip(&after.newest);
+            let has_segments = before.newest.len() <= after.newest.len();
+            if before.at > after.at || before.by > after.by || !has_segments {
+                return Err(format!("note {} is before note {at}", at + 1));
+            }
+            if let Some(segment) = segments.clone().position(|(before, after)| before > after) {
+                return Err(format!("segment {segment} goes back in note {}", at + 1));
+            }
+        }
+        let first = self.all.front().map(|note| note.by);
+        match self.expired_through {
+            Some(through) if Some(through) != first => {
+                Err(format!("what ended by {through} has expired, and the first note is {first:?}"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -173,5 +208,25 @@ mod tests {
         // A longer one keeps what there is.
         notes.expire(Nanos::from_secs(60), now(10));
         assert_eq!((notes.all.len(), notes.expired_through), (1, None));
+    }
+
+    type Break = fn(&mut Notes);
+
+    /// Each invariant is broken in turn, and the check says which.
+    #[test]
+    fn what_is_broken_in_the_notes_is_named() {
+        let cases: [(&str, Break); 4] = [
+            ("note 1 is before note 0", |notes| notes.all[0].at = Timestamp::from_nanos(u64::MAX)),
+            ("note 1 is before note 0", |notes| notes.all[0].by = Scn::new(1 << 40)),
+            ("segment 0 goes back in note 1", |notes| notes.all[1].newest[0] = 0),
+            ("the first note is", |notes| notes.expired_through = Some(Scn::new(1 << 40))),
+        ];
+        assert_eq!(notes().check(), Ok(()));
+        for (named, break_it) in cases {
+            let mut notes = notes();
+            break_it(&mut notes);
+            let said = notes.check().expect_err(named);
+            assert!(said.contains(named), "{named}: {said}");
+        }
     }
 }

@@ -10,15 +10,15 @@ use latch::{FrameOrder, Latch, LatchKind, Shared64};
 use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
 use space::Enqueue;
-use stop::{RefusalKind, Stop};
+use stop::{Failpoint, Failpoints, RefusalKind, Stop};
 use undo::{Ended, Found, Keeper, Tail, Undo, UndoChange, UndoLog};
-use waits::{Statistic, WaitEvent};
+use waits::{Statistic, Timestamp, WaitEvent};
 
 use crate::active::{Fate, Taken};
 use crate::consistent::unreadable;
 use crate::retention::Retention;
 use crate::snapshots::{Place, Snapshots};
-use crate::{Active, IsolationSabotage, Locks, Own, Patience, Promise, RowWanted, View};
+use crate::{Active, Locks, Own, Patience, RowWanted, View};
 
 /// Everything that transactions need.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ pub struct Transactions {
     locks: Arc<Locks>,
     shared: Arc<Shared>,
     layers: &'static [&'static Layer],
-    sabotage: IsolationSabotage,
+    failpoints: Failpoints,
 }
 
 struct Shared {
@@ -167,6 +167,7 @@ impl Transactions {
         (undo, found): (Undo, Vec<Found>),
         changes: Changes,
         layers: &'static [&'static Layer],
+        failpoints: Failpoints,
         session: &Session,
     ) -> (Transactions, Vec<UndoLog>) {
         let os = session.os();
@@ -174,6 +175,7 @@ impl Transactions {
         let buffers = config.frames..=config.frames_max.max(config.frames);
         let active = Active::new(os, undo.slots(), buffers, found.len());
         let locks = Locks::new(os, active.segments_max(), changes.halt().clone());
+        let locks = locks.broken_at(failpoints);
         // Whatever isn't active ended before any snapshot that there will be.
         let by = changes.redo().durable_scn(session);
         let mut dead = Vec::new();
@@ -196,19 +198,13 @@ impl Transactions {
             kept: Latch::new(os, LatchKind::Innermost, Vec::new()),
         };
         let (active, locks, shared) = (Arc::new(active), Arc::new(locks), Arc::new(shared));
-        let sabotage = IsolationSabotage::None;
-        (Transactions { changes, undo, active, locks, shared, layers, sabotage }, dead)
+        (Transactions { changes, undo, active, locks, shared, layers, failpoints }, dead)
     }
 
-    /// The same, with a promise broken: for tests of tests.
-    pub fn sabotaged(self, sabotage: IsolationSabotage) -> Transactions {
-        Transactions { sabotage, ..self }
-    }
-
-    /// Whether a test has this promise broken.
+    /// What a test breaks on purpose.
     #[inline]
-    pub fn breaks(&self, promise: Promise) -> bool {
-        self.sabotage.breaks(promise)
+    pub fn failpoints(&self) -> Failpoints {
+        self.failpoints
     }
 
     /// What changes are made with.
@@ -243,6 +239,20 @@ impl Transactions {
         self.locks.wait_for_transaction(holder, waiter, wanted, patience, &is_active, session)
     }
 
+    /// The same for any of several, of whom each will do. It returns from time to time while all of
+    /// them are active, so that the waiter looks again; `began` is when it looked first.
+    pub fn wait_for_any(
+        &self,
+        (holders, waiter): (&[TxnId], TxnId),
+        wanted: RowWanted,
+        (patience, began): (Patience, Timestamp),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let is_active = |id| self.active.is_active(id, session);
+        let patience = (patience, began);
+        self.locks.wait_for_any((holders, waiter), wanted, patience, &is_active, session)
+    }
+
     /// The undo segments.
     pub fn undo(&self) -> &Undo {
         &self.undo
@@ -258,7 +268,7 @@ impl Transactions {
     /// commit that didn't wait (TX6). Never lower than it was before. It isn't to be read as of
     /// until `settle` has returned.
     pub fn visible(&self, session: &Session) -> Scn {
-        if self.breaks(Promise::DurableOnly) {
+        if self.failpoints.has(Failpoint::SeeBeforeDurable) {
             return self.changes.redo().last_scn(session);
         }
         let durable = self.changes.redo().durable_scn(session);
@@ -284,7 +294,7 @@ impl Transactions {
         let redo = self.changes.redo();
         if scn <= redo.durable_scn(session)
             || self.shared.waiting.load(session) == 0
-            || self.breaks(Promise::DurableOnly)
+            || self.failpoints.has(Failpoint::SeeBeforeDurable)
         {
             return Ok(());
         }
@@ -367,7 +377,7 @@ impl Transactions {
         session: &Session,
     ) -> Result<TxnId, Stop> {
         self.changes.halt().check(session)?;
-        // Every change of a row comes by here, and nothing else.
+        // Every change of a row comes by here, and the first lock of a table, which needs a name.
         session.charge(Cost::RowChange, 1);
         if transaction.log.is_none() {
             let log = self.take_segment(&transaction.alive, session)?.begin();
@@ -553,7 +563,7 @@ impl Transactions {
     }
 
     fn try_take_back(&self, log: &mut UndoLog, keep: u32, session: &Session) -> Result<(), Stop> {
-        let skips = keep > 0 && self.breaks(Promise::WholeSavepoint);
+        let skips = keep > 0 && self.failpoints.has(Failpoint::SkipSavepointRecord);
         let keep = keep + u32::from(skips);
         while let Some(change) = self.undo.newest(log, keep, session)? {
             while !self.try_take_back_one(&change, session)? {}
@@ -611,7 +621,7 @@ impl Keeper for Transactions {
         let oldest = self.oldest_snapshot(session);
         match self.active.fate(id, session) {
             Fate::Active | Fate::Committing => true,
-            _ if self.breaks(Promise::UndoKept) => false,
+            _ if self.failpoints.has(Failpoint::ForgetSnapshots) => false,
             Fate::Ended(scn) | Fate::EndedBy(scn) if scn <= oldest => false,
             Fate::Ended(scn) => !self.retention().has_expired(scn, session),
             Fate::EndedBy(scn) => {

@@ -13,6 +13,8 @@ use format::{
 use ids::Dba;
 use latch::FrameOrder;
 
+use crate::check::{check_table, check_undo_block};
+
 /// Bit of a record's opcode: the change was taken back already (UN8).
 pub const CROSSED_OUT: u8 = 0x80;
 
@@ -27,9 +29,17 @@ pub static LAYER: Layer = Layer {
     changes: &CHANGES,
     order: FrameOrder::Undo,
     apply,
+    check,
     moves: None,
     watch: None,
 };
+
+fn check(block: &[u8]) -> Result<(), String> {
+    match BlockHeader::at(block, 0).kind() {
+        BlockKind::TransactionTable => check_table(block).map(drop),
+        _ => check_undo_block(block).map(drop),
+    }
+}
 
 fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     match opcode {

@@ -45,6 +45,10 @@ pub struct Tail {
     pub(crate) before: Scn,
     /// The first of the blocks that aren't in the ring yet, and how many there are.
     pub(crate) spare: Option<(Dba, u16)>,
+    /// How many blocks the ring has.
+    pub(crate) blocks: u32,
+    /// Whether the last transaction was refused room for its undo.
+    pub(crate) is_short: bool,
 }
 
 /// Where a transaction's undo stands. Only the transaction has it (UN1).
@@ -100,8 +104,21 @@ pub struct UndoPins<'a> {
 impl Tail {
     pub(crate) fn new(segment: u16, table: Dba, slots: u16) -> Tail {
         let (newest, before) = ((0, slots - 1), Scn::ZERO);
-        let (current, spare) = (None, None);
-        Tail { segment, table, slots, newest, current, free: 0, records: 0, before, spare }
+        let (current, spare, blocks, is_short) = (None, None, 0, false);
+        let (free, records) = (0, 0);
+        Tail {
+            segment,
+            table,
+            slots,
+            newest,
+            current,
+            free,
+            records,
+            before,
+            spare,
+            blocks,
+            is_short,
+        }
     }
 
     /// Number of the segment.
@@ -130,6 +147,16 @@ impl Tail {
         Tail { before: at, ..self }
     }
 
+    /// How many undo blocks the segment's ring has.
+    pub fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    /// Whether the segment's last transaction was refused room for its undo (UN11).
+    pub fn is_short(&self) -> bool {
+        self.is_short
+    }
+
     /// Whether the segment's transactions have used up all their names: then none begins there any
     /// more (UN9).
     pub fn is_used_up(&self) -> bool {
@@ -146,7 +173,8 @@ impl Tail {
             false => (sequence, slot + 1),
         };
         let id = TxnId { segment: self.segment, slot, sequence };
-        UndoLog { id, tail: self, newest: None, records: 0, has_begun: false, crossed_to: None }
+        let tail = Tail { is_short: false, ..self };
+        UndoLog { id, tail, newest: None, records: 0, has_begun: false, crossed_to: None }
     }
 }
 

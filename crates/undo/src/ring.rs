@@ -66,6 +66,20 @@ impl Undo {
         }
         let most = UndoLog::payload_max(bytes);
         assert!(payload <= most, "undo of {payload} bytes fits no block of {bytes}");
+        let made = self.go_on_for(log, (payload, bytes), keeper, session);
+        let is_refused = |stop: &Stop| stop.refusal() == Some(RefusalKind::NoSpace);
+        log.tail.is_short |= made.as_ref().is_err_and(is_refused);
+        made
+    }
+
+    /// Goes on to a block that has room for so much, of so many bytes.
+    fn go_on_for(
+        &self,
+        log: &mut UndoLog,
+        (payload, bytes): (usize, usize),
+        keeper: &dyn Keeper,
+        session: &Session,
+    ) -> Result<(), Stop> {
         let Some(current) = log.tail.current else {
             return self.insert(log, None, session);
         };
@@ -200,6 +214,7 @@ impl Undo {
         }
         let next = Dba::new(new.file.get(), new.block.get() + 1);
         log.tail.spare = (left > 1).then_some((next, left - 1));
+        log.tail.blocks += 1;
         go_on(log, new);
         Ok(())
     }

@@ -72,7 +72,7 @@ impl Found {
 impl Undo {
     /// Makes so many undo segments, whose tables have `slots`, or as many as fit in a block.
     pub fn create(space: &Space, segments: u16, slots: u16, session: &Session) -> Result<(), Stop> {
-        let what = (NAME, Holds::Undo, &[][..]);
+        let what = (NAME, Holds::Undo);
         let header = space.create_within(UNDO_TABLESPACE, what, session)?.header;
         let room = space.changes().cache().block_size().bytes() - TransactionTable::SLOTS;
         let slots = slots.clamp(1, (room / TransactionSlot::BYTES) as u16);
@@ -300,7 +300,7 @@ fn look_at(block: &[u8], table: Dba) -> (Tail, bool) {
     if newest.sequence.get() > 0 {
         tail.newest = (newest.sequence.get(), head.newest.get());
     }
-    tail.current = some(head.current);
+    (tail.current, tail.blocks) = (some(head.current), head.blocks.get());
     tail.before = before;
     tail.spare = some(head.spare).map(|first| (first, head.spare_count.get()));
     (tail, newest.state == ACTIVE)

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use access::{check_free_map, check_heap_block, check_index_block};
 use format::{BlockHeader, BlockKind};
-use ids::{Dba, TxnId};
+use ids::{Dba, Scn, TxnId};
 use space::{kind_before_extents, look_at_directory, look_at_free, look_at_header};
 use stop::Stop;
 use undo::{check_table, check_undo_block};
@@ -23,10 +23,26 @@ const TELL_EVERY: u32 = 512;
 /// How often each slot of each undo segment was used: no other transactions have been.
 pub(crate) type Used = BTreeMap<u16, Vec<u32>>;
 
-/// Checks every block of every file. `used` is given if nobody begins transactions meanwhile.
-pub(crate) fn check(check: &mut Check<'_, '_, '_>, used: Option<&Used>) -> Result<(), Stop> {
+/// What can be said of all blocks, if nobody changes them meanwhile.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Known<'u> {
+    /// Which transactions have been.
+    pub(crate) used: Option<&'u Used>,
+    /// No block was changed later.
+    pub(crate) last_scn: Option<Scn>,
+}
+
+/// Blocks of a file that were changed later than can be.
+struct Ahead {
+    count: u64,
+    first: (Dba, Scn),
+}
+
+/// Checks every block of every file.
+pub(crate) fn check(check: &mut Check<'_, '_, '_>, known: Known<'_>) -> Result<(), Stop> {
     let source = check.source;
     for file in source.files() {
+        let mut ahead: Option<Ahead> = None;
         for number in 0..file.blocks {
             if number % TELL_EVERY == 0 {
                 check.go_on()?;
@@ -35,8 +51,13 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, used: Option<&Used>) -> Resul
             let address = Dba::new(file.number.get(), number);
             match source.read(address)? {
                 Seen::Whole(bytes) => {
-                    if let Err(what) = inspect(&bytes, address, used) {
+                    if let Err(what) = inspect(&bytes, address, known.used) {
                         check.find(Kind::Structure, address, what);
+                    }
+                    let changed = BlockHeader::at(&bytes, 0).changed();
+                    if known.last_scn.is_some_and(|last| changed > last) {
+                        ahead.get_or_insert(Ahead { count: 0, first: (address, changed) }).count +=
+                            1;
                     }
                 }
                 Seen::Unwritten => {
@@ -54,6 +75,18 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, used: Option<&Used>) -> Resul
                     check.find(Kind::File, address, "isn't there: the file ends before")
                 }
             }
+        }
+        if let (Some(ahead), Some(last)) = (ahead, known.last_scn) {
+            let (address, changed) = ahead.first;
+            let others = match ahead.count {
+                1 => String::new(),
+                count => format!(", as {} more of the file were later than that", count - 1),
+            };
+            let what = format!(
+                "was changed at SCN {changed}{others}, and the redo and the control file end with \
+                 SCN {last}: they are older than the file"
+            );
+            check.find(Kind::Ahead, address, what);
         }
     }
     Ok(())

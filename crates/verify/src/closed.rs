@@ -53,6 +53,7 @@ pub fn closed(
     let mut run = Run { task, report: Report::default() };
     let place = Place { disk, directory, options, session };
     let files = Files::open(place, &mut run)?;
+    let last_scn = files.last_scn;
     let is_shut = files.content.state == ControlState::Shut;
     let listed = files.content.data_files.len();
     let (shapes, open): (Vec<_>, Vec<_>) = files.data.iter().cloned().unzip();
@@ -62,7 +63,7 @@ pub fn closed(
     let source = Closed { files: shapes, open, last: RefCell::new(last), session };
     let mut check = Check { run: &mut run, source: &source };
     if !is_shut || !is_whole {
-        blocks::check(&mut check, None)?;
+        blocks::check(&mut check, blocks::Known { used: None, last_scn })?;
         let why = match is_whole {
             false => "a data file can't be read",
             true => {
@@ -76,7 +77,7 @@ pub fn closed(
     }
     let segments = segments::check(&mut check)?;
     let used = rings::check(&mut check, &segments)?;
-    blocks::check(&mut check, used.as_ref())?;
+    blocks::check(&mut check, blocks::Known { used: used.as_ref(), last_scn })?;
     heap::check(&mut check, &segments)?;
     let trees = index::check(&mut check, &segments)?;
     let dictionary = dictionary::check(&mut check, &segments)?;

@@ -1,13 +1,14 @@
-//! What opening looks at first: both copies of the control file, the redo logs' headers, the data
-//! files' lengths and headers.
+//! What opening looks at first: both copies of the control file, the doublewrite file, the headers
+//! of the redo logs and the redo from the checkpoint on, the data files' lengths and headers.
 //!
 //! Caller: `closed`.
 
 use std::path::Path;
 
-use ids::{BlockNo, Dba};
-use os::{Disk, File, FileOptions, IoBuf, Session};
-use redo::LogGroup;
+use ids::{BlockNo, Dba, Rba, Scn};
+use os::probe::DurableWrite;
+use os::{Disk, File, FileOptions, IoBuf, OwnedFiles, Session};
+use redo::{LogGroup, Reader, RedoConfig};
 use space::{
     ControlContent, ControlCopy, ControlFile, ControlState, look_at_file_header,
     open_data_file_read_only,
@@ -22,6 +23,8 @@ use crate::{Finding, Kind};
 /// The files of a database that is shut, open to be read.
 pub(crate) struct Files {
     pub(crate) content: ControlContent,
+    /// No block was changed at a later SCN; none if the redo can't be read to its end.
+    pub(crate) last_scn: Option<Scn>,
     /// Those that are there; a file that isn't was found to be missing.
     pub(crate) data: Vec<(DataFile, File)>,
     /// Keep others from opening the database.
@@ -51,9 +54,10 @@ impl Files {
             );
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
-        check_logs(place, &content, run);
+        check_doublewrite(place, &content, run);
+        let last_scn = check_logs(place, &content, run);
         let data = data_files(place, &content, run)?;
-        Ok(Files { content, data, _copies: copies })
+        Ok(Files { content, last_scn, data, _copies: copies })
     }
 }
 
@@ -82,22 +86,81 @@ fn believed(copies: &[ControlCopy; 2], run: &mut Run<'_, '_>) -> Result<ControlC
     Ok(content)
 }
 
-/// The headers of the members that are good: after a crash one may be half written.
-fn check_logs(place: Place<'_>, content: &ControlContent, run: &mut Run<'_, '_>) {
-    for group in &content.log_groups {
-        let alone = LogGroup { number: group.number, blocks: group.blocks, members: Vec::new() };
+/// Opening needs it, whether or not blocks are written twice from then on.
+fn check_doublewrite(place: Place<'_>, content: &ControlContent, run: &mut Run<'_, '_>) {
+    let path = instance::doublewrite_path(place.directory);
+    let block_size = content.system().block_size.bytes() as u64;
+    let needed = u64::from(content.doublewrite_slots) * block_size;
+    let length = place
+        .disk
+        .open_read_only(&path, place.options, place.session)
+        .and_then(|file| file.length());
+    let what = match length {
+        Err(error) => format!("can't be used: {error}"),
+        Ok(length) if length < needed => format!("has {length} bytes, and {needed} are needed"),
+        Ok(_) => return,
+    };
+    let file = path.display().to_string();
+    run.find(&Finding { kind: Kind::Doublewrite, file, block: None, what });
+}
+
+/// The headers of the members that are good: after a crash one may be half written. Then the redo
+/// from the checkpoint on, as opening reads it: its last SCN, if it comes to its end.
+fn check_logs(place: Place<'_>, content: &ControlContent, run: &mut Run<'_, '_>) -> Option<Scn> {
+    let mut config = instance::redo_to_read(place.directory, content);
+    let (owner, mut lost) = (config.owner(), Vec::new());
+    for group in &config.groups {
+        let alone = LogGroup { members: Vec::new(), ..group.clone() };
         for member in group.members.iter().filter(|member| member.good) {
-            let path = place.directory.join(&member.path);
             let media = (place.disk, place.options);
-            let looked =
-                redo::look_at_member(media, content.database, (&alone, &path), place.session);
+            let what = (&alone, &*member.path);
+            let looked = redo::look_at_member(media, &owner, what, place.session)
+                .and_then(|_| own(place, &member.path, &mut config.owned));
             if let Err(what) = looked {
-                let file = path.display().to_string();
+                let file = member.path.display().to_string();
                 let what = format!("of group {} is no good: {what}", group.number);
                 run.find(&Finding { kind: Kind::Log, file, block: None, what });
+                lost.push(member.path.clone());
             }
         }
     }
+    config.distrust(&lost);
+    let has_good = |group: &LogGroup| group.members.iter().any(|member| member.good);
+    if !config.groups.iter().all(has_good) {
+        return None;
+    }
+    let from = (content.checkpoint, content.checkpoint_scn);
+    match read_redo(place.disk, &config, from, place.session) {
+        Ok(last) => Some(last),
+        Err(stop) => {
+            let file = place.directory.display().to_string();
+            let what = format!("can't be opened: {stop}");
+            run.find(&Finding { kind: Kind::Redo, file, block: None, what });
+            None
+        }
+    }
+}
+
+/// Opens a member only to be read, and locks it, for who reads redo.
+fn own(place: Place<'_>, path: &Path, owned: &mut OwnedFiles) -> Result<(), String> {
+    let options = DurableWrite::BufferedThenSync.file_options();
+    let file = place.disk.open_read_only(path, options, place.session);
+    let owning = file.and_then(|file| owned.lock(&file, place.session));
+    owning.map_err(|error| error.to_string())
+}
+
+/// Reads redo from a checkpoint to its end: the last SCN.
+fn read_redo(
+    disk: &Disk,
+    config: &RedoConfig,
+    (from, scn): (Rba, Scn),
+    session: &Session,
+) -> Result<Scn, Stop> {
+    let mut reader = Reader::open(disk, config, from, scn.next(), session)?;
+    while reader.next(session)?.is_some() {}
+    let end = reader.end().expect("there is no next record");
+    reader.close(session)?;
+    Ok(end.last_scn.max(scn))
 }
 
 fn data_files(

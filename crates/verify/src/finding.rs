@@ -45,8 +45,14 @@ kinds! {
     Control = "control", "copy the good control file over it";
     /// A member of a redo log group isn't what the control file says.
     Log = "log", "copy a good member of its group over it; without one, restore all files";
+    /// The doublewrite file isn't there, or is too short.
+    Doublewrite = "doublewrite", "put it back, or restore all files from one copy";
+    /// Redo that opening needs isn't there, or isn't what it should be.
+    Redo = "redo", "without these logs, restore all files from one copy";
     /// A data file isn't there, or isn't the one that the control file means.
     File = "file", "restore all files from one copy";
+    /// A block was changed later than anything that control file and redo know of.
+    Ahead = "ahead", "restore all files from one copy";
     /// A block isn't what was written there: torn, rotted, lost or misdirected.
     Block = "block", "its rows are lost: restore all files from one copy";
     /// A block of a table has had rows, and is empty or another's now.

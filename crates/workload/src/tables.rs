@@ -13,7 +13,7 @@
 use std::ops::ControlFlow;
 
 use database::{
-    Bounds, ColumnSpec, Connection, Direction, Error, Row, Table, TableSpec, Type, Value,
+    Bounds, ColumnSpec, Connection, Direction, Error, ErrorKind, Row, Table, TableSpec, Type, Value,
 };
 
 /// With number and balance a row of 100 bytes.
@@ -78,8 +78,13 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The tables of a database that was loaded.
+    /// The tables of a database that was loaded. History is made last, so a load that was cut off
+    /// has none.
     pub fn open(connection: &mut Connection<'_>) -> Result<Tables, Error> {
+        Tables::open_all(connection).map_err(|stop| unloaded("debit-credit", stop))
+    }
+
+    fn open_all(connection: &mut Connection<'_>) -> Result<Tables, Error> {
         let mut numbered = |name: &str| {
             let table = connection.table(name)?;
             count(connection, &table).map(|count| (table, count))
@@ -95,6 +100,18 @@ impl Tables {
     pub fn scale(&self) -> Scale {
         self.scale
     }
+}
+
+/// What isn't there was not made, or is made when a load comes to its end.
+pub(crate) fn unloaded(what: &str, stop: Error) -> Error {
+    if stop.refusal() != Some(ErrorKind::NotFound) {
+        return stop;
+    }
+    let message = format!(
+        "cannot open the tables of {what}: {stop}. The database was made for something else, or \
+         its load was cut off before its end; then remove the database and create it again"
+    );
+    Error::refuse(ErrorKind::WrongState, message)
 }
 
 /// One more than the last number.
@@ -117,7 +134,7 @@ pub(crate) fn number(row: &Row<'_>, column: usize) -> i64 {
 /// The lowest number above those of all sessions that have left history.
 pub fn next_session(connection: &mut Connection<'_>) -> Result<u32, Error> {
     let mut next = 0;
-    let history = connection.table("history")?;
+    let history = connection.table("history").map_err(|stop| unloaded("debit-credit", stop))?;
     connection.scan(&history, |row| next = next.max(number(&row, 0) + 1))?;
     Ok(u32::try_from(next).unwrap_or(u32::MAX))
 }

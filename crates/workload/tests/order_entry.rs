@@ -197,3 +197,43 @@ fn each_condition_notices_what_it_is_for() {
     assert_eq!(set("customer", &[1, 1, 1], "c_ytd_payment", 99), [12]);
     assert_eq!(set("customer", &[1, 1, 1], "c_delivery_cnt", 1), [11]);
 }
+
+/// A load that is cut off, wherever, has made a database that opens; whoever works on it is told.
+#[test]
+fn tables_whose_load_was_cut_off_are_refused() {
+    let machine = machine(1, FileSystem::new(1 << 30));
+    let report = machine.run(|world, session| {
+        let place = (&world.disk(), directory());
+        let database = Database::create_in(place, &options(), session).expect("created");
+        let mut connection = database.connect_with(session);
+        let told = |stop: Stop, what: &str| {
+            let text = stop.to_string();
+            assert!(text.contains(&format!("cannot open the tables of {what}: ")), "{text}");
+            assert!(text.contains("its load was cut off before its end"), "{text}");
+        };
+        let early = workload::Tables::open(&mut connection);
+        told(early.err().expect("nothing is there"), "debit-credit");
+        let scale = workload::Scale { branches: 2, tellers: 20, accounts: 600, stock: 600 };
+        let loaded = workload::load(&mut connection, scale, |done, all| done < all);
+        assert!(!loaded.expect("loaded"), "all rows are there, and one table isn't");
+        told(workload::Tables::open(&mut connection).err().expect("cut off"), "debit-credit");
+        told(workload::next_session(&mut connection).expect_err("cut off"), "debit-credit");
+        drop(connection);
+        database.shutdown_by(session).expect("in good order");
+
+        let place = (&world.disk(), Path::new("/other"));
+        let database = Database::create_in(place, &options(), session).expect("created");
+        let mut connection = database.connect_with(session);
+        let mut rows = 0;
+        let mut go_on = |done| {
+            rows = done;
+            done < 100
+        };
+        let loaded = order_entry::load(&mut connection, (SCALE, 1), &mut go_on);
+        assert!(!loaded.expect("loaded") && rows >= 100);
+        told(order_entry::Tables::open(&connection).err().expect("cut off"), "order entry");
+        drop(connection);
+        database.shutdown_by(session).expect("in good order");
+    });
+    report.result.expect("it runs");
+}

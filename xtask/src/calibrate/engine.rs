@@ -1,34 +1,42 @@
-//! What the engine itself costs, between its latches, checksums, copies and system calls.
+//! What the engine itself costs, between its latches, checksums, copies and system calls, by what
+//! its users do: statements on a typed table, through the front door.
 //!
 //! ```text
 //!   loop                                cost          what is taken off its CPU
 //!   ──────────────────────────────────────────────────────────────────────────────────────────
-//!   pin and unpin a block               buffer_get    what the simulator charges for the loop
-//!   fetch a row                         row_read      the same, and its gets
-//!   update a row, in a long transaction row_change    the same, and its gets
-//!   update a block's rows together      row_change_more  the same, its gets and one row_change,
-//!                                                     for each row but one
-//!   update a row and commit             transaction   the same, its gets and its change of a row
+//!   pin and unpin three blocks, as a    buffer_get    what the simulator charges for the loop
+//!   find by a key does
+//!   find a row by its key               row_read      the same, and its gets; both are read, the
+//!                                                     entry and the row
+//!   update a row, in a long transaction row_change    the same, its gets and what it reads
+//!   read a block's rows by a range      (the next)    the same, and its gets: what a row and its
+//!                                                     entry take that are read in order
+//!   update a block's rows together      row_change_more  the same, gets, what it reads in order
+//!                                                     and one row_change; each row but one
+//!   update a row and commit             transaction   the same, its gets, what it reads and two
+//!                                                     row_change: its row, and its table's lock
 //! ```
-//! One session, a table in the cache, rows at random: more of them than a level-two cache holds, as
-//! a session meets them. CPU is that outside waits. The same loops
-//! run in the simulator with these five costs at zero and all others as they were measured just
-//! now: what they cost there is charged already, so nothing is charged twice.
+//! One session, a table and its index in the cache, rows at random: more of them than a level-two
+//! cache holds, as a session meets them. CPU is that outside waits. The same loops run in the
+//! simulator with these five costs at zero and all others as they were measured just now: what they
+//! cost there is charged already, so nothing is charged twice.
 //!
 //! Callers: `rounds`.
 
+use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 
-use access::{Inserter, RowAddress, Table};
+use database::{
+    Bounds, ColumnSpec, Connection, Creation, Database, Direction, Options, Parameters, RowAddress,
+    Table, TableSpec, Tx, Type, Value, Which,
+};
 use format::REDO_BLOCK;
-use instance::{Creation, Instance, Parameters, Transaction};
 use os::probe::DurableWrite;
 use os::{Cost, Disk, File, IoBuf, Session};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::Simulation;
 use sim::model::CostList;
-use space::Column;
 use stop::Stop;
 use waits::WaitEvent;
 
@@ -49,10 +57,23 @@ const WARMING: u32 = 6;
 /// In the simulator each turn costs the same, but for the rare.
 const SIMULATED_ROUNDS: u32 = 5;
 
+/// Rows that a turn reads, entries of the index among them: to find a row by its key, to update it
+/// by its key, and for each row of a range that is read or updated.
+const READS_TO_FETCH: f64 = 2.0;
+const READS_TO_UPDATE: f64 = 1.0;
+const READS_IN_RANGE: f64 = 2.0;
+const READS_TO_UPDATE_IN_RANGE: f64 = 1.0;
+/// What a transaction of one row is charged as changes of rows: the row, and the lock of its table,
+/// which gives the transaction its name.
+const CHANGES_TO_COMMIT: f64 = 2.0;
+/// What makes a row 100 bytes long.
+const FILLER_BYTES: usize = 80;
+
 /// A database with a table in the cache.
 pub(super) struct Engine {
-    instance: Instance,
+    database: Database,
     table: Table,
+    /// Where each row is: its key is its place.
     rows: Vec<RowAddress>,
     /// Beside the engine's: written as redo is.
     log: File,
@@ -72,6 +93,9 @@ pub(super) struct Loops {
     get: Turn,
     fetch: Turn,
     update: Turn,
+    range: Turn,
+    /// Rows of a turn of `range`.
+    rows_in_range: f64,
     together: Turn,
     /// Rows of a turn of `together`.
     rows_together: f64,
@@ -80,82 +104,119 @@ pub(super) struct Loops {
 
 impl Engine {
     pub(super) fn prepare(disk: &Disk, folder: &Path, session: &Session) -> Result<Engine, Stop> {
-        let creation = Creation { data_bytes: 32 << 20, ..Creation::default() };
+        let creation = Creation { data_bytes: 48 << 20, ..Creation::default() };
         let parameters = Parameters {
             db_cache_size: CACHE_BYTES,
             redo_write: Some(DurableWrite::DirectThenSync),
             ..Parameters::default()
         };
-        let options = DurableWrite::DirectThenSync.file_options();
-        Instance::create(disk, folder, &creation, &parameters, session)?;
-        let instance = Instance::open(disk, folder, &parameters, session)?;
+        let file_options = DurableWrite::DirectThenSync.file_options();
+        let options = Options { creation, parameters };
+        let database = Database::create_in((disk, folder), &options, session)?;
         let bytes = u64::from(COMMITS) * REDO_BLOCK.bytes() as u64;
         let filled = disk
-            .create(&folder.join("beside"), bytes, options, session)
+            .create(&folder.join("beside"), bytes, file_options, session)
             .map_err(Stop::from)
-            .and_then(|log| fill(&instance, session).map(|(table, rows)| (table, rows, log)));
+            .and_then(|log| {
+                fill(&mut database.connect_with(session)).map(|(table, rows)| (table, rows, log))
+            });
         match filled {
             Ok((table, rows, log)) => {
                 let random = Xoshiro256PlusPlus::seed_from_u64(1);
-                Ok(Engine { instance, table, rows, log, random })
+                Ok(Engine { database, table, rows, log, random })
             }
             Err(stop) => {
-                instance.abort(session);
+                database.abort_by(session);
                 Err(stop)
             }
         }
     }
 
     pub(super) fn close(self, session: &Session) -> Result<(), Stop> {
-        self.instance.shutdown(session)
+        self.database.shutdown_by(session)
     }
 
     /// Every loop once.
     pub(super) fn round(&mut self, session: &Session) -> Result<Loops, Stop> {
+        let mut connection = self.database.connect_with(session);
         let get = self.turns(GETS, session, |engine, session| {
-            let address = engine.row().block;
-            engine.instance.cache().pin(address, session).map(drop)
-        })?;
-        let fetch = self.turns(FETCHES, session, |engine, session| {
-            let address = engine.row();
-            let read = engine.table.fetch(None, address, |row| row.number(1), session)?;
-            assert!(read.is_some(), "the row was loaded");
+            // The first is always the same, as an index's root is.
+            for row in [0, engine.row(), engine.row()] {
+                let block = engine.rows[row].block;
+                drop(engine.database.instance().cache().pin(block, session)?);
+            }
             Ok(())
         })?;
-        let mut transaction = Transaction::new();
+        let fetch =
+            self.turns(FETCHES, session, |engine, _| engine.fetch(&mut connection).map(drop))?;
+        let mut rows_in_range = 0;
+        let range = self.turns(GROUPS, session, |engine, _| {
+            rows_in_range += engine.read_together(&mut connection)?;
+            Ok(())
+        })?;
+        let mut tx = connection.begin();
         // The first change gives the transaction its name.
-        self.update(&mut transaction, session)?;
-        let update = self
-            .turns(UPDATES, session, |engine, session| engine.update(&mut transaction, session))?;
+        self.update(&mut tx)?;
+        let update = self.turns(UPDATES, session, |engine, _| engine.update(&mut tx))?;
         let mut rows = 0;
-        let together = self.turns(GROUPS, session, |engine, session| {
-            rows += engine.update_together(&mut transaction, session)?;
+        let together = self.turns(GROUPS, session, |engine, _| {
+            rows += engine.update_together(&mut tx)?;
             Ok(())
         })?;
-        self.instance.commit(transaction, session)?;
-        let (commit, rows_together) = (self.commits(session)?, rows as f64 / f64::from(GROUPS));
-        Ok(Loops { get, fetch, update, together, rows_together, commit })
+        tx.commit()?;
+        drop(connection);
+        let commit = self.commits(session)?;
+        let each = |rows: u64| rows as f64 / f64::from(GROUPS);
+        let (rows_in_range, rows_together) = (each(rows_in_range), each(rows));
+        Ok(Loops { get, fetch, update, range, rows_in_range, together, rows_together, commit })
+    }
+
+    fn fetch(&mut self, connection: &mut Connection<'_>) -> Result<i64, Stop> {
+        let key = [Value::Int(self.row() as i64)];
+        let read = connection.get(&self.table, &key, |row| row.get_i64(1))?;
+        Ok(read.flatten().expect("every row was loaded, with a balance"))
+    }
+
+    /// The keys of the rows of one block, and how many they are.
+    fn block_of_rows(&mut self) -> (Bounds<'static>, u64) {
+        let row = self.row();
+        let block = self.rows[row].block;
+        let is_here = |address: &&RowAddress| address.block == block;
+        let before = self.rows[..row].iter().rev().take_while(is_here).count();
+        let behind = self.rows[row..].iter().take_while(is_here).count();
+        let key = |row: usize| Value::Int(row as i64);
+        let bounds = Bounds {
+            equal: &[],
+            from: Bound::Included(key(row - before)),
+            to: Bound::Excluded(key(row + behind)),
+        };
+        (bounds, (before + behind) as u64)
+    }
+
+    /// Reads the rows of one block; how many.
+    fn read_together(&mut self, connection: &mut Connection<'_>) -> Result<u64, Stop> {
+        let (bounds, rows) = self.block_of_rows();
+        let primary = self.table.primary().expect("it was made with one");
+        let (mut read, mut sum) = (0, 0);
+        connection.range(&self.table, (primary, &bounds, Direction::Ascending), |row| {
+            read += 1;
+            sum += row.get_i64(1).expect("no balance is NULL");
+            ControlFlow::Continue(())
+        })?;
+        std::hint::black_box(sum);
+        assert_eq!(read, rows, "every row of the block was loaded");
+        Ok(rows)
     }
 
     /// Changes the rows of one block; how many.
-    fn update_together(
-        &mut self,
-        transaction: &mut Transaction,
-        session: &Session,
-    ) -> Result<usize, Stop> {
-        let block = self.row().block;
-        let begin = self.rows.partition_point(|row| row.block < block);
-        let end = self.rows.partition_point(|row| row.block <= block);
-        let view = self.instance.transactions().view(Some(transaction), session)?;
-        let mut change = |old: &[u8], new: &mut Vec<u8>| {
-            new.extend_from_slice(old);
-            let number: &mut [u8; 8] = (&mut new[8..16]).try_into().expect("eight bytes");
-            *number = (i64::from_le_bytes(*number) + 999_983).to_le_bytes();
-            true
-        };
-        let rows = (&self.rows[begin..end], view);
-        let done = self.table.heap().update_together(transaction, rows, &mut change, session)?;
-        assert_eq!(done, end - begin, "nobody else changes rows");
+    fn update_together(&mut self, tx: &mut Tx<'_, '_>) -> Result<u64, Stop> {
+        let (bounds, rows) = self.block_of_rows();
+        let primary = self.table.primary().expect("it was made with one");
+        let which = Which::Range(primary, bounds);
+        let done = tx.update_where(&self.table, which, None, |row, change| {
+            change.set(1, balance_after(row.get_i64(1)))
+        })?;
+        assert_eq!(done, rows, "every row of the block was loaded");
         Ok(done)
     }
 
@@ -170,7 +231,10 @@ impl Engine {
         // Long, and not committed before the end: it warms the caches, which a sleep leaves cold,
         // as the rows do that a transaction changes before it commits. Its rows are others, or the
         // session would wait for itself.
-        let mut warming = Transaction::new();
+        let database = self.database.clone();
+        let mut beside = database.connect_with(session);
+        let mut connection = database.connect_with(session);
+        let mut warming = beside.begin();
         let half = self.rows.len() / 2;
         for turn in 0..u64::from(COMMITS) {
             let began = session.thread_times().cpu;
@@ -179,44 +243,41 @@ impl Engine {
             self.log.sync(waiting())?;
             bare_ns.push((session.thread_times().cpu.0 - began.0) as f64);
             for _ in 0..WARMING {
-                let address = self.rows[self.random.random_range(0..half)];
-                self.update_at(address, &mut warming, session)?;
+                let row = self.random.random_range(0..half);
+                self.update_at(row, &mut warming)?;
             }
-            let address = self.rows[self.random.random_range(half..self.rows.len())];
+            let row = self.random.random_range(half..self.rows.len());
             let gets_before = gets(session);
             let between = session.thread_times().cpu;
-            let mut transaction = Transaction::new();
-            self.update_at(address, &mut transaction, session)?;
-            self.instance.commit(transaction, session)?;
+            let mut tx = connection.begin();
+            self.update_at(row, &mut tx)?;
+            tx.commit()?;
             commits_ns.push((session.thread_times().cpu.0 - between.0) as f64);
             counted += gets(session) - gets_before;
             block[0] = block[0].wrapping_add(1);
         }
-        self.instance.commit(warming, session)?;
+        warming.commit()?;
         let gets = counted as f64 / f64::from(COMMITS);
         Ok(Turn { cpu_ns: stats::median(&commits_ns) - stats::median(&bare_ns), gets })
     }
 
-    fn row(&mut self) -> RowAddress {
-        self.rows[self.random.random_range(0..self.rows.len())]
+    /// The place of a row.
+    fn row(&mut self) -> usize {
+        self.random.random_range(0..self.rows.len())
     }
 
-    fn update(&mut self, transaction: &mut Transaction, session: &Session) -> Result<(), Stop> {
-        let address = self.row();
-        self.update_at(address, transaction, session)
+    fn update(&mut self, tx: &mut Tx<'_, '_>) -> Result<(), Stop> {
+        let row = self.row();
+        self.update_at(row, tx)
     }
 
-    fn update_at(
-        &mut self,
-        address: RowAddress,
-        transaction: &mut Transaction,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let change = |row: &mut access::RowMut<'_>| {
-            let balance = row.view().number(1);
-            row.set_number(1, balance + 999_983);
-        };
-        self.table.update(transaction, address, change, session).map(drop)
+    fn update_at(&mut self, row: usize, tx: &mut Tx<'_, '_>) -> Result<(), Stop> {
+        let key = [Value::Int(row as i64)];
+        let found = tx.update(&self.table, &key, |row, change| {
+            change.set(1, balance_after(row.get_i64(1)))
+        })?;
+        assert!(found, "every row was loaded");
+        Ok(())
     }
 
     /// What a turn of `work` takes, by so many.
@@ -237,19 +298,27 @@ impl Engine {
     }
 }
 
-fn fill(instance: &Instance, session: &Session) -> Result<(Table, Vec<RowAddress>), Stop> {
-    let columns = [Column::Number, Column::Number, Column::Bytes(84)];
-    let table = instance.create_table("rows", &columns, session)?;
+/// What a change makes of a balance.
+fn balance_after(balance: Option<i64>) -> Value<'static> {
+    Value::Int(balance.expect("no balance is NULL") + 999_983)
+}
+
+fn fill(connection: &mut Connection<'_>) -> Result<(Table, Vec<RowAddress>), Stop> {
+    let spec = TableSpec::new("rows")
+        .column(ColumnSpec::new("id", Type::BigInt))
+        .column(ColumnSpec::new("balance", Type::BigInt).not_null())
+        .column(ColumnSpec::new("filler", Type::Bytea))
+        .primary_key(["id"]);
+    let table = connection.create_table(&spec)?;
     let mut rows = Vec::with_capacity(ROWS as usize);
-    let mut inserter = Inserter::default();
     while (rows.len() as u64) < ROWS {
-        let mut transaction = Transaction::new();
+        let mut tx = connection.begin();
         for _ in 0..LOAD_BATCH.min(ROWS - rows.len() as u64) {
-            let number = rows.len() as i64;
-            let fill = |row: &mut access::RowMut<'_>| row.set_number(0, number);
-            rows.push(table.insert(&mut transaction, &mut inserter, fill, session)?);
+            let id = Value::Int(rows.len() as i64);
+            let values = [id, Value::Int(0), Value::Bytes(&[0; FILLER_BYTES])];
+            rows.push(tx.insert(&table, &values)?);
         }
-        instance.commit(transaction, session)?;
+        tx.commit()?;
     }
     Ok((table, rows))
 }
@@ -270,14 +339,15 @@ pub(super) fn simulated(costs: &CostList) -> Result<Loops, String> {
         cpu_ns: stats::median(&rounds.iter().map(|it| of(it).cpu_ns).collect::<Vec<f64>>()),
         gets: stats::median(&rounds.iter().map(|it| of(it).gets).collect::<Vec<f64>>()),
     };
+    let rows = |of: fn(&Loops) -> f64| stats::median(&rounds.iter().map(of).collect::<Vec<f64>>());
     Ok(Loops {
         get: median(|it| it.get),
         fetch: median(|it| it.fetch),
         update: median(|it| it.update),
+        range: median(|it| it.range),
+        rows_in_range: rows(|it| it.rows_in_range),
         together: median(|it| it.together),
-        rows_together: stats::median(
-            &rounds.iter().map(|it| it.rows_together).collect::<Vec<f64>>(),
-        ),
+        rows_together: rows(|it| it.rows_together),
         commit: median(|it| it.commit),
     })
 }
@@ -287,11 +357,21 @@ impl Loops {
     pub(super) fn costs_beyond(&self, charged: &Loops) -> Vec<(Figure, f64)> {
         let beyond = |real: Turn, charged: Turn| real.cpu_ns - charged.cpu_ns;
         let get = beyond(self.get, charged.get) / self.get.gets;
-        let read = beyond(self.fetch, charged.fetch) - self.fetch.gets * get;
-        let change = beyond(self.update, charged.update) - self.update.gets * get;
-        let together = beyond(self.together, charged.together) - self.together.gets * get - change;
-        let more = together / (self.rows_together - 1.0);
-        let commit = beyond(self.commit, charged.commit) - self.commit.gets * get - change;
+        let read = (beyond(self.fetch, charged.fetch) - self.fetch.gets * get) / READS_TO_FETCH;
+        // Rows in order come from few lines of memory, and take far less than one by its key.
+        let in_order = beyond(self.range, charged.range) - self.range.gets * get;
+        let in_order = in_order / (READS_IN_RANGE * self.rows_in_range);
+        // A turn of changes, without its gets and what it reads.
+        let of_changes = |real: Turn, charged: Turn, reading: f64| {
+            beyond(real, charged) - real.gets * get - reading
+        };
+        let change = of_changes(self.update, charged.update, READS_TO_UPDATE * read);
+        let rows = self.rows_together;
+        let reading = READS_TO_UPDATE_IN_RANGE * rows * in_order;
+        let together = of_changes(self.together, charged.together, reading);
+        let more = (together - change) / (rows - 1.0);
+        let commit = of_changes(self.commit, charged.commit, READS_TO_UPDATE * read);
+        let commit = commit - CHANGES_TO_COMMIT * change;
         vec![
             (Figure::Cost(Cost::BufferGet), get),
             (Figure::Cost(Cost::RowRead), read),

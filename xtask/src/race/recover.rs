@@ -5,11 +5,14 @@
 //! back first and recovers; before fio reads a data file it is put back too, so that what is read
 //! is of equal age. Two kinds of redo:
 //!
-//! * dense: whole rows of a small table changed again and again, so that all but the first change
-//!   of a block find it cached: 300 MB of redo a second are the goal; fio's sequential reads of the
-//!   same log are shown beside.
+//! * dense: rows of a small table changed again and again, all but their keys, so that all but the
+//!   first change of a block find it cached: 300 MB of redo a second are the goal; fio's sequential
+//!   reads of the same log are shown beside.
 //! * random: one small change in each of many blocks, in random order, none of them cached: blocks
 //!   a second, against fio's random reads of the same data file, as many in flight.
+//!
+//! Both are typed tables, whose rows are changed by their primary key. Its index doesn't change, so
+//! it has no part in the redo.
 //!
 //! The time counts from the first look at the redo until every change is applied, with all reading
 //! of redo and blocks in it. Writing the blocks, after that, is shown beside, as is the whole.
@@ -17,11 +20,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use access::{Inserter, RowAddress, RowMut, Table};
-use instance::{
-    CommitLogging, CommitMode, CommitWait, Creation, Instance, Parameters, Recovered, Transaction,
-    recover_database,
+use database::{
+    ColumnSpec, CommitLogging, CommitMode, CommitWait, Connection, Creation, Database, Options,
+    Parameters, RowAddress, TableSpec, Type, Value,
 };
+use instance::{Recovered, recover_database};
 use os::Session;
 use os::probe::DurableWrite;
 use rand::seq::SliceRandom as _;
@@ -30,7 +33,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rivals::Scratch;
 use rivals::fio::{Batch, Fio, FioJob, FioResult, Pattern};
 use rivals::race::{Case, Metrics, Outcome, Race, Workload, metric};
-use space::Column;
 use stop::Stop;
 use waits::{Nanos, SessionKind};
 
@@ -201,21 +203,18 @@ impl Crashed {
             redo_write: Some(DurableWrite::DirectThenSync),
             ..Parameters::default()
         };
-        Instance::create(&disk, &directory, &creation, &parameters, session).map_err(told)?;
-        let open = || Instance::open(&disk, &directory, &parameters, session).map_err(told);
-        let instance = open()?;
-        let rows = load(&instance, work, session).map_err(told)?;
+        let options = Options { creation, parameters };
+        let database = Database::create_in((&disk, &directory), &options, session).map_err(told)?;
+        let rows = load(&mut database.connect_with(session), work).map_err(told)?;
         // Its checkpoint is in the control file: what is done again is the changes alone.
-        instance.shutdown(session).map_err(told)?;
-        drop(instance);
-        let instance = open()?;
-        let table = instance.table(TABLE, session);
-        let changed = table.and_then(|table| (work.change)(&instance, &table, rows, session));
-        instance.abort(session);
+        database.shutdown_by(session).map_err(told)?;
+        let database = Database::open_in((&disk, &directory), &options, session).map_err(told)?;
+        let changed = change(&mut database.connect_with(session), work, &rows);
+        database.abort_by(session);
         changed.map_err(told)?;
         let saved = directory.with_extension("saved");
         fs::create_dir(&saved).map_err(told)?;
-        let crashed = Crashed { directory, saved, parameters };
+        let crashed = Crashed { directory, saved, parameters: options.parameters };
         crashed.copy(&crashed.directory, &crashed.saved)?;
         Ok(crashed)
     }
@@ -262,82 +261,83 @@ const QUICK: CommitMode = CommitMode { wait: CommitWait::Nowait, logging: Commit
 
 /// A table, and what is done to its rows.
 struct Work {
-    columns: &'static [Column],
     rows: u32,
-    change: fn(&Instance, &Table, Vec<RowAddress>, &Session) -> Result<(), Stop>,
+    filler_bytes: usize,
+    /// Which rows are changed, by their keys, in this order.
+    pick: fn(&[RowAddress]) -> Vec<usize>,
+    /// Whether the number and the filler get bytes at random, or the number gets one more.
+    changes_all: bool,
 }
 
-const DENSE: Work = Work {
-    columns: &[Column::Number, Column::Bytes(92)],
-    rows: DENSE_ROWS,
-    change: change_densely,
-};
+const DENSE: Work =
+    Work { rows: DENSE_ROWS, filler_bytes: 80, pick: pick_densely, changes_all: true };
 
 const RANDOM: Work = Work {
-    columns: &[Column::Number, Column::Bytes(2_250)],
     rows: RANDOM_BLOCKS * ROWS_A_BLOCK,
-    change: change_randomly,
+    filler_bytes: 2_242,
+    pick: pick_randomly,
+    changes_all: false,
 };
 
-fn load(instance: &Instance, work: &Work, session: &Session) -> Result<Vec<RowAddress>, Stop> {
-    let table = instance.create_table(TABLE, work.columns, session)?;
-    let (mut inserter, mut addresses) = (Inserter::default(), Vec::new());
+/// Makes the table, with its rows; where each of them is.
+fn load(connection: &mut Connection<'_>, work: &Work) -> Result<Vec<RowAddress>, Stop> {
+    let spec = TableSpec::new(TABLE)
+        .column(ColumnSpec::new("id", Type::BigInt))
+        .column(ColumnSpec::new("number", Type::BigInt).not_null())
+        .column(ColumnSpec::new("filler", Type::Bytea))
+        .primary_key(["id"]);
+    let table = connection.create_table(&spec)?;
+    let (filler, mut addresses) = (vec![0; work.filler_bytes], Vec::new());
     while addresses.len() < work.rows as usize {
-        let mut transaction = Transaction::new();
-        for _ in 0..LOAD_BATCH {
-            addresses.push(table.insert(&mut transaction, &mut inserter, |_| {}, session)?);
+        let mut tx = connection.begin();
+        for _ in 0..LOAD_BATCH.min(work.rows as usize - addresses.len()) {
+            let id = Value::Int(addresses.len() as i64);
+            let values = [id, Value::Int(0), Value::Bytes(&filler)];
+            addresses.push(tx.insert(&table, &values)?);
         }
-        instance.commit_with(transaction, QUICK, session)?;
+        tx.commit_with(QUICK)?;
     }
     Ok(addresses)
 }
 
-/// Changes these rows, and makes all of it durable.
-fn change<'r>(
-    instance: &Instance,
-    table: &Table,
-    rows: impl Iterator<Item = &'r RowAddress>,
-    mut change: impl FnMut(&mut RowMut<'_>),
-    session: &Session,
-) -> Result<(), Stop> {
-    let mut transaction = Transaction::new();
-    for (row, number) in rows.zip(1..) {
-        table.update(&mut transaction, *row, &mut change, session)?;
-        if number % LOAD_BATCH == 0 {
-            let done = std::mem::replace(&mut transaction, Transaction::new());
-            instance.commit_with(done, QUICK, session)?;
+/// Changes the rows that are picked, and makes all of it durable.
+fn change(connection: &mut Connection<'_>, work: &Work, rows: &[RowAddress]) -> Result<(), Stop> {
+    let table = connection.table(TABLE)?;
+    let picked = (work.pick)(rows);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
+    let mut filler = vec![0; work.filler_bytes];
+    let mut batches = picked.chunks(LOAD_BATCH).peekable();
+    while let Some(batch) = batches.next() {
+        let mut tx = connection.begin();
+        for row in batch {
+            filler.fill(random.random::<u8>() | 1);
+            let number = random.random();
+            let found = tx.update(&table, &[Value::Int(*row as i64)], |old, change| {
+                if work.changes_all {
+                    change.set(2, Value::Bytes(&filler))?;
+                    return change.set(1, Value::Int(number));
+                }
+                let number = old.get_i64(1).expect("no number is NULL");
+                change.set(1, Value::Int(number + 1))
+            })?;
+            assert!(found, "every row was loaded");
         }
+        // What the last one waits for is all of it.
+        tx.commit_with(if batches.peek().is_some() { QUICK } else { CommitMode::DURABLE })?;
     }
-    instance.commit_with(transaction, CommitMode::DURABLE, session).map(|_| ())
+    Ok(())
 }
 
-fn change_densely(
-    instance: &Instance,
-    table: &Table,
-    rows: Vec<RowAddress>,
-    session: &Session,
-) -> Result<(), Stop> {
+fn pick_densely(rows: &[RowAddress]) -> Vec<usize> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-    let mut filling = Xoshiro256PlusPlus::seed_from_u64(2);
-    let picked = (0..DENSE_CHANGES).map(|_| &rows[random.random_range(0..rows.len())]);
-    let fill = |row: &mut RowMut<'_>| {
-        let bytes = [filling.random::<u8>() | 1; 92];
-        row.set_number(0, filling.random());
-        row.set_bytes(1, &bytes);
-    };
-    change(instance, table, picked, fill, session)
+    (0..DENSE_CHANGES).map(|_| random.random_range(0..rows.len())).collect()
 }
 
-fn change_randomly(
-    instance: &Instance,
-    table: &Table,
-    mut rows: Vec<RowAddress>,
-    session: &Session,
-) -> Result<(), Stop> {
-    rows.retain(|row| row.slot == 0);
-    rows.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(1));
-    assert!(rows.len() >= RANDOM_BLOCKS as usize, "rows fill blocks");
-    rows.truncate(RANDOM_BLOCKS as usize);
-    let add = |row: &mut RowMut<'_>| row.set_number(0, row.view().number(0) + 1);
-    change(instance, table, rows.iter(), add, session)
+/// The first row of each block.
+fn pick_randomly(rows: &[RowAddress]) -> Vec<usize> {
+    let mut picked: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].slot == 0).collect();
+    picked.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(1));
+    assert!(picked.len() >= RANDOM_BLOCKS as usize, "rows fill blocks");
+    picked.truncate(RANDOM_BLOCKS as usize);
+    picked
 }

@@ -10,19 +10,22 @@
 //!
 //! A number is looked up in the README of the comment's own crate, then in the two documents that
 //! hold for all. `os/` before a number looks it up in the README of crate `os`.
+//!
+//! A README declares each number in stars once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 use super::Finding;
 use crate::rust_text::words;
-use crate::tree::{SourceFile, Tree};
+use crate::tree::{Member, SourceFile, Tree};
 
 pub(crate) fn check(tree: &Tree, common: &[String]) -> Vec<Finding> {
     let common: BTreeSet<String> = common.iter().flat_map(|text| declared(text)).collect();
     let of_crate: BTreeMap<&str, BTreeSet<String>> =
         tree.members.iter().map(|m| (m.name.as_str(), declared(&m.readme))).collect();
     let has = |krate: &str, rule: &str| of_crate.get(krate).is_some_and(|set| set.contains(rule));
-    let mut findings = Vec::new();
+    let mut findings: Vec<Finding> = tree.members.iter().flat_map(declared_again).collect();
     for file in &tree.files {
         for (line, cited) in cited(file) {
             let (exists, home) = match cited.split_once('/') {
@@ -45,6 +48,27 @@ pub(crate) fn check(tree: &Tree, common: &[String]) -> Vec<Finding> {
 fn declared(text: &str) -> BTreeSet<String> {
     let marks = |c: char| matches!(c, '|' | '*' | '-' | '#' | ' ');
     text.lines().filter_map(|line| leading_number(line.trim_start_matches(marks))).collect()
+}
+
+/// The lines of a crate's README that declare, in stars, a rule that a line above declares.
+fn declared_again(member: &Member) -> Vec<Finding> {
+    let path = format!("{}/README.md", member.folder);
+    let mut first = BTreeMap::new();
+    let mut findings = Vec::new();
+    for (line, text) in (1..).zip(member.readme.lines()) {
+        let Some(rule) = text.strip_prefix("**").and_then(leading_number) else { continue };
+        match first.entry(rule) {
+            Entry::Vacant(entry) => {
+                entry.insert(line);
+            }
+            Entry::Occupied(entry) => {
+                let (rule, above) = (entry.key(), entry.get());
+                let say = format!("line {above} declares rule {rule} too: give one another number");
+                findings.push(Finding::new(&path, line, say));
+            }
+        }
+    }
+    findings
 }
 
 /// The rule number that a text begins with.
@@ -103,7 +127,6 @@ fn numbers_in_list(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::Member;
 
     fn tree(readme: &str, source: &str) -> Tree {
         let member = |name: &str, readme: &str| Member {
@@ -143,6 +166,11 @@ mod tests {
         assert_eq!(missing("**W1** a", "/// Rules W1 and W9 hold.\n"), [1]);
         assert_eq!(missing("**W1** a", "/// One writer (W1, W9), says he.\n"), [1]);
         assert_eq!(missing("**W1** a", "// W3: the writer goes first.\n"), [1]);
+    }
+
+    #[test]
+    fn a_rule_that_is_declared_twice_is_found_on_its_second_line() {
+        assert_eq!(missing("**W1** a\n\n**W2** b\n\n**W1** c", ""), [5]);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //!   unsafety    `unsafe` has its rooms, and each block its reason
 //!   citations   a rule that a comment cites exists
 //!   sizes       functions, files and lines stay short; exceptions only shrink
+//!   failpoints  each is asked for, and its tests exist and switch it on
 //!   banned      words and marks that mean "not finished" or "don't look"
 //!
 //! Then the generated documents are compared (`docs`) and clippy's refusals shown (`refusals`).
@@ -20,6 +21,7 @@ use crate::{Outcome, docs, refusals};
 
 mod banned;
 mod citations;
+mod failpoints;
 mod layers;
 mod manifests;
 mod sizes;
@@ -61,6 +63,7 @@ pub(crate) fn run(root: &Path) -> Outcome {
     let mut findings = layers::check(&tree.members);
     findings.extend(manifests::check(&tree.members, &text("Cargo.toml")?, &reasons)?);
     findings.extend(citations::check(&tree, &common));
+    findings.extend(failpoints::check(&tree));
     findings.extend(sizes::check(&tree.files, &held));
     for file in &tree.files {
         findings.extend(unsafety::check(file));

@@ -18,6 +18,7 @@ use stop::Stop;
 use txn::{apply_interest, apply_interest_back, split_interest_back};
 use undo::CROSSED_OUT;
 
+use super::check::{check_index_block, check_unique};
 use super::content::{cut, fence_flags, read_child, read_cut, read_position, write};
 use super::descent::Tree;
 use super::node::{FENCES, Node};
@@ -34,6 +35,7 @@ pub static LAYER: Layer = Layer {
     changes: &CHANGES,
     order: FrameOrder::Leaf,
     apply,
+    check,
     moves: Some(Moves { locate, is_it, opcode: BACK_FOR_GOOD }),
     watch: None,
 };
@@ -63,6 +65,11 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         }
         other => panic!("the index layer has no change {other}"),
     }
+}
+
+fn check(block: &[u8]) -> Result<(), String> {
+    check_index_block(block)?;
+    check_unique(&Node(block), &mut None)
 }
 
 fn add_child(block: &mut [u8], payload: &[u8]) {

@@ -292,7 +292,7 @@ impl Walk {
 }
 
 /// In a unique index no two entries have the same key, in one leaf or in two.
-fn check_unique(node: &Node<'_>, last: &mut Option<OwnPosition>) -> Result<(), String> {
+pub(super) fn check_unique(node: &Node<'_>, last: &mut Option<OwnPosition>) -> Result<(), String> {
     if node.level() > 0 || !node.is_unique() {
         return Ok(());
     }
@@ -327,6 +327,9 @@ pub fn check_index_block(bytes: &[u8]) -> Result<(), String> {
     }
     for (number, slot) in (0_u16..).zip(block::directory(bytes)) {
         let with_row = slot.flags & WITH_ROW != 0;
+        if with_row && own & u16::from(UNIQUE) != 0 {
+            return Err(format!("slot {number} is a place within a key, and keys are unique"));
+        }
         let row = if with_row { ROW_BYTES } else { 0 };
         let (may, least) = match (number < FENCES, head.level) {
             (true, _) => (WITH_ROW, row),

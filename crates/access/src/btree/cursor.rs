@@ -57,21 +57,11 @@ impl Index {
     /// meanwhile.
     pub fn cursor(
         &self,
-        (from, to): (Bound<&[u8]>, Bound<&[u8]>),
+        range: (Bound<&[u8]>, Bound<&[u8]>),
         direction: Direction,
         view: View,
     ) -> Cursor<'_> {
-        let first = Position::FIRST.to_own();
-        let from = match from {
-            Bound::Unbounded => first,
-            Bound::Included(key) => at(key),
-            Bound::Excluded(key) => behind(key),
-        };
-        let to = match to {
-            Bound::Unbounded => None,
-            Bound::Included(key) => Some(behind(key)),
-            Bound::Excluded(key) => Some(at(key)),
-        };
+        let (from, to) = ends(range);
         let is_over = to.as_ref().is_some_and(|to| *to <= from);
         let (index, hint, batch) = (self, None, Batch::default());
         Cursor { index, view, direction, from, to, is_over, hint, batch }
@@ -172,12 +162,27 @@ pub(super) fn range_of(
     (first, end.max(first))
 }
 
+/// Where a range of keys begins, and where it ends; none is to the end of the index.
+pub(super) fn ends((from, to): (Bound<&[u8]>, Bound<&[u8]>)) -> (OwnPosition, Option<OwnPosition>) {
+    let from = match from {
+        Bound::Unbounded => Position::FIRST.to_own(),
+        Bound::Included(key) => at(key),
+        Bound::Excluded(key) => behind(key),
+    };
+    let to = match to {
+        Bound::Unbounded => None,
+        Bound::Included(key) => Some(behind(key)),
+        Bound::Excluded(key) => Some(at(key)),
+    };
+    (from, to)
+}
+
 /// Before all entries of the key.
-pub(super) fn at(key: &[u8]) -> OwnPosition {
+fn at(key: &[u8]) -> OwnPosition {
     OwnPosition { key: key.to_vec(), row: None }
 }
 
 /// Behind all entries of the key: before those of the next key that there can be.
-pub(super) fn behind(key: &[u8]) -> OwnPosition {
+fn behind(key: &[u8]) -> OwnPosition {
     OwnPosition { key: [key, &[0]].concat(), row: None }
 }

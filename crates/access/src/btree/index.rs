@@ -14,7 +14,6 @@ use space::{Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
 use txn::{Interest, RowWait, Transaction, Transactions, View};
 use undo::UndoLog;
-use waits::WaitEvent;
 
 use super::apply::{BACK, CHANGE, LAYER, WRITE};
 use super::content::{Content, Shape};
@@ -25,7 +24,7 @@ use super::position::{BLOCK_BYTES, Position, Probe, ROW_BYTES};
 use super::split::Splitter;
 use super::take_out::Taker;
 use crate::RowAddress;
-use crate::heap::{Outcome, Plan, Target, Wish, change_block, wait_for_row};
+use crate::heap::{Awaited, Outcome, Plan, Target, Waiter, Wish, change_block, wait_for_visible};
 use crate::outline::Outline;
 
 /// A new leaf has a list of so many interested transactions.
@@ -69,6 +68,8 @@ enum Found {
     Missing,
     /// Its list of interested transactions may not grow, and all in it ended after the snapshot.
     ListFull,
+    /// It may not grow, and all in it are active: these.
+    ListHeld(Vec<TxnId>),
     /// The leaf was changed after the transaction's only snapshot, and what that sees matters.
     Newer(View),
     /// The transaction's only snapshot sees the key, and another transaction has deleted it since.
@@ -95,7 +96,7 @@ impl Index {
         transactions: &Transactions,
         session: &Session,
     ) -> Result<Index, Stop> {
-        let segment = space.create_within(tablespace, (name, Holds::Index, &[]), session)?;
+        let segment = space.create_within(tablespace, (name, Holds::Index), session)?;
         Index::format((segment, unique), space, transactions, session)
     }
 
@@ -107,7 +108,7 @@ impl Index {
         transactions: &Transactions,
         session: &Session,
     ) -> Result<Index, Stop> {
-        let segment = space.create_temporary(tablespace, (name, Holds::Index, &[]), session)?;
+        let segment = space.create_temporary(tablespace, (name, Holds::Index), session)?;
         let object = segment.object;
         let made = Index::format((segment, unique), space, transactions, session);
         if matches!(made, Err(Stop::Refused(_))) {
@@ -244,7 +245,7 @@ impl Index {
                     let found = self.find(view, key, session)?;
                     before = found.map_or(Before::Unseen, |_| Before::Seen);
                 }
-                Found::Missing | Found::ListFull => {
+                Found::Missing | Found::ListFull | Found::ListHeld(_) => {
                     unreachable!(
                         "an insert doesn't miss what it inserts, and waits for its leaf's list"
                     )
@@ -330,55 +331,61 @@ impl Index {
     ) -> Result<Found, Stop> {
         let longest = Back::HEAD_BYTES.max(Op::HEAD_BYTES) + entry.key.len();
         let undo_bytes = Interest::BACK_BYTES_MAX + longest;
-        let object = self.object();
+        let (object, place) = (self.object(), entry.looked_for(self.is_unique));
         let is_it = |block: &[u8]| {
             let node = Node::of(block, object);
-            node.is_some_and(|node| node.level() == 0 && node.covers(Probe::At(entry)))
+            node.is_some_and(|node| node.level() == 0 && node.covers(Probe::At(place)))
         };
         let opcodes = (CHANGE, BACK);
+        let mut waiter = Waiter::new(Some(transaction.patience()));
         loop {
             self.transactions.prepare(transaction, undo_bytes, session)?;
-            let address = self.leaf_to_change(entry, session)?;
+            let address = self.leaf_to_change(place, session)?;
             let pin = self.changes().cache().pin(address, session)?;
             let (layer, snapshot) = (&LAYER, None);
             let target = Target { pin: &pin, layer, opcodes, longest, snapshot, is_it: &is_it };
             let tried = change_block(&self.transactions, transaction, &target, wish, session)?;
             drop(pin);
-            match tried {
-                Outcome::Done(Found::ListFull) => self.wait_for_newer(transaction, session)?,
+            let awaited = match tried {
+                Outcome::Done(Found::ListFull) => {
+                    self.wait_for_newer(transaction, session)?;
+                    continue;
+                }
+                Outcome::Done(Found::ListHeld(holders)) => Awaited::Any(holders),
                 Outcome::Done(Found::Emptied) => {
                     self.space.emptied().note(self.segment.header, address, None, session);
                     return Ok(Found::Changed);
                 }
                 Outcome::Done(found) => return Ok(found),
-                Outcome::Foreign => {}
-                Outcome::Wait(holder) => {
-                    let what = (holder, RowWait::UniqueKey);
-                    self.wait_for(what, address, transaction, session)?;
+                Outcome::Foreign => continue,
+                Outcome::Wait(holder) => Awaited::One(holder, RowWait::UniqueKey),
+                Outcome::Full => {
+                    let has_room = self.make_room(place, session)?;
+                    assert!(has_room, "a leaf has room for some entries of any length");
+                    continue;
                 }
-                Outcome::Full => assert!(
-                    self.make_room(entry, session)?,
-                    "a leaf has room for some entries of any length"
-                ),
                 Outcome::NoUndo(_) => unreachable!("room was made for its undo"),
-                Outcome::WaitForEntry(holder) => {
-                    if !self.make_room(entry, session)? {
-                        let what = (holder, RowWait::ItlEntry);
-                        self.wait_for(what, address, transaction, session)?;
-                    }
-                }
+                Outcome::WaitForEntry(holders) => match self.make_room_if_any(place, session)? {
+                    true => continue,
+                    false => Awaited::Any(holders),
+                },
                 Outcome::TooNew => {
-                    if !self.make_room(entry, session)? {
+                    if !self.make_room_if_any(place, session)? {
                         self.wait_for_newer(transaction, session)?;
                     }
+                    continue;
                 }
-            }
+            };
+            // Which entry it is may change while one waits.
+            let leaf = RowAddress { block: address, slot: 0 };
+            let whose = (&self.transactions, &*transaction);
+            waiter.wait(&awaited, whose, (object, leaf), session)?;
         }
     }
 
-    /// The leaf that covers the entry. Splits on the way that were left undone are completed.
-    fn leaf_to_change(&self, entry: Position<'_>, session: &Session) -> Result<Dba, Stop> {
-        let reached = self.tree().reach((Probe::At(entry), 0), None, session)?;
+    /// The leaf that covers the place. Splits on the way that were left undone are completed.
+    fn leaf_to_change(&self, place: Position<'_>, session: &Session) -> Result<Dba, Stop> {
+        let reached = self.tree().reach((Probe::At(place), 0), None, session)?;
         let (address, passed) = (reached.address, reached.passed);
         drop(reached.block);
         for passed in &passed {
@@ -387,25 +394,21 @@ impl Index {
         Ok(address)
     }
 
-    /// Splits the leaf, unless it has room by now; false if it has too few entries.
-    fn make_room(&self, entry: Position<'_>, session: &Session) -> Result<bool, Stop> {
+    /// Splits the leaf that covers the place, unless it has room for an entry there by now; false
+    /// if it has too few entries.
+    fn make_room(&self, place: Position<'_>, session: &Session) -> Result<bool, Stop> {
         let (splitter, transactions) = (self.splitter(), &self.transactions);
-        Taker { splitter, transactions }.before_split(entry, session)?;
-        let needed = bytes_needed(entry) + InterestedTransaction::BYTES;
-        self.splitter().split((entry, 0), needed, session)
+        Taker { splitter, transactions }.before_split(place, session)?;
+        let needed = bytes_needed(place) + InterestedTransaction::BYTES;
+        self.splitter().split((place, 0), needed, session)
     }
 
-    fn wait_for(
-        &self,
-        what: (TxnId, RowWait),
-        leaf: Dba,
-        transaction: &Transaction,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        // Which entry it is may change while one waits.
-        let (row, patience) = (RowAddress { block: leaf, slot: 0 }, transaction.patience());
-        let place = (self.object(), row, patience);
-        wait_for_row(&self.transactions, transaction, what, place, session)
+    /// The same for who may wait instead: false too if the tablespace has no block for the split.
+    fn make_room_if_any(&self, place: Position<'_>, session: &Session) -> Result<bool, Stop> {
+        match self.make_room(place, session) {
+            Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => Ok(false),
+            made => made,
+        }
     }
 
     #[cold]
@@ -428,13 +431,11 @@ impl Index {
             );
             return Err(Stop::refuse(RefusalKind::Serialization, message));
         }
-        // A rollback may have ended there, of which the redo isn't durable yet.
-        let redo = self.changes().redo();
-        redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)
+        wait_for_visible(&self.transactions, session)
     }
 
-    /// Whether the list of a leaf may be as long as the interest would have it; else who has to end
-    /// before.
+    /// Whether the list of a leaf may be as long as the interest would have it; else of whom one
+    /// has to end before.
     fn list_room(&self, block: &[u8], interest: &Interest) -> Option<Wish<Found>> {
         let most = self.block_bytes / BYTES_FOR_LIST_ENTRY;
         if usize::from(interest.lock()) <= most.max(block::entries(block).into()) {
@@ -442,16 +443,9 @@ impl Index {
         }
         // An end that isn't visible yet comes sooner than that of an active transaction, and
         // nobody who waits for it is waited for.
-        let mut holder = None;
-        let is_active = |number| {
-            holder = interest.holder(block, number + 1);
-            holder.is_some()
-        };
-        let outcome = match (0..block::entries(block)).all(is_active) {
-            true => holder.map_or(Outcome::Done(Found::ListFull), Outcome::Wait),
-            false => Outcome::Done(Found::ListFull),
-        };
-        Some(Wish::Nothing(outcome))
+        let holders = (0..block::entries(block)).map(|number| interest.holder(block, number + 1));
+        let found = holders.collect::<Option<_>>().map_or(Found::ListFull, Found::ListHeld);
+        Some(Wish::Nothing(Outcome::Done(found)))
     }
 
     fn plan_insert(

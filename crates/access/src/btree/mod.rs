@@ -36,4 +36,4 @@ pub use check::{
 };
 pub use cursor::{Cursor, Direction};
 pub use index::{Index, Inserted};
-pub use now::Current;
+pub use now::{Current, Now};

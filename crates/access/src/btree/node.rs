@@ -265,11 +265,7 @@ impl<'a> Node<'a> {
     /// In a leaf: where the entry is, or would be; in a unique leaf the one of this key, whatever
     /// its row.
     pub(super) fn find(&self, entry: Position<'_>) -> Result<u16, u16> {
-        let at = match self.is_unique() {
-            true => Position { key: entry.key, row: None },
-            false => entry,
-        };
-        let number = self.lower_bound(at);
+        let number = self.lower_bound(entry.looked_for(self.is_unique()));
         let is_it = number < self.count() && {
             let found = self.place(number);
             found.key == entry.key && (self.is_unique() || found.row == entry.row)

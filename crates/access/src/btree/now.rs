@@ -16,9 +16,9 @@ use stop::Stop;
 use txn::{RowWait, RowWanted, Transaction};
 
 use super::Index;
-use super::cursor::{at, behind, range_of};
+use super::cursor::{ends, range_of};
 use super::node::{MARKED, Node};
-use super::position::{OwnPosition, Position, Probe};
+use super::position::{OwnPosition, Probe};
 use crate::RowAddress;
 
 /// What there is now of a range of keys.
@@ -32,86 +32,32 @@ pub enum Current {
     Held(TxnId),
 }
 
+/// A range of keys on the way through it, as it is at each moment.
+pub struct Now<'a> {
+    index: &'a Index,
+    from: OwnPosition,
+    /// None is to the end.
+    to: Option<OwnPosition>,
+    /// The entry that was found last.
+    last: Option<OwnPosition>,
+}
+
 impl Index {
+    /// A way through what there is now of a range of keys.
+    pub fn now(&self, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Now<'_> {
+        let (from, to) = ends(range);
+        Now { index: self, from, to, last: None }
+    }
+
     /// What there is now of a range of keys, for a transaction with this name: an entry, if one is
     /// there for good.
     pub fn find_current(
         &self,
-        (from, to): (Bound<&[u8]>, Bound<&[u8]>),
+        range: (Bound<&[u8]>, Bound<&[u8]>),
         own: Option<TxnId>,
         session: &Session,
     ) -> Result<Current, Stop> {
-        self.look_current((from, to), own, session).map(|(current, _)| current)
-    }
-
-    /// The same; waits while another transaction holds such an entry, and so has none of its own
-    /// or is refused. Called without latches.
-    pub fn find_settled(
-        &self,
-        range: (Bound<&[u8]>, Bound<&[u8]>),
-        transaction: &Transaction,
-        session: &Session,
-    ) -> Result<Option<RowAddress>, Stop> {
-        let own = transaction.id();
-        loop {
-            let (current, leaf) = self.look_current(range, own, session)?;
-            let holder = match current {
-                Current::None => return Ok(None),
-                Current::Row(row) => return Ok(Some(row)),
-                Current::Held(holder) => holder,
-            };
-            let waiter = own.expect("who waits for a key has written something");
-            let (what, object) = (RowWait::UniqueKey, self.segment().object.get());
-            let wanted = RowWanted { what, object, block: leaf, slot: 0 };
-            let transactions = self.transactions();
-            let patience = transaction.patience();
-            transactions.wait_for((holder, waiter), wanted, patience, session)?;
-        }
-    }
-
-    /// With the last leaf that was looked at.
-    fn look_current(
-        &self,
-        (from, to): (Bound<&[u8]>, Bound<&[u8]>),
-        own: Option<TxnId>,
-        session: &Session,
-    ) -> Result<(Current, Dba), Stop> {
-        let mut from = match from {
-            Bound::Unbounded => Position::FIRST.to_own(),
-            Bound::Included(key) => at(key),
-            Bound::Excluded(key) => behind(key),
-        };
-        let to = match to {
-            Bound::Unbounded => None,
-            Bound::Included(key) => Some(behind(key)),
-            Bound::Excluded(key) => Some(at(key)),
-        };
-        let to = to.as_ref().map(OwnPosition::get);
-        let (mut found, mut hint) = (Current::None, None);
-        loop {
-            let reached = self.reach(Get::Current, (Probe::At(from.get()), hint), session)?;
-            let node = Node(&reached.block);
-            let (first, end) = range_of(&node, (from.get(), to));
-            session.charge(Cost::RowRead, u64::from(end - first));
-            for number in first..end {
-                let slot = node.slot(number);
-                match self.holder(node, slot.lock, own, session) {
-                    Some(holder) => found = Current::Held(holder),
-                    None if slot.flags & MARKED != 0 => {}
-                    None => {
-                        let row = node.place(number).row.expect("an entry of a leaf has a row");
-                        return Ok((Current::Row(row), reached.address));
-                    }
-                }
-            }
-            match node.high().filter(|high| to.is_none_or(|to| *high < to)) {
-                Some(high) => {
-                    hint = node.next();
-                    from = high.to_own();
-                }
-                None => return Ok((found, reached.address)),
-            }
-        }
+        self.now(range).look(own, session).map(|(current, _)| current)
     }
 
     /// The other transaction that has an entry with this lock, if it hasn't ended.
@@ -126,5 +72,79 @@ impl Index {
         let id = entry.transaction.get().filter(|id| Some(*id) != own)?;
         let ended = entry.ended.get() != ids::Scn::ZERO;
         (!ended && self.transactions().active().is_active(id, session)).then_some(id)
+    }
+}
+
+impl Now<'_> {
+    /// The next entry: that which was found last, if it is there yet, or one behind it; behind the
+    /// last one any that is there. So who takes away what he finds doesn't go through all that he
+    /// has taken away for each entry, and is told None only when a look at the whole range has
+    /// found none. Waits while another transaction holds such an entry, and so has none of its own
+    /// or is refused. Called without latches.
+    pub fn next(
+        &mut self,
+        transaction: &Transaction,
+        session: &Session,
+    ) -> Result<Option<RowAddress>, Stop> {
+        let found = self.settled(transaction, session)?;
+        if found.is_some() || self.last.take().is_none() {
+            return Ok(found);
+        }
+        self.settled(transaction, session)
+    }
+
+    fn settled(
+        &mut self,
+        transaction: &Transaction,
+        session: &Session,
+    ) -> Result<Option<RowAddress>, Stop> {
+        let own = transaction.id();
+        loop {
+            let (current, leaf) = self.look(own, session)?;
+            let holder = match current {
+                Current::None => return Ok(None),
+                Current::Row(row) => return Ok(Some(row)),
+                Current::Held(holder) => holder,
+            };
+            let waiter = own.expect("who waits for a key has written something");
+            let (what, object) = (RowWait::UniqueKey, self.index.segment().object.get());
+            let wanted = RowWanted { what, object, block: leaf, slot: 0 };
+            let transactions = self.index.transactions();
+            let patience = transaction.patience();
+            transactions.wait_for((holder, waiter), wanted, patience, session)?;
+        }
+    }
+
+    /// With the last leaf that was looked at.
+    fn look(&mut self, own: Option<TxnId>, session: &Session) -> Result<(Current, Dba), Stop> {
+        let to = self.to.as_ref().map(OwnPosition::get);
+        let (mut found, mut goes_on, mut hint) = (Current::None, None, None);
+        loop {
+            let from = goes_on.as_ref().or(self.last.as_ref()).unwrap_or(&self.from).get();
+            let reached = self.index.reach(Get::Current, (Probe::At(from), hint), session)?;
+            let node = Node(&reached.block);
+            let (first, end) = range_of(&node, (from, to));
+            session.charge(Cost::RowRead, u64::from(end - first));
+            for number in first..end {
+                let slot = node.slot(number);
+                match self.index.holder(node, slot.lock, own, session) {
+                    Some(holder) => found = Current::Held(holder),
+                    None if slot.flags & MARKED != 0 => {}
+                    None => {
+                        let place = node.place(number);
+                        let row = place.row.expect("an entry of a leaf has a row");
+                        self.last = Some(place.looked_for(self.index.is_unique).to_own());
+                        return Ok((Current::Row(row), reached.address));
+                    }
+                }
+            }
+            match node.high().filter(|high| to.is_none_or(|to| *high < to)) {
+                Some(high) => {
+                    hint = node.next();
+                    goes_on = Some(high.to_own());
+                }
+                None => return Ok((found, reached.address)),
+            }
+        }
     }
 }

@@ -56,6 +56,12 @@ impl<'a> Position<'a> {
         }
     }
 
+    /// Where the entry is looked for: in a unique index by its key alone, for the key's one entry
+    /// may have another row (BT7).
+    pub(super) fn looked_for(self, is_unique: bool) -> Position<'a> {
+        if is_unique { Position { row: None, ..self } } else { self }
+    }
+
     /// Reads what a fence has, or a branch entry behind its block.
     #[inline]
     pub(super) fn read(bytes: &'a [u8], with_row: bool) -> Position<'a> {

@@ -20,7 +20,7 @@ use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
 use space::{OneBlock, Space};
-use stop::Stop;
+use stop::{RefusalKind, Stop};
 
 use super::apply::{ADD_CHILD, CUT, LAYER, WRITE};
 use super::content::{
@@ -81,7 +81,7 @@ impl<'a> Splitter<'a> {
             let mut turn = 0;
             loop {
                 // Read, though it is to be written: another session may take it first.
-                let new = cache.pin(self.peek_next(&header, session)?, session)?;
+                let new = self.pin_next(&header, session)?;
                 match self.try_split([&header, &old, &new], (at, level), needed, session)? {
                     Split::InTheWay => session.relax(turn),
                     split => break split,
@@ -97,9 +97,9 @@ impl<'a> Splitter<'a> {
     }
 
     /// The block that the segment would hand out next: one that is free again, if there are some.
-    fn peek_next(&self, header: &Pin<'_>, session: &Session) -> Result<Dba, Stop> {
+    fn pin_next(&self, header: &Pin<'_>, session: &'a Session) -> Result<Pin<'a>, Stop> {
         loop {
-            if let Some(next) = self.space.peek_one(header, session) {
+            if let Some(next) = self.space.pin_one(header, session)? {
                 return Ok(next);
             }
             self.space.ensure_room(self.header, session)?;
@@ -138,6 +138,8 @@ impl<'a> Splitter<'a> {
             }
             false => {
                 let Some(cut) = choose(&node, at) else { return Ok(Split::TooFew) };
+                let keeps_keys_whole = !node.is_unique() || cut.at.row.is_none();
+                assert!(keeps_keys_whole, "all of a key is in one leaf of a unique index (BT7)");
                 let content = right_of(&node, &cut);
                 let payload = cut_payload(cut.count, (cut.at.get(), new.address()));
                 group.format(right, &LAYER, WRITE, &[&content.0]);
@@ -152,6 +154,7 @@ impl<'a> Splitter<'a> {
 
     /// Has the level above know of a block that was split off, if it doesn't, and the block is
     /// still there: it can't be taken out while what is above it is latched (BT9).
+    /// Where that would take a block and there is none, the next writer tries again (BT3).
     pub(super) fn tell(&self, passed: &Passed, session: &'a Session) -> Result<(), Stop> {
         let at = passed.at.get();
         let level = passed.level + 1;
@@ -188,7 +191,10 @@ impl<'a> Splitter<'a> {
                     return Ok(());
                 }
             }
-            self.split((at, level), needed, session)?;
+            match self.split((at, level), needed, session) {
+                Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => return Ok(()),
+                split => split?,
+            };
         }
         unreachable!("it ends when nobody is in the way")
     }

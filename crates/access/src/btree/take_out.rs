@@ -22,8 +22,8 @@ use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
 use space::{EmptyFrom, GiveBack};
-use stop::Stop;
-use txn::{Promise, Transactions};
+use stop::{Failpoint, Stop};
+use txn::Transactions;
 
 use super::apply::{CUT, LAYER, REMOVE_CHILD, WRITE};
 use super::content::{
@@ -167,7 +167,7 @@ impl<'a> Taker<'a> {
         from: EmptyFrom,
         session: &'a Session,
     ) -> Result<Tried, Stop> {
-        let oldest = match self.transactions.breaks(Promise::LeavesKept) {
+        let oldest = match self.transactions.failpoints().has(Failpoint::TakeOutEarly) {
             true => self.transactions.visible(session),
             false => self.transactions.oldest_snapshot(session),
         };

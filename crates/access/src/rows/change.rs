@@ -15,15 +15,15 @@
 use format::DataSlot;
 use ids::Scn;
 use os::Session;
-use stop::Stop;
-use txn::{Interest, Own, Patience, Promise, RowWait, Transaction, View};
+use stop::{Failpoint, Stop};
+use txn::{Interest, Own, Patience, RowWait, Transaction, View};
 
 use super::difference::splices;
 use super::piece::{NEXT, PIECE, Piece, ROW, piece_of, stored, whole};
 use super::version::Compared;
 use super::{Heap, HeapInserter};
 use crate::RowAddress;
-use crate::heap::{Outcome, Plan, Wish, change_block, wait_for_row};
+use crate::heap::{Awaited, Outcome, Plan, Waiter, Wish, change_block};
 use crate::ops::Op;
 
 /// Which slots are meant.
@@ -53,6 +53,9 @@ pub enum Changed {
     NotThere,
     /// Others have changed it since the view; nothing was done.
     Since,
+    /// So many transactions have changed its block since the transaction's one snapshot that the
+    /// block's list has no entry for this one; nothing was done.
+    TooNew,
     /// The view's own statement has changed it already; nothing was done.
     Already,
     /// Another transaction has it, or holds up its block; who asked doesn't wait. Nothing was done.
@@ -172,8 +175,8 @@ impl Heap {
                 let (row, pieces) = self.gather(data, next, session)?;
                 let mut new = Vec::new();
                 change(&row, &mut new);
-                if !self.delete_pieces(transaction, target, pieces, session)? {
-                    return Ok(Changed::Since);
+                if let Err(why) = self.delete_pieces(transaction, target, pieces, session)? {
+                    return Ok(why);
                 }
                 new
             }
@@ -233,8 +236,8 @@ impl Heap {
         if let Some((data, next)) = next {
             let (row, pieces) = self.gather(data, next, session)?;
             look(&row);
-            if !self.delete_pieces(transaction, target, pieces, session)? {
-                return Ok(Changed::Since);
+            if let Err(why) = self.delete_pieces(transaction, target, pieces, session)? {
+                return Ok(why);
             }
         }
         Ok(Changed::Yes)
@@ -286,7 +289,7 @@ impl Heap {
         }
     }
 
-    /// Deletes the further pieces of a row that is locked. False if the list of one's block can't
+    /// Deletes the further pieces of a row that is locked. Not if the list of one's block can't
     /// take the transaction, for others have changed it since.
     fn delete_pieces(
         &self,
@@ -294,7 +297,7 @@ impl Heap {
         target: Target,
         pieces: Vec<RowAddress>,
         session: &Session,
-    ) -> Result<bool, Stop> {
+    ) -> Result<Result<(), Changed>, Stop> {
         for address in pieces {
             let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
                 Wish::Change(stub_plan((block, address.slot, slot), interest), ())
@@ -302,11 +305,11 @@ impl Heap {
             let target = target.of_locked(Wanted::Piece, address);
             match self.change_slot(transaction, target, &mut plan, session)? {
                 Ok(()) => {}
-                Err(Changed::Since) => return Ok(false),
-                _ => return Err(self.no_piece(address)),
+                Err(why @ (Changed::Since | Changed::TooNew)) => return Ok(Err(why)),
+                Err(_) => return Err(self.no_piece(address)),
             }
         }
-        Ok(true)
+        Ok(Ok(()))
     }
 
     /// How a row in this slot becomes another where it is; none if that has no room.
@@ -379,8 +382,9 @@ impl Heap {
     ) -> Result<Tried<T>, Stop> {
         let longest = Op::HEAD_BYTES_MAX + self.piece_max;
         let Target { address, wanted, view, patience, snapshot } = target;
-        let is_serializable = transaction.is_serializable();
-        let promise = if is_serializable { Promise::FirstUpdater } else { Promise::Restart };
+        let (mut waiter, is_serializable) = (Waiter::new(patience), transaction.is_serializable());
+        let failpoint =
+            if is_serializable { Failpoint::IgnoreFirstUpdater } else { Failpoint::SkipRestart };
         // Most need little; who needs more is told so.
         let mut undo_bytes = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
         loop {
@@ -400,14 +404,13 @@ impl Heap {
                 let is_same = |own| {
                     !interest.owns(slot.lock) && self.transactions.is_current(block, own, session)
                 };
-                let same = own.is_none_or(is_same) || self.transactions.breaks(promise);
+                let same = own.is_none_or(is_same) || self.transactions.failpoints().has(failpoint);
                 let why = match compared.filter(|compared| compared.holds(block)) {
                     _ if same => None,
                     Some(compared) => compared.why,
                     None => return Wish::Nothing(Outcome::Done(Tried::Compare)),
                 };
-                let why = why.or((!is_there).then_some(Changed::NotThere));
-                if let Some(why) = why {
+                if let Some(why) = why.or((!is_there).then_some(Changed::NotThere)) {
                     return Wish::Nothing(Outcome::Done(Tried::Not(why)));
                 }
                 match plan(block, slot, interest) {
@@ -419,23 +422,24 @@ impl Heap {
             let target = Heap::target(&pin, (longest, snapshot), &is_it);
             let tried = change_block(&self.transactions, transaction, &target, &mut wish, session)?;
             drop(pin);
-            let (holder, what) = match tried {
+            let awaited = match tried {
                 Outcome::Done(slot) => return Ok(slot),
                 Outcome::Foreign => return Ok(Tried::Not(Changed::NotThere)),
-                Outcome::Wait(holder) => (holder, RowWait::Row),
-                Outcome::WaitForEntry(holder) => (holder, RowWait::ItlEntry),
-                Outcome::TooNew if snapshot.is_some() || is_serializable => {
-                    return Ok(Tried::Not(Changed::Since));
-                }
+                Outcome::Wait(holder) => Awaited::One(holder, RowWait::Row),
+                Outcome::WaitForEntry(holders) => Awaited::Any(holders),
+                Outcome::TooNew if is_serializable => return Ok(Tried::Not(Changed::TooNew)),
+                Outcome::TooNew if snapshot.is_some() => return Ok(Tried::Not(Changed::Since)),
                 Outcome::NoUndo(bytes) => {
                     undo_bytes = bytes;
                     continue;
                 }
-                Outcome::TooNew | Outcome::Full => continue,
+                Outcome::TooNew => Awaited::Visible,
+                Outcome::Full => unreachable!("what has no room goes elsewhere"),
             };
-            let Some(patience) = patience else { return Ok(Tried::Not(Changed::Held)) };
-            let place = (self.object, address, patience);
-            wait_for_row(&self.transactions, transaction, (holder, what), place, session)?;
+            let (whose, place) = ((&self.transactions, &*transaction), (self.object, address));
+            if !waiter.wait(&awaited, whose, place, session)? {
+                return Ok(Tried::Not(Changed::Held));
+            }
         }
     }
 }

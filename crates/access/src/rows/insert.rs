@@ -13,11 +13,8 @@ use super::{Heap, PCTFREE};
 use crate::RowAddress;
 use crate::free_map::room_of;
 use crate::heap::{Outcome, Plan, Wish, change_block};
-use crate::inserter::{Filler, Inserter, NoRoom};
+use crate::inserter::{Filler, HeapInserter, NoRoom};
 use crate::ops::Op;
-
-/// Where one session's inserts into a heap go.
-pub type HeapInserter = Inserter;
 
 impl Heap {
     /// Inserts a row, and says where it is. If it is refused nothing of it is there.

@@ -29,17 +29,16 @@ use stop::{RefusalKind, Stop};
 use txn::{Interest, Transactions};
 use undo::UndoLog;
 
-use crate::RowAddress;
 use crate::apply::{BACK, CHANGE, LAYER};
 use crate::free_map::{WHOLE, entries, map_of, room_of};
 use crate::heap::{Target, is_of};
 use crate::inserter::LIST_ENTRIES;
 use crate::ops::Op;
+use crate::{HeapInserter, RowAddress};
 
 pub(crate) use piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, SHORT, piece_of};
 
 pub use change::Changed;
-pub use insert::HeapInserter;
 
 /// So many hundredths of a block are left free by inserts, for rows that grow.
 const PCTFREE: usize = 10;

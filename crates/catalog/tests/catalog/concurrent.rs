@@ -354,7 +354,7 @@ fn statements_that_meet_agree_who_was_first() {
                     let spec = index(&format!("i{number}"), "customer", &[by], false);
                     db.catalog.create_index(&spec, WAIT, session).expect("created");
                     match db.catalog.create_table(&orders(OnDelete::NoAction), WAIT, session) {
-                        Ok(object) => won.with(|won| won.push(object)),
+                        Ok(made) => won.with(|won| won.push(made.object)),
                         Err(stop) => {
                             let kind = stop.refusal();
                             assert_eq!(kind, Some(RefusalKind::AlreadyExists), "{stop}");

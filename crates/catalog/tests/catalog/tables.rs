@@ -128,6 +128,27 @@ fn a_table_may_refer_to_itself_and_count_by_itself() {
     });
 }
 
+/// What follows the key's name in the index's is cut off.
+#[test]
+fn a_foreign_key_of_the_longest_name_gets_an_index_of_another_name() {
+    on_new(|db, session| {
+        db.catalog.create_table(&customer(), WAIT, session).expect("created");
+        let create = |name: &str, key: Option<String>| {
+            let to_customer = foreign(&["customer"], "customer", OnDelete::NoAction);
+            let to_customer = catalog::ConstraintSpec { name: key, ..to_customer };
+            let spec = table(name, vec![column("customer", Type::BigInt)], vec![to_customer]);
+            db.catalog.create_table(&spec, WAIT, session).expect("a name of 128 bytes is a name");
+            let made = db.catalog.table(name, session).expect("there");
+            (made.foreign_keys[0].name.clone(), made.indexes[0].name.clone())
+        };
+        let longest = "k".repeat(128);
+        let (key, index) = create("given", Some(longest.clone()));
+        assert_eq!((key, index), (longest.clone(), format!("{}2", &longest[..127])));
+        let (key, index) = create(&"t".repeat(118), None);
+        assert_eq!((key.len(), index.len()), (128, 128), "{key}, {index}");
+    });
+}
+
 #[test]
 fn a_unique_index_of_rows_that_are_alike_is_refused_and_leaves_nothing() {
     on_new(|db, session| {

@@ -1,6 +1,6 @@
 //! What statements cost, as a session counts it.
 
-use database::{Database, Statistic, Statistics, Value};
+use database::{ColumnSpec, Database, OnDelete, Statistic, Statistics, TableSpec, Type, Value};
 
 use crate::common::{Scratch, filled, options};
 
@@ -55,4 +55,37 @@ fn tx_cost(reader: &mut database::Connection<'_>, account: &database::Table) -> 
     let cost = tx.statistics().since(&before);
     tx.rollback().expect("ended");
     cost
+}
+
+/// Those that are done already aren't gone through again for each one that follows.
+#[test]
+fn a_cascade_takes_as_much_for_each_row_of_many_as_of_few() {
+    let scratch = Scratch::new("counted-cascade");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let mut connection = database.connect("app");
+    let parent =
+        TableSpec::new("parent").column(ColumnSpec::new("id", Type::BigInt)).primary_key(["id"]);
+    let child = TableSpec::new("child")
+        .column(ColumnSpec::new("parent", Type::BigInt))
+        .foreign_key(["parent"], "parent", OnDelete::Cascade);
+    let parent = connection.create_table(&parent).expect("made");
+    let child = connection.create_table(&child).expect("made");
+    let mut gets_each = Vec::new();
+    for (id, children) in [(1, 1_000_u64), (2, 8_000)] {
+        let row = [Value::Int(id)];
+        let mut tx = connection.begin();
+        tx.insert(&parent, &row).expect("inserted");
+        let rows = (0..children).map(|_| &row[..]);
+        assert_eq!(tx.insert_many(&child, rows).expect("inserted"), children);
+        tx.commit().expect("committed");
+        let mut tx = connection.begin();
+        let before = tx.statistics();
+        assert!(tx.delete(&parent, &row).expect("deleted"));
+        let gets = tx.statistics().since(&before).statistic(Statistic::CurrentGets);
+        tx.commit().expect("committed");
+        gets_each.push(gets as f64 / children as f64);
+    }
+    assert!(gets_each[1] < gets_each[0] * 1.5, "db block gets for each child: {gets_each:?}");
+    drop(connection);
+    database.shutdown().expect("in good order");
 }

@@ -1,14 +1,18 @@
 //! How a database ends while others still have it, and how an opening that fails ends.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use database::{Database, Error, ErrorKind, Nanos, SequenceOptions, Table, Value};
+use database::{
+    ColumnSpec, Database, Error, ErrorKind, Nanos, Progress, SequenceOptions, Table, TableSpec,
+    Type, Value,
+};
 use latch::{Latch, LatchKind};
 use os::{Session, ThreadHandle};
-use waits::WaitEvent;
+use waits::{SessionKind, WaitEvent};
 
-use crate::common::{account, filled};
+use crate::common::{Scratch, account, filled, options};
 use crate::simulated::{join, made, racing, racing_to_open, start};
 
 /// Every kind of call on a database that was shut, by a handle that was there before.
@@ -167,4 +171,48 @@ fn an_opening_that_finds_no_dictionary_stops_what_it_had_opened() {
         assert_eq!(running, 1, "only the session that has tried");
         told
     });
+}
+
+/// An opening whose `tell` panics lets go of all that it has: the next one finds nobody there. It
+/// makes no difference whether the redo is read for the first time or, for lack of buffers, for the
+/// second, when there are writers.
+#[test]
+fn an_opening_whose_teller_panics_leaves_the_files_to_the_next() {
+    for (is_second, cache_bytes) in [(false, 8 << 20), (true, 2 << 20)] {
+        let scratch = Scratch::new("teller-panics");
+        let mut options = options();
+        let database = Database::create(&scratch.0, &options).expect("created");
+        let mut connection = database.connect("app");
+        let spec = TableSpec::new("t")
+            .column(ColumnSpec::new("id", Type::BigInt))
+            .column(ColumnSpec::new("body", Type::Text))
+            .primary_key(["id"]);
+        let table = connection.create_table(&spec).expect("made");
+        // A block for each row. A batch of recovery brings an eighth of the buffers: so there are
+        // more than the four that are on their way at once.
+        let body = "x".repeat(5_000);
+        let mut tx = connection.begin();
+        for id in 0..800 {
+            tx.insert(&table, &[Value::Int(id), Value::Text(&body)]).expect("inserted");
+        }
+        tx.commit().expect("committed");
+        // As if killed.
+        drop((connection, database));
+        options.parameters.db_cache_size = cache_bytes;
+        let (os, disk) = (os::linux::start(), os::linux::disk());
+        let session = os.adopt("opener", SessionKind::Foreground);
+        let place = (&disk, scratch.0.as_path());
+        let tell = |progress: Progress| assert!(is_second && progress.of.is_none(), "the teller");
+        let open = || Database::open_telling(place, &options, &tell, &session);
+        let opened = catch_unwind(AssertUnwindSafe(|| open().map(drop)));
+        assert!(opened.is_err(), "it was never told anything");
+        let database = Database::open(&scratch.0, &options).expect("nobody has the files any more");
+        let mut rows = 0;
+        let mut connection = database.connect("reader");
+        let table = connection.table("t").expect("there");
+        connection.scan(&table, |_| rows += 1).expect("read");
+        assert_eq!(rows, 800);
+        drop(connection);
+        database.shutdown().expect("in good order");
+    }
 }

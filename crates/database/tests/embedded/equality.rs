@@ -5,8 +5,8 @@ use std::ops::{Bound, ControlFlow};
 
 use database::{
     Alteration, Bounds, ColumnSpec, Comparison, Condition, Connection, ConstraintSpec, Database,
-    Date, Direction, ErrorKind, IndexSpec, OnDelete, Operand, OwnedValue, Rule, Table, TableSpec,
-    Timestamp, Type, Value,
+    Date, Direction, ErrorKind, ForUpdate, IndexSpec, OnDelete, Operand, OwnedValue, Rule, Table,
+    TableSpec, Timestamp, Type, Value, Which,
 };
 
 use crate::common::{Scratch, options};
@@ -300,6 +300,48 @@ fn a_foreign_key_is_known_once_to_the_table_that_it_refers_to() {
     let known: Vec<_> = second.definition().referenced_by.iter().map(|key| &key.name).collect();
     assert_eq!(known.len(), 2, "{known:?}");
     assert_ne!(known[0], known[1]);
+    drop(connection);
+    database.shutdown().expect("in good order");
+}
+
+#[test]
+fn a_key_with_null_finds_its_row_in_a_unique_index_as_in_another() {
+    let scratch = Scratch::new("null-key");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let mut connection = database.connect("app");
+    let spec = TableSpec::new("t")
+        .column(ColumnSpec::new("a", Type::BigInt))
+        .column(ColumnSpec::new("b", Type::BigInt));
+    connection.create_table(&spec).expect("made");
+    connection.create_index(&IndexSpec::new("unique_ab", "t", ["a", "b"]).unique()).expect("made");
+    connection.create_index(&IndexSpec::new("plain_ab", "t", ["a", "b"])).expect("made");
+    let table = connection.table("t").expect("there");
+    let mut tx = connection.begin();
+    let row = [Value::Int(1), Value::Null];
+    tx.insert(&table, &row).expect("inserted");
+    for name in ["plain_ab", "unique_ab"] {
+        let index = table.index(name).expect("there");
+        let mut count = 0;
+        tx.range(&table, (index, &Bounds::equal(&row), Direction::Ascending), |_| {
+            count += 1;
+            ControlFlow::Continue(())
+        })
+        .expect("read");
+        assert_eq!(count, 1, "a range of {name}");
+        let found = tx.get_by(&table, (index, &row), |row| row.get_i64(0)).expect("read");
+        assert_eq!(found.flatten(), Some(1), "the key in {name}");
+    }
+    // With a NULL the key isn't unique: a statement is about all rows that have it.
+    tx.insert(&table, &row).expect("inserted");
+    tx.insert(&table, &[Value::Int(1), Value::Int(0)]).expect("inserted");
+    let unique = table.index("unique_ab").expect("there");
+    let which = Which::Key(unique, &row);
+    assert_eq!(tx.lock_where(&table, which, None, ForUpdate::wait(), |_| ()).expect("locked"), 2);
+    let set = tx.update_where(&table, which, None, |_, row| row.set(0, Value::Int(1)));
+    assert_eq!(set.expect("changed"), 2);
+    assert_eq!(tx.delete_where(&table, which, None).expect("deleted"), 2);
+    assert_eq!(tx.delete_where(&table, which, None).expect("none is left"), 0);
+    tx.rollback().expect("ended");
     drop(connection);
     database.shutdown().expect("in good order");
 }

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
-use database::{Creation, Database, Options, Value};
-use ids::{BlockNo, BlockSize, Dba, FileNo};
+use database::{Creation, Database, ErrorKind, Options, Value};
+use format::{BlockHeader, BlockKind, LogHeader, REDO_BLOCK, ScnLe, U32Le};
+use ids::{BlockNo, BlockSize, Dba, FileNo, Scn};
 
 use crate::common::{Scratch, account, balance};
 
@@ -107,6 +108,135 @@ fn a_control_file_older_than_its_data_files_is_refused() {
     database.shutdown().expect("shut in good order");
     copy(&older, &controls, &directory);
     refused(&directory, &["data01.dbf", "is newer than the control file", "newest copy"]);
+}
+
+/// A database whose three logs have all begun; it has rows 1 to 3.
+fn with_three_logs(directory: &Path, log_members: u16, is_killed: bool) {
+    let mut options = options();
+    options.creation.log_members = log_members;
+    let parent = directory.parent().expect("it lies in a folder");
+    std::fs::create_dir_all(parent).expect("made");
+    let database = Database::create(directory, &options).expect("created");
+    database.connect("maker").create_table(&account()).expect("made");
+    database.shutdown().expect("shut in good order");
+    for id in 1..=3 {
+        let database = Database::open(directory, &options).expect("opened");
+        insert(&database, id);
+        match is_killed && id == 3 {
+            true => drop(database),
+            false => database.shutdown().expect("shut in good order"),
+        }
+    }
+}
+
+/// The rows of `with_three_logs` are there.
+fn has_its_rows(directory: &Path) {
+    let database = Database::open(directory, &options()).expect("it opens");
+    let mut connection = database.connect("reader");
+    let account = connection.table("account").expect("there");
+    for id in 1..=3 {
+        assert_eq!(balance(&mut connection, &account, id), Some(7));
+    }
+    drop(connection);
+    database.shutdown().expect("shut in good order");
+}
+
+/// A log of this group whose header says something else, and is whole.
+fn with_header(log: &[u8], group: u16, change: impl Fn(&mut LogHeader)) -> Vec<u8> {
+    let mut log = log.to_vec();
+    let header = &mut log[..REDO_BLOCK.bytes()];
+    let address = Dba { file: FileNo::redo(group), block: BlockNo::new(0) };
+    format::check(header, address).expect("a log has begun there");
+    change(LogHeader::at_mut(header, LogHeader::START));
+    format::seal(header, address);
+    log
+}
+
+/// Logs that can't be this database's, in place of its log of this group; and what is said of each.
+fn foreign_logs(directory: &Path, group: u16, other: &Path) -> Vec<(Vec<u8>, &'static str)> {
+    let log = |directory: &Path, group: u16| {
+        std::fs::read(directory.join(format!("redo0{group}.log"))).expect("read")
+    };
+    let (own, others) = (&log(directory, group), |group| log(other, group));
+    let mut no_header = own.clone();
+    let first = &mut no_header[..REDO_BLOCK.bytes()];
+    let address = Dba { file: FileNo::redo(group), block: BlockNo::new(0) };
+    *BlockHeader::of_mut(first) = BlockHeader::new(BlockKind::Redo, address);
+    format::seal(first, address);
+    vec![
+        // Its own logs, one copied over the other.
+        (log(directory, group % 3 + 1), "has another block where its header belongs"),
+        (log(directory, (group + 1) % 3 + 1), "has another block where its header belongs"),
+        (no_header, "has another block where its header belongs"),
+        (others(group), "is a log of database"),
+        (others(group % 3 + 1), "is a log of database"),
+        (with_header(own, group, |header| header.incarnation = U32Le::new(2)), "of incarnation 2"),
+        (
+            with_header(own, group, |header| header.incarnation_scn = ScnLe::new(Scn::new(77))),
+            "which began at SCN 77",
+        ),
+    ]
+}
+
+/// Rule redo/RD24: whether the log is needed or not, and however the database ended, nothing is
+/// opened on a log that isn't its own, and the file stays as it is.
+#[test]
+fn a_log_of_another_incarnation_or_database_is_refused() {
+    for is_killed in [false, true] {
+        let scratch = Scratch::new("headers-foreign-log");
+        let (directory, other) = (scratch.0.join("db"), scratch.0.join("other"));
+        with_three_logs(&directory, 1, is_killed);
+        with_three_logs(&other, 1, false);
+        for group in 1..=3 {
+            let name = format!("redo0{group}.log");
+            let path = directory.join(&name);
+            let own = std::fs::read(&path).expect("read");
+            for (foreign, says) in foreign_logs(&directory, group, &other) {
+                std::fs::write(&path, &foreign).expect("written");
+                let opened = Database::open(&directory, &options()).map(|_| ());
+                let Err(stop) = opened else { panic!("it opens with {name}, which {says}") };
+                assert_eq!(stop.refusal(), Some(ErrorKind::Corrupt), "{stop}");
+                let text = stop.to_string();
+                for says in [&name, says, "put the right file back", "from one copy"] {
+                    assert!(text.contains(says), "'{text}' doesn't say '{says}'");
+                }
+                assert!(std::fs::read(&path).expect("read") == foreign, "{name} was written");
+            }
+            std::fs::write(&path, &own).expect("written");
+        }
+        has_its_rows(&directory);
+    }
+}
+
+/// A member that isn't the database's own is left out where its group has another, as one that is
+/// lost; it is never written over.
+#[test]
+fn a_foreign_member_of_a_log_is_left_out_and_not_written_over() {
+    let scratch = Scratch::new("headers-foreign-member");
+    let (directory, other) = (scratch.0.join("db"), scratch.0.join("other"));
+    with_three_logs(&directory, 2, true);
+    with_three_logs(&other, 1, false);
+    let copies = ["redo02.log", "redo02b.log"];
+    let own = std::fs::read(directory.join(copies[0])).expect("read");
+    for (foreign, says) in foreign_logs(&directory, 2, &other) {
+        // Where neither member is its own there is nothing to go on with.
+        copies.iter().for_each(|name| std::fs::write(directory.join(name), &foreign).expect("w"));
+        refused(&directory, &["redo02", says, "put the right file back"]);
+        copies.iter().for_each(|name| std::fs::write(directory.join(name), &own).expect("w"));
+    }
+    for (round, (foreign, _)) in foreign_logs(&directory, 2, &other).into_iter().enumerate() {
+        let scratch = Scratch::new(&format!("headers-foreign-member-{round}"));
+        std::fs::create_dir_all(&scratch.0).expect("made");
+        for entry in std::fs::read_dir(&directory).expect("read") {
+            let entry = entry.expect("read");
+            std::fs::copy(entry.path(), scratch.0.join(entry.file_name())).expect("copied");
+        }
+        let path = scratch.0.join(copies[round % 2]);
+        std::fs::write(&path, &foreign).expect("written");
+        // All groups get their turn.
+        (0..4).for_each(|_| has_its_rows(&scratch.0));
+        assert!(std::fs::read(&path).expect("read") == foreign, "it was written over");
+    }
 }
 
 /// Format 4 was never released.

@@ -144,3 +144,23 @@ fn what_cannot_be_done_says_what_and_why() {
     drop(connection);
     database.shutdown().expect("in good order");
 }
+
+/// The files are there, and the dictionary doesn't fit into them: nothing of the attempt is left,
+/// and what was there before is.
+#[test]
+fn a_creation_that_fails_while_the_dictionary_is_made_leaves_nothing() {
+    let scratch = Scratch::new("no-dictionary");
+    let mut small = options();
+    small.creation.data_bytes = 2 << 20;
+    small.creation.data_bytes_max = 0;
+    small.creation.log_file_bytes = 1 << 20;
+    let refused = Database::create(&scratch.0, &small).err().expect("the dictionary has no room");
+    assert_eq!(refused.refusal(), Some(ErrorKind::NoSpace), "{refused}");
+    assert!(!scratch.0.exists(), "the directory was made by the creation");
+
+    std::fs::create_dir_all(&scratch.0).expect("a folder");
+    assert!(Database::create(&scratch.0, &small).is_err(), "it has no room still");
+    assert_eq!(std::fs::read_dir(&scratch.0).expect("it is there").count(), 0);
+    let database = Database::create(&scratch.0, &options()).expect("nothing is in the way");
+    database.shutdown().expect("in good order");
+}

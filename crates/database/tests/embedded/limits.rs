@@ -169,39 +169,3 @@ fn allowed<T>(done: Result<T, stop::Stop>) -> Option<T> {
     })
     .ok()
 }
-
-/// A block of a table that has become zeros has lost its rows: that is said, and no statement
-/// begins again and again.
-#[test]
-fn statements_that_meet_a_zeroed_block_are_refused() {
-    let scratch = Scratch::new("zeroed");
-    let database = Database::create(&scratch.0, &options()).expect("created");
-    filled(&database);
-    database.shutdown().expect("in good order");
-    let path = scratch.0.join("data01.dbf");
-    let mut bytes = std::fs::read(&path).expect("read");
-    let block_of = |bytes: &[u8]| {
-        let mut blocks = bytes.chunks_exact(8192);
-        blocks.position(|block| block.windows(7).filter(|text| text == b"owner 3").count() > 3)
-    };
-    let lost = block_of(&bytes).expect("the table has a block");
-    bytes[lost * 8192..(lost + 1) * 8192].fill(0);
-    std::fs::write(&path, &bytes).expect("written");
-
-    let database = Database::open(&scratch.0, &options()).expect("opened");
-    let mut connection = database.connect("app");
-    let account = connection.table("account").expect("there");
-    let key = [Value::Int(3)];
-    let seen = connection.get(&account, &key, |row| row.get_i64(2)).expect_err("it is lost");
-    let mut tx = connection.begin();
-    let changed = tx.update(&account, &key, |_, set| set.set(2, Value::Int(1)));
-    let changed = changed.expect_err("it is lost");
-    let deleted = tx.delete(&account, &key).expect_err("it is lost");
-    for stop in [seen, changed, deleted] {
-        assert_eq!(stop.refusal(), Some(ErrorKind::Corrupt), "{stop}");
-        assert!(stop.to_string().contains("lost"), "{stop}");
-    }
-    tx.rollback().expect("ended");
-    drop(connection);
-    database.shutdown().expect("in good order");
-}

@@ -6,11 +6,15 @@
     reason = "as an application it has files of its own, and removes them"
 )]
 
+mod closures;
 mod committing;
 mod common;
 mod counted;
+mod damage;
+mod definitions;
 mod ends;
 mod equality;
+mod full;
 mod handles;
 mod headers;
 mod life;
@@ -20,6 +24,8 @@ mod misuse;
 mod named;
 mod owners;
 mod patience;
+mod references;
+mod referring;
 mod room;
 mod savepoints;
 mod serializable;
@@ -27,4 +33,5 @@ mod simulated;
 mod sorting;
 mod specs;
 mod undo;
+mod unique;
 mod versions;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use database::{Database, ErrorKind, Options};
 use instance::{DataFileSpec, LogGroupSpec, TablespaceSpec};
-use os::Session;
+use os::{FileOptions, Session};
 use waits::SessionKind;
 
 use crate::common::{Scratch, filled, options};
@@ -176,4 +176,119 @@ fn a_creation_that_fails_leaves_no_directory_and_takes_nothing_of_others() {
     std::fs::create_dir(&scratch.0).expect("made");
     Database::create(&scratch.0, &bad).err().expect("refused");
     assert_eq!(std::fs::read_dir(&scratch.0).expect("it stays").count(), 0);
+}
+
+/// Two groups with these members.
+fn with_logs(first: &[&str], second: &[&str]) -> Options {
+    let group = |members: &[&str]| LogGroupSpec {
+        bytes: 1 << 20,
+        members: members.iter().map(ToString::to_string).collect(),
+    };
+    let mut options = options();
+    options.creation.log_files = vec![group(first), group(second)];
+    options
+}
+
+/// A member that was lost is dropped; the file that lies in its place by now is another database's.
+#[test]
+fn dropping_a_lost_member_removes_no_file_of_another_database() {
+    let scratch = Scratch::new("lost-member-dropped");
+    std::fs::create_dir(&scratch.0).expect("made");
+    let shared = scratch.0.join("x.log").display().to_string();
+    let (first, second) = (scratch.0.join("first"), scratch.0.join("second"));
+    let of_first = with_logs(&["redo01.log", &shared], &["redo02.log"]);
+    Database::create(&first, &of_first).expect("created").shutdown().expect("shut");
+    std::fs::remove_file(&shared).expect("the member is lost");
+    let one = Database::open(&first, &of_first).expect("the other member goes on");
+
+    // The name is free, and another database takes it for its own redo.
+    let of_second = with_logs(&[&shared], &["redo02.log"]);
+    let other = Database::create(&second, &of_second).expect("created");
+    filled(&other);
+
+    let administrator = one.connect("administrator");
+    let dropped = one.instance().drop_log_member(&shared, administrator.session());
+    dropped.expect("its group has another good member");
+    assert!(std::path::Path::new(&shared).exists(), "the other database's redo is gone");
+
+    // Killed: what was committed is in that log only.
+    drop(other);
+    let other = Database::open(&second, &of_second).expect("its redo is there");
+    let mut connection = other.connect("reader");
+    let account = connection.table("account").expect("there");
+    let mut rows = 0;
+    connection.scan(&account, |_| rows += 1).expect("read");
+    assert_eq!(rows, 100);
+    drop((connection, administrator));
+    other.shutdown().expect("in good order");
+    one.shutdown().expect("in good order");
+}
+
+/// The same with a file of anybody's (rule space/SP10: nothing else is ever removed).
+#[test]
+fn dropping_a_member_removes_no_file_that_was_never_it() {
+    let scratch = Scratch::new("never-a-member");
+    let mut options = options();
+    options.creation.log_members = 2;
+    Database::create(&scratch.0, &options).expect("created").shutdown().expect("shut");
+    let path = scratch.0.join("redo03b.log");
+    std::fs::write(&path, "a letter").expect("somebody writes there");
+    let database = Database::open(&scratch.0, &options).expect("the other member goes on");
+    let connection = database.connect("administrator");
+    database.instance().drop_log_member("redo03b.log", connection.session()).expect("dropped");
+    let found = std::fs::read(&path).expect("it isn't the database's file");
+    assert_eq!(found, b"a letter");
+    drop(connection);
+    database.shutdown().expect("in good order");
+}
+
+/// A member was lost; another program (another database whose files lie there) is just making a
+/// file that is to have that name, under the name of a leftover, locked (rule space/SP21).
+#[test]
+fn an_opening_gives_no_name_to_a_file_that_another_is_just_making() {
+    let scratch = Scratch::new("made-by-another");
+    let mut options = options();
+    options.creation.log_members = 2;
+    Database::create(&scratch.0, &options).expect("created").shutdown().expect("shut");
+    let path = scratch.0.join("redo01b.log");
+    let bytes = std::fs::metadata(&path).expect("there").len();
+    std::fs::remove_file(&path).expect("the member is lost");
+    let (os, disk) = (os::linux::start(), os::linux::disk());
+    let session = os.adopt("maker", SessionKind::Foreground);
+    let plain = FileOptions { direct: false, write_through: false };
+    let new = scratch.0.join("redo01b.log.forebay-new");
+    // Locked until it is closed.
+    let making = disk.create(&new, bytes, plain, &session).expect("made");
+    let opened = Database::open(&scratch.0, &options);
+    assert!(disk.has_its_name(&making, &session).expect("known"), "it was given another name");
+    let database = opened.expect("the other member goes on");
+    database.shutdown().expect("in good order");
+}
+
+/// The application changes its directory after the opening, as daemons do.
+#[test]
+fn a_database_stays_where_it_was_opened_when_the_process_changes_its_directory() {
+    let scratch = Scratch::new("relative");
+    let elsewhere = scratch.0.join("elsewhere");
+    std::fs::create_dir_all(elsewhere.join("db")).expect("made");
+    let before = std::env::current_dir().expect("there is one");
+    std::env::set_current_dir(&scratch.0).expect("it is there");
+    let database = Database::create("db", &options()).expect("created");
+    std::env::set_current_dir(&elsewhere).expect("it is there");
+    let connection = database.connect("administrator");
+    let file = DataFileSpec {
+        path: "more.dbf".into(),
+        bytes: 1 << 20,
+        bytes_max: 1 << 20,
+        growth_bytes: 0,
+    };
+    let added = database.instance().add_data_file("system", &file, connection.session());
+    drop(connection);
+    let shut = database.shutdown();
+    std::env::set_current_dir(&before).expect("it is there");
+    added.expect("added");
+    shut.expect("in good order");
+    assert!(scratch.0.join("db/more.dbf").exists(), "the file lies in another directory");
+    let database = Database::open(scratch.0.join("db"), &options()).expect("its files are there");
+    database.shutdown().expect("in good order");
 }

@@ -322,3 +322,44 @@ fn whatever_sessions_do_in_few_blocks_can_be_rolled_back() {
         }
     }
 }
+
+/// All its room is kept for the active transactions in its list, and no other block is offered.
+/// (The insert used to look at it again and again, until one of them ended.)
+#[test]
+fn an_insert_passes_by_a_block_whose_list_has_no_room() {
+    let scratch = Scratch::new("no-entry");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let (mut one, mut two) = (database.connect("one"), database.connect("two"));
+    let mut three = database.connect("three");
+    // One of these fills the block to its last bytes.
+    for longer in (1_290..1_370).step_by(10) {
+        let spec = TableSpec::new(&format!("t{longer}"))
+            .column(ColumnSpec::new("id", Type::BigInt))
+            .column(ColumnSpec::new("body", Type::Text))
+            .primary_key(["id"]);
+        let mut filler = database.connect("filler");
+        let table = filler.create_table(&spec).expect("made");
+        let mut tx = filler.begin();
+        let body = "x".repeat(300);
+        for id in 0..22 {
+            tx.insert(&table, &[Value::Int(id), Value::Text(&body)]).expect("inserted");
+        }
+        let body = "x".repeat(longer);
+        tx.update(&table, &[Value::Int(0)], |_, set| set.set(1, Value::Text(&body))).expect("set");
+        // It fills the next block from now on.
+        let body = "x".repeat(3_000);
+        tx.insert(&table, &[Value::Int(-1), Value::Text(&body)]).expect("inserted");
+        tx.commit().expect("committed");
+        let (mut first, mut second, mut third) = (one.begin(), two.begin(), three.begin());
+        for id in 1..22 {
+            let tx = if id % 2 == 0 { &mut first } else { &mut second };
+            assert!(tx.delete(&table, &[Value::Int(id)]).expect("deleted"));
+        }
+        third.insert(&table, &[Value::Int(100), Value::Text("new")]).expect("inserted");
+        third.commit().expect("committed");
+        second.rollback().expect("ended");
+        first.rollback().expect("ended");
+    }
+    drop((one, two, three));
+    database.shutdown().expect("in good order");
+}

@@ -339,3 +339,44 @@ fn nobody_waits_for_a_list_entry_that_its_snapshot_could_not_take_over() {
     active.rollback().expect("ended");
     tx.rollback().expect("ended");
 }
+
+#[test]
+fn a_key_that_the_snapshot_sees_is_not_inserted_into_a_younger_unique_index() {
+    for is_younger in [false, true] {
+        let scratch = Scratch::new(&format!("younger-{is_younger}"));
+        let database = Database::create(&scratch.0, &options()).expect("created");
+        let (mut one, mut two) = (database.connect("one"), database.connect("two"));
+        let spec = TableSpec::new("t")
+            .column(ColumnSpec::new("id", Type::BigInt))
+            .column(ColumnSpec::new("tag", Type::BigInt))
+            .primary_key(["id"]);
+        two.create_table(&spec).expect("made");
+        let unique = IndexSpec::new("u", "t", ["tag"]).unique();
+        if !is_younger {
+            two.create_index(&unique).expect("made");
+        }
+        let table = two.table("t").expect("there");
+        let mut other = two.begin();
+        other.insert(&table, &[Value::Int(1), Value::Int(7)]).expect("inserted");
+        other.commit().expect("committed");
+
+        let mut tx = one.begin_serializable().expect("begun");
+        let mut other = two.begin();
+        assert!(other.delete(&table, &[Value::Int(1)]).expect("deleted"));
+        other.commit().expect("committed");
+        if is_younger {
+            two.create_index(&unique).expect("made");
+        }
+        let inserted = tx.insert(&table, &[Value::Int(2), Value::Int(7)]);
+        let mut sevens = 0;
+        tx.scan(&table, |row| sevens += usize::from(row.get_i64(1) == Some(7))).expect("read");
+        assert_eq!(sevens, 1, "younger: {is_younger}; of a unique key");
+        let refused = inserted.map_err(|stop| stop.refusal());
+        let kinds = [ErrorKind::Serialization, ErrorKind::SnapshotTooOld];
+        let is_refused = matches!(refused, Err(Some(kind)) if kinds.contains(&kind));
+        assert!(is_refused, "younger: {is_younger}: {refused:?}");
+        tx.rollback().expect("ended");
+        drop((one, two));
+        database.shutdown().expect("in good order");
+    }
+}

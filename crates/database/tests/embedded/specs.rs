@@ -2,8 +2,8 @@
 
 use database::{
     Alteration, Bounds, ColumnSpec, Comparison, Condition, ConstraintSpec, Database, DefaultSpec,
-    Direction, ForeignKeySpec, IndexColumnSpec, IndexDirection, IndexSpec, NullsPlace, OnDelete,
-    Operand, OwnedValue, Rule, SequenceOptions, TableSpec, Type, Value,
+    Direction, ErrorKind, ForeignKeySpec, IndexColumnSpec, IndexDirection, IndexSpec, NullsPlace,
+    OnDelete, Operand, OwnedValue, Rule, SequenceOptions, TableSpec, Type, Value,
 };
 
 use crate::common::{Scratch, options};
@@ -91,6 +91,74 @@ fn every_spec_is_built_of_what_the_crate_exports() {
     });
     read.expect("read");
     assert_eq!(sizes, [Some(6), Some(1), None]);
+    drop(connection);
+    database.shutdown().expect("in good order");
+}
+
+fn counting(kind: Type, options: SequenceOptions) -> ColumnSpec {
+    let default = DefaultSpec::Identity { always: false, options };
+    ColumnSpec { default, ..ColumnSpec::new("id", kind) }
+}
+
+#[test]
+fn an_identity_that_counts_down_begins_where_such_a_sequence_does() {
+    let scratch = Scratch::new("identity-down");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let mut connection = database.connect("app");
+    let down = || SequenceOptions { increment: Some(-1), ..SequenceOptions::default() };
+    connection.create_sequence("plain", &down()).expect("made");
+    assert_eq!(connection.next_value("plain").expect("a value"), -1);
+    for (name, kind) in [("i", Type::Integer), ("b", Type::BigInt), ("s", Type::SmallInt)] {
+        let spec = TableSpec::new(name)
+            .column(counting(kind, down()))
+            .column(ColumnSpec::new("n", Type::BigInt));
+        let table = connection.create_table(&spec).expect("made");
+        let mut tx = connection.begin();
+        let first = tx.insert_named(&table, &[("n", Value::Int(1))]).expect("inserted");
+        let second = tx.insert_named(&table, &[("n", Value::Int(2))]).expect("inserted");
+        assert_eq!((first.identity, second.identity), (Some(-1), Some(-2)), "{kind}");
+        tx.commit().expect("committed");
+    }
+    drop(connection);
+    database.shutdown().expect("in good order");
+}
+
+#[test]
+fn an_identity_that_counts_down_ends_where_its_type_does() {
+    let scratch = Scratch::new("identity-end");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let mut connection = database.connect("app");
+    let start = Some(i64::from(i16::MIN));
+    let last = SequenceOptions { increment: Some(-1), start, ..SequenceOptions::default() };
+    let spec = TableSpec::new("t")
+        .column(counting(Type::SmallInt, last))
+        .column(ColumnSpec::new("n", Type::BigInt));
+    let table = connection.create_table(&spec).expect("made");
+    let mut tx = connection.begin();
+    let first = tx.insert_named(&table, &[("n", Value::Int(1))]).expect("inserted");
+    assert_eq!(first.identity, Some(i64::from(i16::MIN)));
+    let refused = tx.insert_named(&table, &[("n", Value::Int(2))]).expect_err("at its end");
+    assert_eq!(refused.refusal(), Some(ErrorKind::NoSpace), "{refused}");
+    tx.rollback().expect("ended");
+    drop(connection);
+    database.shutdown().expect("in good order");
+}
+
+#[test]
+fn an_identity_whose_numbers_its_column_cannot_hold_is_refused() {
+    let scratch = Scratch::new("identity-wide");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let mut connection = database.connect("app");
+    let plain = SequenceOptions::default;
+    for wide in [
+        SequenceOptions { max: Some(40_000), ..plain() },
+        SequenceOptions { min: Some(-40_000), ..plain() },
+        SequenceOptions { increment: Some(-1), min: Some(-40_000), ..plain() },
+    ] {
+        let spec = TableSpec::new("t").column(counting(Type::SmallInt, wide));
+        let refused = connection.create_table(&spec).map(|_| ()).expect_err("too wide");
+        assert_eq!(refused.refusal(), Some(ErrorKind::Invalid), "{refused}");
+    }
     drop(connection);
     database.shutdown().expect("in good order");
 }

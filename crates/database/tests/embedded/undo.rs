@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use database::{
-    Bounds, ColumnSpec, Creation, Database, Direction, Options, Parameters, TableSpec, Type, Value,
+    Bounds, ColumnSpec, Creation, Database, Direction, ErrorKind, Options, Parameters, TableSpec,
+    Type, Value,
 };
 use sim::Simulation;
 use sim::fs::FileSystem;
@@ -78,6 +79,45 @@ fn a_full_undo_tablespace_of_rolled_back_transactions_refuses_no_reader() {
             assert_eq!(found, LEAVES * ROWS, "round {round}");
         }
         drop((writer, reader));
+        database.shutdown_by(session).expect("in good order");
+    });
+    report.result.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// One transaction takes all undo there is and is rolled back. All of it is in the ring of one
+/// segment then; the other one has no block.
+#[test]
+fn a_lone_transaction_has_undo_after_another_was_refused_it() {
+    let mut simulation = Simulation::new(1);
+    simulation.disks[0].content = FileSystem::new(1 << 30);
+    let report = simulation.run(move |world, session| {
+        let (disk, options) = (world.disk(), options());
+        let made = Database::create_in((&disk, Path::new("/db")), &options, session);
+        let database = made.expect("created");
+        let (mut one, mut two) = (database.connect_with(session), database.connect_with(session));
+        let spec = TableSpec::new("t")
+            .column(ColumnSpec::new("id", Type::BigInt))
+            .column(ColumnSpec::new("body", Type::Text))
+            .primary_key(["id"]);
+        let table = one.create_table(&spec).expect("made");
+        let row = |id| [Value::Int(id), Value::Text("x")];
+        let mut tx = one.begin();
+        let refused = (0..5_000).find_map(|id| tx.insert(&table, &row(id)).err());
+        let refused = refused.expect("the undo tablespace is full sometime");
+        assert_eq!(refused.refusal(), Some(ErrorKind::NoSpace), "{refused}");
+        tx.rollback().expect("rolled back");
+        let (mut first, mut second) = (one.begin(), two.begin());
+        first.insert(&table, &row(1)).expect("room for undo");
+        let refused = second.insert(&table, &row(2)).expect_err("undo of another ring isn't had");
+        assert_eq!(refused.refusal(), Some(ErrorKind::NoSpace), "{refused}");
+        first.commit().expect("committed");
+        second.rollback().expect("rolled back");
+        for id in 3..6 {
+            let mut tx = one.begin();
+            tx.insert(&table, &row(id)).expect("nobody else is there, and all undo is expired");
+            tx.commit().expect("committed");
+        }
+        drop((one, two));
         database.shutdown_by(session).expect("in good order");
     });
     report.result.unwrap_or_else(|failure| panic!("{failure}"));

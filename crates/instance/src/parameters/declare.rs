@@ -238,8 +238,9 @@ impl Value for Option<DurableWrite> {
     }
 }
 
-pub(super) const PROCESS_PATTERNS: Allowed =
-    Allowed::Text("nothing, or names without fb_ (`lgwr`, `dbw*`) with bars between them");
+pub(super) const PROCESS_PATTERNS: Allowed = Allowed::Text(
+    "nothing, or names (`lgwr`, `ckpt`, `smco`, `dbw0`, `dbw*`) with bars between them",
+);
 
 impl Value for ProcessPatterns {
     fn read(text: &str) -> Option<ProcessPatterns> {
@@ -252,7 +253,7 @@ impl Value for ProcessPatterns {
 }
 
 pub(super) const PROCESS_AFFINITY: Allowed =
-    Allowed::Text("nothing, or such names with CPUs (`dbw*:0-3`) with bars between them");
+    Allowed::Text("nothing, or such names with CPUs (`dbw*:0-3`, `lgwr:5`) with bars between them");
 
 impl Value for ProcessAffinity {
     fn read(text: &str) -> Option<ProcessAffinity> {

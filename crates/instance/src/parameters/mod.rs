@@ -14,10 +14,11 @@ use os::{FilesystemIo, RingConfig};
 use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LOG_BUFFER_BYTES_MIN};
 use sort::{SORT_AREA_BYTES_MAX, SORT_AREA_BYTES_MIN};
 use space::{DataFileSpec, TablespaceSpec};
-use stop::{RefusalKind, Stop};
+use stop::{Failpoints, RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::LogGroupSpec;
+use crate::patiences::Patiences;
 use crate::scheduling::{ProcessAffinity, ProcessPatterns};
 
 pub(crate) use declare::number;
@@ -72,6 +73,9 @@ declared! {
     /// The online redo log groups, if not log_groups of log_file_bytes with log_members each.
     log_files: Vec<LogGroupSpec> = Vec::new();
 }
+
+/// For how many seconds a lock is waited for.
+const PATIENCE: Allowed = Allowed::Between(0, Patiences::FOREVER as u64);
 
 /// The smallest online redo log.
 const LOG_FILE_MIN: u64 = redo::LOG_BLOCKS_MIN as u64 * 4_096;
@@ -133,6 +137,13 @@ declared! {
      tablespace grown: then their reads are refused as too old. 0 for as old as they need it. \
      Where the tablespace can't grow it is overwritten in either case."
         undo_retention: u32 = 0, "seconds", Allowed::Between(0, i32::MAX as u64), AnyTime;
+    "How many seconds a statement waits for each lock that it meets: 0 for not at all, 1000000 for \
+     as long as it takes. Connections that are made from then on begin with it."
+        lock_timeout: u32 = Patiences::FOREVER, "seconds", PATIENCE, AnyTime;
+    "How many seconds a statement that defines something waits for transactions that use the \
+     table: 0 for not at all, 1000000 for as long as it takes. Connections that are made from then \
+     on begin with it."
+        ddl_lock_timeout: u32 = Patiences::FOREVER, "seconds", PATIENCE, AnyTime;
     "Whether a commit returns when it is durable, or at once."
         commit_wait: CommitWait = CommitWait::Wait, "", COMMIT_WAITS, AnyTime;
     "Whether the redo of a commit is written at once, or with whatever is written next."
@@ -162,30 +173,7 @@ declared! {
 
     beside
     /// What a test breaks on purpose.
-    sabotage: Sabotage = Sabotage::NONE;
-}
-
-/// The engine broken on purpose: beyond [`Sabotage::NONE`] only in tests of the tests.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sabotage {
-    /// In the redo.
-    pub redo: redo::Sabotage,
-    /// In the cache.
-    pub cache: cache::Sabotage,
-    /// In recovery.
-    pub replay: change::Sabotage,
-    /// In transactions.
-    pub isolation: txn::IsolationSabotage,
-}
-
-impl Sabotage {
-    /// As it should be.
-    pub const NONE: Sabotage = Sabotage {
-        redo: redo::Sabotage::None,
-        cache: cache::Sabotage::None,
-        replay: change::Sabotage::None,
-        isolation: txn::IsolationSabotage::None,
-    };
+    failpoints: Failpoints = Failpoints::NONE;
 }
 
 impl Parameters {
@@ -330,7 +318,7 @@ impl Parameters {
             doublewrite: self.doublewrite,
             lost_write_protect: self.db_lost_write_protect,
             multiblock_read_count: self.db_file_multiblock_read_count,
-            sabotage: self.sabotage.cache,
+            failpoints: self.failpoints,
         }
     }
 }

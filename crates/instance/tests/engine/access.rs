@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use access::{Inserter, RowAddress, RowMut, Table};
+use access::{HeapInserter, RowAddress};
 use ids::Dba;
 use instance::Transaction;
 use os::Session;
 use waits::Nanos;
 
 use crate::common::{
-    self, COLUMNS, Dice, TABLE, add, check, database, ended, join, left, machine, number, open,
-    pause, racy, rows, shut, start,
+    self, Dice, TABLE, add, check, database, ended, join, left, machine, number, open, pause, racy,
+    rows, shut, start,
 };
+use crate::rows::{Row, Rows};
 
 type Model = BTreeMap<RowAddress, i64>;
 
-fn scanned(table: &Table, session: &Session) -> Model {
+fn scanned(table: &Rows, session: &Session) -> Model {
     let mut found = Model::new();
-    table.scan(|row, view| _ = found.insert(row, view.number(0)), session).expect("read");
+    table.scan(|row, view| _ = found.insert(row, view.number), session).expect("read");
     found
 }
 
@@ -28,7 +29,7 @@ fn tables_do_what_a_map_does() {
     let base =
         common::database_with(common::creation(), common::parameters(), |instance, session| {
             for user in 0..3 {
-                instance.create_table(&format!("t{user}"), &COLUMNS, session).expect("made");
+                Rows::create(instance, &format!("t{user}"), session).expect("made");
             }
         });
     for seed in 0..40 {
@@ -36,9 +37,9 @@ fn tables_do_what_a_map_does() {
             let instance = open(world, session);
             let sessions = (0..3).map(|user| {
                 start("user", &instance, session, move |instance, session| {
-                    let table = instance.table(&format!("t{user}"), session).expect("there");
+                    let table = Rows::open(instance, &format!("t{user}"), session).expect("there");
                     let mut dice = Dice(seed * 10 + user);
-                    let (mut model, mut inserter) = (Model::new(), Inserter::default());
+                    let (mut model, mut inserter) = (Model::new(), HeapInserter::default());
                     for _ in 0..12 {
                         let (mut tried, mut transaction) = (model.clone(), Transaction::new());
                         for _ in 0..dice.below(12) {
@@ -63,7 +64,7 @@ fn tables_do_what_a_map_does() {
                     let sum = model.values().sum::<i64>() * 1_000 + model.len() as i64;
                     let mut last = Transaction::new();
                     table
-                        .insert(&mut last, &mut inserter, |row| row.set_number(0, -sum), session)
+                        .insert(&mut last, &mut inserter, |row| row.number = -sum, session)
                         .expect("inserted");
                     instance.commit(last, session).expect("committed");
                 })
@@ -77,7 +78,7 @@ fn tables_do_what_a_map_does() {
         let report = machine(seed, disk).run(|world, session| {
             let instance = open(world, session);
             for user in 0..3 {
-                let table = instance.table(&format!("t{user}"), session).expect("there");
+                let table = Rows::open(&instance, &format!("t{user}"), session).expect("there");
                 let found = scanned(&table, session);
                 let (witness, rows): (Vec<i64>, Vec<i64>) = found.values().partition(|n| **n < 0);
                 let sum = rows.iter().sum::<i64>() * 1_000 + rows.len() as i64;
@@ -90,9 +91,9 @@ fn tables_do_what_a_map_does() {
 }
 
 fn step(
-    table: &Table,
+    table: &Rows,
     transaction: &mut Transaction,
-    inserter: &mut Inserter,
+    inserter: &mut HeapInserter,
     model: &mut Model,
     dice: &mut Dice,
     session: &Session,
@@ -101,16 +102,16 @@ fn step(
     let known = model.keys().nth(dice.below(1 + model.len() as u64) as usize).copied();
     match known {
         None => {
-            let fill = |row: &mut RowMut<'_>| row.set_number(0, value);
+            let fill = |row: &mut Row| row.number = value;
             let row = table.insert(transaction, inserter, fill, session).expect("inserted");
             assert!(model.insert(row, value).is_none(), "{row} is given out twice");
         }
         Some(row) if dice.below(3) == 0 => {
-            let read = table.fetch(Some(transaction), row, |row| row.number(0), session);
+            let read = table.fetch(Some(transaction), row, |row| row.number, session);
             assert_eq!(read.expect("read"), Some(model[&row]));
         }
         Some(row) => {
-            let change = |row: &mut RowMut<'_>| row.set_number(0, value);
+            let change = |row: &mut Row| row.number = value;
             assert!(table.update(transaction, row, change, session).expect("changed"));
             model.insert(row, value);
         }
@@ -122,11 +123,11 @@ fn step(
 fn an_address_that_is_no_row_of_the_table_gives_none_or_is_refused() {
     let report = machine(1, database(3)).run(|world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
-        let other = instance.create_table("other", &COLUMNS, session).expect("made");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
+        let other = Rows::create(&instance, "other", session).expect("made");
         let row = rows(&table, session)[0];
         let mut transaction = Transaction::new();
-        let look = |table: &Table, row| table.fetch(None, row, |_| (), session);
+        let look = |table: &Rows, row| table.fetch(None, row, |_| (), session);
         assert_eq!(look(&other, row).expect("read"), None);
         assert!(!other.update(&mut transaction, row, |_| {}, session).expect("read"));
         for block in 0..40 {
@@ -139,7 +140,6 @@ fn an_address_that_is_no_row_of_the_table_gives_none_or_is_refused() {
             assert!(stop.refusal().is_some(), "{stop}");
         }
         instance.rollback(transaction, session).expect("rolled back");
-        assert!(instance.table("_undo", session).is_err(), "undo is no table");
         drop((table, other));
         shut(instance, session);
     });
@@ -153,12 +153,12 @@ fn a_fetch_waits_for_nobody_and_sees_what_was_committed() {
     for seed in 0..60 {
         let report = racy(seed, base.clone()).run(move |world, session| {
             let instance = open(world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let row = rows(&table, session)[0];
             let mut writer = Transaction::new();
             add(&table, &mut writer, row, 5, session).expect("changed");
             let reader = start("reader", &instance, session, move |instance, session| {
-                let table = instance.table(TABLE, session).expect("there");
+                let table = Rows::open(instance, TABLE, session).expect("there");
                 let seen: Vec<i64> = (0..40).map(|_| number(&table, row, session)).collect();
                 assert!(seen.is_sorted(), "{seen:?}");
                 assert!(seen.iter().all(|n| *n == 0 || *n == 5 && seed % 2 == 0), "{seen:?}");
@@ -185,18 +185,18 @@ fn a_fetch_waits_for_nobody_and_sees_what_was_committed() {
 fn an_update_that_changes_nothing_locks_the_row() {
     let report = machine(1, database(1)).run(|world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let row = rows(&table, session)[0];
         let mut first = Transaction::new();
         add(&table, &mut first, row, 0, session).expect("locked");
         let other = start("other", &instance, session, move |instance, session| {
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(instance, TABLE, session).expect("there");
             let mut second = Transaction::new();
             add(&table, &mut second, row, 1, session).expect("changed");
             instance.commit(second, session).expect("committed");
         });
         pause(Nanos::from_millis(50), session);
-        let seen = table.fetch(Some(&first), row, |row| row.number(0), session).expect("read");
+        let seen = table.fetch(Some(&first), row, |row| row.number, session).expect("read");
         assert_eq!(seen, Some(0), "the row is locked");
         instance.commit(first, session).expect("committed");
         join(vec![other], session);
@@ -212,12 +212,12 @@ fn an_update_that_changes_nothing_locks_the_row() {
 fn a_scan_within_a_transaction_sees_its_own_rows() {
     let report = machine(1, database(2)).run(|world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let mut own = Transaction::new();
         add(&table, &mut own, all[1], 4, session).expect("changed");
         let mut sum = 0;
-        table.scan_within(Some(&own), |_, row| sum += row.number(0), session).expect("read");
+        table.scan_within(Some(&own), |_, row| sum += row.number, session).expect("read");
         assert_eq!(sum, 4);
         instance.commit(own, session).expect("committed");
         drop(table);
@@ -231,15 +231,14 @@ fn a_scan_within_a_transaction_sees_its_own_rows() {
 fn an_inserter_of_another_table_puts_no_row_into_that_one() {
     let report = machine(1, database(0)).run(|world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
-        let narrow = [space::Column::Number];
-        let other = instance.create_table("other", &narrow, session).expect("made");
-        let (mut own, mut inserter) = (Transaction::new(), Inserter::default());
+        let table = Rows::open(&instance, TABLE, session).expect("there");
+        let other = Rows::create(&instance, "other", session).expect("made");
+        let (mut own, mut inserter) = (Transaction::new(), HeapInserter::default());
         for _ in 0..3 {
             for table in [&table, &other] {
-                let fill = |row: &mut RowMut<'_>| row.set_number(0, 6);
+                let fill = |row: &mut Row| row.number = 6;
                 let row = table.insert(&mut own, &mut inserter, fill, session).expect("inserted");
-                let read = table.fetch(Some(&own), row, |row| row.number(0), session);
+                let read = table.fetch(Some(&own), row, |row| row.number, session);
                 assert_eq!(read.expect("read"), Some(6));
             }
         }

@@ -14,6 +14,7 @@ use crate::common::{
     self, Dice, TABLE, abort, add, check, database, ended, join, left, machine, number, open,
     open_as, parameters, pause, racy, rows, shut, start,
 };
+use crate::rows::Rows;
 
 const SESSIONS: u64 = 4;
 const ROWS: u64 = 200;
@@ -44,6 +45,7 @@ fn values(name: &str) -> &'static [&'static str] {
         "commit_leader" => &["lgwr", "session"],
         "log_writes_in_flight" => &["1", "4", "2"],
         "undo_retention" => &["1", "900", "0"],
+        "lock_timeout" | "ddl_lock_timeout" => &["0", "1", "1000000"],
         "commit_wait" => &["nowait", "wait"],
         "commit_logging" => &["batch", "immediate"],
         "high_priority_processes" => &["lgwr|dbw*", "", "*"],
@@ -83,7 +85,7 @@ fn change_one(instance: &Instance, dice: &mut Dice, session: &Session) -> Result
 
 /// Each session adds to rows of its own, in steps that it notes before and after the commit.
 fn work(instance: &Instance, who: u64, done: &[AtomicU64; 2], session: &Session) {
-    let table = instance.table(TABLE, session).expect("there");
+    let table = Rows::open(instance, TABLE, session).expect("there");
     let all = rows(&table, session);
     let mine = &all[(who * ROWS / SESSIONS) as usize..((who + 1) * ROWS / SESSIONS) as usize];
     for step in 0..40 {
@@ -145,7 +147,7 @@ fn whatever_is_changed_under_load_nothing_is_lost() {
         let (done, _) = ended(report, seed);
         let report = machine(seed, disk).run(move |world, session| {
             let instance = open(world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let sum: i64 =
                 rows(&table, session).into_iter().map(|row| number(&table, row, session)).sum();
             check(&instance, session);
@@ -266,7 +268,7 @@ fn run_queue_of_the_log_writer(parameters: Parameters) -> Nanos {
         let instance = open_as(&parameters, world, session);
         let busy = |number: u64| {
             start(&format!("user{number}"), &instance, session, move |instance, session| {
-                let table = instance.table(TABLE, session).expect("there");
+                let table = Rows::open(instance, TABLE, session).expect("there");
                 let row = rows(&table, session)[number as usize];
                 for _ in 0..40 {
                     let mut transaction = Transaction::new();

@@ -12,6 +12,7 @@ use waits::Nanos;
 use crate::common::{
     self, TABLE, abort, add, creation, ended, fill, left, machine, open_as, parameters, rows, shut,
 };
+use crate::rows::Rows;
 
 /// Logs so long that no switch brings the checkpoint on.
 fn long_logs() -> Creation {
@@ -33,7 +34,7 @@ fn roomy() -> Parameters {
 
 /// Changes rows all over the table, four in a transaction, at a rate that one disk bears.
 fn work(instance: &Instance, transactions: u64, session: &Session) {
-    let table = instance.table(TABLE, session).expect("there");
+    let table = Rows::open(instance, TABLE, session).expect("there");
     let all = rows(&table, session);
     for step in 0..transactions {
         let mut transaction = Transaction::new();
@@ -48,7 +49,7 @@ fn work(instance: &Instance, transactions: u64, session: &Session) {
 
 fn filled(creation: Creation) -> FileSystem {
     common::database_with(creation, roomy(), |instance, session| {
-        let table = instance.create_table(TABLE, &common::COLUMNS, session).expect("made");
+        let table = Rows::create(instance, TABLE, session).expect("made");
         fill(instance, &table, ROWS, session);
     })
 }

@@ -3,16 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use access::{Inserter, RowAddress, Table};
+use access::{HeapInserter, RowAddress};
 use ids::BlockSize;
 use instance::{Creation, Instance, Parameters, Transaction};
 use os::probe::DurableWrite;
 use os::{Session, ThreadHandle, ThreadSpec};
 use sim::fs::FileSystem;
 use sim::{Perturbation, Report, Simulation, World};
-use space::Column;
 use stop::Stop;
 use waits::{Nanos, WaitEvent};
+
+use crate::rows::{Row, Rows};
 
 pub(crate) const DIRECTORY: &str = "/db";
 pub(crate) const TABLE: &str = "t";
@@ -106,18 +107,16 @@ pub(crate) fn database_with(
     disk
 }
 
-pub(crate) const COLUMNS: [Column; 2] = [Column::Number, Column::Bytes(100)];
-
 /// A disk with a database, and in it table `t` with so many rows; row `n` has the number 0.
 pub(crate) fn database(rows: u64) -> FileSystem {
     database_with(creation(), parameters(), move |instance, session| {
-        let table = instance.create_table(TABLE, &COLUMNS, session).expect("made");
+        let table = Rows::create(instance, TABLE, session).expect("made");
         fill(instance, &table, rows, session);
     })
 }
 
-pub(crate) fn fill(instance: &Instance, table: &Table, rows: u64, session: &Session) {
-    let (mut transaction, mut inserter) = (Transaction::new(), Inserter::default());
+pub(crate) fn fill(instance: &Instance, table: &Rows, rows: u64, session: &Session) {
+    let (mut transaction, mut inserter) = (Transaction::new(), HeapInserter::default());
     for _ in 0..rows {
         table.insert(&mut transaction, &mut inserter, |_| {}, session).expect("inserted");
     }
@@ -162,25 +161,25 @@ pub(crate) fn join(threads: Vec<ThreadHandle>, session: &Session) {
 }
 
 /// The addresses of all rows, in order.
-pub(crate) fn rows(table: &Table, session: &Session) -> Vec<RowAddress> {
+pub(crate) fn rows(table: &Rows, session: &Session) -> Vec<RowAddress> {
     let mut rows = Vec::new();
     table.scan(|address, _| rows.push(address), session).expect("scanned");
     rows
 }
 
 pub(crate) fn add(
-    table: &Table,
+    table: &Rows,
     transaction: &mut Transaction,
     row: RowAddress,
     amount: i64,
     session: &Session,
 ) -> Result<(), Stop> {
-    let change = |row: &mut access::RowMut<'_>| row.set_number(0, row.view().number(0) + amount);
+    let change = |row: &mut Row| row.number += amount;
     table.update(transaction, row, change, session).map(|found| assert!(found, "the row is there"))
 }
 
-pub(crate) fn number(table: &Table, row: RowAddress, session: &Session) -> i64 {
-    let found = table.fetch(None, row, |row| row.number(0), session).expect("read");
+pub(crate) fn number(table: &Rows, row: RowAddress, session: &Session) -> i64 {
+    let found = table.fetch(None, row, |row| row.number, session).expect("read");
     found.expect("the row is there")
 }
 

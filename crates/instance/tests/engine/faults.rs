@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use access::{Inserter, Table};
+use access::HeapInserter;
 use instance::{Instance, Parameters, Transaction};
 use os::Session;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
@@ -16,6 +16,7 @@ use waits::{Nanos, WaitEvent};
 use crate::common::{
     self, TABLE, add, check, database, directory, left, machine, number, racy, rows, start,
 };
+use crate::rows::Rows;
 
 const ROWS: u64 = 16 * 12;
 /// Each session changes rows of its own, and one that all change.
@@ -31,13 +32,13 @@ struct Told {
 
 /// Transactions that increment the common row and one of the session's, until the end or a halt.
 fn work(user: u64, told: &Told, instance: &Instance, session: &Session) -> Result<(), Stop> {
-    let Some(table) = patiently(|| instance.table(TABLE, session))? else { return Ok(()) };
+    let Some(table) = patiently(|| Rows::open(instance, TABLE, session))? else { return Ok(()) };
     let all = patiently(|| {
         let mut all = Vec::new();
         table.scan(|address, _| all.push(address), session).map(|()| all)
     })?;
     let Some(all) = all else { return Ok(()) };
-    let mut inserter = Inserter::default();
+    let mut inserter = HeapInserter::default();
     for step in 0..6 {
         let own = all[(1 + user + SESSIONS * (1 + step * 9)) as usize];
         let mut transaction = Transaction::new();
@@ -75,12 +76,12 @@ fn patiently<T>(mut try_it: impl FnMut() -> Result<T, Stop>) -> Result<Option<T>
 }
 
 fn insert(
-    table: &Table,
+    table: &Rows,
     transaction: &mut Transaction,
-    inserter: &mut Inserter,
+    inserter: &mut HeapInserter,
     session: &Session,
 ) -> Result<(), Stop> {
-    table.insert(transaction, inserter, |row| row.set_number(0, 1_000), session).map(|_| ())
+    table.insert(transaction, inserter, |row| row.number = 1_000, session).map(|_| ())
 }
 
 /// A cache that the load doesn't fit into.
@@ -125,7 +126,7 @@ fn survives(base: &FileSystem, seed: u64, plan: FaultPlan) -> bool {
     let report = machine(seed, disk).run(move |world, session| {
         let opened = Instance::open(&world.disk(), directory(), &common::parameters(), session);
         let instance = opened.map_err(|stop| stop.to_string())?;
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let found = number(&table, all[0], session);
         let own = all[1..ROWS as usize].iter().map(|row| number(&table, *row, session));

@@ -8,6 +8,7 @@ use sim::fs::FileSystem;
 use crate::common::{
     TABLE, abort, add, database, directory, ended, left, machine, open, parameters, rows,
 };
+use crate::rows::Rows;
 
 const BLOCK: u64 = 2048;
 /// Bytes from a block's start: the header of every block, and that of its kind behind it.
@@ -37,7 +38,7 @@ fn reads(disk: FileSystem, what: &str) -> Option<String> {
 }
 
 fn read_all(instance: &Instance, session: &Session) -> Result<(), String> {
-    let table = instance.table(TABLE, session).map_err(|stop| stop.to_string())?;
+    let table = Rows::open(instance, TABLE, session).map_err(|stop| stop.to_string())?;
     table.scan(|_, _| {}, session).map_err(|stop| stop.to_string())?;
     instance.space().check(session)?;
     instance.transactions().undo().check(session)
@@ -106,7 +107,7 @@ fn a_flipped_byte_of_redo_is_found() {
     let base = database(16);
     let mut report = machine(1, base).run(|world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         for row in all {
             let mut transaction = Transaction::new();

@@ -5,6 +5,7 @@ use waits::WaitEvent;
 use crate::common::{
     TABLE, check, database, directory, ended, fill, machine, open, parameters, pause, shut,
 };
+use crate::rows::Rows;
 use instance::Instance;
 use waits::Nanos;
 
@@ -19,7 +20,7 @@ fn headers_are_written_at_opening_at_log_switches_and_at_shutdown() {
         let files = instance.cache().data_files(session).len() as u64;
         assert!(files >= 2);
         assert_eq!(count() - before, files, "at opening");
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let log = instance.redo().position(session).sequence;
         while instance.redo().position(session).sequence < log + 2 {
             fill(&instance, &table, 50, session);

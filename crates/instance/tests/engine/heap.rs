@@ -57,7 +57,7 @@ fn filled() -> (FileSystem, Arc<Vec<RowAddress>>) {
     let into = Arc::clone(&rows);
     let creation = instance::Creation { data_bytes: 2_000 * 2_048, ..creation() };
     let disk = database_with(creation, parameters(), move |instance, session| {
-        instance.space().create(NAME, Holds::Table, &[], session).expect("made");
+        instance.space().create(NAME, Holds::Table, session).expect("made");
         let heap = heap(instance, session);
         let (mut transaction, mut inserter) = (Transaction::new(), HeapInserter::default());
         let mut dice = Dice(1);
@@ -102,10 +102,10 @@ fn add(
             gone @ (Changed::NotThere | Changed::Already | Changed::Held) => {
                 panic!("the row {address}: {gone:?}")
             }
-            Changed::Since if transaction.is_serializable() => {
+            Changed::Since | Changed::TooNew if transaction.is_serializable() => {
                 return Err(Stop::refuse(RefusalKind::Serialization, "it was changed since"));
             }
-            Changed::Since => {}
+            Changed::Since | Changed::TooNew => {}
         }
     }
 }

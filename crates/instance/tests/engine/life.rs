@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use access::Inserter;
-use ids::BlockSize;
+use access::{Changed, HeapInserter};
+use format::BlockKind;
+use ids::{BlockSize, Dba};
 use instance::{CommitMode, Creation, Instance, Parameters, Transaction};
-use latch::{Latch, LatchKind};
+use latch::{FrameOrder, Latch, LatchKind};
+use os::Session;
 use sim::ThreadReport;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
@@ -17,6 +19,7 @@ use crate::common::{
     self, CAPACITY, TABLE, add, bytes_of, check, creation, database, directory, ended, join, left,
     machine, number, open, parameters, racy, rows, shut, start,
 };
+use crate::rows::Rows;
 
 /// Why the database on this disk doesn't open; none if it does, and agrees with itself.
 fn refusal(content: FileSystem, parameters: Parameters) -> Option<Stop> {
@@ -225,6 +228,11 @@ fn creations_out_of_range_are_refused_in_one_line_and_leave_nothing() {
     }
 }
 
+/// By the size of blocks: the longest row that is whole, in one slot. The rest of a block is its
+/// heads, a slot, and one part in 32 for lists of transactions that have grown.
+const LONGEST: [(usize, usize); 5] =
+    [(2_048, 1_862), (4_096, 3_846), (8_192, 7_814), (16_384, 15_750), (32_768, 31_622)];
+
 /// Blocks of every size, and rows as long as their blocks allow.
 #[test]
 fn databases_with_blocks_of_every_size_work() {
@@ -241,30 +249,59 @@ fn databases_with_blocks_of_every_size_work() {
         };
         let parameters = Parameters { db_cache_size: 32 * bytes, ..parameters() };
         common::database_with(creation, parameters, move |instance, session| {
-            // What a block of undo has besides the row's old bytes.
-            let longest = (bytes - 148) as u16;
-            let column = |width| [space::Column::Bytes(width)];
-            let stop = instance.create_table("longer", &column(longest + 1), session);
-            let stop = stop.err().expect("too long");
-            assert_eq!(stop.refusal(), Some(RefusalKind::Invalid), "{stop}");
-            let table = instance.create_table("longest", &column(longest), session).expect("made");
-            let mut inserter = Inserter::default();
-            let mut first = Transaction::new();
-            let fill = |row: &mut access::RowMut<'_>| row.set_bytes(0, &vec![7; longest.into()]);
-            let row = table.insert(&mut first, &mut inserter, fill, session).expect("inserted");
-            instance.commit(first, session).expect("committed");
-            let mut second = Transaction::new();
-            for byte in 8..12 {
-                let change =
-                    |row: &mut access::RowMut<'_>| row.set_bytes(0, &vec![byte; longest.into()]);
-                assert!(table.update(&mut second, row, change, session).expect("updated"));
-            }
-            instance.rollback(second, session).expect("rolled back");
-            let same = |row: access::RowView<'_>| row.bytes().iter().all(|byte| *byte == 7);
-            assert_eq!(table.fetch(None, row, same, session).expect("read"), Some(true));
+            rows_of_every_length(instance, bytes as usize, session);
             check(instance, session);
         });
     }
+}
+
+/// Rows as long as a block allows are whole, longer ones in pieces; all are changed and
+/// rolled back.
+fn rows_of_every_length(instance: &Instance, block_bytes: usize, session: &Session) {
+    let table = Rows::create(instance, "lengths", session).expect("made");
+    let (heap, transactions) = (table.heap(), instance.transactions());
+    let pieces_of = |length: usize| {
+        let row = |byte: u8| vec![byte; length];
+        let (mut first, mut inserter) = (Transaction::new(), HeapInserter::default());
+        let before = pieces(&table, instance, session);
+        let address = heap.insert(&mut first, &mut inserter, &row(7), session).expect("inserted");
+        instance.commit(first, session).expect("committed");
+        let pieces = pieces(&table, instance, session) - before;
+        let mut second = Transaction::new();
+        for byte in 8..12 {
+            let mut change = |_: &[u8], new: &mut Vec<u8>| new.extend_from_slice(&row(byte));
+            let target = (address, None);
+            let changed = heap.update(&mut second, &mut inserter, target, &mut change, session);
+            assert_eq!(changed.expect("updated"), Changed::Yes);
+        }
+        instance.rollback(second, session).expect("rolled back");
+        let snapshot = transactions.snapshot(None, session).expect("a snapshot");
+        let view = transactions.view_of(&snapshot, None);
+        let found = heap.fetch(view, address, &mut <[u8]>::to_vec, session).expect("read");
+        assert_eq!(found, Some(row(7)), "{length} bytes");
+        pieces
+    };
+    let longest = LONGEST.iter().find(|(block, _)| *block == block_bytes).expect("a size").1;
+    assert_eq!([longest, longest + 1, 3 * block_bytes].map(pieces_of), [1, 2, 4]);
+}
+
+/// How many rows and pieces a heap has.
+fn pieces(table: &Rows, instance: &Instance, session: &Session) -> usize {
+    let runs = table.heap().runs(session).expect("read");
+    let blocks = runs.iter().flat_map(|run| {
+        let first = run.first.block.get();
+        (first..first + run.count).map(|block| Dba::new(run.first.file.get(), block))
+    });
+    let object = table.segment().object.get();
+    let count = |block| {
+        let pin = instance.cache().pin(block, session).expect("read");
+        let bytes = pin.shared(FrameOrder::Heap, session);
+        match access::is_of(&bytes, &[BlockKind::Heap], object) {
+            true => access::heap_slots(&bytes).count(),
+            false => 0,
+        }
+    };
+    blocks.map(count).sum()
 }
 
 /// Nobody waits for the next heartbeat of a process when the instance is aborted.
@@ -291,7 +328,7 @@ fn a_shutdown_with_active_transactions_is_refused_and_changes_nothing() {
     let base = database(2);
     let mut report = machine(1, base).run(|world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let mut active = Transaction::new();
         add(&table, &mut active, all[0], 5, session).expect("changed");
@@ -315,7 +352,7 @@ fn a_shutdown_with_active_transactions_is_refused_and_changes_nothing() {
     let report = machine(2, disk).run(|world, session| {
         let instance = open(world, session);
         assert_eq!(instance.opened().rolled_back, 0);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         assert_eq!((number(&table, all[0], session), number(&table, all[1], session)), (10, 3));
         shut(instance, session);
@@ -333,7 +370,7 @@ fn what_is_committed_while_the_instance_is_shut_is_kept() {
         let inside = Arc::clone(&told);
         let mut report = racy(seed, base.clone()).run(move |world, session| {
             let instance = open(world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let transactions = instance.transactions().clone();
             let row = rows(&table, session)[0];
             let spec = os::ThreadSpec::foreground("late");
@@ -361,7 +398,7 @@ fn what_is_committed_while_the_instance_is_shut_is_kept() {
         let told = told.load(std::sync::atomic::Ordering::Relaxed);
         let report = machine(seed, disk).run(move |world, session| {
             let instance = open(world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let found = number(&table, rows(&table, session)[0], session);
             assert!(found >= told, "{told} were acknowledged, {found} are there");
             drop(table);
@@ -377,7 +414,7 @@ fn what_is_committed_while_the_instance_is_shut_is_kept() {
 fn logs_that_run_out_are_freed_without_waiting_for_a_heartbeat() {
     let creation = Creation { log_groups: 2, ..creation() };
     let base = common::database_with(creation, parameters(), |instance, session| {
-        let table = instance.create_table(TABLE, &common::COLUMNS, session).expect("made");
+        let table = Rows::create(instance, TABLE, session).expect("made");
         common::fill(instance, &table, 16 * 20, session);
     });
     for seed in 0..10 {
@@ -385,7 +422,7 @@ fn logs_that_run_out_are_freed_without_waiting_for_a_heartbeat() {
             let instance = open(world, session);
             let users = (0..3).map(|user| {
                 start("user", &instance, session, move |instance, session| {
-                    let table = instance.table(TABLE, session).expect("there");
+                    let table = Rows::open(instance, TABLE, session).expect("there");
                     let all = rows(&table, session);
                     for step in 0..150 {
                         let mut transaction = Transaction::new();
@@ -424,7 +461,7 @@ fn every_nanosecond_of_a_session_has_a_name() {
                 let closed = Arc::clone(&closed);
                 start("user", &instance, session, move |instance, session| {
                     let start = session.reading();
-                    let table = instance.table(TABLE, session).expect("there");
+                    let table = Rows::open(instance, TABLE, session).expect("there");
                     let all = rows(&table, session);
                     for step in 0..8 {
                         let mut transaction = Transaction::new();
@@ -458,7 +495,7 @@ fn the_books_of_all_threads_close_with_what_the_scheduler_knows() {
             let instance = open(world, session);
             let users = (0..3).map(|user| {
                 start("user", &instance, session, move |instance, session| {
-                    let table = instance.table(TABLE, session).expect("there");
+                    let table = Rows::open(instance, TABLE, session).expect("there");
                     let all = rows(&table, session);
                     for step in 0..8 {
                         let mut transaction = Transaction::new();

@@ -13,9 +13,10 @@ use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::common::{
-    COLUMNS, Dice, TABLE, abort, add, bytes_of, check, creation, database_with, directory, ended,
-    fill, join, left, machine, number, open, parameters, pause, put, racy, rows, shut, start,
+    Dice, TABLE, abort, add, bytes_of, check, creation, database_with, directory, ended, fill,
+    join, left, machine, number, open, parameters, pause, put, racy, rows, shut, start,
 };
+use crate::rows::Rows;
 
 const ROWS: u64 = 24;
 /// The smallest log.
@@ -25,7 +26,7 @@ const LOG: u64 = redo::LOG_BLOCKS_MIN as u64 * 4096;
 fn base() -> FileSystem {
     let creation = Creation { log_members: 2, ..creation() };
     database_with(creation, parameters(), |instance, session| {
-        let table = instance.create_table(TABLE, &COLUMNS, session).expect("made");
+        let table = Rows::create(instance, TABLE, session).expect("made");
         fill(instance, &table, ROWS, session);
     })
 }
@@ -41,7 +42,7 @@ fn work(
     told: &Told,
     session: &Session,
 ) -> Result<(), Stop> {
-    let table = instance.table(TABLE, session)?;
+    let table = Rows::open(instance, TABLE, session)?;
     let all = rows(&table, session);
     let mine: Vec<_> = all.iter().skip(who as usize).step_by(of as usize).collect();
     for step in 0..count {
@@ -59,7 +60,7 @@ fn holds(seed: u64, disk: FileSystem, told: &Told, what: &str) -> Vec<LogView> {
     let (asked, acknowledged) = (told[0].load(SeqCst), told[1].load(SeqCst));
     let report = machine(seed, disk).run(move |world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let numbers = rows(&table, session).into_iter().map(|row| number(&table, row, session));
         let sum = numbers.sum::<i64>() as u64;
         assert!((acknowledged..=asked).contains(&sum), "{acknowledged} <= {sum} <= {asked}");

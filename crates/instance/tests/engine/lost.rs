@@ -18,6 +18,7 @@ use stop::{RefusalKind, Stop};
 use crate::common::{
     TABLE, abort, add, database, directory, ended, left, machine, number, open_as, parameters, rows,
 };
+use crate::rows::Rows;
 
 const ROWS: u64 = 16 * 24;
 /// Changes of each row.
@@ -50,7 +51,7 @@ enum Found {
 
 /// Changes every row in each round; then reads them all. Whether a read was refused.
 fn work(instance: &Instance, session: &Session) -> bool {
-    let table = instance.table(TABLE, session).expect("there");
+    let table = Rows::open(instance, TABLE, session).expect("there");
     let mut all = Vec::new();
     if let Err(stop) = table.scan(|address, _| all.push(address), session) {
         assert!(is_corrupt(&stop), "{stop}");
@@ -71,7 +72,7 @@ fn work(instance: &Instance, session: &Session) -> bool {
         }
     }
     for row in &all {
-        match table.fetch(None, *row, |row| row.number(0), session) {
+        match table.fetch(None, *row, |row| row.number, session) {
             Ok(found) => assert_eq!(found, Some(ROUNDS), "a lost write is returned"),
             Err(stop) => {
                 assert!(is_corrupt(&stop), "{stop}");
@@ -113,7 +114,7 @@ fn life(base: &FileSystem, file: &str, n: u64) -> Option<Found> {
                 return Found::ByRecovery;
             }
         };
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let stale = all.iter().any(|row| number(&table, *row, session) != ROUNDS);
         drop(table);

@@ -13,6 +13,7 @@ use crate::common::{
     self, TABLE, abort, add, check, creation, directory, ended, left, machine, number, open_as,
     parameters, rows, shut,
 };
+use crate::rows::Rows;
 
 const ROWS: u64 = 600;
 const LOG_BYTES: u64 = 400 * 4_096;
@@ -26,12 +27,12 @@ fn roomy() -> Parameters {
 fn crashed() -> FileSystem {
     let creation = instance::Creation { log_file_bytes: LOG_BYTES, ..creation() };
     let base = common::database_with(creation, roomy(), |instance, session| {
-        let table = instance.create_table(TABLE, &common::COLUMNS, session).expect("made");
+        let table = Rows::create(instance, TABLE, session).expect("made");
         common::fill(instance, &table, ROWS, session);
     });
     let mut report = machine(1, base).run(|world, session| {
         let instance = open_as(&roomy(), world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let mut transaction = instance::Transaction::new();
         for row in rows(&table, session) {
             add(&table, &mut transaction, row, 7, session).expect("changed");
@@ -70,7 +71,7 @@ fn recovery_reads_ahead_and_says_what_it_does() {
         let totals = session.os().totals();
         let together = totals.event(WaitEvent::DbFileParallelRead).count;
         assert!(together > 0 && together < recovered.brought, "{together} waits");
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         for row in rows(&table, session) {
             assert_eq!(number(&table, row, session), 7);
         }
@@ -122,7 +123,7 @@ fn a_database_that_was_recovered_has_nothing_to_recover() {
             assert_eq!((again.records, again.bytes, again.applied), (0, 0, 0));
             assert_eq!(again.from, Rba::block(first.end.next_sequence(), 1));
             let instance = open_as(&parameters, world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let all = rows(&table, session);
             assert_eq!(all.len() as u64, ROWS);
             assert!(all.iter().all(|row| number(&table, *row, session) == 7));

@@ -40,7 +40,7 @@ fn database(size: BlockSize) -> FileSystem {
         ..creation()
     };
     database_with(creation, parameters(size), |instance, session| {
-        instance.space().create(NAME, Holds::Table, &[], session).expect("made");
+        instance.space().create(NAME, Holds::Table, session).expect("made");
     })
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use access::{Inserter, RowMut, Table};
+use access::HeapInserter;
 use instance::{Instance, Parameters, Transaction};
 use latch::{Latch, LatchKind};
 use os::Session;
@@ -16,6 +16,7 @@ use crate::common::{
     self, Dice, TABLE, creation, database, ended, join, machine, open, open_as, parameters, racy,
     rows, shut, start,
 };
+use crate::rows::{Row, Rows};
 
 /// The waits of one session.
 #[derive(Clone, Default)]
@@ -49,7 +50,7 @@ const ROWS: u64 = 400;
 fn scan_waits(parameters: Parameters) -> Vec<WaitRecord> {
     let report = machine(1, database(ROWS)).run(move |world, session| {
         let instance = open_as(&parameters, world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let mut count = 0;
         let waits = Seen::during(session, || count = rows(&table, session).len());
         assert_eq!(count as u64, ROWS);
@@ -93,7 +94,7 @@ fn a_large_table_is_scanned_around_the_cache() {
 fn the_multiblock_read_count_is_changed_while_the_instance_runs() {
     let report = machine(1, database(ROWS)).run(move |world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let longest = |value: &str| {
             let name = "db_file_multiblock_read_count";
             instance.set_parameter(name, value, session).expect("allowed");
@@ -113,7 +114,7 @@ fn the_multiblock_read_count_is_changed_while_the_instance_runs() {
 /// is committed, or all is rolled back.
 fn work(
     instance: &Instance,
-    table: &Table,
+    table: &Rows,
     own: u64,
     committed: &Latch<Vec<i64>>,
     dice: &mut Dice,
@@ -125,7 +126,7 @@ fn work(
         let value = committed.shared(session)[place] + 2;
         let mut transaction = Transaction::new();
         let set = |transaction: &mut Transaction, value| {
-            let change = |row: &mut RowMut<'_>| row.set_number(0, value);
+            let change = |row: &mut Row| row.number = value;
             let found = table.update(transaction, all[place], change, session);
             assert!(found.expect("changed"), "the row is there");
         };
@@ -155,19 +156,19 @@ fn a_scan_among_changes_sees_what_was_committed_and_nothing_older() {
             let users = (0..3).map(|own| {
                 let committed = Arc::clone(&committed);
                 start("user", &instance, session, move |instance, session| {
-                    let table = instance.table(TABLE, session).expect("there");
+                    let table = Rows::open(instance, TABLE, session).expect("there");
                     let mut dice = Dice(seed << 8 | own);
                     work(instance, &table, own, &committed, &mut dice, session);
                 })
             });
             let users: Vec<_> = users.collect();
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let mut dice = Dice(seed);
             for _ in 0..6 {
                 session.charge_nanos(Nanos(dice.below(400_000)));
                 let least = committed.shared(session).clone();
                 let mut found = Vec::new();
-                table.scan(|_, row| found.push(row.number(0)), session).expect("read");
+                table.scan(|_, row| found.push(row.number), session).expect("read");
                 assert_eq!(found.len(), least.len());
                 for (place, (found, least)) in found.iter().zip(&least).enumerate() {
                     assert!(found % 2 == 0, "row {place}: {found} was never committed");
@@ -187,7 +188,7 @@ fn a_scan_among_changes_sees_what_was_committed_and_nothing_older() {
 fn a_scan_of_a_growing_table_sees_every_row_once() {
     let creation = instance::Creation { data_bytes: 1_000 * 2_048, ..creation() };
     let base = common::database_with(creation, parameters(), |instance, session| {
-        let table = instance.create_table(TABLE, &common::COLUMNS, session).expect("made");
+        let table = Rows::create(instance, TABLE, session).expect("made");
         common::fill(instance, &table, 100, session);
     });
     for seed in 0..40 {
@@ -197,8 +198,8 @@ fn a_scan_of_a_growing_table_sees_every_row_once() {
             let users = (0..2).map(|_| {
                 let count = Arc::clone(&count);
                 start("user", &instance, session, move |instance, session| {
-                    let table = instance.table(TABLE, session).expect("there");
-                    let mut inserter = Inserter::default();
+                    let table = Rows::open(instance, TABLE, session).expect("there");
+                    let mut inserter = HeapInserter::default();
                     for _ in 0..10 {
                         let mut transaction = Transaction::new();
                         for _ in 0..12 {
@@ -212,11 +213,11 @@ fn a_scan_of_a_growing_table_sees_every_row_once() {
                 })
             });
             let users: Vec<_> = users.collect();
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             for _ in 0..6 {
                 let least = *count.shared(session);
                 let mut found = BTreeSet::new();
-                let each = |row, _: access::RowView<'_>| assert!(found.insert(row), "{row} twice");
+                let each = |row, _: Row| assert!(found.insert(row), "{row} twice");
                 table.scan(each, session).expect("read");
                 assert!(found.len() >= least, "{} of {least} rows", found.len());
             }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use access::{Inserter, Table};
+use access::HeapInserter;
 use ids::{BlockSize, Dba, ObjectNo};
 use instance::{Creation, DataFileSpec, Instance, Parameters, TablespaceSpec, Transaction};
 use os::Session;
@@ -17,9 +17,10 @@ use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
 use crate::common::{
-    self, COLUMNS, Dice, abort, add, bytes_of, check, creation, database_with, directory, ended,
-    join, left, machine, number, open, open_as, parameters, put, racy, rows, shut, start,
+    self, Dice, abort, add, bytes_of, check, creation, database_with, directory, ended, join, left,
+    machine, number, open, open_as, parameters, put, racy, rows, shut, start,
 };
+use crate::rows::{Row, Rows};
 use crate::tablespaces::{crashes, crashes_in, verified};
 
 const BLOCK: u64 = 2048;
@@ -42,7 +43,7 @@ fn striped() -> Creation {
 }
 
 fn make(instance: &Instance, name: &str, session: &Session) -> Segment {
-    let made = instance.space().create_within("striped", (name, Holds::Index, &[]), session);
+    let made = instance.space().create_within("striped", (name, Holds::Index), session);
     made.expect("there is room")
 }
 
@@ -101,7 +102,7 @@ fn what_a_crash_cuts_off_is_there_whole_or_not_at_all() {
         let one = space.find("one", session).expect("read").expect("there");
         space.drop_segment(one.object, session).expect("dropped");
         tell(1);
-        let what = ("built", Holds::Index, &[][..]);
+        let what = ("built", Holds::Index);
         let built = space.create_temporary("striped", what, session).expect("made");
         hand_out(instance, &built, 40, session);
         space.keep(built.object, session).expect("kept");
@@ -110,7 +111,7 @@ fn what_a_crash_cuts_off_is_there_whole_or_not_at_all() {
         let one = make(instance, "one", session);
         hand_out(instance, &one, 20, session);
         tell(3);
-        let what = ("unfinished", Holds::Table, &[][..]);
+        let what = ("unfinished", Holds::Table);
         let unfinished = space.create_temporary("striped", what, session).expect("made");
         hand_out(instance, &unfinished, 30, session);
         instance.checkpoint(session).expect("written");
@@ -225,7 +226,7 @@ fn what_was_dropped_is_refused_to_who_still_uses_it() {
         assert_eq!(space.segment(one.object, session).expect("read"), None);
         let again = make(instance, "one", session);
         assert!(again.object > one.object);
-        let directory = space.create("d", Holds::Directory, &[], session).expect_err("its own");
+        let directory = space.create("d", Holds::Directory, session).expect_err("its own");
         refused(directory, RefusalKind::Invalid);
         check(instance, session);
     });
@@ -267,7 +268,7 @@ fn thousands_of_segments_are_found_by_name_and_number() {
         let space = instance.space();
         for number in 0..MANY {
             let name = format!("s{number}");
-            space.create(&name, Holds::Table, &COLUMNS, session).expect("made");
+            space.create(&name, Holds::Table, session).expect("made");
         }
         check(instance, session);
     });
@@ -276,8 +277,9 @@ fn thousands_of_segments_are_found_by_name_and_number() {
         let space = instance.space();
         let mut objects = BTreeSet::new();
         for number in 0..MANY {
-            let found = space.find(&format!("s{number}"), session).expect("read").expect("there");
-            assert_eq!(found.columns, COLUMNS);
+            let name = format!("s{number}");
+            let found = space.find(&name, session).expect("read").expect("there");
+            assert_eq!((&found.name, found.holds), (&name, Holds::Table));
             let by_number = space.segment(found.object, session).expect("read");
             assert_eq!(by_number.as_ref(), Some(&found));
             assert!(objects.insert(found.object));
@@ -296,7 +298,7 @@ fn thousands_of_segments_are_found_by_name_and_number() {
         let highest = *objects.last().expect("there are some");
         for number in 0..MANY / 2 {
             let name = format!("again{number}");
-            let made = space.create(&name, Holds::Undo, &[], session).expect("made");
+            let made = space.create(&name, Holds::Undo, session).expect("made");
             assert!(made.object > highest);
         }
         assert_eq!(of_directory(ObjectNo::DIRECTORY), blocks, "places are used again");
@@ -317,7 +319,7 @@ fn a_number_is_never_given_again() {
             let space = instance.space();
             let mut highest = last;
             for _ in 0..3 {
-                let made = space.create("s", Holds::Table, &[], session).expect("made");
+                let made = space.create("s", Holds::Table, session).expect("made");
                 assert!(made.object > highest, "{} after {highest}", made.object);
                 highest = made.object;
                 space.drop_segment(made.object, session).expect("dropped");
@@ -336,11 +338,11 @@ fn a_number_is_never_given_again() {
 }
 
 /// What rows of a table's life say of which life it is.
-fn live(instance: &Instance, name: &str, life: i64, count: u64, session: &Session) -> Table {
-    let table = instance.create_table(name, &COLUMNS, session).expect("made");
-    let (mut transaction, mut inserter) = (Transaction::new(), Inserter::default());
+fn live(instance: &Instance, name: &str, life: i64, count: u64, session: &Session) -> Rows {
+    let table = Rows::create(instance, name, session).expect("made");
+    let (mut transaction, mut inserter) = (Transaction::new(), HeapInserter::default());
     for _ in 0..count {
-        let fill = |row: &mut access::RowMut<'_>| row.set_number(0, life);
+        let fill = |row: &mut Row| row.number = life;
         table.insert(&mut transaction, &mut inserter, fill, session).expect("inserted");
     }
     instance.commit(transaction, session).expect("committed");
@@ -348,10 +350,10 @@ fn live(instance: &Instance, name: &str, life: i64, count: u64, session: &Sessio
 }
 
 /// How many rows there are, all of that life: none of a former one comes back.
-fn count(table: &Table, life: i64, session: &Session) -> u64 {
+fn count(table: &Rows, life: i64, session: &Session) -> u64 {
     let mut count = 0;
-    let read = |address, row: access::RowView<'_>| {
-        assert_eq!(row.number(0), life, "row {address:?} is of another life");
+    let read = |address, row: Row| {
+        assert_eq!(row.number, life, "row {address:?} is of another life");
         count += 1;
     };
     table.scan(read, session).expect("scanned");
@@ -385,7 +387,7 @@ fn a_table_in_the_blocks_of_another_survives_every_crash() {
             _ => return,
         };
         // After the last step is told nothing is dropped any more.
-        if let Ok(table) = instance.table(name, session) {
+        if let Ok(table) = Rows::open(instance, name, session) {
             assert_eq!(count(&table, life, session), 120 + 10 * told, "told {told}");
         } else {
             assert_eq!(told, 2, "what was committed is gone");
@@ -448,7 +450,7 @@ fn a_damaged_block_that_is_made_anew_is_recovered() {
         let made = Outside::<Option<Dba>>::default();
         let tell = made.clone();
         let base = database_with(creation(), parameters(), move |instance, session| {
-            let old = instance.space().create("old", Holds::Table, &[], session).expect("made");
+            let old = instance.space().create("old", Holds::Table, session).expect("made");
             tell.with(|header| *header = Some(old.header));
         });
         let header = made.take().expect("it was made");
@@ -460,7 +462,7 @@ fn a_damaged_block_that_is_made_anew_is_recovered() {
                 space.drop_segment(old.object, session).expect("dropped");
                 // What comes before the formatting is on disk: recovery begins behind it.
                 instance.checkpoint(session).expect("written");
-                let new = space.create("new", Holds::Table, &[], session).expect("made");
+                let new = space.create("new", Holds::Table, session).expect("made");
                 assert_eq!(new.header, header, "the same block");
             }
             space.hand_out(header, 3, session).expect("room");
@@ -531,7 +533,7 @@ fn storm(instance: &Instance, user: u32, seed: u64, told: &Outside<Told>, sessio
             _ => {
                 let name = format!("s{user}_{step}");
                 told.with(|told| told.doing.insert(name.clone()));
-                let what = (&*name, Holds::Index, &[][..]);
+                let what = (&*name, Holds::Index);
                 match space.create_temporary("striped", what, session) {
                     Ok(segment) => {
                         if dice.below(4) == 0 {

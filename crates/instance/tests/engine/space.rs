@@ -37,7 +37,7 @@ fn blocks_handed_out_to_many_sessions_come_once() {
                         if mine.is_empty() || dice.below(8) == 0 {
                             // Two sessions want each name.
                             let name = format!("s{}_{step}", user / 2);
-                            match space.create(&name, Holds::Table, &[], session) {
+                            match space.create(&name, Holds::Table, session) {
                                 Ok(segment) => mine.push(segment.header),
                                 Err(stop) => assert!(stop.refusal().is_some(), "{stop}"),
                             }
@@ -81,13 +81,13 @@ fn names_that_do_not_fit_are_refused_and_take_nothing() {
     database_with(creation(), parameters(), |instance, session| {
         let space = instance.space();
         let refused = |name: &str, kind| {
-            let stop = space.create(name, Holds::Table, &[], session).expect_err(name);
+            let stop = space.create(name, Holds::Table, session).expect_err(name);
             assert_eq!(stop.refusal(), Some(kind), "{stop}");
         };
         refused("", RefusalKind::Invalid);
         refused("a\0b", RefusalKind::Invalid);
         refused(&"x".repeat(33), RefusalKind::Invalid);
-        space.create("a", Holds::Table, &[], session).expect("made");
+        space.create("a", Holds::Table, session).expect("made");
         refused("a", RefusalKind::AlreadyExists);
         refused("_directory", RefusalKind::AlreadyExists);
         check(instance, session);
@@ -101,7 +101,7 @@ fn a_header_full_of_extents_is_refused_as_that() {
     let creation = instance::Creation { data_bytes: 4_000 * 2048, extent_blocks: 4, ..creation() };
     database_with(creation, parameters(), |instance, session| {
         let space = instance.space();
-        let make = |name: &str| space.create(name, Holds::Table, &[], session).expect("made");
+        let make = |name: &str| space.create(name, Holds::Table, session).expect("made");
         let pieces: Vec<_> = (0..400).map(|number| make(&format!("p{number}"))).collect();
         let large = make("large").header;
         while space.hand_out(large, 64, session).is_ok() {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
-use access::{Inserter, Table};
+use access::HeapInserter;
 use ids::{BlockSize, FileNo};
 use instance::{Creation, DataFileSpec, Instance, Parameters, TablespaceSpec, Transaction};
 use os::Session;
@@ -18,9 +18,10 @@ use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
 use crate::common::{
-    self, COLUMNS, TABLE, bytes_of, check, creation, database_with, directory, ended, join, left,
-    machine, open_as, put, racy, rows, shut, start,
+    self, TABLE, bytes_of, check, creation, database_with, directory, ended, join, left, machine,
+    open_as, put, racy, rows, shut, start,
 };
+use crate::rows::Rows;
 
 const BLOCK: u64 = 2048;
 /// Rows of one transaction: about a block.
@@ -63,8 +64,8 @@ fn users() -> TablespaceSpec {
 
 fn insert(
     instance: &Instance,
-    table: &Table,
-    inserter: &mut Inserter,
+    table: &Rows,
+    inserter: &mut HeapInserter,
     session: &Session,
 ) -> Result<(), Stop> {
     let mut transaction = Transaction::new();
@@ -79,7 +80,7 @@ fn insert(
 
 fn base(creation: Creation) -> FileSystem {
     let mut disk = database_with(creation, parameters(), |instance, session| {
-        instance.create_table(TABLE, &COLUMNS, session).expect("made");
+        Rows::create(instance, TABLE, session).expect("made");
     });
     disk.create_dir("/other").expect("made");
     disk.sync_dir("/").expect("synced");
@@ -157,8 +158,8 @@ fn growth_survives_a_crash_at_every_operation() {
     let mut states = 0;
     for seed in 0..4 {
         let shots = crashes(&base, seed, move |instance, told, session| {
-            let table = instance.table(TABLE, session).expect("there");
-            let mut inserter = Inserter::default();
+            let table = Rows::open(instance, TABLE, session).expect("there");
+            let mut inserter = HeapInserter::default();
             for round in 0..24 + seed {
                 insert(instance, &table, &mut inserter, session).expect("it grows");
                 told.fetch_add(ROWS, SeqCst);
@@ -170,10 +171,10 @@ fn growth_survives_a_crash_at_every_operation() {
             assert!(blocks >= 40, "it has grown to {blocks} blocks only");
         });
         states += verified(shots, 8, |instance, told, session| {
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(instance, TABLE, session).expect("there");
             let found = rows(&table, session).len() as u64;
             assert!(found == told || found == told + ROWS, "{told} were told, {found} are there");
-            let mut inserter = Inserter::default();
+            let mut inserter = HeapInserter::default();
             let before = instance.space().file_blocks(session)[0].1;
             let grown = (0..150).any(|_| {
                 insert(instance, &table, &mut inserter, session).expect("it grows");
@@ -192,7 +193,7 @@ fn making_tablespaces_and_files_survives_a_crash_at_every_operation() {
     let base = base(growing(400));
     let make = |instance: &Instance, session: &Session| {
         instance.create_tablespace(&users(), session)?;
-        instance.create_table_within("users", ("u", &COLUMNS), session).map(|_| ())
+        Rows::create_within(instance, ("users", "u"), session).map(|_| ())
     };
     let more = |instance: &Instance, session: &Session| {
         instance.add_data_file("users", &file("users03.dbf", 16, 4096), session)
@@ -200,8 +201,8 @@ fn making_tablespaces_and_files_survives_a_crash_at_every_operation() {
     let shots = crashes(&base, 1, move |instance, told, session| {
         make(instance, session).expect("made");
         told.store(1, SeqCst);
-        let table = instance.table("u", session).expect("there");
-        let mut inserter = Inserter::default();
+        let table = Rows::open(instance, "u", session).expect("there");
+        let mut inserter = HeapInserter::default();
         insert(instance, &table, &mut inserter, session).expect("inserted");
         told.store(2, SeqCst);
         more(instance, session).expect("made");
@@ -220,11 +221,11 @@ fn making_tablespaces_and_files_survives_a_crash_at_every_operation() {
             Err(stop) => assert!(there, "{stop}"),
         }
         if told < 2
-            && let Err(stop) = instance.create_table_within("users", ("u", &COLUMNS), session)
+            && let Err(stop) = Rows::create_within(instance, ("users", "u"), session)
         {
             assert_eq!(stop.refusal(), Some(RefusalKind::AlreadyExists), "{stop}");
         }
-        let table = instance.table("u", session).expect("there");
+        let table = Rows::open(instance, "u", session).expect("there");
         assert!(told < 2 || rows(&table, session).len() as u64 >= ROWS);
         if told < 3
             && let Err(stop) = more(instance, session)
@@ -232,7 +233,7 @@ fn making_tablespaces_and_files_survives_a_crash_at_every_operation() {
             assert_eq!(stop.refusal(), Some(RefusalKind::AlreadyExists), "{stop}");
         }
         assert_eq!(space.file_blocks(session).len(), 5);
-        let mut inserter = Inserter::default();
+        let mut inserter = HeapInserter::default();
         for _ in 0..30 {
             insert(instance, &table, &mut inserter, session).expect("inserted");
         }
@@ -245,8 +246,8 @@ fn making_tablespaces_and_files_survives_a_crash_at_every_operation() {
 }
 
 /// Inserts until that is refused; why it was.
-fn fill_up(instance: &Instance, table: &Table, session: &Session) -> Stop {
-    let mut inserter = Inserter::default();
+fn fill_up(instance: &Instance, table: &Rows, session: &Session) -> Stop {
+    let mut inserter = HeapInserter::default();
     loop {
         if let Err(stop) = insert(instance, table, &mut inserter, session) {
             return stop;
@@ -265,7 +266,7 @@ fn sessions_that_need_space_at_once_grow_the_file_once() {
             let instance = open_as(&parameters(), world, session);
             let sessions = (0..4).map(|_| {
                 start("user", &instance, session, move |instance, session| {
-                    let table = instance.table(TABLE, session).expect("there");
+                    let table = Rows::open(instance, TABLE, session).expect("there");
                     let stop = fill_up(instance, &table, session);
                     assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{stop}");
                     assert!(stop.to_string().contains("tablespace system is full"), "{stop}");
@@ -303,7 +304,7 @@ fn a_full_disk_refuses_growth_and_stops_nobody() {
             let instance = open_as(&parameters(), world, session);
             let sessions = (0..3).map(|_| {
                 start("user", &instance, session, move |instance, session| {
-                    let table = instance.table(TABLE, session).expect("there");
+                    let table = Rows::open(instance, TABLE, session).expect("there");
                     let stop = fill_up(instance, &table, session);
                     assert_eq!(stop.refusal(), Some(RefusalKind::NoSpace), "{stop}");
                     assert!(stop.to_string().contains("/db/data01.dbf grow by"), "{stop}");
@@ -327,9 +328,9 @@ fn a_full_disk_refuses_growth_and_stops_nobody() {
         disk.set_capacity(1 << 30);
         let report = machine(seed, disk).run(|world, session| {
             let instance = open_as(&parameters(), world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             for _ in 0..20 {
-                insert(&instance, &table, &mut Inserter::default(), session)
+                insert(&instance, &table, &mut HeapInserter::default(), session)
                     .expect("there is room");
             }
             check(&instance, session);
@@ -356,10 +357,10 @@ fn faults_while_files_grow_and_are_made_lose_nothing() {
             let mut report = machine(n, content).run(move |world, session| {
                 let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
                 let Ok(instance) = opened else { return };
-                let table = instance.table(TABLE, session).expect("there");
-                let mut inserter = Inserter::default();
+                let table = Rows::open(&instance, TABLE, session).expect("there");
+                let mut inserter = HeapInserter::default();
                 let made = instance.create_tablespace(&users(), session);
-                let there = instance.create_table_within("users", ("u", &COLUMNS), session);
+                let there = Rows::create_within(&instance, ("users", "u"), session);
                 assert!(made.is_ok() || there.is_err(), "refused, and it is there");
                 for _ in 0..8 {
                     match insert(&instance, &table, &mut inserter, session) {
@@ -378,7 +379,7 @@ fn faults_while_files_grow_and_are_made_lose_nothing() {
             let report = machine(n, disk).run(move |world, session| {
                 let instance = open_as(&parameters(), world, session);
                 check(&instance, session);
-                let table = instance.table(TABLE, session).expect("there");
+                let table = Rows::open(&instance, TABLE, session).expect("there");
                 let found = rows(&table, session).len() as u64;
                 assert!(found >= told, "{told} were told, {found} are there");
                 drop(table);
@@ -405,9 +406,9 @@ fn extents_are_taken_from_the_files_in_turn() {
         files: ["a.dbf", "b.dbf", "c.dbf"].map(fixed).into(),
     });
     database_with(creation, parameters(), |instance, session| {
-        let table = instance.create_table_within("striped", (TABLE, &COLUMNS), session);
+        let table = Rows::create_within(instance, ("striped", TABLE), session);
         let table = table.expect("made");
-        let mut inserter = Inserter::default();
+        let mut inserter = HeapInserter::default();
         let stop = loop {
             if let Err(stop) = insert(instance, &table, &mut inserter, session) {
                 break stop;
@@ -507,10 +508,10 @@ fn tablespaces_made_at_once_come_one_after_the_other() {
                         TablespaceSpec { name: name.clone(), files: vec![path(1)], ..users() };
                     instance.create_tablespace(&spec, session).expect("made");
                     instance.add_data_file(&name, &path(2), session).expect("added");
-                    let what = (&*format!("t{user}"), &COLUMNS[..]);
-                    let table = instance.create_table_within(&name, what, session).expect("made");
+                    let place = (&*name, &*format!("t{user}"));
+                    let table = Rows::create_within(instance, place, session).expect("made");
                     for _ in 0..4 {
-                        insert(instance, &table, &mut Inserter::default(), session)
+                        insert(instance, &table, &mut HeapInserter::default(), session)
                             .expect("inserted");
                     }
                 })
@@ -526,7 +527,7 @@ fn tablespaces_made_at_once_come_one_after_the_other() {
             assert_eq!(instance.space().tablespaces(session).len(), 5);
             assert_eq!(instance.space().file_blocks(session).len(), 8);
             for user in 0..3 {
-                let table = instance.table(&format!("t{user}"), session).expect("there");
+                let table = Rows::open(&instance, &format!("t{user}"), session).expect("there");
                 assert_eq!(rows(&table, session).len() as u64, 4 * ROWS);
             }
             check(&instance, session);
@@ -649,8 +650,8 @@ fn files_grow_ahead_of_a_session_that_is_not_too_fast() {
     for seed in 0..20 {
         let report = machine(seed, base(growing(400))).run(|world, session| {
             let instance = open_as(&parameters(), world, session);
-            let table = instance.table(TABLE, session).expect("there");
-            let mut inserter = Inserter::default();
+            let table = Rows::open(&instance, TABLE, session).expect("there");
+            let mut inserter = HeapInserter::default();
             let begin = session.reading();
             for _ in 0..60 {
                 insert(&instance, &table, &mut inserter, session).expect("it grows");
@@ -678,11 +679,10 @@ fn a_checkpoint_of_a_part_writes_that_part() {
         let instance = open_as(&parameters(), world, session);
         instance.create_tablespace(&users(), session).expect("made");
         let tables = [("a", "users"), ("b", "users"), ("c", "system")].map(|(name, within)| {
-            let what = (name, &COLUMNS[..]);
-            instance.create_table_within(within, what, session).expect("made")
+            Rows::create_within(&instance, (within, name), session).expect("made")
         });
         instance.checkpoint(session).expect("written");
-        let (cache, mut inserter) = (instance.cache(), Inserter::default());
+        let (cache, mut inserter) = (instance.cache(), HeapInserter::default());
         let mut fill = || {
             for table in &tables {
                 insert(&instance, table, &mut inserter, session).expect("room");

@@ -14,6 +14,7 @@ use crate::common::{
     self, Dice, TABLE, abort, add, check, database, ended, join, left, machine, number, open,
     open_as, pause, racy, rows, shut, start,
 };
+use crate::rows::Rows;
 
 /// Adds 1 to the row, again and again when refused as a deadlock; whether it was committed.
 fn increment(
@@ -22,7 +23,7 @@ fn increment(
     commits: bool,
     session: &Session,
 ) -> Result<(), Stop> {
-    let table = instance.table(TABLE, session)?;
+    let table = Rows::open(instance, TABLE, session)?;
     let mut transaction = Transaction::new();
     for row in order {
         if let Err(stop) = add(&table, &mut transaction, *row, 1, session) {
@@ -44,7 +45,7 @@ fn increments_of_one_row_by_many_sessions_lose_none() {
     for seed in 0..150 {
         let report = racy(seed, base.clone()).run(move |world, session| {
             let instance = open(world, session);
-            let row = rows(&instance.table(TABLE, session).expect("there"), session)[0];
+            let row = rows(&Rows::open(&instance, TABLE, session).expect("there"), session)[0];
             let sessions = (0..4).map(|user| {
                 start("user", &instance, session, move |instance, session| {
                     for step in 0..6 {
@@ -54,7 +55,7 @@ fn increments_of_one_row_by_many_sessions_lose_none() {
                 })
             });
             join(sessions.collect(), session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             assert_eq!(number(&table, row, session), 16, "4 sessions, each with 4 of 6 commits");
             check(&instance, session);
             drop(table);
@@ -77,7 +78,7 @@ fn a_deadlock_is_named_and_one_of_the_two_goes_on() {
     for seed in 0..150 {
         let report = racy(seed, base.clone()).run(move |world, session| {
             let instance = open(world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let all = rows(&table, session);
             let refusals = Arc::new(Shared64::new(0));
             let sessions = (0..3).map(|user: usize| {
@@ -122,7 +123,7 @@ fn a_slot_that_is_used_again_makes_no_deadlock() {
     for seed in 0..50 {
         let report = machine(seed, base.clone()).run(move |world, session| {
             let instance = open(world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let all = rows(&table, session);
             let mut first = Transaction::new();
             add(&table, &mut first, all[0], 1, session).expect("locked");
@@ -162,13 +163,13 @@ fn who_waits_for_a_row_wakes_at_a_halt_and_gets_the_cause() {
     for seed in 0..100 {
         let report = racy(seed, base.clone()).run(move |world, session| {
             let instance = open(world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let row = rows(&table, session)[0];
             let mut holder = Transaction::new();
             add(&table, &mut holder, row, 1, session).expect("locked");
             let waiters = (0..2).map(|_| {
                 start("waiter", &instance, session, move |instance, session| {
-                    let table = instance.table(TABLE, session).expect("there");
+                    let table = Rows::open(instance, TABLE, session).expect("there");
                     let mut own = Transaction::new();
                     let stop = add(&table, &mut own, row, 1, session).expect_err("halted");
                     assert!(stop.to_string().contains("the test ends"), "{stop}");
@@ -208,7 +209,7 @@ fn a_wait_for_a_row_names_the_transaction() {
     let base = database(1);
     let report = racy(1, base).run(move |world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let row = rows(&table, session)[0];
         let mut holder = Transaction::new();
         add(&table, &mut holder, row, 1, session).expect("locked");
@@ -242,7 +243,7 @@ fn sessions_beyond_what_the_cache_can_pin_are_refused_and_do_not_hang() {
         let report = racy(seed, base.clone()).run(move |world, session| {
             let smallest = Parameters { db_cache_size: 16 * 2048, ..common::parameters() };
             let instance = open_as(&smallest, world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let all = rows(&table, session);
             let refusals = Arc::new(Shared64::new(0));
             let users = (0..16).map(|user| {
@@ -282,7 +283,7 @@ fn a_commit_that_does_not_wait_lets_go_of_its_rows_and_is_durable_with_the_next(
                 ..common::parameters()
             };
             let instance = open_as(&parameters, world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let at = rows(&table, session)[0];
             let waits = || session.os().totals().event(WaitEvent::LogFileSync).count;
             let before = waits();
@@ -300,7 +301,7 @@ fn a_commit_that_does_not_wait_lets_go_of_its_rows_and_is_durable_with_the_next(
             drop(table);
             abort(instance, session);
             let instance = open(world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             assert_eq!(number(&table, at, session), 2);
             drop(table);
             shut(instance, session);
@@ -317,10 +318,10 @@ fn a_transaction_whose_session_vanishes_is_rolled_back() {
     for seed in 0..20 {
         let report = racy(seed, base.clone()).run(move |world, session| {
             let instance = open(world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let row = rows(&table, session)[0];
             let vanishes = start("vanishes", &instance, session, move |instance, session| {
-                let table = instance.table(TABLE, session).expect("there");
+                let table = Rows::open(instance, TABLE, session).expect("there");
                 let mut transaction =
                     instance.transactions().begin_serializable(session).expect("begun");
                 add(&table, &mut transaction, row, 5, session).expect("changed");
@@ -350,14 +351,14 @@ fn the_dead_are_rolled_back_beside_new_sessions_on_the_same_rows() {
     for seed in 0..30 {
         let mut report = racy(seed, base.clone()).run(move |world, session| {
             let instance = open(world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let all = rows(&table, session);
             let mut dead = Transaction::new();
             for row in &all {
                 add(&table, &mut dead, *row, 7, session).expect("changed");
             }
             let mut other = Transaction::new();
-            let mut inserter = access::Inserter::default();
+            let mut inserter = access::HeapInserter::default();
             table.insert(&mut other, &mut inserter, |_| {}, session).expect("inserted");
             instance.commit(other, session).expect("committed, and all redo before it");
             drop(table);
@@ -368,9 +369,9 @@ fn the_dead_are_rolled_back_beside_new_sessions_on_the_same_rows() {
         let report = racy(seed, disk).run(move |world, session| {
             let instance = open(world, session);
             assert_eq!(instance.opened().rolled_back, 1);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let mut sum = 0;
-            table.scan(|_, row| sum += row.number(0), session).expect("read");
+            table.scan(|_, row| sum += row.number, session).expect("read");
             assert_eq!(sum, 0, "what wasn't committed isn't seen");
             let all: Vec<_> = rows(&table, session).into_iter().take(64).collect();
             let mut transaction = Transaction::new();

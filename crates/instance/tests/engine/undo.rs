@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use access::{Inserter, RowMut};
+use access::HeapInserter;
 use instance::{Instance, Parameters, Transaction};
 use os::Session;
 use sim::fs::crash::CrashStates;
@@ -14,6 +14,7 @@ use crate::common::{
     self, TABLE, add, check, creation, database, database_with, ended, join, left, machine, number,
     open, open_as, pause, racy, rows, shut, start,
 };
+use crate::rows::{Row, Rows};
 
 const ROWS: u64 = 16 * 20;
 
@@ -29,15 +30,15 @@ fn a_transaction_larger_than_the_cache_is_rolled_back_row_by_row() {
     for seed in 0..6 {
         let report = racy(seed, base.clone()).run(move |world, session| {
             let instance = open_as(&smallest(), world, session);
-            let table = instance.table(TABLE, session).expect("there");
+            let table = Rows::open(&instance, TABLE, session).expect("there");
             let all = rows(&table, session);
             for round in 0..3 {
                 let mut large = Transaction::new();
-                let mut inserter = Inserter::default();
+                let mut inserter = HeapInserter::default();
                 for row in &all {
-                    let change = |row: &mut RowMut<'_>| {
-                        row.set_number(0, 7);
-                        row.set_bytes(1, &[round; 100]);
+                    let change = |row: &mut Row| {
+                        row.number = 7;
+                        row.filler = round;
                     };
                     assert!(table.update(&mut large, *row, change, session).expect("changed"));
                 }
@@ -48,7 +49,7 @@ fn a_transaction_larger_than_the_cache_is_rolled_back_row_by_row() {
                 assert_eq!(rows(&table, session), all, "what was inserted is gone");
                 let mut sum = 0;
                 table
-                    .scan(|_, row| sum += row.number(0) + i64::from(row.column(1)[0]), session)
+                    .scan(|_, row| sum += row.number + i64::from(row.filler), session)
                     .expect("read");
                 assert_eq!(sum, 0);
                 check(&instance, session);
@@ -67,15 +68,15 @@ fn a_rollback_that_is_cut_off_goes_on_where_it_stopped() {
     let base = database(16 * 6);
     let work = |world: &sim::World, session: &os::Session| {
         let instance = open_as(&smallest(), world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let mut large = Transaction::new();
         for row in &all {
-            let change = |row: &mut RowMut<'_>| row.set_bytes(1, &[3; 100]);
+            let change = |row: &mut Row| row.filler = 3;
             assert!(table.update(&mut large, *row, change, session).expect("changed"));
         }
         let mut witness = Transaction::new();
-        let mut inserter = Inserter::default();
+        let mut inserter = HeapInserter::default();
         table.insert(&mut witness, &mut inserter, |_| {}, session).expect("inserted");
         // Makes all before it durable.
         instance.commit(witness, session).expect("committed");
@@ -85,8 +86,8 @@ fn a_rollback_that_is_cut_off_goes_on_where_it_stopped() {
     };
     let looks_right = |world: &sim::World, session: &os::Session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
-        table.scan(|_, row| assert_eq!(row.column(1)[0], 0, "rolled back"), session).expect("read");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
+        table.scan(|_, row| assert_eq!(row.filler, 0, "rolled back"), session).expect("read");
         check(&instance, session);
         drop(table);
         shut(instance, session);
@@ -124,15 +125,15 @@ fn a_rollback_that_is_cut_off_goes_on_where_it_stopped() {
 fn a_full_data_file_refuses_statements_and_stops_no_rollback() {
     let creation = instance::Creation { data_bytes: 64 * 2048, ..creation() };
     let base = database_with(creation, common::parameters(), |instance, session| {
-        instance.create_table(TABLE, &common::COLUMNS, session).expect("made");
+        Rows::create(instance, TABLE, session).expect("made");
     });
     for seed in 0..30 {
         let report = racy(seed, base.clone()).run(move |world, session| {
             let instance = open(world, session);
             let sessions = (0..3).map(|user| {
                 start("user", &instance, session, move |instance, session| {
-                    let table = instance.table(TABLE, session).expect("there");
-                    let (mut large, mut inserter) = (Transaction::new(), Inserter::default());
+                    let table = Rows::open(instance, TABLE, session).expect("there");
+                    let (mut large, mut inserter) = (Transaction::new(), HeapInserter::default());
                     let mut last = None;
                     let stop = loop {
                         match table.insert(&mut large, &mut inserter, |_| {}, session) {
@@ -171,7 +172,7 @@ fn an_undo_segment_is_made_for_each_transaction_that_is_active_beside_the_others
     let report = machine(1, database(16 * 20)).run(|world, session| {
         let large = Parameters { db_cache_size: 128 * 2048, ..common::parameters() };
         let instance = open_as(&large, world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         // Each in a block of its own: a block names only so many transactions.
         let all: Vec<_> = rows(&table, session).into_iter().step_by(16).collect();
         for _ in 0..2 {
@@ -208,17 +209,17 @@ fn a_snapshot_whose_undo_had_to_be_overwritten_is_too_old_and_says_so() {
     let undo_bytes = 40 * 2_048;
     let creation = instance::Creation { undo_bytes, undo_bytes_max: undo_bytes, ..creation };
     let disk = database_with(creation, common::parameters(), |instance, session| {
-        let table = instance.create_table(TABLE, &common::COLUMNS, session).expect("made");
+        let table = Rows::create(instance, TABLE, session).expect("made");
         common::fill(instance, &table, 32, session);
     });
     let report = machine(1, disk).run(|world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let old = instance.transactions().begin_serializable(session).expect("begun");
         let read = |old: &Transaction| {
             let mut sum = 0;
-            table.scan_within(Some(old), |_, row| sum += row.number(0), session).map(|()| sum)
+            table.scan_within(Some(old), |_, row| sum += row.number, session).map(|()| sum)
         };
         assert_eq!(read(&old).expect("it is new"), 0);
         let mut too_old = None;
@@ -260,7 +261,7 @@ fn undo_blocks(instance: &Instance, session: &Session) -> u32 {
 fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
     let report = machine(1, database(8)).run(|world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let handed_out = || undo_blocks(&instance, session);
         let rounds = |count: usize| {
@@ -278,7 +279,7 @@ fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
         rounds(40);
         let with_snapshot = handed_out();
         assert!(with_snapshot > before, "{with_snapshot} {before}");
-        let seen = table.fetch(Some(&old), all[0], |row| row.number(0), session).expect("read");
+        let seen = table.fetch(Some(&old), all[0], |row| row.number, session).expect("read");
         assert_eq!(seen, Some(80));
         instance.rollback(old, session).expect("ended");
         rounds(40);
@@ -296,7 +297,7 @@ fn undo_is_kept_for_a_snapshot_and_used_again_after_it() {
 fn undo_older_than_the_retention_is_overwritten_before_the_tablespace_grows() {
     let report = machine(1, database(64)).run(|world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let handed_out = || undo_blocks(&instance, session);
         // As many as nobody's snapshot would have undo grow for.
@@ -308,7 +309,7 @@ fn undo_older_than_the_retention_is_overwritten_before_the_tablespace_grows() {
             }
             pause(length, session);
         };
-        let read = |old: &Transaction| table.fetch(Some(old), all[0], |row| row.number(0), session);
+        let read = |old: &Transaction| table.fetch(Some(old), all[0], |row| row.number, session);
         // In a block that nobody changes after this.
         let (mut early, quiet) = (Transaction::new(), all[63]);
         add(&table, &mut early, quiet, 7, session).expect("changed");
@@ -329,7 +330,7 @@ fn undo_older_than_the_retention_is_overwritten_before_the_tablespace_grows() {
             let seen = read(&young).expect("new");
             (0..5).for_each(|_| round(Nanos::from_secs(1)));
             assert_eq!(read(&young).expect("5 s old, whatever older ones miss"), seen);
-            let look = table.fetch(Some(&young), quiet, |row| row.number(0), session);
+            let look = table.fetch(Some(&young), quiet, |row| row.number, session);
             assert_eq!(look.expect("its undo is gone, but it ended long ago"), Some(7));
             instance.rollback(young, session).expect("ended");
         }
@@ -359,7 +360,7 @@ fn undo_older_than_the_retention_is_overwritten_before_the_tablespace_grows() {
 fn blocks_that_a_rollback_has_emptied_are_used_again_at_once() {
     let report = machine(1, database(8)).run(|world, session| {
         let instance = open(world, session);
-        let table = instance.table(TABLE, session).expect("there");
+        let table = Rows::open(&instance, TABLE, session).expect("there");
         let all = rows(&table, session);
         let handed_out = || undo_blocks(&instance, session);
         // It keeps whatever is committed from here on.

@@ -29,7 +29,7 @@ const LENGTH: usize = 100;
 fn empty() -> FileSystem {
     let creation = Creation { undo_segments: 1, undo_slots: 2, ..creation() };
     database_with(creation, parameters(), |instance, session| {
-        instance.space().create(NAME, Holds::Table, &[], session).expect("made");
+        instance.space().create(NAME, Holds::Table, session).expect("made");
     })
 }
 

@@ -67,17 +67,48 @@ fn a_range_of_many_leaves_is_looked_through_to_its_end() {
         for number in 0..499 {
             assert!(index.delete(&mut own, (b"key", row(number)), session).expect("deleted"));
         }
-        let found = index.find_settled(exactly(b"key"), &own, session).expect("read");
+        let found = index.now(exactly(b"key")).next(&own, session).expect("read");
         assert_eq!(found, Some(row(499)));
         assert!(index.delete(&mut own, (b"key", row(499)), session).expect("deleted"));
-        assert_eq!(index.find_settled(exactly(b"key"), &own, session).expect("read"), None);
+        assert_eq!(index.now(exactly(b"key")).next(&own, session).expect("read"), None);
         instance.rollback(own, session).expect("rolled back");
         let none = Transaction::new();
-        assert_ne!(index.find_settled(exactly(b"key"), &none, session).expect("read"), None);
+        assert_ne!(index.now(exactly(b"key")).next(&none, session).expect("read"), None);
         drop(index);
         shut(instance, session);
     });
     ended(report, "many leaves");
+}
+
+/// Of 500 entries each is deleted as it is found; meanwhile another one comes before it.
+#[test]
+fn who_deletes_what_is_found_meets_every_entry_and_then_what_came_before() {
+    let report = machine(1, database(BlockSize::KIB_2, false)).run(|world, session| {
+        let instance = open(world, session);
+        let index = index(&instance, session);
+        let mut own = Transaction::new();
+        for number in 1..=500 {
+            index.insert(&mut own, (b"key", row(number)), session).expect("inserted");
+        }
+        let mut now = index.now(exactly(b"key"));
+        let mut found = Vec::new();
+        while let Some(at) = now.next(&own, session).expect("read") {
+            assert_eq!(now.next(&own, session).expect("read"), Some(at), "it is still there");
+            assert!(index.delete(&mut own, (b"key", at), session).expect("deleted"));
+            found.push(at);
+            if found.len() == 300 {
+                let mut other = Transaction::new();
+                index.insert(&mut other, (b"key", row(0)), session).expect("inserted");
+                instance.commit(other, session).expect("committed");
+            }
+        }
+        assert_eq!(found, (1..=500).chain([0]).map(row).collect::<Vec<_>>());
+        instance.rollback(own, session).expect("rolled back");
+        drop(now);
+        drop(index);
+        shut(instance, session);
+    });
+    ended(report, "one session");
 }
 
 /// Two sessions write a key each and then look for the other's: never does either miss it.
@@ -97,7 +128,7 @@ fn of_two_that_write_and_then_look_one_sees_the_other() {
                     session.pause(pause, session.waiting(WaitEvent::PlSqlLockTimer));
                     index.insert(&mut own, (keys[side], row(1)), session).expect("inserted");
                     let other = exactly(keys[1 - side]);
-                    match index.find_settled(other, &own, session) {
+                    match index.now(other).next(&own, session) {
                         Ok(None) => instance.commit(own, session).expect("committed"),
                         Ok(Some(_)) => instance.rollback(own, session).expect("rolled back"),
                         Err(stop) => {

@@ -6,6 +6,7 @@ mod common;
 mod concurrent;
 mod crash;
 mod current;
+mod lists;
 mod model;
 mod shape;
 mod storm;

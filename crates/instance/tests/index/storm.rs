@@ -35,7 +35,7 @@ fn database(size: BlockSize) -> FileSystem {
         let (disk, parameters, creation) = (world.disk(), sized(size), creation(size));
         Instance::create(&disk, directory(), &creation, &parameters, session).expect("created");
         let instance = Instance::open(&disk, directory(), &parameters, session).expect("opened");
-        instance.space().create("h", Holds::Table, &[], session).expect("made");
+        instance.space().create("h", Holds::Table, session).expect("made");
         make("own", true, &instance, session);
         make("shared", false, &instance, session);
         instance.shutdown(session).expect("shut in good order");

@@ -5,6 +5,7 @@ use ids::BlockSize;
 use instance::{Instance, Transaction};
 use os::Session;
 use stop::RefusalKind;
+use txn::Patience;
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
@@ -187,4 +188,40 @@ fn a_find_sees_a_leaf_as_it_was_before_it_grew() {
         shut(instance, session);
     });
     ended(report, "an old snapshot");
+}
+
+/// A last leaf whose list of interested transactions can't grow is split behind its last entry. The
+/// key of that entry may not be split from itself: the other half wouldn't know that it is there.
+#[test]
+fn a_key_stays_unique_where_the_list_of_the_last_leaf_is_full() {
+    let report = machine(1, database(BlockSize::KIB_2, true)).run(|world, session| {
+        let instance = open(world, session);
+        let index = index(&instance, session);
+        let (mut one, mut two) = (Transaction::new(), Transaction::new());
+        let mut three = Transaction::new();
+        three.set_patience(Patience::NoWait);
+        // The list of a leaf has two entries at first, and a leaf that is split off has the same.
+        index.insert(&mut two, (b"a", row(0)), session).expect("inserted");
+        let mut twice = Vec::new();
+        // An entry takes 17 bytes: so each leaf comes to have 11 to 29 free bytes, too few for an
+        // entry of the list and enough for a fence with a row.
+        for number in 0..400_u16 {
+            let [low, high] = number.to_le_bytes();
+            let key = [b'k', high, low];
+            let inserted = index.insert(&mut one, (&key[..], row(1)), session).expect("inserted");
+            assert_eq!(inserted, Inserted::Done);
+            // The key is held by a transaction that is active.
+            match index.insert(&mut three, (&key[..], row(2)), session) {
+                Ok(inserted) => twice.push((number, inserted)),
+                Err(stop) => assert_eq!(stop.refusal(), Some(RefusalKind::Busy), "{stop}"),
+            }
+        }
+        instance.commit(one, session).expect("committed");
+        instance.commit(two, session).expect("committed");
+        instance.commit(three, session).expect("committed");
+        assert!(twice.is_empty(), "keys that are there twice: {twice:?}");
+        drop(index);
+        shut(instance, session);
+    });
+    ended(report, "unique keys");
 }

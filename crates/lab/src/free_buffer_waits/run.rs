@@ -88,9 +88,11 @@ impl<'s> World<'s> {
             Where::Here(parent) => {
                 let disk = os::linux::disk();
                 let paced = matrix.paced.as_deref().map(|model| pace(&disk, model, session));
+                // A name that is wrong is found before anything is made.
+                let paced = paced.transpose()?;
                 let scratch = Scratch::make(&disk, parent, true, session)?;
                 make(&disk, &scratch.base(), size, session)?;
-                Ok(World::Here { scratch, disk, paced: paced.transpose()? })
+                Ok(World::Here { scratch, disk, paced })
             }
             Where::Model { machine, disk } => {
                 let machine = Box::new(Machine::named(machine, disk)?);

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use waits::WaitEvent;
 
@@ -60,7 +60,15 @@ impl DiskPort for LinuxDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path, _event: WaitEvent) -> io::Result<()> {
-        Ok(rustix::fs::rename(from, to)?)
+        match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            // Not every file system can do both in one step.
+            Err(Errno::INVAL | Errno::NOSYS) => match rustix::fs::lstat(to) {
+                Ok(_) => Err(Errno::EXIST.into()),
+                Err(Errno::NOENT) => Ok(rustix::fs::rename(from, to)?),
+                Err(error) => Err(error.into()),
+            },
+            renamed => Ok(renamed?),
+        }
     }
 
     fn remove(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {

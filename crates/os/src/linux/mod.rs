@@ -1,5 +1,7 @@
 //! The real world: Linux 5.15 or later on x86-64.
 
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -29,7 +31,10 @@ pub use tsc::ClockCheck;
 
 /// Opens the real world; notices go to standard error.
 pub fn start() -> Os {
-    start_with(Arc::new(|line| eprintln!("notice: {line}")))
+    start_with(Arc::new(|line| {
+        // There is no other place to say it, and nothing depends on it.
+        let _ = writeln!(std::io::stderr(), "notice: {line}");
+    }))
 }
 
 /// Opens the real world; notices go to `notices`.
@@ -59,6 +64,12 @@ pub fn disk() -> Disk {
     Disk::new(Arc::new(disk::LinuxDisk))
 }
 
+/// The path from the root on, which is the same file also when the process goes to another
+/// directory. Links stay as they are.
+pub fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|error| Error::on("find", path, &error))
+}
+
 /// Compares the time stamp counter with the kernel's clock over `length`.
 pub fn check_clock(length: Duration) -> ClockCheck {
     tsc::check(length)
@@ -68,6 +79,11 @@ pub fn check_clock(length: Duration) -> ClockCheck {
 /// doesn't push aside the one that woke it. For the simulator, whose threads run one at a time.
 pub fn share_one_cpu(cpu: usize) {
     threads::share_one_cpu(cpu);
+}
+
+/// The CPU that the calling thread runs on; none where the kernel doesn't tell.
+pub fn this_cpu() -> Option<usize> {
+    threads::this_cpu()
 }
 
 /// The thread's number in the kernel, for looking it up with other tools.

@@ -158,6 +158,11 @@ pub(crate) fn share_one_cpu(cpu: usize) {
     let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &parameters) };
 }
 
+pub(crate) fn this_cpu() -> Option<usize> {
+    // SAFETY: no memory is passed.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
 pub(crate) fn set_affinity(thread: ThreadId, cpus: CpuSet) -> Result<(), Error> {
     let tid = running(thread, "set the CPUs")?;
     let mut set = rustix::thread::CpuSet::new();

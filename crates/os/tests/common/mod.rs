@@ -7,6 +7,7 @@ use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use os::{
@@ -211,6 +212,8 @@ pub(crate) struct FakeDisk {
     pub(crate) unit: usize,
     /// What the first writes and syncs of the next new file do.
     pub(crate) newborn: Mutex<(Vec<Outcome>, Vec<Outcome>)>,
+    /// Whether the next new file has lost its name when its maker gets it.
+    pub(crate) takes_name: AtomicBool,
     /// What the ring got and did.
     pub(crate) ring: Arc<RingLog>,
 }
@@ -233,6 +236,7 @@ impl FakeDisk {
             has_ring: true,
             unit,
             newborn: Mutex::default(),
+            takes_name: AtomicBool::new(false),
             ring: Arc::default(),
         })
     }
@@ -275,7 +279,9 @@ impl DiskPort for FakeDisk {
                     sync_calls: Mutex::default(),
                     unit: if options.direct { self.unit } else { 1 },
                 });
-                files.insert(path.to_path_buf(), Arc::clone(&file));
+                if !self.takes_name.swap(false, SeqCst) {
+                    files.insert(path.to_path_buf(), Arc::clone(&file));
+                }
                 Ok(file)
             }
             (None, _) => Err(io::Error::from_raw_os_error(libc::ENOENT)),

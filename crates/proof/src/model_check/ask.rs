@@ -99,6 +99,8 @@ pub(super) struct Ask {
     pub(super) act: Act,
     /// Columns that the session knew of.
     pub(super) width: usize,
+    /// The row, from 0, at which the closure of an update panics.
+    pub(super) panics_at: Option<u64>,
 }
 
 /// What came of it.
@@ -107,6 +109,8 @@ pub(super) enum Told {
     Rows(Vec<Row>),
     Count(u64),
     Refused(ErrorKind, String),
+    /// The session's own closure has panicked.
+    Panicked,
     /// The engine gave what can't be.
     Damaged(String),
 }

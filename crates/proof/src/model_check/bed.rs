@@ -28,8 +28,9 @@ use crate::sweep::left;
 /// Virtual time of an operation, before any was seen.
 const PACE_NS: u64 = 50_000;
 
-/// A round takes a few seconds of virtual time. One that takes longer than this never ends.
-const TIME_LIMIT_NS: u64 = 60_000_000_000;
+/// A round takes a few seconds of virtual time, or a minute where pauses are long. One that takes
+/// longer than this never ends.
+const TIME_LIMIT_NS: u64 = 600_000_000_000;
 
 /// A power cut waits so long for commits to return, each time it looks.
 const LOOK_AGAIN: Nanos = Nanos::from_micros(20);
@@ -46,7 +47,7 @@ enum Ending {
 }
 
 pub(super) fn run(check: &ModelCheck) -> Result<ModelTally, Violation> {
-    let mut plan = Plan::of(check.seed, check.sabotage);
+    let mut plan = Plan::of(check.seed, check.failpoints);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(check.seed);
     let mut disk = base(&mut plan, check.seed)?;
     let known = Outside::new(Known::default());
@@ -149,8 +150,9 @@ impl Round<'_> {
     fn judge(&self, dead: bool) -> Result<(), String> {
         self.known.with(|known| {
             let log = std::mem::take(&mut known.log);
+            let definitions = std::mem::take(&mut known.definitions);
             let (history, tally) = (&mut known.history, &mut known.tally);
-            Judge { plan: self.plan, dead, history, tally }.round(log)
+            Judge { plan: self.plan, dead, history, tally }.round(log, definitions)
         })
     }
 }

@@ -3,6 +3,7 @@
 //! Callers: `client`.
 
 use std::ops::{Bound, ControlFlow};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use database::{
     Bounds, Direction, Error, ForUpdate, IndexId, Nanos, Row as RowView, RowChange, Table, Tx,
@@ -53,11 +54,17 @@ impl Read {
     }
 }
 
-/// Does a statement. A refusal is what was told as well; what halts is handed on.
+/// With which an update's closure panics.
+struct Panics;
+
+/// Does a statement. A refusal, or the session's own panic, is what was told as well; what halts is
+/// handed on.
 pub(super) fn call(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> {
-    match called(tx, table, ask) {
-        Ok(told) => Ok(told),
-        Err(stop) => Told::refused(&stop).ok_or(stop),
+    match catch_unwind(AssertUnwindSafe(|| called(tx, table, ask))) {
+        Ok(Ok(told)) => Ok(told),
+        Ok(Err(stop)) => Told::refused(&stop).ok_or(stop),
+        Err(payload) if payload.is::<Panics>() => Ok(Told::Panicked),
+        Err(payload) => resume_unwind(payload),
     }
 }
 
@@ -75,7 +82,13 @@ fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> 
             }
         }
         Act::Update(target, set) => with(table, target, |which, filter| {
-            let change = |row: &RowView<'_>, new: &mut RowChange<'_>| update(row, new, set);
+            let mut rows = 0..;
+            let change = |row: &RowView<'_>, new: &mut RowChange<'_>| {
+                if rows.next() == ask.panics_at {
+                    resume_unwind(Box::new(Panics));
+                }
+                update(row, new, set)
+            };
             tx.update_where(table, which, filter, change).map(Told::Count)
         }),
         Act::Delete(target) => with(table, target, |which, filter| {

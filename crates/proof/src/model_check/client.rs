@@ -127,6 +127,16 @@ impl<'a> Client<'a> {
         }
         let draw = self.any(16);
         if draw < 3 || refused && draw < 10 {
+            if self.plan.misuse && self.any(4) == 0 {
+                let call = self.known.with(|known| known.call());
+                std::mem::forget(tx);
+                drop(connection.begin());
+                self.known.with(|known| {
+                    known.tally.forgotten += 1;
+                    known.returned(call, txn, Deed::Rollback);
+                });
+                return Ok(());
+            }
             return self.roll_back(tx, txn);
         }
         self.commit(tx, txn)
@@ -273,8 +283,9 @@ impl<'a> Client<'a> {
             0 => Patience::NoWait,
             _ => Patience::For(Nanos::from_millis(self.any(200))),
         });
-        let call = self.known.with(|known| known.call());
-        let (define, done) = match self.any(8) {
+        let known = self.known.clone();
+        let defines = |define: &Define| known.with(|known| known.defines(define));
+        let (define, (call, number), done) = match self.any(8) {
             0..4 => {
                 let (first, second) = (1 + self.any(6) as usize, 1 + self.any(5) as usize);
                 let second = if second >= first { second + 1 } else { second };
@@ -283,13 +294,16 @@ impl<'a> Client<'a> {
                 let columns = columns.iter().map(String::as_str).take(count);
                 let spec = IndexSpec::new(&extra, name, columns);
                 let spec = if self.any(2) == 0 { spec.descending(0) } else { spec };
-                (Define::CreateIndex, connection.create_index(&spec))
+                let define = Define::CreateIndex;
+                let called = defines(&define);
+                (define, called, connection.create_index(&spec))
             }
             4..7 => {
                 let by = ["kind", "both"][self.any(2) as usize];
                 let dropped = if self.any(4) == 0 { format!("{name}_by_{by}") } else { extra };
-                let done = connection.drop_index(&dropped);
-                (Define::DropIndex, done)
+                let define = Define::DropIndex(dropped.clone());
+                let called = defines(&define);
+                (define, called, connection.drop_index(&dropped))
             }
             _ => {
                 let column = COLUMNS + self.known.with(|known| known.added[table]);
@@ -299,7 +313,9 @@ impl<'a> Client<'a> {
                 let missing = Schema::later()[column - COLUMNS].value().to_owned();
                 let spec = ColumnSpec::new(&name_of(column), Type::Integer);
                 let spec = Alteration::AddColumn(spec.default_value(missing));
-                (Define::AddColumn, connection.alter_table(name, &spec))
+                let define = Define::AddColumn(table);
+                let called = defines(&define);
+                (define, called, connection.alter_table(name, &spec))
             }
         };
         let told = match done {
@@ -309,8 +325,9 @@ impl<'a> Client<'a> {
         self.known.with(|known| {
             if matches!(told, Told::Count(_)) {
                 known.tally.definitions += 1;
-                known.added[table] += usize::from(matches!(define, Define::AddColumn));
+                known.added[table] += usize::from(matches!(define, Define::AddColumn(_)));
             }
+            known.definitions[number].is_refused = matches!(told, Told::Refused(..));
             let txn = known.transaction();
             known.returned(call, txn, Deed::Define(define, told));
         });

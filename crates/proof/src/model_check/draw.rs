@@ -12,8 +12,8 @@ use super::ask::{Act, Ask, Filter, IfHeld, KeyColumn, New, Path, Span, Target, W
 use super::cell::{Cell, Row};
 use super::client::Client;
 use super::schema::{
-    BOSS, CODE, CODE_UP, COLUMNS, COUNT, CodeKind, FORBIDDEN, ID, KIND, LATER, NOTE, PART, Schema,
-    TABLES, UP,
+    BOSS, CODE, CODE_UP, COLUMNS, COUNT, CodeKind, FORBIDDEN, FORBIDDEN_CODE, ID, KIND, LATER,
+    NOTE, PART, Schema, TABLES, UP,
 };
 
 /// Codes are made of these.
@@ -46,7 +46,8 @@ impl Client<'_> {
             _ => vec![self.read(table)],
         };
         let width = self.tables[table].definition().columns.len();
-        acts.into_iter().map(|act| Ask { table, act, width }).collect()
+        let panics_at = (self.plan.misuse && self.any(20) == 0).then(|| self.any(4));
+        acts.into_iter().map(|act| Ask { table, act, width, panics_at }).collect()
     }
 
     fn id(&mut self) -> i64 {
@@ -64,6 +65,7 @@ impl Client<'_> {
             PART => Cell::Int(self.any(6) as i64),
             CODE if one_in(self, 2) => Cell::Null,
             CODE_UP if self.any(4) > 0 => Cell::Null,
+            CODE if one_in(self, 60) => Cell::text(FORBIDDEN_CODE),
             CODE | CODE_UP => {
                 let code = CODES[self.any(8) as usize];
                 let text = if one_in(self, 6) { format!("{code} ") } else { code.to_string() };

@@ -34,12 +34,22 @@ pub(super) enum Deed {
     Define(Define, Told),
 }
 
-/// A definition.
+/// What is defined.
 #[derive(Clone, Debug)]
 pub(super) enum Define {
     CreateIndex,
-    DropIndex,
-    AddColumn,
+    /// With this name.
+    DropIndex(String),
+    /// To this table.
+    AddColumn(usize),
+}
+
+/// A definition, known from its call on: it may be seen before it has returned.
+#[derive(Clone, Debug)]
+pub(super) struct Definition {
+    pub(super) called: u64,
+    pub(super) define: Define,
+    pub(super) is_refused: bool,
 }
 
 /// A call that has returned.
@@ -74,6 +84,8 @@ pub(super) struct Call {
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) log: Vec<Event>,
+    /// Definitions of this round.
+    pub(super) definitions: Vec<Definition>,
     pub(super) history: History,
     pub(super) tally: ModelTally,
     /// What was found wrong first.
@@ -112,6 +124,14 @@ impl Known {
             self.low = self.low.max(scn);
         }
         self.log.push(Event { called, returned: self.clock, low, txn, deed });
+    }
+
+    /// A statement that defines is called; its place among the definitions.
+    pub(super) fn defines(&mut self, define: &Define) -> (Call, usize) {
+        let call = self.call();
+        let define = define.clone();
+        self.definitions.push(Definition { called: call.called, define, is_refused: false });
+        (call, self.definitions.len() - 1)
     }
 
     /// An operation is done; false if there are none left.

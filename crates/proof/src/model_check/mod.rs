@@ -32,7 +32,7 @@ mod tally;
 
 use std::fmt;
 
-use instance::Sabotage;
+use stop::Failpoints;
 
 use crate::Violation;
 pub(crate) use plan::Plan;
@@ -48,13 +48,13 @@ pub struct ModelCheck {
     /// How often the database is opened.
     pub rounds: u32,
     /// Whether the engine is broken on purpose.
-    pub sabotage: Sabotage,
+    pub failpoints: Failpoints,
 }
 
 impl ModelCheck {
     /// A run of a second or less.
     pub fn of(seed: u64) -> ModelCheck {
-        ModelCheck { seed, operations: 2_000, rounds: 4, sabotage: Sabotage::NONE }
+        ModelCheck { seed, operations: 2_000, rounds: 4, failpoints: Failpoints::NONE }
     }
 
     /// Runs it. What is wrong is told with the line that repeats it.

@@ -2,11 +2,11 @@
 
 use database::{Creation, OnDelete, Parameters};
 use ids::BlockSize;
-use instance::Sabotage;
 use os::probe::DurableWrite;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::Perturbation;
+use stop::Failpoints;
 
 use super::schema::{
     BOSS, CHILD, CODE, CODE_UP, CodeKind, ID, PARENT, Reference, Schema, THIRD, UP,
@@ -17,16 +17,10 @@ const TIGHT_BLOCKS: u64 = 700;
 /// And so many it has for undo.
 const TIGHT_UNDO_BLOCKS: u64 = 90;
 
-/// Whether a savepoint of something else is refused; until it is, sessions don't use one.
-const MISUSE_IS_REFUSED: bool = true;
-
-/// Whether a foreign key between CHAR and VARCHAR is refused, or keeps its word; until then none is
-/// made.
-const CODES_MAY_DIFFER: bool = false;
-
-/// Whether a statement that has waited for a definition goes on by the new one; until it does, it
-/// may be refused.
-pub(super) const STATEMENTS_OUTLIVE_DEFINITIONS: bool = true;
+/// Of 1,024 interleaving points so many are paused at, in plans whose windows are long.
+const PAUSES_PER_1024: u32 = 8;
+/// And at most so long: longer than a commit takes, or a definition.
+const PAUSE_NS_MAX: u32 = 1_500_000;
 
 /// What a seed decides.
 #[derive(Clone, Debug)]
@@ -50,12 +44,13 @@ pub(crate) struct Plan {
     pub(super) long: u64,
     /// Between transactions one in so many statements defines something; 0 is none.
     pub(super) define: u64,
-    /// Whether sessions use savepoints that aren't theirs.
+    /// Whether sessions use savepoints that aren't theirs, panic in their own closures and forget
+    /// transactions.
     pub(super) misuse: bool,
 }
 
 impl Plan {
-    pub(crate) fn of(seed: u64, sabotage: Sabotage) -> Plan {
+    pub(crate) fn of(seed: u64, failpoints: Failpoints) -> Plan {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x006d_6f64_656c);
         let mut any = |below: u64| random.random_range(0..below);
         let size = [BlockSize::KIB_2, BlockSize::KIB_2, BlockSize::KIB_2, BlockSize::KIB_4]
@@ -71,14 +66,22 @@ impl Plan {
             log_buffer: redo::LOG_BUFFER_BYTES_MIN as u64,
             redo_write: Some(DurableWrite::DirectThenSync),
             redo_consistency: true,
-            sabotage,
+            failpoints,
             ..Parameters::default()
         };
-        let races = any(3) > 0;
+        let perturbation = match any(6) {
+            0 | 1 => Perturbation::NONE,
+            2..5 => Perturbation::RACES,
+            _ => Perturbation {
+                delays_per_1024: PAUSES_PER_1024,
+                delay_ns_max: PAUSE_NS_MAX,
+                ..Perturbation::RACES
+            },
+        };
         Plan {
             creation,
             parameters,
-            perturbation: if races { Perturbation::RACES } else { Perturbation::NONE },
+            perturbation,
             schema: schema(&mut any),
             sessions,
             ids: [3, 6, 12, 30, 60, 300][any(6) as usize],
@@ -88,7 +91,7 @@ impl Plan {
             short: [8, 24, 60, 150, 400][any(5) as usize],
             long: any(4),
             define: [0, 24, 8][any(3) as usize],
-            misuse: any(4) == 0 && MISUSE_IS_REFUSED,
+            misuse: any(4) == 0,
         }
     }
 }
@@ -110,7 +113,7 @@ fn creation(size: BlockSize, tight: bool, any: &mut dyn FnMut(u64) -> u64) -> Cr
         log_file_bytes: 4096 * u64::from(redo::LOG_BLOCKS_MIN) * (1 + any(3)),
         log_groups: 3,
         undo_segments: 1 + any(3) as u16,
-        undo_slots: 2 + any(7) as u16,
+        undo_slots: 1 + any(8) as u16,
         doublewrite_slots: 16,
         ..Creation::default()
     }
@@ -120,7 +123,8 @@ fn schema(any: &mut dyn FnMut(u64) -> u64) -> Schema {
     const ACTIONS: [OnDelete; 3] = [OnDelete::NoAction, OnDelete::Cascade, OnDelete::SetNull];
     const KINDS: [CodeKind; 2] = [CodeKind::Varchar, CodeKind::Char];
     let codes = KINDS[any(2) as usize];
-    let differ = any(4) == 0 && CODES_MAY_DIFFER;
+    let child_first = any(3) == 0;
+    let differ = any(4) == 0;
     let code_ups = KINDS[usize::from(differ) ^ codes as usize];
     let mut references = Vec::new();
     let all = [
@@ -140,5 +144,5 @@ fn schema(any: &mut dyn FnMut(u64) -> u64) -> Schema {
             references.push(Reference { table, column, to, to_column, on_delete, trims });
         }
     }
-    Schema { codes, code_ups, references, pairs: any(2) == 0 }
+    Schema { codes, code_ups, references, pairs: any(2) == 0, child_first }
 }

@@ -12,8 +12,8 @@
 //! Callers: `bed`, which makes them; `client`, `judge`.
 
 use database::{
-    ColumnSpec, Connection, ConstraintSpec, Error, ErrorKind, ForeignKeySpec, IndexSpec, OnDelete,
-    Rule, TableSpec, Type, Value,
+    Alteration, ColumnSpec, Connection, ConstraintSpec, Error, ErrorKind, ForeignKeySpec,
+    IndexSpec, OnDelete, Rule, TableSpec, Type, Value,
 };
 use relation::{Comparison, Condition, Operand};
 
@@ -39,6 +39,9 @@ const NAMES: [&str; COLUMNS] =
 
 /// No row has this kind: the CHECK says so.
 pub(super) const FORBIDDEN: i64 = 13;
+
+/// No row has this code either: the same in a CHAR without its blank, and only so in a VARCHAR.
+pub(super) const FORBIDDEN_CODE: &str = "no ";
 
 const CODE_CHARS: u16 = 20;
 
@@ -102,6 +105,8 @@ pub(super) struct Schema {
     pub(super) references: Vec<Reference>,
     /// Whether no two rows are alike in part and kind.
     pub(super) pairs: bool,
+    /// Whether `child` is made before `parent`, and refers to it later.
+    pub(super) child_first: bool,
 }
 
 impl Schema {
@@ -130,28 +135,38 @@ impl Schema {
         if is_char { cell.trimmed() } else { cell.clone() }
     }
 
-    /// Whether the CHECK holds.
-    pub(super) fn checks(row: &Row) -> bool {
+    /// Whether the CHECKs hold.
+    pub(super) fn checks(&self, row: &Row) -> bool {
         row[KIND] != Cell::Int(FORBIDDEN)
+            && row[CODE] != self.kept(CODE, &Cell::text(FORBIDDEN_CODE))
     }
 
-    /// Makes the tables. A foreign key between a CHAR and a VARCHAR may be refused; then both are
-    /// of one type, which is told.
+    /// Makes the tables. A foreign key between a CHAR and a VARCHAR may be refused; then all are
+    /// made again with one type, which is told.
     pub(super) fn make(&mut self, connection: &mut Connection<'_>) -> Result<(), Error> {
-        for table in [PARENT, CHILD, THIRD] {
-            match connection.create_table(&self.spec(table)) {
-                Ok(_) => {}
-                Err(stop)
-                    if stop.refusal() == Some(ErrorKind::Invalid)
-                        && self.codes != self.code_ups =>
-                {
-                    self.code_ups = self.codes;
-                    self.references
-                        .iter_mut()
-                        .for_each(|one| one.trims = one.is_of_codes(self.codes));
-                    connection.create_table(&self.spec(table))?;
+        match self.make_all(connection) {
+            Err(stop)
+                if stop.refusal() == Some(ErrorKind::Invalid) && self.codes != self.code_ups =>
+            {
+                self.use_one_type();
+                for name in TABLES.iter().rev() {
+                    if connection.table(name).is_ok() {
+                        connection.drop_table(name, true)?;
+                    }
                 }
-                Err(stop) => return Err(stop),
+                self.make_all(connection)?;
+            }
+            made => made?,
+        }
+        check_references(connection)
+    }
+
+    fn make_all(&self, connection: &mut Connection<'_>) -> Result<(), Error> {
+        let order = if self.child_first { [CHILD, PARENT, THIRD] } else { [PARENT, CHILD, THIRD] };
+        for table in order {
+            connection.create_table(&self.spec(table))?;
+            if self.child_first && table == PARENT {
+                self.add_references(connection)?;
             }
             let name = TABLES[table];
             let by_kind = IndexSpec::new(&format!("{name}_by_kind"), name, ["kind"]);
@@ -159,7 +174,22 @@ impl Schema {
             let both = IndexSpec::new(&format!("{name}_by_both"), name, ["kind", "part", "id"]);
             connection.create_index(&both.descending(0))?;
         }
-        check_references(connection)
+        Ok(())
+    }
+
+    /// Codes and what refers to them are of one type.
+    fn use_one_type(&mut self) {
+        self.code_ups = self.codes;
+        self.references.iter_mut().for_each(|one| one.trims = one.is_of_codes(self.codes));
+    }
+
+    /// What `child` refers to `parent` by, which was made after it.
+    fn add_references(&self, connection: &mut Connection<'_>) -> Result<(), Error> {
+        for one in self.of(CHILD).filter(|one| one.to == PARENT) {
+            let constraint = ConstraintSpec { name: None, rule: one.rule() };
+            connection.alter_table(TABLES[CHILD], &Alteration::AddConstraint(constraint))?;
+        }
+        Ok(())
     }
 
     fn spec(&self, table: usize) -> TableSpec {
@@ -176,18 +206,15 @@ impl Schema {
         }
         let forbidden = Operand::Constant(Value::Int(FORBIDDEN).to_owned());
         let check = Condition::Compare(Operand::Column(KIND), Comparison::NotEqual, forbidden);
-        spec = spec.primary_key(["id"]).check(check).unique(["code"]);
+        let no_code = Operand::Constant(Value::Text(FORBIDDEN_CODE).to_owned());
+        let codes = Condition::Compare(Operand::Column(CODE), Comparison::NotEqual, no_code);
+        spec = spec.primary_key(["id"]).check(check).check(codes).unique(["code"]);
         if self.pairs {
             spec = spec.unique(["part", "kind"]);
         }
-        for one in self.of(table) {
-            let rule = Rule::ForeignKey(ForeignKeySpec {
-                columns: vec![NAMES[one.column].into()],
-                references: TABLES[one.to].into(),
-                referenced_columns: vec![NAMES[one.to_column].into()],
-                on_delete: one.on_delete,
-            });
-            spec.constraints.push(ConstraintSpec { name: None, rule });
+        let is_later = |one: &Reference| self.child_first && table == CHILD && one.to == PARENT;
+        for one in self.of(table).filter(|one| !is_later(one)) {
+            spec.constraints.push(ConstraintSpec { name: None, rule: one.rule() });
         }
         spec
     }
@@ -209,6 +236,15 @@ fn check_references(connection: &Connection<'_>) -> Result<(), Error> {
 }
 
 impl Reference {
+    fn rule(&self) -> Rule {
+        Rule::ForeignKey(ForeignKeySpec {
+            columns: vec![NAMES[self.column].into()],
+            references: TABLES[self.to].into(),
+            referenced_columns: vec![NAMES[self.to_column].into()],
+            on_delete: self.on_delete,
+        })
+    }
+
     fn is_of_codes(&self, codes: CodeKind) -> bool {
         self.column == CODE_UP && codes == CodeKind::Char
     }

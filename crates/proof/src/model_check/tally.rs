@@ -67,6 +67,10 @@ counts! {
     savepoints;
     /// Savepoints that were used though they weren't the transaction's any more.
     misuses;
+    /// Updates whose closure panicked.
+    panics;
+    /// Transactions that were forgotten.
+    forgotten;
     /// Transactions that were committed.
     commits;
     /// Of these, the ones that didn't wait to be durable.

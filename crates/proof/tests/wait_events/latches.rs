@@ -1,7 +1,7 @@
 //! What sessions wait for because of each other, in memory: latches, buffers, enqueues. The first
 //! holds it for a known time, and the second's wait is what is left of that.
 
-use latch::{FrameOrder, Latch, LatchKind};
+use latch::{Latch, LatchKind};
 
 use super::*;
 
@@ -58,25 +58,29 @@ fn a_latch_that_is_held_is_its_own_event() {
     }
 }
 
-/// A buffer that another session has exclusively.
+/// A buffer that another session has exclusively, for what it makes of a row takes it long.
 #[test]
 fn a_buffer_that_is_held_is_buffer_busy() {
-    let dba = ids::Dba::new(1, 12);
-    let first = move |instance: &Instance, session: &Session| {
-        let pin = instance.cache().pin(dba, session).expect("read");
-        pause(LATER / 2, session);
-        let held = pin.exclusive(FrameOrder::Heap, session);
-        pause(HELD - LATER / 2, session);
-        drop(held);
+    let first = move |database: &Database, session: &Session| {
+        let (mut connection, table) = connect(database, session);
+        connection.get(&table, &[Value::Int(0)], |_| ()).expect("read").expect("there");
+        let mut tx = connection.begin();
+        until(TOGETHER, session);
+        let change = |_: &Row<'_>, change: &mut RowChange<'_>| {
+            pause(HELD, session);
+            change.set(1, Value::Null)
+        };
+        assert!(tx.update(&table, &[Value::Int(0)], change).expect("changed"));
+        tx.commit().expect("committed");
     };
-    let second = move |instance: &Instance, session: &Session| {
-        let pin = instance.cache().pin(dba, session).expect("there, or read");
-        pause(LATER, session);
-        drop(pin.shared(FrameOrder::Heap, session));
+    let second = move |database: &Database, session: &Session| {
+        let (mut connection, table) = connect(database, session);
+        until(TOGETHER + LATER, session);
+        connection.get(&table, &[Value::Int(0)], |_| ()).expect("read").expect("there");
     };
     let (waits, counts) = against(filled(4).1, first, second);
     let wait = only(&waits, WaitEvent::BufferBusyWaits);
-    assert_eq!(wait.0[..2], [1, 12]);
+    assert_eq!(wait.0[0], 1);
     assert!((1..20).contains(&wait.0[2]), "a class: {wait:?}");
     assert!(is_the_rest(wait), "{wait:?}");
     assert_eq!(counts[WaitEvent::BufferBusyWaits.info().name], 1);
@@ -86,8 +90,10 @@ fn a_buffer_that_is_held_is_buffer_busy() {
 /// waited for with the block that is wanted and the set in which a buffer was looked for.
 #[test]
 fn a_cache_full_of_dirty_blocks_is_free_buffer_waits() {
-    let work = |instance: &Instance, session: &Session| insert(instance, 600, session);
-    let (waits, counts) = against(filled(4).1, work, work);
+    let work = |first: i64| {
+        move |database: &Database, session: &Session| insert(database, first, 600, session)
+    };
+    let (waits, counts) = against(filled(4).1, work(1_000), work(2_000));
     let waited: Vec<_> = waits.iter().filter(|wait| wait.0 == WaitEvent::FreeBufferWaits).collect();
     assert!(!waited.is_empty(), "{counts:?}");
     for (_, [file, block, set], length) in waited {
@@ -101,13 +107,13 @@ fn a_cache_full_of_dirty_blocks_is_free_buffer_waits() {
 /// Two who change how the instance runs: the second waits until the first has its writers.
 #[test]
 fn a_parameter_is_set_by_one_at_a_time() {
-    let first = |instance: &Instance, session: &Session| {
+    let first = |database: &Database, session: &Session| {
         pause(100, session);
-        instance.set_parameter("db_writer_processes", "2", session).expect("set");
+        database.instance().set_parameter("db_writer_processes", "2", session).expect("set");
     };
-    let second = |instance: &Instance, session: &Session| {
+    let second = |database: &Database, session: &Session| {
         pause(100, session);
-        instance.set_parameter("log_checkpoint_timeout", "100", session).expect("set");
+        database.instance().set_parameter("log_checkpoint_timeout", "100", session).expect("set");
     };
     let (waits, counts) = against(filled(4).1, first, second);
     let (p, length) = only(&waits, WaitEvent::EnqPrContention);
@@ -120,31 +126,27 @@ fn a_parameter_is_set_by_one_at_a_time() {
 /// Two who write the control file: the second waits for both copies at most.
 #[test]
 fn the_control_file_is_written_by_one_at_a_time() {
-    let table = |instance: &Instance, session: &Session| {
+    let tablespace = |database: &Database, session: &Session| {
         let path = "c01.dbf".to_string();
-        let file = instance::DataFileSpec { path, bytes: 65_536, bytes_max: 0, growth_bytes: 4096 };
+        let file = DataFileSpec { path, bytes: 65_536, bytes_max: 0, growth_bytes: 4096 };
         let (name, files) = ("c".to_string(), vec![file]);
-        let spec = instance::TablespaceSpec {
-            name,
-            block_size: BlockSize::KIB_4,
-            extent_blocks: 4,
-            files,
-        };
-        instance.create_tablespace(&spec, session).expect("made");
+        let spec = TablespaceSpec { name, block_size: BlockSize::KIB_4, extent_blocks: 4, files };
+        database.instance().create_tablespace(&spec, session).expect("made");
     };
     // So that the checkpoint's process has something to write at its heartbeat.
-    let first = |instance: &Instance, session: &Session| {
-        insert(instance, 10, session);
-        instance.checkpoint(session).expect("written");
+    let first = |database: &Database, session: &Session| {
+        insert(database, 1_000, 10, session);
+        database.instance().checkpoint(session).expect("written");
         pause(3_100_000, session);
     };
+    let disk = filled(4).1;
     let mut found = Vec::new();
-    for before in (0..3_000).step_by(50) {
-        let second = move |instance: &Instance, session: &Session| {
+    for before in (0..40_000).step_by(100) {
+        let second = move |database: &Database, session: &Session| {
             pause(3_000_000 - before, session);
-            table(instance, session);
+            tablespace(database, session);
         };
-        let (waits, _) = against(filled(4).1, first, second);
+        let (waits, _) = against(disk.clone(), first, second);
         let these = waits.into_iter().filter(|wait| wait.0 == WaitEvent::EnqCfContention);
         found.extend(these.map(|(_, p, length)| (p, length.0)));
     }

@@ -13,21 +13,24 @@ mod listed;
 mod processes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use access::Inserter;
-use ids::BlockSize;
-use instance::{Creation, Instance, Parameters, Transaction};
+use database::{
+    BlockSize, ColumnSpec, Connection, Creation, Database, Options, Parameters, Row, RowChange,
+    Table, TableSpec, Tx, Type, Value,
+};
+use instance::{DataFileSpec, TablespaceSpec};
 use os::probe::DurableWrite;
 use os::{FileOperation, Session, ThreadSpec};
 use sim::fs::FileSystem;
 use sim::{Outside, Simulation, World};
-use space::Column;
-use waits::{Level, Nanos, WaitEvent, WaitRecord, WaitSink};
+use waits::{Level, Nanos, Timestamp, WaitEvent, WaitRecord, WaitSink};
 
 const BLOCK: u64 = 2048;
-const COLUMNS: [Column; 2] = [Column::Number, Column::Bytes(400)];
+/// Four rows to a block.
+const FILLER: [u8; 400] = [0; 400];
 /// What the disk takes for any request, in ns.
 const REQUEST: u64 = 100_000;
 
@@ -39,7 +42,7 @@ fn creation() -> Creation {
     Creation {
         db_block_size: BlockSize::KIB_2,
         data_bytes: 32 * BLOCK,
-        data_bytes_max: 400 * BLOCK,
+        data_bytes_max: 1_000 * BLOCK,
         data_growth_bytes: 8 * BLOCK,
         undo_bytes: 32 * BLOCK,
         undo_bytes_max: 400 * BLOCK,
@@ -99,17 +102,36 @@ fn run<R: Send + 'static>(
     (report.result.unwrap_or_else(|failure| panic!("{failure}")), disk)
 }
 
-fn open(world: &World, session: &Session) -> Instance {
-    Instance::open(&world.disk(), directory(), &parameters(), session).expect("opened")
+fn open(world: &World, session: &Session) -> Database {
+    open_as(parameters(), world, session)
 }
 
-fn insert(instance: &Instance, rows: u64, session: &Session) {
-    let table = instance.table("t", session).expect("there");
-    let (mut transaction, mut inserter) = (Transaction::new(), Inserter::default());
-    for _ in 0..rows {
-        table.insert(&mut transaction, &mut inserter, |_| {}, session).expect("inserted");
-    }
-    instance.commit(transaction, session).expect("committed");
+fn open_as(parameters: Parameters, world: &World, session: &Session) -> Database {
+    let options = Options { creation: creation(), parameters };
+    Database::open_in((&world.disk(), directory()), &options, session).expect("opened")
+}
+
+fn shut(database: Database, session: &Session) {
+    database.shutdown_by(session).expect("shut");
+}
+
+/// A connection, and the table.
+fn connect<'s>(database: &Database, session: &'s Session) -> (Connection<'s>, Table) {
+    let connection = database.connect_with(session);
+    let table = connection.table("t").expect("there");
+    (connection, table)
+}
+
+fn insert_one(tx: &mut Tx<'_, '_>, table: &Table, id: i64) {
+    tx.insert(table, &[Value::Int(id), Value::Bytes(&FILLER)]).expect("inserted");
+}
+
+/// Inserts so many rows, with keys from `first` on, in a transaction.
+fn insert(database: &Database, first: i64, rows: i64, session: &Session) {
+    let (mut connection, table) = connect(database, session);
+    let mut tx = connection.begin();
+    (first..first + rows).for_each(|id| insert_one(&mut tx, &table, id));
+    tx.commit().expect("committed");
 }
 
 /// Parameters of each of these waits, in order; each of which took one request of the disk.
@@ -140,22 +162,26 @@ fn name_mode(letters: [u8; 2]) -> u64 {
 fn created() -> (Vec<Wait>, FileSystem) {
     run(FileSystem::new(1 << 30), |world, session| {
         waits_of(session, || {
-            let (creation, parameters) = (creation(), parameters());
-            Instance::create(&world.disk(), directory(), &creation, &parameters, session)
-                .expect("created");
+            let options = Options { creation: creation(), parameters: parameters() };
+            let created = Database::create_in((&world.disk(), directory()), &options, session);
+            shut(created.expect("created"), session);
         })
     })
 }
 
 /// A database with a table of so many blocks of rows, about.
-fn filled(blocks: u64) -> (Vec<Wait>, FileSystem) {
+fn filled(blocks: i64) -> (Vec<Wait>, FileSystem) {
     run(created().1, move |world, session| {
         waits_of(session, || {
-            let instance = open(world, session);
-            instance.create_table("t", &COLUMNS, session).expect("made");
-            insert(&instance, 4 * blocks, session);
-            instance.checkpoint(session).expect("written");
-            instance.shutdown(session).expect("shut");
+            let database = open(world, session);
+            let spec = TableSpec::new("t")
+                .column(ColumnSpec::new("id", Type::BigInt))
+                .column(ColumnSpec::new("filler", Type::Bytea))
+                .primary_key(["id"]);
+            database.connect_with(session).create_table(&spec).expect("made");
+            insert(&database, 0, 4 * blocks, session);
+            database.instance().checkpoint(session).expect("written");
+            shut(database, session);
         })
     })
 }
@@ -166,26 +192,31 @@ fn creating_and_opening_wait_for_each_request() {
     let (waits, _) = created();
     // The data file's header, map and directory; the undo tablespace's file has no directory.
     assert_eq!(requests(&waits, WaitEvent::DataFileInitWrite), [[1, 256, 0]; 5]);
-    assert_eq!(requests(&waits, WaitEvent::ControlFileSequentialRead), [[0, 0, 1]; 2]);
+    assert_eq!(requests(&waits, WaitEvent::ControlFileSequentialRead), [[0, 0, 1]; 4]);
     let control = requests(&waits, WaitEvent::ControlFileParallelWrite);
-    // Made, settled, recovered, opened, a checkpoint announced, shut: each two copies.
-    assert_eq!(control, [[1, 1, 1]; 12]);
-    assert_eq!(requests(&waits, WaitEvent::LogFileSingleWrite), [[1, 0, 1]]);
+    // Made, settled, recovered, opened, a checkpoint announced, shut: each two copies. Then five
+    // times for its user's opening and shutting.
+    assert_eq!(control, [[1, 1, 1]; 22]);
+    assert_eq!(requests(&waits, WaitEvent::LogFileSingleWrite), [[1, 0, 1], [2, 0, 1]]);
     let reads = requests(&waits, WaitEvent::LogFileSequentialRead);
     assert_eq!(reads[..3], [[1, 0, 1], [2, 0, 1], [3, 0, 1]], "each log's header");
-    let blocks = requests(&waits, WaitEvent::DbFileSequentialRead);
-    assert_eq!(blocks[0], [1, 0, 1], "the data file's header");
+    let blocks: Vec<_> =
+        waits.iter().filter(|wait| wait.0 == WaitEvent::DbFileSequentialRead).collect();
+    assert_eq!(blocks[0].1, [1, 0, 1], "the data file's header");
+    // Another process may come first, once.
+    let right = |wait: &&Wait| (REQUEST..2 * REQUEST + 40_000).contains(&wait.2.0);
+    assert!(blocks.iter().all(right), "{blocks:?}");
     let threads: Vec<_> =
         waits.iter().filter(|wait| wait.0 == WaitEvent::OsThreadCreation).collect();
-    // fb_lgwr, fb_dbw0, fb_ckpt, fb_smco, fb_smon, fb_pmon.
-    assert_eq!(threads.len(), 6, "{threads:?}");
+    // fb_lgwr, fb_dbw0, fb_ckpt, fb_smco, fb_smon, fb_pmon; to create the database, and to open it.
+    assert_eq!(threads.len(), 12, "{threads:?}");
     let ended: BTreeSet<u64> = waits
         .iter()
         .filter(|wait| wait.0 == WaitEvent::ProcessExit)
         .map(|(_, p, _)| p[0])
         .collect();
     // But for the fifth, fb_smon, which had no dead to roll back and was done long before.
-    assert_eq!(ended, [1, 2, 3, 4, 6].into());
+    assert_eq!(ended, [1, 2, 3, 4, 6, 7, 8, 9, 10, 12].into());
     let operations: BTreeSet<[u64; 3]> = waits
         .iter()
         .filter(|wait| wait.0 == WaitEvent::DiskFileOperations)
@@ -211,9 +242,11 @@ fn a_pause_takes_as_long_as_it_was_to_take() {
 fn work_waits_for_commit_checkpoint_and_growth() {
     let (waits, disk) = filled(50);
     let syncs: Vec<_> = waits.iter().filter(|wait| wait.0 == WaitEvent::LogFileSync).collect();
-    // The table's definition, and one commit.
-    assert_eq!(syncs.len(), 2, "{syncs:?}");
-    assert!(syncs.iter().all(|(_, p, length)| p[0] > 0 && p[1] > 0 && length.0 >= REQUEST));
+    // The table's definition, and one commit: one of them may wait for another's write first.
+    let mut commits: BTreeMap<[u64; 3], u64> = BTreeMap::new();
+    syncs.iter().for_each(|(_, p, length)| *commits.entry(*p).or_default() += length.0);
+    assert_eq!(commits.len(), 2, "{syncs:?}");
+    assert!(commits.iter().all(|(p, length)| p[0] > 0 && p[1] > 0 && *length >= REQUEST));
     let growths: Vec<_> =
         waits.iter().filter(|wait| wait.0 == WaitEvent::EnqHwContention).collect();
     assert!(!growths.is_empty(), "the table never grew past what the space process made ready");
@@ -228,12 +261,11 @@ fn work_waits_for_commit_checkpoint_and_growth() {
     let scan = |cache: u64| {
         move |world: &World, session: &Session| {
             let parameters = Parameters { db_cache_size: cache, ..parameters() };
-            let opened = Instance::open(&world.disk(), directory(), &parameters, session);
-            let instance = opened.expect("opened");
-            let table = instance.table("t", session).expect("there");
-            let waits = waits_of(session, || table.scan(|_, _| {}, session).expect("read"));
-            drop(table);
-            instance.shutdown(session).expect("shut");
+            let database = open_as(parameters, world, session);
+            let (mut connection, table) = connect(&database, session);
+            let waits = waits_of(session, || connection.scan(&table, |_| {}).expect("read"));
+            drop(connection);
+            shut(database, session);
             waits
         }
     };
@@ -253,22 +285,22 @@ fn work_waits_for_commit_checkpoint_and_growth() {
 /// The waits of a second session, which does `second` while the first does `first`.
 fn against(
     disk: FileSystem,
-    first: impl FnOnce(&Instance, &Session) + Send + 'static,
-    second: impl FnOnce(&Instance, &Session) + Send + 'static,
+    first: impl FnOnce(&Database, &Session) + Send + 'static,
+    second: impl FnOnce(&Database, &Session) + Send + 'static,
 ) -> (Vec<Wait>, BTreeMap<&'static str, u64>) {
     let result = run(disk, move |world, session| {
-        let instance = Arc::new(open(world, session));
+        let database = open(world, session);
         session.os().set_level(Level::Trace);
-        let (found, inside) = (Outside::<Vec<Wait>>::default(), Arc::clone(&instance));
+        let (found, inside) = (Outside::<Vec<Wait>>::default(), database.clone());
         let collected = found.clone();
         let body = move |session: &Session| {
             let waits = waits_of(session, || second(&inside, session));
             collected.with(|found| *found = waits);
         };
         let other = session.spawn(ThreadSpec::foreground("second"), body).expect("started");
-        first(&instance, session);
+        first(&database, session);
         other.join(session).expect("no panic");
-        instance.shutdown(session).expect("shut");
+        shut(database, session);
         let totals = world.os().totals();
         let count = |event: &WaitEvent| (event.info().name, totals.event(*event).count);
         (found.take(), WaitEvent::ALL.iter().map(count).collect())
@@ -276,30 +308,38 @@ fn against(
     result.0
 }
 
+/// When both sessions of a test have connected, in us.
+const TOGETHER: u64 = 100_000;
+
+/// Pauses until so many us after the machine's start.
+fn until(us: u64, session: &Session) {
+    let passed = session.now().since(Timestamp::default());
+    let left = Nanos::from_micros(us).0.checked_sub(passed.0);
+    pause(left.expect("both come before") / 1_000, session);
+}
+
 fn pause(us: u64, session: &Session) {
     session.pause(Nanos::from_micros(us), session.waiting(WaitEvent::PlSqlLockTimer));
 }
 
 /// Changes the first row, holds it for so long, and commits.
-fn hold_first_row(instance: &Instance, us: u64, session: &Session) {
-    let table = instance.table("t", session).expect("there");
-    let mut first = None;
-    table.scan(|at, _| _ = first.get_or_insert(at), session).expect("read");
-    let (row, mut transaction) = (first.expect("a row"), Transaction::new());
-    let change = |row: &mut access::RowMut<'_>| row.set_number(0, 1);
-    assert!(table.update(&mut transaction, row, change, session).expect("no deadlock"));
+fn hold_first_row(database: &Database, us: u64, session: &Session) {
+    let (mut connection, table) = connect(database, session);
+    let mut tx = connection.begin();
+    let change = |_: &Row<'_>, change: &mut RowChange<'_>| change.set(1, Value::Bytes(&[1; 400]));
+    assert!(tx.update(&table, &[Value::Int(0)], change).expect("no deadlock"));
     pause(us, session);
-    instance.commit(transaction, session).expect("committed");
+    tx.commit().expect("committed");
 }
 
 /// A locked row: as long as the other's transaction.
 #[test]
 fn a_locked_row_is_row_lock_contention() {
-    let second = |instance: &Instance, session: &Session| {
+    let second = |database: &Database, session: &Session| {
         pause(5_000, session);
-        hold_first_row(instance, 0, session);
+        hold_first_row(database, 0, session);
     };
-    let first = |instance: &Instance, session: &Session| hold_first_row(instance, 50_000, session);
+    let first = |database: &Database, session: &Session| hold_first_row(database, 50_000, session);
     let (waits, counts) = against(filled(4).1, first, second);
     let waited: Vec<_> = waits.iter().filter(|wait| wait.0 == WaitEvent::EnqTxRowLock).collect();
     assert!(!waited.is_empty(), "{waits:?}");
@@ -317,59 +357,59 @@ fn a_locked_row_is_row_lock_contention() {
 /// A block that another session reads: no longer than that read.
 #[test]
 fn a_block_that_is_being_read_is_read_by_other_session() {
-    let look = |instance: &Instance, session: &Session| {
-        instance.space().find("t", session).expect("read");
-    };
     let disk = filled(4).1;
-    let dba = ids::Dba::new(1, 12);
-    let pin = move |instance: &Instance, session: &Session| {
-        drop(instance.cache().pin(dba, session).expect("read"));
+    let look = |connection: &mut Connection<'_>, table: &Table| {
+        connection.get(table, &[Value::Int(0)], |_| ()).expect("read").expect("there");
     };
-    let first = move |instance: &Instance, session: &Session| {
-        look(instance, session);
-        pause(1_000, session);
-        pin(instance, session);
-    };
-    // In the midst of that read, wherever it begins.
+    // In the midst of a read of the other's, wherever it begins.
     let mut found = Vec::new();
     for after in (900..1_400).step_by(20) {
-        let second = move |instance: &Instance, session: &Session| {
-            pause(after, session);
-            pin(instance, session);
+        let reads = Outside::<Vec<Wait>>::default();
+        let firsts = reads.clone();
+        let first = move |database: &Database, session: &Session| {
+            let (mut connection, table) = connect(database, session);
+            until(TOGETHER + 1_000, session);
+            let waits = waits_of(session, || look(&mut connection, &table));
+            firsts.with(|reads| *reads = waits);
+        };
+        let second = move |database: &Database, session: &Session| {
+            let (mut connection, table) = connect(database, session);
+            until(TOGETHER + after, session);
+            look(&mut connection, &table);
         };
         let (waits, _) = against(disk.clone(), first, second);
-        let reads = waits.iter().filter(|wait| wait.0 == WaitEvent::ReadByOtherSession);
-        found.extend(reads.map(|(_, p, length)| (*p, length.0)));
+        let of_first: Vec<_> = requests(&reads.take(), WaitEvent::DbFileSequentialRead);
+        let others = waits.iter().filter(|wait| wait.0 == WaitEvent::ReadByOtherSession);
+        for (_, p, length) in others {
+            assert!(of_first.iter().any(|read| read[..2] == p[..2]), "{p:?} of {of_first:?}");
+            assert!(length.0 < REQUEST + 40_000, "{length}");
+            found.push(*p);
+        }
     }
     assert!(!found.is_empty());
-    for (p, length) in found {
-        assert_eq!(p[..2], [1, 12]);
-        assert!(length < REQUEST + 40_000, "{length}");
-    }
 }
 
 /// Undo segments are made one after the other: the database has two, and needs more.
 #[test]
 fn an_undo_segment_in_the_making_is_us_contention() {
     let (_, disk) = filled(4);
-    let begin = |instance: &Instance, count: usize, session: &Session| {
-        let table = instance.table("t", session).expect("there");
-        let mut open: Vec<Transaction> = (0..count).map(|_| Transaction::new()).collect();
-        for transaction in &mut open {
-            let mut inserter = Inserter::default();
-            table.insert(transaction, &mut inserter, |_| {}, session).expect("inserted");
-        }
+    let begin = |database: &Database, ids: Range<i64>, session: &Session| {
+        let mut all: Vec<_> = ids.clone().map(|_| database.connect_with(session)).collect();
+        let table = all[0].table("t").expect("there");
+        until(TOGETHER, session);
+        let mut open: Vec<Tx<'_, '_>> = all.iter_mut().map(Connection::begin).collect();
+        open.iter_mut().zip(ids).for_each(|(tx, id)| insert_one(tx, &table, id));
         pause(3_000, session);
-        for transaction in open {
-            instance.rollback(transaction, session).expect("rolled back");
-        }
+        open.into_iter().for_each(|tx| tx.rollback().expect("rolled back"));
     };
     let mut found = Vec::new();
     for after in (0..2_000).step_by(50) {
-        let first = move |instance: &Instance, session: &Session| begin(instance, 3, session);
-        let second = move |instance: &Instance, session: &Session| {
+        let first = move |database: &Database, session: &Session| {
+            begin(database, 1_000..1_003, session);
+        };
+        let second = move |database: &Database, session: &Session| {
             pause(after, session);
-            begin(instance, 2, session);
+            begin(database, 2_000..2_002, session);
         };
         let (waits, _) = against(disk.clone(), first, second);
         found.extend(waits.into_iter().filter(|wait| wait.0 == WaitEvent::EnqUsContention));
@@ -382,22 +422,22 @@ fn an_undo_segment_in_the_making_is_us_contention() {
 #[test]
 fn a_tablespace_in_the_making_is_tt_contention() {
     let make = |name: &'static str| {
-        move |instance: &Instance, session: &Session| {
+        move |database: &Database, session: &Session| {
             let path = format!("{name}01.dbf");
             let (bytes, growth_bytes) = (16 * 4096, 4096);
-            let file = instance::DataFileSpec { path, bytes, bytes_max: 0, growth_bytes };
-            let spec = instance::TablespaceSpec {
+            let file = DataFileSpec { path, bytes, bytes_max: 0, growth_bytes };
+            let spec = TablespaceSpec {
                 name: name.to_string(),
                 block_size: BlockSize::KIB_4,
                 extent_blocks: 4,
                 files: vec![file],
             };
-            instance.create_tablespace(&spec, session).expect("made");
+            database.instance().create_tablespace(&spec, session).expect("made");
         }
     };
-    let second = move |instance: &Instance, session: &Session| {
+    let second = move |database: &Database, session: &Session| {
         pause(200, session);
-        make("b")(instance, session);
+        make("b")(database, session);
     };
     let (waits, _) = against(filled(4).1, make("a"), second);
     let (p, length) = only(&waits, WaitEvent::EnqTtContention);

@@ -37,20 +37,19 @@ fn listen(os: &os::Os) -> Outside<Vec<Theirs>> {
 /// two phases it is left alone, so that each process is alone with the disk.
 fn heard<const N: usize>(
     parameters: Parameters,
-    phases: [fn(&Instance, &Session); N],
+    phases: [fn(&Database, &Session); N],
 ) -> [Vec<Theirs>; N] {
     let (waits, _) = run(filled(4).1, move |world, session| {
         let records = listen(world.os());
-        let instance = Instance::open(&world.disk(), directory(), &parameters, session);
-        let instance = instance.expect("opened");
+        let database = open_as(parameters, world, session);
         pause(50_000, session);
         let waits = phases.map(|phase| {
             let _ = records.take();
-            phase(&instance, session);
+            phase(&database, session);
             pause(50_000, session);
             records.take()
         });
-        instance.shutdown(session).expect("shut");
+        shut(database, session);
         waits
     });
     waits
@@ -69,35 +68,35 @@ fn is_a_request(wait: &Theirs) -> bool {
     (REQUEST..REQUEST + 40_000).contains(&wait.elapsed)
 }
 
-fn nothing(_: &Instance, _: &Session) {}
+fn nothing(_: &Database, _: &Session) {}
 
 /// Seven seconds in which nobody asks for anything.
-fn idle(_: &Instance, session: &Session) {
+fn idle(_: &Database, session: &Session) {
     pause(7_000_000, session);
 }
 
 /// Three commits, a while apart.
-fn commit_three(instance: &Instance, session: &Session) {
-    for _ in 0..3 {
-        insert(instance, 1, session);
+fn commit_three(database: &Database, session: &Session) {
+    for id in 0..3 {
+        insert(database, 1_000 + id, 1, session);
         pause(5_000, session);
     }
 }
 
 /// Twelve blocks and more become dirty, and are written.
-fn write(instance: &Instance, session: &Session) {
-    insert(instance, 60, session);
+fn write(database: &Database, first: i64, session: &Session) {
+    insert(database, first, 60, session);
     pause(50_000, session);
-    instance.checkpoint(session).expect("written");
+    database.instance().checkpoint(session).expect("written");
 }
 
 /// The log writer: one write for each commit, and the header of a log that begins.
 #[test]
 fn the_log_writer_waits_for_its_writes() {
     let parameters = Parameters { commit_leader: redo::CommitLeader::Lgwr, ..parameters() };
-    let fill_a_log: fn(&Instance, &Session) = |instance, session| {
-        for _ in 0..30 {
-            insert(instance, 20, session);
+    let fill_a_log: fn(&Database, &Session) = |database, session| {
+        for turn in 0..30 {
+            insert(database, 2_000 + 20 * turn, 20, session);
         }
     };
     let [commits, switch] = heard(parameters, [commit_three, fill_a_log]);
@@ -123,16 +122,21 @@ fn the_log_writer_waits_for_its_writes() {
 fn a_database_writer_waits_for_its_writes_and_for_redo() {
     let [_, written, uncommitted] = heard(
         parameters(),
-        [nothing, write, |instance, session| {
-            // Dirty, and its redo not durable yet: the writer has to ask for that.
-            let table = instance.table("t", session).expect("there");
-            let (mut transaction, mut inserter) = (Transaction::new(), Inserter::default());
-            table.insert(&mut transaction, &mut inserter, |_| {}, session).expect("inserted");
-            let low = instance.redo().position(session);
-            instance.cache().request_checkpoint(ids::Rba::block(low.sequence + 1, 0), session);
-            pause(10_000, session);
-            instance.commit(transaction, session).expect("committed");
-        }],
+        [
+            nothing,
+            |database, session| write(database, 1_000, session),
+            |database, session| {
+                // Dirty, and its redo not durable yet: the writer has to ask for that.
+                let (mut connection, table) = connect(database, session);
+                let instance = database.instance();
+                let mut tx = connection.begin();
+                insert_one(&mut tx, &table, 2_000);
+                let low = instance.redo().position(session);
+                instance.cache().request_checkpoint(ids::Rba::block(low.sequence + 1, 0), session);
+                pause(10_000, session);
+                tx.commit().expect("committed");
+            },
+        ],
     );
     let writes = of(&written, "fb_dbw0", WaitEvent::DbFileParallelWrite);
     for wait in &writes {
@@ -152,14 +156,16 @@ fn a_database_writer_waits_for_its_writes_and_for_redo() {
 /// I/O slaves: idle until they have a request, which they wait for as its owner does.
 #[test]
 fn a_slave_without_a_request_is_idle() {
-    let parameters = Parameters { dbwr_io_slaves: 2, ..parameters() };
+    // Every block stays in the cache, so that the session reads none beside the writes.
+    let db_cache_size = 400 * BLOCK;
+    let parameters = Parameters { dbwr_io_slaves: 2, db_cache_size, ..parameters() };
     let [slept, written] = heard(
         parameters,
-        [idle, |instance, session| {
+        [idle, |database, session| {
             // Ends the sleep.
-            write(instance, session);
+            write(database, 1_000, session);
             pause(500_000, session);
-            write(instance, session);
+            write(database, 2_000, session);
         }],
     );
     assert!(slept.iter().all(|wait| !wait.process.starts_with("fb_i")), "{slept:?}");
@@ -173,7 +179,8 @@ fn a_slave_without_a_request_is_idle() {
         // of another process's, since redo is written beside a batch.
         let writes = of(&written, slave, WaitEvent::DbFileParallelWrite);
         let right = |wait: &&Theirs| (REQUEST..3 * REQUEST + 40_000).contains(&wait.elapsed);
-        assert!(writes.iter().all(right), "{writes:?}");
+        let wrong: Vec<_> = writes.iter().filter(|w| !right(w)).collect();
+        assert!(wrong.is_empty(), "{wrong:?} of {}", writes.len());
     }
 }
 
@@ -181,7 +188,8 @@ fn a_slave_without_a_request_is_idle() {
 /// the control file are written.
 #[test]
 fn the_checkpoint_process_has_a_heartbeat() {
-    let [_, slept] = heard(parameters(), [write, idle]);
+    let [_, slept] =
+        heard(parameters(), [|database, session| write(database, 1_000, session), idle]);
     let beats = of(&slept, "fb_ckpt", WaitEvent::RdbmsIpcMessage);
     assert!(beats.iter().all(|wait| wait.p == [300, 0, 0]), "{beats:?}");
     let whole = beats.iter().filter(|wait| wait.elapsed.abs_diff(3_000_000_000) < 10_000);
@@ -194,7 +202,8 @@ fn the_checkpoint_process_has_a_heartbeat() {
 /// The process monitor looks around every second.
 #[test]
 fn the_process_monitor_looks_around_every_second() {
-    let [_, slept] = heard(parameters(), [write, idle]);
+    let [_, slept] =
+        heard(parameters(), [|database, session| write(database, 1_000, session), idle]);
     let turns = of(&slept, "fb_pmon", WaitEvent::PmonTimer);
     assert!(turns.iter().all(|wait| wait.p == [100, 0, 0]), "{turns:?}");
     let whole = turns.iter().filter(|wait| wait.elapsed.abs_diff(1_000_000_000) < 10_000);
@@ -204,7 +213,7 @@ fn the_process_monitor_looks_around_every_second() {
 /// The space process: zeros for what files grow by.
 #[test]
 fn the_space_process_writes_zeros() {
-    let [grown] = heard(parameters(), [|instance, session| insert(instance, 400, session)]);
+    let [grown] = heard(parameters(), [|database, session| insert(database, 1_000, 400, session)]);
     let zeros = of(&grown, "fb_smco", WaitEvent::DataFileInitWrite);
     assert!(zeros.iter().all(|wait| wait.p == [1, 256, 0]), "{zeros:?}");
     // Beside at most the writer's four, the log writer's and a session's.

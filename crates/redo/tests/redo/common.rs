@@ -12,12 +12,12 @@ use os::probe::DurableWrite;
 use os::{Session, ThreadSpec};
 use redo::{
     CheckpointWanted, CommitLeader, Hooks, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, LogEnd, LogGroup,
-    LogMember, LogStart, Placed, Reader, Record, Redo, RedoConfig, Sabotage,
+    LogMember, LogStart, Placed, Reader, Record, Redo, RedoConfig,
 };
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 use sim::{Perturbation, Simulation, World};
-use stop::{Halt, Stop};
+use stop::{Failpoints, Halt, Stop};
 use waits::{Nanos, WaitEvent};
 
 pub(crate) const DATABASE: u64 = 0xF0_2EBA;
@@ -33,7 +33,7 @@ pub(crate) fn small() -> RedoConfig {
         writes_in_flight: 1,
         commit_leader: CommitLeader::Session,
         owned: os::OwnedFiles::default(),
-        sabotage: Sabotage::None,
+        failpoints: Failpoints::NONE,
     }
 }
 

@@ -5,12 +5,11 @@ mod commits;
 mod common;
 mod credits;
 mod ends;
+mod failpoints;
 mod flights;
 mod flush;
 mod halts;
 mod members;
 mod modes;
 mod round_trip;
-#[cfg(feature = "sabotage")]
-mod sabotage;
 mod waits;

@@ -14,7 +14,7 @@ use stop::{Halt, RefusalKind, Stop};
 use waits::{Statistic, WaitEvent};
 
 use crate::commits::{cut_power_and, with_writes};
-use crate::common::{FIRST, commit, fresh, mirrored, over, put, read, read_files, small};
+use crate::common::{FIRST, commit, fresh, hooks, mirrored, over, put, read, read_files, small};
 
 const FROM: (Rba, Scn) = (Rba::block(1, 1), Scn::new(1));
 
@@ -167,6 +167,95 @@ fn a_member_that_was_away_is_found_out() {
     let mut files = run(0);
     put_bytes(&mut files, "/b/1.log", &old);
     assert_eq!(examined(files, &config).expect("cut off between"), (Vec::new(), 0));
+}
+
+/// The files after so many records of 3,000 bytes; nobody made a checkpoint.
+fn written(config: &RedoConfig, records: u64) -> FileSystem {
+    let inside = config.clone();
+    let mut report = fresh(config, 1).run(move |world, session| {
+        let (redo, _, _) = open_kept(world, &inside, FIRST, session);
+        (0..records).for_each(|tag| _ = commit(&redo, tag, 3_000, session));
+    });
+    let mut disk = report.disks.remove("disk").expect("one");
+    report.result.expect("it runs");
+    disk.close_all();
+    disk
+}
+
+/// That files are refused for what lies in `path`.
+fn is_refused(found: Result<(), Stop>, path: &str) {
+    let stop = found.expect_err("none is its own");
+    assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{stop}");
+    let text = stop.to_string();
+    for says in [&format!("{path} is a log of"), "put the right file back"] {
+        assert!(text.contains(says), "'{text}' doesn't say '{says}'");
+    }
+}
+
+/// Rule RD24: a member of another owner is as a lost one while its group has one that isn't.
+/// Without one nothing is opened, whether anybody looked at the members before or not.
+#[test]
+fn a_log_of_another_owner_is_never_the_groups_own() {
+    let config = two();
+    let own = written(&config, 51);
+    let (number, began) = config.incarnation;
+    for other in [
+        RedoConfig { database: 5, ..config.clone() },
+        RedoConfig { incarnation: (number + 1, began), ..config.clone() },
+        RedoConfig { incarnation: (number, Scn::new(9)), ..config.clone() },
+    ] {
+        let mut others = written(&other, 51);
+        // Logs 1 and 2 lie in groups 1 and 2; either in its own place, and in the other's.
+        for (group, from) in [(1, 1), (1, 2), (2, 2), (2, 1)] {
+            let [a, b] = ["a", "b"].map(|member| format!("/{member}/{group}.log"));
+            let foreign = bytes_of(&mut others, &format!("/a/{from}.log"));
+            let mut files = own.clone();
+            put_bytes(&mut files, &a, &foreign);
+            let found = examined(files.clone(), &config).expect("the other is its own");
+            assert_eq!(found, (vec![a.clone()], 51));
+            let mut gone = files.clone();
+            gone.remove(&b).expect("there");
+            // The one that is gone isn't called invalid first.
+            let mut inside = config.clone();
+            let report = over(gone, 1)
+                .run(move |world, session| examine(&world.disk(), &mut inside, session).map(drop));
+            is_refused(report.result.expect("it runs"), &a);
+            put_bytes(&mut files, &b, &foreign);
+            is_refused(examined(files.clone(), &config).map(drop), &a);
+            is_refused(read_files(files.clone(), &config, FROM.0, FROM.1).map(drop), &a);
+            let inside = config.clone();
+            let report = over(files, 1).run(move |world, session| {
+                let next = (Rba::block(3, 1), Scn::new(99));
+                let (sequence, next_scn) = (next.0.sequence, next.1);
+                let start = LogStart { sequence, next_scn, checkpoint: next.0, previous_end: 0 };
+                let hooks = hooks(Box::new(|_| ()));
+                let halt = Halt::new(world.os());
+                Redo::open(&world.disk(), &inside, start, &halt, hooks, session).map(drop)
+            });
+            is_refused(report.result.expect("it runs"), &a);
+        }
+    }
+}
+
+/// Rule RD24: a header that was never written, or is torn, says nothing of an owner.
+#[test]
+fn a_member_without_a_header_holds_no_log_whatever_its_sibling_is() {
+    let config = two();
+    let other = RedoConfig { database: 5, ..config.clone() };
+    let foreign = bytes_of(&mut written(&other, 120), "/a/3.log");
+    let mut torn = foreign.clone();
+    torn[100] ^= 1;
+    for header in [None, Some(torn)] {
+        for [one, sibling] in [["/a/3.log", "/b/3.log"], ["/b/3.log", "/a/3.log"]] {
+            let mut files = written(&config, 51);
+            put_bytes(&mut files, one, &foreign);
+            if let Some(torn) = &header {
+                put_bytes(&mut files, sibling, torn);
+            }
+            let found = examined(files, &config).expect("group 3 has no log");
+            assert_eq!(found, (vec![one.to_string()], 51));
+        }
+    }
 }
 
 /// Rule RD20: blocks that one member has lost come from the other, also where each has lost some.

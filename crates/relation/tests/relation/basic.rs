@@ -9,6 +9,7 @@ use crate::common::{
     Client, Known, Table, ascending, check, database, descending, ended, kept, machine, open, rows,
     shut,
 };
+use std::cell::Cell;
 use std::ops::Bound;
 
 pub(crate) fn accounts() -> Vec<Table> {
@@ -249,5 +250,62 @@ fn a_relation_that_is_stale_takes_no_changes_and_one_that_is_gone_no_reads() {
         let refused = relation.insert(&mut client.work(), &values(&row(400))).expect_err("stale");
         assert_eq!(refused.refusal(), Some(RefusalKind::DefinitionChanged));
         assert_eq!(rows(relation, client.view(), client.session).len(), 300);
+    });
+}
+
+/// A session keeps its buffers, and of a long row not what that took.
+#[test]
+fn long_rows_leave_no_memory_to_the_session_that_has_worked_on_them() {
+    with_rows(|client, relation| {
+        let (long, longer) = ("x".repeat(300 << 10), "y".repeat(400 << 10));
+        let row = |id| [Value::Int(id), Value::Null, Value::Null, Value::Text(&long)];
+        let left = |client: &Client<'_>, what: &str| {
+            let bytes = client.scratch.bytes();
+            assert!(bytes < 256 << 10, "{what}: {bytes} bytes");
+        };
+        let at = relation.insert(&mut client.work(), &row(1_001)).expect("inserted");
+        left(client, "insert");
+        let mut set = |_: &value::RowView<'_>, change: &mut relation::RowChange<'_>| {
+            change.set(3, Value::Text(&longer))
+        };
+        let updated = relation.update(&mut client.work(), (at, None), &mut set);
+        assert_eq!(updated.expect("changed"), Changed::Yes);
+        left(client, "update");
+        let deleted = relation.delete(&mut client.work(), (at, None)).expect("deleted");
+        assert_eq!(deleted, Changed::Yes);
+        left(client, "delete");
+        let (one, other) = (row(1_002), row(1_003));
+        let rows = [&one[..], &other[..]];
+        let inserted = relation.insert_many(&mut client.work(), rows, |_| ()).expect("inserted");
+        assert_eq!(inserted, 2);
+        left(client, "two rows at once");
+        relation.insert_many(&mut client.work(), rows, |_| ()).expect_err("they are there");
+        left(client, "a refused insert");
+        let (view, key) = (client.view(), [Value::Text(&long), Value::Null]);
+        let (scratch, session) = (&mut client.scratch, client.session);
+        assert_eq!(relation.find((1, &key), view, scratch, session).expect("read"), None);
+        left(client, "a key that is looked for");
+    });
+}
+
+/// Short rows are put together before the first is inserted, long ones only two or three of them.
+#[test]
+fn rows_that_are_inserted_together_are_as_few_as_they_are_long() {
+    with_rows(|client, relation| {
+        let long = "x".repeat(30 << 10);
+        let rows: Vec<_> = (1_001..1_011)
+            .map(|id| [Value::Int(id), Value::Null, Value::Null, Value::Text(&long)])
+            .collect();
+        let (taken, inserted, most) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        let taking = rows.iter().map(|row| {
+            taken.set(taken.get() + 1);
+            &row[..]
+        });
+        let count = relation.insert_many(&mut client.work(), taking, |_| {
+            most.set(most.get().max(taken.get() - inserted.get()));
+            inserted.set(inserted.get() + 1);
+        });
+        assert_eq!(count.expect("inserted"), 10);
+        assert!(most.get() <= 3, "{} rows of 30 KiB at once", most.get());
     });
 }

@@ -12,12 +12,12 @@ use os::probe::DurableWrite;
 use os::{Session, ThreadHandle, ThreadSpec};
 use relation::{
     ColumnDefinition, Default as ColumnDefault, IndexColumn, IndexDefinition, Relation, Relations,
-    Sabotage, Scratch, TableDefinition, Work,
+    Scratch, TableDefinition, Work,
 };
 use sim::fs::FileSystem;
 use sim::{Perturbation, Report, Simulation, World};
 use space::Holds;
-use stop::{RefusalKind, Stop};
+use stop::{Failpoints, RefusalKind, Stop};
 use txn::View;
 use value::{NullsPlace, OwnedValue, Type, Value, encode_key};
 use waits::{Nanos, WaitEvent};
@@ -108,7 +108,17 @@ pub(crate) fn database(
 
 /// An open instance that sessions share.
 pub(crate) fn open(world: &World, session: &Session) -> Arc<Instance> {
-    let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
+    open_broken(world, Failpoints::NONE, session)
+}
+
+/// An open instance that sessions share, with what a test breaks on purpose.
+pub(crate) fn open_broken(
+    world: &World,
+    failpoints: Failpoints,
+    session: &Session,
+) -> Arc<Instance> {
+    let parameters = Parameters { failpoints, ..parameters() };
+    let opened = Instance::open(&world.disk(), directory(), &parameters, session);
     Arc::new(opened.unwrap_or_else(|stop| panic!("it doesn't open: {stop}")))
 }
 
@@ -175,16 +185,6 @@ impl Relations for Known {
 impl Known {
     /// These tables, made where they aren't there.
     pub(crate) fn of(instance: &Instance, tables: &[Table], session: &Session) -> Known {
-        Known::sabotaged(instance, tables, Sabotage::None, session)
-    }
-
-    /// The same with a precaution left out.
-    pub(crate) fn sabotaged(
-        instance: &Instance,
-        tables: &[Table],
-        sabotage: Sabotage,
-        session: &Session,
-    ) -> Known {
         let mut numbers = Numbers::new();
         let mut defined: Vec<_> =
             tables.iter().map(|table| define(instance, table, &mut numbers, session)).collect();
@@ -198,7 +198,7 @@ impl Known {
             let (space, transactions) = (instance.space(), instance.transactions());
             let object = definition.object;
             let opened = Relation::open(Arc::new(definition), space, transactions, session);
-            (object, Arc::new(opened.expect("opened").sabotaged(sabotage)))
+            (object, Arc::new(opened.expect("opened")))
         };
         Known(defined.into_iter().map(open).collect())
     }
@@ -221,8 +221,8 @@ fn define(
 ) -> TableDefinition {
     let space = instance.space();
     let segment = space.find(table.name, session).expect("read");
-    let segment = segment
-        .unwrap_or_else(|| space.create(table.name, Holds::Table, &[], session).expect("made"));
+    let segment =
+        segment.unwrap_or_else(|| space.create(table.name, Holds::Table, session).expect("made"));
     let mut indexes = Vec::new();
     for (name, columns, unique) in &table.indexes {
         let found = space.find(name, session).expect("read");

@@ -1,7 +1,13 @@
 //! Constraints, one session: what is refused, with which words, and what other rows become.
 
-use relation::{RowChange, Which};
-use stop::RefusalKind;
+use std::cell::Cell;
+use std::sync::Arc;
+
+use ids::ObjectNo;
+use instance::Instance;
+use os::Session;
+use relation::{Relation, Relations, RowChange, Which, Work};
+use stop::{RefusalKind, Stop};
 use value::{RowView, Value};
 
 use crate::common::{Client, Known, database, ended, machine, open, shut};
@@ -146,5 +152,46 @@ fn rows_of_one_statement_may_refer_to_each_other_and_a_long_chain_goes_with_its_
         assert_eq!(refused.refusal(), Some(RefusalKind::ForeignKeyViolation));
         assert_eq!(delete(client, "tree", 0).expect("with all the others"), 1);
         assert_eq!(all(client, "tree", 0).len(), 0);
+    });
+}
+
+/// Tables of which one gets another definition the next few times that it is asked for, before who
+/// asks has locked it.
+struct Changing<'a> {
+    known: &'a Known,
+    instance: &'a Instance,
+    changes: ObjectNo,
+    times: Cell<u32>,
+}
+
+impl Relations for Changing<'_> {
+    fn relation(&self, object: ObjectNo, session: &Session) -> Result<Arc<Relation>, Stop> {
+        let now = self.known.relation(object, session)?;
+        if object != self.changes || self.times.get() == 0 {
+            return Ok(now);
+        }
+        self.times.set(self.times.get() - 1);
+        let (space, transactions) = (self.instance.space(), self.instance.transactions());
+        let before = Relation::open(Arc::clone(now.definition()), space, transactions, session)?;
+        before.set_stale(session);
+        Ok(Arc::new(before))
+    }
+}
+
+/// CREATE INDEX locks a parent in a mode that goes with that of a statement which looks for a row
+/// of it. So its definition may change again each time that the statement asks for it.
+#[test]
+fn a_parent_is_looked_at_however_often_its_definition_changes_before() {
+    with_shop(|client| {
+        let changes = client.known.named("customers").definition().object;
+        for times in 0..5 {
+            let (known, instance) = (client.known, client.instance);
+            let changing = Changing { known, instance, changes, times: Cell::new(times) };
+            let orders = known.named("orders");
+            let mut work = Work { relations: &changing, ..client.work() };
+            let row = [int(30 + i64::from(times)), int(1), int(1)];
+            orders.insert(&mut work, &row).expect("its customer is there");
+            assert_eq!(changing.times.get(), 0, "it was asked for until it didn't change");
+        }
     });
 }

@@ -5,10 +5,9 @@
 mod basic;
 mod common;
 mod constraints;
+mod failpoints;
 mod model;
 mod races;
-#[cfg(feature = "sabotage")]
-mod sabotage;
 mod shop;
 mod storm;
 mod whole;

@@ -1,11 +1,10 @@
 //! Both sides of a foreign key at once: whatever the order, no row refers to one that isn't there.
 
-use relation::Sabotage;
 use sim::fs::FileSystem;
-use stop::RefusalKind;
+use stop::{Failpoints, RefusalKind};
 use value::Value;
 
-use crate::common::{Client, Dice, Known, database, ended, join, open, racy, shut, start};
+use crate::common::{Client, Dice, Known, database, ended, join, open_broken, racy, shut, start};
 use crate::shop::{broken, check_all, delete, insert, int, set, tables};
 
 pub(crate) fn base() -> FileSystem {
@@ -20,9 +19,13 @@ pub(crate) fn base() -> FileSystem {
 
 /// One session gives customer 1 an order, another deletes the customer, or changes its key; each
 /// then commits or not. What is broken afterwards, if anything; and which of them were refused.
-pub(crate) fn run(seed: u64, base: FileSystem, sabotage: Sabotage) -> (Option<String>, [bool; 2]) {
+pub(crate) fn run(
+    seed: u64,
+    base: FileSystem,
+    failpoints: Failpoints,
+) -> (Option<String>, [bool; 2]) {
     let report = racy(seed, base).run(move |world, session| {
-        let instance = open(world, session);
+        let instance = open_broken(world, failpoints, session);
         let outcomes =
             std::sync::Arc::new([latch::SharedFlag::new(false), latch::SharedFlag::new(false)]);
         let sides = (0..2_usize).map(|side| {
@@ -32,7 +35,7 @@ pub(crate) fn run(seed: u64, base: FileSystem, sabotage: Sabotage) -> (Option<St
                 &instance,
                 session,
                 move |instance, session| {
-                    let known = Known::sabotaged(instance, &tables(), sabotage, session);
+                    let known = Known::of(instance, &tables(), session);
                     let mut client = Client::new(instance, &known, session);
                     let mut dice = Dice(seed * 2 + side as u64);
                     if dice.below(3) == 0 {
@@ -82,7 +85,7 @@ fn an_order_never_outlives_its_customer_whoever_comes_first() {
     let base = base();
     let mut refused = [0, 0];
     for seed in 0..300 {
-        let (broken, by) = run(seed, base.clone(), Sabotage::None);
+        let (broken, by) = run(seed, base.clone(), Failpoints::NONE);
         assert_eq!(broken, None, "seed {seed}");
         (0..2).for_each(|side| refused[side] += u32::from(by[side]));
     }

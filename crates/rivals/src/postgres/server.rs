@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::Client;
 use crate::scratch::ChildGuard;
-use crate::{Error, Result, Scratch};
+use crate::{Ending, Error, Result, Scratch};
 
 const MISSING: Error = Error::Missing { program: "PostgreSQL", package: "postgresql" };
 /// Where Debian puts each version's programs.
@@ -59,7 +59,7 @@ impl<'s> Server<'s> {
             .stderr(log_file)
             .spawn()
             .map_err(cannot)?;
-        let guard = scratch.guard(child.id())?;
+        let guard = scratch.guard(child.id(), Ending::Quit)?;
         let settings =
             settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let version = String::new();

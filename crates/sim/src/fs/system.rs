@@ -260,6 +260,15 @@ impl FileSystem {
         step.end(result)
     }
 
+    /// The same, but refused if there is a file of the new name.
+    pub fn rename_new(&mut self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+        let (from, to) = (split(from.as_ref())?, split(to.as_ref())?);
+        let step = self.begin_path(Operation::Rename, &from)?;
+        let is_free = self.names.view.resolve(&to).is_err();
+        let result = if is_free { self.rename_entry(&from, &to) } else { Err(error(EEXIST)) };
+        step.end(result)
+    }
+
     /// Removes a file or an empty directory. An open file stays usable until it is closed.
     pub fn remove(&mut self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = split(path.as_ref())?;

@@ -9,7 +9,8 @@
 //!     wants table ACCOUNTS (71) in mode X (6)
 //!     5.0.9 has it in mode RX (3)
 //! 2 5.0.9, session user2 (t5), for 1.20 s
-//!     wants a row of object ACCOUNTS (71)
+//!     wants a row of table ACCOUNTS (71)
+//!     with ID = 4711
 //!     at block 4/129 slot 7, in mode X (6)
 //!     3.0.17 has the row locked
 //! ```
@@ -30,9 +31,31 @@ use crate::locks::{LockWanted, RowWanted};
 
 /// Names in messages are cut to so much, that lines stay within 80 columns.
 const NAME_CHARS_MAX: usize = 30;
+/// And so are keys.
+const KEY_CHARS_MAX: usize = 70;
 
-/// What an object is called, if anybody knows. Asked without latches.
-pub type ObjectNames = Arc<dyn Fn(u32, &Session) -> Option<String> + Send + Sync>;
+/// What messages call objects and rows. The lock manager asks without latches.
+pub trait LockNames: Send + Sync {
+    /// The name of a table, or of an index and its table; none if nobody knows it.
+    fn object(&self, object: u32, session: &Session) -> Option<LockName>;
+    /// The primary key of a row, with the names of its columns; none if nobody knows it.
+    fn key(&self, row: &RowWanted, session: &Session) -> Option<String>;
+}
+
+/// What an object is called.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LockName {
+    /// A table, by its name.
+    Table(String),
+    /// An index, by its name, of the table of this name.
+    Index(String, String),
+}
+
+/// Says the names that messages have, as far as they are known.
+pub(super) struct Namer<'n> {
+    pub(super) names: Option<Arc<dyn LockNames>>,
+    pub(super) session: &'n Session,
+}
 
 /// So many transactions of a circle are described.
 const SHOWN_MAX: usize = 12;
@@ -41,7 +64,7 @@ const SHOWN_MAX: usize = 12;
 pub(super) const BLOCKERS_MAX: usize = 3;
 
 /// The circle, for people.
-pub(super) fn circle(links: &[Link], now: Timestamp, name: impl Fn(u32) -> String) -> String {
+pub(super) fn circle(links: &[Link], now: Timestamp, names: &Namer<'_>) -> String {
     let victim = links[0].wait.waiter;
     let (count, plural) = (links.len() - 1, if links.len() == 2 { "" } else { "s" });
     let mut text = format!(
@@ -54,7 +77,7 @@ pub(super) fn circle(links: &[Link], now: Timestamp, name: impl Fn(u32) -> Strin
             _ => format!("for {}", now.since(wait.since)),
         };
         let (waiter, who) = (wait.waiter, &wait.who);
-        let wants = wants(&wait.wanted, &name, "\n    ");
+        let wants = wants(&wait.wanted, names, "\n    ");
         let reason = because(*reason, &wait.wanted);
         let number = number + 1;
         let _ = write!(text, "\n{number} {waiter}, session {who}, {since}");
@@ -77,9 +100,9 @@ pub(super) fn refused(
     wanted: &LockWanted,
     in_the_way: &InTheWay,
     waited: Option<Nanos>,
-    name: impl Fn(u32) -> String,
+    names: &Namer<'_>,
 ) -> String {
-    let what = wants(wanted, name, " ");
+    let what = wants(wanted, names, " ");
     let mut text = match waited {
         Some(waited) => format!("cannot lock {what} within {waited}: "),
         None => format!("cannot lock {what} without waiting, the resource is busy: "),
@@ -97,30 +120,43 @@ pub(super) fn refused(
     text
 }
 
-/// `ACCOUNTS (71)`, or the number alone.
-pub(super) fn named(object: u32, name: Option<String>) -> String {
-    match name {
-        Some(name) => format!("{} ({object})", cut(&name, NAME_CHARS_MAX)),
-        None => object.to_string(),
+impl Namer<'_> {
+    /// `table ACCOUNTS (71)`, or its number behind `kind` if it has no name.
+    fn object(&self, kind: &str, object: u32) -> String {
+        let name = self.names.as_ref().and_then(|names| names.object(object, self.session));
+        let short = |name: &str| cut(name, NAME_CHARS_MAX).to_string();
+        match name {
+            Some(LockName::Table(name)) => format!("table {} ({object})", short(&name)),
+            Some(LockName::Index(name, table)) => {
+                format!("index {} ({object}) of {}", short(&name), short(&table))
+            }
+            None => format!("{kind} {object}"),
+        }
+    }
+
+    /// ` with ID = 4711`, or nothing.
+    fn key(&self, row: &RowWanted, between: &str) -> String {
+        let key = self.names.as_ref().and_then(|names| names.key(row, self.session));
+        let with = |key: String| format!("{between}with {}", cut(&key, KEY_CHARS_MAX));
+        key.map_or_else(String::new, with)
     }
 }
 
-/// In two lines or one: `between` goes between them.
-fn wants(wanted: &LockWanted, name: impl Fn(u32) -> String, between: &str) -> String {
+/// In lines or in one: `between` goes between them.
+fn wants(wanted: &LockWanted, names: &Namer<'_>, between: &str) -> String {
     match wanted {
         LockWanted::Row { wanted, .. } => {
             let RowWanted { what, object, block, slot } = wanted;
             let mode = if what.mode() == 6 { "X (6)" } else { "S (4)" };
-            let (what, object) = (what.name(), name(*object));
-            format!(
-                "{what} of object {object}{between}at block {block} slot {slot}, in mode {mode}"
-            )
+            let (of, key) = (names.object("object", *object), names.key(wanted, between));
+            let what = what.name();
+            format!("{what} of {of}{key}{between}at block {block} slot {slot}, in mode {mode}")
         }
         LockWanted::Table { object, mode, converts: false } => {
-            format!("table {} in mode {mode}", name(*object))
+            format!("{} in mode {mode}", names.object("table", *object))
         }
         LockWanted::Table { object, mode, converts: true } => {
-            format!("more of {}: mode {mode}", name(*object))
+            format!("more of {}: mode {mode}", names.object("table", *object))
         }
     }
 }

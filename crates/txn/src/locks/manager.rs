@@ -13,15 +13,14 @@ use std::sync::Arc;
 use ids::TxnId;
 use latch::{ExclusiveGuard, Latch, LatchKind, Shared32, assert_none_held};
 use os::{Os, Session};
-use stop::{Halt, Stop};
+use stop::{Failpoint, Failpoints, Halt, Stop};
 use waits::Statistic;
 
-use crate::locks::deadlock::{self, ObjectNames};
+use crate::locks::deadlock::{LockNames, Namer};
 use crate::locks::queues::Queues;
-use crate::locks::sabotage::Precaution;
 use crate::locks::seat::{Place, Seat};
 use crate::locks::table::Request;
-use crate::locks::{Patience, Sabotage, TableMode};
+use crate::locks::{Patience, TableMode};
 
 /// Tables share so many watches. A table whose watch is raised for another is slower, not wrong.
 const WATCHES: usize = 1024;
@@ -29,7 +28,7 @@ const WATCHES: usize = 1024;
 /// The locks of an instance.
 pub struct Locks {
     /// By undo segment.
-    pub(super) seats: Vec<Seat>,
+    pub(super) seats: Arc<[Seat]>,
     /// By object modulo their number: so many tables are watched. Read by all, seldom written.
     pub(super) watches: Vec<Shared32>,
     /// In a place of its own: waiting must not slow those down who meet nobody.
@@ -37,8 +36,9 @@ pub struct Locks {
     /// The last deadlock's text.
     pub(super) deadlock: Latch<Option<Arc<str>>>,
     pub(super) halt: Halt,
-    pub(super) names: Option<ObjectNames>,
-    pub(super) sabotage: Sabotage,
+    /// Once somebody has named objects and rows.
+    names: Latch<Option<Arc<dyn LockNames>>>,
+    pub(super) failpoints: Failpoints,
 }
 
 /// A moment in a transaction, to let go of the tables that it locks later. Of the transaction that
@@ -49,28 +49,31 @@ pub struct LockMark(usize);
 impl Locks {
     /// Nobody has or waits for anything. Segments have numbers below `segments_max`.
     pub fn new(os: &Os, segments_max: u16, halt: Halt) -> Locks {
+        let seats: Arc<[Seat]> = (0..segments_max).map(|_| Seat::new(os)).collect();
+        let seen = Arc::clone(&seats);
+        let look = move |queues: &Queues| queues.assert_consistent(&seen);
         let queues = Queues::new(segments_max);
+        let queues = Latch::new(os, LatchKind::EnqueueHashChains, queues).checked(os, look);
         Locks {
-            seats: (0..segments_max).map(|_| Seat::new(os)).collect(),
+            seats,
             watches: (0..WATCHES).map(|_| Shared32::new(0)).collect(),
-            queues: Box::new(Latch::new(os, LatchKind::EnqueueHashChains, queues)),
+            queues: Box::new(queues),
             deadlock: Latch::new(os, LatchKind::Innermost, None),
             halt,
-            names: None,
-            sabotage: Sabotage::None,
+            names: Latch::new(os, LatchKind::Innermost, None),
+            failpoints: Failpoints::NONE,
         }
     }
 
-    /// The same with names of objects for messages.
-    #[must_use]
-    pub fn named_by(self, names: ObjectNames) -> Locks {
-        Locks { names: Some(names), ..self }
+    /// From now on messages name objects and rows so.
+    pub fn name_by(&self, names: Arc<dyn LockNames>, session: &Session) {
+        *self.names.exclusive(session) = Some(names);
     }
 
-    /// The same with a precaution left out, for tests.
+    /// The same with what a test breaks on purpose.
     #[must_use]
-    pub fn sabotaged(self, sabotage: Sabotage) -> Locks {
-        Locks { sabotage, ..self }
+    pub fn broken_at(self, failpoints: Failpoints) -> Locks {
+        Locks { failpoints, ..self }
     }
 
     /// Locks a table for a transaction, until it ends; a mode that it has already costs a look at
@@ -101,7 +104,7 @@ impl Locks {
             self.watch(&mut queues, object, session);
         }
         let table = queues.table(object);
-        let at_once = match self.sabotage.leaves_out(Precaution::Order) {
+        let at_once = match self.failpoints.has(Failpoint::Overtake) {
             true => table.fits(request),
             false => table.may_have(request),
         };
@@ -130,7 +133,7 @@ impl Locks {
         }
         drop(queues);
         self.wake(&woken, session);
-        if is_awaited && !self.sabotage.leaves_out(Precaution::Wake) {
+        if is_awaited && !self.failpoints.has(Failpoint::SkipWake) {
             seat.ended.notify_all(session);
         }
     }
@@ -162,7 +165,7 @@ impl Locks {
     /// The instance halts: whoever waits looks up, and is told.
     pub fn wake_all(&self, session: &Session) {
         let _queues = self.queues.exclusive(session);
-        for seat in &self.seats {
+        for seat in &*self.seats {
             seat.ended.notify_all(session);
             seat.granted.notify_all(session);
         }
@@ -185,7 +188,7 @@ impl Locks {
             None => None,
         };
         let is_watched = self.watch_of(object).load(session) > 0;
-        if !mode.is_weak() || (is_watched && !self.sabotage.leaves_out(Precaution::Watch)) {
+        if !mode.is_weak() || (is_watched && !self.failpoints.has(Failpoint::IgnoreWatch)) {
             return false;
         }
         session.count(Statistic::EnqueueConversions, u64::from(has.is_some()));
@@ -213,10 +216,10 @@ impl Locks {
         let table = queues.table(object);
         table.watched = true;
         self.watch_of(object).fetch_add(1, session);
-        if self.sabotage.leaves_out(Precaution::Sweep) {
+        if self.failpoints.has(Failpoint::SkipSweep) {
             return;
         }
-        for seat in &self.seats {
+        for seat in &*self.seats {
             if let Some((owner, mode)) = seat.holdings.exclusive(session).hand_over(object) {
                 let _ = table.grant(Request { owner, mode });
             }
@@ -282,10 +285,9 @@ impl Locks {
         &self.seats[usize::from(id.segment)]
     }
 
-    /// What the object is called. Called without latches.
-    pub(super) fn name(&self, object: u32, session: &Session) -> String {
-        let name = self.names.as_ref().and_then(|names| names(object, session));
-        deadlock::named(object, name)
+    /// What messages call objects and rows. Called, and used, without latches.
+    pub(super) fn namer<'n>(&self, session: &'n Session) -> Namer<'n> {
+        Namer { names: self.names.exclusive(session).clone(), session }
     }
 
     fn watch_of(&self, object: u32) -> &Shared32 {

@@ -19,20 +19,19 @@
 //! what is reported; PostgreSQL's `lmgr/README`, "Fast Path Locking", for weak modes that look at
 //! no shared table.
 
+mod check;
 mod deadlock;
 mod manager;
 mod mode;
 mod queues;
-mod sabotage;
 mod seat;
 mod table;
 mod views;
 mod waiting;
 mod wanted;
 
-pub use deadlock::ObjectNames;
+pub use deadlock::{LockName, LockNames};
 pub use manager::{LockMark, Locks};
 pub use mode::TableMode;
-pub use sabotage::Sabotage;
 pub use views::{LockHeld, LockWaiting};
 pub use wanted::{LockWanted, Patience, RowWait, RowWanted};

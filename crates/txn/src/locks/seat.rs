@@ -42,7 +42,8 @@ pub(super) struct Seat {
 impl Seat {
     pub(super) fn new(os: &Os) -> Seat {
         Seat {
-            holdings: Latch::new(os, LatchKind::Innermost, Holdings::default()),
+            holdings: Latch::new(os, LatchKind::Innermost, Holdings::default())
+                .checked(os, Holdings::assert_consistent),
             waiters: Shared32::new(0),
             ended: Condition::new(os),
             granted: Condition::new(os),
@@ -172,6 +173,48 @@ impl Holdings {
         let with_tables = with_tables.map(|held| held.object).collect();
         self.tables.clear();
         with_tables
+    }
+
+    /// How many tables there are.
+    pub(super) fn length(&self) -> usize {
+        self.tables.len()
+    }
+
+    /// What is wrong, if the invariants of this file don't hold that are seen from here.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.owner.is_none() && !(self.tables.is_empty() && self.grants.is_empty()) {
+            return Err(format!("nobody's, with {} tables", self.tables.len()));
+        }
+        if !self.tables.is_sorted_by(|a, b| a.object < b.object) {
+            return Err("it doesn't list each table once, in order".to_string());
+        }
+        for held in &self.tables {
+            match held.place {
+                Place::Seat(mode) if !mode.is_weak() => {
+                    return Err(format!("it keeps {mode:?} of table {} (TX12)", held.object));
+                }
+                Place::Seat(_) | Place::Table => {}
+            }
+            if !self.grants.iter().any(|grant| grant.object == held.object) {
+                return Err(format!("it has table {}, and was never granted it", held.object));
+            }
+        }
+        match self.grants.iter().find(|grant| self.find(grant.object).is_err()) {
+            Some(grant) => Err(format!("it was granted table {}, and hasn't it", grant.object)),
+            None => Ok(()),
+        }
+    }
+
+    /// The tables, to be broken by a test.
+    #[cfg(test)]
+    pub(super) fn tables_mut(&mut self) -> &mut Vec<Held> {
+        &mut self.tables
+    }
+
+    /// Says that the tables are nobody's, for a test.
+    #[cfg(test)]
+    pub(super) fn forget_owner(&mut self, _: &Session) {
+        self.owner = None;
     }
 
     fn find(&self, object: u32) -> Result<usize, usize> {

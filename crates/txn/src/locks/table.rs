@@ -148,3 +148,50 @@ impl Table {
         others.filter(move |(id, mode)| *id != request.owner && !mode.goes_with(request.mode))
     }
 }
+
+// For checks.
+impl Table {
+    /// How many have it or wait for it.
+    pub(super) fn length(&self) -> usize {
+        self.grants.len() + self.waiters().count()
+    }
+
+    /// Those who wait for it.
+    pub(super) fn waiters(&self) -> impl Iterator<Item = TxnId> {
+        self.converters.iter().chain(&self.queue).map(|request| request.owner)
+    }
+
+    /// What is wrong, if the invariants of this file don't hold.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.is_empty() {
+            return Err("nobody has it or waits for it".to_string());
+        }
+        let mut waiters: Vec<_> = self.waiters().collect();
+        waiters.sort_unstable();
+        if let Some(pair) = waiters.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("{} waits twice", pair[0]));
+        }
+        if let Some(new) = self.converters.iter().find(|new| self.mode_of(new.owner).is_none()) {
+            return Err(format!("{} converts, and has nothing", new.owner));
+        }
+        if let Some(old) = self.queue.iter().find(|old| self.mode_of(old.owner).is_some()) {
+            return Err(format!("{} is in the queue, and has it", old.owner));
+        }
+        let first = if self.converters.is_empty() { self.queue.front() } else { None };
+        let mut next = self.converters.iter().chain(first);
+        if let Some(idle) = next.find(|request| self.fits(**request)) {
+            return Err(format!("{} waits for nobody (TX13)", idle.owner));
+        }
+        let grants = || self.grants.iter();
+        let at_odds = |one: &TxnId, mode: &TableMode| {
+            grants().find(|(other, has)| *other != one && !has.goes_with(*mode)).map(|(id, _)| *id)
+        };
+        if let Some((one, other)) = grants().find_map(|(id, m)| Some((id, at_odds(id, m)?))) {
+            return Err(format!("{one} and {other} have it in modes that don't go together"));
+        }
+        match self.watched == self.needs_watching() {
+            true => Ok(()),
+            false => Err(format!("it is watched: {}, against its need (TX12)", self.watched)),
+        }
+    }
+}

@@ -49,7 +49,7 @@ impl Locks {
     pub fn held(&self, session: &Session) -> Vec<LockHeld> {
         let queues = self.queues.shared(session);
         let mut all = Vec::new();
-        for seat in &self.seats {
+        for seat in &*self.seats {
             let holdings = seat.holdings.shared(session);
             for (owner, held) in holdings.all() {
                 let table = queues.tables.get(&held.object);

@@ -20,13 +20,12 @@
 use ids::TxnId;
 use latch::{Condition, assert_none_held};
 use os::{Session, Waiting};
-use stop::{RefusalKind, Stop};
+use stop::{Failpoint, RefusalKind, Stop};
 use waits::{Nanos, Statistic, Timestamp, WaitEvent};
 
 use crate::locks::deadlock::{self, BLOCKERS_MAX, InTheWay};
 use crate::locks::manager::{Held, Locks};
 use crate::locks::queues::Link;
-use crate::locks::sabotage::Precaution;
 use crate::locks::seat::Place;
 use crate::locks::table::{Reason, Request};
 use crate::locks::wanted::{Wait, Who};
@@ -34,6 +33,9 @@ use crate::locks::{LockWanted, Patience, RowWanted};
 
 /// A sleeper looks up so often, should it ever be forgotten.
 const LOOK_UP: Nanos = Nanos::from_secs(3);
+
+/// Who waits for any of several looks at all of them so often: the end of but one wakes it.
+const ANY_LOOK_UP: Nanos = Nanos::from_millis(100);
 
 /// How a wait ended other than well.
 enum End {
@@ -90,6 +92,84 @@ impl Locks {
         end.map_or(Ok(()), |end| Err(self.refusal(end, &lock, began, session)))
     }
 
+    /// The same until any of several isn't active any more; but it returns after a while also if
+    /// all of them are, for the caller may have what it wants without the end of one. `began` is
+    /// when the caller began to wait, however often it has looked since. What it waits for is shown
+    /// as the end of one of them. A circle through that one is none if another one is in no circle.
+    pub fn wait_for_any(
+        &self,
+        (holders, waiter): (&[TxnId], TxnId),
+        wanted: RowWanted,
+        (patience, began): (Patience, Timestamp),
+        is_active: &dyn Fn(TxnId) -> bool,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        assert_none_held("a wait for an entry of a list");
+        assert!(!holders.contains(&waiter), "a transaction waits for itself");
+        let has_ended = || !holders.iter().all(|holder| is_active(*holder));
+        let Some(first) = holders.first().filter(|_| !has_ended()) else { return Ok(()) };
+        let blockers = || holders.iter().map(|holder| (*holder, Reason::Row)).collect();
+        let lock = LockWanted::Row { holder: *first, wanted };
+        if patience == Patience::NoWait {
+            let blockers: Vec<_> = blockers();
+            return Err(self.busy(&lock, &blockers, session));
+        }
+        let mut queues = self.queues.exclusive(session);
+        let now = session.now();
+        let (holder, circle) =
+            self.enter_for_any(&mut queues, (holders, waiter), (wanted, began), session);
+        let seat = self.seat(holder);
+        seat.waiters.fetch_add(1, session);
+        session.count(Statistic::EnqueueWaits, u64::from(circle.is_none()));
+        let (p1, p2, p3) = wanted.parameters(holder);
+        let waiting = session.waiting(wanted.what.event()).p(p1, p2, p3);
+        let (until, look_up) = (patience.until(began), now.after(ANY_LOOK_UP));
+        let end = loop {
+            if circle.is_some() || has_ended() {
+                break circle;
+            }
+            if self.halt.is_raised(session) {
+                break Some(End::Halted);
+            }
+            let now = session.now();
+            if until.is_some_and(|until| now >= until) {
+                break Some(End::TimeUp(blockers()));
+            }
+            if now >= look_up {
+                break None;
+            }
+            let next = until.map_or(look_up, |until| until.min(look_up));
+            queues = sleep(&seat.ended, queues, waiting, Some(next));
+        };
+        seat.waiters.fetch_sub(1, session);
+        queues.waits[usize::from(waiter.segment)] = None;
+        drop(queues);
+        end.map_or(Ok(()), |end| Err(self.refusal(end, &lock, began, session)))
+    }
+
+    /// Enters a wait for the first of several that closes no circle; if each does, that circle.
+    fn enter_for_any(
+        &self,
+        queues: &mut Held<'_>,
+        (holders, waiter): (&[TxnId], TxnId),
+        (wanted, since): (RowWanted, Timestamp),
+        session: &Session,
+    ) -> (TxnId, Option<End>) {
+        let mut last = None;
+        for holder in holders {
+            queues.waits[usize::from(waiter.segment)] = None;
+            let wanted = LockWanted::Row { holder: *holder, wanted };
+            self.enter(queues, Wait { waiter, who: Who::of(session), since, wanted });
+            let circle = self.circle(queues, waiter, session);
+            let is_open = circle.is_none();
+            last = Some((*holder, circle));
+            if is_open {
+                break;
+            }
+        }
+        last.expect("somebody is waited for")
+    }
+
     /// The table can't be had at once.
     pub(super) fn wait_for_table(
         &self,
@@ -134,7 +214,7 @@ impl Locks {
         queues.waits[usize::from(owner.segment)] = None;
         queues.table(object).give_up(owner);
         let mut woken = Vec::new();
-        if !self.sabotage.leaves_out(Precaution::Serve) {
+        if !self.failpoints.has(Failpoint::SkipServe) {
             self.serve(&mut queues, object, &mut woken, session);
         }
         drop(queues);
@@ -153,7 +233,7 @@ impl Locks {
     /// many wait that have nothing yet, none of them walks along all the others.
     fn circle(&self, queues: &Held<'_>, waiter: TxnId, session: &Session) -> Option<End> {
         let is_awaited = self.seat(waiter).waiters.load(session) > 0;
-        if self.sabotage.leaves_out(Precaution::Circles)
+        if self.failpoints.has(Failpoint::SkipDeadlocks)
             || !(is_awaited || self.is_in_the_way(queues, waiter, session))
         {
             return None;
@@ -189,12 +269,12 @@ impl Locks {
 
     /// What the waiter is told.
     fn refusal(&self, end: End, lock: &LockWanted, began: Timestamp, session: &Session) -> Stop {
-        let name = |object| self.name(object, session);
+        let names = self.namer(session);
         match end {
             End::Halted => self.halt.check(session).expect_err("the halt was raised, for good"),
             End::Circle(links) => {
                 session.count(Statistic::EnqueueDeadlocks, 1);
-                let text = deadlock::circle(&links, session.now(), name);
+                let text = deadlock::circle(&links, session.now(), &names);
                 *self.deadlock.exclusive(session) = Some(text.as_str().into());
                 Stop::refuse(RefusalKind::Deadlock, text)
             }
@@ -202,7 +282,7 @@ impl Locks {
                 session.count(Statistic::EnqueueTimeouts, 1);
                 let in_the_way = self.in_the_way(&blockers, session);
                 let waited = session.now().since(began);
-                let text = deadlock::refused(lock, &in_the_way, Some(waited), name);
+                let text = deadlock::refused(lock, &in_the_way, Some(waited), &names);
                 Stop::refuse(RefusalKind::LockTimeout, text)
             }
         }
@@ -211,8 +291,8 @@ impl Locks {
     fn busy(&self, lock: &LockWanted, blockers: &[(TxnId, Reason)], session: &Session) -> Stop {
         session.count(Statistic::EnqueueTimeouts, 1);
         let in_the_way = self.in_the_way(blockers, session);
-        let name = |object| self.name(object, session);
-        Stop::refuse(RefusalKind::Busy, deadlock::refused(lock, &in_the_way, None, name))
+        let text = deadlock::refused(lock, &in_the_way, None, &self.namer(session));
+        Stop::refuse(RefusalKind::Busy, text)
     }
 
     /// With the sessions of those that have asked for a table, and haven't ended since.

@@ -7,7 +7,7 @@ use ids::TxnId;
 use os::{Session, ThreadSpec};
 use sim::{Outside, World};
 use stop::RefusalKind;
-use txn::{Locks, ObjectNames, Patience, RowWait, RowWanted, TableMode};
+use txn::{LockName, LockNames, Locks, Patience, RowWait, RowWanted, TableMode};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::common::{Bed, Dice, Waits, ended, kind, pause, racy, settle, start};
@@ -125,13 +125,26 @@ fn a_circle_through_a_queue_is_found() {
     }
 }
 
+/// Table 71 is ACCOUNTS; every row has the same key.
+struct Accounts;
+
+impl LockNames for Accounts {
+    fn object(&self, object: u32, _: &Session) -> Option<LockName> {
+        (object == 71).then(|| LockName::Table("ACCOUNTS".into()))
+    }
+
+    fn key(&self, row: &RowWanted, _: &Session) -> Option<String> {
+        (row.what == RowWait::Row).then(|| "ID = 4711".into())
+    }
+}
+
 /// A circle of three, as a DBA reads it, here or later.
 #[test]
 fn a_deadlock_names_everybody_in_80_columns() {
     let report = racy(1).run(|world, session| {
-        let names: ObjectNames = Arc::new(|object, _| (object == 71).then(|| "ACCOUNTS".into()));
         let halt = stop::Halt::new(world.os());
-        let locks = Arc::new(Locks::new(world.os(), 3, halt).named_by(names));
+        let locks = Arc::new(Locks::new(world.os(), 3, halt));
+        locks.name_by(Arc::new(Accounts), session);
         let id = |segment, sequence| TxnId { segment, slot: 9, sequence };
         let ids = [id(0, 17), id(1, u32::MAX), id(2, 4)];
         locks.lock_table(ids[0], 71, RX, Patience::Forever, session).expect("free");
@@ -171,6 +184,7 @@ fn a_deadlock_names_everybody_in_80_columns() {
 through 2 others, and is refused: roll it back, and try again. Who waits:
 1 0.9.17, session main (t0), refused now
     wants a row of object 72
+    with ID = 4711
     at block 4/129 slot 7, in mode X (6)
     1.9.4294967295 has the row locked
 2 1.9.4294967295, session user (t1), for 2.40 s

@@ -6,8 +6,8 @@ use ids::{Dba, TxnId};
 use latch::Shared64;
 use os::{Os, Session, ThreadHandle, ThreadSpec};
 use sim::{Perturbation, Report, Simulation};
-use stop::{Halt, RefusalKind, Stop};
-use txn::{Locks, Patience, RowWait, RowWanted, Sabotage, TableMode};
+use stop::{Failpoints, Halt, RefusalKind, Stop};
+use txn::{Locks, Patience, RowWait, RowWanted, TableMode};
 use waits::{Nanos, WaitEvent};
 
 /// A stream of numbers from a seed (splitmix64).
@@ -44,17 +44,21 @@ pub(crate) struct Bed {
 
 impl Bed {
     pub(crate) fn new(os: &Os, segments: u16, session: &Session) -> Arc<Bed> {
-        Bed::sabotaged(os, segments, Sabotage::None, session)
+        Bed::broken_at(os, segments, Failpoints::NONE, session)
     }
 
-    pub(crate) fn sabotaged(
+    pub(crate) fn broken_at(
         os: &Os,
         segments: u16,
-        sabotage: Sabotage,
+        failpoints: Failpoints,
         session: &Session,
     ) -> Arc<Bed> {
+        if failpoints != Failpoints::NONE {
+            // The tests are to notice it, without the checks of what latches guard.
+            os.set_check_effort(0);
+        }
         let halt = Halt::new(os);
-        let locks = Locks::new(os, segments, halt.clone()).sabotaged(sabotage);
+        let locks = Locks::new(os, segments, halt.clone()).broken_at(failpoints);
         let zeros = || (0..segments).map(|_| Shared64::new(0)).collect();
         let bed = Arc::new(Bed { locks, halt, active: zeros(), begun: zeros() });
         let weak = Arc::downgrade(&bed);

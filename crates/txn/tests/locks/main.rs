@@ -2,13 +2,13 @@
 //! seeds, and against a model.
 #![forbid(unsafe_code)]
 
+mod any;
 mod circles;
 mod common;
 mod endings;
+mod failpoints;
 mod model;
 mod modes;
 mod program;
 mod races;
-#[cfg(feature = "sabotage")]
-mod sabotage;
 mod views;

@@ -7,8 +7,8 @@ use ids::TxnId;
 use latch::Signal;
 use os::Session;
 use sim::{Failure, Outside, World};
-use stop::Stop;
-use txn::{LockMark, Patience, Sabotage, TableMode};
+use stop::{Failpoints, Stop};
+use txn::{LockMark, Patience, TableMode};
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{Bed, Dice, SETTLED, pause, racy, settle, start};
@@ -133,10 +133,10 @@ impl Driver {
     }
 }
 
-fn drive(world: &World, session: &Session, seed: u64, sabotage: Sabotage) -> u64 {
+fn drive(world: &World, session: &Session, seed: u64, failpoints: Failpoints) -> u64 {
     let mut dice = Dice(seed);
     let (users, tables) = (2 + dice.below(7) as usize, 1 + dice.below(3) as usize);
-    let bed = Bed::sabotaged(world.os(), users as u16, sabotage, session);
+    let bed = Bed::broken_at(world.os(), users as u16, failpoints, session);
     let post = |number| Post {
         signal: Signal::new(world.os()),
         step: Outside::new(None),
@@ -195,8 +195,8 @@ fn random_step(dice: &mut Dice, user: usize, users: usize, tables: usize) -> Ste
 }
 
 /// How many deadlocks there were, if all went as in the model.
-pub(crate) fn run(seed: u64, sabotage: Sabotage) -> Result<u64, Failure> {
-    racy(seed).run(move |world, session| drive(world, session, seed, sabotage)).result
+pub(crate) fn run(seed: u64, failpoints: Failpoints) -> Result<u64, Failure> {
+    racy(seed).run(move |world, session| drive(world, session, seed, failpoints)).result
 }
 
 /// Tables, rows, conversions, savepoints and impatience of two to eight sessions: each waits and
@@ -205,7 +205,7 @@ pub(crate) fn run(seed: u64, sabotage: Sabotage) -> Result<u64, Failure> {
 fn sessions_wait_go_on_and_are_refused_as_in_the_model() {
     let mut deadlocks = 0;
     for seed in 0..400 {
-        let ran = run(seed, Sabotage::None);
+        let ran = run(seed, Failpoints::NONE);
         deadlocks += ran.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
     println!("{deadlocks} deadlocks in 400 programs of {STEPS} steps");

@@ -9,8 +9,8 @@ use ids::TxnId;
 use latch::{Latch, LatchKind};
 use os::{Os, Session};
 use sim::{Failure, Outside};
-use stop::RefusalKind;
-use txn::{Patience, Sabotage, TableMode};
+use stop::{Failpoints, RefusalKind};
+use txn::{Patience, TableMode};
 use waits::{SessionKind, Statistic, WaitEvent};
 
 use crate::common::{Bed, Dice, kind, racy, start};
@@ -163,8 +163,8 @@ fn work(bed: &Bed, world: &World, segment: u16, mut dice: Dice, session: &Sessio
 }
 
 /// How many deadlocks there were, and how many waits.
-fn race(os: &Os, users: u16, seed: u64, sabotage: Sabotage, session: &Session) -> [u64; 2] {
-    let bed = Bed::sabotaged(os, users, sabotage, session);
+fn race(os: &Os, users: u16, seed: u64, failpoints: Failpoints, session: &Session) -> [u64; 2] {
+    let bed = Bed::broken_at(os, users, failpoints, session);
     let rows = Latch::new(os, LatchKind::Innermost, vec![None; ROWS as usize]);
     let world = Arc::new(World { rows, said: Outside::default() });
     let threads = (0..users).map(|segment| {
@@ -182,9 +182,9 @@ fn race(os: &Os, users: u16, seed: u64, sabotage: Sabotage, session: &Session) -
 }
 
 /// The same in a schedule bent by the seed.
-pub(crate) fn run(seed: u64, sabotage: Sabotage) -> Result<[u64; 2], Failure> {
+pub(crate) fn run(seed: u64, failpoints: Failpoints) -> Result<[u64; 2], Failure> {
     let report = racy(seed).run(move |world, session| {
-        let ran = race(world.os(), 2 + (seed % 7) as u16, seed, sabotage, session);
+        let ran = race(world.os(), 2 + (seed % 7) as u16, seed, failpoints, session);
         let totals = world.os().totals();
         for event in [WaitEvent::EnqTxRowLock, WaitEvent::EnqTmContention] {
             assert_eq!(totals.event(event).timeouts, 0, "a wake-up was lost: {event}");
@@ -199,7 +199,7 @@ pub(crate) fn run(seed: u64, sabotage: Sabotage) -> Result<[u64; 2], Failure> {
 fn nobody_has_what_does_not_go_together_and_nobody_waits_for_ever() {
     let mut sums = [0, 0];
     for seed in 0..600 {
-        let ran = run(seed, Sabotage::None);
+        let ran = run(seed, Failpoints::NONE);
         let ran = ran.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
         (0..2).for_each(|at| sums[at] += ran[at]);
     }
@@ -210,7 +210,7 @@ fn nobody_has_what_does_not_go_together_and_nobody_waits_for_ever() {
 /// The same seed gives the same run.
 #[test]
 fn a_seed_is_a_run() {
-    assert_eq!(run(5, Sabotage::None), run(5, Sabotage::None));
+    assert_eq!(run(5, Failpoints::NONE), run(5, Failpoints::NONE));
 }
 
 /// The same on real threads, where nothing is scheduled by us.
@@ -219,6 +219,6 @@ fn real_threads_get_along() {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("main", SessionKind::Foreground);
     for seed in 0..100 {
-        let _ = race(&os, 8, seed, Sabotage::None, &session);
+        let _ = race(&os, 8, seed, Failpoints::NONE, &session);
     }
 }

@@ -91,7 +91,7 @@ impl Schema {
     pub(crate) fn make(instance: &Instance, session: &Session) -> Schema {
         let (space, transactions) = (instance.space(), instance.transactions());
         let system = space.tablespaces(session)[0].name.clone();
-        let what = ("h", Holds::Table, &[][..]);
+        let what = ("h", Holds::Table);
         let segment = space.create_within(&system, what, session).expect("made");
         for unique in [true, false] {
             let name = if unique { "u" } else { "m" };
@@ -163,7 +163,7 @@ pub(crate) fn pairs(objects: Objects) -> [Pair<'static>; 2] {
 /// life.
 fn fill(instance: &Instance, session: &Session) -> Objects {
     let schema = Schema::make(instance, session);
-    let former = instance.space().create("gone", Holds::Table, &[], session).expect("made");
+    let former = instance.space().create("gone", Holds::Table, session).expect("made");
     let heap = Heap::new(&former, instance.space(), instance.transactions(), session);
     let (mut transaction, mut other) = (Transaction::new(), HeapInserter::default());
     for number in 0..20 {

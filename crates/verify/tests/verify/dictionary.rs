@@ -249,7 +249,7 @@ impl Damage<'_> {
     }
 
     fn make_segment(&self, name: &str, holds: Holds) -> i64 {
-        let made = self.instance.space().create(name, holds, &[], self.session);
+        let made = self.instance.space().create(name, holds, self.session);
         made.expect("made").object.get().into()
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access::{HeapInserter, Index, RowAddress};
 use ids::Dba;
-use instance::{Instance, Parameters, Transaction};
+use instance::{DataFileSpec, Instance, Parameters, Transaction};
 use os::{Session, ThreadSpec};
 use sim::{Perturbation, Simulation};
 use stop::{RefusalKind, Stop};
@@ -82,7 +82,7 @@ fn work(instance: &Instance, seed: u64, rounds: u32, session: &Session) -> Resul
         }
         if round % 8 == 5 {
             let name = format!("s{seed}");
-            let made = instance.space().create(&name, space::Holds::Table, &[], session)?;
+            let made = instance.space().create(&name, space::Holds::Table, session)?;
             instance.space().drop_segment(made.object, session)?;
         }
     }
@@ -223,4 +223,44 @@ fn damage_is_found_in_a_database_that_is_open() {
     });
     let told = ended(report);
     assert_eq!(kinds(&told)[&Kind::Block], 1, "{told:?}");
+}
+
+/// Adds a data file, and has the table and its indexes grow into it.
+fn grow_into_a_new_file(instance: &Instance, session: &Session) {
+    let system = instance.space().tablespaces(session)[0].name.clone();
+    let bytes = 400 * BLOCK as u64;
+    let file = DataFileSpec { path: "more.dbf".into(), bytes, bytes_max: 0, growth_bytes: 0 };
+    instance.add_data_file(&system, &file, session).expect("added");
+    let (schema, mut inserter) = (Schema::find(instance, session), HeapInserter::default());
+    for round in 0..60 {
+        let mut transaction = Transaction::new();
+        for number in 0..10 {
+            let row = row(2_000_000 + round * 10 + number, 300);
+            schema.insert(&mut transaction, &mut inserter, &row, session).expect("inserted");
+        }
+        instance.commit(transaction, session).expect("committed");
+    }
+}
+
+/// What lies in a file that came after the check began isn't missing.
+#[test]
+fn a_file_that_is_added_beside_a_check_is_no_alarm() {
+    let (disk, objects) = database();
+    let report = machine(5, disk).run(move |world, session| {
+        let opened = Instance::open(&world.disk(), directory(), &parameters_for_work(), session);
+        let instance = opened.expect("opened");
+        let (mut told, mut has_grown, pairs) = (Vec::new(), false, pairs(objects));
+        let tell = &mut |finding: &Finding| told.push(finding.clone());
+        let go_on = &mut |_| {
+            if !std::mem::replace(&mut has_grown, true) {
+                grow_into_a_new_file(&instance, session);
+            }
+            true
+        };
+        let mut task = Task { pairs: &pairs, tell, go_on };
+        verify::open(&instance, &mut task, session).expect("checked");
+        instance.abort(session);
+        told
+    });
+    assert_eq!(ended(report), []);
 }

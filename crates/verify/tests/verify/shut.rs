@@ -1,6 +1,8 @@
 //! Databases that are shut, whole or not.
 
 use access::HeapInserter;
+use format::{BlockHeader, BlockKind, LogHeader, ScnLe, U16Le, U32Le, U64Le};
+use ids::{BlockNo, Dba, FileNo, Scn};
 use instance::{Instance, Transaction};
 use verify::Kind;
 
@@ -96,5 +98,59 @@ fn files_of_an_earlier_time_are_found() {
             write(&disk, name, (0, bytes), session);
         }
         assert_eq!(found("is newer than the control file"), 2);
+    });
+}
+
+/// Headers of logs that are whole, and of another database or incarnation: also where the redo is
+/// read to its end all the same, for nobody needs that log.
+#[test]
+fn logs_of_another_owner_are_found() {
+    let (disk, objects) = database();
+    with_database(disk, move |world, session| {
+        let disk = world.disk();
+        type Change = fn(&mut LogHeader);
+        let changes: [(Change, &str); 3] = [
+            (|header| header.database = U64Le::new(5), "is a log of database 0000000000000005"),
+            (|header| header.incarnation = U32Le::new(2), "is a log of incarnation 2"),
+            (|header| header.incarnation_scn = ScnLe::new(Scn::new(77)), "began at SCN 77"),
+        ];
+        let mut begun = 0;
+        for group in 1..=3 {
+            let name = format!("redo0{group}.log");
+            let own = read(&disk, &name, (0, 4096), session);
+            let address = |group| Dba { file: FileNo::redo(group), block: BlockNo::new(0) };
+            if own.iter().all(|byte| *byte == 0) {
+                continue;
+            }
+            begun += 1;
+            for (change, says) in changes {
+                // For this group, and for another one of that owner.
+                for moved in [group, group % 3 + 1] {
+                    let mut other = own.clone();
+                    *BlockHeader::of_mut(&mut other) =
+                        BlockHeader::new(BlockKind::LogHeader, address(moved));
+                    let header = LogHeader::at_mut(&mut other, LogHeader::START);
+                    header.group = U16Le::new(moved);
+                    change(header);
+                    format::seal(&mut other, address(moved));
+                    write(&disk, &name, (0, &other), session);
+                    let (report, told) = check(&disk, Some(objects), session);
+                    assert!(!report.expect("checked").is_clean());
+                    let is_it =
+                        |one: &&verify::Finding| one.kind == Kind::Log && one.file.ends_with(&name);
+                    let found: Vec<_> = told.iter().filter(is_it).collect();
+                    assert_eq!(found.len(), 1, "{told:?}");
+                    let line = found[0].to_string();
+                    for says in [says, "put the right file back", "restore all files"] {
+                        assert!(line.contains(says), "'{line}' doesn't say '{says}'");
+                    }
+                }
+            }
+            write(&disk, &name, (0, &own), session);
+        }
+        assert!(begun > 1, "{begun} logs");
+        let (report, told) = check(&disk, Some(objects), session);
+        assert_eq!(told, []);
+        assert!(report.expect("checked").is_clean());
     });
 }

@@ -11,6 +11,8 @@ use database::{ColumnSpec, Connection, IndexId, IndexSpec, Table, TableSpec};
 use stop::Stop;
 use value::Type;
 
+use crate::tables::unloaded;
+
 use Kind::{Int, Money, Rate, Text, Time};
 
 /// What a column holds.
@@ -246,8 +248,13 @@ const BY_NAME: &str = "customer_by_name";
 const BY_CUSTOMER: &str = "orders_by_customer";
 
 impl Tables {
-    /// The tables of a database in which they are.
+    /// The tables of a database that was loaded. The two indexes are made last, so a load that was
+    /// cut off hasn't both.
     pub fn open(connection: &Connection<'_>) -> Result<Tables, Stop> {
+        Tables::open_all(connection).map_err(|stop| unloaded("order entry", stop))
+    }
+
+    fn open_all(connection: &Connection<'_>) -> Result<Tables, Stop> {
         let tables = Tables::open_unindexed(connection)?;
         let by_name = tables.customer.index(BY_NAME).map(Some)?;
         let by_customer = tables.orders.index(BY_CUSTOMER).map(Some)?;

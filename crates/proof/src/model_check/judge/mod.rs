@@ -30,7 +30,7 @@ use history::{Open, Own, Place};
 
 use super::ask::{Act, Ask, IfHeld, Target, Told, Which, changed};
 use super::cell::Row;
-use super::known::{Deed, Define, Event, Txn};
+use super::known::{Deed, Define, Definition, Event, Txn};
 use super::plan::Plan;
 use super::tally::ModelTally;
 pub(super) use history::History;
@@ -59,8 +59,8 @@ struct Round<'a, 'b> {
     judge: &'b mut Judge<'a>,
     open: BTreeMap<Txn, Open>,
     commits: Vec<Commit>,
-    /// When something was defined.
-    defined: Vec<u64>,
+    /// All definitions of the round.
+    definitions: Vec<Definition>,
     /// When a transaction ended last.
     ended: u64,
 }
@@ -70,13 +70,17 @@ type Wrong = String;
 
 impl Judge<'_> {
     /// What is wrong first. Later rounds go on from here.
-    pub(super) fn round(&mut self, mut log: Vec<Event>) -> Result<(), Wrong> {
+    pub(super) fn round(
+        &mut self,
+        mut log: Vec<Event>,
+        definitions: Vec<Definition>,
+    ) -> Result<(), Wrong> {
         self.history.forget();
         let before: BTreeMap<Place, Row> =
             self.history.now().map(|(place, row)| (place, row.clone())).collect();
         log.sort_by_key(Event::order);
-        let (open, commits, defined) = Default::default();
-        let mut round = Round { judge: self, open, commits, defined, ended: 0 };
+        let (open, commits) = Default::default();
+        let mut round = Round { judge: self, open, commits, definitions, ended: 0 };
         for event in &log {
             round.event(event).map_err(|wrong| with_story(&wrong, event, &log))?;
         }
@@ -120,7 +124,7 @@ impl Round<'_, '_> {
                 self.ended = self.ended.max(event.returned);
                 return self.commit(event.txn, *scn);
             }
-            Deed::Define(define, told) => return self.define(event, (define, told)),
+            Deed::Define(define, told) => return self.define((define, told)),
             Deed::Statement(ask, told) => {
                 let mut open = self.open.remove(&event.txn).expect("it began before");
                 let judged = self.statement(&mut open, event, (ask.as_ref(), told));
@@ -132,16 +136,15 @@ impl Round<'_, '_> {
     }
 
     /// A definition: done, or refused for what another had done before, or for who uses the table.
-    fn define(&mut self, event: &Event, (define, told): (&Define, &Told)) -> Result<(), Wrong> {
-        let Told::Refused(kind, message) = told else {
-            self.defined.push(event.returned);
-            return Ok(());
-        };
+    fn define(&mut self, (define, told): (&Define, &Told)) -> Result<(), Wrong> {
+        let Told::Refused(kind, message) = told else { return Ok(()) };
         let is_explained = match kind {
             ErrorKind::Busy | ErrorKind::LockTimeout | ErrorKind::Deadlock => true,
             // Another index may have the same columns.
-            ErrorKind::AlreadyExists | ErrorKind::Invalid => !matches!(define, Define::DropIndex),
-            ErrorKind::NotFound => matches!(define, Define::DropIndex),
+            ErrorKind::AlreadyExists | ErrorKind::Invalid => {
+                !matches!(define, Define::DropIndex(_))
+            }
+            ErrorKind::NotFound => matches!(define, Define::DropIndex(_)),
             ErrorKind::NoSpace => self.judge.plan.tight,
             _ => false,
         };
@@ -185,6 +188,10 @@ impl Round<'_, '_> {
             Told::Damaged(what) => return Err(what.clone()),
             Told::Refused(kind, message) => {
                 return self.refused(open, event, ask, (*kind, message));
+            }
+            Told::Panicked => {
+                self.judge.tally.panics += 1;
+                return Ok(());
             }
             Told::Rows(_) | Told::Count(_) => {}
         }

@@ -12,9 +12,8 @@ use database::{ErrorKind, OnDelete};
 
 use super::super::ask::{Act, Ask, changed};
 use super::super::cell::{Cell, Row};
-use super::super::known::Event;
-use super::super::plan::STATEMENTS_OUTLIVE_DEFINITIONS;
-use super::super::schema::{Schema, TABLES};
+use super::super::known::{Define, Event};
+use super::super::schema::{Reference, Schema, TABLES};
 use super::effect::id;
 use super::history::{Open, Place};
 use super::{Round, Wrong};
@@ -23,6 +22,11 @@ use super::{Round, Wrong};
 struct Met<'a> {
     schema: &'a Schema,
     rows: Vec<Vec<Row>>,
+}
+
+/// The oldest moment that a statement may see.
+fn oldest(open: &Open, low: u64) -> u64 {
+    open.snapshots.first().map_or(low, |oldest| low.min(*oldest))
 }
 
 impl Round<'_, '_> {
@@ -36,9 +40,12 @@ impl Round<'_, '_> {
         let met = self.met(open, event.low);
         let is_explained = match kind {
             ErrorKind::UniqueViolation => met.has_duplicate(ask),
-            ErrorKind::CheckViolation => met.pairs(ask).iter().any(|(_, row)| !Schema::checks(row)),
+            ErrorKind::CheckViolation => {
+                met.pairs(ask).iter().any(|(_, row)| !met.schema.checks(row))
+            }
             ErrorKind::ForeignKeyViolation => {
-                self.lacks_parent(open, &met, (ask, event.low)) || met.has_child(ask)
+                self.lacks_parent(open, &met, (ask, event.low))
+                    || self.has_child(open, &met, (ask, event.low))
             }
             // A block's list may be full of newer transactions that touched other rows.
             ErrorKind::Serialization => {
@@ -49,16 +56,25 @@ impl Round<'_, '_> {
                 let is_shared = !self.open.is_empty() || self.ended > event.called;
                 is_shared || self.judge.dead || self.judge.plan.define > 0
             }
+            // What is defined is seen by newer snapshots only.
             ErrorKind::SnapshotTooOld => {
-                self.judge.plan.tight || open.serializable && self.judge.plan.define > 0
+                self.judge.plan.tight || open.serializable && self.defines(event, |_| true)
             }
             ErrorKind::NoSpace => self.judge.plan.tight,
-            ErrorKind::DefinitionChanged => {
-                !STATEMENTS_OUTLIVE_DEFINITIONS && self.judge.plan.define > 0
+            // The index was dropped.
+            ErrorKind::NotFound => {
+                let path = ask.act.target().and_then(|target| target.which.path());
+                path.is_some_and(|path| {
+                    let drops =
+                        |one: &Define| matches!(one, Define::DropIndex(of) if *of == path.name);
+                    self.defines(event, drops)
+                })
             }
-            // An index that was dropped, or a row without a column that was added; perhaps by a
-            // statement that has done so and not returned yet.
-            ErrorKind::NotFound | ErrorKind::Invalid => self.judge.plan.define > 0,
+            // A row lacks a column that was added.
+            ErrorKind::Invalid => {
+                let adds = |one: &Define| matches!(one, Define::AddColumn(of) if *of == ask.table);
+                matches!(ask.act, Act::Insert(_)) && self.defines(event, adds)
+            }
             _ => false,
         };
         if !is_explained {
@@ -80,8 +96,15 @@ impl Round<'_, '_> {
         Ok(())
     }
 
+    /// Whether something of this kind was defined, or is being defined, before the event returned.
+    /// Sessions look definitions up when a round begins, so earlier ones are no reason.
+    fn defines(&self, event: &Event, is_one: impl Fn(&Define) -> bool) -> bool {
+        let mut before = self.definitions.iter().filter(|one| one.called < event.returned);
+        before.any(|one| !one.is_refused && is_one(&one.define))
+    }
+
     fn met(&self, open: &Open, low: u64) -> Met<'_> {
-        let low = open.snapshots.first().map_or(low, |oldest| low.min(*oldest));
+        let low = oldest(open, low);
         let rows = (0..TABLES.len()).map(|table| {
             let own = open.all().filter(|((of, _), _)| *of == table);
             let own = own.filter_map(|(_, own)| own.now.clone());
@@ -114,6 +137,38 @@ impl Round<'_, '_> {
             })
         };
         pairs.iter().any(lacks)
+    }
+
+    /// Whether rows that the statement takes away, or gives another key, are referred to, and no
+    /// other row of the statement gets the key.
+    fn has_child(&self, open: &Open, met: &Met<'_>, (ask, low): (&Ask, u64)) -> bool {
+        let (gone, is_update) = match &ask.act {
+            Act::Delete(_) => (met.gone(ask), false),
+            Act::Update(..) => (met.olds(ask), true),
+            Act::Read { .. } | Act::Insert(_) | Act::Lock { .. } => return false,
+        };
+        gone.iter().any(|(table, row)| {
+            met.schema.references.iter().filter(|one| one.to == *table).any(|one| {
+                let key = one.referred(row);
+                (is_update || one.on_delete == OnDelete::NoAction)
+                    && !key.is_null()
+                    && met.rows[one.table].iter().any(|child| one.refers(child) == key)
+                    && !self.makes_key(open, one, &key, (ask, low))
+            })
+        })
+    }
+
+    /// Whether the statement is an update that gives a row this key, whatever its snapshot was.
+    fn makes_key(&self, open: &Open, one: &Reference, key: &Cell, (ask, low): (&Ask, u64)) -> bool {
+        let Act::Update(target, set) = &ask.act else { return false };
+        let history = &*self.judge.history;
+        let kept = |column, cell: &Cell| self.judge.plan.schema.kept(column, cell);
+        let makes = |moment: &u64| {
+            let rows = open.rows(history, ask.table, *moment).into_iter();
+            let mut rows = rows.filter(|row| target.has(row));
+            rows.any(|row| one.referred(&changed(row, set, kept)) == *key)
+        };
+        history.snapshots(oldest(open, low)).iter().all(makes)
     }
 
     /// Whether a row that the statement touches, or has to look at, has a version since the
@@ -187,23 +242,6 @@ impl Met<'_> {
             }
         }
         all
-    }
-
-    /// Whether rows that the statement takes away, or gives another key, are referred to.
-    fn has_child(&self, ask: &Ask) -> bool {
-        let (gone, is_update) = match &ask.act {
-            Act::Delete(_) => (self.gone(ask), false),
-            Act::Update(..) => (self.olds(ask), true),
-            Act::Read { .. } | Act::Insert(_) | Act::Lock { .. } => return false,
-        };
-        gone.iter().any(|(table, row)| {
-            self.schema.references.iter().filter(|one| one.to == *table).any(|one| {
-                let key = one.referred(row);
-                (is_update || one.on_delete == OnDelete::NoAction)
-                    && !key.is_null()
-                    && self.rows[one.table].iter().any(|child| one.refers(child) == key)
-            })
-        })
     }
 
     /// Rows that the statement touches or looks at: what it is about, what follows or is referred

@@ -45,8 +45,8 @@ pub(super) fn follow(
 
 /// Whether all constraints hold.
 fn check(schema: &Schema, rows: &Rows) -> Result<(), String> {
-    if let Some((place, row)) = rows.iter().find(|(_, row)| !Schema::checks(row)) {
-        return Err(format!("the CHECK doesn't hold for {place:?}: {row:?}"));
+    if let Some((place, row)) = rows.iter().find(|(_, row)| !schema.checks(row)) {
+        return Err(format!("a CHECK doesn't hold for {place:?}: {row:?}"));
     }
     for columns in &schema.keys()[1..] {
         let mut seen: BTreeMap<(usize, Vec<&Cell>), &Row> = BTreeMap::new();

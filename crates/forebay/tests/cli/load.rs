@@ -1,80 +1,29 @@
 //! `forebay load` as a person meets it: made, worked on, audited; refused in one line.
-#![forbid(unsafe_code)]
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "the test starts the program and looks at real files"
-)]
 
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a folder for the test");
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn command(folder: &Folder, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
-    command.args(arguments).current_dir(&folder.0);
-    command
-}
-
-fn forebay(folder: &Folder, arguments: &[&str]) -> Output {
-    command(folder, arguments).output().expect("the program starts")
-}
-
-fn said(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn refused(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(1));
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(error.trim_end().lines().count(), 1, "one line: {error}");
-    error
-}
-
-fn create(folder: &Folder) {
-    let small = ["load", "create", "db", "--megabytes", "1", "--set", "log_file_bytes=1m"];
-    said(&forebay(folder, &small));
-}
+use crate::folder::{Folder, refused, said};
 
 /// Work, and all of it is there again.
 #[test]
 fn what_a_load_was_told_is_found_by_the_audit() {
-    let folder = Folder::new("load-audit");
-    create(&folder);
-    let told = said(&forebay(&folder, &["load", "run", "db", "--seconds", "1", "--acknowledge"]));
+    let folder = Folder::with_database("load-audit");
+    let told = said(&folder.forebay(&["load", "run", "db", "--seconds", "1", "--acknowledge"]));
     assert!(told.lines().count() > 10, "{told}");
     std::fs::write(folder.0.join("told"), &told).expect("it is written");
-    let audit = said(&forebay(&folder, &["load", "audit", "db", "--acknowledged", "told"]));
+    let audit = said(&folder.forebay(&["load", "audit", "db", "--acknowledged", "told"]));
     assert!(audit.starts_with("none of "), "{audit}");
     // One more that nobody was told of by the database: that one is lost.
     std::fs::write(folder.0.join("told"), told + "0 1000000\n").expect("it is written");
-    let lost = refused(&forebay(&folder, &["load", "audit", "db", "--acknowledged", "told"]));
+    let lost = refused(&folder.forebay(&["load", "audit", "db", "--acknowledged", "told"]));
     assert!(lost.contains("acknowledged commits") && lost.contains("are lost"), "{lost}");
 }
 
 /// Ten seconds of work, and the books of each session and each process close to one per cent.
 #[test]
 fn the_account_of_everyone_closes() {
-    let folder = Folder::new("load-account");
-    create(&folder);
-    let told = said(&forebay(&folder, &["load", "run", "db", "--seconds", "10"]));
+    let folder = Folder::with_database("load-account");
+    let told = said(&folder.forebay(&["load", "run", "db", "--seconds", "10"]));
     for kind in ["session", "process"] {
         let head = format!("largest unaccounted share of a {kind}: ");
         let share = told.lines().find_map(|line| line.strip_prefix(&head)?.split(' ').next());
@@ -86,31 +35,29 @@ fn the_account_of_everyone_closes() {
 /// Rule space/SP7: a database that is open isn't opened again.
 #[test]
 fn a_second_program_on_the_same_database_is_refused() {
-    let folder = Folder::new("load-twice");
-    create(&folder);
-    let mut first = command(&folder, &["load", "run", "db", "--seconds", "30", "--acknowledge"]);
+    let folder = Folder::with_database("load-twice");
+    let mut first = folder.command(&["load", "run", "db", "--seconds", "30", "--acknowledge"]);
     let mut first = first.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut line = String::new();
     let out = first.stdout.as_mut().expect("a pipe");
     std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("a commit");
-    let second = forebay(&folder, &["load", "run", "db", "--seconds", "1"]);
+    let second = folder.forebay(&["load", "run", "db", "--seconds", "1"]);
     let error = refused(&second);
     assert!(error.contains("another program has it open"), "{error}");
     first.kill().expect("it runs");
     first.wait().expect("it ends");
-    said(&forebay(&folder, &["load", "run", "db", "--seconds", "1"]));
+    said(&folder.forebay(&["load", "run", "db", "--seconds", "1"]));
 }
 
 /// Parameters change while sessions work, and what can't be changed is said before they begin.
 #[test]
 fn parameters_change_under_load() {
-    let folder = Folder::new("load-alter");
-    create(&folder);
+    let folder = Folder::with_database("load-alter");
     let mut run = vec!["load", "run", "db", "--seconds", "2", "--set", "sga_max_size=128m"];
     for change in ["0.5:db_writer_processes=4", "1:db_cache_size=96m", "1.2:commit_leader=lgwr"] {
         run.extend(["--alter", change]);
     }
-    let ran = said(&forebay(&folder, &run));
+    let ran = said(&folder.forebay(&run));
     let changes: Vec<&str> = ran.lines().take(3).collect();
     assert!(changes[0].starts_with("after 0.5 s: db_writer_processes = 4, in "), "{ran}");
     assert!(changes[1].starts_with("after 1.0 s: db_cache_size = 96m, in "), "{ran}");
@@ -121,7 +68,7 @@ fn parameters_change_under_load() {
         ("0:db_working_sets=4", "chosen when an instance opens"),
     ] {
         let arguments = ["load", "run", "db", "--seconds", "1", "--alter", change];
-        let said = refused(&forebay(&folder, &arguments));
+        let said = refused(&folder.forebay(&arguments));
         assert!(said.contains(answer), "{said}");
     }
 }
@@ -130,25 +77,51 @@ fn parameters_change_under_load() {
 #[test]
 fn wrong_input_is_one_clear_line() {
     let folder = Folder::new("load-wrong");
-    let none = refused(&forebay(&folder, &["load", "run", "nothing"]));
+    let none = refused(&folder.forebay(&["load", "run", "nothing"]));
     assert!(none.contains("control01.ctl") && none.contains("isn't there"), "{none}");
     std::fs::create_dir(folder.0.join("full")).expect("a folder");
     std::fs::write(folder.0.join("full/letter"), "mine").expect("it is written");
-    let full = refused(&forebay(&folder, &["load", "create", "full"]));
+    let full = refused(&folder.forebay(&["load", "create", "full"]));
     assert!(full.contains("isn't empty"), "{full}");
     assert_eq!(std::fs::read(folder.0.join("full/letter")).expect("it is there"), b"mine");
-    create(&folder);
+    folder.create(&["--megabytes", "1"]);
     for (setting, answer) in [
         ("db_writer_processes=0", "db_writer_processes is 0: choose 1 to 100"),
         ("db_writer_processes", "--set takes NAME=VALUE, not 'db_writer_processes'"),
         ("db_riter_processes=1", "no parameter db_riter_processes"),
         ("db_block_size=4k", "db_block_size is chosen when a database is created"),
     ] {
-        let said = refused(&forebay(&folder, &["load", "run", "db", "--set", setting]));
+        let said = refused(&folder.forebay(&["load", "run", "db", "--set", setting]));
         assert!(said.contains(answer), "{said}");
     }
-    let unknown = forebay(&folder, &["lab", "run", "perpetual-motion"]);
+    let unknown = folder.forebay(&["lab", "run", "perpetual-motion"]);
     assert_eq!(unknown.status.code(), Some(2));
     let error = String::from_utf8_lossy(&unknown.stderr).into_owned();
     assert!(error.contains("no experiment 'perpetual-motion'"), "{error}");
+}
+
+/// As the README has it: without what was acknowledged, the tables are held against themselves.
+#[test]
+fn an_audit_needs_nothing_but_the_database() {
+    let folder = Folder::with_database("load-audit-alone");
+    said(&folder.forebay(&["load", "run", "db", "--seconds", "1"]));
+    let audit = said(&folder.forebay(&["load", "audit", "db"]));
+    assert!(audit.contains("nothing is said of commits"), "{audit}");
+    assert!(audit.contains("the books balance"), "{audit}");
+    // The last line says in the reader's words why the redo ends, however long that is.
+    let lines: Vec<&str> = audit.lines().collect();
+    assert!(lines[..lines.len() - 1].iter().all(|line| line.chars().count() <= 80), "{audit}");
+}
+
+/// A database that was made for the other load is told from one that is whole.
+#[test]
+fn the_tables_of_another_load_are_refused_by_name() {
+    let folder = Folder::with_database("load-other");
+    for verb in ["run", "audit"] {
+        let error = refused(&folder.forebay(&["load", verb, "db", "--order-entry"]));
+        assert!(
+            error.contains("cannot open the tables of order entry: there is no table"),
+            "{error}"
+        );
+    }
 }

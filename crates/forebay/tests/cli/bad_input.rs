@@ -1,12 +1,6 @@
 //! What a user can do wrong, and what a machine can refuse, to the real program: one clear line
 //! that says what failed and what to do, the right exit status, and nothing left behind.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "a test runs the program and looks at files from outside"
-)]
-
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};

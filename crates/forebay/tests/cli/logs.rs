@@ -1,56 +1,18 @@
 //! `forebay logs` as a person meets it: groups with members on two disks, changed while a load runs
 //! and while none does, and a member that is lost.
-#![forbid(unsafe_code)]
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "the test starts the program and looks at real files"
-)]
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use crate::folder::Folder;
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(path.join("disk2")).expect("a folder for the test");
-        Folder(path)
-    }
-
-    fn forebay(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
-        command.args(arguments).current_dir(&self.0).output().expect("the program starts")
-    }
-
-    fn said(&self, arguments: &[&str]) -> String {
-        let output = self.forebay(arguments);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    fn refused(&self, arguments: &[&str]) -> String {
-        let output = self.forebay(arguments);
-        assert_eq!(output.status.code(), Some(1));
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        // A member may become good again as the database opens, and that is said too.
-        let error: Vec<&str> = said.lines().filter(|line| !line.starts_with("notice: ")).collect();
-        assert_eq!(error.len(), 1, "one line: {said}");
-        error[0].to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// A folder with a place on a second disk in it.
+fn with_two_disks(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    std::fs::create_dir_all(folder.0.join("disk2")).expect("a folder for the test");
+    folder
 }
 
 #[test]
 fn groups_with_members_on_two_disks_are_made_listed_and_changed() {
-    let folder = Folder::new("logs");
+    let folder = with_two_disks("logs");
     let second = folder.0.join("disk2");
     let on_second = |name: &str| second.join(name).display().to_string();
     let group = |name: &str, size: &str| format!("{size}:{name}.log,{}", on_second(name));
@@ -98,4 +60,25 @@ fn groups_with_members_on_two_disks_are_made_listed_and_changed() {
     std::fs::write(folder.0.join("told"), &told).expect("it is written");
     let audit = folder.said(&["load", "audit", "db", "--acknowledged", "told"]);
     assert!(audit.starts_with("none of "), "{audit}");
+}
+
+/// What is listed is a name that can be given back, also where the database is named by a path
+/// from here on.
+#[test]
+fn a_member_is_dropped_by_the_path_that_is_listed() {
+    let folder = with_two_disks("logs-listed");
+    let create = ["load", "create", "db", "--megabytes", "1", "--set", "log_file_bytes=1m"];
+    folder.said(&[&create[..], &["--set", "log_members=2"]].concat());
+    let whole = folder.0.join("db/redo03b.log").display().to_string();
+    for path in ["db/redo01b.log", "redo02b.log", &whole] {
+        let file = path.rsplit('/').next().expect("it has a name");
+        let listed = folder.said(&["logs", "db"]);
+        assert!(listed.contains(&format!("db/{file}")), "{listed}");
+        let change = format!("drop_log_member={path}");
+        let listed = folder.said(&["logs", "db", "--change", &change]);
+        assert!(!listed.contains(file), "{listed}");
+        assert!(!folder.0.join("db").join(file).exists());
+    }
+    let said = folder.refused(&["logs", "db", "--change", "drop_log_member=db/redo09.log"]);
+    assert!(said.contains("is no member of a redo log group"), "{said}");
 }

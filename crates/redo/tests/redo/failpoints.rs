@@ -1,26 +1,26 @@
 //! The tests of durability would notice: broken on purpose, they fail.
 
-use redo::Sabotage;
+use stop::{Failpoint, Failpoints};
 
 use crate::commits::cut_power;
 use crate::common::small;
 
-fn is_noticed(sabotage: Sabotage) {
+fn is_noticed(failpoint: Failpoint) {
     let mut config = small();
-    config.sabotage = sabotage;
+    config.failpoints = Failpoints::only(failpoint);
     let noticed = (0..200).filter(|seed| cut_power(*seed, &config).is_err()).count();
-    println!("{sabotage:?} is noticed in {noticed} of 200 runs");
-    assert!(noticed >= 20, "{sabotage:?} is noticed in {noticed} of 200 runs only");
+    println!("{failpoint:?} is noticed in {noticed} of 200 runs");
+    assert!(noticed >= 20, "{failpoint:?} is noticed in {noticed} of 200 runs only");
 }
 
 /// Sessions that are told too early.
 #[test]
 fn an_early_acknowledgement_is_noticed() {
-    is_noticed(Sabotage::AcknowledgeBeforeDurable);
+    is_noticed(Failpoint::AcknowledgeBeforeDurable);
 }
 
 /// Writes that nobody syncs.
 #[test]
 fn a_skipped_sync_is_noticed() {
-    is_noticed(Sabotage::SkipSync);
+    is_noticed(Failpoint::SkipLogSync);
 }

@@ -1,68 +1,26 @@
 //! `forebay verify` as a person meets it: what is found, a line each, and the exit status.
-#![forbid(unsafe_code)]
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "the test starts the program and looks at real files"
-)]
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use crate::folder::{Folder, text};
 
-struct Folder(PathBuf);
-
-impl Folder {
-    /// One with a small database.
-    fn with_database(name: &str) -> Folder {
-        Folder::filled(name, &["--megabytes", "1"])
-    }
-
-    fn filled(name: &str, filling: &[&str]) -> Folder {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a folder for the test");
-        let folder = Folder(path);
-        let create = ["load", "create", "db", "--set", "log_file_bytes=1m"];
-        let made = folder.forebay(&[&create, filling].concat());
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        folder
-    }
-
-    fn forebay(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
-        command.args(arguments).current_dir(&self.0).output().expect("the program starts")
-    }
-
-    /// Name, content and time of last change of every file.
-    fn files(&self) -> Vec<(String, Vec<u8>, std::time::SystemTime)> {
-        let entries = std::fs::read_dir(self.0.join("db")).expect("it is there");
-        let mut files: Vec<_> = entries
-            .map(|entry| {
-                let path = entry.expect("it is there").path();
-                let changed = std::fs::metadata(&path).and_then(|of| of.modified());
-                let content = std::fs::read(&path).expect("it can be read");
-                (path.display().to_string(), content, changed.expect("files have times"))
-            })
-            .collect();
-        files.sort();
-        files
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+/// Name, content and time of last change of every file.
+fn files(folder: &Folder) -> Vec<(String, Vec<u8>, std::time::SystemTime)> {
+    let entries = std::fs::read_dir(folder.0.join("db")).expect("it is there");
+    let mut files: Vec<_> = entries
+        .map(|entry| {
+            let path = entry.expect("it is there").path();
+            let changed = std::fs::metadata(&path).and_then(|of| of.modified());
+            let content = std::fs::read(&path).expect("it can be read");
+            (path.display().to_string(), content, changed.expect("files have times"))
+        })
+        .collect();
+    files.sort();
+    files
 }
 
 #[test]
 fn a_database_in_order_is_said_to_be_so_and_is_as_it_was() {
     let folder = Folder::with_database("verify-clean");
-    let before = folder.files();
+    let before = files(&folder);
     let output = folder.forebay(&["verify", "db"]);
     let said = text(&output.stdout);
     assert!(output.status.success() && output.stderr.is_empty(), "{said}");
@@ -72,20 +30,20 @@ fn a_database_in_order_is_said_to_be_so_and_is_as_it_was() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(json["clean"], true);
     assert!(json["rows"].as_u64() > Some(100), "{json}");
-    assert!(folder.files() == before, "nothing is written");
+    assert!(files(&folder) == before, "nothing is written");
 }
 
 #[test]
 fn tables_of_the_dictionary_are_held_against_their_indexes() {
     let filling = ["--order-entry", "1", "--customers", "30", "--items", "100"];
     let folder = Folder::filled("verify-order-entry", &filling);
-    let before = folder.files();
+    let before = files(&folder);
     let output = folder.forebay(&["verify", "db", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(json["clean"], true, "{json}");
     // Seven of the dictionary itself, and one at least of each of nine tables but one.
     assert!(json["indexes_compared"].as_u64() >= Some(7 + 8), "{json}");
-    assert!(folder.files() == before, "nothing is written");
+    assert!(files(&folder) == before, "nothing is written");
 }
 
 #[test]
@@ -128,4 +86,53 @@ fn a_database_that_somebody_has_open_is_refused() {
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
     assert!(said.contains("another program has it open"), "{said}");
+}
+
+/// What opening refuses is a finding, for who verifies wants to know whether it can be opened.
+#[test]
+fn files_of_another_time_and_a_missing_doublewrite_file_are_found() {
+    let folder = Folder::with_database("verify-times");
+    let db = |name: &str| folder.0.join("db").join(name);
+    let keep = |names: &[&str], place: &str| {
+        std::fs::create_dir_all(folder.0.join(place)).expect("a folder");
+        for name in names {
+            std::fs::copy(db(name), folder.0.join(place).join(name)).expect("it is copied");
+        }
+    };
+    let put_back = |names: &[&str], place: &str| {
+        for name in names {
+            std::fs::copy(folder.0.join(place).join(name), db(name)).expect("it is copied");
+        }
+    };
+    let [control, logs, data, undo, double] = [
+        &["control01.ctl", "control02.ctl"][..],
+        &["redo01.log", "redo02.log", "redo03.log"],
+        &["data01.dbf"],
+        &["undo01.dbf"],
+        &["doublewrite01.dbl"],
+    ];
+    let all = [control, logs, data, undo, double].concat();
+    keep(&all, "old");
+    let ran = folder.forebay(&["load", "run", "db", "--seconds", "2"]);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    keep(&all, "new");
+
+    for (old, kind) in [(control, "redo"), (logs, "redo"), (data, "file"), (undo, "file")] {
+        put_back(old, "old");
+        let output = folder.forebay(&["verify", "db", "--json"]);
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        assert_eq!((output.status.code(), &json["clean"]), (Some(1), &false.into()), "{old:?}");
+        assert!(json["counts"][kind].as_u64() >= Some(1), "{old:?}: {json}");
+        let opened = folder.forebay(&["logs", "db"]);
+        assert_eq!(opened.status.code(), Some(1), "{old:?}: what is found keeps it from opening");
+        put_back(&all, "new");
+    }
+    std::fs::remove_file(db("doublewrite01.dbl")).expect("it is there");
+    let output = folder.forebay(&["verify", "db"]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("doublewrite: db/doublewrite01.dbl can't be used: "), "{said}");
+    put_back(double, "new");
+    let output = folder.forebay(&["verify", "db"]);
+    assert!(output.status.success(), "{}", text(&output.stdout));
 }

@@ -1,0 +1,216 @@
+//! Definitions that change beside statements, and beside each other: nobody is told of a definition
+//! that isn't committed, or that he has not asked for.
+
+use std::sync::Arc;
+
+use database::{
+    Alteration, ColumnSpec, Connection, ErrorKind, IndexSpec, OnDelete, SequenceOptions, TableSpec,
+    Type, Value, Which,
+};
+use latch::SharedFlag;
+use sim::Perturbation;
+
+use crate::simulated::{join, made, racing, racing_as, racing_to_open, start};
+
+/// Long pauses, so that a session may sleep while another one's definition comes and goes.
+const PAUSES: Perturbation = Perturbation {
+    choices: true,
+    yields_per_1024: 64,
+    delays_per_1024: 64,
+    delay_ns_max: 2_000_000,
+    spurious_per_1024: 16,
+};
+
+fn parent() -> TableSpec {
+    TableSpec::new("parent").column(ColumnSpec::new("id", Type::BigInt)).primary_key(["id"])
+}
+
+fn child() -> TableSpec {
+    TableSpec::new("child").column(ColumnSpec::new("parent", Type::BigInt)).foreign_key(
+        ["parent"],
+        "parent",
+        OnDelete::NoAction,
+    )
+}
+
+fn commit_row(connection: &mut Connection<'_>, table: &str, row: &[Value<'_>]) {
+    let table = connection.table(table).expect("there");
+    let mut tx = connection.begin();
+    if let Err(stop) = tx.insert(&table, row) {
+        panic!("{row:?}: {:?}, {stop}", stop.refusal());
+    }
+    tx.commit().expect("committed");
+}
+
+/// An insert fills in its row when it has the table locked: the identity column that another
+/// session drops has gone by then, or stays until the insert's transaction ends.
+#[test]
+fn an_insert_goes_on_while_the_identity_column_that_it_does_not_name_is_dropped() {
+    let base = made(|database, session| {
+        let spec = TableSpec::new("item")
+            .column(ColumnSpec::new("id", Type::BigInt).identity(false))
+            .column(ColumnSpec::new("n", Type::BigInt));
+        database.connect_with(session).create_table(&spec).expect("made");
+    });
+    for seed in 0..100 {
+        racing(seed, base.clone(), |database, session| {
+            let inserts = (0..3).map(|_| {
+                start("inserts", (database, session), |database, session| {
+                    let mut connection = database.connect_with(session);
+                    let item = connection.table("item").expect("there");
+                    for n in 0..10 {
+                        let mut tx = connection.begin();
+                        let done = tx.insert_named(&item, &[("n", Value::Int(n))]);
+                        done.expect("the column that it names is there");
+                        tx.commit().expect("committed");
+                    }
+                })
+            });
+            let mut threads: Vec<_> = inserts.collect();
+            threads.push(start("drops", (database, session), |database, session| {
+                let mut connection = database.connect_with(session);
+                let goes = Alteration::DropColumn("id".into());
+                connection.alter_table("item", &goes).expect("dropped");
+            }));
+            join(threads, session);
+        });
+    }
+}
+
+/// CREATE INDEX locks the parent in a mode that goes with that of who looks for a parent. So its
+/// definition may change again each time that it is asked for.
+#[test]
+fn a_row_is_inserted_while_the_table_that_it_refers_to_gets_indexes() {
+    let base = made(|database, session| {
+        let columns = (0..6).map(|number| ColumnSpec::new(&format!("c{number}"), Type::BigInt));
+        let parent = columns.fold(parent(), TableSpec::column);
+        let mut connection = database.connect_with(session);
+        connection.create_table(&parent).expect("made");
+        connection.create_table(&child()).expect("made");
+        let mut row = [Value::Null; 7];
+        row[0] = Value::Int(1);
+        commit_row(&mut connection, "parent", &row);
+    });
+    for seed in 0..40 {
+        racing_as(PAUSES, seed, base.clone(), |database, session| {
+            let defines = (0..2).map(|number| {
+                start("defines", (database, session), move |database, session| {
+                    let mut connection = database.connect_with(session);
+                    for turn in 0..3 {
+                        let column = format!("c{}", number * 3 + turn);
+                        let name = format!("by_{column}");
+                        let index = IndexSpec::new(&name, "parent", [&*column]);
+                        connection.create_index(&index).expect("made");
+                    }
+                })
+            });
+            let mut threads: Vec<_> = defines.collect();
+            threads.extend((0..2).map(|_| {
+                start("inserts", (database, session), move |database, session| {
+                    let mut connection = database.connect_with(session);
+                    (0..20).for_each(|_| commit_row(&mut connection, "child", &[Value::Int(1)]));
+                })
+            }));
+            join(threads, session);
+        });
+    }
+}
+
+/// TRUNCATE looks whether tables that refer to this one have rows. It doesn't lock them, so one of
+/// them may get other segments meanwhile, by a TRUNCATE of its own.
+#[test]
+fn truncates_of_two_tables_of_which_one_refers_to_the_other_are_not_in_each_others_way() {
+    let base = made(|database, session| {
+        let mut connection = database.connect_with(session);
+        connection.create_table(&parent()).expect("made");
+        let child = child().column(ColumnSpec::new("note", Type::Text));
+        let child = connection.create_table(&child).expect("made");
+        // Its rows go and their blocks stay: it takes a while to see that it has none.
+        let note = "x".repeat(900);
+        let mut tx = connection.begin();
+        for _ in 0..60 {
+            tx.insert(&child, &[Value::Null, Value::Text(&note)]).expect("inserted");
+        }
+        tx.commit().expect("committed");
+        let mut tx = connection.begin();
+        assert_eq!(tx.delete_where(&child, Which::All, None).expect("deleted"), 60);
+        tx.commit().expect("committed");
+    });
+    for seed in 0..60 {
+        racing_as(PAUSES, seed, base.clone(), |database, session| {
+            let truncates = |name: &'static str| {
+                start(name, (database, session), move |database, session| {
+                    let mut connection = database.connect_with(session);
+                    for turn in 0..3 {
+                        if let Err(stop) = connection.truncate_table(name) {
+                            panic!("{name}, turn {turn}: {:?}, {stop}", stop.refusal());
+                        }
+                    }
+                })
+            };
+            join(vec![truncates("parent"), truncates("child")], session);
+        });
+    }
+}
+
+#[test]
+fn a_table_is_given_to_who_made_it_whatever_becomes_of_its_name_meanwhile() {
+    let base = made(|_, _| {});
+    for seed in 0..60 {
+        racing_as(PAUSES, seed, base.clone(), |database, session| {
+            let has_made = Arc::new(SharedFlag::new(false));
+            let made = Arc::clone(&has_made);
+            let makes = start("makes", (database, session), move |database, session| {
+                let mut connection = database.connect_with(session);
+                for turn in 0..6 {
+                    let spec = TableSpec::new("t").column(ColumnSpec::new("a", Type::BigInt));
+                    match connection.create_table(&spec) {
+                        Ok(made) => assert_eq!(made.name(), "t"),
+                        Err(stop) => {
+                            let why = stop.refusal();
+                            assert_eq!(why, Some(ErrorKind::AlreadyExists), "turn {turn}: {stop}");
+                        }
+                    }
+                }
+                made.raise(session);
+            });
+            let drops = start("drops", (database, session), move |database, session| {
+                let mut connection = database.connect_with(session);
+                while !has_made.is_raised(session) {
+                    if let Err(stop) = connection.drop_table("t", false) {
+                        assert_eq!(stop.refusal(), Some(ErrorKind::NotFound), "{stop}");
+                    }
+                }
+            });
+            join(vec![makes, drops], session);
+        });
+    }
+}
+
+/// The database is aborted as soon as a session is told that there is no such sequence any more.
+#[test]
+fn a_sequence_is_refused_only_when_its_drop_is_durable() {
+    let base = made(|database, session| {
+        let mut connection = database.connect_with(session);
+        connection.create_sequence("ticket", &SequenceOptions::default()).expect("made");
+    });
+    for seed in 0..40 {
+        let (disk, ()) = racing_to_open(seed, base.clone(), |opened, session| {
+            let database = &opened.expect("opened");
+            let drops = start("drops", (database, session), |database, session| {
+                // The abort may come before it has returned.
+                let _ = database.connect_with(session).drop_sequence("ticket");
+            });
+            let mut connection = database.connect_with(session);
+            while connection.next_value("ticket").is_ok() {}
+            drop(connection);
+            database.clone().abort_by(session);
+            join(vec![drops], session);
+        });
+        racing(seed, disk, |database, session| {
+            let told = database.connect_with(session).next_value("ticket");
+            let told = told.expect_err("its drop was told");
+            assert_eq!(told.refusal(), Some(ErrorKind::NotFound), "{told}");
+        });
+    }
+}

@@ -1,0 +1,124 @@
+//! What a command prints, and its exit status.
+//!
+//! ```text
+//!   Ok(text)                      standard output, status 0
+//!   Err(Failure { text, message })  the text to standard output, the message to standard error
+//! ```
+//!
+//! What can't be written to standard output is a failure too, unless its reader has gone away.
+//! Nothing depends on standard error: what can't be written there is lost.
+//!
+//! Callers: `main`, and each command for its failure.
+
+use std::fmt::Display;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use stop::Stop;
+
+/// What a command comes to.
+pub(crate) type Outcome = Result<String, Failure>;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    status: u8,
+    /// What was found out before it failed.
+    text: String,
+    /// None if the text says all.
+    message: Option<String>,
+}
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+/// What a shell gives for a command that SIGINT has ended.
+const INTERRUPTED: u8 = 130;
+
+impl Failure {
+    /// The command couldn't be carried out.
+    pub(crate) fn new(message: impl Display) -> Failure {
+        Failure { status: FAILED, text: String::new(), message: Some(message.to_string()) }
+    }
+
+    /// The command line was wrong.
+    pub(crate) fn usage(message: impl Display) -> Failure {
+        Failure { status: USAGE, ..Failure::new(message) }
+    }
+
+    /// A signal ended the command before it had an answer.
+    pub(crate) fn stopped(message: impl Display) -> Failure {
+        Failure { status: INTERRUPTED, ..Failure::new(message) }
+    }
+
+    /// A signal ended the command early; the text says how far it came.
+    pub(crate) fn cut_short(text: String) -> Failure {
+        Failure { status: INTERRUPTED, text, message: None }
+    }
+
+    /// The command was carried out, and found something wrong, which was printed.
+    pub(crate) fn found() -> Failure {
+        Failure { status: FAILED, text: String::new(), message: None }
+    }
+
+    /// The same behind what was found out before.
+    pub(crate) fn behind(self, text: String) -> Failure {
+        Failure { text, ..self }
+    }
+}
+
+impl From<Stop> for Failure {
+    /// A command that a signal has asked to end is refused somewhere on its way.
+    fn from(stop: Stop) -> Failure {
+        match os::linux::interrupted() {
+            true => Failure::stopped(stop),
+            false => Failure::new(stop),
+        }
+    }
+}
+
+impl From<os::Error> for Failure {
+    fn from(error: os::Error) -> Failure {
+        Failure::new(error)
+    }
+}
+
+/// Prints what a command came to; its exit status.
+pub(crate) fn end(outcome: Outcome) -> ExitCode {
+    let failure = match outcome {
+        Ok(text) => match print(&text) {
+            Ok(()) => return ExitCode::SUCCESS,
+            Err(failure) => failure,
+        },
+        Err(failure) => {
+            if let Err(unprinted) = print(&failure.text) {
+                complain(&unprinted);
+            }
+            failure
+        }
+    };
+    complain(&failure);
+    ExitCode::from(failure.status)
+}
+
+fn complain(failure: &Failure) {
+    if let Some(message) = &failure.message {
+        tell(&format!("forebay: {message}"));
+    }
+}
+
+/// To standard output; a reader that has gone away wants no more, and that is no failure.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(os::Error::from_io("write to standard output", &error).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A line to standard error.
+pub(crate) fn tell(line: &str) {
+    // There is no other place to say it.
+    let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}

@@ -1,0 +1,248 @@
+//! Where results go: checked before the work that gives them, and never lost without a word.
+
+use std::io::BufReader;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use crate::folder::{Folder, heard, text};
+
+/// An experiment takes minutes; none of them pass before a file is refused that can't be made.
+#[test]
+fn a_rows_file_that_cant_be_made_is_refused_before_the_experiment() {
+    let folder = Folder::new("rows");
+    std::fs::write(folder.0.join("there"), "mine").expect("it is written");
+    for (file, says) in [("there", "exists"), ("no/such/rows", "no such file or directory")] {
+        let began = Instant::now();
+        let run = ["lab", "run", "dbwr-count", "--rows", file];
+        let output = folder.forebay(&run);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+        assert!(began.elapsed() < Duration::from_secs(10), "the experiment was run");
+    }
+    assert_eq!(std::fs::read(folder.0.join("there")).expect("it is there"), b"mine");
+    assert_eq!(folder.names(), ["there"], "nothing is left");
+}
+
+/// Rows are written where they were promised; an experiment without an answer leaves none.
+#[test]
+fn rows_are_there_with_an_answer_and_only_then() {
+    let folder = Folder::new("rows-written");
+    let short = ["lab", "run", "dbwr-count", "--simulate", "two-core", "--seconds", "0.01"];
+    let pairs = ["--pairs", "2", "--aa-pairs", "1", "--rows", "rows"];
+    let asked = [&short[..], &pairs[..]].concat();
+    let output = folder.forebay(&[&asked[..], &["--simulated-disk", "bogus"]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
+    let output = folder.forebay(&asked);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let rows = std::fs::read_to_string(folder.0.join("rows")).expect("they were written");
+    assert!(rows.lines().count() >= 6 && rows.starts_with('{'), "{rows}");
+}
+
+/// What the instance refuses while a load runs is told; what the load has found is told too.
+#[test]
+fn a_change_that_is_refused_under_load_costs_no_result() {
+    let folder = Folder::with_database("alter-refused");
+    let alters = ["--alter", "0.2:db_writer_processes=9", "--alter", "0.4:db_writer_processes=2"];
+    let output =
+        folder.forebay(&[&["load", "run", "db", "--seconds", "1"][..], &alters[..]].concat());
+    let (found, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(found.contains(" transactions a second"), "{found}");
+    assert!(
+        said.contains("db_writer_processes = 9: 9 writers can't share 8 working sets"),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+/// What can be known to be wrong with a change is said before the load begins.
+#[test]
+fn a_change_that_cant_be_made_is_refused_before_the_load() {
+    let folder = Folder::with_database("alter-wrong");
+    for (alter, says) in [
+        ("1:db_writer_processes=2", "is due after the load's 1 seconds"),
+        ("0.5:db_working_sets=4", "chosen when an instance opens"),
+        ("0.5:db_block_size=2k", "no parameter db_block_size"),
+        ("0.5:process_affinity=foo:0", "process_affinity is foo:0: choose"),
+        ("0.5:drop_log_group=x", "drop_log_group takes NUMBER"),
+        ("nan:db_writer_processes=2", "--alter takes SECONDS:NAME=VALUE"),
+    ] {
+        let output = folder.forebay(&["load", "run", "db", "--seconds", "1", "--alter", alter]);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{alter}: {said}");
+        assert!(said.contains(says) && output.stdout.is_empty(), "{alter}: {said}");
+    }
+}
+
+/// A full device is no place for a result, and says so in the exit status, whatever was asked.
+#[test]
+fn output_to_a_full_device_is_a_failure_of_every_command() {
+    let folder = Folder::with_database("full");
+    for command in [
+        &["parameters"][..],
+        &["--help"],
+        &["load"],
+        &["load", "run", "--help"],
+        &["lab", "list"],
+        &["probe", "."],
+        &["probe", "--json", "."],
+        &["logs", "db"],
+        &["verify", "db"],
+        &["verify", "--json", "db"],
+        &["load", "audit", "db"],
+        &["load", "run", "db", "--seconds", "1"],
+        &["load", "run", "db", "--seconds", "20", "--acknowledge"],
+        &["load", "create", "other", "--megabytes", "1"],
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+        let began = Instant::now();
+        let output = folder.command(command).stdout(full).output().expect("it starts");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {said}");
+        assert!(said.contains("cannot write to standard output: no space left"), "{said}");
+        // Nobody can be told of commits any more, so none are made.
+        assert!(began.elapsed() < Duration::from_secs(15), "{command:?} went on");
+    }
+}
+
+/// Nothing depends on standard error: a full one isn't even a reason to panic.
+#[test]
+fn a_full_standard_error_changes_no_exit_status() {
+    let folder = Folder::new("full-error");
+    for (command, status) in
+        [(&["verify", "nowhere"][..], 1), (&["prob"], 2), (&["load", "run", "nowhere"], 1)]
+    {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+        let output = folder.command(command).stderr(full).status().expect("it starts");
+        assert_eq!(output.code(), Some(status), "{command:?}");
+    }
+}
+
+/// What an experiment is told wrongly is found before anything is made.
+#[test]
+fn a_disk_that_nobody_knows_is_refused_before_anything_is_made() {
+    let folder = Folder::new("paced");
+    for (options, status, says) in [
+        (&["free-buffer-waits", "--paced", "bogus"][..], 1, "no disk model is called \"bogus\""),
+        (&["dbwr-count", "--paced", "array"], 2, "only free-buffer-waits"),
+        (&["redo-size", "--paced", "array"], 2, "only free-buffer-waits"),
+        (&["dbwr-count", "--simulate", "bogus"], 1, "bogus"),
+        (&["dbwr-count", "--pairs", "0"], 1, "ask for 2 to 1000"),
+        (&["dbwr-count", "--seconds", "nan"], 2, "--seconds takes"),
+        (&["dbwr-count", "--matters", "nan"], 2, "--matters takes"),
+        (&["dbwr-count", "--dir", "nowhere"], 1, "nowhere"),
+    ] {
+        let began = Instant::now();
+        let output = folder.forebay(&[&["lab", "run"][..], options].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{options:?}: {said}");
+        assert!(said.contains(says) && said.lines().count() == 1, "{options:?}: {said}");
+        assert!(folder.names().is_empty() && began.elapsed() < Duration::from_secs(10));
+    }
+}
+
+/// An experiment that was killed leaves its folder; the next one takes it away, and says so. What
+/// an experiment has that runs stays.
+#[test]
+fn what_a_killed_experiment_left_is_removed_by_the_next() {
+    let folder = Folder::new("leftovers");
+    let lab = ["lab", "run", "dbwr-count"];
+    let is_there = || folder.names().iter().any(|name| name.starts_with("forebay-lab-"));
+    let mut killed =
+        folder.command(&lab).stderr(std::process::Stdio::null()).spawn().expect("starts");
+    let began = Instant::now();
+    while !folder.0.join(folder.names().first().map_or("", |name| name)).join("owner").exists() {
+        assert!(began.elapsed() < Duration::from_secs(20), "the experiment makes no folder");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // While it lives, another experiment leaves its folder alone.
+    let left = folder.names();
+    let mut second = folder.command(&["lab", "run", "redo-size"]);
+    let mut second = second.stderr(std::process::Stdio::piped()).spawn().expect("it starts");
+    hear_and_interrupt(&mut second, "is in use by another experiment");
+    assert_eq!(folder.names(), left);
+    killed.kill().expect("it runs");
+    killed.wait().expect("it ends");
+    assert!(is_there());
+    let mut next = folder.command(&lab);
+    let mut next = next.stderr(std::process::Stdio::piped()).spawn().expect("it starts");
+    let removed = "that an experiment had left when it was killed, is removed";
+    assert_eq!(hear_and_interrupt(&mut next, removed), Some(130));
+    assert!(!is_there(), "{:?}", folder.names());
+}
+
+/// Ctrl-C once this was said on standard error; the status that it ends with.
+fn hear_and_interrupt(running: &mut Child, sought: &str) -> Option<i32> {
+    let mut told = BufReader::new(running.stderr.take().expect("it is piped"));
+    heard(&mut told, sought);
+    interrupt(running.id());
+    std::io::copy(&mut told, &mut std::io::sink()).expect("it is read to its end");
+    running.wait().expect("it ends").code()
+}
+
+/// Ctrl-C.
+fn interrupt(process: u32) {
+    let sent = Command::new("kill").args(["-INT", &process.to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+}
+
+/// A signal ends a load in good order: what it has found is told, and the status says so.
+#[test]
+fn a_load_that_is_interrupted_says_what_it_found() {
+    let folder = Folder::with_database("interrupted");
+    let mut run = Command::new("env");
+    let program = env!("CARGO_BIN_EXE_forebay");
+    // Who runs tests in the background may have had SIGINT ignored, and that is inherited.
+    run.args(["--default-signal=INT", program, "load", "run", "db", "--seconds", "60"]);
+    let running = run
+        .current_dir(&folder.0)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    std::thread::sleep(Duration::from_secs(2));
+    interrupt(running.id());
+    let output = running.wait_with_output().expect("it ends");
+    let (found, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(
+        found.contains("interrupted after") && found.contains("transactions a second"),
+        "{found}"
+    );
+    let checked = folder.forebay(&["verify", "db"]);
+    assert!(checked.status.success(), "{}", text(&checked.stdout));
+}
+
+/// What every command says of itself fits a terminal of 80 columns.
+#[test]
+fn every_help_fits_a_terminal() {
+    let folder = Folder::new("help");
+    for command in [
+        &[][..],
+        &["probe"],
+        &["load"],
+        &["load", "create"],
+        &["load", "run"],
+        &["load", "audit"],
+        &["lab"],
+        &["lab", "run"],
+        &["logs"],
+        &["verify"],
+        &["parameters"],
+    ] {
+        for option in ["--help", "-h"] {
+            let output = folder.forebay(&[command, &[option]].concat());
+            assert!(output.status.success());
+            let help = text(&output.stdout);
+            let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
+            assert!(long.is_empty(), "{command:?}: {long:?}");
+        }
+    }
+    for command in [&["parameters"][..], &["lab", "list"]] {
+        let shown = text(&folder.forebay(command).stdout);
+        let long: Vec<&str> = shown.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty(), "{command:?}: {long:?}");
+    }
+}

@@ -1,0 +1,58 @@
+//! How long statements wait for locks, where their connection doesn't say it.
+//!
+//! Callers: `open` and `alter` set it; connections ask when they are made.
+//! Source: Oracle's `ddl_lock_timeout`, whose 0 means NOWAIT and whose 1,000,000 means for ever.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use txn::Patience;
+use waits::Nanos;
+
+use crate::{Instance, Parameters};
+
+/// How long a new connection's statements wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Patiences {
+    /// For each lock of a row, a key or a table: the parameter `lock_timeout`.
+    pub locks: Patience,
+    /// Statements that define something, for transactions that use the table: the parameter
+    /// `ddl_lock_timeout`.
+    pub definitions: Patience,
+}
+
+impl Patiences {
+    /// So many seconds mean as long as it takes.
+    pub(crate) const FOREVER: u32 = 1_000_000;
+
+    fn of(seconds: u32) -> Patience {
+        match seconds {
+            0 => Patience::NoWait,
+            Patiences::FOREVER.. => Patience::Forever,
+            seconds => Patience::For(Nanos::from_secs(seconds.into())),
+        }
+    }
+}
+
+/// The two parameters. Each is a number by itself that a connection reads once, so it is no matter
+/// which of two that are made at once reads it first.
+#[derive(Default)]
+pub(crate) struct LockTimeouts {
+    locks: AtomicU32,
+    definitions: AtomicU32,
+}
+
+impl LockTimeouts {
+    pub(crate) fn set(&self, parameters: &Parameters) {
+        self.locks.store(parameters.lock_timeout, Ordering::Relaxed);
+        self.definitions.store(parameters.ddl_lock_timeout, Ordering::Relaxed);
+    }
+}
+
+impl Instance {
+    /// How long the statements of a connection wait that is made now.
+    pub fn patiences(&self) -> Patiences {
+        let of = |seconds: &AtomicU32| Patiences::of(seconds.load(Ordering::Relaxed));
+        let LockTimeouts { locks, definitions } = &self.lock_timeouts;
+        Patiences { locks: of(locks), definitions: of(definitions) }
+    }
+}

@@ -1,0 +1,199 @@
+//! Whether what the redo allocation latch guards is in order: the invariants of `state`, `groups`,
+//! `flights` and `batch`.
+//!
+//! Caller: the redo allocation latch, as a session that has changed the state lets go of it.
+
+use super::{LANES, State, Waiters, lane};
+
+impl State {
+    /// Looks at everything; how many parts that are.
+    ///
+    /// # Panics
+    /// When an invariant doesn't hold.
+    pub(crate) fn assert_consistent(&self) -> usize {
+        if let Err(what) = self.check_all() {
+            panic!("the redo is broken: {what}");
+        }
+        LANES + self.groups.count_all() + self.active.blocks() as usize
+    }
+
+    fn check_all(&self) -> Result<(), String> {
+        self.groups.check()?;
+        self.flights.check()?;
+        self.active.check()?;
+        self.check_room()?;
+        self.check_batches()?;
+        self.check_active()?;
+        self.check_waiters()?;
+        self.check_line()
+    }
+
+    /// What was promised fits into the batch and into the logs.
+    fn check_room(&self) -> Result<(), String> {
+        let (credits, batch) = (self.credits, u64::from(self.batch_blocks));
+        let begun = u64::from(self.active.blocks());
+        if begun + credits > batch {
+            return Err(format!(
+                "{begun} blocks of {batch} are begun, and {credits} are promised (RD3)"
+            ));
+        }
+        if !(1..=self.groups.blocks()).contains(&self.next_block) {
+            let blocks = self.groups.blocks();
+            return Err(format!("block {} is next in a log of {blocks}", self.next_block));
+        }
+        let left = u64::from(self.blocks_left()) + self.groups.free_room();
+        match credits <= left {
+            true => Ok(()),
+            false => Err(format!(
+                "{credits} blocks are promised, and the logs have room for {left} (RD4)"
+            )),
+        }
+    }
+
+    /// The active batch follows those in flight, and each of those has a spare in its place.
+    fn check_batches(&self) -> Result<(), String> {
+        if self.number != self.flights.next_number() {
+            let next = self.flights.next_number();
+            return Err(format!(
+                "the active batch has number {}, and {next} is next to those in flight",
+                self.number
+            ));
+        }
+        let spares = self.spares.len() + self.flights.unwritten();
+        if spares != self.writes_max as usize {
+            return Err(format!(
+                "{} spares and {} batches in flight are not {}",
+                self.spares.len(),
+                self.flights.unwritten(),
+                self.writes_max
+            ));
+        }
+        match self.flights.last_through() < self.next_scn {
+            true => Ok(()),
+            false => Err(format!(
+                "SCN {} is in flight, and {} is next",
+                self.flights.last_through(),
+                self.next_scn
+            )),
+        }
+    }
+
+    /// The active batch ends where the current log does.
+    fn check_active(&self) -> Result<(), String> {
+        let Some((sequence, end)) = self.active.end() else { return Ok(()) };
+        match (sequence, end) == (self.sequence(), self.next_block) {
+            true => Ok(()),
+            false => Err(format!(
+                "the active batch ends before block {end} of log {sequence}, and block {} of log \
+                 {} is next",
+                self.next_block,
+                self.sequence()
+            )),
+        }
+    }
+
+    /// Only batches that aren't durable have waiters.
+    fn check_waiters(&self) -> Result<(), String> {
+        let first = self.flights.oldest_number();
+        for number in self.number + 1..first + LANES as u64 {
+            let Waiters { urgent, patient } = self.waiters[lane(number)];
+            if urgent + patient > 0 {
+                let waiters = urgent + patient;
+                return Err(format!(
+                    "{waiters} wait in lane {}, which is no batch's",
+                    lane(number)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A session that makes room hands it out before it lets go of the latch.
+    fn check_line(&self) -> Result<(), String> {
+        match self.queue.first().filter(|wish| self.check(*wish).is_ok()) {
+            Some(wish) => Err(format!("the first in line waits for {wish:?}, and there is room")),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use ids::{Rba, Scn};
+    use os::Session;
+    use os::probe::DurableWrite;
+    use sim::{Simulation, World};
+    use stop::{Failpoints, Halt};
+
+    use super::*;
+    use crate::state::Wish;
+    use crate::{
+        CommitLeader, Hooks, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, LogGroup, LogStart, Redo,
+        RedoConfig,
+    };
+
+    fn opened(world: &World, session: &Session) -> Redo {
+        let config = RedoConfig {
+            database: 1,
+            incarnation: (1, Scn::new(1)),
+            groups: LogGroup::usual(Path::new("/"), 3, LOG_BLOCKS_MIN),
+            log_buffer_bytes: LOG_BUFFER_BYTES_MIN,
+            durable_write: DurableWrite::DirectThenSync,
+            writes_in_flight: 1,
+            commit_leader: CommitLeader::Session,
+            owned: os::OwnedFiles::default(),
+            failpoints: Failpoints::NONE,
+        };
+        crate::create(&world.disk(), &config.groups, session).expect("there is room");
+        let (next_scn, checkpoint) = (Scn::new(1), Rba::block(1, 1));
+        let start = LogStart { sequence: 1, next_scn, checkpoint, previous_end: 0 };
+        let checkpoint_wanted = Box::new(|_: &Session| ());
+        let hooks = Hooks { checkpoint_wanted, keep_members: Box::new(|_, _, _| Ok(())) };
+        let halt = Halt::new(world.os());
+        Redo::open(&world.disk(), &config, start, &halt, hooks, session).expect("it opens")
+    }
+
+    type Break = fn(&mut State);
+
+    /// Each invariant is broken in turn, and the check says which.
+    #[test]
+    fn what_is_broken_in_the_redo_is_named() {
+        let cases: [(&str, Break); 12] = [
+            ("are promised (RD3)", |state| state.credits = u64::from(state.batch_blocks) + 1),
+            ("and the logs have room for", |state| {
+                (state.batch_blocks, state.credits) = (2_000, 1_000);
+            }),
+            ("block 0 is next", |state| state.next_block = 0),
+            ("is next to those in flight", |state| state.number += 1),
+            ("spares and 0 batches", |state| drop(state.spares.pop())),
+            ("is in flight, and 0 is next", |state| state.next_scn = Scn::ZERO),
+            ("the active batch ends before block", |state| {
+                state.begin_block();
+                state.next_block += 1;
+            }),
+            ("wait in lane 9", |state| state.waiters[9].patient = 1),
+            ("the first in line waits for", |state| {
+                state.queue.enter(Wish::Blocks(1));
+            }),
+            ("free groups have room", |state| state.groups.spoil(0)),
+            ("is the current", |state| state.groups.spoil(1)),
+            ("lies in two groups", |state| state.groups.spoil(2)),
+        ];
+        for (named, break_it) in cases {
+            let mut simulation = Simulation::new(1);
+            // What is broken here is let go again.
+            simulation.check_effort = Some(0);
+            let report = simulation.run(move |world, session| {
+                let redo = opened(world, session);
+                let mut state = redo.shared.state.exclusive(session);
+                state.assert_consistent();
+                break_it(&mut state);
+                state.check_all().expect_err(named)
+            });
+            let said = report.result.expect("it is looked at");
+            assert!(said.contains(named), "{named}: {said}");
+        }
+    }
+}
