@@ -19,7 +19,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use os::{Os, Session, SessionTimes};
+use os::{RunningSession, Session, SessionTimes};
 use waits::{
     CurrentWait, Nanos, SessionKind, ThreadTimes, TimeAccount, Timestamp, Totals, WaitEvent,
     WaitLine,
@@ -53,6 +53,10 @@ impl SessionInterval {
 #[derive(Clone, Debug)]
 pub struct Snapshot(Vec<Reading>);
 
+/// So often is a session read until it's inside a wait: for 10 ms.
+const TRIES: u32 = 100;
+const TRY_AGAIN_AFTER: Nanos = Nanos::from_micros(100);
+
 #[derive(Clone, Debug)]
 struct Reading {
     session: SessionTimes,
@@ -61,11 +65,13 @@ struct Reading {
 }
 
 impl Snapshot {
-    /// Reads all sessions of `kind` that run in this world.
-    pub fn take(os: &Os, kind: SessionKind) -> Snapshot {
-        let sessions = os.session_times().into_iter();
-        let sessions = sessions.filter(|times| times.session.account.kind() == kind);
-        Snapshot(sessions.map(Reading::of).collect())
+    /// Reads all sessions of `kind` that run in this world, each inside a wait if it enters one
+    /// soon. A thread that works is read exactly only from its own side: from here, what it has
+    /// stood in the run queue is not to be seen until it is given a CPU again.
+    pub fn take(reader: &Session, kind: SessionKind) -> Snapshot {
+        let sessions = reader.os().running().into_iter();
+        let sessions = sessions.filter(|session| session.account.kind() == kind);
+        Snapshot(sessions.map(|session| Reading::of(session, reader)).collect())
     }
 
     /// What each of these sessions did since `earlier`; one that has begun since, from its
@@ -77,21 +83,27 @@ impl Snapshot {
 }
 
 impl Reading {
-    /// Books and current wait are read until both are of one moment: a wait that ends between the
-    /// two would be counted twice, or not at all.
-    fn of(session: SessionTimes) -> Reading {
-        const TRIES: u32 = 8;
-        let account = Arc::clone(&session.session.account);
-        let mut totals = account.totals();
-        let mut current = account.current_wait();
-        for _ in 0..TRIES {
-            let again = account.totals();
-            if again == totals && account.current_wait() == current {
-                break;
+    /// Books, clocks and current wait are read until all are of one moment, inside a wait: a wait
+    /// that ends between two of the readings would be counted twice, or not at all.
+    fn of(session: RunningSession, reader: &Session) -> Reading {
+        for _ in 1..TRIES {
+            let (reading, whole) = Reading::once(&session, reader);
+            if whole {
+                return reading;
             }
-            (totals, current) = (again, account.current_wait());
+            reader.pause(TRY_AGAIN_AFTER, reader.waiting(WaitEvent::PlSqlLockTimer));
         }
-        Reading { session, totals, current }
+        Reading::once(&session, reader).0
+    }
+
+    /// The same in one try, and whether the session was in one wait all that time.
+    fn once(session: &RunningSession, reader: &Session) -> (Reading, bool) {
+        let account = &session.account;
+        let (totals, current) = (account.totals(), account.current_wait());
+        let session = reader.os().times_of(session.clone());
+        let is_whole =
+            current.is_some() && account.current_wait() == current && account.totals() == totals;
+        (Reading { session, totals, current }, is_whole)
     }
 
     fn is_of(&self, other: &Reading) -> bool {

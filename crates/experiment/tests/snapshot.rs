@@ -49,7 +49,7 @@ fn books(seed: u64) -> Books {
         let process = session.spawn(process, move |s| writer(&own_world, &own_stop, s));
         // The snapshot falls into the writer's first or second idle wait.
         session.pause(Nanos::from_millis(33), session.waiting(WaitEvent::PlSqlLockTimer));
-        let before = Snapshot::take(world.os(), SessionKind::Background);
+        let before = Snapshot::take(session, SessionKind::Background);
         let started = world.os().now();
         let users: Vec<_> = (0..3)
             .map(|number| {
@@ -66,7 +66,7 @@ fn books(seed: u64) -> Books {
             user.join(session).expect("no panic");
         }
         let measured = world.os().now().since(started);
-        let after = Snapshot::take(world.os(), SessionKind::Background);
+        let after = Snapshot::take(session, SessionKind::Background);
         stop.raise(session);
         process.expect("started").join(session).expect("no panic");
         let users = std::mem::take(&mut *closed.exclusive(session));

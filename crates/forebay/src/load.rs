@@ -266,8 +266,7 @@ impl Run {
         let print = move |session, number| hears.print_commit(session, number);
         let witness: Option<Witness> = self.acknowledge.then(|| Arc::new(print) as Witness);
         let told_to_stop = || os::linux::interrupted() || unheard.is_raised();
-        let mark =
-            |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
+        let mark = |session: &Session| marks.push(Snapshot::take(session, SessionKind::Background));
         let (warm_up, length) = (Nanos::ZERO, Nanos::from_secs(self.seconds));
         if self.order_entry {
             let plan = Drive { sessions: self.sessions, first_session: 0, warm_up, length };

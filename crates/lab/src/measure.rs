@@ -29,8 +29,7 @@ pub(crate) fn measure(
     let options = Options { parameters: parameters.clone(), ..Options::default() };
     let database = Database::open_in((disk, directory), &options, session)?;
     let mut marks = Vec::new();
-    let mark =
-        |session: &Session| marks.push(Snapshot::take(session.os(), SessionKind::Background));
+    let mark = |session: &Session| marks.push(Snapshot::take(session, SessionKind::Background));
     let ran = workload::run(&database, (mixture, None), told_to_stop, mark, session);
     let halted = crash(database, session);
     let ran = ran?;

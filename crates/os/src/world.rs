@@ -93,14 +93,13 @@ impl Os {
 
     /// Each running session with its thread's CPU and run-queue time.
     pub fn session_times(&self) -> Vec<SessionTimes> {
-        self.running()
-            .into_iter()
-            .map(|session| SessionTimes {
-                times: self.port().thread_times(session.thread),
-                at: self.now(),
-                session,
-            })
-            .collect()
+        self.running().into_iter().map(|session| self.times_of(session)).collect()
+    }
+
+    /// One running session with its thread's CPU and run-queue time.
+    pub fn times_of(&self, session: RunningSession) -> SessionTimes {
+        let times = self.port().thread_times(session.thread);
+        SessionTimes { times, at: self.now(), session }
     }
 
     /// Sets the level of every running session, and of those to come.
