@@ -336,3 +336,30 @@ struct Clocks {
     /// When the last of them was read.
     done: Timestamp,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn away(off_cpu: u64, run_queue: u64, stolen: u64) -> Away {
+        Away { off_cpu: Nanos(off_cpu), run_queue: Nanos(run_queue), stolen: Nanos(stolen) }
+    }
+
+    /// A thread that slept 1 ms and was preempted for 8 ms right after waking: the sleep is the
+    /// wait's, the run queue isn't.
+    #[test]
+    fn what_was_lost_after_a_wait_is_not_the_waits() {
+        let (wait, after) = (Nanos(1_000_000), Nanos(8_000_000));
+        let split = split_at_end(away(9_000_000, 8_000_000, 0), wait, after);
+        assert_eq!(split, (away(1_000_000, 0, 0), away(8_000_000, 8_000_000, 0)));
+        let stolen = split_at_end(away(9_000_000, 3_000_000, 5_000_000), wait, after);
+        assert_eq!(stolen, (away(1_000_000, 0, 0), away(8_000_000, 3_000_000, 5_000_000)));
+    }
+
+    /// After a look that nothing interrupted, all of it is the wait's.
+    #[test]
+    fn a_quick_look_leaves_all_to_the_wait() {
+        let all = away(900_000, 300_000, 10);
+        assert_eq!(split_at_end(all, Nanos(1_000_000), Nanos(4_000)), (all, Away::default()));
+    }
+}
