@@ -110,7 +110,7 @@ impl Cache {
         Err(Stop::refuse(RefusalKind::NoBuffer, message))
     }
 
-    /// The set, among those of a pool, in which this thread has found a frame last.
+    /// The set, counted in those of a pool and on, in which this thread looks for a frame next.
     pub(crate) fn hint_of(&self, thread: ThreadId) -> &Shared32 {
         &self.last_used[thread.0 as usize % self.last_used.len()]
     }
@@ -124,15 +124,13 @@ impl Cache {
     }
 
     /// A frame of this pool that can be given away; if there is none, the set in which the search
-    /// began: the one in which this session has found a frame last.
+    /// began: the next one after that in which this session has found a frame last (CB37).
     fn search_all(&self, pool: &Pool, session: &Session) -> Result<u32, u32> {
         let hint = self.hint_of(session.thread());
         let first = hint.load(session) % pool.sets.load(session);
         let found = self.search_from(pool, first, session).ok_or(pool.first_set + first)?;
         let (set, _) = self.frames[found as usize].home(session);
-        if set - pool.first_set != first {
-            hint.store(set - pool.first_set, session);
-        }
+        hint.store(set - pool.first_set + 1, session);
         Ok(found)
     }
 

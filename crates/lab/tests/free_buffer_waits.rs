@@ -8,11 +8,11 @@ use lab::Where;
 use lab::free_buffer_waits::{Found, Matrix, Setting, Size, run};
 use waits::SessionKind;
 
-fn found(machine: &str) -> Found {
+fn found(machine: &str, size: Size) -> Found {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
     let matrix = Matrix {
-        size: Size::TINY,
+        size,
         settings: Setting::all(),
         place: Where::Model { machine: machine.into(), disk: "array".into() },
         paced: None,
@@ -31,7 +31,7 @@ fn found(machine: &str) -> Found {
 /// writers is several times as fast; every second of every session has a name.
 #[test]
 fn on_the_hp_ux_server_direct_io_with_many_writers_wins() {
-    let found = found("hp-ux");
+    let found = found("hp-ux", Size::TINY);
     let text = found.text();
     let seconds = |io, writers, slaves| found.seconds(io, writers, slaves).expect("it is a cell");
     let (buffered, slaves) = (seconds("none", 4, 0), seconds("none", 1, 32));
@@ -46,10 +46,12 @@ fn on_the_hp_ux_server_direct_io_with_many_writers_wins() {
     assert!(found.json().contains("\"timesource\":\"TOTAL_TIME\""));
 }
 
-/// Where asynchronous I/O is asynchronous, one writer does what 36 do.
+/// Where asynchronous I/O is asynchronous, one writer does what 36 do. In the size that users get:
+/// in 256 buffers a writer has too few dirty ones for the batches that it may have on their way,
+/// and 36 are 1.31 times as fast (in 512: 1.06).
 #[test]
 fn where_a_writer_has_many_writes_in_flight_one_is_enough() {
-    let found = found("eight-core");
+    let found = found("eight-core", Size::MODELLED);
     let text = found.text();
     assert!(found.more_writers("asynch") < Some(1.2), "{text}");
     assert!(found.more_writers("directio") > Some(3.0), "{text}");

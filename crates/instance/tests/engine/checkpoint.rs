@@ -19,13 +19,14 @@ fn long_logs() -> Creation {
     Creation {
         log_file_bytes: 4 << 20,
         data_bytes: 2 * BLOCKS * 2048,
+        undo_bytes_max: BLOCKS * 2048,
         doublewrite_slots: 64,
         ..creation()
     }
 }
 
-const BLOCKS: u64 = 1_000;
-const ROWS: u64 = 16 * 600;
+const BLOCKS: u64 = 2_000;
+const ROWS: u64 = 16 * 1_200;
 
 /// A cache that holds every block: nothing is written to make buffers free.
 fn roomy() -> Parameters {
@@ -120,7 +121,7 @@ fn fast_start_mttr_target_bounds_how_long_recovery_takes() {
             let parameters = parameters.clone();
             move |world, session| {
                 let instance = open_as(&parameters, world, session);
-                work(&instance, 1_200, session);
+                work(&instance, 2_400, session);
                 let estimated = instance.estimated_recovery(session);
                 abort(instance, session);
                 estimated

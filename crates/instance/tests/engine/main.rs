@@ -25,3 +25,4 @@ mod tablespaces;
 mod txn;
 mod undo;
 mod visible;
+mod writers;

@@ -12,9 +12,9 @@ use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 use sim::{CrashPoints, Outside};
 use space::{Holds, Segment, SegmentState};
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use stop::{RefusalKind, Stop};
-use waits::WaitEvent;
+use waits::{Nanos, WaitEvent};
 
 use crate::common::{
     self, Dice, abort, add, bytes_of, check, creation, database_with, directory, ended, join, left,
@@ -62,14 +62,20 @@ fn make_durable(instance: &Instance, session: &Session) {
     instance.redo().make_durable(last, session, WaitEvent::LogFileSync).expect("durable");
 }
 
-/// A session that makes the redo durable again and again while others work: so a crash finds what
-/// they do half done.
-fn flusher(instance: &Arc<Instance>, session: &Session) -> os::ThreadHandle {
-    start("flusher", instance, session, |instance, session| {
-        for _ in 0..60 {
+/// Does this while another session makes the redo durable again and again, so that a crash finds it
+/// half done.
+fn while_flushed(instance: &Arc<Instance>, session: &Session, body: impl FnOnce()) {
+    let done = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&done);
+    let flusher = start("flusher", instance, session, move |instance, session| {
+        while !told.load(SeqCst) {
             make_durable(instance, session);
+            session.charge_nanos(Nanos::from_micros(20));
         }
-    })
+    });
+    body();
+    done.store(true, SeqCst);
+    join(vec![flusher], session);
 }
 
 /// No segment is half made or half dropped: the opening has seen to that.
@@ -78,6 +84,33 @@ fn all_permanent(instance: &Instance, session: &Session) -> Vec<Segment> {
     let state = |one: &Segment| instance.space().state(one.object, session);
     assert!(all.iter().all(|one| state(one) == Some(SegmentState::Permanent)), "{all:?}");
     all
+}
+
+/// The life of three segments, each step told once it is durable.
+fn keep_drop_and_cut_off(instance: &Instance, told: &AtomicU64, session: &Session) {
+    let space = instance.space();
+    let tell = |step| {
+        make_durable(instance, session);
+        told.store(step, SeqCst);
+    };
+    let one = space.find("one", session).expect("read").expect("there");
+    space.drop_segment(one.object, session).expect("dropped");
+    tell(1);
+    let what = ("built", Holds::Index);
+    let built = space.create_temporary("striped", what, session).expect("made");
+    hand_out(instance, &built, 40, session);
+    space.keep(built.object, session).expect("kept");
+    tell(2);
+    // The name is free as soon as the segment is being dropped.
+    let one = make(instance, "one", session);
+    hand_out(instance, &one, 20, session);
+    tell(3);
+    let what = ("unfinished", Holds::Table);
+    let unfinished = space.create_temporary("striped", what, session).expect("made");
+    hand_out(instance, &unfinished, 30, session);
+    instance.checkpoint(session).expect("written");
+    space.drop_segment(built.object, session).expect("dropped");
+    tell(4);
 }
 
 /// A segment is built in other files' gaps, kept, dropped again, another one is cut off before it
@@ -93,31 +126,7 @@ fn what_a_crash_cuts_off_is_there_whole_or_not_at_all() {
         check(instance, session);
     });
     let shots = crashes_in(racy(1, base), |instance, told, session| {
-        let flusher = flusher(instance, session);
-        let space = instance.space();
-        let tell = |step| {
-            make_durable(instance, session);
-            told.store(step, SeqCst);
-        };
-        let one = space.find("one", session).expect("read").expect("there");
-        space.drop_segment(one.object, session).expect("dropped");
-        tell(1);
-        let what = ("built", Holds::Index);
-        let built = space.create_temporary("striped", what, session).expect("made");
-        hand_out(instance, &built, 40, session);
-        space.keep(built.object, session).expect("kept");
-        tell(2);
-        // The name is free as soon as the segment is being dropped.
-        let one = make(instance, "one", session);
-        hand_out(instance, &one, 20, session);
-        tell(3);
-        let what = ("unfinished", Holds::Table);
-        let unfinished = space.create_temporary("striped", what, session).expect("made");
-        hand_out(instance, &unfinished, 30, session);
-        instance.checkpoint(session).expect("written");
-        space.drop_segment(built.object, session).expect("dropped");
-        tell(4);
-        join(vec![flusher], session);
+        while_flushed(instance, session, || keep_drop_and_cut_off(instance, told, session));
     });
     let states = verified(shots, 8, |instance, told, session| {
         let all = all_permanent(instance, session);
@@ -171,10 +180,10 @@ fn crash_and_drop(seed: u64, content: &FileSystem, drops: bool) -> (Vec<FileSyst
         all_permanent(&instance, session);
         let one = instance.space().find("one", session).expect("read");
         if let Some(one) = one.as_ref().filter(|_| drops) {
-            let flusher = flusher(&instance, session);
-            instance.space().drop_segment(one.object, session).expect("dropped");
-            make_durable(&instance, session);
-            join(vec![flusher], session);
+            while_flushed(&instance, session, || {
+                instance.space().drop_segment(one.object, session).expect("dropped");
+                make_durable(&instance, session);
+            });
         }
         let dropped = instance.opened().dropped;
         assert!(one.is_some() || dropped <= 1);
