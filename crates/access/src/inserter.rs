@@ -135,7 +135,7 @@ impl<'a> Filler<'a> {
                 HeapInserter { object: Some(self.object), from: 1, ..HeapInserter::default() };
         }
         if let Some(block) = inserter.filling {
-            let pin = self.space.changes().cache().pin(block, session);
+            let pin = self.space.changes().cache().pin_or_unwritten(block, session);
             return pin.map_err(|stop| inserter.not_had(stop));
         }
         loop {
@@ -228,7 +228,7 @@ impl<'a> Filler<'a> {
         (place, class): (MapPlace, u8),
         session: &'a Session,
     ) -> Result<Pin<'a>, Stop> {
-        let pin = self.space.changes().cache().pin(block, session)?;
+        let pin = self.space.changes().cache().pin_or_unwritten(block, session)?;
         if is_of(&pin.shared(FrameOrder::Heap, session), self.object) {
             return Ok(pin);
         }

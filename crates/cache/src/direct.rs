@@ -231,7 +231,7 @@ impl DirectReader<'_> {
             if file.check(address, block, self.session).is_ok() {
                 continue;
             }
-            let pin = self.cache.pin(address, self.session)?;
+            let pin = self.cache.pin_or_unwritten(address, self.session)?;
             block.copy_from_slice(&pin.shared(FrameOrder::Heap, self.session));
         }
         Ok(())

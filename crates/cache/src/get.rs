@@ -16,6 +16,7 @@
 //!
 //! Callers: sessions, through `Cache::pin` and `Cache::pin_new`.
 
+use format::BlockFault;
 use ids::{BlockSize, Dba};
 use latch::{FrameBlock, FrameOrder};
 use os::{Cost, IoBuf, Session};
@@ -25,13 +26,15 @@ use waits::{Statistic, WaitEvent};
 use crate::Cache;
 use crate::files::DataFile;
 use crate::frame::{FAILED, READING};
-use crate::pin::{Pin, PinnedBlock, PinnedFrame};
+use crate::pin::{Pin, PinnedBlock, PinnedFrame, is_unwritten};
 
 /// What a block that isn't in the cache is to begin with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fill {
     /// What is on disk.
     Read,
+    /// The same; zeros too, if nothing was written there.
+    ReadOrUnwritten,
     /// The same; zeros if that is damaged.
     ReadOrZeros,
     /// Zeros.
@@ -57,13 +60,21 @@ impl Get {
 }
 
 impl Cache {
-    /// Pins this block, from disk if it isn't in the cache. A block that was never written comes as
-    /// zeros; one that is damaged, or older than what was written, is refused (`Corrupt`), and so
-    /// is one that can't be read. No latch may be held: this may wait, for a read or for a free
-    /// buffer.
+    /// Pins this block, from disk if it isn't in the cache. One that was never written, is damaged
+    /// or older than what was written is refused (`Corrupt`), and so is one that can't be read. No
+    /// latch may be held: this may wait, for a read or for a free buffer.
     #[inline(always)] // Returned through memory, a pin would cost a fifth of the whole hit.
     pub fn pin<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
         self.get(address, Fill::Read, session)
+    }
+
+    /// The same, but a block that was never written comes as zeros: a heap may have such (CB40).
+    pub fn pin_or_unwritten<'a>(
+        &'a self,
+        address: Dba,
+        session: &'a Session,
+    ) -> Result<Pin<'a>, Stop> {
+        self.get(address, Fill::ReadOrUnwritten, session)
     }
 
     /// Pins this block if it is in the cache: waits for nothing, and so also with more pins than
@@ -126,7 +137,11 @@ impl Cache {
         self.begin_get(get, session);
         match self.shared_hinted((address, places), order, session) {
             Some(block) => Ok(block),
-            None => Ok(self.get_latched(address, Fill::Read, session)?.into_shared(order)),
+            None => {
+                let fill =
+                    if order == FrameOrder::Heap { Fill::ReadOrUnwritten } else { Fill::Read };
+                Ok(self.get_latched(address, fill, session)?.into_shared(order))
+            }
         }
     }
 
@@ -283,7 +298,10 @@ impl Cache {
     ) -> Result<Pin<'a>, Stop> {
         let mut loading = Loading::begin(self, &pin, address, file.block_size, session);
         let loaded = match fill {
-            Fill::Read => self.read(address, file, loading.bytes(), session),
+            Fill::Read => self
+                .read(address, file, loading.bytes(), session)
+                .and_then(|()| check_written(address, loading.bytes())),
+            Fill::ReadOrUnwritten => self.read(address, file, loading.bytes(), session),
             Fill::ReadOrZeros => match self.read(address, file, loading.bytes(), session) {
                 Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
                     loading.bytes().fill(0);
@@ -318,6 +336,15 @@ impl Cache {
         session.count(Statistic::PhysicalReads, 1);
         file.check(address, bytes, session)
     }
+}
+
+/// Refuses a block in which nothing was ever written.
+fn check_written(address: Dba, bytes: &[u8]) -> Result<(), Stop> {
+    if !is_unwritten(bytes) {
+        return Ok(());
+    }
+    let fault = BlockFault::NeverWritten { address };
+    Err(Stop::refuse(RefusalKind::Corrupt, fault.to_string()))
 }
 
 /// A read under way. However it ends, also by a panic, who waits for it learns.

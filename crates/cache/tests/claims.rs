@@ -21,9 +21,9 @@ fn get(bed: &Bed, dice: &mut Dice, session: &Session) {
     let address = dba(dice.below(BLOCKS.into()) as u32);
     let order = FrameOrder::Heap;
     match dice.below(4) {
-        0 => drop(bed.cache.pin(address, session)),
+        0 => drop(bed.cache.pin_or_unwritten(address, session)),
         1 => {
-            let Ok(pin) = bed.cache.pin(address, session) else { return };
+            let Ok(pin) = bed.cache.pin_or_unwritten(address, session) else { return };
             let again = pin.clone();
             drop(pin);
             session.interleave();
@@ -39,7 +39,7 @@ fn get(bed: &Bed, dice: &mut Dice, session: &Session) {
             assert_eq!(version(address, &block), before, "a block changes under a reader");
         }
         _ => {
-            let Ok(pin) = bed.cache.pin(address, session) else { return };
+            let Ok(pin) = bed.cache.pin_or_unwritten(address, session) else { return };
             bed.change_pinned(&pin, session);
         }
     }
@@ -73,7 +73,7 @@ fn a_pinned_block_stays_and_no_frame_is_lost() {
             for block in (0..BLOCKS).cycle().take(100 * BLOCKS as usize) {
                 let is_new = |pin: &cache::Pin<'_>| pin.address() != dba(block);
                 if pins.len() < 16 && pins.iter().all(is_new) {
-                    pins.extend(bed.cache.pin(dba(block), session));
+                    pins.extend(bed.cache.pin_or_unwritten(dba(block), session));
                 }
             }
             assert_eq!(pins.len(), 16, "a frame is lost");

@@ -68,7 +68,7 @@ fn a_direct_read_has_every_change_made_before_it() {
                 let before = bed.toy.log().newest(u64::MAX);
                 // A change has its number just before the block has it.
                 let complete = |address: Dba| {
-                    let pin = bed.cache.pin(address, session).expect("no fault");
+                    let pin = bed.cache.pin_or_unwritten(address, session).expect("no fault");
                     drop(pin.shared(latch::FrameOrder::Heap, session));
                 };
                 before.keys().copied().for_each(complete);

@@ -16,7 +16,7 @@ const BLOCKS: u32 = 40;
 /// Reads other blocks until the cache has none of these any more.
 fn evict(bed: &Bed, session: &os::Session) {
     for block in 20..BLOCKS {
-        let _ = bed.cache.pin(dba(block), session).expect("no fault");
+        let _ = bed.cache.pin_or_unwritten(dba(block), session).expect("no fault");
     }
 }
 
@@ -34,7 +34,7 @@ fn read_after_a_lost_write(writes: u64, protect: bool) -> Result<u64, String> {
             bed.checkpoint(session);
         }
         evict(&bed, session);
-        let read = bed.cache.pin(dba(7), session).map(|pin| {
+        let read = bed.cache.pin_or_unwritten(dba(7), session).map(|pin| {
             let block = pin.shared(latch::FrameOrder::Heap, session);
             common::version(dba(7), &block)
         });
@@ -110,7 +110,7 @@ fn the_lost_block_is_refused_and_no_other() {
             users.iter().for_each(|user| user.join(session).expect("no panic"));
             bed.checkpoint(session);
             bed.close(session);
-            let read = |block| bed.cache.pin(dba(block), session).map(drop);
+            let read = |block| bed.cache.pin_or_unwritten(dba(block), session).map(drop);
             let refused = (0..BLOCKS).filter(|block| read(*block).is_err());
             refused.collect::<Vec<_>>()
         });

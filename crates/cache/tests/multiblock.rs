@@ -159,7 +159,8 @@ fn a_block_that_stays_bad_is_refused() {
         let mut reader = bed.cache.multiblock_reader(session);
         reader.read_run(dba(0), 8).expect("left to the gets");
         reader.prefetch(&blocks(&[4, 5, 6, 40])).expect("left to the gets");
-        let got = (0..8).map(|block| bed.cache.pin(dba(block), session).map(drop).err());
+        let got =
+            (0..8).map(|block| bed.cache.pin_or_unwritten(dba(block), session).map(drop).err());
         let refused = got.map(|error| error.and_then(|stop| stop.refusal())).collect::<Vec<_>>();
         bed.close(session);
         refused

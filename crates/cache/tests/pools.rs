@@ -31,7 +31,8 @@ fn each_size_has_buffers_of_its_own() {
         assert_eq!(sizes, [Some(SIZE), Some(LONG_SIZE)]);
         let buffers = [SIZE, LONG_SIZE].map(|size| bed.cache.buffers(size, session));
         assert_eq!(buffers, [16, 8]);
-        let pins = [dba(3), long(3)].map(|at| bed.cache.pin(at, session).expect("no fault"));
+        let pins =
+            [dba(3), long(3)].map(|at| bed.cache.pin_or_unwritten(at, session).expect("no fault"));
         let bytes = pins.each_ref().map(|pin| pin.shared(FrameOrder::Heap, session).len());
         assert_eq!(bytes, [SIZE.bytes(), LONG_SIZE.bytes()]);
         drop(pins);
@@ -79,7 +80,7 @@ fn a_block_is_not_touched_with_its_memory() {
         assert_eq!(free.len(), 4);
         free.iter().for_each(|frame| bed.cache.touch(*frame, session));
         let bytes = |block| {
-            let pin = bed.cache.pin(dba(block), session).expect("no fault");
+            let pin = bed.cache.pin_or_unwritten(dba(block), session).expect("no fault");
             pin.shared(FrameOrder::Heap, session).to_vec()
         };
         let before: Vec<_> = (0..32).map(bytes).collect();
@@ -232,7 +233,7 @@ fn what_is_stored_inside_a_block_is_never_taken_for_a_copy() {
         let bed = Bed::open(world, config, &Toy::default(), session);
         bed.change_at(long(0), session).expect("no fault");
         {
-            let pin = bed.cache.pin(long(0), session).expect("no fault");
+            let pin = bed.cache.pin_or_unwritten(long(0), session).expect("no fault");
             let mut block = pin.exclusive(FrameOrder::Heap, session);
             block.will_change();
             let mut forged = content(dba(1), 100);

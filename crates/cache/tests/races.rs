@@ -26,8 +26,8 @@ fn work(bed: &Bed, mut dice: Dice, session: &Session) {
             1 => _ = bed.read_at_once(one, session).expect("no fault"),
             2 | 3 => _ = bed.change_at(one, session).expect("no fault"),
             4 => {
-                let first = bed.cache.pin(one, session).expect("no fault");
-                let second = bed.cache.pin(other, session).expect("no fault");
+                let first = bed.cache.pin_or_unwritten(one, session).expect("no fault");
+                let second = bed.cache.pin_or_unwritten(other, session).expect("no fault");
                 let again = first.clone();
                 drop(first);
                 bed.change_pinned(&second, session);

@@ -132,7 +132,8 @@ fn a_failed_read_is_an_error_to_all_and_the_block_can_be_read_later() {
             join_all(users.collect(), session);
             bed.change(7, session).expect("the disk is well again");
             // Every buffer can still be pinned at once.
-            let pins = (0..16).map(|block| bed.cache.pin(dba(block), session).expect("no fault"));
+            let pins = (0..16)
+                .map(|block| bed.cache.pin_or_unwritten(dba(block), session).expect("no fault"));
             assert_eq!(pins.collect::<Vec<_>>().len(), 16);
             bed.checkpoint(session);
             bed.close(session);
@@ -176,7 +177,7 @@ fn a_block_of_no_file_is_refused() {
     let report = racy(1, &config, BLOCKS).run(move |world, session| {
         let bed = Bed::open(world, config, &Toy::default(), session);
         let refused = (0..40).map(|block| {
-            let pinned = bed.cache.pin(ids::Dba::new(9, block), session);
+            let pinned = bed.cache.pin_or_unwritten(ids::Dba::new(9, block), session);
             pinned.map(|_| ()).expect_err("no such file").refusal()
         });
         assert!(
@@ -230,7 +231,8 @@ fn a_get_goes_on_when_one_of_the_pinned_buffers_is_let_go() {
         let config = CacheConfig { working_sets: 1, ..small() };
         let report = racy(seed, &config, BLOCKS).run(move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
-            let pins = (0..16).map(|block| bed.cache.pin(dba(block), session).expect("no fault"));
+            let pins = (0..16)
+                .map(|block| bed.cache.pin_or_unwritten(dba(block), session).expect("no fault"));
             let mut pins: Vec<_> = pins.collect();
             if dirty {
                 pins.iter().for_each(|pin| _ = bed.change_pinned(pin, session));
@@ -265,14 +267,15 @@ fn a_get_goes_on_when_the_read_into_the_last_buffer_fails() {
         simulation.disks[0].content.plan_faults(FaultPlan::new(seed).nth(16, Fault::Eio, scope));
         let report = simulation.run(move |world, session| {
             let bed = Bed::open(world, config, &Toy::default(), session);
-            let pins = (0..15).map(|block| bed.cache.pin(dba(block), session).expect("no fault"));
+            let pins = (0..15)
+                .map(|block| bed.cache.pin_or_unwritten(dba(block), session).expect("no fault"));
             let pins: Vec<_> = pins.collect();
             let reader = bed.session("reader", session, |bed, session| {
                 assert!(bed.read(20, session).is_err());
             });
             pause(40, session);
             let before = session.now();
-            let pin = bed.cache.pin(dba(21), session);
+            let pin = bed.cache.pin_or_unwritten(dba(21), session);
             let took = session.now().since(before);
             reader.join(session).expect("no panic");
             drop((pin, pins));
@@ -331,7 +334,7 @@ fn a_writer_passes_a_latched_block_and_comes_back() {
         let held = Arc::new(SharedFlag::new(false));
         let inside = Arc::clone(&held);
         let holder = bed.session("holder", session, move |bed, session| {
-            let pin = bed.cache.pin(dba(0), session).expect("no fault");
+            let pin = bed.cache.pin_or_unwritten(dba(0), session).expect("no fault");
             let block = pin.exclusive(FrameOrder::Heap, session);
             inside.raise(session);
             pause(50_000, session);
@@ -379,7 +382,7 @@ fn bytes_change_only_after_will_change() {
     let config = small();
     let report = racy(1, &config, BLOCKS).run(move |world, session| {
         let bed = Bed::without_writers(world, config, &Toy::default(), session);
-        let pin = bed.cache.pin(dba(1), session).expect("no fault");
+        let pin = bed.cache.pin_or_unwritten(dba(1), session).expect("no fault");
         let mut block = pin.exclusive(FrameOrder::Heap, session);
         assert_eq!(version(dba(1), &block), 0);
         block.bytes_for_apply()[0] = 1;

@@ -83,10 +83,10 @@ impl Catalog {
             // Another index may have come to the table meanwhile: S goes with S.
             statement.publish(
                 |dictionary| {
-                    let now = dictionary.table_of(before.object)?;
-                    let mut table = TableDefinition::clone(now);
-                    table.indexes.push(index);
-                    Ok(Edit::of(table))
+                    let now = TableDefinition::clone(dictionary.table_of(before.object)?);
+                    let mut draft = Draft::alter(now, dictionary);
+                    draft.push_made(index)?;
+                    Ok(Edit::of(draft.table))
                 },
                 &[],
             )?;

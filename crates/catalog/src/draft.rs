@@ -265,6 +265,26 @@ impl<'a> Draft<'a> {
         self.push_index(spec.name.clone(), columns, (spec.unique, false))
     }
 
+    /// Adds an index that was made for an earlier definition, if this one allows it too.
+    pub(crate) fn push_made(&mut self, index: IndexDefinition) -> Result<(), Stop> {
+        self.check_another(&index.name, &index.columns, index.unique)?;
+        self.table.indexes.push(index);
+        Ok(())
+    }
+
+    /// The table can have another index, and has none like this.
+    fn check_another(&self, name: &str, columns: &[IndexColumn], unique: bool) -> Result<(), Stop> {
+        let same = |has: &&IndexDefinition| has.columns == columns && has.unique == unique;
+        if let Some(has) = self.table.indexes.iter().find(same) {
+            let what = format!("its index {} has the same columns as {name}", has.name);
+            return Err(self.refuse(&what));
+        }
+        if self.table.indexes.len() == INDEXES_MAX {
+            return Err(self.refuse(&format!("it has more than {INDEXES_MAX} indexes")));
+        }
+        Ok(())
+    }
+
     fn push_index(
         &mut self,
         name: String,
@@ -282,14 +302,7 @@ impl<'a> Draft<'a> {
                 return Err(self.refuse(&format!("index {name} has column {twice} twice")));
             }
         }
-        let same = |has: &&IndexDefinition| has.columns == columns && has.unique == unique;
-        if let Some(has) = self.table.indexes.iter().find(same) {
-            let what = format!("its index {} has the same columns as {name}", has.name);
-            return Err(self.refuse(&what));
-        }
-        if self.table.indexes.len() == INDEXES_MAX {
-            return Err(self.refuse(&format!("it has more than {INDEXES_MAX} indexes")));
-        }
+        self.check_another(&name, &columns, unique)?;
         let object = ObjectNo::new(self.next);
         self.next -= 1;
         let segment = object;

@@ -36,7 +36,7 @@ pub fn replay<'r>(
 ) -> Result<Replayed, Stop> {
     let mut replayed = Replayed::default();
     let mut changes = changes.peekable();
-    let pin = match cache.pin(address, session) {
+    let pin = match cache.pin_or_unwritten(address, session) {
         // CH8: what can't be used is as good as anything else, if the block is made anew.
         Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
             while changes.next_if(|change| !change.vector.anew).is_some() {

@@ -136,8 +136,11 @@ impl Database {
         };
         let config = CatalogConfig { tablespace: TABLESPACE.into(), disk: disk.clone(), sort };
         let both = (instance.space(), instance.transactions());
+        // A database whose dictionary can't be read is left as it was found: shut in good order.
         let catalog = Catalog::open(both, config, session).inspect_err(|_| {
-            instance.abort(session);
+            if instance.shutdown(session).is_err() {
+                instance.abort(session);
+            }
         })?;
         let shared = Shared {
             os: session.os().clone(),

@@ -160,6 +160,14 @@ impl Checkpointer {
         if position <= recorded || !(frees || due) {
             return Some(recorded);
         }
+        // What lies before it was durable if nothing failed beside it.
+        let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
+        for (_, file, _) in self.cache.data_files(session) {
+            if let Err(error) = file.settle(waiting) {
+                self.halt.raise(format!("a data file can't be written: {error}"), session);
+                return None;
+            }
+        }
         // Read after the position, so not below what lies before it.
         let scn = self.redo.last_scn(session);
         let moved = self.update(session, |content| {

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use waits::{Nanos, Statistic};
 
+use crate::syncs::{SyncBy, Syncs};
 use crate::{
     Alignment, Cause, Cost, Error, FileOperation, FileOptions, FilePort, Session, Waiting,
 };
@@ -41,12 +42,13 @@ struct Inner {
     port: Arc<dyn FilePort>,
     options: FileOptions,
     failed: AtomicBool,
+    syncs: Syncs,
 }
 
 impl File {
     pub(crate) fn new(path: &Path, port: Arc<dyn FilePort>, options: FileOptions) -> File {
-        let failed = AtomicBool::new(false);
-        File { inner: Arc::new(Inner { path: path.to_path_buf(), port, options, failed }) }
+        let (path, failed, syncs) = (path.to_path_buf(), AtomicBool::new(false), Syncs::default());
+        File { inner: Arc::new(Inner { path, port, options, failed, syncs }) }
     }
 
     /// Its name.
@@ -160,15 +162,45 @@ impl File {
     }
 
     /// Makes everything written so far, and the size it needs, durable. If it fails the file is
-    /// failed for good: every later call says so.
+    /// failed for good: every later call says so, and so does a sync that ran beside it (`syncs`).
+    /// A ring's sync is told without that: see [`settle`](File::settle).
     pub fn sync(&self, waiting: Waiting<'_>) -> Result<(), Error> {
         self.check_usable("sync")?;
+        let number = self.begin_sync(SyncBy::Thread);
         let result = waiting.around(|session, event| {
             session.count(Statistic::FileSyncRequests, 1);
             session.charge(Cost::IoSync, 1);
             (self.inner.port.sync(event), false)
         });
-        result.map_err(|error| self.sync_failed(&error))
+        let result = result.map_err(|error| self.sync_failed(&error));
+        self.end_sync(number, waiting.session());
+        result?;
+        self.inner.syncs.wait_for_all(false, waiting);
+        self.check_usable("sync")
+    }
+
+    /// Waits until every sync of the file has ended that runs now. An error if one has failed: then
+    /// those that ended well prove nothing (O8). The caller has no I/O in flight and no latch.
+    ///
+    /// Direct I/O isn't waited for: there the kernel writes nothing back later, and a sync is a
+    /// flush of the device of its own, which speaks for all writes that ended before it.
+    pub fn settle(&self, waiting: Waiting<'_>) -> Result<(), Error> {
+        if !self.options().direct {
+            self.inner.syncs.wait_for_all(true, waiting);
+        }
+        self.check_usable("sync")
+    }
+
+    pub(crate) fn begin_sync(&self, by: SyncBy) -> u64 {
+        self.inner.syncs.begin(by)
+    }
+
+    pub(crate) fn forget_sync(&self, number: u64) {
+        self.inner.syncs.forget(number);
+    }
+
+    pub(crate) fn end_sync(&self, number: u64, session: &Session) {
+        self.inner.syncs.end(number, session);
     }
 
     /// Cuts or extends the file; an extension reads as zeros and may have no space of its own.

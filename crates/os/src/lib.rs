@@ -49,6 +49,7 @@ mod registry;
 mod ring;
 mod session;
 mod slaves;
+mod syncs;
 mod thread;
 mod word;
 mod world;

@@ -17,6 +17,7 @@ use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::file::Progress;
 use crate::slaves::SlaveRing;
+use crate::syncs::SyncBy;
 use crate::{
     Cause, Cost, DiskPort, Error, File, IoBuf, IoKind, IoPool, RawCompletion, RawRequest, RingPort,
     Session, Waiting,
@@ -105,6 +106,8 @@ struct InFlight {
     offset: u64,
     tag: u64,
     progress: Progress,
+    /// The number of a sync.
+    sync: Option<u64>,
 }
 
 /// One thread's asynchronous I/O. Dropping it waits for what is in flight; that wait has no name,
@@ -182,10 +185,11 @@ impl Ring {
         }
         session.charge(Cost::IoSubmit, 1);
         let progress = file.progress(buffer.len());
+        let sync = (kind == IoKind::Sync).then(|| file.begin_sync(SyncBy::Ring));
         let raw = RawRequest { slot, kind, offset, range: 0..buffer.len(), buffer };
         self.port.push(file.port(), raw);
         self.unstarted = true;
-        self.slots[slot as usize] = Some(InFlight { file, kind, offset, tag, progress });
+        self.slots[slot as usize] = Some(InFlight { file, kind, offset, tag, progress, sync });
         Ok(())
     }
 
@@ -271,13 +275,24 @@ impl Ring {
                     self.unstarted = true;
                 }
                 Some(result) => {
-                    let flight = self.slots[slot as usize].take().expect("a slot in flight");
+                    let mut flight = self.slots[slot as usize].take().expect("a slot in flight");
                     self.free.push(slot);
+                    if let Some(number) = flight.sync.take() {
+                        flight.file.end_sync(number, session);
+                    }
                     done.push(Completion { tag: flight.tag, buffer, result });
                 }
             }
         }
         self.collected = collected;
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if let Some(number) = self.sync {
+            self.file.forget_sync(number);
+        }
     }
 }
 

@@ -167,8 +167,10 @@ impl Session {
     /// A reading from which [`time_account_since`](Session::time_account_since) starts. Taken at
     /// call boundaries, not inside a wait.
     pub fn reading(&self) -> (Timestamp, ThreadTimes, Totals) {
-        self.close_gap(self.clocks());
-        (self.now(), self.thread_times(), self.account().totals())
+        let clocks = self.clocks();
+        self.close_gap(clocks);
+        let times = ThreadTimes { cpu: clocks.cpu, run_queue: clocks.run_queue };
+        (clocks.at, times.since(self.times_at_start), self.account().totals())
     }
 
     /// The way to the CPU clock is cold as a rule and takes 2-4 us, so it's gone twice: the second

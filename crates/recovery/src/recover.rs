@@ -81,7 +81,7 @@ pub fn recover(
     logs.distrust(&lost, session)?;
     let mut recovered = match end {
         Some(end) => {
-            logs.secure(&end, session)?;
+            logs.secure(from.0, &end, session)?;
             Recovered::nothing(from.0, end)
         }
         None => roll_forward(&mut logs, from, session)?,
@@ -127,8 +127,8 @@ impl Logs<'_> {
     }
 
     /// Makes the end of the redo durable, in all members (rule redo/RD17).
-    fn secure(&mut self, end: &LogEnd, session: &Session) -> Result<(), Stop> {
-        let secured = redo::secure(self.layout.disk, self.redo, end, session)?;
+    fn secure(&mut self, from: Rba, end: &LogEnd, session: &Session) -> Result<(), Stop> {
+        let secured = redo::secure(self.layout.disk, self.redo, from, end, session)?;
         self.distrust(&secured.lost, session)
     }
 }
@@ -156,7 +156,7 @@ fn roll_forward(logs: &mut Logs<'_>, from: Start, session: &Session) -> Result<R
     let surveyed_in = known_at.since(started);
     let applied_then = session.now().since(known_at);
     logs.distrust(&found.lost, session)?;
-    logs.secure(&end, session)?;
+    logs.secure(from.0, &end, session)?;
     let Some((_, first_scn)) = found.first else {
         let message = format!("cannot recover: {end}, and there was redo before; check the device");
         return Err(Stop::refuse(RefusalKind::Corrupt, message));

@@ -95,7 +95,12 @@ impl Batch {
 
     /// Whether a log begins in it.
     pub(crate) fn begins_log(&self) -> bool {
-        self.parts.iter().any(|part| part.beginning.is_some())
+        self.logs_begun() > 0
+    }
+
+    /// How many logs begin in it.
+    pub(crate) fn logs_begun(&self) -> u32 {
+        self.parts.iter().filter(|part| part.beginning.is_some()).count() as u32
     }
 
     /// Blocks begun.

@@ -32,8 +32,8 @@ pub(crate) struct Flights {
     oldest: u64,
     /// SCN through which redo is durable.
     durable: Scn,
-    /// The one in flight begins a log.
-    alone: bool,
+    /// So many logs begin with the one in flight, which is alone then.
+    logs_begun: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl Flights {
         assert!((1..=WRITES_IN_FLIGHT_MAX).contains(&depth), "checked with the configuration");
         let depth = depth as usize;
         let flying = VecDeque::with_capacity(depth);
-        Flights { depth, flying, oldest: 1, durable, alone: false }
+        Flights { depth, flying, oldest: 1, durable, logs_begun: 0 }
     }
 
     /// From now on so many at once; fewer than are in flight now is well.
@@ -68,21 +68,21 @@ impl Flights {
         self.durable
     }
 
-    /// Whether a log begins with the one in flight.
-    pub(crate) fn begin_log(&self) -> bool {
-        self.alone
+    /// How many logs begin with the one in flight.
+    pub(crate) fn logs_begun(&self) -> u32 {
+        self.logs_begun
     }
 
     /// Whether one more can be taken now.
     pub(crate) fn have_room(&self, begins_log: bool) -> bool {
         let most = if begins_log { 1 } else { self.depth };
-        !self.alone && self.flying.len() < most
+        self.logs_begun == 0 && self.flying.len() < most
     }
 
     /// The next is taken.
-    pub(crate) fn take(&mut self, through: Scn, begins_log: bool) {
-        assert!(self.have_room(begins_log), "a batch was taken out of turn (rule RD10)");
-        self.alone = begins_log;
+    pub(crate) fn take(&mut self, through: Scn, logs_begun: u32) {
+        assert!(self.have_room(logs_begun > 0), "a batch was taken out of turn (rule RD10)");
+        self.logs_begun = logs_begun;
         self.flying.push_back(Flying { through, written: false });
     }
 
@@ -103,7 +103,9 @@ impl Flights {
             self.oldest += 1;
             self.flying.pop_front();
         }
-        self.alone &= !self.flying.is_empty();
+        if self.flying.is_empty() {
+            self.logs_begun = 0;
+        }
         begin..self.oldest
     }
 }
@@ -136,7 +138,7 @@ impl Flights {
         if self.flying.front().is_some_and(|first| first.written) {
             return Err(format!("batch {} is written, and not durable (RD10)", self.oldest));
         }
-        if self.alone && self.flying.len() != 1 {
+        if self.logs_begun > 0 && self.flying.len() != 1 {
             let count = self.flying.len();
             return Err(format!("a batch that begins a log is one of {count} in flight (RD6)"));
         }
@@ -156,7 +158,7 @@ mod tests {
         let mut flights = Flights::new(3, Scn::new(10));
         for through in [20, 30, 40] {
             assert!(flights.have_room(false));
-            flights.take(Scn::new(through), false);
+            flights.take(Scn::new(through), 0);
         }
         flights
     }
@@ -185,10 +187,10 @@ mod tests {
     #[test]
     fn a_batch_that_begins_a_log_is_alone() {
         let mut flights = Flights::new(3, Scn::ZERO);
-        flights.take(Scn::new(1), false);
+        flights.take(Scn::new(1), 0);
         assert!(!flights.have_room(true), "all before it is to be durable");
         assert_eq!(flights.written(1), 1..2);
-        flights.take(Scn::new(2), true);
+        flights.take(Scn::new(2), 1);
         assert!(!flights.have_room(false) && !flights.have_room(true));
         assert_eq!(flights.written(2), 2..3);
         assert!(flights.have_room(false));
@@ -205,7 +207,7 @@ mod tests {
                 flights.flying.resize(9, last);
             }),
             ("(RD10)", |flights| flights.flying[0].written = true),
-            ("(RD6)", |flights| flights.alone = true),
+            ("(RD6)", |flights| flights.logs_begun = 1),
             ("SCN 30 is in flight before 25", |flights| flights.flying[2].through = Scn::new(25)),
         ];
         assert_eq!(three().check(), Ok(()));

@@ -15,7 +15,7 @@
 use std::path::PathBuf;
 
 use format::{REDO_BLOCK, RedoBlock, RedoRecord};
-use ids::Scn;
+use ids::{Rba, Scn};
 use os::{Disk, IoBuf, Session};
 use stop::Stop;
 use waits::WaitEvent;
@@ -35,11 +35,12 @@ pub struct Secured {
     pub lost: Vec<PathBuf>,
 }
 
-/// Writes again, durably and to every good member, all redo before this end of which no block says
-/// that it is durable; of a log without redo its header.
+/// Writes again, durably and to every good member, all redo from this place to this end of which no
+/// block says that it is durable; of a log without redo its header.
 pub fn secure(
     disk: &Disk,
     config: &RedoConfig,
+    from: Rba,
     end: &LogEnd,
     session: &Session,
 ) -> Result<Secured, Stop> {
@@ -48,11 +49,17 @@ pub fn secure(
     if end.reason == EndReason::NotBegun {
         return Ok(Secured::default());
     }
+    // What lies below the place where reading begins is needed by nobody, and may be anything.
+    let lowest = if from.sequence == end.sequence { from.block.max(1) } else { 1 };
+    if end.block > 1 && end.block <= lowest {
+        return Ok(Secured::default());
+    }
+    let most = (end.block - lowest).max(1);
     let logs = LogFiles::open(disk, config, session)?;
     if logs.holding(end.sequence).is_none() {
         return Err(corrupt(format!("{end}: and now it isn't there; check the device")));
     }
-    let mut blocks = config.buffer_blocks().min(end.block - 1).max(1);
+    let mut blocks = config.buffer_blocks().min(most);
     loop {
         let first = end.block - blocks;
         let bytes = read(&logs, end, first, session)?;
@@ -64,7 +71,7 @@ pub fn secure(
         let known = (0..count).rev().find(|at| first_scn(&bytes, *at).is_some_and(|s| s <= stamp));
         match known {
             _ if first == 0 => return write(&logs, end, 0, &bytes, session),
-            None if first > 1 => blocks = (2 * blocks).min(end.block - 1),
+            None if first > lowest => blocks = (2 * blocks).min(most),
             known => {
                 let from = known.unwrap_or(0);
                 let tail = &bytes[from * REDO_BLOCK.bytes()..];

@@ -252,12 +252,11 @@ impl State {
         self.groups.blocks() - self.next_block
     }
 
-    /// No log begins in this group any more, if all that was promised fits into the others. As long
-    /// as the header of the current log isn't durable, the log before it is needed: reading begins
-    /// with its end.
+    /// No log begins in this group any more, if all that was promised fits into the others. The log
+    /// before the first whose header isn't durable yet is needed: reading begins with its end.
     pub(crate) fn retire(&mut self, group: u16) -> Result<(), Stop> {
         let promised = self.credits.saturating_sub(self.blocks_left().into());
-        let needed = self.sequence() - u32::from(self.is_switching());
+        let needed = self.sequence() - self.logs_not_begun();
         self.groups.retire(group, promised, needed)
     }
 
@@ -345,7 +344,12 @@ impl State {
 
     /// Whether the switch to the current log isn't complete: its header isn't durable yet.
     pub(crate) fn is_switching(&self) -> bool {
-        self.flights.begin_log() || self.active.begins_log()
+        self.logs_not_begun() > 0
+    }
+
+    /// How many logs, up to the current one, have no durable header yet.
+    fn logs_not_begun(&self) -> u32 {
+        self.flights.logs_begun() + self.active.logs_begun()
     }
 
     /// The number of the batch that has the record with this SCN, if it isn't durable.
@@ -363,7 +367,7 @@ impl State {
         batch.find_groups(|number| Arc::clone(self.groups.of_number(number)));
         let (number, durable) = (self.number, self.flights.durable());
         let through = Scn::new(self.next_scn.get() - 1);
-        self.flights.take(through, batch.begins_log());
+        self.flights.take(through, batch.logs_begun());
         self.number += 1;
         (self.lgwr.posted, self.lgwr.asked) = (false, false);
         let lanes = self.serve_line();

@@ -157,7 +157,7 @@ impl Undo {
             let table = self.peek_next(&header_pin, session)?;
             // Read, though it is to be formatted: until the header is latched another session may
             // take the block, write it and let its buffer go.
-            let pin = cache.pin(table, session)?;
+            let pin = cache.pin_or_unwritten(table, session)?;
             let payloads =
                 [size_of::<TransactionTable>(), size_of::<DbaLe>(), HandOut::PAYLOAD_BYTES];
             let mut group = changes.begin(credits_for(&payloads), session)?;

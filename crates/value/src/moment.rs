@@ -36,7 +36,7 @@ impl Date {
 
     /// That day; none if the calendar doesn't have it.
     pub fn from_calendar(year: i32, month: u32, day: u32) -> Option<Date> {
-        if !(1..=9999).contains(&year) || !(1..=12).contains(&month) || day == 0 {
+        if !(1..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
             return None;
         }
         // Years begin in March, so that the leap day is a year's last.
@@ -160,6 +160,13 @@ fn number(text: &str, digits_max: usize) -> Option<u32> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_day_that_no_month_has_is_no_date() {
+        for (month, day) in [(5, u32::MAX), (3, i32::MAX as u32), (3, u32::MAX), (2, 30), (1, 32)] {
+            assert_eq!(Date::from_calendar(2026, month, day), None);
+        }
+    }
 
     #[test]
     fn every_day_of_the_calendar_comes_back_and_they_follow_each_other() {

@@ -291,3 +291,12 @@ fn what_is_cut_off_a_difference_still_counts() {
 fn number(text: &str) -> Number {
     text.parse().expect("a number")
 }
+
+/// The lowest scales are refused as too large, whatever rounding does to them.
+#[test]
+fn a_number_of_the_lowest_scale_is_refused() {
+    for (coefficient, scale) in [(i128::MAX, i32::MIN), (i128::MIN, i32::MIN), (1, i32::MIN)] {
+        let refused = Number::from_parts(coefficient, scale).expect_err("too large");
+        assert_eq!(refused, NumberFault::Overflow);
+    }
+}

@@ -85,7 +85,7 @@ impl Live<'_> {
         if !self.has(address) {
             return Ok(Seen::Nowhere);
         }
-        let pin = match self.instance.cache().pin(address, self.session) {
+        let pin = match self.instance.cache().pin_or_unwritten(address, self.session) {
             Ok(pin) => pin,
             Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
                 return Ok(Seen::Damaged(stop.to_string()));

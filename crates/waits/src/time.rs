@@ -44,17 +44,17 @@ impl Nanos {
 
     /// `us` microseconds.
     pub const fn from_micros(us: u64) -> Nanos {
-        Nanos(us * 1_000)
+        Nanos(us.saturating_mul(1_000))
     }
 
     /// `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Nanos {
-        Nanos(ms * 1_000_000)
+        Nanos(ms.saturating_mul(1_000_000))
     }
 
     /// `s` seconds.
     pub const fn from_secs(s: u64) -> Nanos {
-        Nanos(s * 1_000_000_000)
+        Nanos(s.saturating_mul(1_000_000_000))
     }
 
     /// Whole microseconds, rounded down.
@@ -92,6 +92,15 @@ impl fmt::Display for Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Longer than time is long is as long as can be: a patience of that length doesn't end at once.
+    #[test]
+    fn a_length_that_does_not_fit_is_the_longest() {
+        let longest = Nanos(u64::MAX);
+        assert_eq!(Nanos::from_secs(18_446_744_074), longest);
+        assert_eq!(Nanos::from_millis(u64::MAX), longest);
+        assert_eq!(Nanos::from_micros(u64::MAX), longest);
+    }
 
     /// A duration prints with three figures in the unit a reader would choose.
     #[test]

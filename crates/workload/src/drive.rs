@@ -150,7 +150,8 @@ pub(crate) fn drive(
         let (acknowledged, counting) = (0, None);
         let mut turns = Turns { number, bounds, stop, witness, acknowledged, counting };
         let (client, done) = (Arc::clone(&client), Arc::clone(&done));
-        let spec = ThreadSpec::foreground(format!("session{number}"));
+        // A thread's name has at most 15 bytes.
+        let spec = ThreadSpec::foreground(format!("session{}", number % 100_000_000));
         threads.push(session.spawn(spec, move |session| {
             let ended = client(&mut turns, session).map(|()| turns.done(session));
             done.exclusive(session).push(ended);

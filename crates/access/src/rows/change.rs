@@ -175,6 +175,9 @@ impl Heap {
                 let (row, pieces) = self.gather(data, next, session)?;
                 let mut new = Vec::new();
                 change(&row, &mut new);
+                if new == row {
+                    return Ok(Changed::Yes);
+                }
                 if let Err(why) = self.delete_pieces(transaction, target, pieces, session)? {
                     return Ok(why);
                 }
@@ -390,7 +393,8 @@ impl Heap {
         loop {
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let own = view.map(|view| View { own: Some(all_of(transaction, view)), ..view });
-            let pin = self.transactions.changes().cache().pin(address.block, session)?;
+            let pin =
+                self.transactions.changes().cache().pin_or_unwritten(address.block, session)?;
             let mut wish = |block: &[u8], interest: &Interest| {
                 let slot = self.slot(block, address.slot).unwrap_or(DataSlot::FREE);
                 let is_there = self.slot_with(block, address.slot, wanted).is_some();

@@ -64,7 +64,7 @@ impl Heap {
         while let Some(first) = rows.get(done) {
             let undo_bytes = Interest::BACK_BYTES_MAX + needed;
             self.transactions.prepare(transaction, undo_bytes, session)?;
-            let pin = self.transactions.changes().cache().pin(first.block, session)?;
+            let pin = self.transactions.changes().cache().pin_or_unwritten(first.block, session)?;
             let what = (&pin, &rows[done..], view);
             let tried = self.try_together(transaction, what, change, session)?;
             if tried.rows > 1 {

@@ -277,7 +277,7 @@ impl Bed {
     }
 
     pub(crate) fn change_at(&self, address: Dba, session: &Session) -> Result<u64, Stop> {
-        let pin = self.cache.pin(address, session)?;
+        let pin = self.cache.pin_or_unwritten(address, session)?;
         Ok(self.change_pinned(&pin, session))
     }
 
@@ -297,7 +297,7 @@ impl Bed {
     }
 
     pub(crate) fn read_at(&self, address: Dba, session: &Session) -> Result<u64, Stop> {
-        let pin = self.cache.pin(address, session)?;
+        let pin = self.cache.pin_or_unwritten(address, session)?;
         let block = pin.shared(FrameOrder::Heap, session);
         Ok(self.check_newest(pin.address(), &block))
     }

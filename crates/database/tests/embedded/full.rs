@@ -1,8 +1,9 @@
 //! What statements can do in a tablespace that is full and doesn't grow.
 
 use database::{
-    BlockSize, Bounds, ColumnSpec, Connection, Creation, Database, ErrorKind, IndexSpec, Options,
-    Parameters, Patience, TableSpec, Tx, Type, Value, Which,
+    BlockSize, Bounds, ColumnSpec, Comparison, Condition, Connection, Creation, Database,
+    ErrorKind, IndexSpec, Operand, Options, Parameters, Patience, RowChange, TableSpec, Tx, Type,
+    Value, Which,
 };
 
 use crate::common::Scratch;
@@ -206,4 +207,40 @@ fn each_row_can_be_deleted_where_a_split_was_cut_off_by_a_full_tablespace() {
     assert!(undeletable.is_empty(), "{} rows: {}", undeletable.len(), undeletable[0]);
     drop(connection);
     database.shutdown().expect("in good order");
+}
+
+/// What a CHECK forbids is told so, also of a row in pieces that could not be written again.
+#[test]
+fn a_long_row_that_a_check_forbids_is_told_so_where_there_is_no_room() {
+    let scratch = Scratch::new("full-check");
+    let database = Database::create(&scratch.0, &tight(1_000)).expect("created");
+    let mut connection = database.connect("app");
+    let zero = Operand::Constant(Value::Int(0).to_owned());
+    let spec = TableSpec::new("t")
+        .column(ColumnSpec::new("id", Type::BigInt))
+        .column(ColumnSpec::new("n", Type::BigInt))
+        .column(ColumnSpec::new("body", Type::Text))
+        .check(Condition::Compare(Operand::Column(1), Comparison::GreaterOrEqual, zero));
+    let table = connection.create_table(&spec).expect("made");
+    let long = "x".repeat(3_000);
+    let row = |id, length: usize| [Value::Int(id), Value::Int(0), Value::Text(&long[..length])];
+    let mut tx = connection.begin();
+    tx.insert(&table, &row(1, 3_000)).expect("inserted");
+    tx.commit().expect("committed");
+    fill_up(&mut connection);
+    let mut tx = connection.begin();
+    // The table's own blocks too.
+    for length in [3_000, 1_500, 700, 300, 100] {
+        while tx.insert(&table, &row(2, length)).is_ok() {}
+    }
+    tx.commit().expect("committed");
+    let mut tx = connection.begin();
+    let mut is_first = |row: &database::Row<'_>| row.get_i64(0) == Some(1);
+    let negative = |_: &database::Row<'_>, set: &mut RowChange<'_>| set.set(1, Value::Int(-1));
+    let refused = tx.update_where(&table, Which::All, Some(&mut is_first), negative);
+    assert_eq!(refused.expect_err("forbidden").refusal(), Some(ErrorKind::CheckViolation));
+    let nothing = |_: &database::Row<'_>, _: &mut RowChange<'_>| Ok(());
+    let mut is_first = |row: &database::Row<'_>| row.get_i64(0) == Some(1);
+    tx.update_where(&table, Which::All, Some(&mut is_first), nothing).expect("nothing to write");
+    tx.commit().expect("committed");
 }

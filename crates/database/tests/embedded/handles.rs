@@ -317,3 +317,31 @@ fn read_consistently(connection: &mut Connection<'_>, b: i64) {
         Err((_, stop)) => panic!("{stop}"),
     }
 }
+
+/// Two CREATE INDEX hold a table together; what is refused one after the other is refused then too.
+#[test]
+fn two_indexes_of_the_same_columns_are_not_made_at_once_either() {
+    let scratch = Scratch::new("same-columns");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let mut connection = database.connect("app");
+    let table = filled(&mut connection);
+    let watch = database.connect("watch");
+    let mut holder = connection.begin();
+    holder.update(&table, &[Value::Int(9)], |_, set| set.set(2, Value::Int(1))).expect("held");
+    let made = std::thread::scope(|scope| {
+        let make = |name: &'static str| {
+            let database = &database;
+            let spec = IndexSpec::new(name, "triple", ["c", "b"]);
+            scope.spawn(move || database.connect(name).create_index(&spec).map(drop))
+        };
+        let both = [make("one"), make("two")];
+        until_waiting(&database, &watch, 2);
+        holder.commit().expect("committed");
+        both.map(|thread| thread.join().expect("it didn't panic"))
+    });
+    let refused: Vec<_> = made.iter().filter_map(|made| made.as_ref().err()).collect();
+    assert_eq!(refused.len(), 1, "{made:?}");
+    assert!(refused[0].to_string().contains("has the same columns"), "{}", refused[0]);
+    let table = connection.table("triple").expect("there");
+    assert_eq!(table.definition().indexes.len(), 5);
+}

@@ -292,3 +292,24 @@ fn a_database_stays_where_it_was_opened_when_the_process_changes_its_directory()
     let database = Database::open(scratch.0.join("db"), &options()).expect("its files are there");
     database.shutdown().expect("in good order");
 }
+
+/// A file that is listed and not yet named, as a crash leaves it (rule space/SP10), is its
+/// database's, wherever it lies.
+#[test]
+fn an_opening_removes_no_file_that_another_database_lists() {
+    let scratch = Scratch::new("listed-by-another");
+    let (first, second) = (scratch.0.join("first"), scratch.0.join("second"));
+    std::fs::create_dir_all(&scratch.0).expect("made");
+    Database::create(&first, &options()).expect("created").shutdown().expect("shut");
+    let other = Database::create(&second, &options()).expect("created");
+    let path = first.join("more.dbf");
+    let administrator = other.connect("administrator");
+    let spec = file(path.to_str().expect("a name"));
+    other.instance().add_data_file("system", &spec, administrator.session()).expect("added");
+    drop(administrator);
+    other.shutdown().expect("in good order");
+    std::fs::rename(&path, first.join("more.dbf.forebay-new")).expect("renamed");
+    Database::open(&first, &options()).expect("opened").shutdown().expect("shut");
+    let other = Database::open(&second, &options()).expect("its listed file is there");
+    other.shutdown().expect("in good order");
+}

@@ -230,6 +230,12 @@ impl Parameters {
             let most = CacheConfig::FRAMES_MAX;
             return refuse(format!("the cache would have {all} buffers, and has at most {most}"));
         }
+        if self.sga_max_size > memory {
+            return refuse(format!(
+                "sga_max_size is {}, and this machine has {memory} bytes of memory: choose less",
+                self.sga_max_size
+            ));
+        }
         let needs = self.cache_config(block_size, slots).memory_bytes() + self.log_buffer;
         if needs > memory {
             return refuse(format!(

@@ -6,7 +6,8 @@ use os::Session;
 use sim::fs::FileSystem;
 
 use crate::common::{
-    TABLE, abort, add, database, directory, ended, left, machine, open, parameters, rows,
+    TABLE, abort, add, bytes_of, database, directory, ended, left, machine, open, parameters, put,
+    rows,
 };
 use crate::rows::Rows;
 
@@ -133,4 +134,17 @@ fn a_flipped_byte_of_redo_is_found() {
             assert!(names && place, "{what}: {text}");
         }
     }
+}
+
+/// All redo lies below the checkpoint: it may be anything.
+#[test]
+fn a_database_that_was_shut_needs_no_redo_below_its_checkpoint() {
+    let mut disk = database(16);
+    for group in 1..=3 {
+        let path = format!("/db/redo0{group}.log");
+        let mut bytes = bytes_of(&mut disk, &path);
+        bytes.chunks_mut(4096).skip(1).for_each(|block| block[200] ^= 1);
+        put(&mut disk, &path, &bytes);
+    }
+    assert_eq!(reads(disk, "redo that nobody needs has rotted"), None);
 }

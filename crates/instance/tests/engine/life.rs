@@ -294,7 +294,7 @@ fn pieces(table: &Rows, instance: &Instance, session: &Session) -> usize {
     });
     let object = table.segment().object.get();
     let count = |block| {
-        let pin = instance.cache().pin(block, session).expect("read");
+        let pin = instance.cache().pin_or_unwritten(block, session).expect("read");
         let bytes = pin.shared(FrameOrder::Heap, session);
         match access::is_of(&bytes, &[BlockKind::Heap], object) {
             true => access::heap_slots(&bytes).count(),

@@ -4,17 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use ids::{Rba, Scn};
+use os::probe::DurableWrite;
 use os::{Session, ThreadHandle, ThreadSpec};
 use redo::{CommitLeader, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, RedoConfig};
-use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
+use sim::fs::faults::{Fault, FaultPlan, Scope};
+use sim::fs::{FileSystem, Operation};
 use sim::model::DiskParameters;
 use sim::{Failure, Perturbation, Simulation, World};
 use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::common::{
-    Checkpoints, commit, commit_all, fresh, groups, mirrored, open, put, racing, read_files, small,
+    Checkpoints, commit, commit_all, fresh, groups, mirrored, open, put, racing, read_files,
+    record, small,
 };
 
 /// How a run of committing sessions is made.
@@ -340,5 +343,50 @@ fn a_commit_is_log_file_sync_from_end_to_end() {
         assert!(all.statistic(Statistic::RedoWriteTime) >= 10 * 100);
         let written = all.event(WaitEvent::LogFileParallelWrite).count;
         assert_eq!(written > 0, leader == CommitLeader::Lgwr, "{written} by the log writer");
+    }
+}
+
+/// Two writes of a log are in flight and their syncs overlap; one of them fails. The other's pages
+/// are as much in doubt, whatever it was told (rule M11).
+#[test]
+fn a_sync_that_ends_well_beside_one_that_failed_is_not_believed() {
+    for seed in 0..600 {
+        let mut config = with_writes(4);
+        config.durable_write = DurableWrite::BufferedThenSync;
+        let mut simulation = wide(fresh(&config, seed));
+        simulation.perturbation = Perturbation { delay_ns_max: 40_000, ..Perturbation::RACES };
+        let scope = Scope::of(&[Operation::Sync]);
+        let plan = FaultPlan::new(seed).nth(2 + seed % 12, Fault::Eio, scope);
+        simulation.disks[0].content.plan_faults(plan);
+        let told = Arc::new(AtomicU64::new(0));
+        let (inside, acknowledged) = (config.clone(), Arc::clone(&told));
+        let mut report = simulation.run(move |world, session| {
+            let redo = open(world, &inside, session);
+            let user = |n: u64| {
+                let (redo, told) = (redo.clone(), Arc::clone(&acknowledged));
+                thread(format!("user{n}"), session, move |session| {
+                    for turn in 0..10 {
+                        let mut record = record(n * 100 + turn, 100);
+                        let Ok(credits) = redo.reserve(record.len(), session) else { return };
+                        let scn = redo.append(credits, &mut record, session).scn;
+                        if redo.make_durable(scn, session, WaitEvent::LogFileSync).is_err() {
+                            return;
+                        }
+                        told.fetch_max(scn.get(), SeqCst);
+                    }
+                })
+            };
+            let users: Vec<_> = (0..8).map(user).collect();
+            users.iter().for_each(|user| user.join(session).expect("no panic"));
+        });
+        let mut disk = report.disks.remove("disk").expect("one");
+        disk.plan_faults(FaultPlan::new(0));
+        disk.cut_power();
+        let states = CrashStates::of(&disk);
+        for draw in 0..8 {
+            let found = read_files(states.sample(draw), &config, Rba::block(1, 1), Scn::new(1));
+            let found = found.expect("read");
+            assert!(found.end.last_scn.get() >= told.load(SeqCst), "seed {seed}: {}", found.end);
+        }
     }
 }

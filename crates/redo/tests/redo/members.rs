@@ -437,7 +437,7 @@ fn after_a_power_cut_either_member_will_do() {
             let mut report = over(files, 1).run(move |world, session| {
                 let mut config = config;
                 let lost = examine(&world.disk(), &mut config, session)?;
-                let secured = redo::secure(&world.disk(), &config, &end, session)?;
+                let secured = redo::secure(&world.disk(), &config, from.0, &end, session)?;
                 assert_eq!(secured.lost.len(), 0);
                 Ok::<_, Stop>(lost)
             });
@@ -458,4 +458,28 @@ fn after_a_power_cut_either_member_will_do() {
         cut += u32::from(outcome.unwrap_or_else(|lost| panic!("{lost}")));
     }
     assert!(cut > 80 && differ > 20, "{cut} cuts, in {differ} of their states members differed");
+}
+
+/// Two logs have begun and no header of them is durable: reading begins with the end of the log
+/// before the first of them.
+#[test]
+fn a_group_stays_until_the_header_of_the_log_after_it_is_durable_however_many_have_begun() {
+    let config = RedoConfig { groups: mirrored(&[LOG_BLOCKS_MIN; 4], 1), ..small() };
+    let report = fresh(&config, 1).run(move |world, session| {
+        let (redo, _, _) = open_kept(world, &config, FIRST, session);
+        commit(&redo, 1, 100, session);
+        redo.switch(session).expect("free");
+        // What the control file says: log 2 from its first block on.
+        let (at, last) = (redo.position(session), redo.last_scn(session));
+        redo.checkpoint_advanced(at, session);
+        put(&redo, 2, 100, session);
+        redo.switch(session).expect("free");
+        let refused = redo.retire_group(1, session).is_err();
+        let mut left = config.clone();
+        left.groups.remove(0);
+        let found = read(world, &left, at, last.next(), session);
+        assert!(refused || found.is_ok(), "{}", found.expect_err("refused"));
+        assert!(refused);
+    });
+    report.result.expect("it runs");
 }

@@ -75,8 +75,8 @@ impl Number {
         let kept = kept.to_u128().expect("38 digits are left, or the next power of ten");
         let (kept, scale) = match kept {
             0 => return Ok(Number::ZERO),
-            kept if kept == POW10[38] => (POW10[37], scale - drop - 1),
-            kept => (kept, scale - drop),
+            kept if kept == POW10[38] => (POW10[37], scale.saturating_sub(drop + 1)),
+            kept => (kept, scale.saturating_sub(drop)),
         };
         if (digits(kept) as i32).saturating_sub(scale) > EXPONENT_MAX {
             return Err(NumberFault::Overflow);
