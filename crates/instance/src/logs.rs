@@ -113,7 +113,7 @@ impl Instance {
         let mut planned = self.checkpointer.control().hold(0, session).content().clone();
         let group = spec.add_to(&mut planned)?;
         self.check_planned(&planned)?;
-        let made = self.make_logs(&spec.members, group.blocks, session)?;
+        let made = self.make_logs(planned.database, &spec.members, group.blocks, session)?;
         let made = self.list(made, |content| spec.add_to(content).map(|_| ()), session)?;
         let group = log_group(&self.place.1, &group);
         let named = made.give_names(session);
@@ -140,7 +140,7 @@ impl Instance {
         let blocks = add(&mut planned)?;
         self.check_planned(&planned)?;
         let files = [path.to_string()];
-        let made = self.make_logs(&files, blocks, session)?;
+        let made = self.make_logs(planned.database, &files, blocks, session)?;
         let made = self.list(made, |content| add(content).map(|_| ()), session)?;
         self.must(made.give_names(session), session)?;
         self.redo().add_member(number, &self.place.1.join(path), session);
@@ -239,12 +239,13 @@ impl Instance {
     /// Makes files under the names of what isn't in use yet. If that fails none is left.
     fn make_logs(
         &self,
+        database: u64,
         paths: &[String],
         blocks: u32,
         session: &Session,
     ) -> Result<NewFiles<'_>, Stop> {
         let (disk, directory) = &self.place;
-        let mut new = NewFiles::new(disk, "the redo log");
+        let mut new = NewFiles::new(disk, database, "the redo log");
         let make = |path: &Path| redo::create_member(disk, path, blocks, session);
         let made = paths.iter().try_for_each(|path| new.make(&directory.join(path), make, session));
         if let Err(stop) = made.and_then(|()| new.check_names(session)) {

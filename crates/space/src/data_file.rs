@@ -309,6 +309,23 @@ fn fault_of(
     Ok(None)
 }
 
+/// Which database this file is of, if it begins with the header of a data file.
+pub(crate) fn database_of(file: &File, session: &Session) -> Result<Option<u64>, Error> {
+    let length = file.length()?;
+    for size in BlockSize::ALL.into_iter().filter(|size| size.bytes() as u64 <= length) {
+        let mut block = IoBuf::zeroed(size.bytes());
+        file.read_at(0, &mut block, session.waiting(WaitEvent::DbFileSequentialRead).p(0, 0, 1))?;
+        let checked = match check(&block, Dba::new(1, 0)) {
+            Err(BlockFault::WrongAddress { found, .. }) => check(&block, found),
+            checked => checked,
+        };
+        if checked.is_ok_and(|header| header.kind() == BlockKind::FileHeader) {
+            return Ok(Some(FileHeader::at(&block, FileHeader::START).database.get()));
+        }
+    }
+    Ok(None)
+}
+
 /// Why a header isn't that of this file as the control file knows it, if it isn't (SP19).
 pub(crate) fn history_fault(
     header: &FileHeader,

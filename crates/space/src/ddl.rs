@@ -58,7 +58,7 @@ impl Space {
         let entries = &after.data_files[before.data_files.len()..];
         after.check_places(&self.shared.disk, &self.shared.directory)?;
         self.check_buffers(&shapes, session)?;
-        let mut new = NewFiles::new(&self.shared.disk, "the data file");
+        let mut new = NewFiles::new(&self.shared.disk, before.database, "the data file");
         let made = self.make_files(&shapes, entries, &mut new, session);
         // What others have added meanwhile may have taken the room, which refuses.
         let listed = made.and_then(|()| {

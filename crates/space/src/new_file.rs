@@ -21,6 +21,7 @@ use os::{Cause, Disk, File, FileOptions, Session};
 use stop::{RefusalKind, Stop};
 
 use crate::ControlContent;
+use crate::data_file::database_of;
 
 /// Behind the name of a file that isn't in use yet.
 const NEW: &str = ".forebay-new";
@@ -38,15 +39,17 @@ pub fn new_path(path: &Path) -> PathBuf {
 /// Files of one kind in the making: those of one statement.
 pub struct NewFiles<'a> {
     disk: &'a Disk,
+    /// Whose they are.
+    database: u64,
     kind: &'static str,
     /// The name that each is to have; and the file, locked, under that of a leftover.
     made: Vec<(PathBuf, File)>,
 }
 
 impl<'a> NewFiles<'a> {
-    /// None yet. `kind` is what messages call one.
-    pub fn new(disk: &'a Disk, kind: &'static str) -> NewFiles<'a> {
-        NewFiles { disk, kind, made: Vec::new() }
+    /// None yet, of this database. `kind` is what messages call one.
+    pub fn new(disk: &'a Disk, database: u64, kind: &'static str) -> NewFiles<'a> {
+        NewFiles { disk, database, kind, made: Vec::new() }
     }
 
     /// Makes the file that is to have this name: `make` makes it, locked, under the name that it
@@ -68,8 +71,9 @@ impl<'a> NewFiles<'a> {
         }
         self.check_free(path, session)?;
         let new = new_path(path);
-        if !remove_leftover(self.disk, &new, session)? {
-            let why = "another program is making it, or it is listed under another spelling";
+        if !remove_leftover(self.disk, &new, self.database, session)? {
+            let why = "another program is making it, it is listed under another spelling, or it is \
+                       another database's";
             return Err(self.refused(RefusalKind::AlreadyExists, path, why));
         }
         self.made.push((path.to_path_buf(), make(&new)?));
@@ -139,12 +143,20 @@ pub(crate) fn is_there(disk: &Disk, path: &Path, session: &Session) -> Result<bo
 }
 
 /// Removes a file that ends in a leftover's name, if it is there; false if somebody is just making
-/// it, and so has its lock.
-fn remove_leftover(disk: &Disk, path: &Path, session: &Session) -> Result<bool, Stop> {
+/// it, and so has its lock, or if its header says that it is another database's, which may list it.
+fn remove_leftover(
+    disk: &Disk,
+    path: &Path,
+    database: u64,
+    session: &Session,
+) -> Result<bool, Stop> {
     match disk.open_read_only(path, PLAIN, session) {
         // Whoever had the lock may have given the file its own name, and the next one be at work.
         Ok(file) if !file.try_lock()? || !disk.has_its_name(&file, session)? => Ok(false),
-        Ok(_locked) => {
+        Ok(locked) => {
+            if database_of(&locked, session)?.is_some_and(|found| found != database) {
+                return Ok(false);
+            }
             disk.remove(path, session)?;
             Ok(true)
         }
@@ -174,7 +186,7 @@ pub fn remove_leftovers(
             session.os().notice(&format!(
                 "{name} is kept, for the control file lists a file that may be waiting for its name"
             ));
-        } else if remove_leftover(disk, &path, session)? {
+        } else if remove_leftover(disk, &path, content.database, session)? {
             session.os().notice(&format!("{name}, left by {left_by}, is removed"));
         }
     }
