@@ -21,6 +21,7 @@
 
 mod apply;
 mod check;
+mod crossed;
 mod log;
 mod ring;
 mod segment;

@@ -21,6 +21,7 @@ use stop::Stop;
 use crate::apply::{
     BEGIN, Begun, CROSS_OUT, CROSSED_OUT, LAYER, POP, PUSH, RecordNumber, SET_CURRENT, record_at,
 };
+use crate::crossed::{CrossedOut, Stretch};
 use crate::segment::Undo;
 
 /// Bytes of a first record's payload before the layer's: when the transaction before it ended.
@@ -63,8 +64,8 @@ pub struct UndoLog {
     records: u32,
     /// Whether its first record was pushed: until then nothing on disk knows of it.
     has_begun: bool,
-    /// All records behind this one are crossed out, if that is known.
-    crossed_to: Option<UndoAddress>,
+    /// Which of its records are known to be crossed out.
+    crossed: CrossedOut,
 }
 
 /// A change that takes another back.
@@ -174,11 +175,16 @@ impl Tail {
         };
         let id = TxnId { segment: self.segment, slot, sequence };
         let tail = Tail { is_short: false, ..self };
-        UndoLog { id, tail, newest: None, records: 0, has_begun: false, crossed_to: None }
+        UndoLog::new(id, tail, false)
     }
 }
 
 impl UndoLog {
+    fn new(id: TxnId, tail: Tail, has_begun: bool) -> UndoLog {
+        let crossed = CrossedOut::default();
+        UndoLog { id, tail, newest: None, records: 0, has_begun, crossed }
+    }
+
     /// Bytes of redo of a push with so many bytes of payload: what it adds to a group's credits.
     pub fn credits(&self, payload: usize) -> usize {
         let push = UndoRecord::BYTES + BEFORE_BYTES + payload;
@@ -212,7 +218,7 @@ impl UndoLog {
     /// The undo of a transaction that was active when the instance stopped.
     pub(crate) fn of_dead(tail: Tail) -> UndoLog {
         let id = tail.last().expect("it is active, so it has a name");
-        UndoLog { id, tail, newest: None, records: 0, has_begun: true, crossed_to: None }
+        UndoLog::new(id, tail, true)
     }
 
     /// The same, where it is known when the one before it ended.
@@ -295,7 +301,6 @@ impl UndoLog {
         (parts[0], parts[1]) = (record.bytes(), before);
         parts[2..2 + payload.len()].copy_from_slice(payload);
         self.newest = Some(self.next_address());
-        self.crossed_to = None;
         assert!(!self.is_full(), "a transaction has a record more than it can have (UN9)");
         self.records += 1;
         self.tail.records += 1;
@@ -321,7 +326,8 @@ impl Undo {
     }
 
     /// The newest change still to be taken back, of those that are not among the first `keep`; none
-    /// if there is none. Steps back over blocks that are empty.
+    /// if there is none. Steps back over blocks that are empty, and goes through what is crossed
+    /// out once.
     pub fn newest(
         &self,
         log: &mut UndoLog,
@@ -329,30 +335,35 @@ impl Undo {
         session: &Session,
     ) -> Result<Option<UndoChange>, Stop> {
         let Some(last) = self.last(log, session)? else { return Ok(None) };
-        let cache = self.space.changes().cache();
-        let mut at = log.crossed_to.unwrap_or(last);
-        loop {
-            let block = cache.pin_shared(at.block, FrameOrder::Undo, session)?;
-            let record = view(&block, at.record, log.id).expect("an active transaction has it");
+        let (mut at, mut records) = (Some(last), 0);
+        let found = loop {
+            let Some(place) = at else { break None };
+            if let Some(known) = log.crossed.take(place) {
+                (at, records) = (known.below, records + known.records);
+                continue;
+            }
+            let cache = self.space.changes().cache();
+            let block = cache.pin_shared(place.block, FrameOrder::Undo, session)?;
+            let record = view(&block, place.record, log.id).expect("an active transaction has it");
             let ordinal = record.head.ordinal.get();
             if ordinal < keep {
-                return Ok(None);
+                break None;
             }
             if record.head.opcode & CROSSED_OUT == 0 {
-                log.crossed_to = (at != last).then_some(at);
-                return Ok(Some(UndoChange {
+                break Some(UndoChange {
                     address: record.head.address.get(),
                     layer: record.head.layer,
                     opcode: record.head.opcode,
                     payload: record.payload.to_vec(),
                     ordinal,
-                    place: at,
-                    is_last: at == last,
-                }));
+                    place,
+                    is_last: place == last,
+                });
             }
-            let Some(previous) = record.head.previous.get() else { return Ok(None) };
-            at = previous;
-        }
+            (at, records) = (record.head.previous.get(), records + 1);
+        };
+        log.crossed.remember(Stretch { newest: last, below: at, records });
+        Ok(found)
     }
 
     /// Where the transaction's last record is, crossed out or not; none when it has none.

@@ -89,3 +89,35 @@ fn a_cascade_takes_as_much_for_each_row_of_many_as_of_few() {
     drop(connection);
     database.shutdown().expect("in good order");
 }
+
+/// What was taken back before and is crossed out isn't gone through again.
+#[test]
+fn going_back_to_a_savepoint_takes_as_much_after_many_times_as_after_few() {
+    let scratch = Scratch::new("counted-savepoint");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let account = filled(&database);
+    let mut connection = database.connect("app");
+    let mut tx = connection.begin();
+    let row = |id| [Value::Int(id), Value::Text("new"), Value::Int(1)];
+    tx.insert(&account, &row(1_000)).expect("inserted");
+    let savepoint = tx.savepoint();
+    let mut costs = Vec::new();
+    for id in 0..400 {
+        tx.insert(&account, &row(1_001)).expect("inserted");
+        // A savepoint of its own, and a change that stays until the one before it is gone back to.
+        let inner = tx.savepoint();
+        tx.insert(&account, &row(2_000 + id)).expect("inserted");
+        tx.rollback_to(inner).expect("taken back");
+        let before = tx.statistics();
+        tx.rollback_to(savepoint).expect("taken back");
+        costs.push(tx.statistics().since(&before).statistic(Statistic::CurrentGets));
+    }
+    assert!(costs[399] <= costs[9] + 10, "10th: {}, 400th: {}", costs[9], costs[399]);
+    tx.commit().expect("committed");
+    let mut ids = Vec::new();
+    connection.scan(&account, |row| ids.extend(row.get_i64(0))).expect("read");
+    ids.sort_unstable();
+    assert_eq!(ids, (0..100).chain([1_000]).collect::<Vec<_>>());
+    drop(connection);
+    database.shutdown().expect("in good order");
+}
