@@ -22,7 +22,7 @@ use format::{InterestedTransaction, PayloadFault, ScnLe};
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use os::Session;
 use stop::{Failpoint, RefusalKind, Stop};
-use undo::{ByTable, ByUndo};
+use undo::ByTable;
 use waits::Statistic;
 
 use crate::Transactions;
@@ -296,20 +296,17 @@ impl Transactions {
         snapshot: Scn,
         session: &Session,
     ) -> Result<Seen, Stop> {
-        // Asked before the undo is: if it is the last then, it was the last now.
-        let last = self.active().last_commit(id, session);
-        let said = match entry.undo.get() {
-            Some(undo) => self.undo().ended_by_undo((undo, id), session)?,
-            None => ByUndo::Gone,
+        let found = match entry.undo.get() {
+            Some(undo) => self.exact_end((undo, id), session)?,
+            None => None,
         };
-        let exact = match said {
-            ByUndo::Ended(scn) => scn,
-            ByUndo::Last => last,
+        let exact = match found {
+            Some(scn) => scn,
             // Perhaps it was rolled back, and isn't named if the block is copied again.
-            ByUndo::Gone if entry.inexact == NOT_ENDED => return Ok(Seen::Gone),
+            None if entry.inexact == NOT_ENDED => return Ok(Seen::Gone),
             // That of those is gone that ended by `taken`. Asked after the undo was.
-            ByUndo::Gone if self.active().taken(id, session) <= snapshot => return Ok(Seen::Yes),
-            ByUndo::Gone => by,
+            None if self.active().taken(id, session) <= snapshot => return Ok(Seen::Yes),
+            None => by,
         };
         Ok(if exact <= snapshot { Seen::Yes } else { Seen::No(exact) })
     }

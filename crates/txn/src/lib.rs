@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Rows are locked in their blocks: a slot names an entry of the block's list of interested
-//! transactions, and is locked as long as that one is active. Rules TX1 to TX17 are in the README.
+//! transactions, and is locked as long as that one is active. Rules TX1 to TX19 are in the README.
 //!
 //! * [`Transactions`]: begin, commit, roll back, snapshots.
 //! * [`Interest`]: a transaction's entry in a block that it changes.
@@ -19,6 +19,7 @@
 
 mod active;
 mod consistent;
+mod ends;
 mod interest;
 mod locks;
 mod retention;

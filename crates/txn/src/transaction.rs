@@ -16,9 +16,13 @@ use waits::{Statistic, Timestamp, WaitEvent};
 
 use crate::active::{Fate, Taken};
 use crate::consistent::unreadable;
+use crate::ends::Ends;
 use crate::retention::Retention;
 use crate::snapshots::{Place, Snapshots};
 use crate::{Active, Locks, Own, Patience, RowWanted, View};
+
+/// The end of a transaction is remembered if it has filled so many undo blocks.
+const BLOCKS_MANY: u32 = 4;
 
 /// Everything that transactions need.
 #[derive(Clone)]
@@ -35,6 +39,7 @@ pub struct Transactions {
 struct Shared {
     snapshots: Snapshots,
     retention: Retention,
+    ends: Ends,
     /// The newest commit that didn't wait to be durable: it is seen all the same (TX6).
     not_waited_for: Shared64,
     /// Commits that wait to be durable, from before their records are made: what they changed is
@@ -192,6 +197,7 @@ impl Transactions {
         let shared = Shared {
             snapshots: Snapshots::new(os),
             retention: Retention::new(os),
+            ends: Ends::new(by, os),
             not_waited_for: Shared64::new(0),
             waiting: Shared64::new(0),
             making,
@@ -219,6 +225,10 @@ impl Transactions {
 
     pub(crate) fn retention(&self) -> &Retention {
         &self.shared.retention
+    }
+
+    pub(crate) fn ends(&self) -> &Ends {
+        &self.shared.ends
     }
 
     /// Who waits for whom, and table locks.
@@ -446,6 +456,7 @@ impl Transactions {
             Err(halted) => return Err(halted),
         };
         self.active.set_ended(log.id, (placed.scn, true), session);
+        self.remember_end(&log, placed.scn, session);
         session.count(Statistic::UserCommits, 1);
         // If this is halted nobody reads any more, and it stays counted.
         self.changes.redo().commit(placed.scn, mode, session)?;
@@ -531,6 +542,13 @@ impl Transactions {
         }
     }
 
+    /// Of a transaction with much undo, so that nobody has to go through all that to find it out.
+    fn remember_end(&self, log: &UndoLog, at: Scn, session: &Session) {
+        if log.blocks_filled() >= BLOCKS_MANY {
+            self.ends().remember((log.id, at), session);
+        }
+    }
+
     /// In this order (TX10).
     fn leave(&self, id: TxnId, tail: Tail, session: &Session) {
         self.active.set_idle(id, session);
@@ -546,6 +564,9 @@ impl Transactions {
             let placed = ended.map_err(|stop| self.cannot_roll_back(log.id, &stop, session))?;
             left = log.has_records().then_some(placed.scn);
             self.active.set_ended(log.id, (placed.scn, left.is_some()), session);
+            if left.is_some() {
+                self.remember_end(&log, placed.scn, session);
+            }
         }
         self.leave(log.id, log.ended(left), session);
         Ok(())

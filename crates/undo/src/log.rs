@@ -64,6 +64,8 @@ pub struct UndoLog {
     records: u32,
     /// Whether its first record was pushed: until then nothing on disk knows of it.
     has_begun: bool,
+    /// How often it went on to another block, since it began or was found.
+    pub(crate) went_on: u32,
     /// Which of its records are known to be crossed out.
     crossed: CrossedOut,
 }
@@ -182,7 +184,7 @@ impl Tail {
 impl UndoLog {
     fn new(id: TxnId, tail: Tail, has_begun: bool) -> UndoLog {
         let crossed = CrossedOut::default();
-        UndoLog { id, tail, newest: None, records: 0, has_begun, crossed }
+        UndoLog { id, tail, newest: None, records: 0, has_begun, went_on: 0, crossed }
     }
 
     /// Bytes of redo of a push with so many bytes of payload: what it adds to a group's credits.
@@ -234,6 +236,11 @@ impl UndoLog {
     /// How many records it has: a place to which it can be taken back.
     pub fn records(&self) -> u32 {
         self.records
+    }
+
+    /// How many blocks it has filled, about: those that it was taken back out of count too.
+    pub fn blocks_filled(&self) -> u32 {
+        self.went_on
     }
 
     /// Whether it has as many records as it can have (UN9).

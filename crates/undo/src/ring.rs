@@ -270,45 +270,63 @@ impl Undo {
         Ok(true)
     }
 
-    /// When a transaction that isn't its segment's newest committed, as the first record of the
-    /// next one that has records says; found from a record of it.
+    /// When a transaction that has ended, and isn't its segment's newest, committed, as the first
+    /// record of the next one that has records says; found from a record of it.
     pub fn ended_by_undo(
         &self,
         (address, id): (UndoAddress, TxnId),
         session: &Session,
     ) -> Result<ByUndo, Stop> {
         let cache = self.space.changes().cache();
-        let (mut block_at, mut record, mut is_there) = (address.block, address.record, false);
-        loop {
-            let block = cache.pin_shared(block_at, FrameOrder::Undo, session)?;
-            if BlockHeader::at(&block, 0).kind() != BlockKind::Undo {
+        let first = (address.block, address.record);
+        let mut at = first;
+        let said = loop {
+            let block = cache.pin_shared(at.0, FrameOrder::Undo, session)?;
+            let is_undo = BlockHeader::at(&block, 0).kind() == BlockKind::Undo;
+            if !is_undo || at == first && !has_record(&block, address.record, id) {
                 return Ok(ByUndo::Gone);
             }
-            let records = UndoBlock::at(&block, UndoBlock::START).records.get();
-            for record in record..records {
-                // One that was taken away says nothing.
-                let Some((other, ended)) = before(&block, record) else { continue };
-                is_there |= other == id;
-                match ended {
-                    _ if !is_there => return Ok(ByUndo::Gone),
-                    _ if other == id => {}
-                    Some(ended) if order_of(other) > order_of(id) => {
-                        return Ok(ByUndo::Ended(ended));
-                    }
-                    // The ring's oldest: what follows the newest.
-                    _ => return Ok(ByUndo::Last),
-                }
+            if let Some(said) = says(&block, at.1, id) {
+                break said;
             }
             let next = UndoBlock::at(&block, UndoBlock::START).next.get();
-            if !is_there {
-                return Ok(ByUndo::Gone);
-            }
             if next == address.block {
-                return Ok(ByUndo::Last);
+                break ByUndo::Last;
             }
-            (block_at, record) = (next, 0);
+            at = (next, 0);
+        };
+        if at == first {
+            return Ok(said);
         }
+        // A ring is overwritten in order: what was read behind the record was what had followed it
+        // if that one is still there.
+        let block = cache.pin_shared(address.block, FrameOrder::Undo, session)?;
+        Ok(if has_record(&block, address.record, id) { said } else { ByUndo::Gone })
     }
+}
+
+/// Whether an undo block has a record of this transaction, with this number or a later one: that
+/// one itself may have been taken back.
+fn has_record(block: &[u8], number: u16, id: TxnId) -> bool {
+    if BlockHeader::at(block, 0).kind() != BlockKind::Undo {
+        return false;
+    }
+    let records = UndoBlock::at(block, UndoBlock::START).records.get();
+    let mut whose = (number..records).filter_map(|number| before(block, number));
+    whose.next().is_some_and(|(other, _)| other == id)
+}
+
+/// What the first record behind those of this transaction says of its end, if the block has one
+/// from this number on.
+fn says(block: &[u8], number: u16, id: TxnId) -> Option<ByUndo> {
+    let records = UndoBlock::at(block, UndoBlock::START).records.get();
+    // One that was taken away says nothing.
+    let mut there = (number..records).filter_map(|number| before(block, number));
+    there.find(|(other, _)| *other != id).map(|(other, ended)| match ended {
+        Some(ended) if order_of(other) > order_of(id) => ByUndo::Ended(ended),
+        // The ring's oldest: what follows the newest.
+        _ => ByUndo::Last,
+    })
 }
 
 /// What undo says of when a transaction committed.
@@ -336,6 +354,7 @@ fn came_from(log: &UndoLog) -> DbaLe {
 }
 
 fn go_on(log: &mut UndoLog, to: Dba) {
+    log.went_on += 1;
     log.tail.current = Some(to);
     log.tail.records = 0;
     log.tail.free = UndoBlock::RECORDS as u16;

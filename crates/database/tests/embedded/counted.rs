@@ -1,6 +1,8 @@
 //! What statements cost, as a session counts it.
 
-use database::{ColumnSpec, Database, OnDelete, Statistic, Statistics, TableSpec, Type, Value};
+use database::{
+    ColumnSpec, Database, OnDelete, Statistic, Statistics, TableSpec, Type, Value, Which,
+};
 
 use crate::common::{Scratch, filled, options};
 
@@ -119,5 +121,49 @@ fn going_back_to_a_savepoint_takes_as_much_after_many_times_as_after_few() {
     ids.sort_unstable();
     assert_eq!(ids, (0..100).chain([1_000]).collect::<Vec<_>>());
     drop(connection);
+    database.shutdown().expect("in good order");
+}
+
+/// When a transaction ended whose name was forgotten is looked for in its undo once, and not again
+/// for each block that it has changed.
+#[test]
+fn an_old_snapshot_looks_once_for_the_end_of_what_changed_many_blocks() {
+    let scratch = Scratch::new("counted-ends");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let account = filled(&database);
+    let (mut reader, mut writer) = (database.connect("reader"), database.connect("writer"));
+    let spec = TableSpec::new("large")
+        .column(ColumnSpec::new("id", Type::BigInt))
+        .column(ColumnSpec::new("body", Type::Text));
+    let large = writer.create_table(&spec).expect("made");
+    let (old_body, new_body) = ("x".repeat(100), "y".repeat(100));
+    let rows: Vec<_> = (0..20_000).map(|id| [Value::Int(id), Value::Text(&old_body)]).collect();
+    let mut tx = writer.begin();
+    tx.insert_many(&large, rows.iter().map(|row| &row[..])).expect("inserted");
+    tx.commit().expect("committed");
+    let mut tx = writer.begin();
+    let changed =
+        tx.update_where(&large, Which::All, None, |_, set| set.set(1, Value::Text(&new_body)));
+    assert_eq!(changed.expect("changed"), 20_000);
+    tx.commit().expect("committed");
+    let mut old = reader.begin_serializable().expect("begun");
+    for balance in 0..120 {
+        let mut tx = writer.begin();
+        let key = [Value::Int(7)];
+        let set = tx.update(&account, &key, |_, set| set.set(2, Value::Int(balance)));
+        assert!(set.expect("changed"));
+        tx.commit().expect("committed");
+    }
+    for round in 0..2 {
+        let (before, mut seen) = (old.statistics(), 0);
+        let read = old.scan(&large, |row| seen += i64::from(row.get_text(1) == Ok(Some(&new_body))));
+        read.expect("read");
+        assert_eq!(seen, 20_000);
+        let gets = old.statistics().since(&before).statistic(Statistic::CurrentGets);
+        // It has some 320 blocks, and its undo about as many.
+        assert!(gets < 320 * 10, "{gets} current gets in round {round}");
+    }
+    old.rollback().expect("ended");
+    drop((reader, writer));
     database.shutdown().expect("in good order");
 }
