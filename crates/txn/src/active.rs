@@ -207,18 +207,6 @@ impl Active {
         self.segment(id).taken.fetch_max(by.get(), session);
     }
 
-    /// Where a transaction is in the order of its segment's.
-    pub(crate) fn order(id: TxnId) -> u64 {
-        key(id)
-    }
-
-    /// For each segment, where its newest transaction is in its order.
-    pub(crate) fn newest_of_all(&self, session: &Session) -> Vec<u64> {
-        let made = usize::from(self.state.shared(session).made);
-        let newest = |segment: &Segment| segment.newest.load(session) >> STATE_BITS;
-        self.segments[..made].iter().map(newest).collect()
-    }
-
     /// The transaction table of this one's segment.
     pub(crate) fn table_of(&self, id: TxnId, session: &Session) -> Dba {
         let packed = self.segment(id).table.load(session);

@@ -5,25 +5,20 @@
 //!                                   └── with a retention of 2 s, expired through 140
 //! ```
 //!
-//! A note says too how far each undo segment had come. For when a transaction ended is known
-//! exactly of a segment's last ones only, and of those before, that it was before the others: of
-//! a busy segment that isn't long ago.
-//!
 //! Invariants
-//!   * what is noted rises from note to note: time, SCN, and each segment's transactions
+//!   * what is noted rises from note to note: time and SCN
 //!   * of notes that have expired there is one, the last
 //!
 //! Callers: `transaction`, when undo is to be overwritten; the process monitor, once a second.
 
 use std::collections::VecDeque;
 
-use ids::{Scn, TxnId};
+use ids::Scn;
 use latch::{Latch, LatchKind, Shared64};
 use os::{Os, Session};
 use waits::{Nanos, Timestamp};
 
 use crate::Transactions;
-use crate::active::Active;
 
 /// The retention is known to one part in so many.
 const NOTES_MAX: u64 = 256;
@@ -47,8 +42,6 @@ struct Note {
     at: Timestamp,
     /// No SCN was above.
     by: Scn,
-    /// For each segment, the order of its newest transaction: those before it had ended.
-    newest: Vec<u64>,
 }
 
 impl Retention {
@@ -58,11 +51,6 @@ impl Retention {
         Retention { length: Shared64::new(0), notes }
     }
 
-    /// By when a transaction of which isn't known more than that it ended by `by`, had ended.
-    pub(crate) fn ended_by(&self, id: TxnId, by: Scn, session: &Session) -> Scn {
-        self.notes.shared(session).ended_by(id).map_or(by, |noted| noted.min(by))
-    }
-
     /// Whether undo of what ended by this SCN isn't kept for snapshots.
     pub(crate) fn has_expired(&self, by: Scn, session: &Session) -> bool {
         self.notes.shared(session).expired_through.is_some_and(|through| by <= through)
@@ -70,16 +58,6 @@ impl Retention {
 }
 
 impl Notes {
-    fn ended_by(&self, id: TxnId) -> Option<Scn> {
-        let had_come_to_it = |note: &Note| {
-            note.newest
-                .get(usize::from(id.segment))
-                .is_none_or(|newest| *newest <= Active::order(id))
-        };
-        let at = self.all.partition_point(had_come_to_it);
-        self.all.get(at).map(|note| note.by)
-    }
-
     /// Whether another note is needed.
     fn is_due(&self, length: Nanos, now: Timestamp) -> bool {
         let last = self.all.back();
@@ -110,13 +88,8 @@ impl Notes {
 
     fn check(&self) -> Result<(), String> {
         for (at, (before, after)) in self.all.iter().zip(self.all.iter().skip(1)).enumerate() {
-            let segments = before.newest.iter().zip(&after.newest);
-            let has_segments = before.newest.len() <= after.newest.len();
-            if before.at > after.at || before.by > after.by || !has_segments {
+            if before.at > after.at || before.by > after.by {
                 return Err(format!("note {} is before note {at}", at + 1));
-            }
-            if let Some(segment) = segments.clone().position(|(before, after)| before > after) {
-                return Err(format!("segment {segment} goes back in note {}", at + 1));
             }
         }
         let first = self.all.front().map(|note| note.by);
@@ -141,8 +114,6 @@ impl Transactions {
 
     /// Notes how far everything is. Called about once a second, by one session.
     pub fn note_time(&self, session: &Session) {
-        let newest = self.active().newest_of_all(session);
-        // Asked after them: whoever had ended then had so by this SCN.
         let (by, at) = (self.changes().redo().last_scn(session), session.now());
         let mut notes = self.retention().notes.exclusive(session);
         // Asked under the latch: who sets it to zero clears the notes after that.
@@ -151,7 +122,7 @@ impl Transactions {
             return;
         }
         if notes.is_due(length, at) {
-            notes.all.push_back(Note { at, by, newest });
+            notes.all.push_back(Note { at, by });
         }
         notes.expire(length, at);
     }
@@ -161,38 +132,13 @@ impl Transactions {
 mod tests {
     use super::*;
 
-    fn id(segment: u16, sequence: u32, slot: u16) -> TxnId {
-        TxnId { segment, slot, sequence }
-    }
-
-    fn note(second: u64, by: u64, newest: &[TxnId]) -> Note {
-        let at = Timestamp::ZERO.after(Nanos::from_secs(second));
-        let newest = newest.iter().map(|id| Active::order(*id)).collect();
-        Note { at, by: Scn::new(by), newest }
-    }
-
-    /// Of two segments, the second of which came later.
     fn notes() -> Notes {
-        let first = note(1, 100, &[id(0, 5, 3)]);
-        let second = note(2, 200, &[id(0, 6, 0), id(1, 1, 0)]);
-        let third = note(3, 300, &[id(0, 6, 0), id(1, 1, 2)]);
-        Notes { all: VecDeque::from([first, second, third]), expired_through: None }
-    }
-
-    #[test]
-    fn a_transaction_had_ended_by_the_first_note_that_has_a_newer_one_of_its_segment() {
-        let notes = notes();
-        for (id, by) in [
-            (id(0, 5, 2), Some(100)),
-            (id(0, 4, 7), Some(100)),
-            (id(0, 5, 3), Some(200)),
-            (id(0, 6, 0), None),
-            (id(1, 1, 0), Some(300)),
-            (id(1, 1, 2), None),
-            (id(2, 1, 0), None),
-        ] {
-            assert_eq!(notes.ended_by(id), by.map(Scn::new), "{id}");
-        }
+        let note = |second, by| Note {
+            at: Timestamp::ZERO.after(Nanos::from_secs(second)),
+            by: Scn::new(by),
+        };
+        let all = VecDeque::from([note(1, 100), note(2, 200), note(3, 300)]);
+        Notes { all, expired_through: None }
     }
 
     #[test]
@@ -215,10 +161,9 @@ mod tests {
     /// Each invariant is broken in turn, and the check says which.
     #[test]
     fn what_is_broken_in_the_notes_is_named() {
-        let cases: [(&str, Break); 4] = [
+        let cases: [(&str, Break); 3] = [
             ("note 1 is before note 0", |notes| notes.all[0].at = Timestamp::from_nanos(u64::MAX)),
             ("note 1 is before note 0", |notes| notes.all[0].by = Scn::new(1 << 40)),
-            ("segment 0 goes back in note 1", |notes| notes.all[1].newest[0] = 0),
             ("the first note is", |notes| notes.expired_through = Some(Scn::new(1 << 40))),
         ];
         assert_eq!(notes().check(), Ok(()));

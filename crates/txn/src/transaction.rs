@@ -5,7 +5,7 @@
 use std::sync::{Arc, Weak};
 
 use change::{Changes, Layer, credits_for};
-use ids::{Scn, TxnId};
+use ids::{Scn, TxnId, UndoAddress};
 use latch::{FrameOrder, Latch, LatchKind, Shared64};
 use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
@@ -638,36 +638,32 @@ fn insist<T>(mut act: impl FnMut() -> Result<T, Stop>) -> Result<T, Stop> {
 }
 
 impl Keeper for Transactions {
-    fn is_needed(&self, id: TxnId, session: &Session) -> bool {
-        let oldest = self.oldest_snapshot(session);
-        match self.active.fate(id, session) {
-            Fate::Active | Fate::Committing => true,
-            _ if self.failpoints.has(Failpoint::ForgetSnapshots) => false,
-            Fate::Ended(scn) | Fate::EndedBy(scn) if scn <= oldest => false,
-            Fate::Ended(scn) => !self.retention().has_expired(scn, session),
-            Fate::EndedBy(scn) => {
-                let by = self.retention().ended_by(id, scn, session);
-                by > oldest && !self.retention().has_expired(by, session)
-            }
-        }
-    }
-
-    fn make_visible(&self, id: TxnId, session: &Session) -> Result<(), Stop> {
-        match self.active.fate(id, session) {
-            Fate::Ended(scn) | Fate::EndedBy(scn) if scn > self.visible(session) => {
-                self.changes.redo().make_durable(scn, session, WaitEvent::LogFileSync)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn is_taken(&self, id: TxnId, session: &Session) {
-        let by = match self.active.fate(id, session) {
+    fn ended_by(&self, (record, id): (UndoAddress, TxnId), session: &Session) -> Result<Scn, Stop> {
+        Ok(match self.active.fate(id, session) {
             Fate::Ended(scn) => scn,
-            Fate::EndedBy(scn) => self.retention().ended_by(id, scn, session),
-            // One that never began: it had none.
-            Fate::Active | Fate::Committing => return,
-        };
-        self.active.set_taken((id, by), session);
+            Fate::EndedBy(scn) if scn <= self.oldest_snapshot(session) => scn,
+            // Nobody else overwrites a segment's undo, so this one's is there.
+            Fate::EndedBy(scn) => self.exact_end((record, id), session)?.unwrap_or(scn),
+            Fate::Active | Fate::Committing => {
+                unreachable!("{id} is active in a segment that serves another (rule undo/UN1)")
+            }
+        })
+    }
+
+    fn is_needed(&self, by: Scn, session: &Session) -> bool {
+        by > self.oldest_snapshot(session)
+            && !self.retention().has_expired(by, session)
+            && !self.failpoints.has(Failpoint::ForgetSnapshots)
+    }
+
+    fn make_visible(&self, by: Scn, session: &Session) -> Result<(), Stop> {
+        if by <= self.visible(session) {
+            return Ok(());
+        }
+        self.changes.redo().make_durable(by, session, WaitEvent::LogFileSync)
+    }
+
+    fn is_taken(&self, taken: (TxnId, Scn), session: &Session) {
+        self.active.set_taken(taken, session);
     }
 }

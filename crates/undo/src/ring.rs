@@ -25,15 +25,20 @@ const BLOCKS_AT_ONCE: u32 = 8;
 
 /// Who knows which undo is still needed.
 pub trait Keeper {
-    /// Whether a snapshot may still need the undo of this transaction.
-    fn is_needed(&self, id: TxnId, session: &Session) -> bool;
+    /// By when a transaction had ended, which isn't active and of whose records this is one: exactly,
+    /// unless every snapshot sees it anyway. Waits; called without latches.
+    fn ended_by(&self, record: (UndoAddress, TxnId), session: &Session) -> Result<Scn, Stop>;
 
-    /// Returns when every snapshot to come sees how this transaction, which isn't active, ended.
-    /// Waits; called without latches.
-    fn make_visible(&self, id: TxnId, session: &Session) -> Result<(), Stop>;
+    /// Whether a snapshot may still need undo of what ended by this SCN.
+    fn is_needed(&self, by: Scn, session: &Session) -> bool;
 
-    /// The undo of this transaction, and of those before it in its segment, is gone from now on.
-    fn is_taken(&self, id: TxnId, session: &Session);
+    /// Returns when every snapshot to come sees what ended by this SCN. Waits; called without
+    /// latches.
+    fn make_visible(&self, by: Scn, session: &Session) -> Result<(), Stop>;
+
+    /// The undo of this transaction, which had ended by this SCN, and of those before it in its
+    /// segment, is gone from now on.
+    fn is_taken(&self, taken: (TxnId, Scn), session: &Session);
 }
 
 /// The block after the current one.
@@ -41,8 +46,8 @@ struct Next {
     address: Dba,
     /// The last transaction that came to it.
     last: Option<TxnId>,
-    /// All undo that was in it was taken away.
-    is_empty: bool,
+    /// The newest record in it, and whose that is; none if all undo that was in it was taken away.
+    newest: Option<(UndoAddress, TxnId)>,
     /// Where that transaction came from, and how many records there have been.
     came_from: DbaLe,
     records: u16,
@@ -83,43 +88,39 @@ impl Undo {
         let Some(current) = log.tail.current else {
             return self.insert(log, None, session);
         };
-        let next = self.look_at_next(current, session)?;
-        match next {
-            Some(next) if self.is_left(&next, log, (payload, bytes)) => {
-                self.enter_again(log, &next, session)
-            }
-            Some(next) if !self.is_needed(&next, log.id, keeper, session) => {
-                self.reuse(log, &next, keeper, session)
-            }
-            // What a full disk leaves: undo that a snapshot may need, but no transaction.
-            Some(next) if next.last.is_some_and(|last| last != log.id) => {
-                match self.insert(log, Some(current), session) {
-                    Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => {
-                        if let Some(last) = next.last {
-                            keeper.make_visible(last, session)?;
-                        }
-                        self.reuse(log, &next, keeper, session)
-                    }
-                    inserted => inserted,
-                }
-            }
-            _ => self.insert(log, Some(current), session),
+        let Some(next) = self.look_at_next(current, session)? else {
+            return self.insert(log, Some(current), session);
+        };
+        if self.is_left(&next, log, (payload, bytes)) {
+            return self.enter_again(log, &next, session);
         }
-    }
-
-    /// A block without undo isn't needed. But one that the transaction itself has left, when it was
-    /// taken back to a savepoint, isn't emptied for it: numbers of its records would come again,
-    /// and who looks for one that is gone would find another (UN6).
-    fn is_needed(&self, next: &Next, own: TxnId, keeper: &dyn Keeper, session: &Session) -> bool {
-        let needs = |last| !next.is_empty && keeper.is_needed(last, session);
-        next.last.is_some_and(|last| last == own || needs(last))
+        // A block that the transaction itself has left, when it was taken back to a savepoint, isn't
+        // emptied for it: numbers of its records would come again, and who looks for one that is
+        // gone would find another (UN6).
+        if next.last == Some(log.id) {
+            return self.insert(log, Some(current), session);
+        }
+        let Some((record, last)) = next.newest else {
+            return self.reuse(log, &next, None, session);
+        };
+        let by = keeper.ended_by((record, last), session)?;
+        if keeper.is_needed(by, session) {
+            match self.insert(log, Some(current), session) {
+                // What a full disk leaves: undo that a snapshot may need, but no transaction.
+                Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => {
+                    keeper.make_visible(by, session)?;
+                }
+                inserted => return inserted,
+            }
+        }
+        self.reuse(log, &next, Some((keeper, (last, by))), session)
     }
 
     /// Whether the transaction was in this block already, was taken back out of it, and has room
     /// there.
     fn is_left(&self, next: &Next, log: &UndoLog, (payload, bytes): (usize, usize)) -> bool {
         let filled = (UndoBlock::RECORDS as u16, next.records);
-        next.is_empty
+        next.newest.is_none()
             && next.last == Some(log.id)
             && next.came_from == came_from(log)
             && fits(filled, payload, bytes)
@@ -153,19 +154,19 @@ impl Undo {
         Ok(Some(Next {
             address: next,
             last: undo.transaction.get(),
-            is_empty: usize::from(undo.free.get()) == UndoBlock::RECORDS,
+            newest: newest_record(&block, next),
             came_from: undo.previous,
             records: undo.records.get(),
             next: undo.next,
         }))
     }
 
-    /// Empties the next block and goes on to it.
+    /// Empties the next block and goes on to it; whose undo goes, if there is some, is told.
     fn reuse(
         &self,
         log: &mut UndoLog,
         next: &Next,
-        keeper: &dyn Keeper,
+        tells: Option<(&dyn Keeper, (TxnId, Scn))>,
         session: &Session,
     ) -> Result<(), Stop> {
         let changes = self.space.changes();
@@ -173,9 +174,9 @@ impl Undo {
         let table = changes.cache().pin(log.table(), session)?;
         let mut group =
             changes.begin(credits_for(&[size_of::<Reset>(), size_of::<DbaLe>()]), session)?;
-        if let Some(last) = next.last.filter(|_| !next.is_empty) {
+        if let Some((keeper, taken)) = tells {
             // Before anybody can miss it.
-            keeper.is_taken(last, session);
+            keeper.is_taken(taken, session);
         }
         let block = pin.exclusive(FrameOrder::Undo, session);
         let transaction = TxnIdLe::new(log.id);
@@ -314,6 +315,15 @@ fn has_record(block: &[u8], number: u16, id: TxnId) -> bool {
     let records = UndoBlock::at(block, UndoBlock::START).records.get();
     let mut whose = (number..records).filter_map(|number| before(block, number));
     whose.next().is_some_and(|(other, _)| other == id)
+}
+
+/// The newest record of an undo block with this address that wasn't taken away, and whose it is.
+fn newest_record(block: &[u8], address: Dba) -> Option<(UndoAddress, TxnId)> {
+    let records = UndoBlock::at(block, UndoBlock::START).records.get();
+    (0..records).rev().find_map(|record| {
+        let (id, _) = before(block, record)?;
+        Some((UndoAddress { block: address, record }, id))
+    })
 }
 
 /// What the first record behind those of this transaction says of its end, if the block has one

@@ -156,7 +156,8 @@ fn an_old_snapshot_looks_once_for_the_end_of_what_changed_many_blocks() {
     }
     for round in 0..2 {
         let (before, mut seen) = (old.statistics(), 0);
-        let read = old.scan(&large, |row| seen += i64::from(row.get_text(1) == Ok(Some(&new_body))));
+        let read =
+            old.scan(&large, |row| seen += i64::from(row.get_text(1) == Ok(Some(&new_body))));
         read.expect("read");
         assert_eq!(seen, 20_000);
         let gets = old.statistics().since(&before).statistic(Statistic::CurrentGets);

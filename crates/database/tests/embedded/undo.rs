@@ -5,7 +5,7 @@ use std::path::Path;
 
 use database::{
     Bounds, ColumnSpec, Creation, Database, Direction, ErrorKind, Options, Parameters, TableSpec,
-    Type, Value,
+    Type, Value, Which,
 };
 use sim::Simulation;
 use sim::fs::FileSystem;
@@ -118,6 +118,65 @@ fn a_lone_transaction_has_undo_after_another_was_refused_it() {
             tx.commit().expect("committed");
         }
         drop((one, two));
+        database.shutdown_by(session).expect("in good order");
+    });
+    report.result.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// Undo goes in the order in which it came. What a snapshot sees of a transaction isn't in doubt
+/// because the transaction's slot was used again since.
+#[test]
+fn a_snapshot_is_too_old_only_for_rows_whose_undo_was_taken_from_it() {
+    let mut simulation = Simulation::new(1);
+    simulation.disks[0].content = FileSystem::new(1 << 30);
+    let report = simulation.run(move |world, session| {
+        let (disk, options) = (world.disk(), options());
+        let made = Database::create_in((&disk, Path::new("/db")), &options, session);
+        let database = made.expect("created");
+        let mut writer = database.connect_with(session);
+        let mut reader = database.connect_with(session);
+        let spec = |name| {
+            TableSpec::new(name)
+                .column(ColumnSpec::new("id", Type::BigInt))
+                .column(ColumnSpec::new("body", Type::Text))
+                .primary_key(["id"])
+        };
+        let quiet = writer.create_table(&spec("quiet")).expect("made");
+        let busy = writer.create_table(&spec("busy")).expect("made");
+        let (old_body, new_body) = ("x".repeat(100), "y".repeat(100));
+        let mut tx = writer.begin();
+        for id in 0..120 {
+            tx.insert(&quiet, &[Value::Int(id), Value::Text(&old_body)]).expect("inserted");
+        }
+        tx.insert(&busy, &[Value::Int(1), Value::Text(&"0".repeat(400))]).expect("inserted");
+        tx.commit().expect("committed");
+        let mut tx = writer.begin();
+        let changed =
+            tx.update_where(&quiet, Which::All, None, |_, set| set.set(1, Value::Text(&new_body)));
+        assert_eq!(changed.expect("changed"), 120);
+        tx.commit().expect("committed");
+        let mut old = reader.begin_serializable().expect("begun");
+        let mut rounds = 0..400;
+        let gone = rounds.find(|round| {
+            let body = (round % 10).to_string().repeat(400);
+            let mut tx = writer.begin();
+            let set = tx.update(&busy, &[Value::Int(1)], |_, set| set.set(1, Value::Text(&body)));
+            assert!(set.expect("room for undo"));
+            tx.commit().expect("committed");
+            if let Err(stop) = old.scan(&busy, |_| ()) {
+                assert_eq!(stop.refusal(), Some(ErrorKind::SnapshotTooOld), "{stop}");
+                return true;
+            }
+            let mut seen = 0;
+            old.scan(&quiet, |row| seen += u32::from(row.get_text(1) == Ok(Some(&new_body))))
+                .unwrap_or_else(|stop| panic!("round {round}: {stop}"));
+            assert_eq!(seen, 120, "round {round}");
+            false
+        });
+
+        assert!(gone.is_some(), "undo that the snapshot needs is taken sometime");
+        old.rollback().expect("ended");
+        drop((writer, reader));
         database.shutdown_by(session).expect("in good order");
     });
     report.result.unwrap_or_else(|failure| panic!("{failure}"));
