@@ -310,7 +310,7 @@ fn fault_of(
 }
 
 /// Which database this file is of, if it begins with the header of a data file.
-pub(crate) fn database_of(file: &File, session: &Session) -> Result<Option<u64>, Error> {
+pub fn database_of(file: &File, session: &Session) -> Result<Option<u64>, Error> {
     let length = file.length()?;
     for size in BlockSize::ALL.into_iter().filter(|size| size.bytes() as u64 <= length) {
         let mut block = IoBuf::zeroed(size.bytes());

@@ -59,7 +59,8 @@ pub use content::{
 };
 pub use control::{ControlCopy, ControlFile};
 pub use data_file::{
-    DATA_FILE, DataFileShape, History, create_data_file, open_data_file, open_data_file_read_only,
+    DATA_FILE, DataFileShape, History, create_data_file, database_of, open_data_file,
+    open_data_file_read_only,
 };
 pub use ddl::open_data_files;
 pub use describe::{DataFileSpec, TablespaceSpec};

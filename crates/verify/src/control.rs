@@ -3,7 +3,7 @@
 //!
 //! Caller: `closed`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ids::{BlockNo, Dba, Rba, Scn};
 use os::probe::DurableWrite;
@@ -45,7 +45,7 @@ impl Files {
     pub(crate) fn open(place: Place<'_>, run: &mut Run<'_, '_>) -> Result<Files, Stop> {
         let copies =
             ControlFile::look(place.disk, place.directory, place.options.direct, place.session)?;
-        let content = believed(&copies, run)?;
+        let content = believed(place, &copies, run)?;
         if content.state == ControlState::Creating {
             let message = format!(
                 "cannot verify {}: its creation didn't come to its end; remove it and create it \
@@ -61,11 +61,29 @@ impl Files {
     }
 }
 
-/// What the newer whole copy says, as opening would believe it.
-fn believed(copies: &[ControlCopy; 2], run: &mut Run<'_, '_>) -> Result<ControlContent, Stop> {
-    let whole = |copy: &ControlCopy| copy.said.clone().ok();
-    let newest = copies.iter().filter_map(whole).max_by_key(|(version, _)| *version);
-    let Some((_, content)) = newest else {
+/// How many of the data files that this copy lists are there and of its database.
+fn own_files(place: Place<'_>, content: &ControlContent) -> usize {
+    let is_own = |path: PathBuf| {
+        let file = place.disk.open_read_only(&path, place.options, place.session).ok()?;
+        let database = space::database_of(&file, place.session).ok().flatten()?;
+        (database == content.database).then_some(())
+    };
+    let paths = content.data_files.iter().map(|file| place.directory.join(&file.path));
+    paths.filter_map(is_own).count()
+}
+
+/// What the newer whole copy says, as opening would believe it; of two that are of different
+/// databases, that to which the data files belong.
+fn believed(
+    place: Place<'_>,
+    copies: &[ControlCopy; 2],
+    run: &mut Run<'_, '_>,
+) -> Result<ControlContent, Stop> {
+    let whole: Vec<_> = copies.iter().filter_map(|copy| copy.said.clone().ok()).collect();
+    let differ = whole.windows(2).any(|both| both[0].1.database != both[1].1.database);
+    let own = |content: &ControlContent| if differ { own_files(place, content) } else { 0 };
+    let best = whole.into_iter().max_by_key(|(version, content)| (own(content), *version));
+    let Some((_, content)) = best else {
         let faults: Vec<_> = copies.iter().filter_map(|copy| copy.said.clone().err()).collect();
         let message = format!("cannot verify the database: {}", faults.join("; "));
         return Err(Stop::refuse(RefusalKind::Corrupt, message));

@@ -136,3 +136,23 @@ fn files_of_another_time_and_a_missing_doublewrite_file_are_found() {
     let output = folder.forebay(&["verify", "db"]);
     assert!(output.status.success(), "{}", text(&output.stdout));
 }
+
+/// Of control files of two databases that is right to which the data files belong, whichever is
+/// newer.
+#[test]
+fn a_control_file_of_another_database_is_the_one_to_be_replaced() {
+    let folder = Folder::with_database("verify-foreign");
+    folder.forebay(&["load", "run", "db", "--seconds", "1"]);
+    let other = Folder::with_database("verify-foreign-other");
+    for name in ["control01.ctl", "control02.ctl"] {
+        let place = folder.0.join("db").join(name);
+        let own = std::fs::read(&place).expect("it is read");
+        std::fs::copy(other.0.join("db").join(name), &place).expect("it is copied");
+        let output = folder.forebay(&["verify", "db"]);
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(name) && said.contains("is of another database"), "{said}");
+        assert_eq!(said.matches("another database").count(), 1, "{said}");
+        std::fs::write(&place, own).expect("it is put back");
+    }
+}
