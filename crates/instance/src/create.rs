@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use format::REDO_BLOCK;
 use ids::{Rba, Scn};
 use os::probe::DurableWrite;
 use os::{Cause, Disk, File, FileOptions, OwnedFiles, Session};
@@ -131,6 +132,7 @@ impl Made {
         parameters.check(block_size, creation.doublewrite_slots, memory)?;
         content.check_places(&self.disk, &self.directory)?;
         let (disk, options) = (&self.disk.clone(), parameters.filesystemio_options.file_options());
+        self.check_room(creation, &shapes, &content)?;
         let mut files = redo::create(disk, &log_groups(&self.directory, &content), session)?;
         self.note(&files);
         for (shape, entry) in shapes.iter().zip(&content.data_files) {
@@ -147,6 +149,37 @@ impl Made {
         self.control = made.paths();
         self.files.extend(made.paths());
         Ok(())
+    }
+
+    /// Refuses before the first byte what can't be made, however the files lie in directories: the
+    /// file system of the database's own must have room for those that lie there.
+    fn check_room(
+        &self,
+        creation: &Creation,
+        shapes: &[DataFileShape],
+        content: &ControlContent,
+    ) -> Result<(), Stop> {
+        let own = |path: &str| self.directory.join(path).parent() == Some(&*self.directory);
+        let data = shapes.iter().zip(&content.data_files).filter(|(_, entry)| own(&entry.path));
+        let data = data.map(|(shape, _)| u64::from(shape.blocks) * shape.block_size.bytes() as u64);
+        let logs = content.log_groups.iter().map(|group| {
+            let members = group.members.iter().filter(|member| own(&member.path)).count() as u64;
+            members * u64::from(group.blocks) * REDO_BLOCK.bytes() as u64
+        });
+        let copies = u64::from(creation.doublewrite_slots) * creation.db_block_size.bytes() as u64;
+        let needed = data.chain(logs).fold(copies, u64::saturating_add);
+        let free = self.disk.free_bytes(&self.directory)?;
+        if free >= needed {
+            return Ok(());
+        }
+        let message = format!(
+            "cannot create a database in {}: {} MB are needed and {} MB are free; free some, \
+             choose another place, or choose smaller files",
+            self.directory.display(),
+            needed.div_ceil(1_000_000),
+            free / 1_000_000
+        );
+        Err(Stop::refuse(RefusalKind::NoSpace, message))
     }
 
     fn note(&mut self, files: &[File]) {

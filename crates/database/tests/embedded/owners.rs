@@ -313,3 +313,19 @@ fn an_opening_removes_no_file_that_another_database_lists() {
     let other = Database::open(&second, &options()).expect("its listed file is there");
     other.shutdown().expect("in good order");
 }
+
+/// Files for which there is no room aren't begun.
+#[test]
+fn a_creation_that_finds_no_room_is_refused_before_its_first_byte() {
+    let scratch = Scratch::new("no-room");
+    let directory = scratch.0.join("db");
+    std::fs::create_dir_all(&scratch.0).expect("made");
+    let mut options = options();
+    // 3.5 TB of redo.
+    options.creation.log_file_bytes = 1 << 40;
+    options.creation.log_groups = 3;
+    let stop = Database::create(&directory, &options).map(drop).expect_err("no room");
+    assert_eq!(stop.refusal(), Some(ErrorKind::NoSpace), "{stop}");
+    assert!(stop.to_string().contains("MB are needed"), "{stop}");
+    assert!(!directory.exists());
+}
