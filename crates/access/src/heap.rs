@@ -18,7 +18,7 @@ use format::{BlockHeader, BlockKind, DataHead};
 use ids::{Scn, TxnId};
 use os::Session;
 use stop::Stop;
-use txn::{Asked, Interest, Patience, RowWait, RowWanted, Transaction, Transactions};
+use txn::{Asked, Interest, Patience, RowWait, RowWanted, Transaction, Transactions, Unsure};
 use waits::{Timestamp, WaitEvent};
 
 use crate::RowAddress;
@@ -90,6 +90,15 @@ pub(crate) enum Wish<T> {
     Change(Plan, T),
     /// Don't.
     Nothing(Outcome<T>),
+    /// Don't, unless the block's list needn't grow for it.
+    NotIfGrows(Outcome<T>),
+}
+
+/// What came of a try to change a block.
+enum Try<T> {
+    Ended(Outcome<T>),
+    /// The transaction has no entry in the block's list, but might have that of one of these.
+    NoEntry(Outcome<T>, Vec<Unsure>),
 }
 
 /// Changes the block as `wish` says.
@@ -100,6 +109,25 @@ pub(crate) fn change_block<T>(
     wish: &mut dyn FnMut(&[u8], &Interest) -> Wish<T>,
     session: &Session,
 ) -> Result<Outcome<T>, Stop> {
+    let unsure = match try_change_block(transactions, transaction, (target, &[]), wish, session)? {
+        Try::Ended(outcome) => return Ok(outcome),
+        Try::NoEntry(outcome, unsure) if unsure.is_empty() => return Ok(outcome),
+        Try::NoEntry(_, unsure) => unsure,
+    };
+    let known = transactions.ended_by_undo(&unsure, session)?;
+    match try_change_block(transactions, transaction, (target, &known), wish, session)? {
+        Try::Ended(outcome) | Try::NoEntry(outcome, _) => Ok(outcome),
+    }
+}
+
+/// The same, where these transactions are known to have ended by then.
+fn try_change_block<T>(
+    transactions: &Transactions,
+    transaction: &mut Transaction,
+    (target, known): (&Target<'_>, &[(TxnId, Scn)]),
+    wish: &mut dyn FnMut(&[u8], &Interest) -> Wish<T>,
+    session: &Session,
+) -> Result<Try<T>, Stop> {
     let changes = transactions.changes();
     let id = transaction.id().expect("the transaction was prepared");
     let undo_pins = transactions.undo().pins(transaction.undo(), session)?;
@@ -113,12 +141,13 @@ pub(crate) fn change_block<T>(
         let mut group = changes.begin(credits, session)?;
         let block = pin.exclusive(layer.order, session);
         if !(target.is_it)(&block) {
-            return Ok(Outcome::Foreign);
+            return Ok(Try::Ended(Outcome::Foreign));
         }
-        let interest = match transactions.ask_interest(&block, (id, takes_over_by), session) {
+        let asked = transactions.ask_interest(&block, (id, takes_over_by), known, session);
+        let interest = match asked {
             Asked::Interest(interest) => interest,
-            Asked::Full(holders) => return Ok(Outcome::WaitForEntry(holders)),
-            Asked::TooNew => return Ok(Outcome::TooNew),
+            Asked::Full(holders) => return Ok(Try::Ended(Outcome::WaitForEntry(holders))),
+            Asked::TooNew(unsure) => return Ok(Try::NoEntry(Outcome::TooNew, unsure)),
         };
         if interest.cleanouts() > cleanouts {
             cleanouts = u8::MAX;
@@ -126,13 +155,16 @@ pub(crate) fn change_block<T>(
         }
         let (plan, done) = match wish(&block, &interest) {
             Wish::Change(plan, done) => (plan, done),
-            Wish::Nothing(outcome) => return Ok(outcome),
+            Wish::Nothing(outcome) => return Ok(Try::Ended(outcome)),
+            Wish::NotIfGrows(outcome) => {
+                return Ok(Try::NoEntry(outcome, interest.unsure().to_vec()));
+            }
         };
         let log = transaction.undo();
         let back = interest.back();
         let undo_bytes = back.len() + plan.back.len();
         if undo_bytes > log.room(changes.cache().block_size().bytes()) {
-            return Ok(Outcome::NoUndo(undo_bytes));
+            return Ok(Try::Ended(Outcome::NoUndo(undo_bytes)));
         }
         let forward = interest.forward(log.next_address(), plan.locks, plan.freed);
         #[cfg(debug_assertions)]
@@ -150,7 +182,7 @@ pub(crate) fn change_block<T>(
         {
             (watch.told)(changes, pin, session);
         }
-        return Ok(Outcome::Done(done));
+        return Ok(Try::Ended(Outcome::Done(done)));
     }
 }
 

@@ -15,7 +15,7 @@ use format::changes::interest::{
 use format::{InterestedTransaction, ScnLe, TxnIdLe, U16Le, UndoAddressLe};
 use ids::{Scn, TxnId, UndoAddress};
 use os::Session;
-use stop::Failpoint;
+use stop::{Failpoint, Stop};
 
 use crate::active::Fate;
 use crate::{Active, Transactions};
@@ -36,6 +36,8 @@ pub struct Interest {
     cleanouts: Vec<Cleanout>,
     /// Free bytes of the block that others have freed and may need again.
     kept_for_others: usize,
+    /// See [`unsure`](Interest::unsure).
+    unsure: Vec<Unsure>,
     /// A test wants to see what comes of rows that nobody has locked.
     ignores_locks: bool,
 }
@@ -50,8 +52,12 @@ pub enum Asked {
     Full(Vec<TxnId>),
     /// There is an entry of a transaction that ended after the statement's snapshot: a newer
     /// snapshot could take it over. There is none that this one can, and no room for more (TX9).
-    TooNew,
+    /// Of these it is known only by when they ended, and it may have been by the snapshot.
+    TooNew(Vec<Unsure>),
 }
+
+/// A transaction that may have ended earlier than is known, and its newest undo record in a block.
+pub type Unsure = (UndoAddress, TxnId);
 
 impl Interest {
     /// Bytes of the longest interest of a change, with a list of so many entries.
@@ -61,6 +67,12 @@ impl Interest {
 
     /// Bytes of the longest interest of an undo record.
     pub const BACK_BYTES_MAX: usize = Before::BYTES_MAX;
+
+    /// If the list grows by it: transactions whose entries it might have had, but it isn't known
+    /// that they ended by the snapshot.
+    pub fn unsure(&self) -> &[Unsure] {
+        &self.unsure
+    }
 
     /// How many ended transactions are noted with it.
     pub fn cleanouts(&self) -> u8 {
@@ -200,16 +212,18 @@ const CHECKED: &str = "the payload was checked (rule change/CH9)";
 
 impl Transactions {
     /// The transaction's entry in the list of a block that it is about to change, by a statement
-    /// with a snapshot of this SCN. The block is latched exclusively.
+    /// with a snapshot of this SCN. The block is latched exclusively. Of `known` transactions the
+    /// caller has found out that they had ended by these SCNs.
     pub fn ask_interest(
         &self,
         block: &[u8],
         (transaction, snapshot): (TxnId, Scn),
+        known: &[(TxnId, Scn)],
         session: &Session,
     ) -> Asked {
         let entries = block::entries(block);
         let (mut cleanouts, mut kept_for_others) = (Vec::new(), 0);
-        let (mut holders, mut is_too_new) = (Vec::new(), false);
+        let (mut holders, mut is_too_new, mut unsure) = (Vec::new(), false, Vec::new());
         // Of those that nobody needs any more, the one that ended first.
         let mut free: Option<(Scn, u8, InterestedTransaction)> = None;
         let mut own = None;
@@ -223,23 +237,30 @@ impl Transactions {
                 own = Some((number, entry));
                 continue;
             }
-            if entry.ended == ScnLe::ZERO {
+            let is_noted = entry.ended != ScnLe::ZERO;
+            if !is_noted {
                 let Some((ended, inexact)) = ended(self.active(), other, session) else {
                     kept_for_others += usize::from(entry.freed.get());
                     holders.push(other);
                     continue;
                 };
-                cleanouts.push(Cleanout {
-                    number,
-                    inexact: u8::from(inexact),
-                    ended: ScnLe::new(ended),
-                });
                 (entry.ended, entry.inexact) = (ScnLe::new(ended), u8::from(inexact));
                 (entry.freed, entry.locks) = (U16Le::ZERO, U16Le::ZERO);
             }
-            let ended = entry.ended.get();
-            is_too_new |= ended > snapshot;
-            if ended <= snapshot && free.is_none_or(|(least, ..)| ended < least) {
+            if entry.inexact != 0
+                && let Some((_, by)) = known.iter().find(|(id, _)| *id == other)
+            {
+                entry.ended = ScnLe::new(entry.ended.get().min(*by));
+            }
+            let InterestedTransaction { ended, inexact, undo, .. } = entry;
+            if !is_noted {
+                cleanouts.push(Cleanout { number, inexact, ended });
+            }
+            let ended = ended.get();
+            if ended > snapshot {
+                is_too_new = true;
+                unsure.extend(undo.get().filter(|_| inexact != 0).map(|undo| (undo, other)));
+            } else if free.is_none_or(|(least, ..)| ended < least) {
                 free = Some((ended, number, entry));
             }
         }
@@ -252,7 +273,7 @@ impl Transactions {
         if grows && (room < InterestedTransaction::BYTES || entries >= ENTRIES_MAX) {
             // Whoever waited for an active transaction would still have a snapshot that is too old.
             return match is_too_new || holders.is_empty() {
-                true => Asked::TooNew,
+                true => Asked::TooNew(unsure),
                 false => Asked::Full(holders),
             };
         }
@@ -263,8 +284,27 @@ impl Transactions {
             grows,
             cleanouts,
             kept_for_others,
+            unsure: if grows { unsure } else { Vec::new() },
             ignores_locks: self.failpoints().has(Failpoint::IgnoreRowLock),
         })
+    }
+}
+
+impl Transactions {
+    /// By when these transactions had ended, as far as undo says more than memory. Waits; called
+    /// without latches.
+    pub fn ended_by_undo(
+        &self,
+        unsure: &[Unsure],
+        session: &Session,
+    ) -> Result<Vec<(TxnId, Scn)>, Stop> {
+        let mut known = Vec::with_capacity(unsure.len());
+        for (undo, id) in unsure {
+            let exact = self.exact_end((*undo, *id), session)?;
+            // Undo of those is gone that ended by `taken`. Asked after the undo was.
+            known.push((*id, exact.unwrap_or_else(|| self.active().taken(*id, session))));
+        }
+        Ok(known)
     }
 }
 

@@ -445,7 +445,7 @@ impl Index {
         // nobody who waits for it is waited for.
         let holders = (0..block::entries(block)).map(|number| interest.holder(block, number + 1));
         let found = holders.collect::<Option<_>>().map_or(Found::ListFull, Found::ListHeld);
-        Some(Wish::Nothing(Outcome::Done(found)))
+        Some(Wish::NotIfGrows(Outcome::Done(found)))
     }
 
     fn plan_insert(

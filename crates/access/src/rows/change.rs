@@ -419,7 +419,9 @@ impl Heap {
                 }
                 match plan(block, slot, interest) {
                     Wish::Change(plan, made) => Wish::Change(plan, Tried::Done(made)),
-                    Wish::Nothing(_) => unreachable!("what may be changed is"),
+                    Wish::Nothing(_) | Wish::NotIfGrows(_) => {
+                        unreachable!("what may be changed is")
+                    }
                 }
             };
             let is_it = |block: &[u8]| self.is_its(block);

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use database::{
-    Bounds, ColumnSpec, Creation, Database, Direction, ErrorKind, Options, Parameters, TableSpec,
-    Type, Value, Which,
+    Bounds, ColumnSpec, Creation, Database, Direction, ErrorKind, Options, Parameters, Row, Table,
+    TableSpec, Tx, Type, Value, Which,
 };
 use sim::Simulation;
 use sim::fs::FileSystem;
@@ -173,10 +173,107 @@ fn a_snapshot_is_too_old_only_for_rows_whose_undo_was_taken_from_it() {
             assert_eq!(seen, 120, "round {round}");
             false
         });
-
         assert!(gone.is_some(), "undo that the snapshot needs is taken sometime");
         old.rollback().expect("ended");
         drop((writer, reader));
+        database.shutdown_by(session).expect("in good order");
+    });
+    report.result.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// A block without room for another entry of its list, all of whose transactions ended by the
+/// snapshot: that isn't in doubt because their slots were used again since.
+#[test]
+fn a_serializable_change_of_a_full_block_is_refused_only_for_what_changed_it_since() {
+    // Once while the undo of the others is there, and once when it is gone.
+    for first_change in [20, 38] {
+        change_a_full_block_after(first_change);
+    }
+}
+
+/// The first change of the block comes after so many transactions of others.
+fn change_a_full_block_after(first_change: i64) {
+    let mut simulation = Simulation::new(1);
+    simulation.disks[0].content = FileSystem::new(1 << 30);
+    let report = simulation.run(move |world, session| {
+        let (disk, options) = (world.disk(), options());
+        let made = Database::create_in((&disk, Path::new("/db")), &options, session);
+        let database = made.expect("created");
+        let [mut one, mut two, mut three, mut reader] =
+            [(); 4].map(|()| database.connect_with(session));
+        let mut make = |name| {
+            let spec = TableSpec::new(name)
+                .column(ColumnSpec::new("id", Type::BigInt))
+                .column(ColumnSpec::new("body", Type::Text));
+            one.create_table(&spec).expect("made")
+        };
+        let [quiet, busy_one, busy_two, own] = ["quiet", "one", "two", "own"].map(&mut make);
+        let set = |tx: &mut Tx<'_, '_>,
+                   table: &Table,
+                   rest: Option<i64>,
+                   body: &dyn Fn(i64) -> String| {
+            let id = |row: &Row<'_>| row.get_i64(0).expect("a number");
+            let mut filter = |row: &Row<'_>| rest.is_none_or(|rest| id(row) % 2 == rest);
+            tx.update_where(table, Which::All, Some(&mut filter), |row, set| {
+                set.set(1, Value::Text(&body(id(row))))
+            })
+        };
+        let text = |length: i64, last: &str| "x".repeat(length as usize) + last;
+        let mut tx = one.begin();
+        // Two rows in each block.
+        for id in 0..80 {
+            let length = if id % 2 == 0 { 1_200 } else { 300 };
+            tx.insert(&quiet, &[Value::Int(id), Value::Text(&text(length, "0"))])
+                .expect("inserted");
+        }
+        for table in [&busy_one, &busy_two, &own] {
+            tx.insert(table, &[Value::Int(1), Value::Text("0")]).expect("inserted");
+        }
+        tx.commit().expect("committed");
+        // Some blocks are full to the last bytes then. All have two entries, of these; the undo
+        // segment that was left last is the one that the serializable transaction has.
+        let (mut first, mut second, mut third) = (one.begin(), two.begin(), three.begin());
+        assert_eq!(set(&mut third, &own, None, &|_| text(1, "1")).expect("changed"), 1);
+        assert_eq!(
+            set(&mut first, &quiet, Some(1), &|id| text(300 + id * 6, "1")).expect("changed"),
+            40
+        );
+        assert_eq!(set(&mut second, &quiet, Some(0), &|_| text(1_200, "1")).expect("changed"), 40);
+        first.commit().expect("committed");
+        second.commit().expect("committed");
+        third.commit().expect("committed");
+
+        let mut old = reader.begin_serializable().expect("begun");
+        assert_eq!(set(&mut old, &own, None, &|_| text(1, "2")).expect("changed"), 1);
+        let mut rounds = 0..400;
+        let gone = rounds.find(|round| {
+            let body = |_| (round % 10).to_string().repeat(400);
+            let (mut first, mut second) = (one.begin(), two.begin());
+            assert_eq!(set(&mut first, &busy_one, None, &body).expect("changed"), 1);
+            assert_eq!(set(&mut second, &busy_two, None, &body).expect("changed"), 1);
+            first.commit().expect("committed");
+            second.commit().expect("committed");
+            for table in [&busy_one, &busy_two] {
+                if let Err(stop) = old.scan(table, |_| ()) {
+                    assert_eq!(stop.refusal(), Some(ErrorKind::SnapshotTooOld), "{stop}");
+                    return true;
+                }
+            }
+            if *round < first_change {
+                return false;
+            }
+            let savepoint = old.savepoint();
+            let changed = set(&mut old, &quiet, Some(0), &|_| text(1_200, "2"));
+            assert_eq!(changed.unwrap_or_else(|stop| panic!("round {round}: {stop}")), 40);
+            old.rollback_to(savepoint).expect("taken back");
+            false
+        });
+        assert!(
+            gone > Some(first_change),
+            "{gone:?}: undo that the snapshot needs is taken sometime"
+        );
+        old.rollback().expect("ended");
+        drop((one, two, three, reader));
         database.shutdown_by(session).expect("in good order");
     });
     report.result.unwrap_or_else(|failure| panic!("{failure}"));
