@@ -247,11 +247,7 @@ impl Transactions {
                 (entry.ended, entry.inexact) = (ScnLe::new(ended), u8::from(inexact));
                 (entry.freed, entry.locks) = (U16Le::ZERO, U16Le::ZERO);
             }
-            if entry.inexact != 0
-                && let Some((_, by)) = known.iter().find(|(id, _)| *id == other)
-            {
-                entry.ended = ScnLe::new(entry.ended.get().min(*by));
-            }
+            correct(&mut entry, known);
             let InterestedTransaction { ended, inexact, undo, .. } = entry;
             if !is_noted {
                 cleanouts.push(Cleanout { number, inexact, ended });
@@ -287,6 +283,16 @@ impl Transactions {
             unsure: if grows { unsure } else { Vec::new() },
             ignores_locks: self.failpoints().has(Failpoint::IgnoreRowLock),
         })
+    }
+}
+
+/// The end that was estimated of an entry's transaction, if the caller knows better.
+fn correct(entry: &mut InterestedTransaction, known: &[(TxnId, Scn)]) {
+    let id = entry.transaction.get();
+    if entry.inexact != 0
+        && let Some((_, by)) = known.iter().find(|(known, _)| Some(*known) == id)
+    {
+        entry.ended = ScnLe::new(entry.ended.get().min(*by));
     }
 }
 

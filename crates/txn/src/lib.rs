@@ -21,6 +21,7 @@ mod active;
 mod consistent;
 mod ends;
 mod interest;
+mod keeper;
 mod locks;
 mod retention;
 mod snapshots;

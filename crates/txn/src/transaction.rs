@@ -5,16 +5,16 @@
 use std::sync::{Arc, Weak};
 
 use change::{Changes, Layer, credits_for};
-use ids::{Scn, TxnId, UndoAddress};
+use ids::{Scn, TxnId};
 use latch::{FrameOrder, Latch, LatchKind, Shared64};
 use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
 use space::Enqueue;
 use stop::{Failpoint, Failpoints, RefusalKind, Stop};
-use undo::{Ended, Found, Keeper, Tail, Undo, UndoChange, UndoLog};
+use undo::{Ended, Found, Tail, Undo, UndoChange, UndoLog};
 use waits::{Statistic, Timestamp, WaitEvent};
 
-use crate::active::{Fate, Taken};
+use crate::active::Taken;
 use crate::consistent::unreadable;
 use crate::ends::Ends;
 use crate::retention::Retention;
@@ -634,36 +634,5 @@ fn insist<T>(mut act: impl FnMut() -> Result<T, Stop>) -> Result<T, Stop> {
             Err(stop) if stop.refusal() == Some(RefusalKind::NoBuffer) => {}
             done => return done,
         }
-    }
-}
-
-impl Keeper for Transactions {
-    fn ended_by(&self, (record, id): (UndoAddress, TxnId), session: &Session) -> Result<Scn, Stop> {
-        Ok(match self.active.fate(id, session) {
-            Fate::Ended(scn) => scn,
-            Fate::EndedBy(scn) if scn <= self.oldest_snapshot(session) => scn,
-            // Nobody else overwrites a segment's undo, so this one's is there.
-            Fate::EndedBy(scn) => self.exact_end((record, id), session)?.unwrap_or(scn),
-            Fate::Active | Fate::Committing => {
-                unreachable!("{id} is active in a segment that serves another (rule undo/UN1)")
-            }
-        })
-    }
-
-    fn is_needed(&self, by: Scn, session: &Session) -> bool {
-        by > self.oldest_snapshot(session)
-            && !self.retention().has_expired(by, session)
-            && !self.failpoints.has(Failpoint::ForgetSnapshots)
-    }
-
-    fn make_visible(&self, by: Scn, session: &Session) -> Result<(), Stop> {
-        if by <= self.visible(session) {
-            return Ok(());
-        }
-        self.changes.redo().make_durable(by, session, WaitEvent::LogFileSync)
-    }
-
-    fn is_taken(&self, taken: (TxnId, Scn), session: &Session) {
-        self.active.set_taken(taken, session);
     }
 }

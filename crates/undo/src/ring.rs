@@ -25,8 +25,8 @@ const BLOCKS_AT_ONCE: u32 = 8;
 
 /// Who knows which undo is still needed.
 pub trait Keeper {
-    /// By when a transaction had ended, which isn't active and of whose records this is one: exactly,
-    /// unless every snapshot sees it anyway. Waits; called without latches.
+    /// By when a transaction had ended, which isn't active and of whose records this is one:
+    /// exactly, unless every snapshot sees it anyway. Waits; called without latches.
     fn ended_by(&self, record: (UndoAddress, TxnId), session: &Session) -> Result<Scn, Stop>;
 
     /// Whether a snapshot may still need undo of what ended by this SCN.
@@ -94,9 +94,9 @@ impl Undo {
         if self.is_left(&next, log, (payload, bytes)) {
             return self.enter_again(log, &next, session);
         }
-        // A block that the transaction itself has left, when it was taken back to a savepoint, isn't
-        // emptied for it: numbers of its records would come again, and who looks for one that is
-        // gone would find another (UN6).
+        // A block that the transaction itself has left, when it was taken back to a savepoint,
+        // isn't emptied for it: numbers of its records would come again, and who looks for one that
+        // is gone would find another (UN6).
         if next.last == Some(log.id) {
             return self.insert(log, Some(current), session);
         }

@@ -419,9 +419,7 @@ impl Heap {
                 }
                 match plan(block, slot, interest) {
                     Wish::Change(plan, made) => Wish::Change(plan, Tried::Done(made)),
-                    Wish::Nothing(_) | Wish::NotIfGrows(_) => {
-                        unreachable!("what may be changed is")
-                    }
+                    _ => unreachable!("what may be changed is"),
                 }
             };
             let is_it = |block: &[u8]| self.is_its(block);

@@ -29,8 +29,8 @@ fn small() -> Parameters {
     Parameters { db_cache_size: 16 * 2048, ..parameters() }
 }
 
-/// A cache that holds all of it: blocks are written for checkpoints, and changed again without being
-/// read.
+/// A cache that holds all of it: blocks are written for checkpoints, and changed again without
+/// being read.
 fn hot() -> Parameters {
     Parameters { db_cache_size: 96 * 2048, ..parameters() }
 }
