@@ -58,6 +58,14 @@ impl MapPlace {
         MapPlace { map: DbaLe::new(map), entry }
     }
 
+    /// That of the block behind this one.
+    pub(crate) fn next(self) -> MapPlace {
+        match self.map {
+            DbaLe::NONE => MapPlace::NONE,
+            map => MapPlace { map, entry: self.entry + 1 },
+        }
+    }
+
     /// Has the block say it.
     pub(crate) fn write(&self, block: &mut [u8]) {
         let head = DataHead::at_mut(block, DataHead::START);

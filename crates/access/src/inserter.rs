@@ -15,7 +15,7 @@ use std::sync::Arc;
 use cache::Pin;
 use change::credits_for;
 use format::changes::heap::{HeapFormat, MapFormat, MapNote};
-use format::{U16Le, U32Le};
+use format::{DbaLe, U16Le, U32Le};
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
@@ -214,7 +214,7 @@ impl<'a> Filler<'a> {
         // Kept until it is formatted: what is refused is tried again with the next row.
         self.format(&pin, run.place, session)?;
         let rest = Blocks { first: after(first, 1), count: count - 1 };
-        let place = MapPlace { entry: run.place.entry + 1, ..run.place };
+        let place = run.place.next();
         inserter.next = (count > 1).then_some(Run { blocks: rest, place });
         inserter.filling = Some(first);
         Ok(pin)
@@ -253,9 +253,9 @@ impl<'a> Filler<'a> {
     /// Formats a block, and has its map say so.
     fn format(&self, pin: &Pin<'_>, place: MapPlace, session: &Session) -> Result<(), Stop> {
         let changes = self.space.changes();
-        let map = match place {
-            MapPlace::NONE => None,
-            MapPlace { map, .. } => Some(changes.cache().pin(map.get(), session)?),
+        let map = match place.map {
+            DbaLe::NONE => None,
+            map => Some(changes.cache().pin(map.get(), session)?),
         };
         let credits = credits_for(&[size_of::<HeapFormat>(), size_of::<MapNote>()]);
         let mut group = changes.begin(credits, session)?;

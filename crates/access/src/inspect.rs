@@ -115,6 +115,11 @@ pub fn map_number(number: u32, block_bytes: usize) -> u32 {
     map_of(number, block_bytes)
 }
 
+/// Whether this block is a map of free space of the object.
+pub fn is_free_map(block: &[u8], object: u32) -> bool {
+    is_map(block, object)
+}
+
 /// Rows and pieces that are there, in a block that is in order.
 pub fn heap_slots(block: &[u8]) -> impl Iterator<Item = HeapSlot<'_>> {
     let all = (0_u16..).zip(block::directory(block));

@@ -40,8 +40,8 @@ pub use btree::{
 };
 pub use inserter::HeapInserter;
 pub use inspect::{
-    HeapSlot, check_free_map, check_heap_block, check_map_place, heap_slot, heap_slots, is_of,
-    map_number, was_formatted,
+    HeapSlot, check_free_map, check_heap_block, check_map_place, heap_slot, heap_slots,
+    is_free_map, is_of, map_number, was_formatted,
 };
 pub use row::RowAddress;
 pub use rows::{Changed, FreeSpace, Heap};

@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use access::{RowAddress, check_map_place, heap_slot, heap_slots, map_number, was_formatted};
+use access::{
+    RowAddress, check_map_place, heap_slot, heap_slots, is_free_map, map_number, was_formatted,
+};
 use ids::{Dba, ObjectNo};
 use space::{Holds, SegmentState};
 use stop::{RefusalKind, Stop};
@@ -96,6 +98,10 @@ fn gather(check: &mut Check<'_, '_, '_>, heap: &Segment) -> Result<Pieces, Stop>
         if number % TELL_EVERY == 0 {
             check.go_on()?;
         }
+        if is_map_missing(check, heap.object, (number, address))? {
+            let what = "should be its map of free space, and isn't".to_string();
+            pieces.misplaced.push((address, what));
+        }
         match check.source.settled(address, heap.object)? {
             Settled::NotIts if is_lost(check, heap.object, (number, &blocks))? => {
                 pieces.bad.insert(address);
@@ -131,6 +137,25 @@ fn is_lost(
     Ok(match check.source.read(map)? {
         Seen::Whole(map) => was_formatted(&map, (object, number)),
         _ => false,
+    })
+}
+
+/// Whether this block should be a map of free space of the heap, and is none: its group hands it
+/// out and formats it. While others work the block may be of another moment.
+fn is_map_missing(
+    check: &Check<'_, '_, '_>,
+    object: u32,
+    (number, block): (u32, Dba),
+) -> Result<bool, Stop> {
+    let file = check.source.files().iter().find(|file| file.number == block.file);
+    let Some(bytes) = file.map(|file| file.block_size.bytes()) else { return Ok(false) };
+    if check.source.is_live() || map_number(number, bytes) != number {
+        return Ok(false);
+    }
+    Ok(match check.source.read(block)? {
+        Seen::Whole(found) => !is_free_map(&found, object),
+        Seen::Unwritten => true,
+        Seen::Damaged(_) | Seen::Nowhere => false,
     })
 }
 

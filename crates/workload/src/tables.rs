@@ -117,7 +117,13 @@ pub(crate) fn unloaded(what: &str, stop: Error) -> Error {
 /// One more than the last number.
 fn count(connection: &mut Connection<'_>, table: &Table) -> Result<u64, Error> {
     let mut last = None;
-    let primary = table.primary().expect("it was made with a key");
+    let primary = table.primary().ok_or_else(|| {
+        let message = format!(
+            "cannot read table {}: its primary key is gone; verify the database",
+            table.definition().name
+        );
+        Error::refuse(ErrorKind::Corrupt, message)
+    })?;
     let range = (primary, &Bounds::equal(&[]), Direction::Descending);
     connection.range(table, range, |row| {
         last = Some(number(&row, column::NUMBER));

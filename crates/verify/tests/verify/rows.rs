@@ -186,6 +186,26 @@ fn a_block_of_rows_that_is_zeros_now_is_found_and_indexes_are_not_blamed() {
     assert_eq!(found, only(Kind::Emptied, 1), "{told:?}");
 }
 
+/// A map of free space is formatted in the step that hands it out, so zeros there are damage too.
+#[test]
+fn a_map_of_free_space_that_is_zeros_now_is_found() {
+    let told = with_database(database(), |world, session| {
+        let disk = world.disk();
+        let opened = instance::Instance::open(&disk, directory(), &parameters(), session);
+        let opened = opened.expect("opened");
+        let parent = Damage { instance: &opened, session }.table("parent").1;
+        opened.shutdown(session).expect("shut in good order");
+        drop(opened);
+        let parent = ObjectNo::new(parent.try_into().expect("a number"));
+        let blocks = Blocks::load(&disk, DATA, session);
+        let map = blocks.all(BlockKind::FreeMap, Some(parent))[0];
+        let at = (map * crate::common::BLOCK) as u64;
+        crate::common::write(&disk, DATA, (at, &[0; crate::common::BLOCK]), session);
+        check(&disk, None, session).1
+    });
+    assert_eq!(kinds(&told), only(Kind::Structure, 1), "{told:?}");
+}
+
 #[test]
 fn a_block_that_names_another_blocks_place_in_a_map_is_found() {
     let told = with_database(database(), |world, session| {
