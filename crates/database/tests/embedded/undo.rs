@@ -7,6 +7,7 @@ use database::{
     Bounds, ColumnSpec, Creation, Database, Direction, ErrorKind, Options, Parameters, Row, Table,
     TableSpec, Tx, Type, Value, Which,
 };
+use os::Session;
 use sim::Simulation;
 use sim::fs::FileSystem;
 
@@ -34,6 +35,20 @@ fn options() -> Options {
     Options { creation, parameters }
 }
 
+/// Does this with a new database on a simulated machine, and shuts it.
+fn with_database(body: impl FnOnce(&Database, &Session) + Send + 'static) {
+    let mut simulation = Simulation::new(1);
+    simulation.disks[0].content = FileSystem::new(1 << 30);
+    let report = simulation.run(move |world, session| {
+        let (disk, options) = (world.disk(), options());
+        let made = Database::create_in((&disk, Path::new("/db")), &options, session);
+        let database = made.expect("created");
+        body(&database, session);
+        database.shutdown_by(session).expect("in good order");
+    });
+    report.result.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
 const LEAVES: i64 = 20;
 const ROWS: i64 = 20;
 
@@ -41,14 +56,7 @@ const ROWS: i64 = 20;
 /// snapshot sees its end until the log is written.
 #[test]
 fn a_full_undo_tablespace_of_rolled_back_transactions_refuses_no_reader() {
-    let mut simulation = Simulation::new(1);
-    simulation.disks[0].content = FileSystem::new(1 << 30);
-    let report = simulation.run(move |world, session| {
-        let (disk, options, directory) = (world.disk(), options(), Path::new("/db"));
-        let (creation, parameters) = (&options.creation, &options.parameters);
-        instance::Instance::create(&disk, directory, creation, parameters, session)
-            .expect("created");
-        let database = Database::open_in((&disk, directory), &options, session).expect("opened");
+    with_database(|database, session| {
         let mut writer = database.connect_with(session);
         let mut reader = database.connect_with(session);
         let spec = TableSpec::new("t")
@@ -78,22 +86,14 @@ fn a_full_undo_tablespace_of_rolled_back_transactions_refuses_no_reader() {
             read.unwrap_or_else(|stop| panic!("round {round}: {stop}"));
             assert_eq!(found, LEAVES * ROWS, "round {round}");
         }
-        drop((writer, reader));
-        database.shutdown_by(session).expect("in good order");
     });
-    report.result.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 /// One transaction takes all undo there is and is rolled back. All of it is in the ring of one
 /// segment then; the other one has no block.
 #[test]
 fn a_lone_transaction_has_undo_after_another_was_refused_it() {
-    let mut simulation = Simulation::new(1);
-    simulation.disks[0].content = FileSystem::new(1 << 30);
-    let report = simulation.run(move |world, session| {
-        let (disk, options) = (world.disk(), options());
-        let made = Database::create_in((&disk, Path::new("/db")), &options, session);
-        let database = made.expect("created");
+    with_database(move |database, session| {
         let (mut one, mut two) = (database.connect_with(session), database.connect_with(session));
         let spec = TableSpec::new("t")
             .column(ColumnSpec::new("id", Type::BigInt))
@@ -117,22 +117,14 @@ fn a_lone_transaction_has_undo_after_another_was_refused_it() {
             tx.insert(&table, &row(id)).expect("nobody else is there, and all undo is expired");
             tx.commit().expect("committed");
         }
-        drop((one, two));
-        database.shutdown_by(session).expect("in good order");
     });
-    report.result.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 /// Undo goes in the order in which it came. What a snapshot sees of a transaction isn't in doubt
 /// because the transaction's slot was used again since.
 #[test]
 fn a_snapshot_is_too_old_only_for_rows_whose_undo_was_taken_from_it() {
-    let mut simulation = Simulation::new(1);
-    simulation.disks[0].content = FileSystem::new(1 << 30);
-    let report = simulation.run(move |world, session| {
-        let (disk, options) = (world.disk(), options());
-        let made = Database::create_in((&disk, Path::new("/db")), &options, session);
-        let database = made.expect("created");
+    with_database(move |database, session| {
         let mut writer = database.connect_with(session);
         let mut reader = database.connect_with(session);
         let spec = |name| {
@@ -175,10 +167,7 @@ fn a_snapshot_is_too_old_only_for_rows_whose_undo_was_taken_from_it() {
         });
         assert!(gone.is_some(), "undo that the snapshot needs is taken sometime");
         old.rollback().expect("ended");
-        drop((writer, reader));
-        database.shutdown_by(session).expect("in good order");
     });
-    report.result.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 /// A block without room for another entry of its list, all of whose transactions ended by the
@@ -193,12 +182,7 @@ fn a_serializable_change_of_a_full_block_is_refused_only_for_what_changed_it_sin
 
 /// The first change of the block comes after so many transactions of others.
 fn change_a_full_block_after(first_change: i64) {
-    let mut simulation = Simulation::new(1);
-    simulation.disks[0].content = FileSystem::new(1 << 30);
-    let report = simulation.run(move |world, session| {
-        let (disk, options) = (world.disk(), options());
-        let made = Database::create_in((&disk, Path::new("/db")), &options, session);
-        let database = made.expect("created");
+    with_database(move |database, session| {
         let [mut one, mut two, mut three, mut reader] =
             [(); 4].map(|()| database.connect_with(session));
         let mut make = |name| {
@@ -273,8 +257,5 @@ fn change_a_full_block_after(first_change: i64) {
             "{gone:?}: undo that the snapshot needs is taken sometime"
         );
         old.rollback().expect("ended");
-        drop((one, two, three, reader));
-        database.shutdown_by(session).expect("in good order");
     });
-    report.result.unwrap_or_else(|failure| panic!("{failure}"));
 }

@@ -10,7 +10,7 @@ use ids::ObjectNo;
 use instance::Transaction;
 use relation::{Relation, RowChange, TableDefinition, Which};
 use value::{RowLayout, Value};
-use verify::Kind;
+use verify::{Finding, Kind};
 
 use crate::common::{Blocks, DATA, check, directory, kinds, parameters, with_database};
 use crate::dictionary::{Damage, Nobody, ROWS, database, found_after, only, transact};
@@ -162,11 +162,11 @@ fn a_check_and_a_foreign_key_whose_columns_cannot_be_are_found() {
     assert_eq!(found[&Kind::Dictionary], 1, "the column of a CHECK was dropped");
 }
 
-/// A zeroed block looks as one does that was handed out and never used; and the rows that it had
-/// are not a matter of the indexes, which would agree again if they were made anew.
-#[test]
-fn a_block_of_rows_that_is_zeros_now_is_found_and_indexes_are_not_blamed() {
-    let told = with_database(database(), |world, session| {
+/// What is found after a change, below everything, of the parent table's first block of a kind.
+/// The change gets the data file's blocks and that block's number. The database was shut in good
+/// order.
+fn told_after(kind: BlockKind, change: fn(&mut Blocks, usize)) -> Vec<Finding> {
+    with_database(database(), move |world, session| {
         let disk = world.disk();
         let opened = instance::Instance::open(&disk, directory(), &parameters(), session);
         let opened = opened.expect("opened");
@@ -174,12 +174,19 @@ fn a_block_of_rows_that_is_zeros_now_is_found_and_indexes_are_not_blamed() {
         opened.shutdown(session).expect("shut in good order");
         drop(opened);
         let parent = ObjectNo::new(parent.try_into().expect("a number"));
-        let blocks = Blocks::load(&disk, DATA, session);
-        let heap = blocks.all(BlockKind::Heap, Some(parent))[0];
-        let at = (heap * crate::common::BLOCK) as u64;
-        crate::common::write(&disk, DATA, (at, &[0; crate::common::BLOCK]), session);
+        let mut blocks = Blocks::load(&disk, DATA, session);
+        let at = blocks.all(kind, Some(parent))[0];
+        change(&mut blocks, at);
+        blocks.store(&disk, session);
         check(&disk, None, session).1
-    });
+    })
+}
+
+/// A zeroed block looks as one does that was handed out and never used; and the rows that it had
+/// are not a matter of the indexes, which would agree again if they were made anew.
+#[test]
+fn a_block_of_rows_that_is_zeros_now_is_found_and_indexes_are_not_blamed() {
+    let told = told_after(BlockKind::Heap, |blocks, at| blocks.now[at].fill(0));
     let mut found = kinds(&told);
     // Rows that had a piece there are cut.
     found.remove(&Kind::Chain);
@@ -189,39 +196,15 @@ fn a_block_of_rows_that_is_zeros_now_is_found_and_indexes_are_not_blamed() {
 /// A map of free space is formatted in the step that hands it out, so zeros there are damage too.
 #[test]
 fn a_map_of_free_space_that_is_zeros_now_is_found() {
-    let told = with_database(database(), |world, session| {
-        let disk = world.disk();
-        let opened = instance::Instance::open(&disk, directory(), &parameters(), session);
-        let opened = opened.expect("opened");
-        let parent = Damage { instance: &opened, session }.table("parent").1;
-        opened.shutdown(session).expect("shut in good order");
-        drop(opened);
-        let parent = ObjectNo::new(parent.try_into().expect("a number"));
-        let blocks = Blocks::load(&disk, DATA, session);
-        let map = blocks.all(BlockKind::FreeMap, Some(parent))[0];
-        let at = (map * crate::common::BLOCK) as u64;
-        crate::common::write(&disk, DATA, (at, &[0; crate::common::BLOCK]), session);
-        check(&disk, None, session).1
-    });
+    let told = told_after(BlockKind::FreeMap, |blocks, at| blocks.now[at].fill(0));
     assert_eq!(kinds(&told), only(Kind::Structure, 1), "{told:?}");
 }
 
 #[test]
 fn a_block_that_names_another_blocks_place_in_a_map_is_found() {
-    let told = with_database(database(), |world, session| {
-        let disk = world.disk();
-        let opened = instance::Instance::open(&disk, directory(), &parameters(), session);
-        let opened = opened.expect("opened");
-        let parent = Damage { instance: &opened, session }.table("parent").1;
-        opened.shutdown(session).expect("shut in good order");
-        drop(opened);
-        let parent = ObjectNo::new(parent.try_into().expect("a number"));
-        let mut blocks = Blocks::load(&disk, DATA, session);
-        let heap = blocks.all(BlockKind::Heap, Some(parent))[0];
-        let head = DataHead::at_mut(&mut blocks.now[heap], DataHead::START);
+    let told = told_after(BlockKind::Heap, |blocks, at| {
+        let head = DataHead::at_mut(&mut blocks.now[at], DataHead::START);
         head.own = format::U16Le::new(head.own.get() + 1);
-        blocks.store(&disk, session);
-        check(&disk, None, session).1
     });
     assert_eq!(kinds(&told), only(Kind::Structure, 1), "{told:?}");
 }
