@@ -162,7 +162,9 @@ impl Kill<'_> {
             &writers,
         ];
         let mut command = self.command(&["load", "run"], &options);
+        // In the scratch folder, by which its keeper finds it.
         let mut child = command
+            .current_dir(self.scratch.path())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| format!("cannot start forebay: {error}"))?;

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use proof::{Bases, Kind, Tally};
 
 /// Of each kind so many in a hundred thousand: both then take as long.
-const SMALL_SHARE: usize = 64_000;
-const LARGE_SHARE: usize = 36_000;
+const SMALL_SHARE: usize = 56_000;
+const LARGE_SHARE: usize = 44_000;
 /// In debug so many times fewer.
 const FEWER: usize = if cfg!(debug_assertions) { 330 } else { 1 };
 /// Of so many states, everything that can happen has happened.

@@ -34,7 +34,8 @@ pub(crate) struct Watched {
     pub(crate) workers: WorkerTimes,
 }
 
-/// Runs `program` to its end, or to its death after `limit`.
+/// Runs `program` to its end, or to its death after `limit`. It works in the scratch folder, by
+/// which the keeper finds it if we end before the keeper was told of it.
 pub(crate) fn run(
     program: &Path,
     arguments: &[String],
@@ -44,6 +45,7 @@ pub(crate) fn run(
     let shown = program.display();
     let child = Command::new(program)
         .args(arguments)
+        .current_dir(scratch.path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -159,6 +161,13 @@ mod tests {
         assert_eq!((watched.stdout.len(), watched.stderr.len()), (200_000, 200_000));
         assert_eq!(watched.status.code(), Some(3));
         assert!(!watched.timed_out);
+    }
+
+    /// Or it is left behind when we end between starting it and telling the keeper.
+    #[test]
+    fn a_program_works_where_the_keeper_looks() {
+        let watched = sh("pwd", MINUTE);
+        assert!(watched.stdout.contains("/race-scratch-"), "{}", watched.stdout);
     }
 
     #[test]

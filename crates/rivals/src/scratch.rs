@@ -15,7 +15,9 @@
 //! ```
 //!
 //! The rival's own children are found by their working directory: PostgreSQL's sessions leave the
-//! process group of their server, and go on for as long as a statement lasts when it is killed.
+//! process group of their server, and go on for as long as a statement lasts when it is killed. So
+//! is a rival that was started and not yet told of: the pipe stays open in it until its program
+//! begins, and by then it is in the folder.
 //!
 //! No signal handler, no unsafe code, and Ctrl-C keeps its meaning: we end at once.
 //!

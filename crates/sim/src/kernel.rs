@@ -26,6 +26,7 @@ use crate::baton::Baton;
 use crate::device::Devices;
 use crate::failure::{Failure, Waiter, describe};
 use crate::perturbation::Perturbation;
+use crate::real_cpu::RealCpu;
 use crate::scheduler::{Next, Scheduler, WokenUp};
 use crate::thread::{On, State as ThreadState, Tid};
 
@@ -51,7 +52,7 @@ pub(crate) struct Kernel {
     contain_panics: bool,
     /// The real CPU that all threads share: passing the baton is then a switch, not a call to
     /// another processor.
-    pin_to: Option<usize>,
+    pin_to: Option<RealCpu>,
     wake_ns: u64,
     wake_idle_ns: u64,
     buffered_writes_alone: bool,
@@ -86,7 +87,7 @@ pub(crate) struct State {
 pub(crate) struct KernelOptions {
     pub(crate) perturbation: Perturbation,
     pub(crate) contain_panics: bool,
-    pub(crate) pin_to: Option<usize>,
+    pub(crate) pin_to: Option<RealCpu>,
     /// What each thread costs that is woken by one call, the first excepted.
     pub(crate) wake_ns: u64,
     /// What each costs besides that is woken on a CPU that idles.
@@ -469,8 +470,8 @@ impl Kernel {
     /// The life of a real thread.
     fn run_thread(self: Arc<Kernel>, tid: Tid, baton: &Baton, body: ThreadBody) {
         CURRENT.with(|current| current.set(Some(tid)));
-        if let (0, Some(cpu)) = (tid, self.pin_to) {
-            os::linux::share_one_cpu(cpu);
+        if let (0, Some(cpu)) = (tid, &self.pin_to) {
+            os::linux::share_one_cpu(cpu.number());
         }
         baton.take();
         // A body that never runs is dropped before the baton goes on, with all that it holds.

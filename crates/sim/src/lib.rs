@@ -42,6 +42,7 @@ mod outside;
 pub mod pace;
 mod perturbation;
 mod port;
+mod real_cpu;
 mod scheduler;
 mod simulation;
 mod thread;

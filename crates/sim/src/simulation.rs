@@ -17,6 +17,7 @@ use crate::log::{EventLog, LogMode};
 use crate::model::{CostList, DiskModel, DiskParameters, MachineParameters};
 use crate::perturbation::{Luck, Perturbation};
 use crate::port::{SimDisk, SimPort};
+use crate::real_cpu::RealCpu;
 use crate::scheduler::{Machine, Scheduler};
 use crate::watchdog;
 
@@ -147,9 +148,7 @@ impl Simulation {
         let options = KernelOptions {
             perturbation: self.perturbation,
             contain_panics: self.contain_panics,
-            // Where the caller ran, for it sleeps meanwhile: simulations side by side are spread as
-            // the kernel spreads their callers.
-            pin_to: os::linux::this_cpu(),
+            pin_to: RealCpu::take(),
             wake_ns: scale(self.costs.ns(os::Cost::Wake)).into(),
             wake_idle_ns: self.machine.wake_idle_ns.into(),
             buffered_writes_alone: self.machine.buffered_writes_alone,

@@ -86,6 +86,11 @@ pub fn this_cpu() -> Option<usize> {
     threads::this_cpu()
 }
 
+/// The CPUs on which the calling thread may run; none where the kernel doesn't tell.
+pub fn cpus_allowed() -> Vec<usize> {
+    threads::cpus_allowed()
+}
+
 /// The thread's number in the kernel, for looking it up with other tools.
 pub fn kernel_thread_id(thread: ThreadId) -> Option<i32> {
     threads::kernel_id(thread)

@@ -179,6 +179,14 @@ pub(crate) fn this_cpu() -> Option<usize> {
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
+pub(crate) fn cpus_allowed() -> Vec<usize> {
+    let set = rustix::thread::sched_getaffinity(None);
+    set.map_or_else(
+        |_| Vec::new(),
+        |set| (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect(),
+    )
+}
+
 pub(crate) fn set_affinity(thread: ThreadId, cpus: CpuSet) -> Result<(), Error> {
     let tid = running(thread, "set the CPUs")?;
     let mut set = rustix::thread::CpuSet::new();
