@@ -62,8 +62,6 @@ struct Segment {
     ended: Vec<Shared64>,
     /// Transactions whose slots were used again had ended by this SCN.
     older: Shared64,
-    /// Undo of transactions that ended by this SCN may be gone.
-    taken: Shared64,
     /// When the last one that left undo ended: it committed, or undo of index entries was left.
     last_commit: Shared64,
     /// Its transaction table, packed.
@@ -116,7 +114,6 @@ impl Active {
             newest: Shared64::new(0),
             ended: (0..slots).map(|_| Shared64::new(0)).collect(),
             older: Shared64::new(0),
-            taken: Shared64::new(0),
             last_commit: Shared64::new(0),
             table: Shared64::new(0),
         };
@@ -152,7 +149,7 @@ impl Active {
     fn note(&self, tail: &Tail, by: Scn, session: &Session) {
         let segment = &self.segments[usize::from(tail.segment())];
         segment.table.store(tail.table().pack(), session);
-        let ends = [&segment.older, &segment.taken, &segment.last_commit];
+        let ends = [&segment.older, &segment.last_commit];
         for scn in segment.ended.iter().chain(ends) {
             scn.store(by.get(), session);
         }
@@ -191,20 +188,9 @@ impl Active {
         }
     }
 
-    /// Undo of transactions of this one's segment that ended by this SCN may be gone.
-    pub(crate) fn taken(&self, id: TxnId, session: &Session) -> Scn {
-        Scn::new(self.segment(id).taken.load(session))
-    }
-
     /// When the last transaction of this one's segment that left undo ended.
     pub(crate) fn last_commit(&self, id: TxnId, session: &Session) -> Scn {
         Scn::new(self.segment(id).last_commit.load(session))
-    }
-
-    /// The undo of this transaction, which had ended by this SCN, is gone from now on, and that of
-    /// those before it.
-    pub(crate) fn set_taken(&self, (id, by): (TxnId, Scn), session: &Session) {
-        self.segment(id).taken.fetch_max(by.get(), session);
     }
 
     /// The transaction table of this one's segment.

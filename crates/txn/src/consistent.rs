@@ -304,9 +304,8 @@ impl Transactions {
             Some(scn) => scn,
             // Perhaps it was rolled back, and isn't named if the block is copied again.
             None if entry.inexact == NOT_ENDED => return Ok(Seen::Gone),
-            // That of those is gone that ended by `taken`. Asked after the undo was.
-            None if self.active().taken(id, session) <= snapshot => return Ok(Seen::Yes),
-            None => by,
+            // Asked after the undo was.
+            None => by.min(self.taken().ended_by(id, session)),
         };
         Ok(if exact <= snapshot { Seen::Yes } else { Seen::No(exact) })
     }

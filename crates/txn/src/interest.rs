@@ -307,8 +307,8 @@ impl Transactions {
         let mut known = Vec::with_capacity(unsure.len());
         for (undo, id) in unsure {
             let exact = self.exact_end((*undo, *id), session)?;
-            // Undo of those is gone that ended by `taken`. Asked after the undo was.
-            known.push((*id, exact.unwrap_or_else(|| self.active().taken(*id, session))));
+            // Asked after the undo was.
+            known.push((*id, exact.unwrap_or_else(|| self.taken().ended_by(*id, session))));
         }
         Ok(known)
     }

@@ -25,8 +25,11 @@ impl Keeper for Transactions {
     }
 
     fn is_needed(&self, by: Scn, session: &Session) -> bool {
+        // What is not visible yet is needed by every snapshot to come, however old it is.
+        let has_expired =
+            || by <= self.visible(session) && self.retention().has_expired(by, session);
         by > self.oldest_snapshot(session)
-            && !self.retention().has_expired(by, session)
+            && !has_expired()
             && !self.failpoints().has(Failpoint::ForgetSnapshots)
     }
 
@@ -37,7 +40,7 @@ impl Keeper for Transactions {
         self.changes().redo().make_durable(by, session, WaitEvent::LogFileSync)
     }
 
-    fn is_taken(&self, taken: (TxnId, Scn), session: &Session) {
-        self.active().set_taken(taken, session);
+    fn is_taken(&self, taken: &[(TxnId, Scn)], session: &Session) {
+        self.taken().note(taken, self.oldest_snapshot(session), session);
     }
 }

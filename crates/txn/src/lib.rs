@@ -25,6 +25,7 @@ mod keeper;
 mod locks;
 mod retention;
 mod snapshots;
+mod taken;
 mod transaction;
 
 pub use active::{Active, Fate};

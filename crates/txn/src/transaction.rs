@@ -11,7 +11,7 @@ use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
 use space::Enqueue;
 use stop::{Failpoint, Failpoints, RefusalKind, Stop};
-use undo::{Ended, Found, Tail, Undo, UndoChange, UndoLog};
+use undo::{Ended, Found, Keeper, Tail, Undo, UndoChange, UndoLog};
 use waits::{Statistic, Timestamp, WaitEvent};
 
 use crate::active::Taken;
@@ -19,6 +19,7 @@ use crate::consistent::unreadable;
 use crate::ends::Ends;
 use crate::retention::Retention;
 use crate::snapshots::{Place, Snapshots};
+use crate::taken::TakenUndo;
 use crate::{Active, Locks, Own, Patience, RowWanted, View};
 
 /// The end of a transaction is remembered if it has filled so many undo blocks.
@@ -40,6 +41,9 @@ struct Shared {
     snapshots: Snapshots,
     retention: Retention,
     ends: Ends,
+    taken: TakenUndo,
+    /// The newest rollback that left undo. Nobody waits for it to be durable.
+    rolled_back: Shared64,
     /// The newest commit that didn't wait to be durable: it is seen all the same (TX6).
     not_waited_for: Shared64,
     /// Commits that wait to be durable, from before their records are made: what they changed is
@@ -198,6 +202,8 @@ impl Transactions {
             snapshots: Snapshots::new(os),
             retention: Retention::new(os),
             ends: Ends::new(by, os),
+            taken: TakenUndo::new(by, os),
+            rolled_back: Shared64::new(0),
             not_waited_for: Shared64::new(0),
             waiting: Shared64::new(0),
             making,
@@ -229,6 +235,10 @@ impl Transactions {
 
     pub(crate) fn ends(&self) -> &Ends {
         &self.shared.ends
+    }
+
+    pub(crate) fn taken(&self) -> &TakenUndo {
+        &self.shared.taken
     }
 
     /// Who waits for whom, and table locks.
@@ -371,6 +381,8 @@ impl Transactions {
 
     /// A transaction all of whose statements see this moment: snapshot isolation.
     pub fn begin_serializable(&self, session: &Session) -> Result<Transaction, Stop> {
+        // What was rolled back stays in the lists of leaves, and is no later change than this one's.
+        self.make_visible(Scn::new(self.shared.rolled_back.load(session)), session)?;
         let (place, scn) = self.take_snapshot(session)?;
         let transaction = Transaction { snapshot: Some(scn), ..Transaction::default() };
         let alive = Arc::downgrade(&transaction.alive);
@@ -566,6 +578,7 @@ impl Transactions {
             self.active.set_ended(log.id, (placed.scn, left.is_some()), session);
             if left.is_some() {
                 self.remember_end(&log, placed.scn, session);
+                self.shared.rolled_back.fetch_max(placed.scn.get(), session);
             }
         }
         self.leave(log.id, log.ended(left), session);

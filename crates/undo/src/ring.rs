@@ -36,9 +36,9 @@ pub trait Keeper {
     /// latches.
     fn make_visible(&self, by: Scn, session: &Session) -> Result<(), Stop>;
 
-    /// The undo of this transaction, which had ended by this SCN, and of those before it in its
-    /// segment, is gone from now on.
-    fn is_taken(&self, taken: (TxnId, Scn), session: &Session);
+    /// The undo of these transactions of one segment, each of which had ended by its SCN, and of
+    /// those before them, is gone from now on. The newest is the last.
+    fn is_taken(&self, taken: &[(TxnId, Scn)], session: &Session);
 }
 
 /// The block after the current one.
@@ -48,6 +48,8 @@ struct Next {
     last: Option<TxnId>,
     /// The newest record in it, and whose that is; none if all undo that was in it was taken away.
     newest: Option<(UndoAddress, TxnId)>,
+    /// When those ended that have records in it and are followed there by another one.
+    ends: Vec<(TxnId, Scn)>,
     /// Where that transaction came from, and how many records there have been.
     came_from: DbaLe,
     records: u16,
@@ -113,7 +115,8 @@ impl Undo {
                 inserted => return inserted,
             }
         }
-        self.reuse(log, &next, Some((keeper, (last, by))), session)
+        let taken: Vec<(TxnId, Scn)> = next.ends.iter().copied().chain([(last, by)]).collect();
+        self.reuse(log, &next, Some((keeper, &taken)), session)
     }
 
     /// Whether the transaction was in this block already, was taken back out of it, and has room
@@ -155,6 +158,7 @@ impl Undo {
             address: next,
             last: undo.transaction.get(),
             newest: newest_record(&block, next),
+            ends: ends_within(&block),
             came_from: undo.previous,
             records: undo.records.get(),
             next: undo.next,
@@ -166,7 +170,7 @@ impl Undo {
         &self,
         log: &mut UndoLog,
         next: &Next,
-        tells: Option<(&dyn Keeper, (TxnId, Scn))>,
+        tells: Option<(&dyn Keeper, &[(TxnId, Scn)])>,
         session: &Session,
     ) -> Result<(), Stop> {
         let changes = self.space.changes();
@@ -324,6 +328,18 @@ fn newest_record(block: &[u8], address: Dba) -> Option<(UndoAddress, TxnId)> {
         let (id, _) = before(block, record)?;
         Some((UndoAddress { block: address, record }, id))
     })
+}
+
+/// The transactions of an undo block that are followed there by another one, in order, and when
+/// each ended, as the first record of the next one says.
+fn ends_within(block: &[u8]) -> Vec<(TxnId, Scn)> {
+    let records = UndoBlock::at(block, UndoBlock::START).records.get();
+    let there: Vec<_> = (0..records).filter_map(|number| before(block, number)).collect();
+    let follows = |pair: &[(TxnId, Option<Scn>)]| match pair {
+        [(id, _), (other, Some(ended))] if id != other => Some((*id, *ended)),
+        _ => None,
+    };
+    there.windows(2).filter_map(follows).collect()
 }
 
 /// What the first record behind those of this transaction says of its end, if the block has one

@@ -71,7 +71,7 @@ fn a_full_undo_tablespace_of_rolled_back_transactions_refuses_no_reader() {
         }
         tx.commit().expect("committed");
         let by_id = table.primary().expect("it has one");
-        for round in 0..60 {
+        for round in 0..400 {
             let mut tx = writer.begin();
             for id in (100..140).map(|id| round % LEAVES * 1_000 + id) {
                 tx.insert(&table, &[Value::Int(id), Value::Text("y")]).expect("room for undo");
@@ -256,6 +256,71 @@ fn change_a_full_block_after(first_change: i64) {
             gone > Some(first_change),
             "{gone:?}: undo that the snapshot needs is taken sometime"
         );
+        old.rollback().expect("ended");
+    });
+}
+
+/// What is taken back leaves its transaction in a leaf's list, and nobody waits for the redo of a
+/// rollback: it is no later change than the snapshot of who begins after it.
+#[test]
+fn a_serializable_change_is_not_refused_for_what_was_rolled_back_before_it_began() {
+    with_database(|database, session| {
+        let mut one = database.connect_with(session);
+        let spec =
+            TableSpec::new("t").column(ColumnSpec::new("id", Type::BigInt)).primary_key(["id"]);
+        let table = one.create_table(&spec).expect("made");
+        for round in 0..20 {
+            let mut tx = one.begin_serializable().expect("begun");
+            let done = tx.insert(&table, &[Value::Int(1)]);
+            done.unwrap_or_else(|stop| panic!("round {round}, nobody else is there: {stop}"));
+            tx.rollback().expect("taken back");
+        }
+    });
+}
+
+/// Its last changes are of a small transaction, whose undo was rightly overwritten before that of
+/// a later one that the snapshot does need elsewhere.
+#[test]
+fn a_table_that_was_quiet_since_the_snapshot_is_read_after_later_undo_was_taken() {
+    with_database(|database, session| {
+        let (mut writer, mut reader) =
+            (database.connect_with(session), database.connect_with(session));
+        let mut make = |name: &str| {
+            let spec = TableSpec::new(name)
+                .column(ColumnSpec::new("id", Type::BigInt))
+                .column(ColumnSpec::new("body", Type::Text));
+            writer.create_table(&spec).expect("made")
+        };
+        let (quiet, busy) = (["a", "b", "c", "d", "e", "f"].map(&mut make), make("busy"));
+        let set = |writer: &mut database::Connection<'_>, body: &str| {
+            let mut tx = writer.begin();
+            let changed =
+                tx.update_where(&busy, Which::All, None, |_, set| set.set(1, Value::Text(body)));
+            changed.expect("room");
+            tx.commit().expect("committed");
+        };
+        let mut tx = writer.begin();
+        tx.insert(&busy, &[Value::Int(1), Value::Text(&"0".repeat(400))]).expect("inserted");
+        tx.commit().expect("committed");
+        for (n, table) in quiet.iter().enumerate() {
+            let mut tx = writer.begin();
+            tx.insert(table, &[Value::Int(1), Value::Text("x")]).expect("inserted");
+            tx.commit().expect("committed");
+            // A newer record behind it in its undo block.
+            set(&mut writer, &format!("{n:0400}"));
+        }
+        let mut old = reader.begin_serializable().expect("begun");
+        let gone = (0..400).any(|round: i64| {
+            set(&mut writer, &(round % 10).to_string().repeat(400));
+            old.scan(&busy, |_| ()).is_err()
+        });
+        assert!(gone, "undo that the snapshot needs is taken sometime");
+        for table in &quiet {
+            let mut rows = 0;
+            let read = old.scan(table, |_| rows += 1);
+            read.unwrap_or_else(|stop| panic!("{}: {stop}", table.name()));
+            assert_eq!(rows, 1);
+        }
         old.rollback().expect("ended");
     });
 }
