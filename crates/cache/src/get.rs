@@ -77,6 +77,25 @@ impl Cache {
         self.get(address, Fill::ReadOrUnwritten, session)
     }
 
+    /// Pins this block as [`pin`](Cache::pin) does; none if it was never written. Zeros that are
+    /// read don't stay in the cache, so who must not use them doesn't find them there.
+    pub fn pin_if_written<'a>(
+        &'a self,
+        address: Dba,
+        session: &'a Session,
+    ) -> Result<Option<Pin<'a>>, Stop> {
+        let refused = match self.pin(address, session) {
+            Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => stop,
+            pinned => return pinned.map(Some),
+        };
+        let file = self.files.of(address, session)?;
+        let mut bytes = IoBuf::zeroed(file.block_size.bytes());
+        match self.read(address, &file, &mut bytes, session) {
+            Ok(()) if is_unwritten(&bytes) => Ok(None),
+            _ => Err(refused),
+        }
+    }
+
     /// Pins this block if it is in the cache: waits for nothing, and so also with more pins than
     /// who waits may keep.
     pub fn pin_cached<'a>(&'a self, address: Dba, session: &'a Session) -> Option<Pin<'a>> {

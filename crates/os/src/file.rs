@@ -141,6 +141,7 @@ impl File {
     pub fn write_at(&self, offset: u64, buffer: &[u8], waiting: Waiting<'_>) -> Result<(), Error> {
         self.check_usable("write")?;
         self.check_aligned("write", offset, buffer)?;
+        let number = self.syncs_each_write().then(|| self.begin_sync(SyncBy::Thread));
         let result = waiting.around(|session, event| {
             session.count(Statistic::PhysicalWriteRequests, 1);
             let mut progress = self.progress(buffer.len());
@@ -154,11 +155,24 @@ impl File {
             };
             (result, false)
         });
-        match result {
-            Ok(()) => waiting.session().count(Statistic::PhysicalWriteBytes, buffer.len() as u64),
-            Err(error) => return Err(self.write_failed(buffer.len() as u64, offset, &error)),
+        let length = buffer.len() as u64;
+        let result = result.map_err(|error| self.write_failed(length, offset, &error));
+        if let Some(number) = number {
+            self.end_sync(number, waiting.session());
+        }
+        result?;
+        waiting.session().count(Statistic::PhysicalWriteBytes, length);
+        if number.is_some() {
+            self.inner.syncs.wait_for_all(false, waiting);
+            self.check_usable("write")?;
         }
         Ok(())
+    }
+
+    /// Whether the kernel writes back and looks for errors at the end of each write, as a sync does
+    /// (`syncs`).
+    pub(crate) fn syncs_each_write(&self) -> bool {
+        self.options().write_through && !self.options().direct
     }
 
     /// Makes everything written so far, and the size it needs, durable. If it fails the file is

@@ -185,7 +185,12 @@ impl Ring {
         }
         session.charge(Cost::IoSubmit, 1);
         let progress = file.progress(buffer.len());
-        let sync = (kind == IoKind::Sync).then(|| file.begin_sync(SyncBy::Ring));
+        let syncs = match kind {
+            IoKind::Read => false,
+            IoKind::Write => file.syncs_each_write(),
+            IoKind::Sync => true,
+        };
+        let sync = syncs.then(|| file.begin_sync(SyncBy::Ring));
         let raw = RawRequest { slot, kind, offset, range: 0..buffer.len(), buffer };
         self.port.push(file.port(), raw);
         self.unstarted = true;

@@ -2,7 +2,8 @@
 //!
 //! A kernel tells a failed write-back to one of the syncs that wait for it, and the others end well
 //! (MEDIA, M11: the error belongs to the open file, and whoever asks first has it). So a sync that
-//! ended well proves nothing as long as another runs that began before its end.
+//! ended well proves nothing as long as another runs that began before its end. A buffered write to
+//! a file that is write-through is one too: at its end the kernel writes back and looks for errors.
 //!
 //! ```text
 //!   sync 1      ├──────────────┤ ended well · · · ┤ and now it's known

@@ -12,7 +12,9 @@ mod common;
 use std::sync::atomic::Ordering::SeqCst;
 
 use common::{BUFFERED, DIRECT, FakeDisk, FakeFile, Outcome, WRITE_THROUGH, session, world};
-use os::{Cause, Error, File, FileOptions, IoBuf, IoKind, Request, Ring, RingConfig, Session};
+use os::{
+    Cause, Error, File, FileOptions, IoBuf, IoKind, Request, Ring, RingConfig, Session, ThreadSpec,
+};
 use waits::{Statistic, WaitEvent};
 
 const READ: WaitEvent = WaitEvent::DbFileSequentialRead;
@@ -282,4 +284,24 @@ fn the_rest_of_a_short_write_is_not_written_to_a_failed_file() {
     let error = done.remove(0).result.expect_err("half was written, then the file had failed");
     assert_eq!(error.cause(), Cause::FailedForGood, "{error}");
     assert_eq!(fake.calls().len(), 1, "the rest was written");
+}
+
+/// The kernel tells a failed write-back to one of those that wait for it (MEDIA, M11).
+#[test]
+fn a_write_through_write_that_ends_well_beside_one_that_failed_is_not_believed() {
+    let (os, _) = world();
+    let session = session(&os);
+    let (_, file, fake) = FakeDisk::new(512).file(WRITE_THROUGH, 8192, &session);
+    fake.will([Outcome::UntilCalls(2), Outcome::Fail(libc::EIO)]);
+    let other = file.clone();
+    let slow = session.spawn(ThreadSpec::foreground("slow"), move |session| {
+        let written = other.write_at(0, &IoBuf::zeroed(4096), session.waiting(WRITE));
+        assert!(written.is_err(), "its error may have been told to the other");
+    });
+    while fake.calls().is_empty() {
+        std::thread::yield_now();
+    }
+    let failed = file.write_at(4096, &IoBuf::zeroed(4096), session.waiting(WRITE));
+    failed.expect_err("EIO");
+    assert!(slow.expect("a thread").join(&session).is_ok());
 }

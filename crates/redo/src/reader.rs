@@ -211,7 +211,10 @@ impl Reader {
     }
 
     /// Puts the next record together; or says why there is none.
-    fn gather(&mut self, session: &Session) -> Result<Result<(Scn, Rba), EndReason>, Stop> {
+    pub(crate) fn gather(
+        &mut self,
+        session: &Session,
+    ) -> Result<Result<(Scn, Rba), EndReason>, Stop> {
         self.record.clear();
         while self.place.offset == self.place.used {
             if let Err(reason) = self.enter_block(session)? {
@@ -412,7 +415,7 @@ fn bytes_of<'b>(buffer: &'b Option<IoBuf>, piece: &Option<Piece>, block: u32) ->
 
 impl Place {
     /// Before this block.
-    fn before(sequence: u32, block: u32) -> Place {
+    pub(crate) fn before(sequence: u32, block: u32) -> Place {
         Place {
             sequence,
             block: block - 1,

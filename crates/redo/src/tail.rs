@@ -21,7 +21,7 @@ use os::Session;
 use stop::Stop;
 
 use crate::log_file::corrupt;
-use crate::reader::{Expected, Reader};
+use crate::reader::{Expected, Place, Reader};
 use crate::{EndReason, LogEnd};
 
 impl Reader {
@@ -66,6 +66,9 @@ impl Reader {
         let sequence = self.place.sequence;
         let block = self.first_without_redo(reason);
         let newest = self.logs.newest();
+        if matches!(self.expected, Expected::AtMost(_)) {
+            self.read_from_before((sequence, block), session)?;
+        }
         if newest <= sequence {
             self.check_not_begun(sequence + 1, session)?;
             self.find_lost_redo(block, reason, session)?;
@@ -87,6 +90,40 @@ impl Reader {
         }
         self.expected = Expected::Exactly(first_scn);
         self.enter_log(sequence + 1, 1, session)
+    }
+
+    /// Reading has begun at this block, and there was no record: so nobody knows which SCN would be
+    /// the next, and a stamp behind the block would prove nothing. Records before it in the log say
+    /// it, if they can be read up to the block. They needn't be: that is done with.
+    fn read_from_before(
+        &mut self,
+        (sequence, end): (u32, u32),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let (expected, place) = (self.expected, self.place);
+        let first = self.logs.header(sequence).map(|header| header.first_scn.get());
+        for start in (0..).map(|power| end.saturating_sub(1 << power).max(1)) {
+            self.place = Place::before(sequence, start);
+            if start == 1 {
+                self.expected = first.map_or(expected, Expected::Exactly);
+            }
+            let reason = loop {
+                if let Err(reason) = self.gather(session)? {
+                    break reason;
+                }
+            };
+            let is_known = matches!(self.expected, Expected::Exactly(_));
+            if is_known && self.first_without_redo(reason) == end {
+                break;
+            }
+            // Not from there, or not up to the block.
+            self.expected = expected;
+            if is_known || start == 1 {
+                break;
+            }
+        }
+        self.place = place;
+        Ok(())
     }
 
     /// No group has a header of this log: its first block must not be there either, for a header is

@@ -15,6 +15,7 @@
 //!
 //! Callers: `space`, when the database is opened; `create`, when there is no place; `check`.
 
+use cache::Pin;
 use change::credits_for;
 use format::{BlockHeader, BlockKind, Directory, DirectoryEntry};
 use ids::{Dba, ObjectNo};
@@ -44,12 +45,15 @@ impl Space {
     /// Everything that the directory says.
     pub(crate) fn read_directory(&self, session: &Session) -> Result<Index, Stop> {
         let mut index = Index::new();
-        self.read_directory_block(FIRST, &mut index, session)?;
+        self.read_directory_block(self.pin(FIRST.file, FIRST.block, session)?, &mut index, session);
         let own = index.get(ObjectNo::DIRECTORY).map(Entry::header);
-        if let Some(header) = own {
-            for block in self.further_blocks(header, session)? {
-                self.read_directory_block(block, &mut index, session)?;
+        let further = own.map_or(Ok(Vec::new()), |header| self.further_blocks(header, session))?;
+        if let Some((last, others)) = further.split_last() {
+            for block in others {
+                let pin = self.pin(block.file, block.block, session)?;
+                self.read_directory_block(pin, &mut index, session);
             }
+            self.read_directory_block(self.pin_last(*last, session)?, &mut index, session);
         }
         Ok(index)
     }
@@ -63,17 +67,18 @@ impl Space {
         Ok(each.skip(1).collect())
     }
 
+    /// The last of the further blocks: a crash between the step that hands it out and the one that
+    /// formats it has left zeros there, or what another life wrote.
+    fn pin_last<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
+        self.changes().cache().pin_or_unwritten(address, session)
+    }
+
     /// One that isn't formatted says nothing.
-    fn read_directory_block(
-        &self,
-        address: Dba,
-        index: &mut Index,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let pin = self.pin(address.file, address.block, session)?;
+    fn read_directory_block(&self, pin: Pin<'_>, index: &mut Index, session: &Session) {
+        let address = pin.address();
         let block = pin.shared(FrameOrder::Directory, session);
         if !is_directory(&block) {
-            return Ok(());
+            return;
         }
         index.note_next(Directory::at(&block, Directory::START).next_object.get());
         for number in 0..places(block.len()) {
@@ -92,7 +97,6 @@ impl Space {
             let at = (stored.header.get(), SegmentState::from_number(stored.state));
             index.add(Entry::read(what, place, at));
         }
-        Ok(())
     }
 
     /// Gives the directory another block, unless another session has done that meanwhile.
@@ -119,7 +123,7 @@ impl Space {
     }
 
     fn is_formatted(&self, address: Dba, session: &Session) -> Result<bool, Stop> {
-        let pin = self.pin(address.file, address.block, session)?;
+        let pin = self.pin_last(address, session)?;
         let block = pin.shared(FrameOrder::Directory, session);
         Ok(is_directory(&block))
     }

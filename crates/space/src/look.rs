@@ -19,6 +19,8 @@ use crate::{DATA_FILE, DataFileContent, Holds, SegmentState, TablespaceContent};
 /// An entry of the segment directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EntrySeen {
+    /// The block of the directory that has it.
+    pub block: Dba,
     /// The segment's name.
     pub name: String,
     /// Its number.
@@ -138,6 +140,7 @@ pub fn look_at_map(block: &[u8], blocks: u32, extent_blocks: u32) -> Result<MapS
 /// The entries of a block of the segment directory.
 pub fn look_at_directory(block: &[u8]) -> Result<Vec<EntrySeen>, String> {
     is_kind(block, BlockKind::Directory)?;
+    let address = BlockHeader::at(block, 0).address();
     let head = Directory::at(block, Directory::START);
     let places = (block.len() - Directory::ENTRIES) / DirectoryEntry::BYTES;
     let mut entries = Vec::new();
@@ -167,7 +170,7 @@ pub fn look_at_directory(block: &[u8]) -> Result<Vec<EntrySeen>, String> {
             return Err(format!("the entry in place {number} isn't as entries are"));
         };
         let (object, header) = (ObjectNo::new(object), stored.header.get());
-        entries.push(EntrySeen { name, object, header, holds, state });
+        entries.push(EntrySeen { block: address, name, object, header, holds, state });
     }
     let end = place_at(places as u32);
     match is_zero(&block[end..]) && head.reserved == [0; 4] {

@@ -85,8 +85,9 @@ impl Live<'_> {
         if !self.has(address) {
             return Ok(Seen::Nowhere);
         }
-        let pin = match self.instance.cache().pin_or_unwritten(address, self.session) {
-            Ok(pin) => pin,
+        let pin = match self.instance.cache().pin_if_written(address, self.session) {
+            Ok(Some(pin)) => pin,
+            Ok(None) => return Ok(Seen::Unwritten),
             Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
                 return Ok(Seen::Damaged(stop.to_string()));
             }

@@ -131,14 +131,16 @@ impl Look<'_, '_, '_> {
                 entries.extend(self.directory_block(*block, must_be)?);
             }
         }
-        let (mut objects, mut names) = (BTreeSet::new(), BTreeSet::new());
+        let (mut objects, mut names) = (BTreeMap::new(), BTreeMap::new());
         for entry in &entries {
             let is_named = entry.state != SegmentState::Dropping;
-            if !objects.insert(entry.object) || is_named && !names.insert(&entry.name) {
+            let same_object = objects.insert(entry.object, entry.block);
+            let same_name = is_named.then(|| names.insert(&entry.name, entry.block)).flatten();
+            if let Some(other) = same_object.or(same_name) {
                 let (name, object) = (&entry.name, entry.object);
                 let what = format!("is the header of {name} ({object}), as another one is");
-                self.suspicions
-                    .push(Suspicion::new(Kind::Space, entry.header, what).and(DIRECTORY_FIRST));
+                let suspicion = Suspicion::new(Kind::Space, entry.header, what);
+                self.suspicions.push(suspicion.and(entry.block).and(other));
             }
         }
         Ok(entries)
@@ -161,7 +163,7 @@ impl Look<'_, '_, '_> {
 
     /// Holds a header against its entry, and takes its extents.
     fn segment(&mut self, entry: EntrySeen) -> Result<Option<Segment>, Stop> {
-        let EntrySeen { name, object, header: at, holds, state } = entry;
+        let EntrySeen { block, name, object, header: at, holds, state } = entry;
         let header = self.looks.bytes(at)?.and_then(|bytes| look_at_header(&bytes));
         let header = header.and_then(|header| {
             let is_dropping = state == SegmentState::Dropping;
@@ -176,7 +178,7 @@ impl Look<'_, '_, '_> {
             Err(what) => {
                 self.is_partial = true;
                 let what = format!("is the header of segment {name} ({object}) and {what}");
-                self.suspicions.push(Suspicion::new(Kind::Space, at, what).and(DIRECTORY_FIRST));
+                self.suspicions.push(Suspicion::new(Kind::Space, at, what).and(block));
                 return Ok(None);
             }
         };

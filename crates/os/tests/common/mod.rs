@@ -98,6 +98,8 @@ pub(crate) enum Outcome {
     Half,
     /// What it is asked to, after 50 ms.
     Slow,
+    /// What it is asked to, once so many reads and writes have come.
+    UntilCalls(usize),
     /// Nothing; the error with this number.
     Fail(i32),
 }
@@ -142,6 +144,12 @@ impl FakeFile {
             Outcome::Half => Ok(length / 2),
             Outcome::Slow => {
                 std::thread::sleep(std::time::Duration::from_millis(50));
+                Ok(length)
+            }
+            Outcome::UntilCalls(calls) => {
+                while self.calls().len() < calls {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
                 Ok(length)
             }
             Outcome::Fail(number) => Err(io::Error::from_raw_os_error(number)),

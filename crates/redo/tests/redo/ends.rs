@@ -381,3 +381,22 @@ fn a_small_record_has_a_block_of_its_own() {
     assert!(record(1, 100).len() < REDO_PAYLOAD_BYTES);
     assert_eq!(small().database, DATABASE);
 }
+
+/// The control file's SCN is that of the newest record when the checkpoint was noted, not of the
+/// one before the checkpoint: so no stamp is above it.
+#[test]
+fn a_damaged_block_at_the_checkpoint_is_no_end() {
+    for damaged in [1, 2, 5] {
+        let config = small();
+        let report = fresh(&config, 1).run(move |world, session| {
+            let redo = open(world, &config, session);
+            commit_all(&redo, 0..10, session);
+            let known = redo.last_scn(session);
+            drop(redo);
+            with_block(world, (1, damaged), session, |bytes| bytes[3_000] ^= 1);
+            read(world, &config, Rba::block(1, damaged), known.next(), session)
+        });
+        let stop = report.result.expect("it runs").expect_err("what follows was durable");
+        assert!(stop.to_string().contains("redo is missing"), "{stop}");
+    }
+}

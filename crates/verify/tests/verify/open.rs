@@ -264,3 +264,52 @@ fn a_file_that_is_added_beside_a_check_is_no_alarm() {
     });
     assert_eq!(ended(report), []);
 }
+
+#[test]
+fn a_map_of_zeros_stays_refused_after_a_check_has_looked_at_it() {
+    let (disk, objects) = database();
+    let report = machine(3, disk).run(move |world, session| {
+        let disk = world.disk();
+        let mut blocks = Blocks::load(&disk, DATA, session);
+        blocks.now[1].fill(0);
+        blocks.store(&disk, session);
+        let roomy = Parameters { db_cache_size: 2_000 * BLOCK as u64, ..parameters() };
+        let instance = Instance::open(&disk, directory(), &roomy, session).expect("opened");
+        assert!(!check_open(&instance, objects, session).1.is_empty());
+        let system = instance.space().tablespaces(session)[0].name.clone();
+        let what = ("new", space::Holds::Table);
+        let made = instance.space().create_within(&system, what, session).map(|one| one.header);
+        instance.abort(session);
+        made
+    });
+    let stop = ended(report).expect_err("nobody knows what is free");
+    assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{stop}");
+}
+
+#[test]
+fn segments_of_further_directory_blocks_may_be_dropped_beside_a_check() {
+    let (disk, objects) = database();
+    for seed in 0..20 {
+        let racy = Simulation { perturbation: Perturbation::RACES, ..machine(seed, disk.clone()) };
+        let report = racy.run(move |world, session| {
+            let opened =
+                Instance::open(&world.disk(), directory(), &parameters_for_work(), session);
+            let instance = Arc::new(opened.expect("opened"));
+            let make = |n| instance.space().create(&format!("d{n}"), space::Holds::Table, session);
+            let made: Vec<_> = (0..80).map(|n| make(n).expect("made").object).collect();
+            let inside = Arc::clone(&instance);
+            let body = move |session: &Session| {
+                for object in &made[45..] {
+                    inside.space().drop_segment(*object, session).expect("dropped");
+                }
+            };
+            let drops = session.spawn(ThreadSpec::foreground("drops"), body).expect("started");
+            for _ in 0..4 {
+                assert_eq!(check_open(&instance, objects, session).1, [], "seed {seed}");
+            }
+            assert!(drops.join(session).is_ok());
+            instance.abort(session);
+        });
+        ended(report);
+    }
+}
