@@ -1,5 +1,6 @@
-//! Each way of breaking the engine on purpose is caught by the crash sweep: the sweep can fail. Only in
-//! release: in debug an assertion of the engine often comes before what the sweep would notice.
+//! Each way of breaking the engine on purpose is caught by the crash sweep: the sweep can fail.
+//! Only in release: in debug an assertion of the engine often comes before what the sweep would
+//! notice.
 #![forbid(unsafe_code)]
 #![cfg(not(debug_assertions))]
 

@@ -5,7 +5,7 @@
 use ids::{Scn, TxnId, UndoAddress};
 use os::Session;
 use stop::{Failpoint, Stop};
-use undo::Keeper;
+use undo::{Keeper, TransactionEnd};
 use waits::WaitEvent;
 
 use crate::Transactions;
@@ -40,7 +40,7 @@ impl Keeper for Transactions {
         self.changes().redo().make_durable(by, session, WaitEvent::LogFileSync)
     }
 
-    fn is_taken(&self, taken: &[(TxnId, Scn)], session: &Session) {
+    fn is_taken(&self, taken: &[TransactionEnd], session: &Session) {
         self.taken().note(taken, self.oldest_snapshot(session), session);
     }
 }

@@ -1,8 +1,8 @@
 //! Whose undo was overwritten, and by when those had ended: for who looks for undo that is gone.
 //!
-//! A ring is overwritten in the order in which its transactions began, and they ended in that order
-//! too. So each block that is overwritten says of all up to the newest in it by when they had ended,
-//! and of one transaction the first such block from it on says most.
+//! A ring is overwritten in the order in which its transactions began, and they ended in that
+//! order too. So each block that is overwritten bounds the ends of all up to the newest in it, and
+//! of one transaction the first such bound from it on says most.
 //!
 //! Callers: `keeper`, before a block is overwritten; `consistent` and `interest`, who found nothing.
 
@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use ids::{Scn, TxnId};
 use latch::{Latch, LatchKind};
 use os::{Os, Session};
+use undo::TransactionEnd;
 
 /// So many bounds are kept of a segment. There are more than one only while a snapshot is in use
 /// that is older than what was overwritten; with more of them every second one goes.
@@ -41,7 +42,7 @@ impl TakenUndo {
     /// The undo of these transactions of one segment, each of which had ended by its SCN, is gone
     /// from now on, and that of those before them; the newest is the last. Every snapshot in use,
     /// and every one to come, is at least `oldest`.
-    pub(crate) fn note(&self, taken: &[(TxnId, Scn)], oldest: Scn, session: &Session) {
+    pub(crate) fn note(&self, taken: &[TransactionEnd], oldest: Scn, session: &Session) {
         let Some((newest, _)) = taken.last() else { return };
         let mut segments = self.segments.exclusive(session);
         let bounds = segments.entry(newest.segment).or_default();

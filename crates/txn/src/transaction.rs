@@ -381,7 +381,7 @@ impl Transactions {
 
     /// A transaction all of whose statements see this moment: snapshot isolation.
     pub fn begin_serializable(&self, session: &Session) -> Result<Transaction, Stop> {
-        // What was rolled back stays in the lists of leaves, and is no later change than this one's.
+        // What was rolled back stays in the lists of leaves, and has not happened since.
         self.make_visible(Scn::new(self.shared.rolled_back.load(session)), session)?;
         let (place, scn) = self.take_snapshot(session)?;
         let transaction = Transaction { snapshot: Some(scn), ..Transaction::default() };

@@ -29,5 +29,5 @@ mod segment;
 pub use apply::{CROSSED_OUT, LAYER};
 pub use check::{RecordSeen, TableSeen, UndoSeen, check_table, check_undo_block, record_seen};
 pub use log::{RecordView, Tail, UndoChange, UndoLog, UndoPins};
-pub use ring::{ByUndo, Keeper};
+pub use ring::{ByUndo, Keeper, TransactionEnd};
 pub use segment::{ByTable, Ended, Found, Undo};

@@ -23,6 +23,9 @@ use crate::segment::Undo;
 /// A segment gets so many neighbouring blocks at a time.
 const BLOCKS_AT_ONCE: u32 = 8;
 
+/// A transaction that has ended, and when.
+pub type TransactionEnd = (TxnId, Scn);
+
 /// Who knows which undo is still needed.
 pub trait Keeper {
     /// By when a transaction had ended, which isn't active and of whose records this is one:
@@ -38,7 +41,7 @@ pub trait Keeper {
 
     /// The undo of these transactions of one segment, each of which had ended by its SCN, and of
     /// those before them, is gone from now on. The newest is the last.
-    fn is_taken(&self, taken: &[(TxnId, Scn)], session: &Session);
+    fn is_taken(&self, taken: &[TransactionEnd], session: &Session);
 }
 
 /// The block after the current one.
@@ -49,7 +52,7 @@ struct Next {
     /// The newest record in it, and whose that is; none if all undo that was in it was taken away.
     newest: Option<(UndoAddress, TxnId)>,
     /// When those ended that have records in it and are followed there by another one.
-    ends: Vec<(TxnId, Scn)>,
+    ends: Vec<TransactionEnd>,
     /// Where that transaction came from, and how many records there have been.
     came_from: DbaLe,
     records: u16,
@@ -115,7 +118,7 @@ impl Undo {
                 inserted => return inserted,
             }
         }
-        let taken: Vec<(TxnId, Scn)> = next.ends.iter().copied().chain([(last, by)]).collect();
+        let taken: Vec<TransactionEnd> = next.ends.iter().copied().chain([(last, by)]).collect();
         self.reuse(log, &next, Some((keeper, &taken)), session)
     }
 
@@ -170,7 +173,7 @@ impl Undo {
         &self,
         log: &mut UndoLog,
         next: &Next,
-        tells: Option<(&dyn Keeper, &[(TxnId, Scn)])>,
+        tells: Option<(&dyn Keeper, &[TransactionEnd])>,
         session: &Session,
     ) -> Result<(), Stop> {
         let changes = self.space.changes();
@@ -332,7 +335,7 @@ fn newest_record(block: &[u8], address: Dba) -> Option<(UndoAddress, TxnId)> {
 
 /// The transactions of an undo block that are followed there by another one, in order, and when
 /// each ended, as the first record of the next one says.
-fn ends_within(block: &[u8]) -> Vec<(TxnId, Scn)> {
+fn ends_within(block: &[u8]) -> Vec<TransactionEnd> {
     let records = UndoBlock::at(block, UndoBlock::START).records.get();
     let there: Vec<_> = (0..records).filter_map(|number| before(block, number)).collect();
     let follows = |pair: &[(TxnId, Option<Scn>)]| match pair {
