@@ -20,7 +20,7 @@ layout! {
         0 => pub database: U64Le,
         /// How often the control file was written: of two copies the higher is the newer.
         8 => pub version: U64Le,
-        /// SCN of the checkpoint: every change with a lower or equal one is on disk.
+        /// The last SCN when the checkpoint was made.
         16 => pub checkpoint_scn: ScnLe,
         /// Log sequence number of the checkpoint's redo address.
         24 => pub checkpoint_sequence: U32Le,

@@ -125,7 +125,7 @@ pub struct ControlContent {
     pub state: ControlState,
     /// Every change below is on disk (SP2); recovery begins here.
     pub checkpoint: Rba,
-    /// The last SCN below the checkpoint.
+    /// The last SCN below the checkpoint, or a later one that had been given out by then.
     pub checkpoint_scn: Scn,
     /// Slots of the doublewrite file.
     pub doublewrite_slots: u32,
