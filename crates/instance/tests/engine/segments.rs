@@ -653,6 +653,15 @@ fn a_directory_block_that_a_crash_kept_from_being_formatted_is_no_damage() {
     });
     let disk = left(&mut report);
     ended(report, "the crash");
-    let again = machine(1, disk).run(|world, session| check(&open(world, session), session));
+    let again = machine(1, disk).run(|world, session| {
+        let instance = open(world, session);
+        check(&instance, session);
+        // It has room for more there.
+        for n in 0..42 {
+            instance.space().create(&format!("t{n}"), Holds::Table, session).expect("made");
+        }
+        check(&instance, session);
+        abort(instance, session);
+    });
     ended(again, "the last directory block is zeros, which is allowed");
 }
