@@ -74,10 +74,11 @@ fn a_change_that_stays_behind_a_savepoint_is_caught() {
     is_caught(Failpoint::SkipSavepointRecord);
 }
 
-/// Somebody must have been told of a row just before the power goes: the loads of most sessions.
+/// Somebody must have been told of a row just before the power goes: the loads of most sessions
+/// first, and of these more seeds.
 #[test]
 fn rows_seen_before_they_are_durable_are_caught() {
-    let all = (0..SEEDS).map(Sweep::large);
+    let all = (0..4 * SEEDS).map(Sweep::large);
     let crowded = all.filter(|sweep| sweep.load.sessions == SESSIONS_MOST);
     is_caught_by(Failpoint::SeeBeforeDurable, crowded);
 }
