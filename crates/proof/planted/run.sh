@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # run.sh PATCH...: plants each bug alone in a work tree of its own, and says in which seed the model
-# check finds it, of seeds 0 to 399. Patches are of 2026-11-23; one that doesn't apply is said to.
+# check finds it, of seeds 0 to 399; if none does, in which of 12 large and 24 small loads the crash
+# sweep does. A patch that doesn't apply any more is said to. With KEEP=FOLDER the build is kept
+# there for the next time.
 
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -8,6 +10,17 @@ tree=$(mktemp -d)
 git -C "$here" worktree add -q --detach "$tree"
 trap 'git -C "$here" worktree remove --force "$tree"' EXIT
 cd "$tree"
+export CARGO_TARGET_DIR=${KEEP:-$tree/target}
+
+# first PATTERN PROGRAM ARGUMENTS...: the first line that tells of a finding; the program fails then.
+first() {
+    local pattern=$1 found
+    shift
+    found=$({ "$CARGO_TARGET_DIR/release/examples/$1" "${@:2}" 2>&1 || true; } |
+        grep -m1 "$pattern" || true)
+    printf '%s' "${found:0:200}"
+}
+
 for name in "$@"; do
     git checkout -q .
     if ! git apply "$here/$name.patch"; then
@@ -15,9 +28,13 @@ for name in "$@"; do
         continue
     fi
     cargo build -q --release -p proof --example model_check
-    if found=$(target/release/examples/model_check 0 400 2>&1 | grep -m1 '^model_check: seed'); then
-        echo "$name: ${found:0:200}"
-    else
-        echo "$name: not found in 400 seeds"
+    found=$(first '^model_check: seed' model_check 0 400)
+    if [[ -z $found ]]; then
+        cargo build -q --release -p proof --example crash_sweep
+        for sweep in "small 0 24" "large 0 12"; do
+            # shellcheck disable=SC2086 # three words
+            [[ -n $found ]] || found=$(first '^crash_sweep: ' crash_sweep $sweep)
+        done
     fi
+    echo "$name: ${found:-not found}"
 done
