@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh PATCH...: plants each bug alone in a work tree of its own, and says in which seed the model
-# check finds it, of seeds 0 to 399; if none does, in which of 12 large and 24 small loads the crash
+# check finds it, of seeds 0 to 399; if none does, in which of 8 small and 4 large loads the crash
 # sweep does. A patch that doesn't apply any more is said to. With KEEP=FOLDER the build is kept
 # there for the next time.
 
@@ -31,7 +31,7 @@ for name in "$@"; do
     found=$(first '^model_check: seed' model_check 0 400)
     if [[ -z $found ]]; then
         cargo build -q --release -p proof --example crash_sweep
-        for sweep in "small 0 24" "large 0 12"; do
+        for sweep in "small 0 8" "large 0 4"; do
             # shellcheck disable=SC2086 # three words
             [[ -n $found ]] || found=$(first '^crash_sweep: ' crash_sweep $sweep)
         done

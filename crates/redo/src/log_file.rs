@@ -403,6 +403,37 @@ impl OpenGroup {
         Ok(file.read_at(offset, bytes, self.reading(first, blocks, session))?)
     }
 
+    /// Reads from whichever good member gives what is asked for: in one piece if one can, else block
+    /// by block, up to the first block that none can read. How many there are; an error if none.
+    pub(crate) fn read_any(
+        &self,
+        first: u32,
+        bytes: &mut [u8],
+        session: &Session,
+    ) -> Result<u32, Stop> {
+        let blocks = (bytes.len() / REDO_BLOCK.bytes()) as u32;
+        let any = |first: u32, bytes: &mut [u8]| {
+            let mut result = Ok(());
+            for file in self.files() {
+                result = self.read(file, first, bytes, session);
+                if result.is_ok() {
+                    break;
+                }
+            }
+            result
+        };
+        let Err(stop) = any(first, bytes) else { return Ok(blocks) };
+        session.os().notice(&format!("a redo log is read block by block, for {stop}"));
+        for (block, number) in bytes.chunks_exact_mut(REDO_BLOCK.bytes()).zip(first..) {
+            match any(number, block) {
+                Ok(()) => {}
+                Err(stop) if number == first => return Err(stop),
+                Err(_) => return Ok(number - first),
+            }
+        }
+        Ok(blocks)
+    }
+
     pub(crate) fn reading<'s>(&self, first: u32, blocks: u64, session: &'s Session) -> Waiting<'s> {
         let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
         waiting.p(self.number.into(), first.into(), blocks)

@@ -43,11 +43,9 @@ impl LogFiles {
         let mut groups = Vec::with_capacity(config.groups.len());
         for group in &config.groups {
             let group = OpenGroup::open(&medium, group, session)?;
-            let (header, instead) = match group.read_header(&medium.owner, session)? {
-                Ok(header) => (Some(header), None),
-                Err(reason) => (None, Some(reason)),
-            };
-            groups.push(Held { group, header, instead });
+            let mut held = Held { group, header: None, instead: None };
+            held.read_header(&medium, session)?;
+            groups.push(held);
         }
         let mut logs = LogFiles { medium, groups };
         logs.settle_twins(session)?;
@@ -126,8 +124,9 @@ impl LogFiles {
         begins_in(&self.medium, group, sequence, session)
     }
 
-    /// What was written to this log is durable when this returns, in the members that can be
-    /// synced (RD9). The others are not read any more; an error if there are only such.
+    /// What was written to this log, if it has begun, is durable when this returns, in the members
+    /// that can be synced (RD9). The others are not read any more; an error if there are only such.
+    /// If only those had its header, it hasn't begun.
     pub(crate) fn sync(
         &mut self,
         sequence: u32,
@@ -135,13 +134,17 @@ impl LogFiles {
         session: &Session,
     ) -> Result<(), Stop> {
         let held = self.groups.iter_mut().find(|held| held.sequence() == Some(sequence));
-        let group = &mut held.expect("a log that is read was found").group;
+        let Some(held) = held else { return Ok(()) };
+        let group = &mut held.group;
         let mut failed = Vec::new();
         for file in group.files() {
             if let Err(error) = file.sync(group.reading(0, 0, session)) {
                 failed.push(error);
                 lost.push(file.path().to_path_buf());
             }
+        }
+        if failed.is_empty() {
+            return Ok(());
         }
         if failed.len() as u64 == group.copies() {
             return Err(failed.swap_remove(0).into());
@@ -153,7 +156,7 @@ impl LogFiles {
         for member in group.members.iter_mut().filter(|member| gone(&member.path)) {
             member.file = None;
         }
-        Ok(())
+        held.read_header(&self.medium, session)
     }
 
     /// Whether this is a block of this log as it was sealed.
@@ -234,6 +237,15 @@ fn tell(
 }
 
 impl Held {
+    /// Looks which log the good members hold.
+    fn read_header(&mut self, medium: &Medium, session: &Session) -> Result<(), Stop> {
+        (self.header, self.instead) = match self.group.read_header(&medium.owner, session)? {
+            Ok(header) => (Some(header), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        Ok(())
+    }
+
     fn sequence(&self) -> Option<u32> {
         self.header.as_ref().map(|header| header.log_sequence.get())
     }

@@ -7,8 +7,8 @@
 //! Invariants
 //!   * pieces are of one log, each begins where the one before ends; who wants another place gets
 //!     new ones, and what was asked for is let come and forgotten
-//!   * a piece that can't be read is an error only to who wants it: behind the end of redo nobody
-//!     does
+//!   * a block that no member can read is an error only to who wants it: the piece ends before it,
+//!     and behind the end of redo nobody does
 //!
 //! Caller: the reader, which has synced the log before (RD9).
 
@@ -90,15 +90,17 @@ impl ReadAhead {
             self.reap(1, waiting)?;
         }
         let asked = self.asked.pop_front().expect("a piece was asked for");
+        let mut piece = asked.piece;
         let (mut buffer, result) = asked.arrived.expect("it was waited for");
-        if let Err(error) = result {
-            read_another(logs, &asked.piece, &mut buffer, error, session)?;
+        let after = piece.first + piece.blocks;
+        if result.is_err() {
+            // Shorter, if a block can't be read: who wants that one asks for it.
+            piece.blocks = logs.of(sequence).read_any(piece.first, &mut buffer, session)?;
         }
-        let after = asked.piece.first + asked.piece.blocks;
         if self.ring.is_some() {
             self.ask(logs, (sequence, after), session)?;
         }
-        Ok((asked.piece, buffer))
+        Ok((piece, buffer))
     }
 
     /// The bytes of a piece that isn't used any more.
@@ -189,22 +191,4 @@ impl Piece {
     fn waiting<'s>(&self, logs: &LogFiles, session: &'s Session) -> Waiting<'s> {
         logs.of(self.sequence).reading(self.first, self.blocks.into(), session)
     }
-}
-
-/// Reads a piece that the first member didn't give from another one.
-fn read_another(
-    logs: &LogFiles,
-    piece: &Piece,
-    buffer: &mut IoBuf,
-    error: Error,
-    session: &Session,
-) -> Result<(), Stop> {
-    let group = logs.of(piece.sequence);
-    for file in group.files().skip(1) {
-        if group.read(file, piece.first, buffer, session).is_ok() {
-            session.os().notice(&format!("{} is read, for {error}", file.path().display()));
-            return Ok(());
-        }
-    }
-    Err(error.into())
 }

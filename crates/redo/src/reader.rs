@@ -118,8 +118,9 @@ impl Reader {
             record: Vec::with_capacity(RECORD_BYTES_MAX),
             end: None,
         };
+        reader.sync(from.sequence, session)?;
         if reader.first_log_is_there(from, session)? {
-            reader.enter_log(from.sequence, from.block.max(1), session)?;
+            reader.enter_log(from.sequence, from.block.max(1));
             reader.go_to(from, session)?;
         } else {
             reader.set_end(from.sequence, 1, EndReason::NotBegun);
@@ -161,15 +162,15 @@ impl Reader {
         Scn::new(self.expected.scn().get() - 1)
     }
 
-    /// Goes on in this log, with this block as the next. What is read is durable (RD9).
-    pub(crate) fn enter_log(
-        &mut self,
-        sequence: u32,
-        block: u32,
-        session: &Session,
-    ) -> Result<(), Stop> {
+    /// Goes on in this log, which was synced, with this block as the next.
+    pub(crate) fn enter_log(&mut self, sequence: u32, block: u32) {
         let seeking = self.place.seeking;
         self.place = Place { seeking, ..Place::before(sequence, block) };
+    }
+
+    /// If this log has begun, what is read of it from now on is durable (RD9). Members that can't
+    /// be synced are lost, and if only those knew of it, it hasn't begun.
+    pub(crate) fn sync(&mut self, sequence: u32, session: &Session) -> Result<(), Stop> {
         self.logs.sync(sequence, &mut self.lost, session)
     }
 

@@ -103,14 +103,11 @@ fn write(
 fn read(logs: &LogFiles, end: &LogEnd, first: u32, session: &Session) -> Result<IoBuf, Stop> {
     let mut bytes = IoBuf::zeroed((end.block - first) as usize * REDO_BLOCK.bytes());
     let group = logs.of(end.sequence);
-    let mut result = Ok(());
-    for file in group.files() {
-        result = group.read(file, first, &mut bytes, session);
-        if result.is_ok() {
-            break;
-        }
+    let mut at = first;
+    while at < end.block {
+        let there = (at - first) as usize * REDO_BLOCK.bytes();
+        at += group.read_any(at, &mut bytes[there..], session)?;
     }
-    result?;
     logs.complete((end.sequence, first), &mut bytes, session)?;
     Ok(bytes)
 }

@@ -65,6 +65,7 @@ impl Reader {
     pub(crate) fn leave_log(&mut self, reason: EndReason, session: &Session) -> Result<(), Stop> {
         let sequence = self.place.sequence;
         let block = self.first_without_redo(reason);
+        self.sync(sequence + 1, session)?;
         let newest = self.logs.newest();
         if matches!(self.expected, Expected::AtMost(_)) {
             self.read_from_before((sequence, block), session)?;
@@ -89,7 +90,8 @@ impl Reader {
             return Err(missing(format!("log {} begins with SCN {first_scn}", sequence + 1)));
         }
         self.expected = Expected::Exactly(first_scn);
-        self.enter_log(sequence + 1, 1, session)
+        self.enter_log(sequence + 1, 1);
+        Ok(())
     }
 
     /// Reading has begun at this block, and there was no record: so nobody knows which SCN would be
@@ -141,7 +143,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Looks behind the end for a block that was written when more was durable than was read.
+    /// Looks behind the end for a block that was written when more was durable than was read. One
+    /// that can't be read, or isn't whole, proves nothing.
     fn find_lost_redo(
         &mut self,
         end: u32,
@@ -151,7 +154,18 @@ impl Reader {
         let (sequence, last) = (self.place.sequence, self.last_scn());
         let until = end.saturating_add(self.flight_blocks).saturating_add(1);
         for number in end..until.min(self.logs.of(sequence).blocks) {
-            let Ok((durable, _)) = self.block(sequence, number, session)? else { continue };
+            let durable = match self.block(sequence, number, session) {
+                Ok(Ok((durable, _))) => durable,
+                Ok(Err(_)) => continue,
+                Err(stop @ Stop::Halted(_)) => return Err(stop),
+                Err(stop) => {
+                    session.os().notice(&format!(
+                        "a block behind the end of the redo, at block {end} of log {sequence}, \
+                         can't be read: {stop}"
+                    ));
+                    continue;
+                }
+            };
             if durable > last {
                 return Err(corrupt(format!(
                     "redo is missing: it can be read through SCN {last} only, to block {end} of \

@@ -14,7 +14,9 @@ use stop::{Halt, RefusalKind, Stop};
 use waits::{Statistic, WaitEvent};
 
 use crate::commits::{cut_power_and, with_writes};
-use crate::common::{FIRST, commit, fresh, hooks, mirrored, over, put, read, read_files, small};
+use crate::common::{
+    FIRST, commit, fresh, groups, hooks, mirrored, over, put, read, read_files, small,
+};
 
 const FROM: (Rba, Scn) = (Rba::block(1, 1), Scn::new(1));
 
@@ -283,6 +285,58 @@ fn each_block_comes_from_the_member_that_has_it() {
         read(world, &config, FROM.0, FROM.1, session).expect("all is there").records.len()
     });
     assert_eq!(report.result.expect("it runs"), 120);
+}
+
+/// The same where neither member can be read in one piece.
+#[test]
+fn members_that_each_fail_in_one_piece_are_read_block_by_block() {
+    let config = two();
+    let mut files = written(&config, 40);
+    let reads = |path| Scope::of(&[Operation::Read]).under(path);
+    // The first read of each is of its header, the second of a piece.
+    let plan = FaultPlan::new(1).nth(2, Fault::Eio, reads("/a/1.log"));
+    files.plan_faults(plan.nth(2, Fault::Eio, reads("/b/1.log")));
+    let found = read_files(files, &config, FROM.0, FROM.1).expect("each block is in one of them");
+    assert_eq!(found.records.len(), 40);
+}
+
+/// Rule RD8: a block behind the end of the redo that can't be read proves nothing.
+#[test]
+fn what_can_not_be_read_behind_the_end_of_the_redo_is_nobodys_loss() {
+    let config = RedoConfig { groups: groups(600), log_buffer_bytes: 2 << 20, ..small() };
+    let mut files = written(&config, 10);
+    // Reads of the log: its header, and three pieces; then block 1, whether another log begins here;
+    // then the second piece again, and its first block.
+    let scope = Scope::of(&[Operation::Read]).under("/redo01.log");
+    let fails = |plan: FaultPlan, nth| plan.nth(nth, Fault::Eio, scope.clone());
+    files.plan_faults([3, 6, 7].into_iter().fold(FaultPlan::new(1), fails));
+    let found = read_files(files, &config, FROM.0, FROM.1).expect("all acknowledged is there");
+    assert_eq!(found.records.len(), 10);
+}
+
+/// Rule RD9: a log that only a member knew of that couldn't be synced hasn't begun. The process was
+/// killed between the headers of the two.
+#[test]
+fn a_header_that_only_a_lost_member_has_begins_no_log() {
+    let config = two();
+    // Log 2 has a header and one block.
+    let mut files = written(&config, 51);
+    let mut bytes = bytes_of(&mut files, "/a/2.log");
+    bytes[REDO_BLOCK.bytes()..].fill(0);
+    put_bytes(&mut files, "/a/2.log", &bytes);
+    bytes.fill(0);
+    put_bytes(&mut files, "/b/2.log", &bytes);
+    let scope = Scope::of(&[Operation::Sync]).under("/a/2.log");
+    files.plan_faults(FaultPlan::new(1).nth(1, Fault::Eio, scope));
+    let report = over(files, 1).run(move |world, session| {
+        let (disk, mut config) = (world.disk(), config);
+        let mut reader = redo::Reader::open(&disk, &config, FROM.0, FROM.1, session)?;
+        while reader.next(session)?.is_some() {}
+        let (end, lost) = (reader.end().expect("the end"), reader.lost_members().to_vec());
+        config.distrust(&lost);
+        redo::secure(&disk, &config, FROM.0, &end, session).map(|_| (end.sequence, lost.len()))
+    });
+    assert_eq!(report.result.expect("it runs").expect("log 1 is the last"), (1, 1));
 }
 
 /// Rule RD21: the log before one whose header isn't durable is where reading begins, so its group
