@@ -70,7 +70,7 @@ impl Copier {
     fn new(disk: &Disk, waiting: Waiting<'_>) -> Copier {
         let config =
             RingConfig { backend: RingBackend::Native, ..RingConfig::new(COPIES_MAX as u32) };
-        let ring = disk.ring(&config, waiting.session()).ok();
+        let ring = disk.ring(&config, waiting.session()).ok().map(Ring::waited_for);
         Copier { ring, disk: disk.clone(), spare: Vec::new(), done: Vec::new() }
     }
 
@@ -99,6 +99,11 @@ impl Copier {
         for Completion { tag, buffer, result } in self.done.drain(..) {
             results[tag as usize] = result;
             self.spare.push(buffer);
+        }
+        for (file, result) in files.iter().zip(&mut results) {
+            if result.is_ok() && file.syncs_each_write() {
+                *result = file.end_beside_others("write", waiting);
+            }
         }
         Ok(results)
     }

@@ -163,10 +163,23 @@ impl File {
         result?;
         waiting.session().count(Statistic::PhysicalWriteBytes, length);
         if number.is_some() {
-            self.inner.syncs.wait_for_all(false, waiting);
-            self.check_usable("write")?;
+            self.end_beside_others("write", waiting)?;
         }
         Ok(())
+    }
+
+    /// A sync that ended well proves nothing before those have ended that run beside it (O8): waits
+    /// for those of threads. An error if one has failed.
+    pub(crate) fn end_beside_others(
+        &self,
+        verb: &'static str,
+        waiting: Waiting<'_>,
+    ) -> Result<(), Error> {
+        // With direct I/O each sync flushes the device for itself (see `settle`).
+        if !self.options().direct {
+            self.inner.syncs.wait_for_all(false, waiting);
+        }
+        self.check_usable(verb)
     }
 
     /// Whether the kernel writes back and looks for errors at the end of each write, as a sync does
@@ -189,11 +202,7 @@ impl File {
         let result = result.map_err(|error| self.sync_failed(&error));
         self.end_sync(number, waiting.session());
         result?;
-        // With direct I/O each sync flushes the device for itself (see `settle`).
-        if !self.options().direct {
-            self.inner.syncs.wait_for_all(false, waiting);
-        }
-        self.check_usable("sync")
+        self.end_beside_others("sync", waiting)
     }
 
     /// Waits until every sync of the file has ended that runs now. An error if one has failed: then

@@ -119,6 +119,8 @@ pub struct Ring {
     slots: Vec<Option<InFlight>>,
     free: Vec<u32>,
     collected: Vec<RawCompletion>,
+    /// Who waits for its syncs.
+    syncs: SyncBy,
 }
 
 impl Ring {
@@ -144,7 +146,13 @@ impl Ring {
             slots: (0..config.depth).map(|_| None).collect(),
             free: (0..config.depth).rev().collect(),
             collected: Vec::with_capacity(config.depth as usize),
+            syncs: SyncBy::Ring,
         })
+    }
+
+    /// Its thread waits for the end of all that it pushes, as for I/O of its own.
+    pub(crate) fn waited_for(self) -> Ring {
+        Ring { syncs: SyncBy::Thread, ..self }
     }
 
     /// What does the work, for reports.
@@ -190,7 +198,7 @@ impl Ring {
             IoKind::Write => file.syncs_each_write(),
             IoKind::Sync => true,
         };
-        let sync = syncs.then(|| file.begin_sync(SyncBy::Ring));
+        let sync = syncs.then(|| file.begin_sync(self.syncs));
         let raw = RawRequest { slot, kind, offset, range: 0..buffer.len(), buffer };
         self.port.push(file.port(), raw);
         self.unstarted = true;

@@ -305,3 +305,26 @@ fn a_write_through_write_that_ends_well_beside_one_that_failed_is_not_believed()
     failed.expect_err("EIO");
     assert!(slow.expect("a thread").join(&session).is_ok());
 }
+
+/// The same of a write that goes to several files at once.
+#[test]
+fn a_copy_that_ends_well_beside_a_write_that_failed_is_not_believed() {
+    let (os, _) = world();
+    let session = session(&os);
+    let (disk, file, fake) = FakeDisk::new(512).file(WRITE_THROUGH, 8192, &session);
+    let (_, second, _) = FakeDisk::new(512).file(WRITE_THROUGH, 8192, &session);
+    fake.will([Outcome::UntilCalls(2), Outcome::Fail(libc::EIO)]);
+    let other = file.clone();
+    let slow = session.spawn(ThreadSpec::foreground("slow"), move |session| {
+        let bytes = IoBuf::zeroed(4096);
+        let written = disk.write_copies(&[&other, &second], 0, &bytes, session.waiting(WRITE));
+        assert!(written[0].is_err(), "its error may have been told to the other");
+        assert!(written[1].is_ok(), "nothing failed there");
+    });
+    while fake.calls().is_empty() {
+        std::thread::yield_now();
+    }
+    let failed = file.write_at(4096, &IoBuf::zeroed(4096), session.waiting(WRITE));
+    failed.expect_err("EIO");
+    assert!(slow.expect("a thread").join(&session).is_ok());
+}
