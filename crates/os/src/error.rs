@@ -49,7 +49,19 @@ impl Cause {
             Some(libc::EACCES | libc::EPERM) => Cause::PermissionDenied,
             Some(libc::EROFS) => Cause::ReadOnly,
             Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Cause::NoSpace,
-            Some(libc::EIO) => Cause::Device,
+            // EIO, and what a kernel's block layer says more exactly (block/blk-core.c: blk_errors):
+            // timeout, transport, target, reservation, medium, protection, offline or gone.
+            Some(
+                libc::EIO
+                | libc::ETIMEDOUT
+                | libc::ENOLINK
+                | libc::EREMOTEIO
+                | libc::EBADE
+                | libc::ENODATA
+                | libc::EILSEQ
+                | libc::ENODEV
+                | libc::ENXIO,
+            ) => Cause::Device,
             Some(libc::EINVAL) => Cause::Invalid,
             Some(libc::EHOSTDOWN) => Cause::PowerLost,
             _ if error.kind() == io::ErrorKind::UnexpectedEof => Cause::EndOfFile,

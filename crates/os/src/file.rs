@@ -304,10 +304,11 @@ impl File {
     }
 
     /// A failed write of a write-through file leaves the same doubt as a failed sync, unless it
-    /// failed before it began, for want of space.
+    /// failed before it began, for want of space or because it was none that can be.
     pub(crate) fn write_failed(&self, length: u64, offset: u64, error: &io::Error) -> Error {
         let error = self.io_error("write", length, offset, error);
-        if self.inner.options.write_through && error.cause() == Cause::Device {
+        let is_refused = matches!(error.cause(), Cause::NoSpace | Cause::NoMemory | Cause::Invalid);
+        if self.inner.options.write_through && !is_refused {
             self.inner.failed.store(true, Ordering::Release);
         }
         error

@@ -183,12 +183,21 @@ fn a_failed_sync_of_a_ring_fails_the_file_for_good() {
 /// A device error on a write-through write leaves the same doubt, from a call or from a ring.
 #[test]
 fn a_failed_write_through_write_fails_the_file_for_good() {
-    for by_ring in [false, true] {
+    let told = [
+        libc::EIO,
+        libc::ENODATA,
+        libc::EREMOTEIO,
+        libc::EILSEQ,
+        libc::ETIMEDOUT,
+        libc::ENOLINK,
+        libc::ENODEV,
+    ];
+    for (by_ring, number) in told.iter().flat_map(|number| [(false, *number), (true, *number)]) {
         let (os, _) = world();
         let session = session(&os);
         let (disk, file, fake) = FakeDisk::new(512).file(WRITE_THROUGH, 8192, &session);
         let mut ring = disk.ring(&RingConfig::new(4), &session).expect("the fake has one");
-        fake.will([Outcome::Half, Outcome::Fail(libc::EIO)]);
+        fake.will([Outcome::Half, Outcome::Fail(number)]);
         let buffer = IoBuf::zeroed(4096);
         let error = if by_ring {
             let kind = IoKind::Write;

@@ -38,6 +38,7 @@ over_both_backends! {
     dropping_a_ring_waits_for_what_is_in_flight
     a_ring_is_as_deep_as_it_was_asked
     a_misaligned_request_is_refused_before_it_starts
+    polling_sees_what_has_completed
     many_files_share_one_ring
     a_sync_is_a_request_as_others_are
 }
@@ -324,6 +325,22 @@ fn a_ring_is_as_deep_as_it_was_asked(backend: RingBackend, name: &str) {
     let mut tags: Vec<u64> = done.iter().map(|completion| completion.tag).collect();
     tags.sort_unstable();
     assert_eq!(tags, [0, 1, 2, 3, 4]);
+}
+
+fn polling_sees_what_has_completed(backend: RingBackend, name: &str) {
+    let scratch = Scratch::new(&format!("polling-{name}"));
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    let file = disk.create(&scratch.join("f"), 4096, DIRECT, &session).expect("created");
+    let mut ring = disk.ring(&config(2, backend), &session).expect("opened");
+    let (kind, buffer) = (IoKind::Read, IoBuf::zeroed(4096));
+    ring.push(Request { file, kind, offset: 0, buffer, tag: 0 }, &session).expect("usable");
+    ring.submit().expect("started");
+    let (mut done, from) = (Vec::new(), session.now());
+    while done.is_empty() && session.now().since(from) < Nanos::from_secs(20) {
+        ring.reap(0, None, &mut done, session.waiting(EVENT)).expect("never waits");
+    }
+    assert_eq!(done.len(), 1, "it ended long ago");
 }
 
 fn a_misaligned_request_is_refused_before_it_starts(backend: RingBackend, name: &str) {

@@ -41,6 +41,8 @@ struct Last {
     first: u32,
     count: u32,
     bytes: IoBuf,
+    /// Below this one the blocks of the file are read one by one, for they can't be together.
+    alone_to: u32,
 }
 
 /// Checks the database in this directory, which is shut. As long as it goes on nobody opens it.
@@ -59,7 +61,7 @@ pub fn closed(
     let (shapes, open): (Vec<_>, Vec<_>) = files.data.iter().cloned().unzip();
     run.report.files = shapes.len() as u64;
     let is_whole = shapes.len() == listed;
-    let last = Last { file: 0, first: 0, count: 0, bytes: IoBuf::zeroed(READ_BYTES) };
+    let last = Last { file: 0, first: 0, count: 0, bytes: IoBuf::zeroed(READ_BYTES), alone_to: 0 };
     let source = Closed { files: shapes, open, last: RefCell::new(last), session };
     let mut check = Check { run: &mut run, source: &source };
     if !is_shut || !is_whole {
@@ -99,8 +101,10 @@ impl Closed<'_> {
             last.file == file && (last.first..last.first + last.count).contains(&number)
         };
         if !is_in(&last) {
-            let reads_on = last.file == file && number == last.first + last.count;
-            let most = if reads_on { (READ_BYTES / size) as u32 } else { 1 };
+            let is_same = last.file == file;
+            let reads_on = is_same && number == last.first + last.count;
+            let is_alone = is_same && number < last.alone_to;
+            let most = if reads_on && !is_alone { (READ_BYTES / size) as u32 } else { 1 };
             let there =
                 (self.open[file].length()? / size as u64).min(u64::from(shape.blocks)) as u32;
             let count = most.min(there.saturating_sub(number));
@@ -109,16 +113,26 @@ impl Closed<'_> {
             }
             let waiting = self.session.waiting(WaitEvent::DirectPathRead);
             let waiting = waiting.p(shape.number.get().into(), number.into(), count.into());
-            let bytes = &mut last.bytes[..count as usize * size];
-            last_read(&self.open[file], u64::from(number) * size as u64, bytes, waiting)?;
-            (last.file, last.first, last.count) = (file, number, count);
+            let at = u64::from(number) * size as u64;
+            let alone_to = if is_same { last.alone_to } else { 0 };
+            // Whatever comes, the bytes from before aren't there any more.
+            (last.file, last.first, last.count, last.alone_to) = (file, number, 0, alone_to);
+            let read = |last: &mut Last, count: u32| {
+                let result =
+                    self.open[file].read_at(at, &mut last.bytes[..count as usize * size], waiting);
+                last.count = if result.is_ok() { count } else { 0 };
+                result
+            };
+            if let Err(error) = read(&mut last, count) {
+                if count == 1 {
+                    return Err(error.into());
+                }
+                last.alone_to = number + count;
+                read(&mut last, 1)?;
+            }
         }
         Ok(Some((number - last.first) as usize * size))
     }
-}
-
-fn last_read(file: &File, at: u64, bytes: &mut [u8], waiting: os::Waiting<'_>) -> Result<(), Stop> {
-    file.read_at(at, bytes, waiting).map_err(Stop::from)
 }
 
 /// What is wrong with a block, without the place that every finding names.

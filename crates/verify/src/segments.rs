@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use format::{BlockHeader, BlockKind};
 use ids::{Dba, FileNo, ObjectNo};
 use space::{
     DIRECTORY_FIRST, EntrySeen, HeaderSeen, Holds, MapSeen, SegmentState, extents_of_run,
@@ -147,14 +148,19 @@ impl Look<'_, '_, '_> {
     }
 
     fn directory_block(&mut self, at: Dba, must_be: bool) -> Result<Vec<EntrySeen>, Stop> {
-        if !must_be && self.looks.read(at)? == Seen::Unwritten {
+        let seen = self.looks.read(at)?;
+        // If it was never formatted, what another life has left may be there instead.
+        let is_formatted = match &seen {
+            Seen::Whole(bytes) => BlockHeader::at(bytes, 0).kind() == BlockKind::Directory,
+            seen => *seen != Seen::Unwritten,
+        };
+        if !must_be && !is_formatted {
             return Ok(Vec::new());
         }
         let seen = self.looks.bytes(at)?.and_then(|bytes| look_at_directory(&bytes));
         Ok(seen.unwrap_or_else(|what| {
-            // What another life has left may be there instead.
+            self.is_partial = true;
             if must_be {
-                self.is_partial = true;
                 self.suspect(at, what);
             }
             Vec::new()

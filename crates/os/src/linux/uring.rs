@@ -41,6 +41,8 @@ impl Uring {
             .setup_single_issuer()
             .setup_coop_taskrun()
             .setup_defer_taskrun()
+            // Says in the ring that there are completions to be had.
+            .setup_taskrun_flag()
             .build(depth)
             // Before Linux 6.1 the flags aren't known.
             .or_else(|error| match error.raw_os_error() {

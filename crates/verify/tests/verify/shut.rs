@@ -4,11 +4,14 @@ use access::HeapInserter;
 use format::{BlockHeader, BlockKind, LogHeader, ScnLe, U16Le, U32Le, U64Le};
 use ids::{BlockNo, Dba, FileNo, Scn};
 use instance::{Instance, Transaction};
-use verify::Kind;
+use sim::fs::Operation;
+use sim::fs::faults::{Fault, FaultPlan, Scope};
+use space::Holds;
+use verify::{Finding, Kind};
 
 use crate::common::{
-    DATA, DIRECTORY, Schema, check, database, directory, kinds, length, parameters, read, row,
-    with_database, write,
+    BLOCK, Blocks, DATA, DIRECTORY, Schema, check, database, directory, kinds, length, parameters,
+    read, row, with_database, write,
 };
 
 /// Everything is looked at, nothing is found, and nothing is written.
@@ -53,6 +56,53 @@ fn a_database_that_needs_recovery_is_told_so_and_its_blocks_are_checked() {
         assert_eq!(told, []);
         assert!(report.expect("checked").is_clean());
     });
+}
+
+/// Where the directory's last block is damaged, that is said, and of no extent that it is lost.
+#[test]
+fn a_damaged_last_block_of_the_directory_is_one_finding() {
+    let mut report = crate::common::machine(1, database().0).run(|world, session| {
+        let instance =
+            Instance::open(&world.disk(), directory(), &parameters(), session).expect("opened");
+        for number in 0..60 {
+            let made = instance.space().create(&format!("s{number}"), Holds::Table, session);
+            made.expect("room");
+        }
+        instance.shutdown(session).expect("shut in good order");
+    });
+    let disk = crate::common::left(&mut report);
+    crate::common::ended(report);
+    with_database(disk, |world, session| {
+        let disk = world.disk();
+        let blocks = Blocks::load(&disk, DATA, session).all(BlockKind::Directory, None);
+        let last = *blocks.last().expect("there are some");
+        assert!(blocks.len() > 1, "{blocks:?}");
+        write(&disk, DATA, ((last * BLOCK + 100) as u64, &[0xA5; 4]), session);
+        let (_, told) = check(&disk, None, session);
+        assert_eq!(kinds(&told), [(Kind::Block, 1)].into(), "{told:?}");
+    });
+}
+
+/// A place that can't be read is told of its own block, and the others beside it are read.
+#[test]
+fn a_read_of_many_blocks_that_fails_tells_of_none_that_is_sound() {
+    let scope = Scope::of(&[Operation::Read]).under(&format!("{DIRECTORY}/{DATA}"));
+    let mut alone_failed = 0;
+    for nth in 1..60 {
+        let (mut disk, objects) = database();
+        disk.plan_faults(FaultPlan::new(3).nth(nth, Fault::Eio, scope.clone()));
+        let told = with_database(disk, move |world, session| {
+            let (report, told) = check(&world.disk(), Some(objects), session);
+            report.map(|_| told).unwrap_or_default()
+        });
+        // A block is told of if it was read alone.
+        let alone = format!("cannot read {BLOCK} bytes");
+        for finding in told.iter().map(Finding::to_string).filter(|f| f.contains(" cannot read ")) {
+            assert!(finding.contains(&alone), "{finding}");
+            alone_failed += 1;
+        }
+    }
+    assert!((1..50).contains(&alone_failed), "{alone_failed} of 59 reads were of one block");
 }
 
 #[test]
