@@ -403,8 +403,8 @@ impl OpenGroup {
         Ok(file.read_at(offset, bytes, self.reading(first, blocks, session))?)
     }
 
-    /// Reads from whichever good member gives what is asked for: in one piece if one can, else block
-    /// by block, up to the first block that none can read. How many there are; an error if none.
+    /// Reads from whichever good member gives what is asked for: in one piece if one can, else
+    /// block by block, up to the first block that none can read. How many there are; an error if none.
     pub(crate) fn read_any(
         &self,
         first: u32,

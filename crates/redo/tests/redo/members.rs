@@ -305,8 +305,8 @@ fn members_that_each_fail_in_one_piece_are_read_block_by_block() {
 fn what_can_not_be_read_behind_the_end_of_the_redo_is_nobodys_loss() {
     let config = RedoConfig { groups: groups(600), log_buffer_bytes: 2 << 20, ..small() };
     let mut files = written(&config, 10);
-    // Reads of the log: its header, and three pieces; then block 1, whether another log begins here;
-    // then the second piece again, and its first block.
+    // Reads of the log: its header, and three pieces; then block 1, whether another log begins
+    // here; then the second piece again, and its first block.
     let scope = Scope::of(&[Operation::Read]).under("/redo01.log");
     let fails = |plan: FaultPlan, nth| plan.nth(nth, Fault::Eio, scope.clone());
     files.plan_faults([3, 6, 7].into_iter().fold(FaultPlan::new(1), fails));
