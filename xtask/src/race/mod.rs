@@ -5,12 +5,12 @@
 //!
 //! Callers: people. The last line of standard output is JSON for programs.
 
-use std::io::{stderr, stdout};
+use std::io::{stderr, stdin, stdout};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use rivals::race::Plan;
+use rivals::race::{Outcome as RaceOutcome, Plan};
 
 use crate::Outcome;
 
@@ -51,6 +51,25 @@ pub(crate) struct RaceArgs {
     /// Only workloads whose name contains this
     #[arg(long)]
     only: Option<String>,
+    /// Race another build of ours instead of the rival: the path of its xtask
+    #[arg(long, value_name = "XTASK")]
+    against: Option<PathBuf>,
+    /// Run ours whenever a line on standard input asks: what --against starts
+    #[arg(long, hide = true, conflicts_with = "against")]
+    serve: bool,
+}
+
+/// Against another build a loss of three hundredths is too much.
+const GOAL_AGAINST_A_BUILD: f64 = 0.97;
+
+/// Who races ours.
+pub(crate) enum Opponent {
+    /// The rival of the race.
+    Rival,
+    /// Another build: its xtask, and what it is told.
+    Build(PathBuf, Vec<String>),
+    /// Nobody here: we are the other build, and run when we are asked.
+    Asks,
 }
 
 /// How one race is run, after its arguments were checked.
@@ -59,12 +78,20 @@ pub(crate) struct Setup {
     pub(crate) length: Duration,
     pub(crate) directory: PathBuf,
     pub(crate) only: Option<String>,
+    pub(crate) opponent: Opponent,
+}
+
+impl Setup {
+    /// Whether the race's rival runs.
+    pub(crate) fn has_rival(&self) -> bool {
+        matches!(self.opponent, Opponent::Rival)
+    }
 }
 
 struct Entry {
     name: &'static str,
     about: &'static str,
-    run: fn(&Setup) -> rivals::Result<rivals::race::Outcome>,
+    run: fn(&Setup) -> rivals::Result<RaceOutcome>,
 }
 
 const RACES: &[Entry] = &[
@@ -148,11 +175,21 @@ pub(crate) fn run(root: &Path, args: RaceArgs) -> Outcome {
     let directory = root.join(&args.dir);
     std::fs::create_dir_all(&directory)
         .map_err(|error| format!("race: cannot make {}: {error}", directory.display()))?;
+    let opponent = match args.against {
+        Some(program) => {
+            let (seconds, folder) = (args.seconds.to_string(), directory.display().to_string());
+            let told = ["race", race.name, "--serve", "--seconds", &seconds, "--dir", &folder];
+            Opponent::Build(program, told.map(str::to_owned).into())
+        }
+        None if args.serve => Opponent::Asks,
+        None => Opponent::Rival,
+    };
     let setup = Setup {
         plan: Plan { pairs: args.pairs, seed: args.seed },
         length: Duration::from_secs_f64(args.seconds),
         directory,
         only: args.only,
+        opponent,
     };
     // Whether goals were met is in the lines printed; only a race that can't be run is a failure.
     (race.run)(&setup).map(|_| ()).map_err(|error| format!("race {name}: {error}"))
@@ -162,14 +199,25 @@ pub(crate) fn run(root: &Path, args: RaceArgs) -> Outcome {
 pub(crate) fn run_race(
     mut race: rivals::race::Race<'_>,
     setup: &Setup,
-) -> rivals::Result<rivals::race::Outcome> {
+) -> rivals::Result<RaceOutcome> {
     if let Some(only) = &setup.only {
         race.workloads.retain(|workload| workload.name.contains(only.as_str()));
         if race.workloads.is_empty() {
             return Err(format!("no workload's name contains '{only}'").into());
         }
     }
-    race.run(setup.plan, &mut stdout().lock(), &mut stderr())
+    let (out, progress) = (&mut stdout().lock(), &mut stderr());
+    match &setup.opponent {
+        Opponent::Rival => race.run(setup.plan, out, progress),
+        Opponent::Build(program, arguments) => {
+            let build = (program.as_path(), &arguments[..]);
+            race.run_against(build, GOAL_AGAINST_A_BUILD, setup.plan, out, progress)
+        }
+        Opponent::Asks => {
+            race.serve(&mut stdin().lock(), out)?;
+            Ok(RaceOutcome { race: race.name, cases: Vec::new() })
+        }
+    }
 }
 
 /// An error of the engine as an error of a race.

@@ -53,9 +53,12 @@ pub(crate) fn run(setup: &Setup) -> rivals::Result<Outcome> {
     };
     let embedded = Embedded::create(&scratch, CACHE_BYTES, creation)?;
     let tables = load_ours(&embedded)?;
-    let server = Server::start(&scratch, &POSTGRES_SETTINGS)?;
-    let clients = load_postgres(&server)?;
-    let mut settings = server.settings();
+    let server = match setup.has_rival() {
+        true => Some(Server::start(&scratch, &POSTGRES_SETTINGS)?),
+        false => None,
+    };
+    let clients = server.as_ref().map(load_postgres).transpose()?.unwrap_or_default();
+    let mut settings = server.as_ref().map(Server::settings).unwrap_or_default();
     settings.push(Embedded::settings(CACHE_BYTES));
     settings.push("redo logs of 2 GiB, so that they don't switch within a run".into());
     settings.push(format!("{SESSIONS} tables of {ROWS} rows of about 100 bytes, primary keys"));

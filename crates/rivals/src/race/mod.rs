@@ -11,6 +11,7 @@
 //!
 //!   * [`pairs`]: the order of the runs and their figures
 //!   * [`case`]: from paired figures to a ratio and a verdict
+//!   * `build`: another build of ours as the rival: what did a change cost?
 //!   * [`report`]: the table and the JSON line
 //!   * [`run`]: a whole race from header to last line
 //!
@@ -21,6 +22,7 @@
 //!     below it, and "undecided" between (M2).
 //!   * The last line on standard output is the JSON line; progress goes to standard error.
 
+mod build;
 pub mod case;
 pub mod pairs;
 pub mod report;

@@ -9,9 +9,13 @@
 //!
 //! Callers: `xtask race`.
 
-use std::io::Write;
+use std::cell::RefCell;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use crate::race::build::{Build, serve};
 use crate::race::case::{Case, CaseResult};
 use crate::race::pairs::{Metrics, Turn, check_pairs, run_pairs};
 use crate::race::report::Outcome;
@@ -81,6 +85,34 @@ impl Race<'_> {
         let (table, summary) = (outcome.table(), outcome.summary());
         say(out, &format!("\n{table}\n{summary}\n{}\n", outcome.json_line()))?;
         Ok(outcome)
+    }
+
+    /// Runs all of it against another build of ours, whose `program` serves with these `arguments`.
+    /// In place of its own goal each case is to reach `goal`.
+    pub fn run_against(
+        &mut self,
+        (program, arguments): (&Path, &[String]),
+        goal: f64,
+        plan: Plan,
+        out: &mut dyn Write,
+        progress: &mut dyn Write,
+    ) -> Result<Outcome> {
+        self.check(plan)?;
+        let build = Rc::new(RefCell::new(Build::start(program, arguments)?));
+        for workload in &mut self.workloads {
+            workload.cases.iter_mut().for_each(|case| case.goal = Some(goal));
+            let (name, cases) = (workload.name.clone(), workload.cases.clone());
+            let other = Rc::clone(&build);
+            workload.rival = Box::new(move |turn| other.borrow_mut().run(&name, &cases, turn));
+        }
+        self.settings.push(format!("the rival is another build of ours: {}", program.display()));
+        self.run(plan, out, progress)
+    }
+
+    /// Runs ours alone, whenever a line of `requests` asks: the other side of
+    /// [`Race::run_against`].
+    pub fn serve(&mut self, requests: &mut dyn BufRead, out: &mut dyn Write) -> Result<()> {
+        serve(&mut self.workloads, requests, out)
     }
 
     fn check(&self, plan: Plan) -> Result<()> {
