@@ -28,6 +28,7 @@ use crate::free_map::{
     map_of, note, note_of, room_of,
 };
 use crate::heap::is_of;
+use crate::read::lost;
 
 /// An inserter gets so many neighbouring blocks at a time.
 const BLOCKS_AT_ONCE: u32 = 8;
@@ -234,20 +235,10 @@ impl<'a> Filler<'a> {
         }
         // Entries of indexes would lead from the lost rows to new ones (AC10).
         if class != WHOLE {
-            return Err(self.lost(block));
+            return Err(lost("put a row into", (block, self.object)));
         }
         self.format(&pin, place, session)?;
         Ok(pin)
-    }
-
-    #[cold]
-    fn lost(&self, block: Dba) -> Stop {
-        let message = format!(
-            "cannot put a row into block {block} of object {}: it was formatted, and isn't the \
-             object's any more, so its rows are lost; verify the database",
-            self.object
-        );
-        Stop::refuse(RefusalKind::Corrupt, message)
     }
 
     /// Formats a block, and has its map say so.
@@ -415,12 +406,23 @@ fn count_of(runs: &[Blocks]) -> u32 {
 }
 
 /// The segment's block of this number.
-fn block_at(runs: &[Blocks], number: u32) -> Option<Dba> {
+pub(crate) fn block_at(runs: &[Blocks], number: u32) -> Option<Dba> {
     let mut passed = 0;
     runs.iter().find_map(|run| {
         let at = number - passed;
         passed += run.count;
         (at < run.count).then(|| after(run.first, at))
+    })
+}
+
+/// The number in its segment of a block; none if it isn't one of these.
+pub(crate) fn number_of(block: Dba, runs: &[Blocks]) -> Option<u32> {
+    let mut passed = 0;
+    runs.iter().find_map(|run| {
+        let before = passed;
+        passed += run.count;
+        let at = block.block.get().checked_sub(run.first.block.get())?;
+        (block.file == run.first.file && at < run.count).then_some(before + at)
     })
 }
 

@@ -56,3 +56,14 @@ pub(crate) fn dropped(object: u32) -> Stop {
     );
     Stop::refuse(RefusalKind::DefinitionChanged, message)
 }
+
+/// AC10: what is said of a block that was formatted and isn't the object's any more. `doing` is
+/// what can't be done, up to the block.
+#[cold]
+pub(crate) fn lost(doing: &str, (block, object): (Dba, u32)) -> Stop {
+    let message = format!(
+        "cannot {doing} block {block} of object {object}: it was formatted, and isn't the object's \
+         any more, so its rows are lost; verify the database"
+    );
+    Stop::refuse(RefusalKind::Corrupt, message)
+}

@@ -16,7 +16,7 @@ use stop::{RefusalKind, Stop};
 
 use crate::Kind;
 use crate::segments::{Segment, again};
-use crate::source::{Check, Seen, Settled, Visit};
+use crate::source::{Check, Seen, Settled, Visit, of_heap};
 
 /// So often a heap is begun again whose moment has become too old.
 const MOMENTS_MAX: u32 = 3;
@@ -121,42 +121,49 @@ fn gather(check: &mut Check<'_, '_, '_>, heap: &Segment) -> Result<Pieces, Stop>
 }
 
 /// Whether a block that isn't the heap's has been: its map of free space says so, which nothing
-/// does of a block that was handed out and never formatted. While others work the map is of another
-/// moment, and this isn't asked.
+/// does of a block that was handed out and never formatted. While others work the block is looked
+/// at again after the map, for it may have been formatted in between; and then the segment must be
+/// there still.
 fn is_lost(
     check: &Check<'_, '_, '_>,
     object: u32,
     (number, blocks): (u32, &[Dba]),
 ) -> Result<bool, Stop> {
-    if check.source.is_live() {
-        return Ok(false);
-    }
-    let file = check.source.files().iter().find(|file| file.number == blocks[0].file);
+    let source = check.source;
+    let file = source.files().iter().find(|file| file.number == blocks[0].file);
     let Some(bytes) = file.map(|file| file.block_size.bytes()) else { return Ok(false) };
     let map = blocks[map_number(number, bytes) as usize];
-    Ok(match check.source.read(map)? {
+    let was_formatted = match source.read(map)? {
         Seen::Whole(map) => was_formatted(&map, (object, number)),
         _ => false,
-    })
+    };
+    if !was_formatted || !source.is_live() {
+        return Ok(was_formatted);
+    }
+    let now = of_heap(source.read(blocks[number as usize])?, object);
+    Ok(matches!(now, Settled::NotIts) && source.is_there(ObjectNo::new(object)))
 }
 
 /// Whether this block should be a map of free space of the heap, and is none: its group hands it
-/// out and formats it. While others work the block may be of another moment.
+/// out and formats it. Whoever sees that it was handed out sees it formatted, unless the segment
+/// was dropped since.
 fn is_map_missing(
     check: &Check<'_, '_, '_>,
     object: u32,
     (number, block): (u32, Dba),
 ) -> Result<bool, Stop> {
-    let file = check.source.files().iter().find(|file| file.number == block.file);
+    let source = check.source;
+    let file = source.files().iter().find(|file| file.number == block.file);
     let Some(bytes) = file.map(|file| file.block_size.bytes()) else { return Ok(false) };
-    if check.source.is_live() || map_number(number, bytes) != number {
+    if map_number(number, bytes) != number {
         return Ok(false);
     }
-    Ok(match check.source.read(block)? {
+    let is_missing = match source.read(block)? {
         Seen::Whole(found) => !is_free_map(&found, object),
         Seen::Unwritten => true,
         Seen::Damaged(_) | Seen::Nowhere => false,
-    })
+    };
+    Ok(is_missing && source.is_there(ObjectNo::new(object)))
 }
 
 impl Pieces {

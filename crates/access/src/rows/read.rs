@@ -3,6 +3,7 @@
 //! Callers: tables.
 
 use ids::Dba;
+use latch::FrameOrder;
 use os::{Cost, Session};
 use stop::Stop;
 use txn::View;
@@ -11,8 +12,11 @@ use super::Heap;
 use super::change::Wanted;
 use super::piece::piece_of;
 use crate::RowAddress;
+use crate::free_map::map_of;
+use crate::inserter::{block_at, number_of};
+use crate::inspect::was_formatted;
 use crate::outline::Outline;
-use crate::read::{check_there, read_block};
+use crate::read::{check_there, lost, read_block};
 
 /// A row, as far as it was found in one slot.
 enum Found<T> {
@@ -162,8 +166,41 @@ impl Heap {
         let within = (&self.transactions, self.object);
         let found = read_block(within, ((address, places), view), &mut look, session)?;
         if !is_its {
-            check_there((&self.space, self.object), session)?;
+            self.check_foreign(address, session)?;
         }
         Ok(found)
+    }
+
+    /// For who has met a block that isn't the heap's. It is a map, or it wasn't formatted yet. If
+    /// it was, its rows are lost (AC10), and if the segment was dropped, the block is another's by
+    /// now (AC15): both are refused.
+    pub(super) fn check_foreign(&self, address: Dba, session: &Session) -> Result<(), Stop> {
+        let there = || check_there((&self.space, self.object), session);
+        there()?;
+        let is_lost = self.is_lost(address, session);
+        // What was looked at was the heap's all the while, if the segment is there still.
+        there()?;
+        match is_lost? {
+            true => Err(lost("read", (address, self.object))),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a block was formatted, as its map says, and isn't the heap's now.
+    fn is_lost(&self, address: Dba, session: &Session) -> Result<bool, Stop> {
+        let runs = self.runs(session)?;
+        let Some(number) = number_of(address, &runs).filter(|number| *number > 0) else {
+            return Ok(false);
+        };
+        let map_number = map_of(number, self.block_bytes);
+        let map = block_at(&runs, map_number).filter(|_| map_number != number);
+        let Some(map) = map else { return Ok(false) };
+        let cache = self.transactions.changes().cache();
+        let was_formatted = {
+            let map = cache.pin_shared(map, FrameOrder::FreeMap, session)?;
+            was_formatted(&map, (self.object, number))
+        };
+        // It may have been formatted since it was read.
+        Ok(was_formatted && !self.look_now(address, |block| self.is_its(block), session)?)
     }
 }

@@ -20,7 +20,6 @@ use txn::View;
 
 use super::Heap;
 use crate::RowAddress;
-use crate::read::check_there;
 
 /// A table is read around the cache if it has more blocks than this share of the buffers: one
 /// in ...
@@ -95,12 +94,12 @@ impl Heap {
     ) -> Result<(), Stop> {
         let transactions = &self.transactions;
         let mut reader = transactions.changes().cache().direct_reader(spans, session)?;
-        let (mut copy, mut all_its) = (Vec::new(), true);
+        let (mut copy, mut foreign) = (Vec::new(), Vec::new());
         while let Some(run) = reader.next_run()? {
             for (address, block) in run.blocks() {
                 // What isn't the table's was never formatted, as of the checkpoint; or it is gone.
                 if !self.is_its(block) {
-                    all_its = false;
+                    foreign.push(address);
                     continue;
                 }
                 let parts = if transactions.is_current(block, view, session) {
@@ -119,10 +118,7 @@ impl Heap {
                 self.visit_parts(view, parts, visit, session)?;
             }
         }
-        match all_its {
-            true => Ok(()),
-            false => check_there((&self.space, self.object), session),
-        }
+        foreign.into_iter().try_for_each(|address| self.check_foreign(address, session))
     }
 
     fn block_size(&self, session: &Session) -> BlockSize {

@@ -8,8 +8,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use database::{
-    Bounds, ColumnSpec, Connection, Creation, Database, ErrorKind, ForUpdate, OnDelete, Row, Table,
-    TableSpec, Type, Value, Which,
+    Bounds, ColumnSpec, Connection, Creation, Database, ErrorKind, ForUpdate, IndexSpec, OnDelete,
+    Row, Table, TableSpec, Type, Value, Which,
 };
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::fs::{FileSystem, Operation};
@@ -226,6 +226,53 @@ fn statements_that_meet_a_zeroed_block_are_refused() {
     tx.rollback().expect("ended");
     drop(connection);
     database.shutdown().expect("in good order");
+}
+
+/// Also those that look for rows in all blocks, by the cache and around it: else a new index would
+/// hide what is lost.
+#[test]
+fn statements_over_a_table_with_a_zeroed_block_are_refused() {
+    for buffers in [40, 20_000] {
+        let scratch = Scratch::new(&format!("zeroed-scan-{buffers}"));
+        let mut options = options();
+        options.parameters.db_cache_size = buffers * BLOCK;
+        let database = Database::create(&scratch.0, &options).expect("created");
+        filled(&database);
+        let mut connection = database.connect("filler");
+        let account = connection.table("account").expect("there");
+        let mut tx = connection.begin();
+        for id in 1_000..3_000 {
+            let row = [Value::Int(id), Value::Text("another owner"), Value::Int(1)];
+            tx.insert(&account, &row).expect("inserted");
+        }
+        tx.commit().expect("committed");
+        drop((connection, account));
+        database.shutdown().expect("in good order");
+        lose_block(&scratch, "owner 3");
+        let database = Database::open(&scratch.0, &options).expect("opened");
+        check_that_all_is_refused(&database);
+        database.shutdown().expect("in good order");
+    }
+}
+
+fn check_that_all_is_refused(database: &Database) {
+    let mut connection = database.connect("app");
+    let account = connection.table("account").expect("there");
+    let index = IndexSpec::new("by_owner", "account", ["owner"]);
+    let made = connection.create_index(&index).map(drop);
+    let scanned = connection.scan(&account, |_| ());
+    let mut tx = connection.begin();
+
+    let changed = tx.update_where(&account, Which::All, None, |_, set| set.set(2, Value::Int(1)));
+    let changed = changed.map(drop);
+    let deleted = tx.delete_where(&account, Which::All, None).map(drop);
+    let locked = tx.lock_where(&account, Which::All, None, ForUpdate::nowait(), |_| ()).map(drop);
+    for done in [made, scanned, changed, deleted, locked] {
+        let stop = done.expect_err("rows are lost");
+        assert_eq!(stop.refusal(), Some(ErrorKind::Corrupt), "{stop}");
+        assert!(stop.to_string().contains("lost"), "{stop}");
+    }
+    tx.rollback().expect("ended");
 }
 
 /// The index of the foreign key leads to rows that can't be locked.

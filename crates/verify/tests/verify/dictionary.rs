@@ -289,7 +289,7 @@ fn told_after(damage: impl Fn(&Damage<'_>) + Send + Sync + 'static) -> Vec<Findi
     })
 }
 
-fn check_open(instance: &Instance, session: &Session) -> (Report, Vec<Finding>) {
+pub(crate) fn check_open(instance: &Instance, session: &Session) -> (Report, Vec<Finding>) {
     let mut told = Vec::new();
     let (tell, go_on) = (&mut |finding: &Finding| told.push(finding.clone()), &mut |_| true);
     let mut task = Task { pairs: &[], tell, go_on };

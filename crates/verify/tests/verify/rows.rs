@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use access::RowAddress;
 use catalog::{DictionaryLook, DictionaryTable};
-use format::{BlockKind, DataHead};
-use ids::ObjectNo;
+use format::{BlockHeader, BlockKind, DataHead};
+use ids::{ObjectNo, Scn};
 use instance::Transaction;
 use relation::{Relation, RowChange, TableDefinition, Which};
 use value::{RowLayout, Value};
 use verify::{Finding, Kind};
 
 use crate::common::{Blocks, DATA, check, directory, kinds, parameters, with_database};
-use crate::dictionary::{Damage, Nobody, ROWS, database, found_after, only, transact};
+use crate::dictionary::{Damage, Nobody, ROWS, check_open, database, found_after, only, transact};
 
 impl Damage<'_> {
     /// What the dictionary says that a table is.
@@ -162,10 +162,20 @@ fn a_check_and_a_foreign_key_whose_columns_cannot_be_are_found() {
     assert_eq!(found[&Kind::Dictionary], 1, "the column of a CHECK was dropped");
 }
 
-/// What is found after a change, below everything, of the parent table's first block of a kind.
-/// The change gets the data file's blocks and that block's number. The database was shut in good
-/// order.
+/// What is found after a change, below everything, of the parent table's first block of a kind:
+/// the same while the database is shut and while it is open.
 fn told_after(kind: BlockKind, change: fn(&mut Blocks, usize)) -> Vec<Finding> {
+    let (told, live) = told_shut_and_open(kind, change);
+    assert_eq!(kinds(&live), kinds(&told), "{live:?}");
+    told
+}
+
+/// The same, while it is shut and while it is open. The change gets the data file's blocks and that
+/// block's number. The database was shut in good order.
+fn told_shut_and_open(
+    kind: BlockKind,
+    change: fn(&mut Blocks, usize),
+) -> (Vec<Finding>, Vec<Finding>) {
     with_database(database(), move |world, session| {
         let disk = world.disk();
         let opened = instance::Instance::open(&disk, directory(), &parameters(), session);
@@ -178,7 +188,12 @@ fn told_after(kind: BlockKind, change: fn(&mut Blocks, usize)) -> Vec<Finding> {
         let at = blocks.all(kind, Some(parent))[0];
         change(&mut blocks, at);
         blocks.store(&disk, session);
-        check(&disk, None, session).1
+        let told = check(&disk, None, session).1;
+        let opened = instance::Instance::open(&disk, directory(), &parameters(), session);
+        let opened = opened.expect("opened");
+        let (_, live) = check_open(&opened, session);
+        opened.abort(session);
+        (told, live)
     })
 }
 
@@ -207,4 +222,25 @@ fn a_block_that_names_another_blocks_place_in_a_map_is_found() {
         head.own = format::U16Le::new(head.own.get() + 1);
     });
     assert_eq!(kinds(&told), only(Kind::Structure, 1), "{told:?}");
+}
+
+/// No block was changed after the last change that redo and control file know of: one finding says
+/// it of all blocks of the file. Who has it open can't tell, for changes go on.
+#[test]
+fn blocks_that_were_changed_after_all_redo_are_found() {
+    const AHEAD: Scn = Scn::new(1 << 40);
+    let stamp = |blocks: &mut Blocks, at: usize| {
+        BlockHeader::of_mut(&mut blocks.now[at]).stamp(AHEAD, 1);
+    };
+    let (told, live) = told_shut_and_open(BlockKind::Heap, stamp);
+    assert_eq!(kinds(&told), only(Kind::Ahead, 1), "{told:?}");
+    assert!(told[0].what.contains(&AHEAD.to_string()), "{told:?}");
+    assert_eq!(kinds(&live), [].into(), "{live:?}");
+    let (told, _) = told_shut_and_open(BlockKind::Heap, |blocks, _| {
+        for at in blocks.all(BlockKind::Leaf, None).into_iter().take(3) {
+            BlockHeader::of_mut(&mut blocks.now[at]).stamp(AHEAD, 1);
+        }
+    });
+    assert_eq!(kinds(&told), only(Kind::Ahead, 1), "{told:?}");
+    assert!(told[0].what.contains("2 more of the file"), "{told:?}");
 }
