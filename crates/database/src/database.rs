@@ -101,11 +101,29 @@ impl Database {
         options: &Options,
         session: &Session,
     ) -> Result<Database, Stop> {
+        Database::create_filled((disk, directory), options, |_| Ok(()), session)
+    }
+
+    /// As [`Database::create_in`], with what `fill` puts into it. If that fails, the database is
+    /// aborted, and the files that were made for it are removed; others in its directory stay.
+    pub fn create_filled(
+        (disk, directory): (&Disk, &Path),
+        options: &Options,
+        fill: impl FnOnce(&Database) -> Result<(), Stop>,
+        session: &Session,
+    ) -> Result<Database, Stop> {
         let (creation, parameters) = (&options.creation, &options.parameters);
         let made = Instance::create_revocably(disk, directory, creation, parameters, session)?;
         // The dictionary is made by opening it first (DB23).
-        Database::open_in((disk, directory), options, session)
-            .inspect_err(|_| made.take_back(session))
+        let opened = Database::open_in((disk, directory), options, session);
+        let filled = opened.and_then(|database| match fill(&database) {
+            Ok(()) => Ok(database),
+            Err(stop) => {
+                database.abort_by(session);
+                Err(stop)
+            }
+        });
+        filled.inspect_err(|_| made.take_back(session))
     }
 
     /// As [`Database::open`], on a given disk, which may be a simulated one, by a session that the

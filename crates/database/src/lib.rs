@@ -63,9 +63,12 @@ pub use connection::Connection;
 pub use database::{Database, Options};
 pub use ids::{BlockSize, ObjectNo, Scn};
 pub use instance::{
-    CommitLogging, CommitMode, CommitWait, Creation, Instance, Parameters, Progress,
+    CommitLeader, CommitLogging, CommitMode, CommitWait, Creation, DataFileSpec, Instance,
+    LogChange, LogGroupSpec, LogStatus, LogView, Parameters, ProcessAffinity, ProcessPatterns,
+    Progress, TablespaceSpec,
 };
-pub use os::{Disk, Session};
+pub use os::probe::DurableWrite;
+pub use os::{Disk, FilesystemIo, Session};
 pub use relation::{
     Bounds, ColumnDefinition, Comparison, Condition, Default as ColumnDefault, ForUpdate,
     ForeignKey, IfHeld, IndexColumn, IndexDefinition, IndexId, NamedCondition, OnDelete, Operand,

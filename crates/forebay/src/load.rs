@@ -155,20 +155,22 @@ impl Create {
             })?);
         }
         let options = Options { creation, parameters };
-        let database = Database::create_in((disk, &self.directory), &options, session)?;
-        let loaded = match filling {
-            Filling::DebitCredit(scale) => {
-                let go_on = |_, _| !os::linux::interrupted();
-                workload::load(&mut database.connect_with(session), scale, go_on)
-            }
-            Filling::OrderEntry(scale) => order_entry::load(&database, scale, session),
-        };
-        if !matches!(loaded, Ok(true)) {
-            database.abort_by(session);
-            remove(disk, &self.directory, &options.creation, session)?;
+        let fill = |database: &Database| {
+            let is_filled = match filling {
+                Filling::DebitCredit(scale) => {
+                    let go_on = |_, _| !os::linux::interrupted();
+                    workload::load(&mut database.connect_with(session), scale, go_on)
+                }
+                Filling::OrderEntry(scale) => order_entry::load(database, scale, session),
+            };
             let stopped = "stopped; the database is removed again";
-            return loaded.and_then(|_| Err(Stop::refuse(RefusalKind::WrongState, stopped)));
-        }
+            match is_filled? {
+                true => Ok(()),
+                false => Err(Stop::refuse(RefusalKind::WrongState, stopped)),
+            }
+        };
+        let place = (disk, self.directory.as_path());
+        let database = Database::create_filled(place, &options, fill, session)?;
         database.shutdown_by(session)?;
         Ok(format!("{}: {} rows\n", self.directory.display(), filling.rows()))
     }
@@ -453,22 +455,4 @@ fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<
         }
     }
     Ok(told.into_iter().collect())
-}
-
-fn remove(
-    disk: &Disk,
-    directory: &Path,
-    creation: &Creation,
-    session: &Session,
-) -> Result<(), Stop> {
-    let logs = creation.log_files.iter().flat_map(|group| &group.members);
-    for path in logs.map(|path| directory.join(path)) {
-        if path.parent() != Some(directory) {
-            disk.remove(&path, session)?;
-        }
-    }
-    for name in disk.list(directory, session)? {
-        disk.remove(&directory.join(name), session)?;
-    }
-    Ok(disk.remove(directory, session)?)
 }

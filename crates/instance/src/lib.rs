@@ -48,7 +48,7 @@ pub use open::{Instance, Opened};
 pub use parameters::{Allowed, Changeable, Creation, ParameterInfo, Parameters, markdown};
 pub use patiences::Patiences;
 pub use recovery::{Progress, Recovered};
-pub use redo::{CommitLogging, CommitMode, CommitWait, LogStatus, LogView};
+pub use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LogStatus, LogView};
 pub use scheduling::{ProcessAffinity, ProcessPatterns};
 pub use space::{DataFileSpec, TablespaceSpec};
 pub use txn::Transaction;

@@ -254,8 +254,9 @@ fn a_statement_that_has_waited_for_the_drop_of_its_table_or_index_is_told_so() {
     }
 }
 
-/// Columns come, rows come with them, and an index goes and comes, while others read: each read
-/// goes by the definition of its snapshot.
+/// Columns come in every second turn, rows are changed with them, and an index goes and comes,
+/// while others read: each read goes by the definition of its snapshot. Where no column comes, a
+/// stale definition can be told by the index alone.
 #[test]
 fn a_read_goes_by_the_definition_that_holds_as_of_its_snapshot() {
     let content = made(|database, session| {
@@ -267,9 +268,12 @@ fn a_read_goes_by_the_definition_that_holds_as_of_its_snapshot() {
                 let mut connection = database.connect_with(session);
                 for turn in 0..4 {
                     connection.drop_index("by_b").expect("dropped");
-                    let added = ColumnSpec::new(&format!("new{turn}"), Type::BigInt);
-                    let added = added.default_value(Value::Int(1).to_owned());
-                    connection.alter_table("triple", &Alteration::AddColumn(added)).expect("added");
+                    if turn % 2 == 0 {
+                        let added = ColumnSpec::new(&format!("new{turn}"), Type::BigInt);
+                        let added =
+                            Alteration::AddColumn(added.default_value(Value::Int(1).to_owned()));
+                        connection.alter_table("triple", &added).expect("added");
+                    }
                     let table = connection.table("triple").expect("there");
                     let mut tx = connection.begin();
                     tx.update_where(&table, Which::All, None, |row, set| {
@@ -316,6 +320,49 @@ fn read_consistently(connection: &mut Connection<'_>, b: i64) {
         Err((Some(ErrorKind::DefinitionChanged), _)) => {}
         Err((_, stop)) => panic!("{stop}"),
     }
+}
+
+/// What a definition has changed for is repeated, ten times at most.
+#[test]
+fn a_transaction_whose_definition_changed_is_done_again() {
+    let scratch = Scratch::new("done-again");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let mut connection = database.connect("app");
+    filled(&mut connection);
+    let changed = |connection: &mut Connection<'_>| {
+        let table = connection.table("triple").expect("there");
+        let by_b = table.index("by_b").expect("there");
+        connection.drop_index("by_b").expect("dropped");
+        let spec = IndexSpec::new("by_b", "triple", ["b"]);
+        connection.create_index(&spec).expect("made");
+        (table, by_b)
+    };
+    let (table, gone) = changed(&mut connection);
+    let (mut tries, key) = (0, [Value::Int(1)]);
+    let done = connection.transact(|tx| {
+        tries += 1;
+        tx.update(&table, &key, |_, set| set.set(1, Value::Int(tries)))?;
+        match tries {
+            1 => Err(definition_changed()),
+            _ => Ok(tries),
+        }
+    });
+    assert_eq!((done.expect("the second try"), tries), (2, 2));
+    let mut tries = 0;
+    let refused = connection.transact(|_| -> Result<(), Error> {
+        tries += 1;
+        Err(definition_changed())
+    });
+    let refused = refused.expect_err("it never came to an end");
+    assert_eq!((refused.refusal(), tries), (Some(ErrorKind::DefinitionChanged), 10));
+    assert!(database::is_worth_repeating(&refused));
+    assert_ne!(connection.table("triple").expect("there").index("by_b").expect("there"), gone);
+    drop(connection);
+    database.shutdown().expect("in good order");
+}
+
+fn definition_changed() -> Error {
+    Error::refuse(ErrorKind::DefinitionChanged, "the table was changed by a test")
 }
 
 /// Two CREATE INDEX hold a table together; what is refused one after the other is refused then too.

@@ -329,3 +329,26 @@ fn a_creation_that_finds_no_room_is_refused_before_its_first_byte() {
     assert!(stop.to_string().contains("MB are needed"), "{stop}");
     assert!(!directory.exists());
 }
+
+/// What somebody else has put into the directory meanwhile stays.
+#[test]
+fn a_database_that_cannot_be_filled_is_removed_and_nothing_else() {
+    let scratch = Scratch::new("unfilled");
+    std::fs::create_dir(&scratch.0).expect("made");
+    let (os, disk) = (os::linux::start(), os::linux::disk());
+    let session = os.adopt("filler", waits::SessionKind::Foreground);
+    let names = || {
+        let all = std::fs::read_dir(&scratch.0).expect("there");
+        all.map(|entry| entry.expect("read").file_name()).collect::<Vec<_>>()
+    };
+    let fill = |database: &Database| {
+        filled(database);
+        assert!(names().len() > 4, "{:?}", names());
+        std::fs::write(scratch.0.join("mine"), "mine").expect("written");
+        Err(database::Error::refuse(ErrorKind::Invalid, "there is no more of it"))
+    };
+    let made = Database::create_filled((&disk, &scratch.0), &options(), fill, &session);
+    let stop = made.map(drop).expect_err("it wasn't filled");
+    assert!(stop.to_string().contains("no more of it"), "{stop}");
+    assert_eq!(names(), ["mine"]);
+}

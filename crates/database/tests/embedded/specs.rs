@@ -1,9 +1,12 @@
 //! Every spec is built of what `database` itself exports, and every shape of it works.
 
 use database::{
-    Alteration, Bounds, ColumnSpec, Comparison, Condition, ConstraintSpec, Database, DefaultSpec,
-    Direction, ErrorKind, ForeignKeySpec, IndexColumnSpec, IndexDirection, IndexSpec, NullsPlace,
-    OnDelete, Operand, OwnedValue, Rule, SequenceOptions, TableSpec, Type, Value,
+    Alteration, BlockSize, Bounds, ColumnSpec, CommitLeader, CommitLogging, CommitWait, Comparison,
+    Condition, ConstraintSpec, DataFileSpec, Database, DefaultSpec, Direction, DurableWrite,
+    ErrorKind, FilesystemIo, ForeignKeySpec, IndexColumnSpec, IndexDirection, IndexSpec, LogChange,
+    LogGroupSpec, LogStatus, LogView, NullsPlace, OnDelete, Operand, OwnedValue, Parameters,
+    ProcessAffinity, ProcessPatterns, Rule, SequenceOptions, TableSpec, TablespaceSpec, Type,
+    Value,
 };
 
 use crate::common::{Scratch, options};
@@ -160,5 +163,48 @@ fn an_identity_whose_numbers_its_column_cannot_hold_is_refused() {
         assert_eq!(refused.refusal(), Some(ErrorKind::Invalid), "{refused}");
     }
     drop(connection);
+    database.shutdown().expect("in good order");
+}
+
+/// A database of several tablespaces, files and log members, and an instance with every parameter
+/// that isn't a number, by `database` alone.
+#[test]
+fn what_a_database_is_made_of_is_named_by_database_itself() {
+    let scratch = Scratch::new("made-of");
+    let file = |path: &str| DataFileSpec {
+        path: path.into(),
+        bytes: 1 << 20,
+        bytes_max: 2 << 20,
+        growth_bytes: 1 << 20,
+    };
+    let group = |path: &str| LogGroupSpec { bytes: 1 << 20, members: vec![path.into()] };
+    let mut options = options();
+    options.creation.data_files.push(file("more.dbf"));
+    options.creation.tablespaces.push(TablespaceSpec {
+        name: "small".into(),
+        block_size: BlockSize::KIB_4,
+        extent_blocks: 8,
+        files: vec![file("small.dbf")],
+    });
+    options.creation.log_files = vec![group("one.log"), group("two.log")];
+    options.parameters = Parameters {
+        db_4k_cache_size: 1 << 20,
+        commit_leader: CommitLeader::Lgwr,
+        commit_wait: CommitWait::Wait,
+        commit_logging: CommitLogging::Batch,
+        filesystemio_options: FilesystemIo::Asynch,
+        redo_write: Some(DurableWrite::DirectThenSync),
+        high_priority_processes: ProcessPatterns::default(),
+        process_affinity: ProcessAffinity::default(),
+        ..options.parameters
+    };
+    let database = Database::create(&scratch.0, &options).expect("created");
+    let session = os::linux::start().adopt("logs", waits::SessionKind::Foreground);
+    let change = LogChange::read("add_log_member", "1:one-b.log").expect("it is one");
+    let change = change.expect("it is well formed");
+    database.instance().change_logs(&change, &session).expect("added");
+    let groups: Vec<LogView> = database.instance().log_groups(&session);
+    assert!(groups.iter().any(|group| group.status == LogStatus::Current));
+    drop(session);
     database.shutdown().expect("in good order");
 }

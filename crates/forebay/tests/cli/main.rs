@@ -7,6 +7,7 @@
 )]
 
 mod bad_input;
+mod create;
 mod folder;
 mod load;
 mod logs;

@@ -1,0 +1,40 @@
+//! `load create` that doesn't come to its end.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::folder::{Folder, text};
+
+/// Ctrl-C while the tables are filled: what was made is removed, and what others have put into the
+/// directory meanwhile is theirs.
+#[test]
+fn a_creation_that_is_interrupted_leaves_what_others_put_there() {
+    let folder = Folder::new("create-interrupted");
+    let database = folder.0.join("db");
+    std::fs::create_dir(&database).expect("made");
+    let mut create = Command::new("env");
+    let program = env!("CARGO_BIN_EXE_forebay");
+    // Who runs tests in the background may have had SIGINT ignored, and that is inherited.
+    create.args(["--default-signal=INT", program, "load", "create", "db", "--megabytes", "4000"]);
+    let creating = create.current_dir(&folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut creating = creating.spawn().expect("it starts");
+    // Filling has begun when there is redo in a log; its bytes are zeros before.
+    let log = database.join("redo01.log");
+    let is_filling = || {
+        let written = |bytes: Vec<u8>| bytes[64 * 4096..].iter().any(|byte| *byte != 0);
+        std::fs::read(&log).is_ok_and(|bytes| bytes.len() > 64 * 4096 && written(bytes))
+    };
+    while !is_filling() {
+        assert!(creating.try_wait().expect("known").is_none(), "it ended before it filled");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::fs::write(database.join("mine"), "mine").expect("written");
+    let sent = Command::new("kill").args(["-INT", &creating.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    let output = creating.wait_with_output().expect("it ends");
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("stopped"), "{said}");
+    let entries = std::fs::read_dir(&database).expect("it was there before");
+    let left: Vec<_> = entries.map(|entry| entry.expect("read").file_name()).collect();
+    assert_eq!(left, ["mine"], "{said}");
+}
