@@ -106,10 +106,13 @@ impl Instance {
         self.redo().groups(session)
     }
 
-    /// Makes a group and takes it into use. Says its number.
+    /// Makes a group and takes it into use. Says its number. A path may also begin with the
+    /// database's directory, as in a view.
     pub fn add_log_group(&self, spec: &LogGroupSpec, session: &Session) -> Result<u16, Stop> {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
+        let members = spec.members.iter().map(|path| self.from_directory(path)).collect();
+        let spec = LogGroupSpec { bytes: spec.bytes, members };
         let mut planned = self.checkpointer.control().hold(0, session).content().clone();
         let group = spec.add_to(&mut planned)?;
         self.check_planned(&planned)?;
@@ -122,11 +125,13 @@ impl Instance {
     }
 
     /// Makes one more member of a group. It is invalid until the group's next log begins, which it
-    /// has whole.
+    /// has whole. The path is as in [`LogGroupSpec`], or begins with the database's directory, as
+    /// in a view.
     pub fn add_log_member(&self, number: u16, path: &str, session: &Session) -> Result<(), Stop> {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
-        let member = LogMemberContent { path: path.to_string(), good: false };
+        let path = self.from_directory(path);
+        let member = LogMemberContent { path: path.clone(), good: false };
         let add = |content: &mut ControlContent| {
             let group = find(content, number)?;
             if group.members.len() >= MEMBERS_MAX {
@@ -139,7 +144,7 @@ impl Instance {
         let mut planned = self.checkpointer.control().hold(0, session).content().clone();
         let blocks = add(&mut planned)?;
         self.check_planned(&planned)?;
-        let files = [path.to_string()];
+        let files = [path.clone()];
         let made = self.make_logs(planned.database, &files, blocks, session)?;
         let made = self.list(made, |content| add(content).map(|_| ()), session)?;
         self.must(made.give_names(session), session)?;
@@ -205,6 +210,14 @@ impl Instance {
         self.redo().remove_member(number, &file, session);
         self.remove_log(leaving.as_ref(), &file, session);
         Ok(())
+    }
+
+    /// A path from the database's directory on: one that begins with the directory, as views show
+    /// it, is taken without it.
+    fn from_directory(&self, path: &str) -> String {
+        let inside = Path::new(path).strip_prefix(&self.place.1);
+        let inside = inside.ok().and_then(Path::to_str).filter(|rest| !rest.is_empty());
+        inside.unwrap_or(path).to_string()
     }
 
     /// The path of the member that a user means: in the database's directory, else any spelling of

@@ -65,7 +65,7 @@ fn groups_with_members_on_two_disks_are_made_listed_and_changed() {
 /// What is listed is a name that can be given back, also where the database is named by a path
 /// from here on.
 #[test]
-fn a_member_is_dropped_by_the_path_that_is_listed() {
+fn a_member_is_dropped_and_added_by_the_path_that_is_listed() {
     let folder = with_two_disks("logs-listed");
     let create = ["load", "create", "db", "--megabytes", "1", "--set", "log_file_bytes=1m"];
     folder.said(&[&create[..], &["--set", "log_members=2"]].concat());
@@ -78,6 +78,13 @@ fn a_member_is_dropped_by_the_path_that_is_listed() {
         let listed = folder.said(&["logs", "db", "--change", &change]);
         assert!(!listed.contains(file), "{listed}");
         assert!(!folder.0.join("db").join(file).exists());
+    }
+    // And what is listed can be made so.
+    for change in ["add_log_group=1m:db/redo04.log", "add_log_member=1:db/redo01c.log"] {
+        let file = change.rsplit('/').next().expect("it has a name");
+        let listed = folder.said(&["logs", "db", "--change", change]);
+        assert!(listed.contains(&format!("db/{file}")), "{listed}");
+        assert!(folder.0.join("db").join(file).exists(), "{change}");
     }
     let said = folder.refused(&["logs", "db", "--change", "drop_log_member=db/redo09.log"]);
     assert!(said.contains("is no member of a redo log group"), "{said}");
