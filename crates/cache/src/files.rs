@@ -12,7 +12,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use format::BlockFault;
+use format::{BlockFault, RESTORE_ALL};
 use ids::{BlockSize, Dba, FileNo, Scn};
 use latch::{Latch, LatchKind};
 use os::{Cost, File, Os, Session};
@@ -123,8 +123,7 @@ fn lost_write(path: &Path, address: Dba, written: Scn, found: Scn) -> Stop {
     };
     let message = format!(
         "a write to file {} block {} ({}) was lost: it was written as of SCN {written}, and read \
-         is {found}; the device loses writes that it has acknowledged: replace it, and restore the \
-         file from a backup",
+         is {found}; the device loses writes that it has acknowledged: replace it, and {RESTORE_ALL}",
         address.file,
         address.block,
         path.display()

@@ -1,7 +1,7 @@
 //! Doing changes again, in recovery, block by block (CH5, CH6).
 
 use cache::{Cache, ExclusiveBlock};
-use format::BlockHeader;
+use format::{BlockHeader, RESTORE_ALL};
 use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
@@ -129,7 +129,7 @@ fn version((scn, sequence): (Scn, u32)) -> String {
 
 fn refuse(change: &Change<'_>, what: &str) -> Stop {
     let message = format!(
-        "cannot recover block {}: the redo at {} {what}; restore the data file from a good copy",
+        "cannot recover block {}: the redo at {} {what}; {RESTORE_ALL}",
         change.vector.address, change.rba
     );
     Stop::refuse(RefusalKind::Corrupt, message)

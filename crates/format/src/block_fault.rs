@@ -11,7 +11,7 @@ use std::fmt;
 
 use ids::{BlockSize, Dba};
 
-use crate::{BlockKind, FORMAT};
+use crate::{BlockKind, FORMAT, RESTORE_ALL};
 
 /// Why a block was refused. `address` is always the block that was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,7 +101,7 @@ impl fmt::Display for BlockFault {
             BlockFault::BadChecksum { expected, found, .. } => write!(
                 f,
                 "is damaged: checksum 0x{expected:08x} was expected for its bytes, \
-                 its header has 0x{found:08x}; restore it from a good copy"
+                 its header has 0x{found:08x}; {RESTORE_ALL}"
             ),
             BlockFault::UnknownFormat { found: found @ 0..=FORMAT, .. } => write!(
                 f,
@@ -157,7 +157,8 @@ mod tests {
             (
                 BlockFault::BadChecksum { address, expected: 0xab, found: 0xcd },
                 "file 3 block 17 is damaged: checksum 0x000000ab was expected for its bytes, \
-                 its header has 0x000000cd; restore it from a good copy",
+                 its header has 0x000000cd; restore the whole database from one copy: control \
+                 files, data files and redo logs",
             ),
             (
                 BlockFault::UnknownFormat { address, found: 0 },

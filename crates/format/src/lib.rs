@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod advice;
 mod block;
 mod block_fault;
 mod block_header;
@@ -36,6 +37,7 @@ mod sort;
 mod undo;
 mod version;
 
+pub use advice::RESTORE_ALL;
 pub use block::{check, seal};
 pub use block_fault::BlockFault;
 pub use block_header::BlockHeader;

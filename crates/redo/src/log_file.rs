@@ -12,7 +12,8 @@
 use std::path::{Path, PathBuf};
 
 use format::{
-    BlockFault, BlockHeader, BlockKind, LogHeader, REDO_BLOCK, ScnLe, U16Le, U32Le, U64Le,
+    BlockFault, BlockHeader, BlockKind, LogHeader, REDO_BLOCK, RESTORE_ALL, ScnLe, U16Le, U32Le,
+    U64Le,
 };
 use ids::{BlockNo, Dba, FileNo, Scn};
 use os::probe::DurableWrite;
@@ -127,11 +128,7 @@ impl LogOwner {
     /// that isn't what is wrong with it.
     pub(crate) fn refusal(&self, path: &Path, reason: EndReason) -> Option<Stop> {
         let told = self.told(reason)?;
-        Some(corrupt(format!(
-            "{} {told}; if it is lost, restore the whole database from one copy: control files, \
-             data files and redo logs",
-            path.display()
-        )))
+        Some(corrupt(format!("{} {told}; if it is lost, {RESTORE_ALL}", path.display())))
     }
 }
 

@@ -15,7 +15,7 @@
 //! other, so a block lost from a write that was durable is found out if the next write left a
 //! block. The search goes as far as one write can reach. Callers: the reader.
 
-use format::LogHeader;
+use format::{LogHeader, RESTORE_ALL};
 use ids::Rba;
 use os::Session;
 use stop::Stop;
@@ -135,7 +135,7 @@ impl Reader {
             if self.logs.begins_in(group, sequence, session)? {
                 return Err(corrupt(format!(
                     "redo is missing: {} has no header of log {sequence}, but block 1 of that \
-                     log; restore the log from a good copy",
+                     log; put the log back; if it is lost, {RESTORE_ALL}",
                     group.first().path().display()
                 )));
             }
@@ -170,7 +170,7 @@ impl Reader {
                 return Err(corrupt(format!(
                     "redo is missing: it can be read through SCN {last} only, to block {end} of \
                      log {sequence} ({reason}), but block {number} was written when SCN {durable} \
-                     was durable; restore the log from a good copy"
+                     was durable; put the log back as it was; if it is lost, {RESTORE_ALL}"
                 )));
             }
         }

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use format::{
-    BlockFault, BlockHeader, BlockKind, Directory, ExtentMap, FileHeader, ScnLe, U16Le, U32Le,
-    U64Le, check, seal,
+    BlockFault, BlockHeader, BlockKind, Directory, ExtentMap, FileHeader, RESTORE_ALL, ScnLe,
+    U16Le, U32Le, U64Le, check, seal,
 };
 use ids::{BlockNo, BlockSize, Dba, FileNo, Rba, Scn};
 use os::{
@@ -250,8 +250,8 @@ fn check_opened(
     };
     let file = match opened {
         Err(error) if error.cause() == Cause::NotFound => {
-            let what = "isn't there; put it back, or restore it from a good copy";
-            return refuse(RefusalKind::NotFound, what.to_string());
+            let what = format!("isn't there; put it back; if it is lost, {RESTORE_ALL}");
+            return refuse(RefusalKind::NotFound, what);
         }
         opened => opened?,
     };
@@ -260,7 +260,7 @@ fn check_opened(
     if !(least..=most).contains(&found) {
         let what = format!(
             "has {found} bytes and should have {least} to {most}: it was cut off, or is another \
-             file; restore it from a good copy"
+             file; put the right one back; if it is lost, {RESTORE_ALL}"
         );
         return refuse(RefusalKind::Corrupt, what);
     }
@@ -349,16 +349,14 @@ pub(crate) fn history_fault(
         return Some(format!(
             "is an older copy: its last checkpoint is number {found}, at SCN {scn}, and the \
              control file knows of number {least}; opening it would lose what was committed \
-             since. Put the file itself back; if it is lost, restore the whole database from one \
-             copy: control files, data files and redo logs"
+             since. Put the file itself back; if it is lost, {RESTORE_ALL}"
         ));
     }
     (found > most).then(|| {
         format!(
             "is newer than the control file: its last checkpoint is number {found}, at SCN {scn}, \
              and the control file knows of none after {most}. Put the newest copy of the control \
-             file back; if it is lost, restore the whole database from one copy: control files, \
-             data files and redo logs"
+             file back; if it is lost, {RESTORE_ALL}"
         )
     })
 }

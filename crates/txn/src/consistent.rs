@@ -18,7 +18,7 @@
 //! Manager" (VLDB '97).
 
 use change::BlockMut;
-use format::{InterestedTransaction, PayloadFault, ScnLe};
+use format::{InterestedTransaction, PayloadFault, RESTORE_ALL, ScnLe};
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use os::Session;
 use stop::{Failpoint, RefusalKind, Stop};
@@ -316,7 +316,7 @@ pub(crate) fn unreadable(at: UndoAddress, fault: PayloadFault) -> Stop {
     let UndoAddress { block, record } = at;
     let message = format!(
         "cannot take back a change: undo record {record} of block {block} can't be read: {fault}; \
-         restore the whole database from a good copy"
+         {RESTORE_ALL}"
     );
     Stop::refuse(RefusalKind::Corrupt, message)
 }
