@@ -19,11 +19,11 @@ fn request() -> Request {
     }
 }
 
-fn answer(request: &Request) -> (String, Vec<experiment::Run>) {
+fn answer(request: &Request) -> (verdict::Report, Vec<experiment::Run>) {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
     match run(request, &|| false, &mut |_| {}, &session) {
-        Ok(Ending::Answered(report, rows)) => (report.text(), rows),
+        Ok(Ending::Answered(report, rows)) => (*report, rows),
         Ok(Ending::Stopped) => panic!("nobody told it to stop"),
         Err(stop) => panic!("{stop}"),
     }
@@ -33,8 +33,8 @@ fn answer(request: &Request) -> (String, Vec<experiment::Run>) {
 /// is lost.
 #[test]
 fn every_account_closes_to_the_nanosecond_and_no_commit_is_lost() {
-    let (text, rows) = answer(&request());
-    assert!(text.contains("Is it real?"), "{text}");
+    let (report, rows) = answer(&request());
+    assert!(report.text().contains("Is it real?"), "{}", report.text());
     for row in &rows {
         let commits = row.commits.expect("each run is audited");
         assert!(commits.acknowledged > 0 && commits.lost() == 0, "{commits:?}");
@@ -51,7 +51,7 @@ fn every_account_closes_to_the_nanosecond_and_no_commit_is_lost() {
 /// The same request gives the same page, to the letter.
 #[test]
 fn the_same_seed_gives_the_same_answer() {
-    assert_eq!(answer(&request()).0, answer(&request()).0);
+    assert_eq!(answer(&request()).0.text(), answer(&request()).0.text());
 }
 
 /// Who is told to stop stops, and says so.
@@ -64,12 +64,19 @@ fn told_to_stop_it_stops() {
 }
 
 /// Equals are not told apart, by as many pairs as could claim a difference: of two pairs no
-/// difference can be claimed, whatever the runs say.
+/// difference can be claimed, whatever the runs say. That the same form does claim a difference
+/// where there is one is shown beside the list of experiments.
 #[test]
 fn setting_a_against_itself_is_no_difference_that_is_claimed() {
-    let mut request = Request { equals: true, ..request() };
-    (request.form.pairs, request.form.aa_pairs) = (8, 4);
-    let (text, rows) = answer(&request);
-    assert!(rows.iter().all(|row| row.identity.setting == "db_writer_processes = 1"));
-    assert!(!text.contains("Is it real?       Yes"), "{text}");
+    for seed in [7, 8, 9] {
+        let mut request = Request { equals: true, seed, ..request() };
+        (request.form.pairs, request.form.aa_pairs) = (8, 4);
+        let (report, rows) = answer(&request);
+        assert!(rows.iter().all(|row| row.identity.setting == "db_writer_processes = 1"));
+        let found: serde_json::Value = serde_json::from_str(&report.json()).expect("JSON");
+        let comparison = &found["headline"]["comparison"];
+        assert_eq!((&comparison["pairs"], &comparison["aa_pairs"]), (&8.into(), &4.into()));
+        let finding = comparison["finding"].as_str().expect("there are pairs enough for one");
+        assert!(["no difference", "can't tell"].contains(&finding), "seed {seed}: {comparison}");
+    }
 }

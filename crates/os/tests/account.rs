@@ -23,6 +23,12 @@ const UNACCOUNTED_MAX: f64 = 0.01;
 /// who may try again until it is so proves nothing.
 const LENGTH: Nanos = Nanos::from_secs(10);
 
+/// A window in which the hypervisor took a larger share of the CPUs proves nothing, whatever its
+/// account says: another one is measured, so many times at most. What is allowed for steal stays
+/// below what the planted sleep takes.
+const STOLEN_MAX: f64 = 0.02;
+const WINDOWS: u32 = 6;
+
 /// One account at a time: two tests side by side would be each other's competition.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -143,20 +149,27 @@ fn stolen() -> Nanos {
 
 /// `step`, over and over for ten seconds: the share of the time that is unaccounted is `expected`
 /// then, give or take what is allowed. What a hypervisor takes is neither CPU nor run queue to the
-/// kernel, and has no name here: it is allowed for.
+/// kernel, and has no name here: it is allowed for, up to a limit.
 fn closes(name: &str, expected: f64, session: &Session, mut step: impl FnMut()) -> TimeAccount {
-    let stolen_before = stolen();
-    let reading = session.reading();
-    while session.now().since(reading.0) < LENGTH {
-        step();
+    for _ in 0..WINDOWS {
+        let stolen_before = stolen();
+        let reading = session.reading();
+        while session.now().since(reading.0) < LENGTH {
+            step();
+        }
+        let account = session.time_account_since(&reading);
+        let stolen = Nanos(stolen().0 - stolen_before.0);
+        show(name, &account, stolen);
+        let stolen = stolen.0 as f64 / account.elapsed.0 as f64;
+        if stolen > STOLEN_MAX {
+            continue;
+        }
+        let share = account.unaccounted_ns as f64 / account.elapsed.0 as f64;
+        let is_so = (share - expected).abs() < UNACCOUNTED_MAX + stolen;
+        assert!(is_so, "{name}: {share} isn't accounted: {account:?}");
+        return account;
     }
-    let account = session.time_account_since(&reading);
-    let stolen = Nanos(stolen().0 - stolen_before.0);
-    show(name, &account, stolen);
-    let allowed = UNACCOUNTED_MAX + stolen.0 as f64 / account.elapsed.0 as f64;
-    let share = account.unaccounted_ns as f64 / account.elapsed.0 as f64;
-    assert!((share - expected).abs() < allowed, "{name}: {share} isn't accounted: {account:?}");
-    account
+    panic!("{name}: the hypervisor is too busy: in no window it took less than {STOLEN_MAX}")
 }
 
 fn show(name: &str, account: &TimeAccount, stolen: Nanos) {

@@ -17,6 +17,8 @@ use waits::{Nanos, Statistic, WaitEvent};
 
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = 512;
+/// Longer than any machine takes for what is awaited: only what never comes takes so long.
+const LONG: Nanos = Nanos::from_secs(120);
 const EVENT: WaitEvent = WaitEvent::DbFileParallelWrite;
 
 /// Every claim of this macro is made of both backends.
@@ -175,11 +177,11 @@ fn a_timed_wait_ends_on_time_and_is_counted(backend: RingBackend, name: &str) {
     ring.reap(1, Some(length), &mut done, session.waiting(EVENT)).expect("no error");
     // One byte of 4,096 came: the rest goes again, and comes when it is written.
     std::fs::write(&fifo, vec![b'y'; BLOCK - 1]).expect("somebody reads it");
-    ring.reap(1, Some(Nanos::from_secs(5)), &mut done, session.waiting(EVENT)).expect("no error");
+    ring.reap(1, Some(LONG), &mut done, session.waiting(EVENT)).expect("no error");
     let Completion { tag, buffer, result } = done.remove(0);
     assert_eq!((tag, result), (7, Ok(())));
     assert_eq!((buffer[0], buffer[1], buffer[BLOCK - 1]), (b'x', b'y', b'y'));
-    assert!(took >= length && took < Nanos::from_millis(110), "{took}");
+    assert!(took >= length, "{took}");
     let line = totals.event(EVENT);
     assert_eq!((line.count, line.timeouts), (1, 1), "one wait, which timed out");
 }
@@ -188,7 +190,8 @@ fn a_timed_wait_ends_on_time_and_is_counted(backend: RingBackend, name: &str) {
 fn slow_reads_time_out_too(session: &Session) {
     let (disk, file, fake) = FakeDisk::new(512).file(DIRECT, 64 * 1024, session);
     let mut ring = disk.ring(&config(8, RingBackend::Slaves(1)), session).expect("opened");
-    fake.will([Outcome::Slow, Outcome::Slow]);
+    // The only slave is busy with the first until it is let go.
+    fake.will([Outcome::UntilCalls(usize::MAX)]);
     for tag in 0..2 {
         ring.push(write(&file, tag), session).expect("usable");
     }
@@ -198,11 +201,12 @@ fn slow_reads_time_out_too(session: &Session) {
     let timeout = Nanos::from_millis(10);
     ring.reap(2, Some(timeout), &mut done, session.waiting(EVENT)).expect("no error");
     let took = session.now().since(started);
-    assert!(took >= timeout && took < Nanos::from_millis(90), "{took}");
+    assert!(took >= timeout, "{took}");
     let totals = session.account().totals().since(&before);
     let line = totals.event(EVENT);
     assert_eq!((line.count, line.timeouts), (1, 1));
-    assert!(ring.in_flight() >= 1, "both had come");
+    assert_eq!((ring.in_flight(), done.len()), (2, 0));
+    fake.let_go();
     ring.reap(u32::MAX, None, &mut done, session.waiting(EVENT)).expect("no error");
     assert_eq!(done.len(), 2);
 }
@@ -337,7 +341,7 @@ fn polling_sees_what_has_completed(backend: RingBackend, name: &str) {
     ring.push(Request { file, kind, offset: 0, buffer, tag: 0 }, &session).expect("usable");
     ring.submit().expect("started");
     let (mut done, from) = (Vec::new(), session.now());
-    while done.is_empty() && session.now().since(from) < Nanos::from_secs(20) {
+    while done.is_empty() && session.now().since(from) < LONG {
         ring.reap(0, None, &mut done, session.waiting(EVENT)).expect("never waits");
     }
     assert_eq!(done.len(), 1, "it ended long ago");
@@ -464,6 +468,7 @@ fn a_reap_starts_what_was_pushed() {
 }
 
 /// Waits that come back early for no reason don't stretch a timeout: each is given what is left.
+/// Each takes a millisecond at least: a timeout of fifty has no more of them.
 #[test]
 fn a_timeout_is_not_stretched_by_idle_wakes() {
     let (os, _) = world();
@@ -475,9 +480,11 @@ fn a_timeout_is_not_stretched_by_idle_wakes() {
     let (started, timeout) = (session.now(), Nanos::from_millis(50));
     ring.reap(1, Some(timeout), &mut done, session.waiting(EVENT)).expect("no error");
     let took = session.now().since(started);
-    assert!(took >= timeout && took < Nanos::from_millis(280), "{took}");
+    assert!(took >= timeout, "{took}");
     let waits = fake_disk.ring.waits.lock().expect("not poisoned").clone();
-    assert!(waits.len() >= 2 && waits.is_sorted_by(|a, b| a >= b), "{waits:?}");
+    let waits: Vec<Nanos> = waits.into_iter().map(|wait| wait.expect("it has an end")).collect();
+    assert!((2..=60).contains(&waits.len()) && waits[0] <= timeout, "{waits:?}");
+    assert!(waits.is_sorted_by(|a, b| a > b), "{waits:?}");
     assert_eq!(session.account().totals().event(EVENT).timeouts, 1);
     assert_eq!(ring.in_flight(), 1);
 }

@@ -244,6 +244,23 @@ pub struct Report<R> {
     pub notices: Vec<String>,
 }
 
+impl<R> Report<R> {
+    /// Whether the power was cut; not if the program came to its end. Tests that cut the power ask
+    /// this, so that no other failure passes for the cut.
+    ///
+    /// # Panics
+    ///
+    /// If the simulation ended otherwise: a thread panicked, all wait for ever.
+    #[must_use]
+    pub fn was_cut(&self, what: impl fmt::Display) -> bool {
+        match &self.result {
+            Ok(_) => false,
+            Err(Failure::PowerLost) => true,
+            Err(failure) => panic!("{what}: {failure}"),
+        }
+    }
+}
+
 impl<R> fmt::Debug for Report<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Report")

@@ -152,3 +152,21 @@ fn after_a_power_cut_the_disk_holds_what_was_durable() {
         }
     }
 }
+
+/// A test that cuts the power tells the cut from an end, and takes nothing else for it.
+#[test]
+fn only_lost_power_is_a_cut() {
+    let cut_at = |point| {
+        let mut simulation = Simulation::new(1);
+        simulation.disks[0].content.lose_power_at(point);
+        simulation.run(|world, session| {
+            world.disk().create(Path::new("/f"), 4096, DIRECT, session).expect("created");
+        })
+    };
+    assert!(cut_at(1).was_cut("the power goes at the first operation"));
+    assert!(!cut_at(u64::MAX).was_cut("the power stays on"));
+    let report = Simulation::new(1).run(|_, _| panic!("planted"));
+    let taken = std::panic::catch_unwind(|| report.was_cut("the third"));
+    let said = *taken.expect_err("a panic is no cut").downcast::<String>().expect("a text");
+    assert!(said.starts_with("the third: ") && said.contains("planted"), "{said}");
+}

@@ -91,6 +91,8 @@ mod tests {
         for _ in 0..101 {
             windows.around(|| ());
         }
-        assert!(windows.median_ns() < 2_000.0, "{} ns for nothing", windows.median_ns());
+        // Whatever a reading costs on this machine, it is taken off.
+        let (window, reading) = (windows.median_ns(), reading_ns());
+        assert!(window < reading / 2.0, "{window} ns for nothing, {reading} ns for a reading");
     }
 }

@@ -8,7 +8,7 @@ use database::{
     Type, Value, Which,
 };
 use latch::SharedFlag;
-use sim::Perturbation;
+use sim::{Outside, Perturbation};
 
 use crate::simulated::{join, made, racing, racing_as, racing_to_open, start};
 
@@ -33,6 +33,13 @@ fn child() -> TableSpec {
     )
 }
 
+fn rows_of(connection: &mut Connection<'_>, table: &str) -> u32 {
+    let table = connection.table(table).expect("there");
+    let mut rows = 0;
+    connection.scan(&table, |_| rows += 1).expect("read");
+    rows
+}
+
 fn commit_row(connection: &mut Connection<'_>, table: &str, row: &[Value<'_>]) {
     let table = connection.table(table).expect("there");
     let mut tx = connection.begin();
@@ -52,8 +59,10 @@ fn an_insert_goes_on_while_the_identity_column_that_it_does_not_name_is_dropped(
             .column(ColumnSpec::new("n", Type::BigInt));
         database.connect_with(session).create_table(&spec).expect("made");
     });
+    let mut before = 0;
     for seed in 0..100 {
-        racing(seed, base.clone(), |database, session| {
+        before += racing(seed, base.clone(), |database, session| {
+            let before = Outside::new(0);
             let inserts = (0..3).map(|_| {
                 start("inserts", (database, session), |database, session| {
                     let mut connection = database.connect_with(session);
@@ -67,14 +76,20 @@ fn an_insert_goes_on_while_the_identity_column_that_it_does_not_name_is_dropped(
                 })
             });
             let mut threads: Vec<_> = inserts.collect();
-            threads.push(start("drops", (database, session), |database, session| {
+            let inside = before.clone();
+            threads.push(start("drops", (database, session), move |database, session| {
                 let mut connection = database.connect_with(session);
                 let goes = Alteration::DropColumn("id".into());
                 connection.alter_table("item", &goes).expect("dropped");
+                let rows = rows_of(&mut connection, "item");
+                inside.with(|before| *before = rows);
             }));
             join(threads, session);
+            assert_eq!(rows_of(&mut database.connect_with(session), "item"), 3 * 10);
+            u32::from((1..30).contains(&before.take()))
         });
     }
+    assert!(before > 50, "the column went among inserts in {before} of 100 runs");
 }
 
 /// CREATE INDEX locks the parent in a mode that goes with that of who looks for a parent. So its
@@ -91,9 +106,12 @@ fn a_row_is_inserted_while_the_table_that_it_refers_to_gets_indexes() {
         row[0] = Value::Int(1);
         commit_row(&mut connection, "parent", &row);
     });
+    let mut among = 0;
     for seed in 0..40 {
-        racing_as(PAUSES, seed, base.clone(), |database, session| {
+        among += racing_as(PAUSES, seed, base.clone(), |database, session| {
+            let among = Outside::new(0);
             let defines = (0..2).map(|number| {
+                let among = among.clone();
                 start("defines", (database, session), move |database, session| {
                     let mut connection = database.connect_with(session);
                     for turn in 0..3 {
@@ -101,6 +119,8 @@ fn a_row_is_inserted_while_the_table_that_it_refers_to_gets_indexes() {
                         let name = format!("by_{column}");
                         let index = IndexSpec::new(&name, "parent", [&*column]);
                         connection.create_index(&index).expect("made");
+                        let rows = rows_of(&mut connection, "child");
+                        among.with(|all| *all += u32::from((1..40).contains(&rows)));
                     }
                 })
             });
@@ -112,8 +132,14 @@ fn a_row_is_inserted_while_the_table_that_it_refers_to_gets_indexes() {
                 })
             }));
             join(threads, session);
+            let mut connection = database.connect_with(session);
+            assert_eq!(rows_of(&mut connection, "child"), 2 * 20);
+            let parent = connection.table("parent").expect("there");
+            assert_eq!(parent.definition().indexes.len(), 1 + 2 * 3);
+            among.take()
         });
     }
+    assert!(among > 40, "{among} of 240 indexes were made among inserts");
 }
 
 /// TRUNCATE looks whether tables that refer to this one have rows. It doesn't lock them, so one of
@@ -156,8 +182,11 @@ fn truncates_of_two_tables_of_which_one_refers_to_the_other_are_not_in_each_othe
 #[test]
 fn a_table_is_given_to_who_made_it_whatever_becomes_of_its_name_meanwhile() {
     let base = made(|_, _| {});
+    let counts = Outside::<[u32; 3]>::default();
     for seed in 0..60 {
-        racing_as(PAUSES, seed, base.clone(), |database, session| {
+        let counts = counts.clone();
+        racing_as(PAUSES, seed, base.clone(), move |database, session| {
+            let (made_it, dropped_it) = (counts.clone(), counts);
             let has_made = Arc::new(SharedFlag::new(false));
             let made = Arc::clone(&has_made);
             let makes = start("makes", (database, session), move |database, session| {
@@ -165,10 +194,14 @@ fn a_table_is_given_to_who_made_it_whatever_becomes_of_its_name_meanwhile() {
                 for turn in 0..6 {
                     let spec = TableSpec::new("t").column(ColumnSpec::new("a", Type::BigInt));
                     match connection.create_table(&spec) {
-                        Ok(made) => assert_eq!(made.name(), "t"),
+                        Ok(made) => {
+                            assert_eq!(made.name(), "t");
+                            made_it.with(|[made, ..]| *made += 1);
+                        }
                         Err(stop) => {
                             let why = stop.refusal();
                             assert_eq!(why, Some(ErrorKind::AlreadyExists), "turn {turn}: {stop}");
+                            made_it.with(|[_, refused, _]| *refused += 1);
                         }
                     }
                 }
@@ -177,14 +210,21 @@ fn a_table_is_given_to_who_made_it_whatever_becomes_of_its_name_meanwhile() {
             let drops = start("drops", (database, session), move |database, session| {
                 let mut connection = database.connect_with(session);
                 while !has_made.is_raised(session) {
-                    if let Err(stop) = connection.drop_table("t", false) {
-                        assert_eq!(stop.refusal(), Some(ErrorKind::NotFound), "{stop}");
+                    match connection.drop_table("t", false) {
+                        Ok(()) => dropped_it.with(|[.., dropped]| *dropped += 1),
+                        Err(stop) => {
+                            assert_eq!(stop.refusal(), Some(ErrorKind::NotFound), "{stop}");
+                        }
                     }
                 }
             });
             join(vec![makes, drops], session);
         });
     }
+    let [made, refused, dropped] = counts.take();
+    println!("{made} tables made, {refused} refused, {dropped} dropped");
+    assert!(made >= 60 && dropped > 30, "{made} tables made, {dropped} dropped");
+    assert!(refused > 0, "nobody met a table that was there");
 }
 
 /// The database is aborted as soon as a session is told that there is no such sequence any more.

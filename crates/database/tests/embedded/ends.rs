@@ -10,6 +10,7 @@ use database::{
 };
 use latch::{Latch, LatchKind};
 use os::{Session, ThreadHandle};
+use sim::Outside;
 use waits::{SessionKind, WaitEvent};
 
 use crate::common::{Scratch, account, filled, options};
@@ -80,12 +81,14 @@ fn a_database_that_was_shut_refuses_every_later_call() {
 fn worker(
     number: i64,
     (database, session): (&Database, &Session),
-    acknowledged: &Arc<Latch<BTreeSet<i64>>>,
+    (acknowledged, midway): (&Arc<Latch<BTreeSet<i64>>>, &Outside<u32>),
 ) -> ThreadHandle {
-    let acknowledged = Arc::clone(acknowledged);
+    let (acknowledged, midway) = (Arc::clone(acknowledged), midway.clone());
     start("worker", (database, session), move |database, session| {
         for id in (number * 10_000).. {
-            if let Err(stop) = work(database, id, session) {
+            let mut has_begun = false;
+            if let Err(stop) = work(database, (id, &mut has_begun), session) {
+                midway.with(|all| *all += u32::from(has_begun));
                 let is_end = match stop.refusal() {
                     Some(ErrorKind::WrongState) => stop.to_string().contains("shut"),
                     Some(_) => false,
@@ -103,25 +106,34 @@ fn worker(
 }
 
 /// A statement that reads and a transaction that changes.
-fn work(database: &Database, id: i64, session: &Session) -> Result<(), Error> {
+fn work(
+    database: &Database,
+    (id, has_begun): (i64, &mut bool),
+    session: &Session,
+) -> Result<(), Error> {
     let mut connection = database.connect_with(session);
     let account = connection.table("account")?;
     connection.get(&account, &[Value::Int(id % 100)], |_| ())?;
     let mut tx = connection.begin();
     tx.insert(&account, &[Value::Int(id), Value::Null, Value::Int(0)])?;
+    *has_begun = true;
     tx.commit()
 }
 
 /// Runs workers until `end` has ended the database; then holds what is there against what was
-/// acknowledged.
-fn ended_while_sessions_work(end: fn(&Database, &Session)) {
+/// acknowledged. Returns how many workers had changed something in the transaction in which they
+/// were told of the end.
+fn ended_while_sessions_work(end: fn(&Database, &Session)) -> u32 {
     let base = made(|database, _| drop(filled(database)));
+    let (midway, mut with_commits) = (Outside::new(0), 0);
     for seed in 0..40 {
+        let inside = midway.clone();
         let worked = racing_to_open(seed, base.clone(), move |opened, session| {
             let database = &opened.expect("opened");
             let found = Latch::new(session.os(), LatchKind::Innermost, BTreeSet::new());
             let acknowledged = Arc::new(found);
-            let workers = (1..=3).map(|n| worker(n, (database, session), &acknowledged)).collect();
+            let told = (&acknowledged, &inside);
+            let workers = (1..=3).map(|n| worker(n, (database, session), told)).collect();
             let length = Nanos::from_micros(300 + seed * 97);
             session.pause(length, session.waiting(WaitEvent::PlSqlLockTimer));
             end(database, session);
@@ -129,6 +141,7 @@ fn ended_while_sessions_work(end: fn(&Database, &Session)) {
             std::mem::take(&mut *acknowledged.exclusive(session))
         });
         let (disk, acknowledged) = worked;
+        with_commits += u32::from(!acknowledged.is_empty());
         racing(seed, disk, move |database, session| {
             let mut connection = database.connect_with(session);
             let account = connection.table("account").expect("there");
@@ -138,6 +151,10 @@ fn ended_while_sessions_work(end: fn(&Database, &Session)) {
             assert!(lost.is_empty(), "seed {seed}: acknowledged and lost: {lost:?}");
         });
     }
+    let midway = midway.take();
+    println!("{with_commits} of 40 runs have commits, {midway} workers were stopped in one");
+    assert!(with_commits > 20, "only {with_commits} of 40 runs have commits");
+    midway
 }
 
 #[test]
@@ -153,7 +170,8 @@ fn sessions_that_work_while_the_database_is_shut_are_refused_and_none_waits_for_
 
 #[test]
 fn sessions_that_work_while_the_database_is_aborted_are_told_and_none_waits_for_ever() {
-    ended_while_sessions_work(|database, session| database.clone().abort_by(session));
+    let midway = ended_while_sessions_work(|database, session| database.clone().abort_by(session));
+    assert!(midway > 0, "nobody was in a transaction when the database was aborted");
 }
 
 #[test]

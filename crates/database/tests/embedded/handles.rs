@@ -7,6 +7,7 @@ use database::{
     Alteration, Bounds, ColumnSpec, Connection, Database, Direction, Error, ErrorKind, IndexId,
     IndexSpec, Table, TableSpec, Type, Value, Which,
 };
+use sim::Outside;
 
 use crate::common::{Scratch, options};
 use crate::simulated::{join, made, racing, start};
@@ -262,8 +263,10 @@ fn a_read_goes_by_the_definition_that_holds_as_of_its_snapshot() {
     let content = made(|database, session| {
         filled(&mut database.connect_with(session));
     });
+    let reads = Outside::<[u32; 3]>::default();
     for seed in 1..=40 {
-        racing(seed, content.clone(), |database, session| {
+        let reads = reads.clone();
+        racing(seed, content.clone(), move |database, session| {
             let writer = start("writer", (database, session), |database, session| {
                 let mut connection = database.connect_with(session);
                 for turn in 0..4 {
@@ -287,10 +290,12 @@ fn a_read_goes_by_the_definition_that_holds_as_of_its_snapshot() {
             });
             let readers = (0..2).map(|number| {
                 let name = format!("reader{number}");
-                start(&name, (database, session), |database, session| {
+                let reads = reads.clone();
+                start(&name, (database, session), move |database, session| {
                     let mut connection = database.connect_with(session);
                     for turn in 0..40 {
-                        read_consistently(&mut connection, 10 + turn % 14);
+                        let came_to = read_consistently(&mut connection, 10 + turn % 14);
+                        reads.with(|all| all[came_to as usize] += 1);
                     }
                 })
             });
@@ -299,25 +304,39 @@ fn a_read_goes_by_the_definition_that_holds_as_of_its_snapshot() {
             join(threads, session);
         });
     }
+    let [without, good, refused] = reads.take();
+    println!("{without} reads without the index, {good} by it, {refused} were refused");
+    assert!(without > 0 && good > 300, "{without} reads without the index, {good} by it");
+    assert!(refused > 0, "the index never went while it was read");
 }
 
-fn read_consistently(connection: &mut Connection<'_>, b: i64) {
+/// Whether the index wasn't there (0), led to what it has to (1), or went meanwhile (2).
+fn read_consistently(connection: &mut Connection<'_>, b: i64) -> u32 {
     let table = connection.table("triple").expect("there");
     let mut count = 0;
     connection.scan(&table, |_| count += 1).expect("a column that was added is no damage");
     assert_eq!(count, 10);
-    let Ok(by_b) = table.index("by_b") else { return };
-    let (key, mut wrong) = ([Value::Int(b)], None);
+    let Ok(by_b) = table.index("by_b") else { return 0 };
+    let (key, mut wrong, mut found) = ([Value::Int(b)], None, 0);
     let range = (by_b, &Bounds::equal(&key), Direction::Ascending);
     let read = connection.range(&table, range, |row| {
         wrong = row.get_i64(1).filter(|found| *found != b).or(wrong);
+        found += 1;
         ControlFlow::Continue(())
     });
     assert_eq!(wrong, None, "a row of another key by {b}");
     match read.map_err(|stop| (stop.refusal(), stop)) {
-        Ok(()) | Err((Some(ErrorKind::NotFound | ErrorKind::SnapshotTooOld), _)) => {}
+        Ok(()) => {
+            // Ten rows from 10 on, all of them raised by 0 to 4.
+            let expected = if (14..20).contains(&b) { 1..=1 } else { 0..=1 };
+            assert!(expected.contains(&found), "{found} rows by {b}");
+            1
+        }
         // The index went while it was read.
-        Err((Some(ErrorKind::DefinitionChanged), _)) => {}
+        Err((
+            Some(ErrorKind::NotFound | ErrorKind::SnapshotTooOld | ErrorKind::DefinitionChanged),
+            _,
+        )) => 2,
         Err((_, stop)) => panic!("{stop}"),
     }
 }

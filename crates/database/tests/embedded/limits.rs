@@ -1,9 +1,12 @@
 //! Limits of memory, buffers and disks: what goes beyond is refused, in words that help, and
 //! nothing waits for ever or is left behind.
 
+use std::collections::BTreeMap;
+
 use database::{Database, ErrorKind, Options, Value};
 use ids::BlockSize;
 use os::Session;
+use sim::Outside;
 use waits::SessionKind;
 
 use crate::common::{Scratch, balance, filled, filled_by, options};
@@ -134,23 +137,28 @@ fn sessions_that_wait_for_each_others_buffers_do_not_wait_for_ever() {
     let content = simulated::made(|database, session| {
         filled_by(&mut database.connect_with(session));
     });
+    let told = Outside::<Told>::default();
     for seed in 0..4 {
+        let told = told.clone();
         simulated::racing_in(
             simulated::smallest(),
             seed,
             content.clone(),
             move |database, session| {
                 let threads = (0..SESSIONS).map(|number| {
+                    let told = told.clone();
                     simulated::start("user", (database, session), move |database, session| {
                         let mut connection = database.connect_with(session);
-                        let Some(account) = allowed(connection.table("account")) else { return };
+                        let account = allowed(&told, connection.table("account"));
+                        let Some(account) = account else { return };
                         for turn in 0..6 {
                             let key = [Value::Int(((number * 37 + turn * 11) % 100) as i64)];
                             let seen = connection.get(&account, &key, |row| row.get_i64(2));
-                            let _ = allowed(seen);
+                            let _ = allowed(&told, seen);
                             let mut tx = connection.begin();
                             let amount = Value::Int(turn as i64);
-                            let _ = allowed(tx.update(&account, &key, |_, set| set.set(2, amount)));
+                            let set = tx.update(&account, &key, |_, set| set.set(2, amount));
+                            let _ = allowed(&told, set);
                             tx.rollback().expect("a rollback isn't refused");
                         }
                     })
@@ -159,13 +167,30 @@ fn sessions_that_wait_for_each_others_buffers_do_not_wait_for_ever() {
             },
         );
     }
+    let told = told.take();
+    println!("{told:?}");
+    assert!(told.done > 400, "almost everything was refused: {told:?}");
+    assert!(!told.refused.is_empty(), "the cache was large enough for all: {told:?}");
 }
 
-/// What sessions without buffers are told.
-fn allowed<T>(done: Result<T, stop::Stop>) -> Option<T> {
-    done.map_err(|stop| {
+/// What sessions without buffers are told: how often a call was done, and how often it was refused,
+/// by kind.
+#[derive(Default, Clone, Debug)]
+struct Told {
+    done: u32,
+    refused: BTreeMap<String, u32>,
+}
+
+/// Counts the call, which may be refused as long as sessions wait for each other's buffers.
+fn allowed<T>(told: &Outside<Told>, call: Result<T, stop::Stop>) -> Option<T> {
+    let refused = call.as_ref().err().map(|stop| {
         let kinds = [ErrorKind::NoBuffer, ErrorKind::NoSpace, ErrorKind::LockTimeout];
-        assert!(stop.refusal().is_some_and(|kind| kinds.contains(&kind)), "{stop}");
-    })
-    .ok()
+        let kind = stop.refusal().filter(|kind| kinds.contains(kind));
+        kind.unwrap_or_else(|| panic!("{stop}"))
+    });
+    told.with(|told| match refused {
+        None => told.done += 1,
+        Some(kind) => *told.refused.entry(format!("{kind:?}")).or_default() += 1,
+    });
+    call.ok()
 }

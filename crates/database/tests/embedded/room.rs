@@ -15,7 +15,7 @@ use sim::{Outside, Perturbation, Simulation, World};
 use stop::Halt;
 
 use crate::common::{Scratch, options};
-use crate::simulated::{join, start};
+use crate::simulated::{self, join, start};
 
 /// A stream of numbers from a seed (splitmix64).
 struct Dice(u64);
@@ -134,6 +134,27 @@ struct Client<'c, 's> {
     number: u64,
     /// Its rows as they were committed last.
     committed: Rows,
+    ended: Ended,
+}
+
+/// How transactions ended: without some of each that were taken back, nothing is shown.
+#[derive(Default, Clone, Copy, Debug)]
+struct Ended {
+    committed: u32,
+    rolled_back: u32,
+    /// Rolled back because something was in the way.
+    refused: u32,
+    /// Left to the next opening.
+    left: u32,
+}
+
+impl Ended {
+    fn add(&mut self, other: Ended) {
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.refused += other.refused;
+        self.left += other.left;
+    }
 }
 
 impl Client<'_, '_> {
@@ -141,7 +162,7 @@ impl Client<'_, '_> {
     /// connection is dropped.
     fn work(&mut self, transactions: u64, leaves_one: bool) {
         for left in (0..transactions).rev() {
-            let Client { connection, table, dice, number, committed } = self;
+            let Client { connection, table, dice, number, committed, ended } = self;
             let mut rows = committed.clone();
             let mut tx = connection.begin();
             let done = changes((&mut tx, table), (dice, *number), &mut rows);
@@ -151,11 +172,19 @@ impl Client<'_, '_> {
                     let in_the_way = [Some(ErrorKind::Deadlock), Some(ErrorKind::NoSpace)];
                     assert!(in_the_way.contains(&kind), "{stop}");
                     tx.rollback().expect("rolled back");
+                    ended.refused += 1;
                 }
-                Ok(()) if left == 0 && leaves_one => std::mem::forget(tx),
-                Ok(()) if dice.below(2) == 0 => tx.rollback().expect("rolled back"),
+                Ok(()) if left == 0 && leaves_one => {
+                    std::mem::forget(tx);
+                    ended.left += 1;
+                }
+                Ok(()) if dice.below(2) == 0 => {
+                    tx.rollback().expect("rolled back");
+                    ended.rolled_back += 1;
+                }
                 Ok(()) => {
                     tx.commit().expect("committed");
+                    ended.committed += 1;
                     self.committed = rows;
                 }
             }
@@ -247,10 +276,11 @@ fn holds(database: &Database, expected: &Rows, session: &Session) {
 
 /// Sessions work on rows of the same blocks, then the instance is stopped as if it were killed; a
 /// few times.
-fn lives(seed: u64, size: BlockSize, mut disk: FileSystem) {
+fn lives(seed: u64, size: BlockSize, mut disk: FileSystem) -> Ended {
+    let all_ended = Outside::new(Ended::default());
     let committed = Outside::new(BTreeMap::<u64, Rows>::new());
     for life in 0..3 {
-        let inside = committed.clone();
+        let (inside, all_ended) = (committed.clone(), all_ended.clone());
         let mut simulation = Simulation::new(seed * 10 + life);
         simulation.disks[0].content = disk;
         simulation.perturbation = Perturbation::RACES;
@@ -260,7 +290,7 @@ fn lives(seed: u64, size: BlockSize, mut disk: FileSystem) {
             let before = inside.with(|committed| committed.clone());
             holds(&database, &before.values().flatten().map(owned).collect(), session);
             let sessions = (0..SESSIONS).map(|number| {
-                let inside = inside.clone();
+                let (inside, all_ended) = (inside.clone(), all_ended.clone());
                 start("client", (&database, session), move |database, session| {
                     let mut connection = database.connect_with(session);
                     let committed = inside.with(|all| all.remove(&number)).unwrap_or_default();
@@ -269,8 +299,10 @@ fn lives(seed: u64, size: BlockSize, mut disk: FileSystem) {
                         Dice(seed * 1_000 + life * 10 + number),
                     );
                     let connection = &mut connection;
-                    let mut client = Client { connection, table, dice, number, committed };
+                    let ended = Ended::default();
+                    let mut client = Client { connection, table, dice, number, committed, ended };
                     client.work(6, life < 2);
+                    all_ended.with(|all| all.add(client.ended));
                     let committed = client.committed;
                     inside.with(|all| all.insert(number, committed));
                     while life < 2 && halt(database).check(session).is_ok() {
@@ -298,6 +330,7 @@ fn lives(seed: u64, size: BlockSize, mut disk: FileSystem) {
         disk.close_all();
         report.result.unwrap_or_else(|failure| panic!("seed {seed}, {size:?}: {failure}"));
     }
+    all_ended.take()
 }
 
 fn halt(database: &Database) -> &Halt {
@@ -317,49 +350,67 @@ fn owned((id, row): (&i64, &(String, String))) -> (i64, (String, String)) {
 fn whatever_sessions_do_in_few_blocks_can_be_rolled_back() {
     for (size, seeds) in [(BlockSize::KIB_2, 8), (BlockSize::KIB_4, 4), (BlockSize::KIB_8, 3)] {
         let base = make(size);
+        let mut all = Ended::default();
         for seed in 0..seeds {
-            lives(seed, size, base.clone());
+            all.add(lives(seed, size, base.clone()));
         }
+        println!("{size:?}: {all:?}");
+        let each = seeds as u32 * 5;
+        assert!(
+            all.committed > each && all.rolled_back > each && all.left > seeds as u32,
+            "{all:?}"
+        );
     }
 }
 
 /// All its room is kept for the active transactions in its list, and no other block is offered.
-/// (The insert used to look at it again and again, until one of them ended.)
+/// (The insert used to look at it again and again, until one of them ended: a simulated machine
+/// tells of that.)
 #[test]
 fn an_insert_passes_by_a_block_whose_list_has_no_room() {
-    let scratch = Scratch::new("no-entry");
-    let database = Database::create(&scratch.0, &options()).expect("created");
-    let (mut one, mut two) = (database.connect("one"), database.connect("two"));
-    let mut three = database.connect("three");
-    // One of these fills the block to its last bytes.
-    for longer in (1_290..1_370).step_by(10) {
-        let spec = TableSpec::new(&format!("t{longer}"))
-            .column(ColumnSpec::new("id", Type::BigInt))
-            .column(ColumnSpec::new("body", Type::Text))
-            .primary_key(["id"]);
-        let mut filler = database.connect("filler");
-        let table = filler.create_table(&spec).expect("made");
-        let mut tx = filler.begin();
-        let body = "x".repeat(300);
-        for id in 0..22 {
-            tx.insert(&table, &[Value::Int(id), Value::Text(&body)]).expect("inserted");
-        }
-        let body = "x".repeat(longer);
-        tx.update(&table, &[Value::Int(0)], |_, set| set.set(1, Value::Text(&body))).expect("set");
-        // It fills the next block from now on.
-        let body = "x".repeat(3_000);
-        tx.insert(&table, &[Value::Int(-1), Value::Text(&body)]).expect("inserted");
-        tx.commit().expect("committed");
-        let (mut first, mut second, mut third) = (one.begin(), two.begin(), three.begin());
-        for id in 1..22 {
-            let tx = if id % 2 == 0 { &mut first } else { &mut second };
-            assert!(tx.delete(&table, &[Value::Int(id)]).expect("deleted"));
-        }
-        third.insert(&table, &[Value::Int(100), Value::Text("new")]).expect("inserted");
-        third.commit().expect("committed");
-        second.rollback().expect("ended");
-        first.rollback().expect("ended");
+    let creation = Creation { db_block_size: BlockSize::KIB_8, ..simulated::options().creation };
+    let content = simulated::made_with(creation, |_, _| ());
+    // Some of these fill the block to its last bytes.
+    let passed_by = simulated::racing(1, content, |database, session| {
+        let lengths = (1_290..1_370).step_by(10);
+        lengths.map(|longer| passes_by(database, longer, session)).collect::<Vec<_>>()
+    });
+    assert!(passed_by.contains(&true), "no block is full: {passed_by:?}");
+    assert!(passed_by.contains(&false), "where its list has room it is offered: {passed_by:?}");
+}
+
+/// Fills a block with rows of which one is so long, has two transactions delete the others, and a
+/// third one insert a short row: whether that went into another block.
+fn passes_by(database: &Database, longer: usize, session: &Session) -> bool {
+    let [mut one, mut two, mut three] = [(); 3].map(|()| database.connect_with(session));
+    let spec = TableSpec::new(&format!("t{longer}"))
+        .column(ColumnSpec::new("id", Type::BigInt))
+        .column(ColumnSpec::new("body", Type::Text))
+        .primary_key(["id"]);
+    let mut filler = database.connect_with(session);
+    let table = filler.create_table(&spec).expect("made");
+    let mut tx = filler.begin();
+    let body = "x".repeat(300);
+    let mut insert = |id| {
+        let row = [Value::Int(id), Value::Text(&body)];
+        tx.insert(&table, &row).expect("inserted").block
+    };
+    let full = insert(0);
+    assert!((1..22).all(|id| insert(id) == full), "they lie in one block");
+    let body = "x".repeat(longer);
+    tx.update(&table, &[Value::Int(0)], |_, set| set.set(1, Value::Text(&body))).expect("set");
+    // It fills the next block from now on.
+    let body = "x".repeat(3_000);
+    tx.insert(&table, &[Value::Int(-1), Value::Text(&body)]).expect("inserted");
+    tx.commit().expect("committed");
+    let (mut first, mut second, mut third) = (one.begin(), two.begin(), three.begin());
+    for id in 1..22 {
+        let tx = if id % 2 == 0 { &mut first } else { &mut second };
+        assert!(tx.delete(&table, &[Value::Int(id)]).expect("deleted"));
     }
-    drop((one, two, three));
-    database.shutdown().expect("in good order");
+    let new = third.insert(&table, &[Value::Int(100), Value::Text("new")]).expect("inserted");
+    third.commit().expect("committed");
+    second.rollback().expect("ended");
+    first.rollback().expect("ended");
+    new.block != full
 }

@@ -250,8 +250,9 @@ fn a_probe_that_is_interrupted_leaves_nothing() {
             .stdout(Stdio::null())
             .spawn()
             .expect("it starts");
+        let pid = child.id();
         let nameless = || {
-            let files = std::fs::read_dir(format!("/proc/{}/fd", child.id()));
+            let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
             let targets = files.into_iter().flatten().flatten();
             let mut targets = targets.filter_map(|entry| std::fs::read_link(entry.path()).ok());
             targets.any(|target| {
@@ -261,11 +262,12 @@ fn a_probe_that_is_interrupted_leaves_nothing() {
         };
         let started = Instant::now();
         while !nameless() {
-            assert!(started.elapsed() < Duration::from_secs(10), "the probe doesn't get anywhere");
+            assert!(child.try_wait().expect("it is ours").is_none(), "the probe ends");
+            assert!(started.elapsed() < Duration::from_secs(300), "the probe gets nowhere");
         }
         // Into the fill the first time, into the measurement the second.
         std::thread::sleep(Duration::from_millis(if signal == 2 { 200 } else { 5 }));
-        let (signal_option, pid) = (format!("-{signal}"), child.id().to_string());
+        let (signal_option, pid) = (format!("-{signal}"), pid.to_string());
         let sent = Command::new("kill").args([signal_option, pid]).status().expect("kill runs");
         assert!(sent.success());
         let status = child.wait().expect("it ends");

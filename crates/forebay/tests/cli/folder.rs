@@ -43,6 +43,14 @@ impl Folder {
         self.command(arguments).output().expect("the program starts")
     }
 
+    /// The same for what takes moments, or never ends where something is wrong: after minutes it is
+    /// stopped, with a status of 124. No machine is so slow that it matters.
+    pub(crate) fn briefly(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["300", env!("CARGO_BIN_EXE_forebay")]).args(arguments).current_dir(&self.0);
+        command
+    }
+
     /// What it says, where it succeeds.
     pub(crate) fn said(&self, arguments: &[&str]) -> String {
         said(&self.forebay(arguments))

@@ -19,24 +19,43 @@ fn what_a_load_was_told_is_found_by_the_audit() {
     assert!(lost.contains("acknowledged commits") && lost.contains("are lost"), "{lost}");
 }
 
-/// Ten seconds of work, and the books of each session and each process close to one per cent.
+/// Ten seconds of work, and the books of each session and each process close to one per cent. What
+/// a hypervisor takes of the CPUs has no name: where it takes more than half a per cent the books
+/// prove nothing, whatever they say, and others are made.
 #[test]
 fn the_account_of_everyone_closes() {
     let folder = Folder::with_database("load-account");
-    let told = said(&folder.forebay(&["load", "run", "db", "--seconds", "10"]));
-    for kind in ["session", "process"] {
-        let head = format!("largest unaccounted share of a {kind}: ");
-        let share = told.lines().find_map(|line| line.strip_prefix(&head)?.split(' ').next());
-        let share: f64 = share.expect("there is such a line").parse().expect("a number");
-        assert!(share <= 1.0, "{told}");
+    for _ in 0..6 {
+        let before = stolen_s();
+        let told = said(&folder.forebay(&["load", "run", "db", "--seconds", "10"]));
+        let stolen = (stolen_s() - before) * 10.0;
+        if stolen > 0.5 {
+            println!("{stolen} % were stolen");
+            continue;
+        }
+        for kind in ["session", "process"] {
+            let head = format!("largest unaccounted share of a {kind}: ");
+            let share = told.lines().find_map(|line| line.strip_prefix(&head)?.split(' ').next());
+            let share: f64 = share.expect("there is such a line").parse().expect("a number");
+            assert!(share <= 1.0, "{stolen} % were stolen: {told}");
+        }
+        return;
     }
+    panic!("the hypervisor is too busy: each time it took more than 0.5 % of the CPUs");
+}
+
+/// Seconds that the hypervisor took from this machine's CPUs, all together, so far.
+fn stolen_s() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").expect("Linux");
+    let steal = stat.lines().next().and_then(|line| line.split_whitespace().nth(8));
+    steal.expect("the eighth column").parse::<f64>().expect("a number") / 100.0
 }
 
 /// Rule space/SP7: a database that is open isn't opened again.
 #[test]
 fn a_second_program_on_the_same_database_is_refused() {
     let folder = Folder::with_database("load-twice");
-    let mut first = folder.command(&["load", "run", "db", "--seconds", "30", "--acknowledge"]);
+    let mut first = folder.command(&["load", "run", "db", "--seconds", "3600", "--acknowledge"]);
     let mut first = first.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut line = String::new();
     let out = first.stdout.as_mut().expect("a pipe");

@@ -6,19 +6,18 @@ use std::time::{Duration, Instant};
 
 use crate::folder::{Folder, heard, text};
 
-/// An experiment takes minutes; none of them pass before a file is refused that can't be made.
+/// An experiment takes hours if it is asked to; none of them pass before a file is refused that
+/// can't be made.
 #[test]
 fn a_rows_file_that_cant_be_made_is_refused_before_the_experiment() {
     let folder = Folder::new("rows");
     std::fs::write(folder.0.join("there"), "mine").expect("it is written");
     for (file, says) in [("there", "exists"), ("no/such/rows", "no such file or directory")] {
-        let began = Instant::now();
-        let run = ["lab", "run", "dbwr-count", "--rows", file];
-        let output = folder.forebay(&run);
+        let run = ["lab", "run", "dbwr-count", "--seconds", "600", "--rows", file];
+        let output = folder.briefly(&run).output().expect("it starts");
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains(says) && said.lines().count() == 1, "{said}");
-        assert!(began.elapsed() < Duration::from_secs(10), "the experiment was run");
     }
     assert_eq!(std::fs::read(folder.0.join("there")).expect("it is there"), b"mine");
     assert_eq!(folder.names(), ["there"], "nothing is left");
@@ -93,17 +92,15 @@ fn output_to_a_full_device_is_a_failure_of_every_command() {
         &["verify", "--json", "db"],
         &["load", "audit", "db"],
         &["load", "run", "db", "--seconds", "1"],
-        &["load", "run", "db", "--seconds", "20", "--acknowledge"],
+        // Nobody can be told of commits any more, so none are made.
+        &["load", "run", "db", "--seconds", "3600", "--acknowledge"],
         &["load", "create", "other", "--megabytes", "1"],
     ] {
         let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
-        let began = Instant::now();
-        let output = folder.command(command).stdout(full).output().expect("it starts");
+        let output = folder.briefly(command).stdout(full).output().expect("it starts");
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{command:?}: {said}");
         assert!(said.contains("cannot write to standard output: no space left"), "{said}");
-        // Nobody can be told of commits any more, so none are made.
-        assert!(began.elapsed() < Duration::from_secs(15), "{command:?} went on");
     }
 }
 
@@ -134,12 +131,12 @@ fn a_disk_that_nobody_knows_is_refused_before_anything_is_made() {
         (&["dbwr-count", "--matters", "nan"], 2, "--matters takes"),
         (&["dbwr-count", "--dir", "nowhere"], 1, "nowhere"),
     ] {
-        let began = Instant::now();
-        let output = folder.forebay(&[&["lab", "run"][..], options].concat());
+        let run = [&["lab", "run"][..], options].concat();
+        let output = folder.briefly(&run).output().expect("it starts");
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{options:?}: {said}");
         assert!(said.contains(says) && said.lines().count() == 1, "{options:?}: {said}");
-        assert!(folder.names().is_empty() && began.elapsed() < Duration::from_secs(10));
+        assert!(folder.names().is_empty(), "{options:?}: {:?}", folder.names());
     }
 }
 
@@ -154,7 +151,8 @@ fn what_a_killed_experiment_left_is_removed_by_the_next() {
         folder.command(&lab).stderr(std::process::Stdio::null()).spawn().expect("starts");
     let began = Instant::now();
     while !folder.0.join(folder.names().first().map_or("", |name| name)).join("owner").exists() {
-        assert!(began.elapsed() < Duration::from_secs(20), "the experiment makes no folder");
+        assert!(killed.try_wait().expect("it is ours").is_none(), "it ends without a folder");
+        assert!(began.elapsed() < Duration::from_secs(300), "the experiment makes no folder");
         std::thread::sleep(Duration::from_millis(5));
     }
     // While it lives, another experiment leaves its folder alone.

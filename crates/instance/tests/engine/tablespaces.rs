@@ -347,6 +347,7 @@ fn a_full_disk_refuses_growth_and_stops_nobody() {
 fn faults_while_files_grow_and_are_made_lose_nothing() {
     let base = base(growing(400));
     for fault in [Fault::Eio, Fault::Enospc] {
+        let [mut opened, mut refused, mut rows_told] = [0; 3];
         for n in 1.. {
             let mut content = base.clone();
             let operations =
@@ -356,7 +357,7 @@ fn faults_while_files_grow_and_are_made_lose_nothing() {
             let inside = Arc::clone(&told);
             let mut report = machine(n, content).run(move |world, session| {
                 let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
-                let Ok(instance) = opened else { return };
+                let Ok(instance) = opened else { return (false, false) };
                 let table = Rows::open(&instance, TABLE, session).expect("there");
                 let mut inserter = HeapInserter::default();
                 let made = instance.create_tablespace(&users(), session);
@@ -370,12 +371,16 @@ fn faults_while_files_grow_and_are_made_lose_nothing() {
                 }
                 drop((table, there));
                 let _ = instance.shutdown(session);
+                (true, made.is_err())
             });
             let done = report.disks["disk"].injected().is_empty();
             let mut disk = left(&mut report);
-            ended(report, format!("{fault:?} {n}"));
+            let (was_open, was_refused) = ended(report, format!("{fault:?} {n}"));
             disk.plan_faults(FaultPlan::new(0));
             let told = told.load(SeqCst);
+            opened += u64::from(was_open && !done);
+            refused += u64::from(was_refused);
+            rows_told += told;
             let report = machine(n, disk).run(move |world, session| {
                 let instance = open_as(&parameters(), world, session);
                 check(&instance, session);
@@ -391,6 +396,10 @@ fn faults_while_files_grow_and_are_made_lose_nothing() {
                 break;
             }
         }
+        println!("{fault:?}: {opened} open, {refused} tablespaces refused, {rows_told} rows");
+        assert!(opened > 30, "a fault came in {opened} open databases");
+        assert!(refused > 10, "{refused} tablespaces were refused");
+        assert!(rows_told > 10 * ROWS, "{rows_told} rows were acknowledged");
     }
 }
 

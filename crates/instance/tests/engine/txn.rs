@@ -267,6 +267,7 @@ fn sessions_beyond_what_the_cache_can_pin_are_refused_and_do_not_hang() {
         refusals += ended(report, seed);
     }
     println!("{refusals} refusals");
+    assert!(refusals > 0 && refusals < 60 * 16 * 3, "{refusals} refusals");
 }
 
 /// With `commit_wait = nowait` a commit returns before it is durable and lets its rows go; whoever

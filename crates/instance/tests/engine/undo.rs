@@ -97,7 +97,7 @@ fn a_rollback_that_is_cut_off_goes_on_where_it_stopped() {
         let mut content = base.clone();
         content.lose_power_at(content.crash_points() + cut);
         let mut report = machine(cut, content).run(work);
-        if report.result.is_ok() {
+        if !report.was_cut(format_args!("cut {cut}")) {
             break;
         }
         cuts += 1;
@@ -106,7 +106,7 @@ fn a_rollback_that_is_cut_off_goes_on_where_it_stopped() {
             let mut again = CrashStates::of(&first).sample(draw);
             again.lose_power_at(again.crash_points() + 1 + cut % 40);
             let mut report = machine(cut, again).run(looks_right);
-            let lost = report.result.is_err();
+            let lost = report.was_cut(format_args!("cut {cut}, draw {draw}"));
             let second = left(&mut report);
             if !lost {
                 continue;

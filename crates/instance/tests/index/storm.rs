@@ -268,7 +268,7 @@ fn storm(instance: &std::sync::Arc<Instance>, (seed, purges): (u64, bool), sessi
 
 fn storms(size: BlockSize, seeds: std::ops::Range<u64>, purges: bool) {
     let base = database(size);
-    let mut rows = 0;
+    let (mut rows, mut cuts) = (0, 0);
     for seed in seeds {
         let mut disk = base.clone();
         for life in 0..4 {
@@ -286,7 +286,8 @@ fn storms(size: BlockSize, seeds: std::ops::Range<u64>, purges: bool) {
             disk = left(&mut report);
             if life % 2 == 0 {
                 ended(report, number);
-            } else if report.result.is_err() {
+            } else if report.was_cut(number) {
+                cuts += 1;
                 disk = CrashStates::of(&disk).sample(number);
             }
             disk.lose_power_at(u64::MAX);
@@ -308,6 +309,7 @@ fn storms(size: BlockSize, seeds: std::ops::Range<u64>, purges: bool) {
         rows += ended(report, seed);
     }
     assert!(rows > 0, "all rows are gone");
+    assert!(cuts > 0, "no power cut came in a life");
 }
 
 #[test]

@@ -96,9 +96,7 @@ pub(crate) enum Outcome {
     AtMost(usize),
     /// Half of it.
     Half,
-    /// What it is asked to, after 50 ms.
-    Slow,
-    /// What it is asked to, once so many reads and writes have come.
+    /// What it is asked to, once so many reads and writes have come, or it is let go.
     UntilCalls(usize),
     /// Nothing; the error with this number.
     Fail(i32),
@@ -115,6 +113,7 @@ pub(crate) struct FakeFile {
     /// Offset and length of every read and write that came.
     pub(crate) calls: Mutex<Vec<(IoKind, u64, usize)>>,
     pub(crate) sync_calls: Mutex<u64>,
+    is_let_go: AtomicBool,
     unit: usize,
 }
 
@@ -125,6 +124,11 @@ impl FakeFile {
 
     pub(crate) fn sync_will(&self, outcome: Outcome) {
         self.syncs.lock().expect("not poisoned").push_back(outcome);
+    }
+
+    /// Nobody waits for more calls any longer.
+    pub(crate) fn let_go(&self) {
+        self.is_let_go.store(true, SeqCst);
     }
 
     pub(crate) fn calls(&self) -> Vec<(IoKind, u64, usize)> {
@@ -142,12 +146,8 @@ impl FakeFile {
             Outcome::Whole => Ok(length),
             Outcome::AtMost(bytes) => Ok(length.min(bytes)),
             Outcome::Half => Ok(length / 2),
-            Outcome::Slow => {
-                std::thread::sleep(std::time::Duration::from_millis(50));
-                Ok(length)
-            }
             Outcome::UntilCalls(calls) => {
-                while self.calls().len() < calls {
+                while self.calls().len() < calls && !self.is_let_go.load(SeqCst) {
                     std::thread::sleep(std::time::Duration::from_millis(1));
                 }
                 Ok(length)
@@ -285,6 +285,7 @@ impl DiskPort for FakeDisk {
                     syncs: Mutex::new(syncs.into()),
                     calls: Mutex::default(),
                     sync_calls: Mutex::default(),
+                    is_let_go: AtomicBool::new(false),
                     unit: if options.direct { self.unit } else { 1 },
                 });
                 if !self.takes_name.swap(false, SeqCst) {

@@ -218,7 +218,11 @@ fn a_seed_is_a_run() {
 fn real_threads_get_along() {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("main", SessionKind::Foreground);
+    // Totals of the operating system, so the last ones are the sums.
+    let mut sums = [0, 0];
     for seed in 0..100 {
-        let _ = race(&os, 8, seed, Failpoints::NONE, &session);
+        sums = race(&os, 8, seed, Failpoints::NONE, &session);
     }
+    println!("100 runs: {} deadlocks, {} waits", sums[0], sums[1]);
+    assert!(sums[1] > 0, "nobody has waited for anybody");
 }
