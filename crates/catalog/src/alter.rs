@@ -228,7 +228,7 @@ impl Statement<'_> {
             draft.add_constraint(spec).map(|()| draft.table)
         })?;
         let tablespace = self.tablespace_of(before.segment)?;
-        let places = self.make_segments(&mut table, &tablespace)?;
+        let places = self.make_segments(&mut table, (&tablespace, &[]))?;
         self.fill(&table, &places)?;
         match &spec.rule {
             Rule::PrimaryKey(_) | Rule::Unique(_) => {}

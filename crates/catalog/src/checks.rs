@@ -61,7 +61,8 @@ impl Statement<'_> {
         self.find(table, |_, row| matches!(row.get(column), Ok(Value::Null)))
     }
 
-    /// The first row for which this says so, with its first columns as text. It only computes.
+    /// The first row for which this says so, with its first columns as text,
+    /// without those that were dropped (DC9). It only computes.
     pub(crate) fn find(
         &self,
         table: &TableDefinition,
@@ -76,8 +77,9 @@ impl Statement<'_> {
                 }
                 let mut visit = |address, row: &[u8]| match RowView::new(open.layout(), row) {
                     Ok(row) if found.is_none() && is_it(address, &row) => {
-                        let columns = 0..table.columns.len().min(4);
-                        found = Some((address, open.columns_text(columns, &row)));
+                        let is_there = |column: &usize| !table.columns[*column].is_dropped();
+                        let columns = (0..table.columns.len()).filter(is_there);
+                        found = Some((address, open.columns_text(columns.take(4), &row)));
                     }
                     Ok(_) => {}
                     Err(damaged) => read = Err(unreadable(table, address, &damaged)),

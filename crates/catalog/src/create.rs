@@ -45,7 +45,7 @@ impl Catalog {
                 Ok::<_, Stop>((draft.table, draft.sequences))
             })?;
             let tablespace = spec.tablespace.as_ref().unwrap_or(&self.config.tablespace);
-            statement.make_segments(&mut table, tablespace)?;
+            statement.make_segments(&mut table, (tablespace, &[]))?;
             let object = table.object;
             let new_sequences = sequences.into_iter().map(|one| new_sequence(one, session));
             let edit = Edit {
@@ -76,7 +76,7 @@ impl Catalog {
                 Some(tablespace) => tablespace.clone(),
                 None => statement.tablespace_of(before.segment)?,
             };
-            let places = statement.make_segments(&mut table, &tablespace)?;
+            let places = statement.make_segments(&mut table, (&tablespace, &[]))?;
             statement.fill(&table, &places)?;
             let index = table.indexes.pop().expect("an index was added");
             let object = index.object;

@@ -52,7 +52,7 @@ impl Catalog {
     }
 
     /// Takes all rows of a table away, and their space. Refused while other tables that refer to it
-    /// have rows. Sequences go on.
+    /// have rows. Sequences go on. The table and each index stay in their tablespaces.
     pub fn truncate_table(
         &self,
         name: &str,
@@ -76,10 +76,13 @@ impl Catalog {
             }
             statement.wait_for_dead(&before)?;
             let tablespace = statement.tablespace_of(before.segment)?;
+            let of_index = |index: &IndexDefinition| statement.tablespace_of(index.segment);
+            let of_indexes: Vec<String> =
+                before.indexes.iter().map(of_index).collect::<Result<_, Stop>>()?;
             let mut table = TableDefinition::clone(&before);
             table.segment = NEW_SEGMENT;
             table.indexes.iter_mut().for_each(|index| index.segment = NEW_SEGMENT);
-            statement.make_segments(&mut table, &tablespace)?;
+            statement.make_segments(&mut table, (&tablespace, &of_indexes))?;
             statement.publish(|_| Ok(Edit::of(table)), &segments_of(&before))
         })
     }

@@ -132,12 +132,13 @@ impl Statement<'_> {
         Ok(())
     }
 
-    /// Makes the segments that the table needs and hasn't, in this tablespace, or, for indexes,
-    /// where `elsewhere` says. The indexes that were made, by their places.
+    /// Makes the segments that the table needs and hasn't: those of its first indexes where
+    /// `of_indexes` says, in order, and all others in this tablespace. The indexes that were made,
+    /// by their places.
     pub(crate) fn make_segments(
         &mut self,
         table: &mut TableDefinition,
-        tablespace: &str,
+        (tablespace, of_indexes): (&str, &[String]),
     ) -> Result<Vec<usize>, Stop> {
         let (space, session) = (&self.catalog.space, self.session);
         if Draft::is_new(table.segment) {
@@ -157,6 +158,7 @@ impl Statement<'_> {
             }
             let what = (NAMED_BY_NUMBER, index.unique);
             let transactions = &self.catalog.transactions;
+            let tablespace = of_indexes.get(place).map_or(tablespace, String::as_str);
             let made = Index::create_temporary(tablespace, what, space, transactions, session)?;
             let segment = made.segment().object;
             self.made.push(segment);

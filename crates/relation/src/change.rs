@@ -11,11 +11,11 @@ use std::ops::Range;
 use stop::Stop;
 use value::{RowMut, RowView, Value};
 
-use crate::Relation;
 use crate::scratch::{emptied, shrink};
+use crate::{Default, Relation};
 
 /// Columns that are set, and to what.
-#[derive(Default)]
+#[derive(std::default::Default)]
 pub(crate) struct Set {
     columns: Vec<(usize, Held)>,
     /// Texts and bytes, one after the other.
@@ -92,21 +92,30 @@ fn value_of<'a>(held: &Held, bytes: &'a [u8]) -> Value<'a> {
 pub struct RowChange<'a> {
     relation: &'a Relation,
     set: &'a mut Set,
+    /// The row as it was.
+    old: &'a [u8],
 }
 
 impl<'a> RowChange<'a> {
     /// None yet.
-    pub(crate) fn of(relation: &'a Relation, set: &'a mut Set) -> RowChange<'a> {
+    pub(crate) fn of(relation: &'a Relation, set: &'a mut Set, old: &'a [u8]) -> RowChange<'a> {
         set.clear();
-        RowChange { relation, set }
+        RowChange { relation, set, old }
     }
 
     /// The column (from 0) gets this value; of several the last counts. Refused if it doesn't fit
-    /// the column, or is NULL where that may not be; and if there is no such column, or it was
-    /// dropped.
+    /// the column, or is NULL where that may not be; if there is no such column, or it was dropped;
+    /// and if its values are always generated, unless it keeps the one that it has (RL18).
     pub fn set(&mut self, column: usize, value: Value<'_>) -> Result<(), Stop> {
         self.relation.check_column(column)?;
         let fitted = self.relation.fit(column, value)?;
+        let default = &self.relation.definition().columns[column].default;
+        if matches!(default, Default::Identity { always: true, .. }) {
+            let has = self.relation.row(self.old)?.get(column);
+            if has.map_err(|damaged| self.relation.damaged(&damaged))? != fitted {
+                return Err(self.relation.always_generated(column));
+            }
+        }
         self.set.put(column, fitted);
         Ok(())
     }

@@ -118,6 +118,17 @@ impl Relation {
         self.invalid(&format!("table {}: {misfit}", self.definition().name))
     }
 
+    /// A value for a column that gets each from its sequence (RL18).
+    #[cold]
+    pub(crate) fn always_generated(&self, column: usize) -> Stop {
+        let definition = self.definition();
+        self.invalid(&format!(
+            "cannot set column {} of table {}: it is GENERATED ALWAYS AS IDENTITY; leave it as it \
+             is",
+            definition.columns[column].name, definition.name
+        ))
+    }
+
     #[cold]
     fn invalid(&self, message: &str) -> Stop {
         Stop::refuse(RefusalKind::Invalid, message)

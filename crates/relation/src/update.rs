@@ -51,7 +51,7 @@ impl Act for Updating<'_, '_> {
         }
         let (set, mut made) = (&mut work.scratch.set, Ok(()));
         let mut apply = |old: &[u8], new: &mut Vec<u8>| {
-            made = relation.make_new((old, new), RowChange::of(relation, set), self.change);
+            made = relation.make_new((old, new), set, self.change);
             self.sets_keys |= relation.has_key_set(set);
             made.is_ok() && !self.sets_keys
         };
@@ -104,7 +104,7 @@ impl Relation {
         let Scratch { inserters, old_row, new_row, set, .. } = &mut *work.scratch;
         let mut made = Ok(());
         let mut apply = |old: &[u8], new: &mut Vec<u8>| {
-            made = self.make_new((old, new), RowChange::of(self, set), change);
+            made = self.make_new((old, new), set, change);
             match &made {
                 Ok(()) => {
                     copy(new, new_row);
@@ -128,9 +128,10 @@ impl Relation {
     fn make_new(
         &self,
         (old, new): (&[u8], &mut Vec<u8>),
-        mut row_change: RowChange<'_>,
+        set: &mut Set,
         change: &mut Changer<'_>,
     ) -> Result<(), Stop> {
+        let mut row_change = RowChange::of(self, set, old);
         let misreads = Misreads::default();
         let old = self.row_for(old, &misreads)?;
         let changed = change(&old, &mut row_change);

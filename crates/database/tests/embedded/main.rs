@@ -32,6 +32,7 @@ mod serializable;
 mod simulated;
 mod sorting;
 mod specs;
+mod tablespaces;
 mod undo;
 mod unique;
 mod versions;

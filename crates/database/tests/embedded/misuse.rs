@@ -3,11 +3,12 @@
 use std::ops::{Bound, ControlFlow};
 
 use database::{
-    Alteration, Bounds, ColumnSpec, Connection, Database, Direction, Error, ErrorKind, ForUpdate,
-    IndexSpec, SequenceOptions, Table, TableSpec, Type, Value, Which,
+    Alteration, Bounds, ColumnSpec, Comparison, Condition, Connection, ConstraintSpec, Database,
+    Direction, Error, ErrorKind, ForUpdate, IndexSpec, Operand, Rule, SequenceOptions, Table,
+    TableSpec, Type, Value, Which,
 };
 
-use crate::common::{Scratch, options};
+use crate::common::{Scratch, filled as accounts, options};
 
 fn goods() -> TableSpec {
     TableSpec::new("goods")
@@ -233,6 +234,45 @@ fn a_table_of_a_database_that_was_shut_is_refused_when_it_is_opened_again() {
     let database = Database::open(&scratch.0, &options()).expect("opened");
     let mut connection = database.connect("app");
     refused(connection.get(&goods, &[Value::Int(1)], |_| ()), &["goods", "opened again"]);
+    drop(connection);
+    database.shutdown().expect("in good order");
+}
+
+#[test]
+fn a_key_that_is_too_long_is_refused_with_the_names_of_its_index_and_table() {
+    with_goods("long-key", |_, connection, goods| {
+        connection.create_index(&IndexSpec::new("by_name", "goods", ["name"])).expect("made");
+        let long = "x".repeat(5_000);
+        let mut tx = connection.begin();
+        let row = [Value::Int(9), Value::Null, Value::Text(&long), Value::Null];
+        refused(tx.insert(goods, &row), &["by_name", "goods"]);
+        tx.rollback().expect("ended");
+        connection.drop_index("by_name").expect("dropped");
+        let mut tx = connection.begin();
+        tx.insert(goods, &row).expect("no index has the name");
+        tx.commit().expect("committed");
+        let made = connection.create_index(&IndexSpec::new("by_name", "goods", ["name"]));
+        refused(made, &["by_name", "goods"]);
+    });
+}
+
+/// What rows have in a column that was dropped is shown to nobody (rule catalog/DC9).
+#[test]
+fn a_row_in_the_way_of_a_check_is_shown_without_columns_that_were_dropped() {
+    let scratch = Scratch::new("dropped-shown");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    accounts(&database);
+    let mut connection = database.connect("app");
+    connection.alter_table("account", &Alteration::DropColumn("owner".into())).expect("dropped");
+    let above = Condition::Compare(
+        Operand::Column(2),
+        Comparison::Greater,
+        Operand::Constant(Value::Int(1_000).to_owned()),
+    );
+    let check = ConstraintSpec { name: None, rule: Rule::Check(above) };
+    let added = connection.alter_table("account", &Alteration::AddConstraint(check));
+    let told = added.expect_err("all have 100").to_string();
+    assert!(!told.contains("owner 0") && told.contains("balance = 100"), "{told}");
     drop(connection);
     database.shutdown().expect("in good order");
 }

@@ -105,3 +105,24 @@ fn the_next_value_of_a_sequence_is_nobody_elses() {
     drop((one, other));
     database.shutdown().expect("in good order");
 }
+
+#[test]
+fn an_identity_that_is_always_generated_is_set_to_no_other_value() {
+    let scratch = Scratch::new("always");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let mut connection = database.connect("app");
+    let task = connection.create_table(&task()).expect("made");
+    let mut tx = connection.begin();
+    tx.insert_named(&task, &[("what", Value::Text("sweep"))]).expect("inserted");
+    let mut set_to = |id| tx.update(&task, &[Value::Int(1)], |_, set| set.set(0, id));
+    let refused = set_to(Value::Int(2)).expect_err("a number that it may give later");
+    assert_eq!(refused.refusal(), Some(ErrorKind::Invalid), "{refused}");
+    for part in ["id", "task", "GENERATED ALWAYS"] {
+        assert!(refused.to_string().contains(part), "{part}: {refused}");
+    }
+    assert!(set_to(Value::Int(1)).expect("it stays as it is"));
+    tx.insert_named(&task, &[("what", Value::Text("wash"))]).expect("2 is free");
+    tx.commit().expect("committed");
+    drop(connection);
+    database.shutdown().expect("in good order");
+}
