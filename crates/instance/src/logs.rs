@@ -111,7 +111,7 @@ impl Instance {
     pub fn add_log_group(&self, spec: &LogGroupSpec, session: &Session) -> Result<u16, Stop> {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
-        let members = spec.members.iter().map(|path| self.from_directory(path)).collect();
+        let members = spec.members.iter().map(|path| self.within_directory(path)).collect();
         let spec = LogGroupSpec { bytes: spec.bytes, members };
         let mut planned = self.checkpointer.control().hold(0, session).content().clone();
         let group = spec.add_to(&mut planned)?;
@@ -130,7 +130,7 @@ impl Instance {
     pub fn add_log_member(&self, number: u16, path: &str, session: &Session) -> Result<(), Stop> {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
-        let path = self.from_directory(path);
+        let path = self.within_directory(path);
         let member = LogMemberContent { path: path.clone(), good: false };
         let add = |content: &mut ControlContent| {
             let group = find(content, number)?;
@@ -214,7 +214,7 @@ impl Instance {
 
     /// A path from the database's directory on: one that begins with the directory, as views show
     /// it, is taken without it.
-    fn from_directory(&self, path: &str) -> String {
+    fn within_directory(&self, path: &str) -> String {
         let inside = Path::new(path).strip_prefix(&self.place.1);
         let inside = inside.ok().and_then(Path::to_str).filter(|rest| !rest.is_empty());
         inside.unwrap_or(path).to_string()
