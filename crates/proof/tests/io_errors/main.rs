@@ -260,6 +260,20 @@ fn no_space_in_a_creation_leaves_nothing_or_a_sound_database() {
     sweep_creation(Fault::Enospc, true, 300);
 }
 
+/// A definition whose transaction has begun, and then finds no room for undo, ends it: a shutdown
+/// right after it isn't refused.
+#[test]
+fn an_undo_block_that_cannot_be_read_once_leaves_no_transaction_behind() {
+    let base = FileSystem::new(1 << 30);
+    let sweep = Sweep { base, life: from_nothing, once: true };
+    let (mut n, mut seen) = (1, BTreeSet::new());
+    let scope = Scope::of(&[Operation::Read]).under("/db/undo01.dbf");
+    while survives(&sweep, n, FaultPlan::new(n).nth(n, Fault::Eio, scope.clone()), &mut seen) {
+        n += 1;
+    }
+    assert!(n > 5 && !seen.is_empty(), "only {n} reads, {seen:?}");
+}
+
 /// A block that can't be read when recovery first wants it is read later: nobody waits for a buffer
 /// that no writer will make free (rule recovery/RC8).
 #[test]
