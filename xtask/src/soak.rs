@@ -4,6 +4,7 @@
 //! * `model`: random sessions against the reference model until they have done so many operations.
 //! * `memory`: a database of ten times its cache, against what its parameters allow.
 //! * `flaky`: the test suite beside a load, some times: does a test depend on a quiet machine?
+//! * `io-errors`: the I/O-error sweep at every place.
 //! * `honesty`: the lab on equals, over and over: how often does it find a difference?
 //!
 //! Ctrl-C ends the children too: they are of the same process group.
@@ -13,6 +14,7 @@
 mod crash;
 mod flaky;
 mod honesty;
+mod io_errors;
 mod memory;
 mod model;
 
@@ -32,6 +34,9 @@ pub(crate) enum Soak {
     Flaky(flaky::Options),
     /// Have the lab compare a setting with itself, and count how often it finds a difference
     Honesty(honesty::Options),
+    /// Have each operation of the disk fail in a small life, and hold what is left against what
+    /// was told
+    IoErrors(io_errors::Options),
     /// Work on a database of many times its cache, and hold its memory against its parameters
     Memory(memory::Options),
 }
@@ -42,6 +47,7 @@ pub(crate) fn run(root: &Path, soak: &Soak) -> Outcome {
         Soak::Model(options) => model::run(root, options),
         Soak::Flaky(options) => flaky::run(root, options),
         Soak::Honesty(options) => honesty::run(root, options),
+        Soak::IoErrors(options) => io_errors::run(root, options),
         Soak::Memory(options) => memory::run(root, options),
     }
 }

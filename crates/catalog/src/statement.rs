@@ -54,7 +54,14 @@ impl Catalog {
         body: impl FnOnce(&mut Statement<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
         let mut transaction = Transaction::new();
-        let id = self.transactions.prepare(&mut transaction, 0, session)?;
+        let id = match self.transactions.prepare(&mut transaction, 0, session) {
+            Ok(id) => id,
+            Err(stop) => {
+                // It may have begun before it found no room for undo.
+                self.transactions.rollback(transaction, session)?;
+                return Err(stop);
+            }
+        };
         let made = Vec::new();
         let mut statement =
             Statement { catalog: self, session, patience, transaction, id, made, is_done: false };

@@ -19,7 +19,7 @@ use instance::LogGroupSpec;
 use os::{Disk, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind};
-use workload::order_entry::Scale as OrderEntryScale;
+use workload::order_entry::{Plan as OrderEntryPlan, Scale as OrderEntryScale};
 use workload::{Drive, Mixture, Scale, Tables, Witness};
 
 use crate::alter::{self, Alterations};
@@ -88,6 +88,10 @@ pub(crate) struct Run {
     /// Order entry, of which the tables are there.
     #[arg(long)]
     order_entry: bool,
+    /// So many of a hundred transactions of order entry run at serializable.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, requires = "order_entry")]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=100))]
+    serializable: u32,
     /// Sessions at once.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=4_096))]
     sessions: u32,
@@ -271,8 +275,9 @@ impl Run {
         let mark = |session: &Session| marks.push(Snapshot::take(session, SessionKind::Background));
         let (warm_up, length) = (Nanos::ZERO, Nanos::from_secs(self.seconds));
         if self.order_entry {
-            let plan = Drive { sessions: self.sessions, first_session: 0, warm_up, length };
-            let what = (plan, self.first_session, self.seed);
+            let drive = Drive { sessions: self.sessions, first_session: 0, warm_up, length };
+            let (seed, serializable) = (self.seed, self.serializable);
+            let what = (OrderEntryPlan { drive, seed, serializable }, self.first_session);
             return order_entry::run(database, what, witness, (&told_to_stop, mark), session);
         }
         let (scale, first_session) = {

@@ -5,7 +5,7 @@
 use database::Database;
 use os::Session;
 use stop::{RefusalKind, Stop};
-use workload::order_entry::{self, Scale};
+use workload::order_entry::{self, Plan, Scale};
 use workload::{Drive, Run, Witness};
 
 /// Makes the tables and fills them; false if it was interrupted.
@@ -18,7 +18,7 @@ pub(crate) fn load(database: &Database, scale: Scale, session: &Session) -> Resu
 /// Works on them. Without a first session, from the next on that no earlier load has used.
 pub(crate) fn run(
     database: &Database,
-    (plan, first_session, seed): (Drive, Option<u32>, u64),
+    (plan, first_session): (Plan, Option<u32>),
     witness: Option<Witness>,
     (told_to_stop, at_bound): (&dyn Fn() -> bool, impl FnMut(&Session)),
     session: &Session,
@@ -27,8 +27,8 @@ pub(crate) fn run(
         Some(number) => number,
         None => order_entry::next_session(&mut database.connect_with(session))?,
     };
-    let plan = (Drive { first_session, ..plan }, seed, witness);
-    order_entry::run(database, plan, told_to_stop, at_bound, session)
+    let plan = Plan { drive: Drive { first_session, ..plan.drive }, ..plan };
+    order_entry::run(database, (plan, witness), told_to_stop, at_bound, session)
 }
 
 /// Holds them against what was acknowledged and the twelve conditions.

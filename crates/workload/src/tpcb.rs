@@ -8,7 +8,8 @@
 //! | history  |     | tid, bid, aid, delta, mtime, filler                  |
 //!
 //! As pgbench has it (its `tpcb-like` script), with fewer accounts a branch: what is raced is work
-//! and commits, not how long a load takes.
+//! and commits, not how long a load takes. pgbench declares no foreign keys unless it is asked to,
+//! so these tables have none either: they would change the work that is raced.
 //!
 //! Callers: race `tpcb`, tests.
 //! Source: TPC Benchmark B, revision 2.0; PostgreSQL's pgbench.

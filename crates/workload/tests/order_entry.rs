@@ -1,5 +1,5 @@
-//! Order entry in the simulator: the twelve conditions hold after work, kills and power cuts; and
-//! each of them can fail.
+//! Order entry in the simulator: the twelve conditions hold after work, kills and power cuts, at
+//! both levels, and each of them can fail; and each constraint is there and refuses.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
@@ -10,10 +10,10 @@ use os::probe::DurableWrite;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
 use sim::{Failure, Outside, Simulation, World};
-use stop::Stop;
+use stop::{RefusalKind, Stop};
 use waits::Nanos;
 use workload::Drive;
-use workload::order_entry::{self, Scale};
+use workload::order_entry::{self, Plan, Scale};
 
 const SCALE: Scale = Scale { warehouses: 2, customers: 12, items: 40 };
 
@@ -56,11 +56,8 @@ fn open(world: &World, session: &Session) -> Database {
 /// A database with the tables, shut.
 fn loaded() -> FileSystem {
     let report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
-        let Options { creation, parameters } = options();
-        let disk = world.disk();
-        instance::Instance::create(&disk, directory(), &creation, &parameters, session)
-            .expect("created");
-        let database = open(world, session);
+        let place = (&world.disk(), directory());
+        let database = Database::create_in(place, &options(), session).expect("created");
         let mut connection = database.connect_with(session);
         let loaded = order_entry::load(&mut connection, (SCALE, 1), &mut |_| true);
         assert!(loaded.expect("loaded"), "nobody broke it off");
@@ -117,7 +114,9 @@ fn the_conditions_hold_after_work_and_after_power_cuts() {
                     });
                 }) as workload::Witness
             };
-            let plan = (drive(4 * round, 300), u64::from(round), Some(witness));
+            let (drive, seed) = (drive(4 * round, 300), u64::from(round));
+            let plan = Plan { drive, seed, serializable: 20 * (round / 2) };
+            let plan = (plan, Some(witness));
             let ran = order_entry::run(&database, plan, &|| false, |_| (), session);
             ran.expect("it runs to its end");
             database.shutdown_by(session)
@@ -196,6 +195,105 @@ fn each_condition_notices_what_it_is_for() {
     assert_eq!(set("customer", &[1, 1, 1], "c_balance", 99), [10, 12]);
     assert_eq!(set("customer", &[1, 1, 1], "c_ytd_payment", 99), [12]);
     assert_eq!(set("customer", &[1, 1, 1], "c_delivery_cnt", 1), [11]);
+}
+
+/// Foreign keys: the table, its columns, and the table that they refer to.
+const FOREIGN_KEYS: [(&str, &[&str], &str); 10] = [
+    ("district", &["d_w_id"], "warehouse"),
+    ("customer", &["c_w_id", "c_d_id"], "district"),
+    ("history", &["h_c_w_id", "h_c_d_id", "h_c_id"], "customer"),
+    ("history", &["h_w_id", "h_d_id"], "district"),
+    ("orders", &["o_w_id", "o_d_id", "o_c_id"], "customer"),
+    ("new_order", &["no_w_id", "no_d_id", "no_o_id"], "orders"),
+    ("order_line", &["ol_w_id", "ol_d_id", "ol_o_id"], "orders"),
+    ("order_line", &["ol_supply_w_id", "ol_i_id"], "stock"),
+    ("stock", &["s_w_id"], "warehouse"),
+    ("stock", &["s_i_id"], "item"),
+];
+
+#[test]
+fn tables_refer_to_each_other_as_the_benchmark_asks() {
+    let report = machine(3, loaded()).run(|world, session| {
+        let database = open(world, session);
+        let all = database.catalog().definitions(session);
+        let mut found: Vec<(String, Vec<String>, String)> = Vec::new();
+        for table in &all {
+            for key in &table.foreign_keys {
+                let names = key.columns.iter().map(|at| table.columns[*at].name.clone()).collect();
+                let parent = all.iter().find(|parent| parent.object == key.references);
+                let parent = parent.expect("it refers to a table").name.clone();
+                found.push((table.name.clone(), names, parent));
+            }
+        }
+        found.sort();
+        database.shutdown_by(session).expect("shut");
+        found
+    });
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let expected = FOREIGN_KEYS
+        .map(|(table, columns, parent)| (table.to_owned(), names(columns), parent.to_owned()));
+    let mut expected = Vec::from(expected);
+    expected.sort();
+    assert_eq!(report.result.expect("it runs"), expected);
+}
+
+/// What a change of one row to such a value comes to.
+fn refused(
+    connection: &mut database::Connection<'_>,
+    (table, key): (&str, &[i64]),
+    (column, value): (&str, Value<'_>),
+) -> Option<RefusalKind> {
+    let table = connection.table(table).expect("it is there");
+    let column = table.column(column).expect("it is there");
+    let key: Vec<Value<'_>> = key.iter().map(|number| Value::Int(*number)).collect();
+    let mut tx = connection.begin();
+    let changed = tx.update(&table, &key, |_, change| change.set(column, value));
+    changed.map(|there| assert!(there, "{} has the row", table.name())).err()?.refusal()
+}
+
+#[test]
+fn each_constraint_refuses_what_it_is_for() {
+    let report = machine(3, loaded()).run(|world, session| {
+        let database = open(world, session);
+        let mut connection = database.connect_with(session);
+        let (line, order) = ([1, 1, 1, 1], [1, 1, 1]);
+        for (row, column, bad, good) in [
+            (("history", &[1][..]), "h_c_id", 13, 12),
+            (("history", &[1]), "h_d_id", 11, 10),
+            (("orders", &order), "o_c_id", 13, 12),
+            (("new_order", &[1, 1, 12]), "no_o_id", 13, 1),
+            (("order_line", &line), "ol_o_id", 13, 1),
+            (("order_line", &line), "ol_supply_w_id", 3, 2),
+            (("order_line", &line), "ol_i_id", 41, 40),
+        ] {
+            let bad = refused(&mut connection, row, (column, Value::Int(bad)));
+            assert_eq!(bad, Some(RefusalKind::ForeignKeyViolation), "{row:?}, {column}");
+            let good = refused(&mut connection, row, (column, Value::Int(good)));
+            assert_eq!(good, None, "{row:?}, {column}");
+        }
+        let (customer, stock) = (("customer", &[1, 1, 1][..]), ("stock", &[2, 7][..]));
+        let (line, order) = (("order_line", &line[..]), ("orders", &order[..]));
+        for (row, column, bad, good) in [
+            (customer, "c_credit", [Value::Text("XX"), Value::Text("gc")], Value::Text("BC")),
+            (order, "o_carrier_id", [0, 11].map(Value::Int), Value::Null),
+            (line, "ol_quantity", [0, 11].map(Value::Int), Value::Int(10)),
+            (stock, "s_quantity", [9, 101].map(Value::Int), Value::Int(100)),
+        ] {
+            for value in bad {
+                let bad = refused(&mut connection, row, (column, value));
+                assert_eq!(bad, Some(RefusalKind::CheckViolation), "{row:?}, {column}, {value:?}");
+            }
+            assert_eq!(refused(&mut connection, row, (column, good)), None, "{row:?}, {column}");
+        }
+        let history = connection.table("history").expect("it is there");
+        let mut tx = connection.begin();
+        let own = tx.insert_named(&history, &[("h_id", Value::Int(1))]).expect_err("its number");
+        assert_eq!(own.refusal(), Some(RefusalKind::Invalid), "{own}");
+        drop(tx);
+        drop(connection);
+        database.shutdown_by(session).expect("shut");
+    });
+    report.result.expect("it runs");
 }
 
 /// A load that is cut off, wherever, has made a database that opens; whoever works on it is told.

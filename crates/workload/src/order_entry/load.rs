@@ -1,4 +1,4 @@
-//! Filling the tables.
+//! Filling the tables, in an order that satisfies their foreign keys.
 //!
 //! Callers: whoever makes a database for this load.
 //! Source: TPC Benchmark C, revision 5.11, clause 4.3.3.
@@ -114,8 +114,25 @@ struct Loader<'a, 's> {
     progress: &'a mut dyn FnMut(u64) -> bool,
 }
 
-/// A row to come.
-type Insert<'a> = dyn FnMut(&Table, &[Value<'_>]) -> Result<(), Stop> + 'a;
+/// A loading transaction.
+struct Batch<'t, 'c, 's> {
+    tables: &'t Tables,
+    tx: Tx<'c, 's>,
+    /// Rows that it has inserted.
+    count: u32,
+}
+
+impl Batch<'_, '_, '_> {
+    fn insert(&mut self, table: &Table, values: &[Value<'_>]) -> Result<(), Stop> {
+        self.count += 1;
+        self.tx.insert(table, values).map(|_| ())
+    }
+
+    fn insert_history(&mut self, values: [Value<'_>; 8]) -> Result<(), Stop> {
+        self.count += 1;
+        self.tables.insert_history(&mut self.tx, values)
+    }
+}
 
 impl Loader<'_, '_> {
     /// Inserts what `rows` makes of each number, in transactions of some rows each. False if it was
@@ -123,20 +140,17 @@ impl Loader<'_, '_> {
     fn each(
         &mut self,
         numbers: impl Iterator<Item = i64>,
-        mut rows: impl FnMut(&Tables, &mut Random, i64, &mut Insert<'_>) -> Result<(), Stop>,
+        mut rows: impl FnMut(&mut Batch<'_, '_, '_>, &mut Random, i64) -> Result<(), Stop>,
     ) -> Result<bool, Stop> {
         let mut numbers = numbers.peekable();
         while numbers.peek().is_some() {
-            let mut tx: Tx<'_, '_> = self.connection.begin();
-            let mut count = 0;
-            while count < BATCH {
+            let tx = self.connection.begin();
+            let mut batch = Batch { tables: &self.tables, tx, count: 0 };
+            while batch.count < BATCH {
                 let Some(number) = numbers.next() else { break };
-                let mut insert = |table: &Table, values: &[Value<'_>]| {
-                    count += 1;
-                    tx.insert(table, values).map(|_| ())
-                };
-                rows(&self.tables, &mut self.random, number, &mut insert)?;
+                rows(&mut batch, &mut self.random, number)?;
             }
+            let Batch { tx, count, .. } = batch;
             tx.commit()?;
             self.done += u64::from(count);
             if !(self.progress)(self.done) {
@@ -147,11 +161,11 @@ impl Loader<'_, '_> {
     }
 
     fn items(&mut self) -> Result<bool, Stop> {
-        self.each(1..=self.scale.items, |tables, random, item, insert| {
+        self.each(1..=self.scale.items, |batch, random, item| {
             let (name, data) = (random.text(14, 24), random.data());
             let (image, price) = (random.between(1, 10_000), random.between(100, 10_000));
-            insert(
-                &tables.item,
+            batch.insert(
+                &batch.tables.item,
                 &[
                     Value::Int(item),
                     Value::Int(image),
@@ -165,10 +179,10 @@ impl Loader<'_, '_> {
 
     fn warehouse(&mut self, w: i64) -> Result<bool, Stop> {
         let ytd = DISTRICTS * self.scale.customers * 1_000;
-        let made = self.each(std::iter::once(w), |tables, random, w, insert| {
+        let made = self.each(std::iter::once(w), |batch, random, w| {
             let (name, address) = (random.text(6, 10), random.text(60, 80));
-            insert(
-                &tables.warehouse,
+            batch.insert(
+                &batch.tables.warehouse,
                 &[
                     Value::Int(w),
                     money(ytd),
@@ -182,10 +196,10 @@ impl Loader<'_, '_> {
     }
 
     fn stock(&mut self, w: i64) -> Result<bool, Stop> {
-        self.each(1..=self.scale.items, |tables, random, item, insert| {
+        self.each(1..=self.scale.items, |batch, random, item| {
             let (districts, data) = (random.text(240, 240), random.data());
-            insert(
-                &tables.stock,
+            batch.insert(
+                &batch.tables.stock,
                 &[
                     Value::Int(w),
                     Value::Int(item),
@@ -202,10 +216,10 @@ impl Loader<'_, '_> {
 
     fn district(&mut self, (w, d): (i64, i64)) -> Result<bool, Stop> {
         let scale = self.scale;
-        let made = self.each(std::iter::once(d), |tables, random, d, insert| {
+        let made = self.each(std::iter::once(d), |batch, random, d| {
             let (name, address) = (random.text(6, 10), random.text(60, 80));
-            insert(
-                &tables.district,
+            batch.insert(
+                &batch.tables.district,
                 &[
                     Value::Int(w),
                     Value::Int(d),
@@ -222,7 +236,7 @@ impl Loader<'_, '_> {
 
     fn customers(&mut self, (w, d): (i64, i64)) -> Result<bool, Stop> {
         let (now, names) = (self.now, self.scale.names());
-        self.each(1..=self.scale.customers, |tables, random, c, insert| {
+        self.each(1..=self.scale.customers, |batch, random, c| {
             let name = match u32::try_from(c - 1) {
                 Ok(number) if number < names => number,
                 _ => random.name(names),
@@ -231,8 +245,8 @@ impl Loader<'_, '_> {
             let (first, last) = (random.text(8, 16), last_name(name));
             let (address, phone) = (random.text(60, 80), random.digits(16));
             let (data, about) = (random.text(300, 500), random.text(12, 24));
-            insert(
-                &tables.customer,
+            batch.insert(
+                &batch.tables.customer,
                 &[
                     Value::Int(w),
                     Value::Int(d),
@@ -255,14 +269,14 @@ impl Loader<'_, '_> {
             )?;
             let [w, d, c] = [w, d, c].map(Value::Int);
             let about = Value::Text(&about);
-            insert(&tables.history, &[w, d, c, w, d, now, money(1_000), about])
+            batch.insert_history([w, d, c, w, d, now, money(1_000), about])
         })
     }
 
     fn orders(&mut self, (w, d): (i64, i64)) -> Result<bool, Stop> {
         let (now, scale) = (self.now, self.scale);
         let customers = self.random.shuffled(scale.customers);
-        self.each(1..=scale.customers, |tables, random, o, insert| {
+        self.each(1..=scale.customers, |batch, random, o| {
             let is_delivered = o <= scale.delivered();
             let carrier = match is_delivered {
                 true => Value::Int(random.between(1, 10)),
@@ -271,9 +285,9 @@ impl Loader<'_, '_> {
             let (lines, customer) = (random.between(5, 15), customers[o as usize - 1]);
             let key = [w, d, o].map(Value::Int);
             let rest = [Value::Int(customer), now, carrier, Value::Int(lines), Value::Int(1)];
-            insert(&tables.orders, &[&key[..], &rest].concat())?;
+            batch.insert(&batch.tables.orders, &[&key[..], &rest].concat())?;
             if !is_delivered {
-                insert(&tables.new_order, &key)?;
+                batch.insert(&batch.tables.new_order, &key)?;
             }
             for line in 1..=lines {
                 let (amount, delivered) = match is_delivered {
@@ -284,7 +298,7 @@ impl Loader<'_, '_> {
                 let [line, item, w] = [line, item, w].map(Value::Int);
                 let rest =
                     [line, item, w, delivered, Value::Int(5), money(amount), Value::Text(&about)];
-                insert(&tables.order_line, &[&key[..], &rest].concat())?;
+                batch.insert(&batch.tables.order_line, &[&key[..], &rest].concat())?;
             }
             Ok(())
         })

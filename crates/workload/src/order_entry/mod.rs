@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use database::{Bounds, Connection, Database, Direction, Table, is_worth_repeating};
+use database::{Bounds, Connection, Database, Direction, Table};
 use os::Session;
 use stop::{RefusalKind, Stop};
 use value::Value;
@@ -69,18 +69,30 @@ fn last(
     Ok(last)
 }
 
+/// What sessions do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// Who works, and how long.
+    pub drive: Drive,
+    /// Decides which rows each session meets.
+    pub seed: u64,
+    /// So many of a hundred transactions run at serializable.
+    pub serializable: u32,
+}
+
 /// Runs the five transactions; ends early when `told_to_stop`, and then says less. `at_bound` is
 /// called, by the calling session, when the time that counts begins, and when it ends.
 pub fn run(
     database: &Database,
-    (plan, seed, witness): (Drive, u64, Option<Witness>),
+    (plan, witness): (Plan, Option<Witness>),
     told_to_stop: &dyn Fn() -> bool,
     at_bound: impl FnMut(&Session),
     session: &Session,
 ) -> Result<Run, Stop> {
+    let Plan { drive: who, seed, serializable } = plan;
     let (tables, scale) = {
         let mut connection = database.connect_with(session);
-        let numbers = plan.first_session..plan.first_session + plan.sessions;
+        let numbers = who.first_session..who.first_session + who.sessions;
         let tables = Tables::open(&connection)?;
         begin_sessions(&mut connection, &tables, numbers)?;
         (tables, Scale::of(&mut connection)?)
@@ -90,19 +102,17 @@ pub fn run(
         let mut connection = database.connect_with(session);
         let number = turns.number;
         let random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number.into()));
-        let mut client = Client { tables: &tables, scale, random, session: number.into() };
+        let session_row = number.into();
+        let mut client =
+            Client { tables: &tables, scale, random, session: session_row, serializable };
         while turns.next(session) {
-            match client.work(&mut connection) {
-                Ok(Ended::Committed) => turns.acknowledge(),
-                Ok(Ended::Nothing) => {}
-                // Another session was in the way: the next transaction is another one anyhow.
-                Err(stop) if is_worth_repeating(&stop) => {}
-                Err(stop) => return Err(stop),
+            if let Some(Ended::Committed) = client.work(&mut connection)? {
+                turns.acknowledge();
             }
         }
         Ok(())
     };
-    drive((plan, witness), Arc::new(client), told_to_stop, at_bound, session)
+    drive((who, witness), Arc::new(client), told_to_stop, at_bound, session)
 }
 
 /// Each session has a row in which it counts its commits.

@@ -21,6 +21,7 @@ const C_CUSTOMER: u32 = 319;
 const C_ITEM: u32 = 4_211;
 
 /// A source of values, repeatable by its seed.
+#[derive(Clone)]
 pub(super) struct Random(Xoshiro256PlusPlus);
 
 impl Random {

@@ -4,36 +4,69 @@
 //! in parts (addresses, the ten texts of districts in a row of stock) is one column of as many
 //! bytes.
 //!
+//! ```text
+//!   warehouse ◀── district ◀── customer ◀── orders ◀── new_order
+//!      ▲             ▲           ▲            ▲
+//!      │             └─ history ─┘            │
+//!      └── stock ◀───────────────────── order_line       (arrows: foreign keys)
+//!            └──▶ item
+//! ```
+//!
+//! The benchmark gives history no key. Here an identity column is one: its numbers come from a
+//! sequence, and the key refuses a number that a crash would have the sequence give twice. CHECKs
+//! hold the values that the benchmark says a column may have.
+//!
 //! Callers: the load, the transactions, the audit.
-//! Source: TPC Benchmark C, revision 5.11, clause 1.3.
+//! Source: TPC Benchmark C, revision 5.11, clauses 1.3 and 2.4.2.2 (quantities in stock).
 
-use database::{ColumnSpec, Connection, IndexId, IndexSpec, Table, TableSpec};
+use database::{
+    Alteration, ColumnSpec, Comparison, Condition, Connection, ConstraintSpec, ForeignKeySpec,
+    IndexId, IndexSpec, OnDelete, Operand, Rule, Table, TableSpec, Tx,
+};
 use stop::Stop;
-use value::Type;
+use value::{Type, Value};
 
 use crate::tables::unloaded;
 
-use Kind::{Int, Money, Rate, Text, Time};
+use Kind::{Int, Money, Number, Rate, Text, Time};
 
 /// What a column holds.
 #[derive(Clone, Copy)]
 enum Kind {
     Int,
+    /// The next number of a sequence.
+    Number,
     Money,
     Rate,
     Text(u16),
     Time,
 }
 
-/// A table: its name, its columns, how many of them, from the first on, are its primary key; and
-/// those that may be NULL.
+/// Which values a column may have.
+#[derive(Clone, Copy)]
+enum Domain {
+    /// From the first to the second.
+    Between(i64, i64),
+    /// One of these.
+    OneOf(&'static [&'static str]),
+}
+
+/// A table: its name, its columns, how many of them, from the first on, are its primary key; those
+/// that may be NULL; columns that refer to another table's primary key; and CHECKs.
 struct Shape {
     name: &'static str,
     columns: &'static [(&'static str, Kind)],
     key: usize,
     nullable: &'static [&'static str],
+    references: &'static [(&'static [&'static str], &'static str)],
+    checks: &'static [(usize, Domain)],
 }
 
+/// A table that refers to none, and whose columns may have any value of their types.
+const PLAIN: Shape =
+    Shape { name: "", columns: &[], key: 1, nullable: &[], references: &[], checks: &[] };
+
+/// Tables; each behind those that it refers to.
 const SHAPES: [Shape; 10] = [
     Shape {
         name: "warehouse",
@@ -44,8 +77,7 @@ const SHAPES: [Shape; 10] = [
             ("w_name", Text(10)),
             ("w_address", Text(80)),
         ],
-        key: 1,
-        nullable: &[],
+        ..PLAIN
     },
     Shape {
         name: "district",
@@ -59,7 +91,8 @@ const SHAPES: [Shape; 10] = [
             ("d_address", Text(80)),
         ],
         key: 2,
-        nullable: &[],
+        references: &[(&["d_w_id"], "warehouse")],
+        ..PLAIN
     },
     Shape {
         name: "customer",
@@ -83,11 +116,14 @@ const SHAPES: [Shape; 10] = [
             ("c_data", Text(500)),
         ],
         key: 3,
-        nullable: &[],
+        references: &[(&["c_w_id", "c_d_id"], "district")],
+        checks: &[(column::C_CREDIT, Domain::OneOf(&["GC", "BC"]))],
+        ..PLAIN
     },
     Shape {
         name: "history",
         columns: &[
+            ("h_id", Number),
             ("h_c_w_id", Int),
             ("h_c_d_id", Int),
             ("h_c_id", Int),
@@ -97,8 +133,11 @@ const SHAPES: [Shape; 10] = [
             ("h_amount", Money),
             ("h_data", Text(24)),
         ],
-        key: 0,
-        nullable: &[],
+        references: &[
+            (&["h_c_w_id", "h_c_d_id", "h_c_id"], "customer"),
+            (&["h_w_id", "h_d_id"], "district"),
+        ],
+        ..PLAIN
     },
     Shape {
         name: "orders",
@@ -114,12 +153,43 @@ const SHAPES: [Shape; 10] = [
         ],
         key: 3,
         nullable: &["o_carrier_id"],
+        checks: &[(column::O_CARRIER_ID, Domain::Between(1, 10))],
+        ..PLAIN
     },
     Shape {
         name: "new_order",
         columns: &[("no_w_id", Int), ("no_d_id", Int), ("no_o_id", Int)],
         key: 3,
-        nullable: &[],
+        references: &[(&["no_w_id", "no_d_id", "no_o_id"], "orders")],
+        ..PLAIN
+    },
+    Shape {
+        name: "item",
+        columns: &[
+            ("i_id", Int),
+            ("i_im_id", Int),
+            ("i_price", Money),
+            ("i_name", Text(24)),
+            ("i_data", Text(50)),
+        ],
+        ..PLAIN
+    },
+    Shape {
+        name: "stock",
+        columns: &[
+            ("s_w_id", Int),
+            ("s_i_id", Int),
+            ("s_quantity", Int),
+            ("s_ytd", Int),
+            ("s_order_cnt", Int),
+            ("s_remote_cnt", Int),
+            ("s_dist", Text(240)),
+            ("s_data", Text(50)),
+        ],
+        key: 2,
+        references: &[(&["s_w_id"], "warehouse"), (&["s_i_id"], "item")],
+        checks: &[(column::S_QUANTITY, Domain::Between(10, 100))],
+        ..PLAIN
     },
     Shape {
         name: "order_line",
@@ -137,40 +207,13 @@ const SHAPES: [Shape; 10] = [
         ],
         key: 4,
         nullable: &["ol_delivery_d"],
-    },
-    Shape {
-        name: "item",
-        columns: &[
-            ("i_id", Int),
-            ("i_im_id", Int),
-            ("i_price", Money),
-            ("i_name", Text(24)),
-            ("i_data", Text(50)),
+        references: &[
+            (&["ol_w_id", "ol_d_id", "ol_o_id"], "orders"),
+            (&["ol_supply_w_id", "ol_i_id"], "stock"),
         ],
-        key: 1,
-        nullable: &[],
+        checks: &[(column::OL_QUANTITY, Domain::Between(1, 10))],
     },
-    Shape {
-        name: "stock",
-        columns: &[
-            ("s_w_id", Int),
-            ("s_i_id", Int),
-            ("s_quantity", Int),
-            ("s_ytd", Int),
-            ("s_order_cnt", Int),
-            ("s_remote_cnt", Int),
-            ("s_dist", Text(240)),
-            ("s_data", Text(50)),
-        ],
-        key: 2,
-        nullable: &[],
-    },
-    Shape {
-        name: "acknowledged",
-        columns: &[("a_session", Int), ("a_commits", Int)],
-        key: 1,
-        nullable: &[],
-    },
+    Shape { name: "acknowledged", columns: &[("a_session", Int), ("a_commits", Int)], ..PLAIN },
 ];
 
 /// Places of columns in their tables.
@@ -194,12 +237,12 @@ pub(super) mod column {
     pub(in crate::order_entry) const C_DISCOUNT: usize = 8;
     pub(in crate::order_entry) const C_CREDIT: usize = 10;
     pub(in crate::order_entry) const C_DATA: usize = 16;
-    pub(in crate::order_entry) const H_C_W_ID: usize = 0;
-    pub(in crate::order_entry) const H_C_D_ID: usize = 1;
-    pub(in crate::order_entry) const H_C_ID: usize = 2;
-    pub(in crate::order_entry) const H_W_ID: usize = 3;
-    pub(in crate::order_entry) const H_D_ID: usize = 4;
-    pub(in crate::order_entry) const H_AMOUNT: usize = 6;
+    pub(in crate::order_entry) const H_C_W_ID: usize = 1;
+    pub(in crate::order_entry) const H_C_D_ID: usize = 2;
+    pub(in crate::order_entry) const H_C_ID: usize = 3;
+    pub(in crate::order_entry) const H_W_ID: usize = 4;
+    pub(in crate::order_entry) const H_D_ID: usize = 5;
+    pub(in crate::order_entry) const H_AMOUNT: usize = 7;
     pub(in crate::order_entry) const O_W_ID: usize = 0;
     pub(in crate::order_entry) const O_D_ID: usize = 1;
     pub(in crate::order_entry) const O_ID: usize = 2;
@@ -214,6 +257,7 @@ pub(super) mod column {
     pub(in crate::order_entry) const OL_O_ID: usize = 2;
     pub(in crate::order_entry) const OL_I_ID: usize = 4;
     pub(in crate::order_entry) const OL_DELIVERY_D: usize = 6;
+    pub(in crate::order_entry) const OL_QUANTITY: usize = 7;
     pub(in crate::order_entry) const OL_AMOUNT: usize = 8;
     pub(in crate::order_entry) const I_ID: usize = 0;
     pub(in crate::order_entry) const I_PRICE: usize = 2;
@@ -289,34 +333,81 @@ impl Tables {
             acknowledged: table("acknowledged")?,
         })
     }
+
+    /// Inserts a row of history: a value for each column but the first, which counts.
+    pub(super) fn insert_history(
+        &self,
+        tx: &mut Tx<'_, '_>,
+        values: [Value<'_>; 8],
+    ) -> Result<(), Stop> {
+        let mut values = values.into_iter();
+        let given = HISTORY.map(|name| (name, values.next().expect("there are as many values")));
+        tx.insert_named(&self.history, &given).map(drop)
+    }
 }
 
-/// Makes the tables, empty; those two indexes that aren't primary keys come after the load.
+/// The columns of history that a payment gives.
+const HISTORY: [&str; 8] =
+    ["h_c_w_id", "h_c_d_id", "h_c_id", "h_w_id", "h_d_id", "h_date", "h_amount", "h_data"];
+
+/// Makes the tables, empty; the two indexes that no constraint makes come after the load.
 pub(super) fn create_tables(connection: &mut Connection<'_>) -> Result<(), Stop> {
     SHAPES.iter().try_for_each(|shape| connection.create_table(&shape.spec()).map(|_| ()))
 }
 
-/// Makes the two other indexes.
+/// Makes the two other indexes. Orders refer to customers from then on: the foreign key finds the
+/// index that begins with its columns, and needs none of its own.
 pub(super) fn create_indexes(connection: &mut Connection<'_>) -> Result<(), Stop> {
     let names = ["c_w_id", "c_d_id", "c_last", "c_first"];
     connection.create_index(&IndexSpec::new(BY_NAME, "customer", names))?;
     let orders = ["o_w_id", "o_d_id", "o_c_id", "o_id"];
-    connection.create_index(&IndexSpec::new(BY_CUSTOMER, "orders", orders).descending(3))
+    connection.create_index(&IndexSpec::new(BY_CUSTOMER, "orders", orders).descending(3))?;
+    let refers = ForeignKeySpec {
+        columns: orders[..3].iter().map(|name| (*name).to_owned()).collect(),
+        references: "customer".to_owned(),
+        referenced_columns: Vec::new(),
+        on_delete: OnDelete::NoAction,
+    };
+    let refers = ConstraintSpec { name: None, rule: Rule::ForeignKey(refers) };
+    connection.alter_table("orders", &Alteration::AddConstraint(refers))
 }
 
 impl Shape {
     fn spec(&self) -> TableSpec {
         let column = |spec: TableSpec, (name, kind): &(&str, Kind)| {
             let column = ColumnSpec::new(name, kind.stored());
+            let column = if let Number = kind { column.identity(true) } else { column };
             spec.column(match self.nullable.contains(name) {
                 true => column,
                 false => column.not_null(),
             })
         };
         let spec = self.columns.iter().fold(TableSpec::new(self.name), column);
-        match self.key {
-            0 => spec,
-            key => spec.primary_key(self.columns[..key].iter().map(|(name, _)| *name)),
+        let spec = spec.primary_key(self.columns[..self.key].iter().map(|(name, _)| *name));
+        let spec = self.references.iter().fold(spec, |spec, (columns, parent)| {
+            spec.foreign_key(columns.iter().copied(), parent, OnDelete::NoAction)
+        });
+        let check = |spec: TableSpec, (column, domain): &(usize, Domain)| {
+            spec.check(domain.condition(*column))
+        };
+        self.checks.iter().fold(spec, check)
+    }
+}
+
+impl Domain {
+    fn condition(self, column: usize) -> Condition {
+        let compare = |how, value: Value<'_>| {
+            Condition::Compare(Operand::Column(column), how, Operand::Constant(value.to_owned()))
+        };
+        match self {
+            Domain::Between(least, most) => Condition::And(vec![
+                compare(Comparison::GreaterOrEqual, Value::Int(least)),
+                compare(Comparison::LessOrEqual, Value::Int(most)),
+            ]),
+            Domain::OneOf(texts) => {
+                let equal = |text: &&str| compare(Comparison::Equal, Value::Text(text));
+                Condition::Or(texts.iter().map(equal).collect())
+            }
         }
     }
 }
@@ -326,6 +417,7 @@ impl Kind {
         let digits = |precision, scale| Type::number(precision, scale).expect("within 38 digits");
         match self {
             Int => Type::Integer,
+            Number => Type::BigInt,
             Money => digits(12, 2),
             Rate => digits(4, 4),
             Text(count) => Type::varchar(count).expect("within 4000 characters"),
