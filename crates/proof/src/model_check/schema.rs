@@ -13,16 +13,17 @@
 
 use database::{
     Alteration, ColumnSpec, Connection, ConstraintSpec, Error, ErrorKind, ForeignKeySpec,
-    IndexSpec, OnDelete, Rule, TableSpec, Type, Value,
+    IndexSpec, OnDelete, Rule, SequenceOptions, TableSpec, Type, Value,
 };
 use relation::{Comparison, Condition, Operand};
 
 use super::cell::{Cell, Row};
+use super::ticket;
 
 /// Columns of each table when it is made.
 pub(super) const COLUMNS: usize = 9;
 /// Columns that are added later, at most.
-pub(super) const LATER: usize = 2;
+pub(super) const LATER: usize = 5;
 
 pub(super) const ID: usize = 0;
 pub(super) const KIND: usize = 1;
@@ -107,6 +108,8 @@ pub(super) struct Schema {
     pub(super) pairs: bool,
     /// Whether `child` is made before `parent`, and refers to it later.
     pub(super) child_first: bool,
+    /// The sequence of tickets.
+    pub(super) stamps: SequenceOptions,
 }
 
 impl Schema {
@@ -117,7 +120,7 @@ impl Schema {
 
     /// What a row has in columns that are added later.
     pub(super) fn later() -> [Cell; LATER] {
-        [Cell::Int(7), Cell::Null]
+        [Cell::Int(7), Cell::Null, Cell::Int(8), Cell::Null, Cell::Int(9)]
     }
 
     /// What references of a table are.
@@ -158,6 +161,7 @@ impl Schema {
             }
             made => made?,
         }
+        ticket::make(connection, &self.stamps)?;
         check_references(connection)
     }
 
