@@ -15,7 +15,7 @@ use sim::{Outside, World};
 use super::ask::{Act, Ask, Told};
 use super::call::call;
 use super::known::{Deed, Define, EXTRA, Extra, Known, Txn};
-use super::plan::{Aim, Plan};
+use super::plan::Plan;
 use super::schema::{BOSS, CODE_UP, COLUMNS, LATER, Schema, TABLES, UP, name_of};
 use super::ticket;
 
@@ -34,9 +34,7 @@ pub(super) struct Client<'a> {
     tickets: Option<Table>,
     /// And when.
     pub(super) looked_up: u64,
-    /// Whether the transaction under way changes nothing.
-    pub(super) reads_only: bool,
-    /// Whether it has one snapshot.
+    /// Whether the transaction under way has one snapshot.
     serializable: bool,
     /// Of an earlier transaction.
     stale: Option<Savepoint>,
@@ -64,7 +62,7 @@ pub(super) fn run(client: &mut Client<'_>, connection: &mut Connection<'_>) -> R
         if define > 0 && client.any(define) == 0 {
             client.define(connection)?;
         }
-        if client.plan.aim == Aim::Definitions || client.any(8) == 0 {
+        if client.any(8) == 0 {
             client.look_up(connection)?;
         }
         client.transaction(connection)?;
@@ -88,7 +86,6 @@ impl<'a> Client<'a> {
             tables: Vec::new(),
             tickets: None,
             looked_up: 0,
-            reads_only: false,
             serializable: false,
             stale: None,
         };
@@ -118,7 +115,6 @@ impl<'a> Client<'a> {
     fn transaction(&mut self, connection: &mut Connection<'_>) -> Result<(), Error> {
         let serializable = self.any(8) < self.plan.serializable;
         self.serializable = serializable;
-        self.reads_only = self.any(8) < self.plan.readers;
         let (mut tx, txn) = self.begin(connection, serializable)?;
         let mut open = Open { tx: &mut tx, txn, savepoints: Vec::new() };
         let mut refused = false;
@@ -193,7 +189,7 @@ impl<'a> Client<'a> {
                 let length = Nanos::from_micros(self.any(3_000));
                 self.session.pause(length, self.session.waiting(WaitEvent::PlSqlLockTimer));
             }
-            7 | 8 if open.savepoints.is_empty() && !self.reads_only => {
+            7 | 8 if open.savepoints.is_empty() => {
                 return self.ticket(open);
             }
             _ => {
@@ -372,8 +368,7 @@ impl<'a> Client<'a> {
         };
         let is_done = matches!(told, Told::Count(_));
         self.known.with(|known| known.defined(called, told));
-        let follows = self.plan.aim == Aim::Definitions || self.any(2) == 0;
-        if is_done && follows { self.follow(connection, table) } else { Ok(()) }
+        if is_done && self.any(2) == 0 { self.follow(connection, table) } else { Ok(()) }
     }
 
     /// What is defined of a table, and whether an index descends.
@@ -383,8 +378,8 @@ impl<'a> Client<'a> {
         let define = match self.any(8) {
             0..4 => {
                 let unique = self.any(3) == 0;
-                // One that is NULL in most rows, or no unique index could be made.
-                let first = match unique {
+                // Often one that is NULL in most rows, or few unique indexes could be made.
+                let first = match unique && self.any(2) == 0 {
                     true => [UP, CODE_UP, BOSS][self.any(3) as usize],
                     false => 1 + self.any(6) as usize,
                 };

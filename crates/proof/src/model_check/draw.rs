@@ -11,7 +11,6 @@ use value::{Direction, NullsPlace};
 use super::ask::{Act, Ask, Filter, IfHeld, KeyColumn, New, Path, Span, Target, Which};
 use super::cell::{Cell, Row};
 use super::client::Client;
-use super::plan::Aim;
 use super::schema::{
     BOSS, CODE, CODE_UP, COLUMNS, COUNT, CodeKind, FORBIDDEN, FORBIDDEN_CODE, ID, KIND, LATER,
     NOTE, PART, Schema, TABLES, UP,
@@ -36,10 +35,7 @@ impl Client<'_> {
     /// One statement, or some that belong together.
     pub(super) fn asks(&mut self) -> Vec<Ask> {
         let table = self.any(TABLES.len() as u64) as usize;
-        if self.plan.aim != Aim::Any && self.any(2) == 0 {
-            return vec![if self.reads_only { self.whole(table) } else { self.everywhere(table) }];
-        }
-        let draw = if self.reads_only { 19 + self.any(9) } else { self.any(28) };
+        let draw = self.any(28);
         let acts = match draw {
             0..6 => vec![self.insert()],
             6..11 => vec![self.update(table)],
@@ -47,23 +43,14 @@ impl Client<'_> {
             14..17 => vec![self.lock(table)],
             17 => self.again(table),
             18 => self.neighbours(table),
-            19 if self.reads_only => vec![self.read(table)],
             19 | 20 => self.every_path(table),
-            21 | 22 if !self.reads_only => self.there_and_back(table),
+            21 | 22 => self.there_and_back(table),
             _ => vec![self.read(table)],
         };
         let width = self.tables[table].definition().columns.len();
         let panics_at = (self.plan.misuse && self.any(8) == 0).then(|| self.any(4));
         let since = self.looked_up;
         acts.into_iter().map(|act| Ask { table, act, width, since, panics_at }).collect()
-    }
-
-    /// All rows of a table are read.
-    fn whole(&mut self, table: usize) -> Ask {
-        let target = Target { which: Which::All, filter: None };
-        let act = Act::Read { target, descending: false, limit: usize::MAX };
-        let width = self.tables[table].definition().columns.len();
-        Ask { table, act, width, since: self.looked_up, panics_at: None }
     }
 
     /// All rows of a table get another kind, and a value in the last column.

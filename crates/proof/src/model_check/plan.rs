@@ -17,27 +17,14 @@ const TIGHT_BLOCKS: u64 = 700;
 /// And so many it has for undo.
 const TIGHT_UNDO_BLOCKS: u64 = 90;
 
-/// In plans whose windows are long: of 1,024 interleaving points so many are paused at, and at most
-/// so many ns. Longer than a definition takes, or more often and for as long as a commit.
-const LONG_PAUSES: (u32, u32) = (8, 1_500_000);
-const SHORT_PAUSES: (u32, u32) = (32, 400_000);
-
-/// What a plan is after.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Aim {
-    /// All there is.
-    Any,
-    /// Reads beside commits of transactions whose slot is used again at once: many rows are changed
-    /// in several blocks, and most transactions read whole tables.
-    Commits,
-    /// Reads beside definitions, and rows that are changed at once by a new one.
-    Definitions,
-}
+/// Of 1,024 interleaving points so many are paused at, in plans whose windows are long.
+const PAUSES_PER_1024: u32 = 8;
+/// And at most so long: longer than a commit takes, or a definition.
+const PAUSE_NS_MAX: u32 = 1_500_000;
 
 /// What a seed decides.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    pub(super) aim: Aim,
     pub(crate) creation: Creation,
     pub(crate) parameters: Parameters,
     pub(crate) perturbation: Perturbation,
@@ -57,8 +44,6 @@ pub(crate) struct Plan {
     pub(super) long: u64,
     /// Between transactions one in so many statements defines something; 0 is none.
     pub(super) define: u64,
-    /// Of eight transactions so many only read.
-    pub(super) readers: u64,
     /// Whether sessions use savepoints that aren't theirs, panic in their own closures and forget
     /// transactions.
     pub(super) misuse: bool,
@@ -71,17 +56,8 @@ impl Plan {
         let size = [BlockSize::KIB_2, BlockSize::KIB_2, BlockSize::KIB_2, BlockSize::KIB_4]
             [any(4) as usize];
         let tight = any(6) == 0;
-        let aim = [Aim::Any, Aim::Any, Aim::Any, Aim::Any, Aim::Commits, Aim::Definitions]
-            [any(6) as usize];
-        let tight = tight && aim == Aim::Any;
-        let sessions = match aim {
-            Aim::Any => [1_u32, 2, 2, 3, 4, 6, 8][any(7) as usize],
-            Aim::Commits | Aim::Definitions => 3 + any(4) as u32,
-        };
-        let mut creation = creation(size, tight, &mut any);
-        if aim == Aim::Commits {
-            (creation.undo_segments, creation.undo_slots) = (1, 1);
-        }
+        let sessions = [1_u32, 2, 2, 3, 4, 6, 8][any(7) as usize];
+        let creation = creation(size, tight, &mut any);
         let buffers = [48, 64, 96, 160][any(4) as usize].max(u64::from(sessions) * 12);
         let parameters = Parameters {
             db_cache_size: buffers * size.bytes() as u64,
@@ -93,44 +69,28 @@ impl Plan {
             failpoints,
             ..Parameters::default()
         };
-        let paused = |(delays_per_1024, delay_ns_max)| Perturbation {
-            delays_per_1024,
-            delay_ns_max,
-            ..Perturbation::RACES
-        };
-        // What a session does beside a commit or a definition has to be caught asleep.
-        let perturbation = match (aim, any(6)) {
-            (Aim::Commits, _) => paused(SHORT_PAUSES),
-            (Aim::Definitions, _) => paused(LONG_PAUSES),
-            (Aim::Any, 0 | 1) => Perturbation::NONE,
-            (Aim::Any, 2..5) => Perturbation::RACES,
-            (Aim::Any, _) => paused(LONG_PAUSES),
+        let perturbation = match any(6) {
+            0 | 1 => Perturbation::NONE,
+            2..5 => Perturbation::RACES,
+            _ => Perturbation {
+                delays_per_1024: PAUSES_PER_1024,
+                delay_ns_max: PAUSE_NS_MAX,
+                ..Perturbation::RACES
+            },
         };
         Plan {
-            aim,
             creation,
             parameters,
             perturbation,
             schema: schema(&mut any),
             sessions,
-            ids: match aim {
-                Aim::Any => [3, 6, 12, 30, 60, 300][any(6) as usize],
-                Aim::Commits | Aim::Definitions => [6, 12, 30][any(3) as usize],
-            },
+            ids: [3, 6, 12, 30, 60, 300][any(6) as usize],
             tight,
             nowait: any(3) == 0,
             serializable: [0, 2, 4, 6, 8][any(5) as usize],
-            short: match aim {
-                Aim::Commits => 800,
-                Aim::Any | Aim::Definitions => [8, 24, 60, 150, 400][any(5) as usize],
-            },
+            short: [8, 24, 60, 150, 400][any(5) as usize],
             long: any(4),
-            define: match aim {
-                Aim::Any => [0, 24, 8][any(3) as usize],
-                Aim::Commits => 0,
-                Aim::Definitions => 2,
-            },
-            readers: if aim == Aim::Any { 1 } else { 5 },
+            define: [0, 24, 8][any(3) as usize],
             misuse: any(3) == 0,
         }
     }

@@ -23,7 +23,7 @@ use super::ticket;
 /// Columns of each table when it is made.
 pub(super) const COLUMNS: usize = 9;
 /// Columns that are added later, at most.
-pub(super) const LATER: usize = 5;
+pub(super) const LATER: usize = 2;
 
 pub(super) const ID: usize = 0;
 pub(super) const KIND: usize = 1;
@@ -120,7 +120,7 @@ impl Schema {
 
     /// What a row has in columns that are added later.
     pub(super) fn later() -> [Cell; LATER] {
-        [Cell::Int(7), Cell::Null, Cell::Int(8), Cell::Null, Cell::Int(9)]
+        [Cell::Int(7), Cell::Null]
     }
 
     /// What references of a table are.
