@@ -105,8 +105,6 @@ counts! {
     cr_records;
     /// Indexes made, indexes dropped, columns added.
     definitions;
-    /// Unique indexes that weren't made, for two rows were alike.
-    not_unique;
     /// Rows whose numbers came of an identity column and a sequence.
     tickets;
     /// Databases that were verified.

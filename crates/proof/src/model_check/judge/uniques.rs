@@ -124,7 +124,6 @@ impl Round<'_, '_> {
             ErrorKind::NoSpace => self.judge.plan.tight,
             _ => false,
         };
-        self.judge.tally.not_unique += u64::from(*kind == ErrorKind::UniqueViolation);
         match is_explained {
             true => Ok(()),
             false => Err(format!("it was refused without a reason ({kind:?}): {message}")),
