@@ -99,6 +99,8 @@ pub(super) struct Ask {
     pub(super) act: Act,
     /// Columns that the session knew of.
     pub(super) width: usize,
+    /// When the session looked the table up.
+    pub(super) since: u64,
     /// The row, from 0, at which the closure of an update panics.
     pub(super) panics_at: Option<u64>,
 }
@@ -209,6 +211,21 @@ impl Act {
             | Act::Lock { target, .. } => Some(target),
             Act::Insert(_) => None,
         }
+    }
+}
+
+impl Act {
+    /// Of a lock: what becomes of rows that others have.
+    pub(super) fn if_held(&self) -> Option<IfHeld> {
+        match self {
+            Act::Lock { if_held, .. } => Some(*if_held),
+            Act::Read { .. } | Act::Insert(_) | Act::Update(..) | Act::Delete(_) => None,
+        }
+    }
+
+    /// Whether others may have to end before it does.
+    pub(super) fn can_wait(&self) -> bool {
+        !matches!(self, Act::Read { .. } | Act::Lock { if_held: IfHeld::NoWait, .. })
     }
 }
 

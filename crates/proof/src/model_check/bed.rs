@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
-use database::{Database, Error, ErrorKind, Options};
+use database::{Connection, Database, Error, ErrorKind, Options};
 use instance::Instance;
-use os::{Session, ThreadSpec};
+use os::{FileOptions, Session, ThreadSpec};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::fs::FileSystem;
@@ -17,10 +17,11 @@ use waits::{Nanos, Statistic, WaitEvent};
 use super::ModelCheck;
 use super::client::{Client, run as work};
 use super::judge::Judge;
-use super::known::Known;
+use super::known::{EXTRA, Extra, Known};
 use super::plan::Plan;
-use super::schema::Schema;
+use super::schema::{Schema, TABLES};
 use super::tally::ModelTally;
+use super::ticket;
 use crate::Violation;
 use crate::shape::{DIRECTORY, machine};
 use crate::sweep::left;
@@ -34,6 +35,9 @@ const TIME_LIMIT_NS: u64 = 600_000_000_000;
 
 /// A power cut waits so long for commits to return, each time it looks.
 const LOOK_AGAIN: Nanos = Nanos::from_micros(20);
+
+/// Of databases that were shut one in so many is verified.
+const VERIFIED_ONE_IN: u64 = 4;
 
 /// How a round ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,8 +155,10 @@ impl Round<'_> {
         self.known.with(|known| {
             let log = std::mem::take(&mut known.log);
             let definitions = std::mem::take(&mut known.definitions);
+            known.before = definitions.clone();
             let (history, tally) = (&mut known.history, &mut known.tally);
-            Judge { plan: self.plan, dead, history, tally }.round(log, definitions)
+            let extras = known.extras.clone();
+            Judge { plan: self.plan, dead, history, tally }.round(log, (definitions, extras))
         })
     }
 }
@@ -172,6 +178,17 @@ impl Inside {
         let database = Database::open_in(place, &options(&self.plan), session)?;
         let opened = database.instance().opened().rolled_back;
         self.known.with(|known| known.tally.dead += opened);
+        let mut connection = database.connect_with(session);
+        let (extras, tickets) = (extras(&connection)?, ticket::read(&mut connection)?);
+        drop(connection);
+        let wrong = self.known.with(|known| {
+            let wrong = known.tickets.begin(&tickets);
+            known.begin(extras).or(wrong)
+        });
+        if let Some(wrong) = wrong {
+            self.known.with(|known| known.finds(wrong));
+            return Ok(());
+        }
         self.start_cut(world, session)?;
         let mut threads = Vec::new();
         for number in 0..self.plan.sessions {
@@ -231,23 +248,65 @@ impl Inside {
                     self.known.with(|known| known.finds(wrong));
                 }
                 self.known.with(|known| known.tally.shutdowns += 1);
-                self.shut(database, session)?;
+                self.shut(database, world, session)?;
             }
         }
         Ok(())
     }
 
     /// SMON may still roll back what a crash has interrupted.
-    fn shut(&self, database: Database, session: &Session) -> Result<(), Error> {
+    fn shut(&self, database: Database, world: &World, session: &Session) -> Result<(), Error> {
         database.instance().wait_for_dead(session);
         match database.shutdown_by(session) {
             Err(stop) if stop.refusal() == Some(ErrorKind::WrongState) => {
                 self.known.with(|known| known.finds(format!("it can't be shut: {stop}")));
                 Ok(())
             }
-            done => done,
+            done => {
+                done?;
+                if self.seed.is_multiple_of(VERIFIED_ONE_IN) {
+                    self.verify(world, session);
+                }
+                Ok(())
+            }
         }
     }
+
+    /// Every block of the database, which is shut, and how they hang together.
+    fn verify(&self, world: &World, session: &Session) {
+        let mut findings = Vec::new();
+        let tell = &mut |finding: &verify::Finding| findings.push(finding.to_string());
+        let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
+        let options = FileOptions { direct: false, write_through: false };
+        let place = (&world.disk(), Path::new(DIRECTORY));
+        let wrong = match verify::closed(place, options, &mut task, session) {
+            Ok(report) if report.is_clean() => None,
+            Ok(report) => Some(format!("{}\n{report}", findings.join("\n"))),
+            Err(stop) => Some(stop.to_string()),
+        };
+        self.known.with(|known| {
+            known.tally.verified += 1;
+            if let Some(wrong) = wrong {
+                known.finds(format!("shut, it isn't in order: {wrong}"));
+            }
+        });
+    }
+}
+
+/// Indexes that are there, with which tables weren't made.
+fn extras(connection: &Connection<'_>) -> Result<Vec<Extra>, Error> {
+    let mut all = Vec::new();
+    for (table, name) in TABLES.iter().enumerate() {
+        let found = connection.table(name)?;
+        let indexes = found.definition().indexes.iter();
+        all.extend(indexes.filter(|index| index.name.contains(EXTRA)).map(|index| Extra {
+            table,
+            name: index.name.clone(),
+            columns: index.columns.iter().map(|of| of.column).collect(),
+            unique: index.unique,
+        }));
+    }
+    Ok(all)
 }
 
 fn cut(known: &Outside<Known>, world: &World) {

@@ -14,9 +14,10 @@ use sim::{Outside, World};
 
 use super::ask::{Act, Ask, Told};
 use super::call::call;
-use super::known::{Deed, Define, Known, Txn};
+use super::known::{Deed, Define, EXTRA, Extra, Known, Txn};
 use super::plan::Plan;
-use super::schema::{COLUMNS, LATER, Schema, TABLES, name_of};
+use super::schema::{BOSS, CODE_UP, COLUMNS, LATER, Schema, TABLES, UP, name_of};
+use super::ticket;
 
 /// Indexes that are made and dropped have one of so many names.
 const EXTRAS: u64 = 3;
@@ -30,6 +31,11 @@ pub(super) struct Client<'a> {
     pub(super) random: Xoshiro256PlusPlus,
     /// As the session has looked them up, now or long ago.
     pub(super) tables: Vec<Table>,
+    tickets: Option<Table>,
+    /// And when.
+    pub(super) looked_up: u64,
+    /// Whether the transaction under way has one snapshot.
+    serializable: bool,
     /// Of an earlier transaction.
     stale: Option<Savepoint>,
 }
@@ -78,6 +84,9 @@ impl<'a> Client<'a> {
             session,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             tables: Vec::new(),
+            tickets: None,
+            looked_up: 0,
+            serializable: false,
             stale: None,
         };
         client.look_up(connection)?;
@@ -89,9 +98,11 @@ impl<'a> Client<'a> {
     }
 
     fn look_up(&mut self, connection: &Connection<'_>) -> Result<(), Error> {
+        self.looked_up = self.known.with(|known| known.now());
         let tables: Result<Vec<Table>, Error> =
             TABLES.iter().map(|name| connection.table(name)).collect();
         self.tables = tables?;
+        self.tickets = Some(ticket::table(connection)?);
         Ok(())
     }
 
@@ -103,15 +114,8 @@ impl<'a> Client<'a> {
 
     fn transaction(&mut self, connection: &mut Connection<'_>) -> Result<(), Error> {
         let serializable = self.any(8) < self.plan.serializable;
-        let (txn, call) = self.known.with(|known| (known.transaction(), known.call()));
-        let mut tx = match serializable {
-            true => connection.begin_serializable()?,
-            false => connection.begin(),
-        };
-        self.known.with(|known| {
-            known.tally.serializable += u64::from(serializable);
-            known.returned(call, txn, Deed::Begin { serializable });
-        });
+        self.serializable = serializable;
+        let (mut tx, txn) = self.begin(connection, serializable)?;
         let mut open = Open { tx: &mut tx, txn, savepoints: Vec::new() };
         let mut refused = false;
         for _ in 0..1 + self.any(8) {
@@ -142,6 +146,35 @@ impl<'a> Client<'a> {
         self.commit(tx, txn)
     }
 
+    fn begin<'c, 's>(
+        &self,
+        connection: &'c mut Connection<'s>,
+        serializable: bool,
+    ) -> Result<(Tx<'c, 's>, Txn), Error> {
+        let (txn, call) = self.known.with(|known| (known.transaction(), known.call()));
+        let tx = match serializable {
+            true => connection.begin_serializable()?,
+            false => connection.begin(),
+        };
+        self.known.with(|known| {
+            known.tally.serializable += u64::from(serializable);
+            known.returned(call, txn, Deed::Begin { serializable });
+        });
+        Ok((tx, txn))
+    }
+
+    /// Rows change at once by a new definition.
+    fn follow(&mut self, connection: &mut Connection<'_>, table: usize) -> Result<(), Error> {
+        self.look_up(connection)?;
+        let (mut tx, txn) = self.begin(connection, false)?;
+        let ask = self.everywhere(table);
+        let mut open = Open { tx: &mut tx, txn, savepoints: Vec::new() };
+        match self.statement(&mut open, ask)? {
+            Going::On => self.commit(tx, txn),
+            Going::Back => self.roll_back(tx, txn),
+        }
+    }
+
     fn step(&mut self, open: &mut Open<'_, '_, '_>) -> Result<Going, Error> {
         self.known.with(Known::operation);
         match self.any(32) {
@@ -152,9 +185,12 @@ impl<'a> Client<'a> {
             }
             2 | 3 => self.back(open)?,
             4 if self.plan.misuse => self.misuse(open)?,
-            5 => {
+            5..7 => {
                 let length = Nanos::from_micros(self.any(3_000));
                 self.session.pause(length, self.session.waiting(WaitEvent::PlSqlLockTimer));
+            }
+            7 | 8 if open.savepoints.is_empty() => {
+                return self.ticket(open);
             }
             _ => {
                 for ask in self.asks() {
@@ -163,6 +199,29 @@ impl<'a> Client<'a> {
                     }
                 }
             }
+        }
+        Ok(Going::On)
+    }
+
+    /// A row with the next numbers.
+    fn ticket(&mut self, open: &mut Open<'_, '_, '_>) -> Result<Going, Error> {
+        let table = self.tickets.as_ref().expect("it was looked up with the others");
+        let got = match ticket::insert(open.tx, table, open.txn) {
+            Ok(got) => got,
+            Err(stop) => {
+                let Some(kind) = stop.refusal() else { return Err(stop) };
+                if !ticket::may_be(kind, (self.serializable, self.plan.tight)) {
+                    self.finds(format!("a ticket was refused: {stop}"));
+                }
+                return Ok(Going::Back);
+            }
+        };
+        let wrong = self.known.with(|known| {
+            known.tally.tickets += 1;
+            known.tickets.got(open.txn, got)
+        });
+        if let Some(wrong) = wrong {
+            self.finds(wrong);
         }
         Ok(Going::On)
     }
@@ -274,63 +333,76 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Makes an index, drops one, or adds a column.
+    /// Makes an index, drops one, or adds a column; rows may change at once by the new definition.
     fn define(&mut self, connection: &mut Connection<'_>) -> Result<(), Error> {
         let table = self.any(TABLES.len() as u64) as usize;
-        let name = TABLES[table];
-        let extra = format!("{name}_extra{}", self.any(EXTRAS));
-        connection.set_patience(match self.any(3) {
+        let patience = match self.any(3) {
             0 => Patience::NoWait,
             _ => Patience::For(Nanos::from_millis(self.any(200))),
-        });
-        let known = self.known.clone();
-        let defines = |define: &Define| known.with(|known| known.defines(define));
-        let (define, (call, number), done) = match self.any(8) {
-            0..4 => {
-                let (first, second) = (1 + self.any(6) as usize, 1 + self.any(5) as usize);
-                let second = if second >= first { second + 1 } else { second };
-                let columns = [name_of(first), name_of(second)];
-                let count = 1 + self.any(2) as usize;
-                let columns = columns.iter().map(String::as_str).take(count);
-                let spec = IndexSpec::new(&extra, name, columns);
-                let spec = if self.any(2) == 0 { spec.descending(0) } else { spec };
-                let define = Define::CreateIndex;
-                let called = defines(&define);
-                (define, called, connection.create_index(&spec))
+        };
+        connection.set_patience(patience);
+        self.look_up(connection)?;
+        let Some((define, descending)) = self.definition(table) else { return Ok(()) };
+        let is_nowait = patience == Patience::NoWait;
+        let called = self.known.with(|known| known.defines(&define, is_nowait));
+        let done = match &define {
+            Define::CreateIndex(extra) => {
+                let columns: Vec<String> = extra.columns.iter().map(|at| name_of(*at)).collect();
+                let columns = columns.iter().map(String::as_str);
+                let spec = IndexSpec::new(&extra.name, TABLES[table], columns);
+                let spec = if descending { spec.descending(0) } else { spec };
+                connection.create_index(&if extra.unique { spec.unique() } else { spec })
             }
-            4..7 => {
-                let by = ["kind", "both"][self.any(2) as usize];
-                let dropped = if self.any(4) == 0 { format!("{name}_by_{by}") } else { extra };
-                let define = Define::DropIndex(dropped.clone());
-                let called = defines(&define);
-                (define, called, connection.drop_index(&dropped))
-            }
-            _ => {
-                let column = COLUMNS + self.known.with(|known| known.added[table]);
-                if column == COLUMNS + LATER {
-                    return Ok(());
-                }
+            Define::DropIndex(_, name) => connection.drop_index(name),
+            Define::AddColumn(_) => {
+                let column = self.tables[table].definition().columns.len();
                 let missing = Schema::later()[column - COLUMNS].value().to_owned();
                 let spec = ColumnSpec::new(&name_of(column), Type::Integer);
                 let spec = Alteration::AddColumn(spec.default_value(missing));
-                let define = Define::AddColumn(table);
-                let called = defines(&define);
-                (define, called, connection.alter_table(name, &spec))
+                connection.alter_table(TABLES[table], &spec)
             }
         };
         let told = match done {
             Ok(()) => Told::Count(0),
             Err(stop) => Told::refused(&stop).ok_or(stop)?,
         };
-        self.known.with(|known| {
-            if matches!(told, Told::Count(_)) {
-                known.tally.definitions += 1;
-                known.added[table] += usize::from(matches!(define, Define::AddColumn(_)));
+        let is_done = matches!(told, Told::Count(_));
+        self.known.with(|known| known.defined(called, told));
+        if is_done && self.any(2) == 0 { self.follow(connection, table) } else { Ok(()) }
+    }
+
+    /// What is defined of a table, and whether an index descends.
+    fn definition(&mut self, table: usize) -> Option<(Define, bool)> {
+        let name = format!("{}_{EXTRA}{}", TABLES[table], self.any(EXTRAS));
+        let descending = self.any(2) == 0;
+        let define = match self.any(8) {
+            0..4 => {
+                let unique = self.any(3) == 0;
+                // Often one that is NULL in most rows, or few unique indexes could be made.
+                let first = match unique && self.any(2) == 0 {
+                    true => [UP, CODE_UP, BOSS][self.any(3) as usize],
+                    false => 1 + self.any(6) as usize,
+                };
+                let second = 1 + self.any(5) as usize;
+                let second = if second >= first { second + 1 } else { second };
+                let count = if unique { 2 } else { 1 + self.any(2) as usize };
+                let columns = [first, second][..count].to_vec();
+                Define::CreateIndex(Extra { table, name, columns, unique })
             }
-            known.definitions[number].is_refused = matches!(told, Told::Refused(..));
-            let txn = known.transaction();
-            known.returned(call, txn, Deed::Define(define, told));
-        });
-        Ok(())
+            4..7 => {
+                let by = ["kind", "both"][self.any(2) as usize];
+                let is_first = self.any(4) == 0;
+                let name = if is_first { format!("{}_by_{by}", TABLES[table]) } else { name };
+                Define::DropIndex(table, name)
+            }
+            _ => {
+                let columns = self.tables[table].definition().columns.len();
+                if columns == COLUMNS + LATER {
+                    return None;
+                }
+                Define::AddColumn(table)
+            }
+        };
+        Some((define, descending))
     }
 }

@@ -35,7 +35,8 @@ impl Client<'_> {
     /// One statement, or some that belong together.
     pub(super) fn asks(&mut self) -> Vec<Ask> {
         let table = self.any(TABLES.len() as u64) as usize;
-        let acts = match self.any(28) {
+        let draw = self.any(28);
+        let acts = match draw {
             0..6 => vec![self.insert()],
             6..11 => vec![self.update(table)],
             11..14 => vec![Act::Delete(self.target(table))],
@@ -43,11 +44,25 @@ impl Client<'_> {
             17 => self.again(table),
             18 => self.neighbours(table),
             19 | 20 => self.every_path(table),
+            21 | 22 => self.there_and_back(table),
             _ => vec![self.read(table)],
         };
         let width = self.tables[table].definition().columns.len();
-        let panics_at = (self.plan.misuse && self.any(20) == 0).then(|| self.any(4));
-        acts.into_iter().map(|act| Ask { table, act, width, panics_at }).collect()
+        let panics_at = (self.plan.misuse && self.any(8) == 0).then(|| self.any(4));
+        let since = self.looked_up;
+        acts.into_iter().map(|act| Ask { table, act, width, since, panics_at }).collect()
+    }
+
+    /// All rows of a table get another kind, and a value in the last column.
+    pub(super) fn everywhere(&mut self, table: usize) -> Ask {
+        let target = Target { which: Which::All, filter: None };
+        let width = self.tables[table].definition().columns.len();
+        let mut set = vec![(KIND, New::Plus([100, -100][self.any(2) as usize]))];
+        if width > COLUMNS {
+            set.push((width - 1, New::Value(Cell::Int(self.any(3) as i64))));
+        }
+        let act = Act::Update(target, set);
+        Ask { table, act, width, since: self.looked_up, panics_at: None }
     }
 
     fn id(&mut self) -> i64 {
@@ -65,7 +80,7 @@ impl Client<'_> {
             PART => Cell::Int(self.any(6) as i64),
             CODE if one_in(self, 2) => Cell::Null,
             CODE_UP if self.any(4) > 0 => Cell::Null,
-            CODE if one_in(self, 60) => Cell::text(FORBIDDEN_CODE),
+            CODE if one_in(self, 16) => Cell::text(FORBIDDEN_CODE),
             CODE | CODE_UP => {
                 let code = CODES[self.any(8) as usize];
                 let text = if one_in(self, 6) { format!("{code} ") } else { code.to_string() };
@@ -113,7 +128,7 @@ impl Client<'_> {
             let column = [ID, KIND, PART, CODE, UP, CODE_UP, BOSS, NOTE, COUNT, COUNT, KIND, NOTE]
                 [self.any(12) as usize];
             let one = match column {
-                COUNT => New::Plus(1),
+                COUNT => New::Plus([1, -1][self.any(2) as usize]),
                 PART | ID if self.any(4) == 0 => New::Plus(1),
                 column => New::Value(self.cell(column)),
             };
@@ -151,6 +166,16 @@ impl Client<'_> {
         let mut acts = vec![Act::Delete(target), Act::Insert(vec![row]), read];
         acts.rotate_left(self.any(2) as usize);
         acts
+    }
+
+    /// A row is changed, and changed back: others find it as it was, with a version since.
+    fn there_and_back(&mut self, table: usize) -> Vec<Act> {
+        let id = self.id();
+        let primary = self.paths(table).swap_remove(0);
+        let which = Which::Key(primary, vec![Cell::Int(id)]);
+        let target = Target { which, filter: None };
+        let plus = |more| Act::Update(target.clone(), vec![(COUNT, New::Plus(more))]);
+        vec![plus(1), plus(-1)]
     }
 
     /// Rows with neighbouring keys go, and others come, of another size.

@@ -29,6 +29,7 @@ mod known;
 mod plan;
 mod schema;
 mod tally;
+mod ticket;
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! What a seed decides: the database, how its instance runs, and what sessions do.
 
-use database::{Creation, OnDelete, Parameters};
+use database::{Creation, OnDelete, Parameters, SequenceOptions};
 use ids::BlockSize;
 use os::probe::DurableWrite;
 use rand::{RngExt, SeedableRng};
@@ -56,7 +56,7 @@ impl Plan {
         let size = [BlockSize::KIB_2, BlockSize::KIB_2, BlockSize::KIB_2, BlockSize::KIB_4]
             [any(4) as usize];
         let tight = any(6) == 0;
-        let sessions = [2_u32, 2, 3, 4, 6, 8][any(6) as usize];
+        let sessions = [1_u32, 2, 2, 3, 4, 6, 8][any(7) as usize];
         let creation = creation(size, tight, &mut any);
         let buffers = [48, 64, 96, 160][any(4) as usize].max(u64::from(sessions) * 12);
         let parameters = Parameters {
@@ -91,7 +91,7 @@ impl Plan {
             short: [8, 24, 60, 150, 400][any(5) as usize],
             long: any(4),
             define: [0, 24, 8][any(3) as usize],
-            misuse: any(4) == 0,
+            misuse: any(3) == 0,
         }
     }
 }
@@ -144,5 +144,10 @@ fn schema(any: &mut dyn FnMut(u64) -> u64) -> Schema {
             references.push(Reference { table, column, to, to_column, on_delete, trims });
         }
     }
-    Schema { codes, code_ups, references, pairs: any(2) == 0, child_first }
+    let stamps = SequenceOptions {
+        increment: Some([1, -3, 7][any(3) as usize]),
+        cache: Some([1, 2, 20][any(3) as usize]),
+        ..SequenceOptions::default()
+    };
+    Schema { codes, code_ups, references, pairs: any(2) == 0, child_first, stamps }
 }

@@ -13,11 +13,12 @@
 
 use database::{
     Alteration, ColumnSpec, Connection, ConstraintSpec, Error, ErrorKind, ForeignKeySpec,
-    IndexSpec, OnDelete, Rule, TableSpec, Type, Value,
+    IndexSpec, OnDelete, Rule, SequenceOptions, TableSpec, Type, Value,
 };
 use relation::{Comparison, Condition, Operand};
 
 use super::cell::{Cell, Row};
+use super::ticket;
 
 /// Columns of each table when it is made.
 pub(super) const COLUMNS: usize = 9;
@@ -107,6 +108,8 @@ pub(super) struct Schema {
     pub(super) pairs: bool,
     /// Whether `child` is made before `parent`, and refers to it later.
     pub(super) child_first: bool,
+    /// The sequence of tickets.
+    pub(super) stamps: SequenceOptions,
 }
 
 impl Schema {
@@ -158,6 +161,7 @@ impl Schema {
             }
             made => made?,
         }
+        ticket::make(connection, &self.stamps)?;
         check_references(connection)
     }
 

@@ -105,6 +105,10 @@ counts! {
     cr_records;
     /// Indexes made, indexes dropped, columns added.
     definitions;
+    /// Rows whose numbers came of an identity column and a sequence.
+    tickets;
+    /// Databases that were verified.
+    verified;
     /// Power cuts.
     cuts;
     /// Databases that were dropped without a shutdown.

@@ -116,6 +116,8 @@ pub(super) struct Own {
 /// An open transaction.
 pub(super) struct Open {
     pub(super) serializable: bool,
+    /// When its begin was called.
+    pub(super) began: u64,
     /// Snapshots that it may have; of one that has one for each statement, none is older.
     pub(super) snapshots: Vec<u64>,
     own: BTreeMap<Place, Own>,
@@ -124,9 +126,9 @@ pub(super) struct Open {
 }
 
 impl Open {
-    pub(super) fn new(serializable: bool, snapshots: Vec<u64>) -> Open {
+    pub(super) fn new(serializable: bool, snapshots: Vec<u64>, began: u64) -> Open {
         let (own, done, savepoints) = Default::default();
-        Open { serializable, snapshots, own, done, savepoints }
+        Open { serializable, began, snapshots, own, done, savepoints }
     }
 
     pub(super) fn own(&self, place: Place) -> Option<&Own> {

@@ -21,6 +21,7 @@ mod effect;
 mod history;
 mod refusal;
 mod states;
+mod uniques;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +31,7 @@ use history::{Open, Own, Place};
 
 use super::ask::{Act, Ask, IfHeld, Target, Told, Which, changed};
 use super::cell::Row;
-use super::known::{Deed, Define, Definition, Event, Txn};
+use super::known::{Deed, Definition, Event, Extra, Txn};
 use super::plan::Plan;
 use super::tally::ModelTally;
 pub(super) use history::History;
@@ -42,6 +43,8 @@ const SHOWN_MAX: usize = 30;
 struct Commit {
     scn: u64,
     txn: Txn,
+    /// When it was called, and when it had returned.
+    between: (u64, u64),
     rows: Vec<(Place, Own)>,
 }
 
@@ -59,8 +62,11 @@ struct Round<'a, 'b> {
     judge: &'b mut Judge<'a>,
     open: BTreeMap<Txn, Open>,
     commits: Vec<Commit>,
+    log: &'b [Event],
     /// All definitions of the round.
     definitions: Vec<Definition>,
+    /// Indexes that were there when it began.
+    extras: Vec<Extra>,
     /// When a transaction ended last.
     ended: u64,
 }
@@ -73,21 +79,20 @@ impl Judge<'_> {
     pub(super) fn round(
         &mut self,
         mut log: Vec<Event>,
-        definitions: Vec<Definition>,
+        (definitions, extras): (Vec<Definition>, Vec<Extra>),
     ) -> Result<(), Wrong> {
         self.history.forget();
         let before: BTreeMap<Place, Row> =
             self.history.now().map(|(place, row)| (place, row.clone())).collect();
         log.sort_by_key(Event::order);
         let (open, commits) = Default::default();
-        let mut round = Round { judge: self, open, commits, definitions, ended: 0 };
+        let mut round =
+            Round { judge: self, open, commits, log: &log, definitions, extras, ended: 0 };
         for event in &log {
             round.event(event).map_err(|wrong| with_story(&wrong, event, &log))?;
         }
-        let mut commits = round.commits;
-        commits.sort_by_key(|commit| commit.scn);
-        states::follow(&self.plan.schema, before, &commits)
-            .map_err(|(wrong, txn)| format!("{wrong}{}", story(txn, &log)))
+        round.commits.sort_by_key(|commit| commit.scn);
+        round.follow(before).map_err(|(wrong, txn)| format!("{wrong}{}", story(txn, &log)))
     }
 }
 
@@ -106,7 +111,8 @@ impl Round<'_, '_> {
         match &event.deed {
             Deed::Begin { serializable } => {
                 let snapshots = self.judge.history.snapshots(event.low);
-                self.open.insert(event.txn, Open::new(*serializable, snapshots));
+                let open = Open::new(*serializable, snapshots, event.called);
+                self.open.insert(event.txn, open);
             }
             Deed::Savepoint(number) => self.of(event.txn).savepoint(*number),
             Deed::Back(number) => self.of(event.txn).back(*number),
@@ -122,9 +128,11 @@ impl Round<'_, '_> {
             }
             Deed::Commit(scn) => {
                 self.ended = self.ended.max(event.returned);
-                return self.commit(event.txn, *scn);
+                return self.commit(event, *scn);
             }
-            Deed::Define(define, told) => return self.define((define, told)),
+            Deed::Define(define, number, told) => {
+                return self.define(event, (define, *number), told);
+            }
             Deed::Statement(ask, told) => {
                 let mut open = self.open.remove(&event.txn).expect("it began before");
                 let judged = self.statement(&mut open, event, (ask.as_ref(), told));
@@ -135,30 +143,12 @@ impl Round<'_, '_> {
         Ok(())
     }
 
-    /// A definition: done, or refused for what another had done before, or for who uses the table.
-    fn define(&mut self, (define, told): (&Define, &Told)) -> Result<(), Wrong> {
-        let Told::Refused(kind, message) = told else { return Ok(()) };
-        let is_explained = match kind {
-            ErrorKind::Busy | ErrorKind::LockTimeout | ErrorKind::Deadlock => true,
-            // Another index may have the same columns.
-            ErrorKind::AlreadyExists | ErrorKind::Invalid => {
-                !matches!(define, Define::DropIndex(_))
-            }
-            ErrorKind::NotFound => matches!(define, Define::DropIndex(_)),
-            ErrorKind::NoSpace => self.judge.plan.tight,
-            _ => false,
-        };
-        match is_explained {
-            true => Ok(()),
-            false => Err(format!("it was refused without a reason ({kind:?}): {message}")),
-        }
-    }
-
     fn of(&mut self, txn: Txn) -> &mut Open {
         self.open.get_mut(&txn).expect("it began before")
     }
 
-    fn commit(&mut self, txn: Txn, scn: Option<u64>) -> Result<(), Wrong> {
+    fn commit(&mut self, event: &Event, scn: Option<u64>) -> Result<(), Wrong> {
+        let (txn, between) = (event.txn, (event.called, event.returned));
         let open = self.open.remove(&txn).expect("it began before");
         let rows: Vec<(Place, Own)> = open.all().map(|(place, own)| (place, own.clone())).collect();
         let Some(scn) = scn else {
@@ -170,7 +160,7 @@ impl Round<'_, '_> {
         for (place, own) in rows.iter().filter(|(_, own)| own.is_changed) {
             self.judge.history.install(*place, scn, own);
         }
-        self.commits.push(Commit { scn, txn, rows });
+        self.commits.push(Commit { scn, txn, between, rows });
         Ok(())
     }
 

@@ -6,13 +6,13 @@
 //!
 //! Callers: the judge.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use database::{ErrorKind, OnDelete};
 
-use super::super::ask::{Act, Ask, changed};
+use super::super::ask::{Act, Ask, IfHeld, changed};
 use super::super::cell::{Cell, Row};
-use super::super::known::{Define, Event};
+use super::super::known::{Deed, Define, Event, Txn};
 use super::super::schema::{Reference, Schema, TABLES};
 use super::effect::id;
 use super::history::{Open, Place};
@@ -21,6 +21,8 @@ use super::{Round, Wrong};
 /// All rows of each table that may have been there while a statement ran.
 struct Met<'a> {
     schema: &'a Schema,
+    /// Unique keys of the statement's table.
+    keys: Vec<&'a [usize]>,
     rows: Vec<Vec<Row>>,
 }
 
@@ -37,7 +39,7 @@ impl Round<'_, '_> {
         ask: &Ask,
         (kind, message): (ErrorKind, &str),
     ) -> Result<(), Wrong> {
-        let met = self.met(open, event.low);
+        let met = self.met(open, (event, ask));
         let is_explained = match kind {
             ErrorKind::UniqueViolation => met.has_duplicate(ask),
             ErrorKind::CheckViolation => {
@@ -52,28 +54,24 @@ impl Round<'_, '_> {
                 let is_full = message.contains("too many transactions");
                 open.serializable && (is_full || self.has_newer(open, &met, ask))
             }
-            ErrorKind::Deadlock | ErrorKind::Busy | ErrorKind::LockTimeout => {
-                let is_shared = !self.open.is_empty() || self.ended > event.called;
-                is_shared || self.judge.dead || self.judge.plan.define > 0
+            ErrorKind::Busy => ask.act.if_held() == Some(IfHeld::NoWait) && self.is_shared(event),
+            ErrorKind::LockTimeout => {
+                matches!(ask.act.if_held(), Some(IfHeld::WaitFor(_))) && self.is_shared(event)
             }
-            // What is defined is seen by newer snapshots only.
-            ErrorKind::SnapshotTooOld => {
-                self.judge.plan.tight || open.serializable && self.defines(event, |_| true)
-            }
+            ErrorKind::Deadlock => ask.act.can_wait() && self.is_another_waiting(event),
+            ErrorKind::SnapshotTooOld => self.is_too_old(open, event, ask),
             ErrorKind::NoSpace => self.judge.plan.tight,
-            // The index was dropped.
-            ErrorKind::NotFound => {
+            // The index was dropped since the session looked it up.
+            ErrorKind::NotFound | ErrorKind::DefinitionChanged => {
                 let path = ask.act.target().and_then(|target| target.which.path());
                 path.is_some_and(|path| {
                     let drops =
-                        |one: &Define| matches!(one, Define::DropIndex(of) if *of == path.name);
-                    self.defines(event, drops)
+                        |one: &Define| matches!(one, Define::DropIndex(_, of) if *of == path.name);
+                    let is_read = matches!(ask.act, Act::Read { .. });
+                    let is_changed = kind == ErrorKind::DefinitionChanged;
+                    let since = if is_changed { event.called } else { ask.since };
+                    (is_read || !is_changed) && self.defines((since, event.returned), drops)
                 })
-            }
-            // A row lacks a column that was added.
-            ErrorKind::Invalid => {
-                let adds = |one: &Define| matches!(one, Define::AddColumn(of) if *of == ask.table);
-                matches!(ask.act, Act::Insert(_)) && self.defines(event, adds)
             }
             _ => false,
         };
@@ -96,21 +94,89 @@ impl Round<'_, '_> {
         Ok(())
     }
 
-    /// Whether something of this kind was defined, or is being defined, before the event returned.
-    /// Sessions look definitions up when a round begins, so earlier ones are no reason.
-    fn defines(&self, event: &Event, is_one: impl Fn(&Define) -> bool) -> bool {
-        let mut before = self.definitions.iter().filter(|one| one.called < event.returned);
-        before.any(|one| !one.is_refused && is_one(&one.define))
+    /// Whether something of this kind was defined, or was being defined, between these.
+    fn defines(&self, (from, to): (u64, u64), is_one: impl Fn(&Define) -> bool) -> bool {
+        let mut between = self.definitions.iter().filter(|one| one.is_between(from, to));
+        between.any(|one| !one.is_refused && is_one(&one.define))
     }
 
-    fn met(&self, open: &Open, low: u64) -> Met<'_> {
-        let low = oldest(open, low);
+    /// Whether anybody else may have held something meanwhile: a transaction, also one that a power
+    /// cut has interrupted, or a definition, even if it was refused at last.
+    pub(super) fn is_shared(&self, event: &Event) -> bool {
+        let is_open = self.open.keys().any(|txn| *txn != event.txn);
+        is_open || self.ended > event.called || self.judge.dead || self.is_another_defining(event)
+    }
+
+    /// Calls of other transactions that were under way at some time between these. One that was
+    /// interrupted by the end of the round isn't in the log: for it stands the transaction.
+    fn others(&self, txn: Txn, (from, to): (u64, u64)) -> impl Iterator<Item = Option<&Event>> {
+        let calls = self
+            .log
+            .iter()
+            .filter(move |one| one.txn != txn && one.called < to && one.returned > from);
+        let last: BTreeMap<Txn, &Event> = self.log.iter().map(|one| (one.txn, one)).collect();
+        let is_unended = move |one: &&Event| {
+            let ends = matches!(one.deed, Deed::Commit(_) | Deed::Rollback | Deed::Define(..));
+            !ends && one.txn != txn && one.returned < to
+        };
+        let unended = last.into_values().filter(is_unended).map(|_| None);
+        calls.map(Some).chain(unended)
+    }
+
+    /// Whether another may have been waiting, as in a circle all others are.
+    pub(super) fn is_another_waiting(&self, event: &Event) -> bool {
+        let between = (event.called, event.returned);
+        let waits = |one: Option<&Event>| match one.map(|one| &one.deed) {
+            Some(Deed::Statement(ask, _)) => ask.act.can_wait(),
+            None => true,
+            Some(_) => false,
+        };
+        self.others(event.txn, between).any(waits) || self.is_another_defining(event)
+    }
+
+    fn is_another_defining(&self, event: &Event) -> bool {
+        let mut between =
+            self.definitions.iter().filter(|one| one.is_between(event.called, event.returned));
+        between.any(|one| one.called != event.called)
+    }
+
+    /// Whether what the snapshot asks for may be gone: it is older than the definition, or undo
+    /// has been overwritten since. For a read somebody else must have changed something for that.
+    fn is_too_old(&self, open: &Open, event: &Event, ask: &Ask) -> bool {
+        let from = if open.serializable { open.began } else { event.called };
+        let between = (from, event.returned);
+        let is_of = |one: &Define| {
+            one.table() == ask.table || !matches!(ask.act, Act::Read { .. } | Act::Lock { .. })
+        };
+        let changes = |one: Option<&Event>| match one.map(|one| &one.deed) {
+            Some(Deed::Statement(ask, _)) => !matches!(ask.act, Act::Read { .. }),
+            Some(Deed::Begin { .. } | Deed::Savepoint(_) | Deed::Misuse(_)) => false,
+            Some(_) | None => true,
+        };
+        let is_overwritten = || {
+            !matches!(ask.act, Act::Read { .. })
+                || open.serializable && open.all().next().is_some()
+                || self.judge.dead
+                || self.others(event.txn, between).any(changes)
+        };
+        open.serializable && self.defines(between, is_of)
+            || self.judge.plan.tight && is_overwritten()
+    }
+
+    fn met(&self, open: &Open, (event, ask): (&Event, &Ask)) -> Met<'_> {
+        let low = oldest(open, event.low);
+        let schema = &self.judge.plan.schema;
+        // A statement that has waited may meet an index that came meanwhile.
+        let extras = self.maybe_unique((event.called, event.returned));
+        let extras = extras.filter(|extra| extra.table == ask.table);
+        let keys = schema.keys().iter().copied();
+        let keys = keys.chain(extras.map(|extra| extra.columns.as_slice())).collect();
         let rows = (0..TABLES.len()).map(|table| {
             let own = open.all().filter(|((of, _), _)| *of == table);
             let own = own.filter_map(|(_, own)| own.now.clone());
             self.judge.history.since(table, low).cloned().chain(own).collect()
         });
-        Met { schema: &self.judge.plan.schema, rows: rows.collect() }
+        Met { schema, keys, rows: rows.collect() }
     }
 
     /// Whether a row that the statement makes refers to one that wasn't there at some moment.
@@ -210,7 +276,7 @@ impl Met<'_> {
     fn has_duplicate(&self, ask: &Ask) -> bool {
         let pairs = self.pairs(ask);
         pairs.iter().enumerate().any(|(at, (old, new))| {
-            self.schema.keys().iter().any(|columns| {
+            self.keys.iter().any(|columns| {
                 let is_same = |other: &Row| columns.iter().all(|one| other[*one] == new[*one]);
                 let is_other = |other: &Row| old.as_ref().is_none_or(|old| id(old) != id(other));
                 let among = |(other, (_, row)): (usize, &(_, Row))| other != at && is_same(row);
@@ -263,7 +329,7 @@ impl Met<'_> {
         }
         for (_, new) in self.pairs(ask) {
             touched.insert((ask.table, id(&new)));
-            for columns in self.schema.keys() {
+            for columns in &self.keys {
                 let is_same = |row: &&Row| columns.iter().all(|at| row[*at] == new[*at]);
                 let same = self.rows[ask.table].iter().filter(is_same);
                 touched.extend(same.map(|row| (ask.table, id(row))));

@@ -7,40 +7,46 @@ use std::collections::BTreeMap;
 use super::super::cell::{Cell, Row};
 use super::super::known::Txn;
 use super::super::schema::Schema;
-use super::Commit;
 use super::history::Place;
+use super::uniques::two_alike;
+use super::{Commit, Round};
 
 type Rows = BTreeMap<Place, Row>;
 
-/// Follows the commits, in the order of their SCNs.
-pub(super) fn follow(
-    schema: &Schema,
-    mut rows: Rows,
-    commits: &[Commit],
-) -> Result<(), (String, Txn)> {
-    for commit in commits {
-        let Commit { scn, txn, .. } = commit;
-        let wrong = |what: String| (format!("the commit at {scn}: {what}"), *txn);
-        for (place, own) in &commit.rows {
-            if rows.get(place) != own.base.as_ref() {
-                return Err(wrong(format!(
-                    "{place:?} was {:?} when transaction {txn} had it locked, which had met {:?}",
-                    rows.get(place),
-                    own.base
-                )));
+impl Round<'_, '_> {
+    /// Follows the commits, in the order of their SCNs.
+    pub(super) fn follow(&self, mut rows: Rows) -> Result<(), (String, Txn)> {
+        for commit in &self.commits {
+            let Commit { scn, txn, between, .. } = commit;
+            let wrong = |what: String| (format!("the commit at {scn}: {what}"), *txn);
+            for (place, own) in &commit.rows {
+                if rows.get(place) != own.base.as_ref() {
+                    return Err(wrong(format!(
+                        "{place:?} was {:?} when transaction {txn} had it locked, which had met \
+                         {:?}",
+                        rows.get(place),
+                        own.base
+                    )));
+                }
+            }
+            for (place, own) in commit.rows.iter().filter(|(_, own)| own.is_changed) {
+                match &own.now {
+                    Some(row) => rows.insert(*place, row.clone()),
+                    None => rows.remove(place),
+                };
+            }
+            if commit.rows.iter().any(|(_, own)| own.is_changed) {
+                check(&self.judge.plan.schema, &rows).map_err(wrong)?;
+                for extra in self.surely_unique(*between) {
+                    let of = rows.range((extra.table, i64::MIN)..=(extra.table, i64::MAX));
+                    let of = of.map(|(_, row)| row);
+                    let found = two_alike(of, &extra.columns);
+                    found.map_or(Ok(()), |two| Err(wrong(format!("by {extra:?}: {two:?}"))))?;
+                }
             }
         }
-        for (place, own) in commit.rows.iter().filter(|(_, own)| own.is_changed) {
-            match &own.now {
-                Some(row) => rows.insert(*place, row.clone()),
-                None => rows.remove(place),
-            };
-        }
-        if commit.rows.iter().any(|(_, own)| own.is_changed) {
-            check(schema, &rows).map_err(wrong)?;
-        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Whether all constraints hold.
