@@ -241,6 +241,7 @@ fn a_table_of_a_database_that_was_shut_is_refused_when_it_is_opened_again() {
 #[test]
 fn a_key_that_is_too_long_is_refused_with_the_names_of_its_index_and_table() {
     with_goods("long-key", |_, connection, goods| {
+        connection.drop_index("by_kind").expect("dropped");
         connection.create_index(&IndexSpec::new("by_name", "goods", ["name"])).expect("made");
         let long = "x".repeat(5_000);
         let mut tx = connection.begin();
