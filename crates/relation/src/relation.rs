@@ -75,6 +75,7 @@ impl Relation {
         let open = |of: &IndexDefinition| {
             let segment = find(of.segment, "index", &of.name)?;
             let index = Index::of((segment, of.unique), space, transactions, session);
+            let index = index.called(&format!("{} of table {}", of.name, definition.name));
             Ok(OpenIndex { id: of.id(), index, columns: of.columns.clone(), since: of.since })
         };
         let indexes: Result<Vec<_>, Stop> = definition.indexes.iter().map(open).collect();
@@ -217,7 +218,12 @@ impl Relation {
         self.check_view(view)?;
         match view.scn < index.since {
             false => Ok(()),
-            true => Err(self.too_old(&format!("got index {}", index.index.name()))),
+            true => {
+                let is_it = |of: &&IndexDefinition| of.id() == index.id;
+                let of = self.definition.indexes.iter().find(is_it);
+                let of = of.expect("an open index has a definition of the same number");
+                Err(self.too_old(&format!("got index {}", of.name)))
+            }
         }
     }
 

@@ -41,6 +41,8 @@ const BYTES_FOR_LIST_ENTRY: usize = 256;
 #[derive(Clone)]
 pub struct Index {
     segment: Segment,
+    /// What messages call it.
+    name: Arc<str>,
     pub(super) is_unique: bool,
     key_max: usize,
     block_bytes: usize,
@@ -187,6 +189,7 @@ impl Index {
         let key_max = key_max(block_bytes, cache.block_size().bytes());
         let (space, transactions) = (space.clone(), transactions.clone());
         Index {
+            name: segment.name.as_str().into(),
             segment,
             is_unique,
             key_max,
@@ -197,9 +200,16 @@ impl Index {
         }
     }
 
-    /// Its name.
+    /// What messages call it: as its segment, unless another name was given.
     pub fn name(&self) -> &str {
-        &self.segment.name
+        &self.name
+    }
+
+    /// The same index, for whose messages this is its name: that of its segment may be one that no
+    /// user has given.
+    #[must_use]
+    pub fn called(self, name: &str) -> Index {
+        Index { name: name.into(), ..self }
     }
 
     /// Its segment.

@@ -238,6 +238,17 @@ fn a_table_of_a_database_that_was_shut_is_refused_when_it_is_opened_again() {
     database.shutdown().expect("in good order");
 }
 
+#[test]
+fn a_key_that_is_too_long_is_refused_with_the_names_of_its_index_and_table() {
+    with_goods("long-key", |_, connection, goods| {
+        let long = "x".repeat(5_000);
+        let mut tx = connection.begin();
+        let row = [Value::Int(9), Value::Null, Value::Text(&long), Value::Null];
+        refused(tx.insert(goods, &row), &["by_kind", "goods"]);
+        tx.rollback().expect("ended");
+    });
+}
+
 /// What rows have in a column that was dropped is shown to nobody (rule catalog/DC9).
 #[test]
 fn a_row_in_the_way_of_a_check_is_shown_without_columns_that_were_dropped() {

@@ -380,3 +380,20 @@ fn a_key_that_the_snapshot_sees_is_not_inserted_into_a_younger_unique_index() {
         database.shutdown().expect("in good order");
     }
 }
+
+#[test]
+fn a_snapshot_that_is_too_old_for_an_index_is_told_its_name() {
+    let place = Place::new("too-old");
+    let (mut one, mut ddl) = (place.connect(), place.connect());
+    let mut tx = one.begin_serializable().expect("begun");
+    place.meanwhile(|tx, table| insert(tx, table, 1, 10).expect("inserted"));
+    ddl.create_index(&IndexSpec::new("by_note", "item", ["note"])).expect("made");
+    let table = ddl.table("item").expect("there");
+    let index = table.index("by_note").expect("there");
+    let refused = tx.get_by(&table, (index, &[Value::Text("")]), |_| ()).expect_err("too old");
+    assert_eq!(refused.refusal(), Some(ErrorKind::SnapshotTooOld), "{refused}");
+    assert!(refused.to_string().contains("by_note"), "{refused}");
+    tx.rollback().expect("ended");
+    drop((one, ddl));
+    place.database.shutdown().expect("in good order");
+}
