@@ -80,6 +80,25 @@ impl<'s> Connection<'s> {
         self.end_all().map(|()| statement)
     }
 
+    /// Begins a statement of the open transaction, if there is one. Those before it, which were
+    /// forgotten while it was begun within a closure, are rolled back first (DB20).
+    pub(crate) fn begin_within(&mut self) -> Result<UnderWay, Stop> {
+        let statement = UnderWay::begin()?;
+        if self.open.len() > 1 {
+            self.end_forgotten()?;
+        }
+        Ok(statement)
+    }
+
+    /// Within a statement of this connection, whose transaction is the last of the open ones.
+    #[cold]
+    fn end_forgotten(&mut self) -> Result<(), Stop> {
+        let last = self.open.pop();
+        let ended = self.end_all();
+        self.open.extend(last);
+        ended
+    }
+
     /// Within a statement of this connection.
     fn end_all(&mut self) -> Result<(), Stop> {
         let Connection { shared, session, open, .. } = self;
@@ -167,7 +186,7 @@ impl<'s> Connection<'s> {
     }
 
     pub(crate) fn next_value_within(&mut self, sequence: &str) -> Result<i64, Stop> {
-        let _statement = UnderWay::begin()?;
+        let _statement = self.begin_within()?;
         let (catalog, session) = (&self.shared.catalog, &*self.session);
         self.shared.instance.halt().check(session)?;
         let sequence = catalog.sequence(sequence, session)?;
@@ -298,11 +317,11 @@ impl<'s> Connection<'s> {
         table: &Table,
         statement: impl FnOnce(&Relation, View, &mut Scratch, &Session) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
+        let _statement = self.begin_within()?;
         let Connection { shared, session, scratch, open, .. } = self;
         let session: &Session = session;
         let transaction = open.last().map(|open| &open.transaction);
         let transactions = shared.instance.transactions();
-        let _statement = UnderWay::begin()?;
         loop {
             let relation = table.current(shared, session)?;
             let snapshot = transactions.snapshot(transaction, session)?;

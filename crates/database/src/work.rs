@@ -23,7 +23,6 @@ use waits::Totals;
 use crate::Which;
 use crate::connection::Connection;
 use crate::table::{Table, no_primary_key};
-use crate::under_way::UnderWay;
 
 /// What each use of a `Tx` relies on.
 const OPEN: &str = "a connection has a transaction open from begin until commit or rollback";
@@ -103,9 +102,9 @@ impl<'c, 's> Tx<'c, 's> {
         table: &Table,
         mut statement: impl FnMut(&Relation, &Catalog, &mut Work<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
+        let _statement = self.connection.begin_within()?;
         let Connection { shared, session, scratch, open, .. } = &mut *self.connection;
         let session: &Session = session;
-        let _statement = UnderWay::begin()?;
         let transaction = &mut open.last_mut().expect(OPEN).transaction;
         loop {
             let relation = table.current(shared, session)?;
@@ -383,7 +382,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// # }
     /// ```
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<(), Stop> {
-        let _statement = UnderWay::begin()?;
+        let _statement = self.connection.begin_within()?;
         let Connection { shared, session, open, .. } = &mut *self.connection;
         let open = open.last_mut().expect(OPEN);
         let to = open.back_to(savepoint)?;
@@ -394,7 +393,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// wait. Refused within a closure of a statement: then the transaction is rolled back when its
     /// connection is used again or dropped.
     pub fn commit(self) -> Result<(), Stop> {
-        let _statement = UnderWay::begin()?;
+        let _statement = self.connection.begin_within()?;
         let Connection { shared, session, open, .. } = &mut *self.connection;
         let transaction = open.pop().expect(OPEN).transaction;
         shared.instance.commit(transaction, session)
@@ -403,7 +402,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// The same in a way of its own, whatever the parameters say; and at which SCN, if anything was
     /// changed.
     pub fn commit_with(self, mode: CommitMode) -> Result<Option<Scn>, Stop> {
-        let _statement = UnderWay::begin()?;
+        let _statement = self.connection.begin_within()?;
         let Connection { shared, session, open, .. } = &mut *self.connection;
         let transaction = open.pop().expect(OPEN).transaction;
         shared.instance.commit_with(transaction, mode, session)

@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use database::{Connection, Database, ErrorKind, Table, Tx, Value};
+use database::{Connection, Database, ErrorKind, Nanos, Patience, Row, Table, Tx, Value};
 
 use crate::common::{Scratch, balance, filled, options};
 
@@ -91,6 +91,31 @@ fn a_forgotten_transaction_is_not_rolled_back_within_a_closure_of_another_statem
     let refused = done.expect_err("it is within another statement");
     assert_eq!(refused.refusal(), Some(ErrorKind::Invalid), "{refused}");
     tx.rollback().expect("ended");
+    drop((one, other));
+    database.shutdown().expect("in good order");
+}
+
+/// A `begin` within a closure can't end what was forgotten. The first statement of its own does.
+#[test]
+fn a_forgotten_transaction_ends_though_another_was_begun_within_a_closure() {
+    let scratch = Scratch::new("begun-within");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let account = filled(&database);
+    let (mut one, mut other) = (database.connect("one"), database.connect("other"));
+    other.set_lock_patience(Patience::For(Nanos::from_millis(300)));
+    std::mem::forget(changed(&mut other, &account));
+    let (mut of, mut begun) = (Some(&mut other), None);
+    let look = |_: Row<'_>| {
+        if let Some(of) = of.take() {
+            begun = Some(of.begin());
+        }
+    };
+    one.scan(&account, look).expect("read");
+    let mut tx = begun.expect("begun");
+    let done = tx.update(&account, &[Value::Int(2)], |_, set| set.set(2, Value::Int(8)));
+    assert!(done.expect("the forgotten transaction has ended"));
+    tx.commit().expect("committed");
+    assert_eq!(balance(&mut one, &account, 2), Some(8));
     drop((one, other));
     database.shutdown().expect("in good order");
 }
