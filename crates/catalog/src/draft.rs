@@ -67,6 +67,7 @@ impl<'a> Draft<'a> {
             name: spec.name.clone(),
             segment: object,
             truncated: Scn::ZERO,
+            promised: Scn::ZERO,
             columns: Vec::new(),
             indexes: Vec::new(),
             checks: Vec::new(),

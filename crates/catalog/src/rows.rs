@@ -351,6 +351,7 @@ impl<'a> Cells<'a> {
             name: self.text(1)?,
             segment: self.object(2)?,
             truncated: Scn::ZERO,
+            promised: Scn::ZERO,
             columns: Vec::new(),
             indexes: Vec::new(),
             checks: Vec::new(),
@@ -517,6 +518,7 @@ mod tests {
             name: format!("t{object}"),
             segment: ObjectNo::new(object + 1),
             truncated: Scn::ZERO,
+            promised: Scn::ZERO,
             columns,
             // Not in the order of their numbers.
             indexes: vec![index(object + 30, &[1, 2], false), index(object + 10, &[0], true)],

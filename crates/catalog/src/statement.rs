@@ -20,7 +20,7 @@ use access::Index;
 use ids::{ObjectNo, Scn, TxnId};
 use os::Session;
 use redo::CommitMode;
-use relation::{Relation, TableDefinition};
+use relation::{ColumnDefinition, Relation, TableDefinition};
 use space::{Holds, NAMED_BY_NUMBER};
 use stop::{RefusalKind, Stop};
 use txn::{Patience, RowWait, RowWanted, TableMode, Transaction, View};
@@ -276,7 +276,7 @@ impl Statement<'_> {
     }
 
     /// Snapshots from before the commit can't use what was made by it: a table after a truncate, an
-    /// index of a table that was there (rule DC5).
+    /// index of a table that was there, what is said of rows since (rule DC5).
     fn dated(&self, mut edit: Edit, dictionary: &Dictionary, scn: Option<Scn>) -> Edit {
         let Some(scn) = scn else { return edit };
         for (object, table) in &mut edit.tables {
@@ -285,6 +285,9 @@ impl Statement<'_> {
             };
             if table.segment != before.definition.segment {
                 table.truncated = scn;
+            }
+            if promises_more(table, &before.definition) {
+                table.promised = scn;
             }
             let made = |index: &&mut relation::IndexDefinition| self.made.contains(&index.segment);
             table.indexes.iter_mut().filter(made).for_each(|index| index.since = scn);
@@ -305,4 +308,17 @@ impl Statement<'_> {
         let message = format!("no tablespace has file {file}, in which segment {segment} lies");
         Err(Stop::refuse(RefusalKind::Corrupt, message))
     }
+}
+
+/// Whether a definition says of rows what the one before it didn't, so that rows from before may
+/// break it: NOT NULL of a column that has had no value in them, or a CHECK.
+fn promises_more(table: &TableDefinition, before: &TableDefinition) -> bool {
+    let is_new = |(place, column): (usize, &ColumnDefinition)| {
+        column.not_null
+            && match before.columns.get(place) {
+                Some(before) => !before.not_null,
+                None => column.missing.get().is_null(),
+            }
+    };
+    table.checks.len() > before.checks.len() || table.columns.iter().enumerate().any(is_new)
 }

@@ -180,6 +180,7 @@ impl Stored {
             name: self.name().into(),
             segment: table,
             truncated: Scn::ZERO,
+            promised: Scn::ZERO,
             columns: self.columns().iter().map(column).collect(),
             indexes: vec![key],
             checks: Vec::new(),

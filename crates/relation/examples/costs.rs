@@ -82,6 +82,7 @@ fn table(instance: &Instance, session: &Session) -> Result<Relation, Stop> {
         name: "costs".into(),
         segment: segment.object,
         truncated: Scn::ZERO,
+        promised: Scn::ZERO,
         columns: columns.into_iter().map(column).collect(),
         indexes: vec![IndexDefinition {
             object: index.segment().object,

@@ -85,6 +85,7 @@ fn table(
         name,
         segment: segment.object,
         truncated: Scn::ZERO,
+        promised: Scn::ZERO,
         columns: columns.into_iter().map(column).collect(),
         indexes: Vec::new(),
         checks: Vec::new(),

@@ -22,6 +22,9 @@ pub struct TableDefinition {
     pub segment: ObjectNo,
     /// Snapshots below this don't see what was there before a truncate: they are too old.
     pub truncated: Scn,
+    /// Snapshots below this may see rows that break what the definition says of rows (NOT NULL,
+    /// CHECK): they are too old.
+    pub promised: Scn,
     /// In the order of their places in rows; none is ever taken out, and one that was dropped has
     /// lost its name.
     pub columns: Vec<ColumnDefinition>,

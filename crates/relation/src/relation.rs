@@ -207,9 +207,11 @@ impl Relation {
 
     /// Whether the view may look at the rows.
     pub(crate) fn check_view(&self, view: View) -> Result<(), Stop> {
-        match view.scn < self.definition.truncated {
-            false => Ok(()),
-            true => Err(self.too_old("was truncated")),
+        let TableDefinition { truncated, promised, .. } = &*self.definition;
+        match view.scn {
+            scn if scn < *truncated => Err(self.too_old("was truncated")),
+            scn if scn < *promised => Err(self.too_old("got a NOT NULL or a CHECK")),
+            _ => Ok(()),
         }
     }
 

@@ -4,8 +4,9 @@
 use std::ops::ControlFlow;
 
 use database::{
-    Bounds, ColumnSpec, Connection, Database, Direction, Error, ErrorKind, ForUpdate, IndexSpec,
-    Row, Statistic, Table, TableSpec, Tx, Type, Value, Which,
+    Alteration, Bounds, ColumnSpec, Comparison, Condition, Connection, ConstraintSpec, Database,
+    Direction, Error, ErrorKind, ForUpdate, IndexSpec, Operand, Row, Rule, Statistic, Table,
+    TableSpec, Tx, Type, Value, Which,
 };
 
 use crate::common::{Scratch, options};
@@ -378,6 +379,62 @@ fn a_key_that_the_snapshot_sees_is_not_inserted_into_a_younger_unique_index() {
         tx.rollback().expect("ended");
         drop((one, two));
         database.shutdown().expect("in good order");
+    }
+}
+
+/// Has a transaction with one snapshot read the table when `define` has defined something since,
+/// after all rows were deleted.
+fn reads_after(name: &str, define: impl FnOnce(&mut Connection<'_>)) -> Result<usize, Error> {
+    let place = Place::new(name);
+    place.meanwhile(|tx, table| insert(tx, table, 1, 10).expect("inserted"));
+    let (mut one, mut ddl) = (place.connect(), place.connect());
+    let mut tx = one.begin_serializable().expect("begun");
+    place.meanwhile(|tx, table| tx.delete_where(table, Which::All, None).expect("deleted"));
+    define(&mut ddl);
+    let table = ddl.table("item").expect("there");
+    let mut count = 0;
+    let read = tx.scan(&table, |_| count += 1);
+    drop(tx);
+    drop((one, ddl));
+    place.database.shutdown().expect("in good order");
+    read.map(|()| count)
+}
+
+/// Rows that the snapshot sees may break them, and who reads goes by them.
+#[test]
+fn a_snapshot_is_too_old_for_what_the_definition_says_of_rows_since() {
+    let new = || ColumnSpec::new("must", Type::BigInt).not_null();
+    let above = Condition::Compare(
+        Operand::Column(2),
+        Comparison::Greater,
+        Operand::Constant(Value::Int(100).to_owned()),
+    );
+    let check = ConstraintSpec { name: None, rule: Rule::Check(above) };
+    let alterations = [
+        (Alteration::AddColumn(new()), "must", true),
+        (Alteration::SetNotNull("note".into()), "note", true),
+        (Alteration::AddConstraint(check), "CHECK", true),
+        (Alteration::AddColumn(new().default_value(Value::Int(1).to_owned())), "", false),
+        (Alteration::AddColumn(ColumnSpec::new("may", Type::BigInt)), "", false),
+        (Alteration::RenameTable("items".into()), "", false),
+    ];
+    for (number, (alteration, what, is_refused)) in alterations.into_iter().enumerate() {
+        let (name, is_renamed) = (format!("promise-{number}"), number == 5);
+        let read = reads_after(&name, |ddl| {
+            ddl.alter_table("item", &alteration).expect("no rows are there");
+            if is_renamed {
+                let back = Alteration::RenameTable("item".into());
+                ddl.alter_table("items", &back).expect("renamed");
+            }
+        });
+        match read {
+            Ok(count) => assert!(!is_refused && count == 1, "{alteration:?}: {count}"),
+            Err(stop) => {
+                assert!(is_refused, "{alteration:?}: {stop}");
+                assert_eq!(stop.refusal(), Some(ErrorKind::SnapshotTooOld), "{stop}");
+                assert!(!what.is_empty() && stop.to_string().contains("item"), "{stop}");
+            }
+        }
     }
 }
 

@@ -256,6 +256,7 @@ fn define(
         name: table.name.into(),
         segment: segment.object,
         truncated: Scn::ZERO,
+        promised: Scn::ZERO,
         columns: table.columns.iter().map(column).collect(),
         indexes,
         checks: Vec::new(),
