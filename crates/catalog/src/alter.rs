@@ -13,7 +13,7 @@ use relation::{ColumnDefinition, Default, IndexDefinition, TableDefinition};
 use stop::{RefusalKind, Stop};
 use txn::{Patience, TableMode};
 
-use crate::dictionary::Edit;
+use crate::dictionary::{Dictionary, Edit};
 use crate::draft::{Draft, place_of};
 use crate::drop::remove_index;
 use crate::spec::{Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, Rule};
@@ -223,9 +223,9 @@ impl Statement<'_> {
         {
             self.lock(&key.references, TableMode::Share)?;
         }
-        let mut table = self.read(|dictionary| {
+        let (mut table, names) = self.read(|dictionary| {
             let mut draft = Draft::alter(before.clone(), dictionary);
-            draft.add_constraint(spec).map(|()| draft.table)
+            draft.add_constraint(spec).map(|()| (draft.table, draft.made))
         })?;
         let tablespace = self.tablespace_of(before.segment)?;
         let places = self.make_segments(&mut table, (&tablespace, &[]))?;
@@ -235,7 +235,11 @@ impl Statement<'_> {
             Rule::Check(_) => self.check_rows(&table)?,
             Rule::ForeignKey(_) => self.check_references(&table)?,
         }
-        self.publish(|_| Ok(Edit::of(table)), &[])
+        let edit = |dictionary: &Dictionary| {
+            names.settle(&mut table, &mut [], dictionary);
+            Ok(Edit::of(table))
+        };
+        self.publish(edit, &[])
     }
 
     fn drop_constraint(

@@ -40,21 +40,24 @@ impl Catalog {
             }
             let count = u32::try_from(spec.columns.len()).unwrap_or(u32::MAX);
             let first = self.number_sequences(count.min(1_000), session);
-            let (mut table, sequences) = statement.read(|dictionary| {
+            let (mut table, mut sequences, names) = statement.read(|dictionary| {
                 let draft = Draft::create(spec, first, dictionary)?;
-                Ok::<_, Stop>((draft.table, draft.sequences))
+                Ok::<_, Stop>((draft.table, draft.sequences, draft.made))
             })?;
             let tablespace = spec.tablespace.as_ref().unwrap_or(&self.config.tablespace);
             statement.make_segments(&mut table, (tablespace, &[]))?;
             let object = table.object;
-            let new_sequences = sequences.into_iter().map(|one| new_sequence(one, session));
-            let edit = Edit {
-                tables: BTreeMap::from([(object, Some(table))]),
-                new_sequences: new_sequences.collect(),
-                ..Edit::default()
+            let edit = |dictionary: &Dictionary| {
+                names.settle(&mut table, &mut sequences, dictionary);
+                let new_sequences = sequences.into_iter().map(|one| new_sequence(one, session));
+                Ok(Edit {
+                    tables: BTreeMap::from([(object, Some(table))]),
+                    new_sequences: new_sequences.collect(),
+                    ..Edit::default()
+                })
             };
             let made = |dictionary: &Dictionary| dictionary.table_of(object).cloned();
-            statement.publish_and_ask(|_| Ok(edit), &[], made)?
+            statement.publish_and_ask(edit, &[], made)?
         })
     }
 

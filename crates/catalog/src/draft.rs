@@ -23,6 +23,7 @@ use value::{COLUMNS_MAX, Direction, NullsPlace, OwnedValue, Type};
 
 use crate::bytes;
 use crate::dictionary::Dictionary;
+use crate::made_names::MadeNames;
 use crate::names;
 use crate::spec::{
     ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexSpec, Rule, TableSpec,
@@ -40,6 +41,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) table: TableDefinition,
     /// Sequences that are made with it.
     pub(crate) sequences: Vec<SequenceDefinition>,
+    /// Names that nobody gave.
+    pub(crate) made: MadeNames,
     /// The next number that means nothing.
     next: u32,
     /// The number of the first sequence that is made.
@@ -103,8 +106,8 @@ impl<'a> Draft<'a> {
 
     /// Of a table that is there.
     pub(crate) fn alter(table: TableDefinition, dictionary: &'a Dictionary) -> Draft<'a> {
-        let (sequences, next) = (Vec::new(), NEW_TABLE - 1);
-        Draft { dictionary, table, sequences, next, first_sequence: 1 }
+        let (sequences, made, next) = (Vec::new(), MadeNames::default(), NEW_TABLE - 1);
+        Draft { dictionary, table, sequences, made, next, first_sequence: 1 }
     }
 
     /// Whether an object has no number yet.
@@ -184,6 +187,7 @@ impl<'a> Draft<'a> {
             );
             return Err(self.refuse(&what));
         }
+        self.made.add_sequence(&name, stem);
         self.sequences.push(sequence);
         Ok(Default::Identity { sequence: number, always })
     }
@@ -417,7 +421,9 @@ impl<'a> Draft<'a> {
             return Ok(index.object);
         }
         let is_taken = |name: &str| name == key || self.is_taken(name);
-        let name = names::free(&format!("{key}_idx"), is_taken);
+        let stem = format!("{key}_idx");
+        let name = names::free(&stem, is_taken);
+        self.made.add_constraint(&name, stem);
         let direction = Direction::Ascending;
         let nulls = NullsPlace::of(direction);
         let columns =
@@ -435,12 +441,14 @@ impl<'a> Draft<'a> {
         self.dictionary.has_index_name(name) || index_names(&self.table).any(|has| has == name)
     }
 
-    fn name_for(&self, spec: &ConstraintSpec, kind: &str) -> String {
+    fn name_for(&mut self, spec: &ConstraintSpec, kind: &str) -> String {
         match &spec.name {
             Some(name) => name.clone(),
             None => {
                 let stem = format!("{}_{kind}", self.table.name);
-                names::free(&stem, |name| self.is_taken(name))
+                let name = names::free(&stem, |name| self.is_taken(name));
+                self.made.add_constraint(&name, stem);
+                name
             }
         }
     }

@@ -36,6 +36,7 @@ mod drop;
 mod fill;
 mod lock_names;
 mod look;
+mod made_names;
 mod names;
 mod rows;
 mod sequence;

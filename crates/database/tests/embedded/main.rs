@@ -20,6 +20,7 @@ mod headers;
 mod life;
 mod limits;
 mod locking;
+mod made_names;
 mod misuse;
 mod named;
 mod owners;
