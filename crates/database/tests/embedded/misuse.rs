@@ -241,19 +241,11 @@ fn a_table_of_a_database_that_was_shut_is_refused_when_it_is_opened_again() {
 #[test]
 fn a_key_that_is_too_long_is_refused_with_the_names_of_its_index_and_table() {
     with_goods("long-key", |_, connection, goods| {
-        connection.drop_index("by_kind").expect("dropped");
-        connection.create_index(&IndexSpec::new("by_name", "goods", ["name"])).expect("made");
         let long = "x".repeat(5_000);
         let mut tx = connection.begin();
         let row = [Value::Int(9), Value::Null, Value::Text(&long), Value::Null];
-        refused(tx.insert(goods, &row), &["by_name", "goods"]);
+        refused(tx.insert(goods, &row), &["by_kind", "goods"]);
         tx.rollback().expect("ended");
-        connection.drop_index("by_name").expect("dropped");
-        let mut tx = connection.begin();
-        tx.insert(goods, &row).expect("no index has the name");
-        tx.commit().expect("committed");
-        let made = connection.create_index(&IndexSpec::new("by_name", "goods", ["name"]));
-        refused(made, &["by_name", "goods"]);
     });
 }
 
