@@ -248,7 +248,11 @@ impl Instance {
         let mut new = NewFiles::new(disk, database, "the redo log");
         let make = |path: &Path| redo::create_member(disk, path, blocks, session);
         let made = paths.iter().try_for_each(|path| new.make(&directory.join(path), make, session));
-        if let Err(stop) = made.and_then(|()| new.check_names(session)) {
+        // Where redo can't be written no log may be listed.
+        let tried = made.and_then(|()| {
+            new.paths().try_for_each(|path| self.redo().try_new_member(path, session))
+        });
+        if let Err(stop) = tried.and_then(|()| new.check_names(session)) {
             new.remove(session);
             return Err(stop);
         }

@@ -1,0 +1,247 @@
+//! A database on disks that aren't alike: some do no direct I/O, or want longer pieces for it, or
+//! fail one read.
+
+use std::any::Any;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use ids::BlockSize;
+use instance::{
+    Creation, DataFileSpec, Instance, LogChange, Parameters, TablespaceSpec, Transaction,
+};
+use os::probe::DurableWrite;
+use os::{
+    Alignment, Cause, Disk, DiskPort, Error, FileOptions, FilePort, FilesystemIo, OpenMode,
+    RingPort, Session,
+};
+use sim::World;
+use sim::fs::FileSystem;
+use waits::{Nanos, WaitEvent};
+
+use crate::common::{
+    self, CAPACITY, TABLE, abort, add, creation, database, directory, ended, fill, machine, pause,
+    rows, shut, start,
+};
+use crate::rows::Rows;
+
+/// A disk that is in some places other than elsewhere.
+#[derive(Clone)]
+struct Odd {
+    inner: Arc<dyn DiskPort>,
+    /// Below this no direct I/O.
+    no_direct: &'static str,
+    /// Below this direct I/O wants 4 KiB.
+    coarse: &'static str,
+    /// A read of the first byte of this file fails once, when armed.
+    header: (&'static str, Arc<AtomicBool>),
+    /// A write of the first byte of this file takes as long as this is armed.
+    stalls: (&'static str, Arc<AtomicBool>),
+    has_ring: bool,
+}
+
+impl Odd {
+    fn of(world: &World) -> Odd {
+        let inner = Arc::clone(world.disk().port());
+        let header = ("-", Arc::new(AtomicBool::new(false)));
+        let stalls = ("-", Arc::new(AtomicBool::new(false)));
+        Odd { inner, no_direct: "-", coarse: "-", header, stalls, has_ring: true }
+    }
+
+    fn disk(&self) -> Disk {
+        Disk::new(Arc::new(self.clone()))
+    }
+}
+
+#[derive(Debug)]
+struct OddFile {
+    inner: Arc<dyn FilePort>,
+    unit: u32,
+    fails: Option<Arc<AtomicBool>>,
+    stalls: Option<Arc<AtomicBool>>,
+}
+
+impl FilePort for OddFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8], event: WaitEvent) -> io::Result<usize> {
+        if let Some(fails) = &self.fails
+            && offset == 0
+            && fails.swap(false, SeqCst)
+        {
+            return Err(io::Error::from_raw_os_error(5));
+        }
+        self.inner.read_at(offset, buffer, event)
+    }
+    fn write_at(&self, offset: u64, buffer: &[u8], event: WaitEvent) -> io::Result<usize> {
+        if let Some(stalls) = &self.stalls
+            && offset == 0
+        {
+            while stalls.load(SeqCst) {
+                // Time passes.
+                self.inner.sync(event)?;
+            }
+        }
+        self.inner.write_at(offset, buffer, event)
+    }
+    fn sync(&self, event: WaitEvent) -> io::Result<()> {
+        self.inner.sync(event)
+    }
+    fn length(&self) -> io::Result<u64> {
+        self.inner.length()
+    }
+    fn set_len(&self, length: u64, event: WaitEvent) -> io::Result<()> {
+        self.inner.set_len(length, event)
+    }
+    fn try_lock(&self) -> io::Result<bool> {
+        self.inner.try_lock()
+    }
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        self.inner.identity()
+    }
+    fn alignment(&self) -> Alignment {
+        let inner = self.inner.alignment();
+        Alignment { memory: inner.memory, offset: inner.offset.max(self.unit) }
+    }
+    fn as_any(&self) -> &dyn Any {
+        self.inner.as_any()
+    }
+}
+
+impl DiskPort for Odd {
+    fn open(
+        &self,
+        path: &Path,
+        mode: OpenMode,
+        options: FileOptions,
+        event: WaitEvent,
+    ) -> io::Result<Arc<dyn FilePort>> {
+        if options.direct && path.starts_with(self.no_direct) {
+            return Err(io::Error::from_raw_os_error(22));
+        }
+        let inner = self.inner.open(path, mode, options, event)?;
+        if self.has_ring {
+            return Ok(inner);
+        }
+        let unit = if options.direct && path.starts_with(self.coarse) { 4096 } else { 1 };
+        let fails = path.ends_with(self.header.0).then(|| Arc::clone(&self.header.1));
+        let stalls = path.ends_with(self.stalls.0).then(|| Arc::clone(&self.stalls.1));
+        Ok(Arc::new(OddFile { inner, unit, fails, stalls }))
+    }
+    fn create_dir(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
+        self.inner.create_dir(path, event)
+    }
+    fn sync_dir(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
+        self.inner.sync_dir(path, event)
+    }
+    fn rename(&self, from: &Path, to: &Path, event: WaitEvent) -> io::Result<()> {
+        self.inner.rename(from, to, event)
+    }
+    fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
+        self.inner.remove(path, event)
+    }
+    fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>> {
+        self.inner.list(path, event)
+    }
+    fn canonical(&self, directory: &Path) -> io::Result<PathBuf> {
+        self.inner.canonical(directory)
+    }
+    fn free_bytes(&self, path: &Path) -> io::Result<u64> {
+        self.inner.free_bytes(path)
+    }
+    fn ring(&self, depth: u32) -> Result<Box<dyn RingPort>, Error> {
+        if self.has_ring {
+            return self.inner.ring(depth);
+        }
+        Err(Error::new("use a ring", Cause::IoUringUnavailable, "it has none"))
+    }
+}
+
+fn change(name: &str, value: &str) -> LogChange {
+    LogChange::read(name, value).expect("it is one").expect("it can be read")
+}
+
+/// So many logs are begun, each with a commit and followed by a checkpoint.
+fn switches(instance: &Instance, count: u32, session: &Session) {
+    for _ in 0..count {
+        instance.redo().switch(session).expect("free");
+        let table = Rows::open(instance, TABLE, session).expect("there");
+        let row = rows(&table, session)[0];
+        let mut transaction = Transaction::new();
+        add(&table, &mut transaction, row, 1, session).expect("no deadlock");
+        instance.commit(transaction, session).expect("committed");
+        instance.checkpoint(session).expect("no halt");
+        pause(Nanos::from_secs(4), session);
+    }
+}
+
+/// A redo log group on a file system without direct I/O, of a database whose redo is written with
+/// it, is refused; that is no halt, and the database can be opened again.
+#[test]
+fn a_log_group_is_refused_where_redo_can_not_be_written_directly() {
+    let report = machine(1, database(8)).run(|world, session| {
+        world.disk().create_dir(Path::new("/plain"), session).expect("made");
+        let disk = Odd { no_direct: "/plain", ..Odd::of(world) }.disk();
+        let instance = Instance::open(&disk, directory(), &common::parameters(), session);
+        let instance = instance.expect("it opens");
+        let added = instance.change_logs(&change("add_log_group", "220k:/plain/x.log"), session);
+        let halted = instance.halt().cause(session).map(|cause| cause.to_string());
+        let left = world.disk().list(Path::new("/plain"), session).expect("listed");
+        instance.abort(session);
+        drop(instance);
+        Instance::open(&disk, directory(), &common::parameters(), session)
+            .expect("it opens again")
+            .abort(session);
+        (added.map_err(|stop| stop.to_string()), halted, left)
+    });
+    let (added, halted, left) = ended(report, "a group without direct I/O");
+    assert_eq!((halted, left), (None, vec![]));
+    let text = added.expect_err("refused");
+    assert!(text.contains("/plain/x.log") && text.contains("redo_write"), "{text}");
+}
+
+/// So is a member; and the group goes on with those that it has.
+#[test]
+fn a_log_member_is_refused_where_redo_can_not_be_written_directly() {
+    let report = machine(1, database(8)).run(|world, session| {
+        world.disk().create_dir(Path::new("/plain"), session).expect("made");
+        let disk = Odd { no_direct: "/plain", ..Odd::of(world) }.disk();
+        let instance = Instance::open(&disk, directory(), &common::parameters(), session);
+        let instance = Arc::new(instance.expect("it opens"));
+        let added = instance.change_logs(&change("add_log_member", "1:/plain/x.log"), session);
+        switches(&instance, 4, session);
+        let members = instance.log_groups(session)[0].members.len();
+        shut(instance, session);
+        (added.map_err(|stop| stop.to_string()), members)
+    });
+    let (added, members) = ended(report, "a member without direct I/O");
+    assert_eq!(members, 1);
+    let text = added.expect_err("refused");
+    assert!(text.contains("/plain/x.log") && text.contains("redo_write"), "{text}");
+}
+
+/// A member that can't be used again when a log begins in its group stays invalid, and why is said
+/// once, not at each switch.
+#[test]
+fn why_a_member_stays_invalid_is_said_once() {
+    let report = machine(1, database(8)).run(|world, session| {
+        let plain =
+            Parameters { redo_write: Some(DurableWrite::BufferedThenSync), ..common::parameters() };
+        world.disk().create_dir(Path::new("/plain"), session).expect("made");
+        let disk = Odd { no_direct: "/plain", ..Odd::of(world) }.disk();
+        let instance = Instance::open(&disk, directory(), &plain, session).expect("it opens");
+        let added = instance.change_logs(&change("add_log_member", "1:/plain/x.log"), session);
+        added.expect("it can be written in this way");
+        instance.abort(session);
+        drop(instance);
+        let instance = Instance::open(&disk, directory(), &common::parameters(), session);
+        let instance = Arc::new(instance.expect("it opens"));
+        switches(&instance, 9, session);
+        let members = instance.log_groups(session)[0].members.clone();
+        shut(instance, session);
+        members.iter().map(|(_, good)| *good).collect::<Vec<_>>()
+    });
+    let notices = report.notices.clone();
+    assert_eq!(ended(report, "a member that can't be used"), [true, false]);
+    let told: Vec<_> = notices.iter().filter(|said| said.contains("/plain/x.log")).collect();
+    assert!(told.len() == 1 && told[0].contains("redo_write"), "{notices:?}");
+}
