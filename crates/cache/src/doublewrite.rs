@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 
 use format::BlockHeader;
 use ids::{BlockSize, Dba, FileNo, Scn};
-use os::{Cost, File, IoBuf, Session};
+use os::{Cause, Cost, File, IoBuf, Session};
 use stop::Stop;
 use waits::WaitEvent;
 
@@ -84,7 +84,14 @@ pub fn restore(
         let mut home = IoBuf::zeroed(size.bytes());
         let named = (u64::from(number.get()), u64::from(address.block.get()));
         let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
-        file.read_at(offset, &mut home, waiting.p(named.0, named.1, 1))?;
+        match file.read_at(offset, &mut home, waiting.p(named.0, named.1, 1)) {
+            // A device may say so of a block whose write the power cut off (CB14).
+            Err(error) if error.cause() == Cause::Device => {
+                session.os().notice(&format!("a block is written from its copy, for I {error}"));
+                home.fill(0);
+            }
+            read => read?,
+        }
         session.charge(Cost::ChecksumKib, kib(home.len()));
         // Zeros are mended too: a torn first write may have left nothing.
         let is_whole = match format::check(&home, *address) {
