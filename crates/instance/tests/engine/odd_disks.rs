@@ -245,3 +245,88 @@ fn why_a_member_stays_invalid_is_said_once() {
     let told: Vec<_> = notices.iter().filter(|said| said.contains("/plain/x.log")).collect();
     assert!(told.len() == 1 && told[0].contains("redo_write"), "{notices:?}");
 }
+
+/// A tablespace of 2 KiB blocks lies on a disk where direct I/O is a matter of 512 bytes; the
+/// doublewrite file on one where it is one of 4 KiB.
+#[test]
+fn copies_are_written_where_direct_io_wants_longer_pieces_than_at_home() {
+    let report = machine(1, FileSystem::new(CAPACITY)).run(|world, session| {
+        world.disk().create_dir(Path::new("/other"), session).expect("made");
+        let disk = Odd { coarse: "/db", has_ring: false, ..Odd::of(world) }.disk();
+        let creation = Creation {
+            db_block_size: BlockSize::KIB_8,
+            data_bytes: 100 * 8192,
+            undo_bytes: 32 * 8192,
+            undo_bytes_max: 100 * 8192,
+            undo_growth_bytes: 8 * 8192,
+            ..creation()
+        };
+        let parameters = Parameters {
+            db_cache_size: 32 * 8192,
+            db_2k_cache_size: 32 * 2048,
+            filesystemio_options: FilesystemIo::DirectIo,
+            ..common::parameters()
+        };
+        Instance::create(&disk, directory(), &creation, &parameters, session).expect("created");
+        let instance = Instance::open(&disk, directory(), &parameters, session).expect("opened");
+        let file = DataFileSpec {
+            path: "/other/small.dbf".to_string(),
+            bytes: 64 * 2048,
+            bytes_max: 0,
+            growth_bytes: 0,
+        };
+        let spec = TablespaceSpec {
+            name: "small".to_string(),
+            block_size: BlockSize::KIB_2,
+            extent_blocks: 4,
+            files: vec![file],
+        };
+        instance.create_tablespace(&spec, session).expect("made");
+        let table = Rows::create_within(&instance, ("small", "u"), session).expect("made");
+        fill(&instance, &table, 40, session);
+        let written = instance.checkpoint(session).map_err(|stop| stop.to_string());
+        drop(table);
+        instance.abort(session);
+        drop(instance);
+        let again = Instance::open(&disk, directory(), &parameters, session);
+        let again = again.map(|instance| instance.abort(session)).map_err(|stop| stop.to_string());
+        (written, again)
+    });
+    let (written, again) = ended(report, "two disks");
+    assert_eq!((written, again), (Ok(()), Ok(())));
+}
+
+/// Buffers for blocks of 2 KiB, which no file has, on a disk whose direct I/O is a matter of 4 KiB.
+#[test]
+fn buffers_for_short_blocks_do_no_harm_where_direct_io_wants_longer_pieces() {
+    let report = machine(1, FileSystem::new(CAPACITY)).run(|world, session| {
+        let disk = Odd { coarse: "/db", has_ring: false, ..Odd::of(world) }.disk();
+        let creation = Creation {
+            db_block_size: BlockSize::KIB_8,
+            data_bytes: 100 * 8192,
+            undo_bytes: 32 * 8192,
+            undo_bytes_max: 100 * 8192,
+            undo_growth_bytes: 8 * 8192,
+            ..creation()
+        };
+        let parameters = Parameters {
+            db_cache_size: 32 * 8192,
+            sga_max_size: 64 * 8192,
+            filesystemio_options: FilesystemIo::DirectIo,
+            ..common::parameters()
+        };
+        Instance::create(&disk, directory(), &creation, &parameters, session).expect("created");
+        let instance = Instance::open(&disk, directory(), &parameters, session).expect("opened");
+        let table = Rows::create(&instance, TABLE, session).expect("made");
+        fill(&instance, &table, 40, session);
+        instance.checkpoint(session).expect("it can be written");
+        let set = instance.set_parameter("db_2k_cache_size", "64k", session);
+        let set = set.map_err(|stop| stop.to_string());
+        fill(&instance, &table, 40, session);
+        let written = instance.checkpoint(session).map_err(|stop| stop.to_string());
+        drop(table);
+        instance.abort(session);
+        (set, written)
+    });
+    assert_eq!(ended(report, "coarse"), (Ok(()), Ok(())));
+}
