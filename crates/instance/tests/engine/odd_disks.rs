@@ -330,3 +330,27 @@ fn buffers_for_short_blocks_do_no_harm_where_direct_io_wants_longer_pieces() {
     });
     assert_eq!(ended(report, "coarse"), (Ok(()), Ok(())));
 }
+
+/// A read of a data file's header fails once while the instance runs, at a log switch: that file is
+/// left out this time, and somebody is told.
+#[test]
+fn a_header_that_can_not_be_read_at_a_log_switch_is_left_out() {
+    let report = machine(1, database(8)).run(|world, session| {
+        let mut odd = Odd { has_ring: false, ..Odd::of(world) };
+        odd.header.0 = "data01.dbf";
+        let parameters =
+            Parameters { filesystemio_options: FilesystemIo::DirectIo, ..common::parameters() };
+        let instance = Instance::open(&odd.disk(), directory(), &parameters, session);
+        let instance = instance.expect("opened");
+        odd.header.1.store(true, SeqCst);
+        switches(&instance, 4, session);
+        instance.abort(session);
+        drop(instance);
+        assert!(!odd.header.1.load(SeqCst), "the header was read");
+        let opened = Instance::open(&world.disk(), directory(), &common::parameters(), session);
+        opened.expect("it opens again").abort(session);
+    });
+    let notices = report.notices.clone();
+    ended(report, "a header");
+    assert_eq!(notices.iter().filter(|said| said.contains("data01.dbf")).count(), 1, "{notices:?}");
+}
