@@ -68,12 +68,17 @@ pub(crate) fn keep_members(
 ) -> KeepMembers {
     let (control, halt) = (Arc::clone(control), halt.clone());
     let directory = directory.to_path_buf();
-    Box::new(move |_, changes: &[MemberChange], session: &Session| {
+    Box::new(move |number, changes: &[MemberChange], session: &Session| {
         let say = |content: &mut ControlContent| {
+            // One that was dropped meanwhile may have left its name to another group's.
+            let mut groups = content.log_groups.iter_mut();
+            let Some(group) = groups.find(|group| group.number == number) else {
+                return Ok(());
+            };
             for good in [true, false] {
                 let these = changes.iter().filter(|change| change.good == good);
                 let paths: Vec<_> = these.map(|change| change.path.clone()).collect();
-                content.set_log_members(&directory, &paths, good);
+                group.set_members(&directory, &paths, good);
             }
             Ok(())
         };

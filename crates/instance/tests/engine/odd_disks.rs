@@ -331,6 +331,68 @@ fn buffers_for_short_blocks_do_no_harm_where_direct_io_wants_longer_pieces() {
     assert_eq!(ended(report, "coarse"), (Ok(()), Ok(())));
 }
 
+/// While the header of a log is being written, the group's invalid member is dropped, and a new
+/// file of that name becomes a member of another group.
+#[test]
+fn a_member_that_changes_its_group_while_a_log_begins_is_not_good() {
+    let report = machine(1, database(8)).run(|world, session| {
+        let odd = Odd { has_ring: false, stalls: ("redo01.log", Arc::default()), ..Odd::of(world) };
+        let parameters =
+            Parameters { filesystemio_options: FilesystemIo::DirectIo, ..common::parameters() };
+        let instance = Instance::open(&odd.disk(), directory(), &parameters, session);
+        let instance = Arc::new(instance.expect("opened"));
+        let table = Rows::open(&instance, TABLE, session).expect("there");
+        let row = rows(&table, session)[0];
+        let commit = move |instance: &Instance, session: &Session| {
+            let table = Rows::open(instance, TABLE, session).expect("there");
+            let mut transaction = Transaction::new();
+            add(&table, &mut transaction, row, 1, session).expect("no deadlock");
+            instance.commit(transaction, session).map_err(|stop| stop.to_string())
+        };
+        drop(table);
+        let views = |session: &Session| instance.log_groups(session);
+        commit(&instance, session).expect("no halt");
+        // Until group 1 is next.
+        loop {
+            let views = views(session);
+            let oldest = views.iter().min_by_key(|view| view.sequence).expect("three").number;
+            if oldest == 1 && views.iter().max_by_key(|v| v.sequence).expect("three").number != 2 {
+                break;
+            }
+            instance.redo().switch(session).expect("free");
+            commit(&instance, session).expect("no halt");
+            instance.checkpoint(session).expect("no halt");
+            pause(Nanos::from_secs(4), session);
+        }
+        instance.change_logs(&change("add_log_member", "1:x.log"), session).expect("added");
+        odd.stalls.1.store(true, SeqCst);
+        instance.redo().switch(session).expect("free");
+        let user = start("user", &instance, session, move |instance, session| {
+            commit(instance, session).expect("no halt");
+        });
+        pause(Nanos::from_millis(50), session);
+        instance.change_logs(&change("drop_log_member", "x.log"), session).expect("dropped");
+        instance.change_logs(&change("add_log_member", "2:x.log"), session).expect("added");
+        odd.stalls.1.store(false, SeqCst);
+        assert!(user.join(session).is_ok());
+        let second = views(session)[1].clone();
+        let good = second.members.iter().filter(|(_, good)| *good).count();
+        let last = instance.change_logs(&change("drop_log_member", "redo02.log"), session);
+        for _ in 0..6 {
+            instance.redo().switch(session).expect("free");
+            commit(&instance, session).expect("no halt");
+            instance.checkpoint(session).expect("no halt");
+            pause(Nanos::from_secs(4), session);
+        }
+        abort(instance, session);
+        let opened = Instance::open(&world.disk(), directory(), &common::parameters(), session);
+        opened.expect("it opens again").abort(session);
+        (good, last.is_err())
+    });
+    let (good, is_refused) = ended(report, "a member");
+    assert!(good == 1 && is_refused, "group 2 has no good member left");
+}
+
 /// A read of a data file's header fails once while the instance runs, at a log switch: that file is
 /// left out this time, and somebody is told.
 #[test]
