@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 
 use format::BlockHeader;
 use ids::{BlockSize, Dba, FileNo, Scn};
-use os::{Cost, File, IoBuf, Session};
+use os::{Cause, Cost, File, IoBuf, Session};
 use stop::Stop;
 use waits::WaitEvent;
 
@@ -84,7 +84,14 @@ pub fn restore(
         let mut home = IoBuf::zeroed(size.bytes());
         let named = (u64::from(number.get()), u64::from(address.block.get()));
         let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
-        file.read_at(offset, &mut home, waiting.p(named.0, named.1, 1))?;
+        match file.read_at(offset, &mut home, waiting.p(named.0, named.1, 1)) {
+            // A device may say so of a block whose write the power cut off (CB14).
+            Err(error) if error.cause() == Cause::Device => {
+                session.os().notice(&format!("a block is written from its copy, for I {error}"));
+                home.fill(0);
+            }
+            read => read?,
+        }
         session.charge(Cost::ChecksumKib, kib(home.len()));
         // Zeros are mended too: a torn first write may have left nothing.
         let is_whole = match format::check(&home, *address) {
@@ -127,7 +134,9 @@ fn newest_copies(
     let Some(smallest) = files.iter().map(|(.., size)| size.bytes()).min() else {
         return Ok(newest);
     };
-    let end = doublewrite.length()? / smallest as u64 * smallest as u64;
+    // Direct I/O wants multiples of this, which may be longer than a block (CB17).
+    let unit = smallest.max(doublewrite.alignment().offset as usize);
+    let end = doublewrite.length()? / unit as u64 * unit as u64;
     // What is kept of the piece before lies in front of the next one.
     let piece_max = READ_BYTES.min(usize::try_from(end).unwrap_or(READ_BYTES));
     let mut bytes = IoBuf::zeroed(KEPT_MAX + piece_max);
@@ -161,13 +170,16 @@ fn newest_copies(
             }
         }
         if let Some(used) = used {
+            let used = used.start / unit * unit..used.end.next_multiple_of(unit);
             let place = offset - (stop - used.start) as u64;
             let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
             let copies = IoBuf::copy_of(&bytes[used]);
             doublewrite.write_at(place, &copies, waiting.p(1, 0, 0))?;
         }
         kept = stop.saturating_sub(at);
-        bytes.copy_within(at.min(stop)..stop, KEPT_MAX - kept);
+        // From a multiple of the unit on, so that it can be written again.
+        bytes
+            .copy_within((stop - kept) / unit * unit..stop, KEPT_MAX - kept.next_multiple_of(unit));
     }
     Ok(newest)
 }

@@ -20,7 +20,7 @@ use format::BlockFault;
 use ids::{BlockSize, Dba};
 use latch::{FrameBlock, FrameOrder};
 use os::{Cost, IoBuf, Session};
-use stop::{RefusalKind, Stop};
+use stop::{Refusal, RefusalKind, Stop};
 use waits::{Statistic, WaitEvent};
 
 use crate::Cache;
@@ -84,15 +84,10 @@ impl Cache {
         address: Dba,
         session: &'a Session,
     ) -> Result<Option<Pin<'a>>, Stop> {
-        let refused = match self.pin(address, session) {
-            Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => stop,
-            pinned => return pinned.map(Some),
-        };
-        let file = self.files.of(address, session)?;
-        let mut bytes = IoBuf::zeroed(file.block_size.bytes());
-        match self.read(address, &file, &mut bytes, session) {
-            Ok(()) if is_unwritten(&bytes) => Ok(None),
-            _ => Err(refused),
+        match self.pin(address, session) {
+            // Not read again: somebody may be writing it for the first time.
+            Err(Stop::Refused(refusal)) if refusal == never_written(address) => Ok(None),
+            pinned => pinned.map(Some),
         }
     }
 
@@ -362,8 +357,13 @@ fn check_written(address: Dba, bytes: &[u8]) -> Result<(), Stop> {
     if !is_unwritten(bytes) {
         return Ok(());
     }
+    Err(Stop::Refused(never_written(address)))
+}
+
+/// How a block is refused in which nothing was ever written.
+fn never_written(address: Dba) -> Refusal {
     let fault = BlockFault::NeverWritten { address };
-    Err(Stop::refuse(RefusalKind::Corrupt, fault.to_string()))
+    Refusal::new(RefusalKind::Corrupt, fault.to_string())
 }
 
 /// A read under way. However it ends, also by a panic, who waits for it learns.

@@ -80,6 +80,8 @@ pub(crate) struct Load {
     files: Vec<DataFile>,
     /// Where its region of the doublewrite file begins.
     region: Option<u64>,
+    /// So many bytes are written there: the copies, and zeros behind them.
+    written: usize,
     stage: Stage,
     /// So many requests the stage has.
     requests: usize,
@@ -100,6 +102,7 @@ impl Load {
             newest: Scn::ZERO,
             files: Vec::new(),
             region: None,
+            written: 0,
             stage: Stage::Filling,
             requests: 0,
             made: 0,
@@ -174,8 +177,10 @@ impl Load {
         self.region = region;
         if region.is_some() {
             // CB17: so that nothing is left of the middle of a block of the batch before.
-            let cleared = self.copies_end(cache, session);
-            self.images.bytes(self.end..cleared).fill(0);
+            let unit = cache.doublewrite.alignment().offset as usize;
+            let cleared = (self.end + cache.left_over_max(session)).next_multiple_of(unit);
+            self.written = cleared.min(self.images.length());
+            self.images.bytes(self.end..self.written).fill(0);
         }
         self.step(cache);
     }
@@ -250,10 +255,9 @@ impl Load {
         Some(match self.stage {
             Stage::Copies => {
                 session.count(Statistic::DoublewriteBlocks, self.items.len() as u64);
-                let end = self.copies_end(cache, session);
                 let (file, kind) = (cache.doublewrite.clone(), IoKind::Write);
                 let offset = self.region.expect("copies are written to a region");
-                Request { file, kind, offset, buffer: self.images.lend(0..end), tag }
+                Request { file, kind, offset, buffer: self.images.lend(0..self.written), tag }
             }
             Stage::CopiesSync => Request::sync(cache.doublewrite.clone(), tag),
             Stage::Home => self.home_write(nth, session),
@@ -277,11 +281,6 @@ impl Load {
             IoBuf::copy_of(self.images.bytes(image.clone()))
         };
         Request { file, kind: IoKind::Write, offset, buffer, tag: self.number }
-    }
-
-    /// Where what is written to the doublewrite file ends.
-    fn copies_end(&self, cache: &Cache, session: &Session) -> usize {
-        (self.end + cache.left_over_max(session)).min(self.images.length())
     }
 
     /// CB20: before a frame of the load can be given away, and its block be read again.

@@ -138,9 +138,10 @@ impl Cache {
             let set = (pool.sets.load(session) + nth as u32 / run) % sets;
             self.settle(frame, buffer, pool.first_set + set, session);
         }
-        // Now each of these sets has a frame, if it hadn't before.
-        pool.frames.store(total, session);
+        // Now each of these sets has a frame, if it hadn't before. Who sees that the pool has
+        // frames finds its sets.
         pool.sets.store(sets, session);
+        pool.frames.store(total, session);
         Ok(())
     }
 

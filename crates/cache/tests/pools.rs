@@ -10,7 +10,7 @@ use cache::doublewrite::restore;
 use cache::{CacheConfig, PoolSize};
 use common::{
     Bed, DATA, DOUBLEWRITE, Dice, FILE, LONG_DATA, LONG_FILE, LONG_SIZE, SIZE, Seen, Toy, content,
-    dba, disk, long, racy, small, versions, with_long,
+    dba, disk, long, racy, slow, small, versions, with_long,
 };
 use ids::{BlockSize, Scn};
 use latch::FrameOrder;
@@ -260,4 +260,31 @@ fn what_is_stored_inside_a_block_is_never_taken_for_a_copy() {
         restore(&files, &open(DOUBLEWRITE), Scn::new(0), Scn::new(200), session).expect("no fault")
     });
     assert_eq!(report.result.expect("no failure").restored, []);
+}
+
+/// A file can be added and used at the moment when its size gets its first buffers.
+#[test]
+fn a_pool_that_has_buffers_can_be_used() {
+    for seed in 0..100 {
+        let config = CacheConfig { frames_max: 40, ..small() };
+        let report = slow(seed, &with_long(), BLOCKS).run(move |world, session| {
+            let bed = Bed::open(world, config, &Toy::default(), session);
+            let options = bed.cache.config().filesystem_io.file_options();
+            let file = world.disk().open(Path::new(LONG_DATA), options, session).expect("there");
+            let grower = bed.session("grower", session, |bed, session| {
+                bed.cache.grow_pool(LONG_SIZE, 8, session).expect("there is room");
+            });
+            let user = bed.session("user", session, move |bed, session| {
+                while bed.cache.buffers(LONG_SIZE, session) == 0 {
+                    session.relax(u32::MAX);
+                }
+                bed.cache.add_file(LONG_FILE, file, LONG_SIZE, session).expect("buffers");
+                drop(bed.cache.pin_or_unwritten(long(3), session).expect("no fault"));
+            });
+            let ok = [grower.join(session).is_ok(), user.join(session).is_ok()];
+            bed.close(session);
+            ok
+        });
+        assert_eq!(report.result, Ok([true, true]), "seed {seed}");
+    }
 }

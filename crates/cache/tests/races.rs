@@ -4,8 +4,8 @@
 
 mod common;
 
-use cache::PoolSize;
-use common::{Bed, Dice, LONG_SIZE, Toy, racy, small, versions};
+use cache::{CacheConfig, PoolSize};
+use common::{Bed, Dice, LONG_SIZE, Toy, dba, racy, slow, small, versions};
 use ids::Dba;
 use os::{FilesystemIo, Session};
 use waits::{Nanos, WaitEvent};
@@ -146,5 +146,34 @@ fn the_checkpoint_never_passes_a_change_that_is_not_written() {
             bed.close(session);
         });
         report.result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+    }
+}
+
+/// Who only looks at blocks while others write them for the first time finds none damaged.
+#[test]
+fn a_block_that_is_written_while_one_looks_is_not_damaged() {
+    for seed in 0..100 {
+        let config = CacheConfig { doublewrite: false, frames: 32, ..small() };
+        let report = slow(seed, &config, BLOCKS as u32).run(move |world, session| {
+            let bed = Bed::open(world, config, &Toy::default(), session);
+            let changer = bed.session("changer", session, |bed, session| {
+                for block in 0..BLOCKS as u32 {
+                    let pin = bed.cache.pin_new(dba(block), session).expect("a frame");
+                    bed.change_pinned(&pin, session);
+                    drop(pin);
+                    bed.checkpoint(session);
+                }
+            });
+            let looker = bed.session("looker", session, |bed, session| {
+                for block in (0..BLOCKS as u32).flat_map(|block| [block; 4]) {
+                    let found = bed.cache.pin_if_written(dba(block), session);
+                    found.map(drop).unwrap_or_else(|stop| panic!("said: {stop}"));
+                }
+            });
+            let ok = [changer.join(session).is_ok(), looker.join(session).is_ok()];
+            bed.close(session);
+            ok
+        });
+        assert_eq!(report.result, Ok([true, true]), "seed {seed}");
     }
 }

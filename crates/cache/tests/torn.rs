@@ -170,3 +170,17 @@ fn a_write_that_failed_tears_nothing_later() {
         assert!(matches!(found, Some(5 | 7)), "{}", states.describe_sample(sample));
     }
 }
+
+/// What can't be read at home is written from its copy: the power may have cut off its write in a
+/// way that the device tells by an error.
+#[test]
+fn a_block_that_can_not_be_read_is_written_from_its_copy() {
+    let mut fs = disk(&small(), 8).content;
+    put(&mut fs, DATA, BLOCK.into(), &torn(7, 5));
+    put(&mut fs, DOUBLEWRITE, 0, &whole(dba(BLOCK), 7));
+    let reads = Scope::of(&[Operation::Read]).under(DATA);
+    fs.plan_faults(FaultPlan::new(1).from_nth(1, Fault::Eio, reads));
+    let (mut mended, found) = restored(fs);
+    mended.plan_faults(FaultPlan::new(1));
+    assert_eq!((found, versions(&mended)[&dba(BLOCK)]), (vec![dba(BLOCK)], Some(7)));
+}

@@ -181,12 +181,15 @@ impl Checkpointer {
         if frees {
             let checkpoint = FileCheckpoint { number: moved, at: position, scn };
             let files = self.cache.data_files(session);
-            if let Err(stop) = checkpoint.write(&files, session) {
-                let cause = format!("the header of a data file can't be written: {stop}");
-                self.halt.raise(cause, session);
-                return None;
-            }
-            self.update(session, |content| content.require_checkpoint(&checkpoint, &files))?;
+            let written = match checkpoint.write_where_it_can(&files, session) {
+                Ok(written) => written,
+                Err(stop) => {
+                    let cause = format!("the header of a data file can't be written: {stop}");
+                    self.halt.raise(cause, session);
+                    return None;
+                }
+            };
+            self.update(session, |content| content.require_checkpoint(&checkpoint, &written))?;
         }
         Some(position)
     }

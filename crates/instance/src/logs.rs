@@ -68,12 +68,17 @@ pub(crate) fn keep_members(
 ) -> KeepMembers {
     let (control, halt) = (Arc::clone(control), halt.clone());
     let directory = directory.to_path_buf();
-    Box::new(move |_, changes: &[MemberChange], session: &Session| {
+    Box::new(move |number, changes: &[MemberChange], session: &Session| {
         let say = |content: &mut ControlContent| {
+            // One that was dropped meanwhile may have left its name to another group's.
+            let mut groups = content.log_groups.iter_mut();
+            let Some(group) = groups.find(|group| group.number == number) else {
+                return Ok(());
+            };
             for good in [true, false] {
                 let these = changes.iter().filter(|change| change.good == good);
                 let paths: Vec<_> = these.map(|change| change.path.clone()).collect();
-                content.set_log_members(&directory, &paths, good);
+                group.set_members(&directory, &paths, good);
             }
             Ok(())
         };
@@ -261,7 +266,11 @@ impl Instance {
         let mut new = NewFiles::new(disk, database, "the redo log");
         let make = |path: &Path| redo::create_member(disk, path, blocks, session);
         let made = paths.iter().try_for_each(|path| new.make(&directory.join(path), make, session));
-        if let Err(stop) = made.and_then(|()| new.check_names(session)) {
+        // Where redo can't be written no log may be listed.
+        let tried = made.and_then(|()| {
+            new.paths().try_for_each(|path| self.redo().try_new_member(path, session))
+        });
+        if let Err(stop) = tried.and_then(|()| new.check_names(session)) {
             new.remove(session);
             return Err(stop);
         }

@@ -304,11 +304,18 @@ impl File {
     }
 
     /// A failed write of a write-through file leaves the same doubt as a failed sync, unless it
-    /// failed before it began, for want of space or because it was none that can be.
+    /// failed before it began, for want of memory or because it was none that can be. For want of
+    /// space a direct one fails before it begins; a buffered one may, and it may as well be told
+    /// of another's block for which the file system has found no place when it wrote it back.
     pub(crate) fn write_failed(&self, length: u64, offset: u64, error: &io::Error) -> Error {
         let error = self.io_error("write", length, offset, error);
-        let is_refused = matches!(error.cause(), Cause::NoSpace | Cause::NoMemory | Cause::Invalid);
-        if self.inner.options.write_through && !is_refused {
+        let FileOptions { direct, write_through } = self.inner.options;
+        let is_refused = match error.cause() {
+            Cause::NoMemory | Cause::Invalid => true,
+            Cause::NoSpace => direct,
+            _ => false,
+        };
+        if write_through && !is_refused {
             self.inner.failed.store(true, Ordering::Release);
         }
         error

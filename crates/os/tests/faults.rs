@@ -13,7 +13,8 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use common::{BUFFERED, DIRECT, FakeDisk, FakeFile, Outcome, WRITE_THROUGH, session, world};
 use os::{
-    Cause, Error, File, FileOptions, IoBuf, IoKind, Request, Ring, RingConfig, Session, ThreadSpec,
+    Cause, Error, File, FileOptions, FilesystemIo, IoBuf, IoKind, Request, Ring, RingConfig,
+    Session, ThreadSpec,
 };
 use waits::{Statistic, WaitEvent};
 
@@ -113,7 +114,8 @@ fn a_write_of_nothing_is_an_error() {
 fn no_space_is_not_the_end_of_a_file() {
     let (os, _) = world();
     let session = session(&os);
-    let (_, file, fake) = FakeDisk::new(512).file(WRITE_THROUGH, 4096, &session);
+    let (_, file, fake) =
+        FakeDisk::new(512).file(FilesystemIo::DirectIo.file_options(), 4096, &session);
     fake.will([Outcome::Half, Outcome::Fail(libc::ENOSPC)]);
     let block = IoBuf::zeroed(4096);
     let error = file.write_at(0, &block, session.waiting(WRITE)).expect_err("full");
@@ -295,13 +297,20 @@ fn the_rest_of_a_short_write_is_not_written_to_a_failed_file() {
     assert_eq!(fake.calls().len(), 1, "the rest was written");
 }
 
-/// The kernel tells a failed write-back to one of those that wait for it (MEDIA, M11).
+/// The kernel tells a failed write-back to one of those that wait for it (MEDIA, M11), also where a
+/// file system found no place for a block that was there before.
 #[test]
 fn a_write_through_write_that_ends_well_beside_one_that_failed_is_not_believed() {
+    for error in [libc::EIO, libc::ENOSPC, libc::EDQUOT, libc::EFBIG] {
+        is_not_believed_beside(error);
+    }
+}
+
+fn is_not_believed_beside(error: i32) {
     let (os, _) = world();
     let session = session(&os);
     let (_, file, fake) = FakeDisk::new(512).file(WRITE_THROUGH, 8192, &session);
-    fake.will([Outcome::UntilCalls(2), Outcome::Fail(libc::EIO)]);
+    fake.will([Outcome::UntilCalls(2), Outcome::Fail(error)]);
     let other = file.clone();
     let slow = session.spawn(ThreadSpec::foreground("slow"), move |session| {
         let written = other.write_at(0, &IoBuf::zeroed(4096), session.waiting(WRITE));
@@ -311,7 +320,7 @@ fn a_write_through_write_that_ends_well_beside_one_that_failed_is_not_believed()
         std::thread::yield_now();
     }
     let failed = file.write_at(4096, &IoBuf::zeroed(4096), session.waiting(WRITE));
-    failed.expect_err("EIO");
+    failed.expect_err("it failed");
     assert!(slow.expect("a thread").join(&session).is_ok());
 }
 

@@ -12,13 +12,20 @@ use std::sync::Arc;
 use os::{Cause, File, Session};
 use stop::{RefusalKind, Stop};
 
-use crate::log_file::{OpenGroup, check_length};
+use crate::log_file::OpenGroup;
+use crate::medium::check_length;
 use crate::{EndReason, LogGroup, LogView, Redo};
 
 /// The files of a group of which some are to go, open and locked as long as this is there.
 pub struct Leaving(Arc<OpenGroup>);
 
 impl Redo {
+    /// Refuses a file that was made to be a member, and isn't one yet, unless it can be written in
+    /// the way that redo is.
+    pub fn try_new_member(&self, path: &Path, session: &Session) -> Result<(), Stop> {
+        self.shared.medium.try_new(path, session)
+    }
+
     /// Takes one more group into use, whose files are there. Whoever waits for room gets it.
     pub fn add_group(&self, group: &LogGroup, session: &Session) -> Result<(), Stop> {
         let shared = &self.shared;

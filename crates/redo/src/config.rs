@@ -16,7 +16,8 @@ use os::{Disk, OwnedFiles, Session};
 use stop::{Failpoints, RefusalKind, Stop};
 
 use crate::flights::WRITES_IN_FLIGHT_MAX;
-use crate::log_file::{LogOwner, Medium, log_path};
+use crate::log_file::{LogOwner, log_path};
+use crate::medium::Medium;
 
 /// The largest record, its head included: three blocks of the largest size.
 pub const RECORD_BYTES_MAX: usize = 96 << 10;

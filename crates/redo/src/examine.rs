@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 use os::{Disk, File, FileOptions, Session};
 use stop::Stop;
 
-use crate::log_file::{LogOwner, Medium, Member, OpenGroup, check_length, corrupt};
+use crate::log_file::{LogOwner, Member, OpenGroup, corrupt};
 use crate::log_files::begins_in;
+use crate::medium::{Medium, check_length};
 use crate::{EndReason, LogGroup, RedoConfig};
 
 /// What was found of a member.
@@ -92,8 +93,8 @@ fn examine_group(
     };
     let has_redo = match newest {
         Some((sequence, file)) if found.iter().any(is_older) => {
-            let (path, file) = (file.path().to_path_buf(), Some(file.clone()));
-            let newer = OpenGroup { members: vec![Member { path, file }], ..alone };
+            let member = Member::new(file.path(), Some(file.clone()));
+            let newer = OpenGroup { members: vec![member], ..alone };
             // Where that can't be read there may be redo, and the others lack it.
             begins_in(medium, &newer, sequence, session).unwrap_or(true)
         }

@@ -268,7 +268,7 @@ impl Groups {
     pub(crate) fn add_member(&mut self, number: u16, path: &Path) {
         self.edit(number, |members| {
             assert!(members.len() < MEMBERS_MAX, "checked with the control file");
-            members.push(Member { path: path.to_path_buf(), file: None });
+            members.push(Member::new(path, None));
         });
     }
 

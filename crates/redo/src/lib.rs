@@ -42,6 +42,7 @@ mod landing;
 mod lgwr;
 mod log_file;
 mod log_files;
+mod medium;
 mod members;
 mod queue;
 mod read_ahead;

@@ -10,19 +10,22 @@
 //! Callers: the writer, the reader, `create`, `examine`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use format::{
     BlockFault, BlockHeader, BlockKind, LogHeader, REDO_BLOCK, RESTORE_ALL, ScnLe, U16Le, U32Le,
     U64Le,
 };
 use ids::{BlockNo, Dba, FileNo, Scn};
+use latch::SharedFlag;
 use os::probe::DurableWrite;
-use os::{Cost, Disk, File, FileOptions, IoBuf, OwnedFiles, Session, Waiting};
-use stop::{Failpoint, RefusalKind, Stop};
+use os::{Cost, Disk, File, IoBuf, Session, Waiting};
+use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
 use crate::EndReason;
-use crate::config::{LogGroup, RedoConfig, check_groups};
+use crate::config::{LogGroup, check_groups};
+use crate::medium::Medium;
 
 /// CPU is charged for checksums in KiB.
 pub(crate) const BLOCK_KIB: u64 = REDO_BLOCK.bytes() as u64 / 1024;
@@ -75,7 +78,7 @@ fn remove_made(disk: &Disk, made: &[File], session: &Session) {
     }
 }
 
-fn file_bytes(blocks: u32) -> u64 {
+pub(crate) fn file_bytes(blocks: u32) -> u64 {
     BlockNo::new(blocks).byte_offset(REDO_BLOCK)
 }
 
@@ -132,90 +135,6 @@ impl LogOwner {
     }
 }
 
-/// How logs are opened and written.
-#[derive(Clone)]
-pub(crate) struct Medium {
-    pub(crate) disk: Disk,
-    pub(crate) owner: LogOwner,
-    pub(crate) needs_sync: bool,
-    pub(crate) options: FileOptions,
-    /// Those that were locked before, open.
-    owned: OwnedFiles,
-}
-
-impl Medium {
-    pub(crate) fn new(disk: &Disk, config: &RedoConfig) -> Medium {
-        let mut options = config.durable_write.file_options();
-        if config.failpoints.has(Failpoint::SkipLogSync) {
-            options.write_through = false;
-        }
-        Medium {
-            disk: disk.clone(),
-            owner: config.owner(),
-            needs_sync: config.durable_write.needs_sync()
-                && !config.failpoints.has(Failpoint::SkipLogSync),
-            options,
-            owned: config.owned.clone(),
-        }
-    }
-
-    /// Opens a member, which is to have so many blocks, unless it is open and locked already
-    /// (RD22).
-    pub(crate) fn open(&self, path: &Path, blocks: u32, session: &Session) -> Result<File, Stop> {
-        let file = match self.owned.find(path) {
-            Some(file) => file.clone(),
-            None => self.disk.open(path, self.options, session)?,
-        };
-        check_length(&file, blocks)?;
-        Ok(file)
-    }
-
-    /// Opens a member and locks it for `owned`; nothing is done where it can't be opened.
-    pub(crate) fn own(
-        &self,
-        path: &Path,
-        owned: &mut OwnedFiles,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        if let Ok(file) = self.disk.open(path, self.options, session) {
-            let what = "open the database";
-            owned.lock(&file, session).map_err(|error| error.while_doing(what))?;
-        }
-        Ok(())
-    }
-
-    /// Opens a member that was invalid, and locks it without waiting; `None` if that can't be.
-    pub(crate) fn try_open(&self, path: &Path, blocks: u32, session: &Session) -> Option<File> {
-        let file = self.disk.open(path, self.options, session).ok()?;
-        let is_ours = file.try_lock().ok()? && check_length(&file, blocks).is_ok();
-        is_ours.then_some(file)
-    }
-
-    /// What was opened before is in use, or isn't wanted: from now on members are opened anew.
-    pub(crate) fn let_go(&mut self) {
-        self.owned = OwnedFiles::default();
-    }
-}
-
-/// Refuses a file that isn't as long as a redo log of so many blocks.
-pub(crate) fn check_length(file: &File, blocks: u32) -> Result<(), Stop> {
-    let (found, expected) = (file.length()?, file_bytes(blocks));
-    if found != expected {
-        return Err(corrupt(format!(
-            "{} has {found} bytes, and a redo log of {blocks} blocks has {expected}: put the right \
-             file back",
-            file.path().display(),
-        )));
-    }
-    Ok(())
-}
-
-impl std::fmt::Debug for Medium {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Medium({:?}, {:?})", self.owner, self.options)
-    }
-}
-
 /// What the header of a new log says, beside what follows from its sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beginning {
@@ -229,6 +148,16 @@ pub(crate) struct Member {
     pub(crate) path: PathBuf,
     /// Open as long as it is good.
     pub(crate) file: Option<File>,
+    /// It was said why it can't become good again.
+    pub(crate) is_told: Arc<SharedFlag>,
+}
+
+impl Member {
+    /// Good if it has a file.
+    pub(crate) fn new(path: &Path, file: Option<File>) -> Member {
+        let (path, is_told) = (path.to_path_buf(), Arc::new(SharedFlag::new(false)));
+        Member { path, file, is_told }
+    }
 }
 
 /// An open group. It doesn't change: who changes its members makes another one.
@@ -248,12 +177,11 @@ impl OpenGroup {
         let blocks = group.blocks;
         let mut members = Vec::with_capacity(group.members.len());
         for member in &group.members {
-            let path = member.path.clone();
             let file = match member.good {
-                true => Some(medium.open(&path, blocks, session)?),
+                true => Some(medium.open(&member.path, blocks, session)?),
                 false => None,
             };
-            members.push(Member { path, file });
+            members.push(Member::new(&member.path, file));
         }
         Ok(OpenGroup { number: group.number, blocks, members })
     }

@@ -13,7 +13,8 @@ use format::{BlockKind, LogHeader, REDO_BLOCK, RedoBlock};
 use os::{Cost, Disk, File, IoBuf, Session};
 use stop::Stop;
 
-use crate::log_file::{BLOCK_KIB, Medium, OpenGroup};
+use crate::log_file::{BLOCK_KIB, OpenGroup};
+use crate::medium::Medium;
 use crate::{EndReason, RedoConfig};
 
 /// An open group and the log that it holds.

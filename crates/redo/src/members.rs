@@ -21,7 +21,8 @@ use ids::BlockNo;
 use os::{Error, File, Session, Waiting};
 use stop::Stop;
 
-use crate::log_file::{Beginning, Medium, OpenGroup};
+use crate::log_file::{Beginning, Member, OpenGroup, corrupt};
+use crate::medium::Medium;
 
 /// A member that was written and isn't good any more, and why.
 #[derive(Debug)]
@@ -90,7 +91,7 @@ impl OpenGroup {
         for (path, file) in changes {
             let member = changed.members.iter_mut().find(|member| member.path == *path);
             if let Some(member) = member {
-                member.file.clone_from(file);
+                *member = Member::new(path, file.clone());
             }
         }
         changed
@@ -98,10 +99,31 @@ impl OpenGroup {
 
     /// Opens an invalid member whose file can be written over: it is there, and it isn't something
     /// else.
-    fn reopen(&self, medium: &Medium, path: &Path, session: &Session) -> Option<File> {
+    fn reopen(&self, medium: &Medium, path: &Path, session: &Session) -> Result<File, Stop> {
         let file = medium.try_open(path, self.blocks, session)?;
-        let there = self.read_header_of(&file, &medium.owner, session).ok()?;
-        there.map_or_else(|reason| !reason.is_foreign(), |_| true).then_some(file)
+        match self.read_header_of(&file, &medium.owner, session)? {
+            Err(reason) if reason.is_foreign() => {
+                let told = medium.owner.told(reason).unwrap_or_else(|| format!("has {reason}"));
+                Err(corrupt(format!("{} {told}", path.display())))
+            }
+            _ => Ok(file),
+        }
+    }
+
+    /// Makes an invalid member good, with the header of the log that begins, durably.
+    fn revive(
+        &self,
+        medium: &Medium,
+        path: &Path,
+        header: &[u8],
+        waiting: Waiting<'_>,
+    ) -> Result<File, Stop> {
+        let file = self.reopen(medium, path, waiting.session())?;
+        file.write_at(0, header, waiting)?;
+        if medium.needs_sync {
+            file.sync(waiting)?;
+        }
+        Ok(file)
     }
 }
 
@@ -118,14 +140,15 @@ pub(crate) fn begin(
     let failed = group.write(medium, 0, &header, waiting)?;
     let mut changes = Changes::new();
     for member in group.members.iter().filter(|member| member.file.is_none()) {
-        let Some(file) = group.reopen(medium, &member.path, session) else { continue };
-        let written = file.write_at(0, &header, waiting);
-        let durable = written.and_then(|()| match medium.needs_sync {
-            true => file.sync(waiting),
-            false => Ok(()),
-        });
-        if durable.is_ok() {
-            changes.push((member.path.clone(), Some(file)));
+        match group.revive(medium, &member.path, &header, waiting) {
+            Ok(file) => changes.push((member.path.clone(), Some(file))),
+            // Said once, and not at each switch.
+            Err(stop) if !member.is_told.raise(session) => session.os().notice(&format!(
+                "the member {} of redo log group {} stays invalid until it can be used: {stop}",
+                member.path.display(),
+                group.number
+            )),
+            Err(_) => {}
         }
     }
     settle(keep, group, failed, changes, session)

@@ -14,7 +14,8 @@ use waits::{Statistic, WaitEvent};
 
 use crate::groups::Groups;
 use crate::landing::Landings;
-use crate::log_file::{Beginning, Medium, OpenGroup};
+use crate::log_file::{Beginning, OpenGroup};
+use crate::medium::Medium;
 use crate::members::{self, KeepMembers};
 use crate::queue::{LANES, Lanes};
 use crate::state::State;

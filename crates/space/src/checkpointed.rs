@@ -13,12 +13,15 @@
 
 use format::{FileHeader, ScnLe, U32Le, check, seal};
 use ids::{BlockNo, BlockSize, Dba, FileNo, Rba, Scn};
-use os::{File, FileOperation, IoBuf, Session};
+use os::{Cause, File, FileOperation, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
 use crate::ControlContent;
 use crate::data_file::History;
+
+/// A file of the database: its number, itself, and its block size.
+type DataFile = (FileNo, File, BlockSize);
 
 /// A checkpoint of data files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,36 +37,76 @@ pub struct FileCheckpoint {
 impl FileCheckpoint {
     /// Has the headers of these files say so, durably. Where this fails a header says what it said
     /// or what it was to say: its fields lie in one sector (M1).
-    pub fn write(
+    pub fn write(&self, files: &[DataFile], session: &Session) -> Result<(), Stop> {
+        for file in files {
+            self.write_header(file, read_header(file, session)?, session)?;
+        }
+        sync(files, session)
+    }
+
+    /// The same, but a file whose header the device can't read just now is left out: it keeps the
+    /// number that it has. Those that were written.
+    pub fn write_where_it_can(
         &self,
-        files: &[(FileNo, File, BlockSize)],
+        files: &[DataFile],
+        session: &Session,
+    ) -> Result<Vec<DataFile>, Stop> {
+        let mut written = Vec::with_capacity(files.len());
+        for file in files {
+            match read_header(file, session) {
+                Err(error) if error.cause() == Cause::Device => session.os().notice(&format!(
+                    "a checkpoint leaves the header of a data file as it is, for I {error}"
+                )),
+                header => {
+                    self.write_header(file, header?, session)?;
+                    written.push(file.clone());
+                }
+            }
+        }
+        sync(&written, session)?;
+        Ok(written)
+    }
+
+    fn write_header(
+        &self,
+        (number, file, _): &DataFile,
+        mut block: IoBuf,
         session: &Session,
     ) -> Result<(), Stop> {
-        for (number, file, block_size) in files {
-            let address = Dba { file: *number, block: BlockNo::new(0) };
-            let mut block = IoBuf::zeroed(block_size.bytes());
-            let what = u64::from(number.get());
-            let reading = session.waiting(WaitEvent::DbFileSequentialRead).p(what, 0, 1);
-            file.read_at(0, &mut block, reading)?;
-            check(&block, address).map_err(|fault| {
-                let path = file.path().display();
-                let message =
-                    format!("cannot write a checkpoint into the header of {path}: {fault}");
-                Stop::refuse(RefusalKind::Corrupt, message)
-            })?;
-            let header = FileHeader::at_mut(&mut block, FileHeader::START);
-            header.checkpoint_number = U32Le::new(self.number);
-            header.checkpoint_sequence = U32Le::new(self.at.sequence);
-            header.checkpoint_block = U32Le::new(self.at.block);
-            header.checkpoint_scn = ScnLe::new(self.scn);
-            seal(&mut block, address);
-            file.write_at(0, &block, session.waiting(WaitEvent::DbFileSingleWrite).p(what, 0, 1))?;
-        }
-        for (_, file, _) in files {
-            file.sync(FileOperation::Sync.waiting(session))?;
-        }
-        Ok(())
+        let address = Dba { file: *number, block: BlockNo::new(0) };
+        check(&block, address).map_err(|fault| {
+            let path = file.path().display();
+            let message = format!("cannot write a checkpoint into the header of {path}: {fault}");
+            Stop::refuse(RefusalKind::Corrupt, message)
+        })?;
+        let header = FileHeader::at_mut(&mut block, FileHeader::START);
+        header.checkpoint_number = U32Le::new(self.number);
+        header.checkpoint_sequence = U32Le::new(self.at.sequence);
+        header.checkpoint_block = U32Le::new(self.at.block);
+        header.checkpoint_scn = ScnLe::new(self.scn);
+        seal(&mut block, address);
+        let what = u64::from(number.get());
+        let waiting = session.waiting(WaitEvent::DbFileSingleWrite).p(what, 0, 1);
+        Ok(file.write_at(0, &block, waiting)?)
     }
+}
+
+fn read_header(
+    (number, file, block_size): &DataFile,
+    session: &Session,
+) -> Result<IoBuf, os::Error> {
+    let mut block = IoBuf::zeroed(block_size.bytes());
+    let what = u64::from(number.get());
+    let waiting = session.waiting(WaitEvent::DbFileSequentialRead).p(what, 0, 1);
+    file.read_at(0, &mut block, waiting)?;
+    Ok(block)
+}
+
+fn sync(files: &[DataFile], session: &Session) -> Result<(), Stop> {
+    for (_, file, _) in files {
+        file.sync(FileOperation::Sync.waiting(session))?;
+    }
+    Ok(())
 }
 
 impl ControlContent {
@@ -84,11 +127,7 @@ impl ControlContent {
     }
 
     /// Says that the headers of these data files have a checkpoint's number.
-    pub fn require_checkpoint(
-        &mut self,
-        checkpoint: &FileCheckpoint,
-        files: &[(FileNo, File, BlockSize)],
-    ) {
+    pub fn require_checkpoint(&mut self, checkpoint: &FileCheckpoint, files: &[DataFile]) {
         for entry in &mut self.data_files {
             if files.iter().any(|(number, ..)| *number == entry.number) {
                 entry.checkpoint_number = checkpoint.number;

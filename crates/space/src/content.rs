@@ -110,6 +110,17 @@ pub struct LogGroupContent {
     pub members: Vec<LogMemberContent>,
 }
 
+impl LogGroupContent {
+    /// These members of the group are good from now on, or aren't. The paths are of files in a
+    /// database in this directory.
+    pub fn set_members(&mut self, directory: &Path, paths: &[PathBuf], good: bool) {
+        let members = self.members.iter_mut();
+        for member in members.filter(|member| paths.contains(&directory.join(&member.path))) {
+            member.good = good;
+        }
+    }
+}
+
 /// What the control file says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ControlContent {
@@ -163,9 +174,8 @@ impl ControlContent {
     /// These members of log groups are good from now on, or aren't. The paths are of files in a
     /// database in this directory.
     pub fn set_log_members(&mut self, directory: &Path, paths: &[PathBuf], good: bool) {
-        let members = self.log_groups.iter_mut().flat_map(|group| &mut group.members);
-        for member in members.filter(|member| paths.contains(&directory.join(&member.path))) {
-            member.good = good;
+        for group in &mut self.log_groups {
+            group.set_members(directory, paths, good);
         }
     }
 

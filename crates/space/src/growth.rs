@@ -20,7 +20,7 @@ use change::credits_for;
 use format::{ExtentMap, U32Le};
 use ids::FileNo;
 use latch::FrameOrder;
-use os::{Cause, File, FileOperation, IoBuf, Session};
+use os::{Cause, File, FileOperation, FileOptions, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
@@ -141,15 +141,16 @@ impl Space {
     ) -> Result<(), Stop> {
         let bytes_of = |blocks: u32| u64::from(blocks) * tablespace.block_size.bytes() as u64;
         let (file, from, to) = (&data_file.file, bytes_of(data_file.blocks), bytes_of(blocks));
-        if let Err(error) = fill(file, from, to, session) {
-            if file.is_failed() {
+        let filled = self.file_to_fill(file, session)?;
+        if let Err(error) = fill(&filled, from, to, session) {
+            if file.is_failed() || filled.is_failed() {
                 // What is on disk is unknown now, of blocks in use too.
                 let cause = format!("a data file can't be made to grow: {error}");
                 return Err(self.changes().halt().raise(cause, session));
             }
             // What was written is given back; if it can't be, the next growth writes over it.
             let waiting = FileOperation::Resize.waiting(session);
-            let _ = file.set_len(from, waiting);
+            let _ = filled.set_len(from, waiting);
             let what = format!("make {} grow by {} bytes", file.path().display(), to - from);
             return Err(Stop::from(match error.cause() {
                 Cause::NoSpace => error
@@ -165,6 +166,25 @@ impl Space {
         })?;
         self.shared.tablespaces.exclusive(session).file_mut(number).blocks = blocks;
         Ok(())
+    }
+
+    /// How the file is opened to be made longer: where a full disk could be told to a write of a
+    /// block in use (rule os/O8) as another file, which is synced.
+    fn file_to_fill(&self, file: &File, session: &Session) -> Result<File, Stop> {
+        let FileOptions { direct, write_through } = file.options();
+        if direct || !write_through {
+            return Ok(file.clone());
+        }
+        let options = FileOptions { direct, write_through: false };
+        let filled = self.shared.disk.open(file.path(), options, session)?;
+        if !filled.is_same_file(file)? {
+            let path = file.path().display();
+            let message = format!(
+                "cannot make {path} grow: another file has its name now; put the right one back"
+            );
+            return Err(Stop::refuse(RefusalKind::WrongState, message));
+        }
+        Ok(filled)
     }
 }
 

@@ -86,6 +86,11 @@ impl<'a> NewFiles<'a> {
         self.made.iter().try_for_each(|(path, _)| self.check_free(path, session))
     }
 
+    /// Where they are now.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.made.iter().map(|(_, file)| file.path())
+    }
+
     /// Each gets its name, durably; they are locked until all have theirs.
     pub fn give_names(self, session: &Session) -> Result<(), Stop> {
         for (path, _locked) in &self.made {

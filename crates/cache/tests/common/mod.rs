@@ -392,6 +392,13 @@ pub(crate) fn racy(seed: u64, config: &CacheConfig, blocks: u32) -> Simulation {
     simulation
 }
 
+/// The same, in which sessions are kept from running for longer.
+pub(crate) fn slow(seed: u64, config: &CacheConfig, blocks: u32) -> Simulation {
+    let mut simulation = racy(seed, config, blocks);
+    simulation.perturbation.delay_ns_max = 2_000_000;
+    simulation
+}
+
 /// The blocks of the data files as they are on this disk.
 pub(crate) fn home_blocks(fs: &FileSystem) -> Vec<(Dba, Vec<u8>)> {
     let mut fs = fs.clone();

@@ -15,6 +15,7 @@ mod life;
 mod logs;
 mod lost;
 mod names;
+mod odd_disks;
 mod recovery;
 mod room;
 mod rows;

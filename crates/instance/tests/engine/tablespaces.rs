@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use access::HeapInserter;
 use ids::{BlockSize, FileNo};
 use instance::{Creation, DataFileSpec, Instance, Parameters, TablespaceSpec, Transaction};
-use os::Session;
+use os::{FilesystemIo, Session};
 use sim::fs::FileSystem;
 use sim::fs::Operation;
 use sim::fs::crash::CrashStates;
@@ -295,7 +295,9 @@ fn sessions_that_need_space_at_once_grow_the_file_once() {
 /// and the rest goes on; when there is room the file grows.
 #[test]
 fn a_full_disk_refuses_growth_and_stops_nobody() {
-    for seed in 0..60 {
+    let seeds = (0..60).map(|seed| (seed, FilesystemIo::SetAll));
+    for (seed, filesystemio_options) in seeds.chain((0..20).map(|n| (n, FilesystemIo::Asynch))) {
+        let parameters = move || Parameters { filesystemio_options, ..parameters() };
         let mut content = base(growing(400));
         let (used, _) = content.space();
         // Room for two growths and a half.
@@ -321,12 +323,12 @@ fn a_full_disk_refuses_growth_and_stops_nobody() {
             shut(instance, session);
         });
         let mut disk = left(&mut report);
-        ended(report, seed);
+        ended(report, format!("{filesystemio_options} {seed}"));
         let data = disk.open("/db/data01.dbf").expect("there");
         assert_eq!(disk.len(data).expect("there"), 40 * BLOCK, "what was half made is given back");
         disk.close_all();
         disk.set_capacity(1 << 30);
-        let report = machine(seed, disk).run(|world, session| {
+        let report = machine(seed, disk).run(move |world, session| {
             let instance = open_as(&parameters(), world, session);
             let table = Rows::open(&instance, TABLE, session).expect("there");
             for _ in 0..20 {
@@ -337,7 +339,7 @@ fn a_full_disk_refuses_growth_and_stops_nobody() {
             drop(table);
             shut(instance, session);
         });
-        ended(report, seed);
+        ended(report, format!("{filesystemio_options} {seed}"));
     }
 }
 
