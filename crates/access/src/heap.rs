@@ -19,7 +19,7 @@ use ids::{Scn, TxnId};
 use os::Session;
 use stop::Stop;
 use txn::{Asked, Interest, Patience, RowWait, RowWanted, Transaction, Transactions, Unsure};
-use waits::{Timestamp, WaitEvent};
+use waits::{Nanos, Timestamp, WaitEvent};
 
 use crate::RowAddress;
 use crate::ops::Op;
@@ -230,13 +230,32 @@ impl Awaited {
 pub(crate) struct Waiter {
     /// None: it doesn't wait for others, and is refused nothing.
     patience: Option<Patience>,
-    /// Since when it has waited for an entry, of whichever transaction.
-    for_entry: Option<Timestamp>,
+    /// How long the statement had waited for the same before.
+    before: Nanos,
+    /// Since when it waits, for whichever transactions (rule txn/TX21): so long ago that `before`
+    /// is in it.
+    began: Option<Timestamp>,
 }
 
 impl Waiter {
     pub(crate) fn new(patience: Option<Patience>) -> Waiter {
-        Waiter { patience, for_entry: None }
+        Waiter { patience, before: Nanos::ZERO, began: None }
+    }
+
+    /// The same for a statement that has waited so long for the row before.
+    pub(crate) fn having_waited(self, before: Nanos) -> Waiter {
+        Waiter { before, ..self }
+    }
+
+    /// How long it has waited in all, if it has.
+    pub(crate) fn waited(&self, session: &Session) -> Option<Nanos> {
+        self.began.map(|began| session.now().since(began))
+    }
+
+    fn began(&mut self, session: &Session) -> Timestamp {
+        let before = self.before.0;
+        let began = || session.now().as_nanos().saturating_sub(before);
+        *self.began.get_or_insert_with(|| Timestamp::from_nanos(began()))
     }
 
     /// Waits until a row, or an entry of its block's list, may be had; then the caller looks again.
@@ -252,14 +271,14 @@ impl Waiter {
         let waiter = transaction.id().expect("who waits for a row has begun");
         let waited = match awaited {
             Awaited::One(holder, what) => {
-                self.for_entry = None;
                 let wanted = RowWanted { what: *what, object, block, slot };
+                let patience = (patience, self.began(session));
                 transactions.wait_for((*holder, waiter), wanted, patience, session)
             }
             Awaited::Any(holders) => {
-                let began = *self.for_entry.get_or_insert_with(|| session.now());
                 let wanted = RowWanted { what: RowWait::ItlEntry, object, block, slot: 0 };
-                transactions.wait_for_any((holders, waiter), wanted, (patience, began), session)
+                let patience = (patience, self.began(session));
+                transactions.wait_for_any((holders, waiter), wanted, patience, session)
             }
             Awaited::Visible => wait_for_visible(transactions, session),
         };

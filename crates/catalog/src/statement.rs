@@ -124,16 +124,18 @@ impl Statement<'_> {
     }
 
     /// Transactions that were active when the instance stopped have no locks: before segments are
-    /// dropped that they may have changed, they have to be rolled back (rule space/SP15).
+    /// dropped that they may have changed, they have to be rolled back (rule space/SP15). All of
+    /// them together are waited for as long as one lock.
     pub(crate) fn wait_for_dead(&mut self, table: &TableDefinition) -> Result<(), Stop> {
         let transactions = &self.catalog.transactions;
         let header = self.catalog.space.segment(table.segment, self.session)?;
         let block = header.ok_or_else(|| corrupt("a table has no segment"))?.header;
         let wanted = RowWanted { what: RowWait::Row, object: table.object.get(), block, slot: 0 };
+        let patience = (self.patience, self.session.now());
         for dead in &self.catalog.dead {
             if transactions.active().is_active(*dead, self.session) {
                 let both = (*dead, self.id);
-                transactions.wait_for(both, wanted, self.patience, self.session)?;
+                transactions.wait_for(both, wanted, patience, self.session)?;
             }
         }
         Ok(())

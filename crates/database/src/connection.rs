@@ -195,7 +195,7 @@ impl<'s> Connection<'s> {
 
     /// How long each statement of the transactions that begin from now on waits for a lock: as
     /// `lock_timeout` said when the connection was made, if nothing else is said. Each lock that it
-    /// meets is waited for so long.
+    /// meets is waited for so long, whoever has it one after the other (DB13).
     ///
     /// With a bound, also two connections of one thread can't wait for each other for ever.
     pub fn set_lock_patience(&mut self, patience: Patience) {

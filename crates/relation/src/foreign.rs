@@ -26,7 +26,7 @@ use std::sync::Arc;
 use access::{Changed, Current, Now, RowAddress};
 use ids::ObjectNo;
 use stop::{Failpoint, RefusalKind, Stop};
-use txn::{TableMode, View};
+use txn::TableMode;
 use value::{OwnedValue, RowView, Value, key_push, key_successor};
 
 use crate::change::Set;
@@ -426,8 +426,9 @@ impl Relation {
             Changed::TooNew => return Err(self.too_new()),
             Changed::Held => unreachable!("it is waited for"),
         }
-        // Locked, it is as whoever changed it last has committed it.
-        let now = self.newest(work)?;
+        // Locked, it is as whoever changed it last has committed it. It may lie in several blocks.
+        let snapshot = self.transactions().snapshot(None, work.session)?;
+        let now = self.transactions().view_of(&snapshot, Some(work.transaction)).with_all_own();
         let mut refers = |row: RowView<'_>| {
             let same = |(column, value): (&usize, &OwnedValue)| {
                 let found = row.get(*column).ok();
@@ -448,13 +449,6 @@ impl Relation {
             Referring::Gone => self.row_is_missing(row, Some(number)),
             _ => self.index_disagrees(number, "has an entry that isn't its row's"),
         }
-    }
-
-    /// What sees the newest version of what the transaction has locked.
-    fn newest(&self, work: &Work<'_>) -> Result<View, Stop> {
-        let now = self.transactions().view(None, work.session)?;
-        let own = self.transactions().view(Some(work.transaction), work.session)?;
-        Ok(View { scn: now.scn, ..own.with_all_own() })
     }
 }
 

@@ -27,7 +27,7 @@ use crate::statement::{Filter, Which};
 /// What becomes of rows that other transactions have locked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IfHeld {
-    /// They are waited for, so long each; then the statement is refused.
+    /// They are waited for, so long each in all (rule txn/TX21); then the statement is refused.
     Wait(Patience),
     /// They are passed by.
     Skip,
@@ -59,7 +59,8 @@ impl ForUpdate {
         ForUpdate::new(IfHeld::Wait(Patience::NoWait))
     }
 
-    /// FOR UPDATE WAIT n: waits so long for a row, then it is refused.
+    /// FOR UPDATE WAIT n: waits so long for each row, whoever has it one after the other, then it
+    /// is refused (rule txn/TX21). It waits so long for the table too.
     pub fn wait_for(length: Nanos) -> ForUpdate {
         ForUpdate::new(IfHeld::Wait(Patience::For(length)))
     }

@@ -180,7 +180,8 @@ impl Relation {
     }
 
     /// Does a statement as of a snapshot until it isn't told None, which is that it has to begin
-    /// again (rule RL10). What it has done is taken back before that, and if it is refused.
+    /// again (rule RL10). What it has done is taken back before that, and if it is refused. That it
+    /// has waited for a row stays (rule txn/TX21).
     pub(crate) fn begun_again<T>(
         &self,
         work: &mut Work<'_>,
@@ -188,6 +189,7 @@ impl Relation {
     ) -> Result<T, Stop> {
         let session = work.session;
         let mut restarts = 0;
+        work.transaction.forget_waits();
         loop {
             let done = self.all_or_nothing(work, |work| {
                 work.transaction.begin_statement();
@@ -317,6 +319,7 @@ impl Relation {
     ) -> Result<T, Stop> {
         self.lock_for_changes(work)?;
         work.scratch.pending.clear();
+        work.transaction.forget_waits();
         let done = self.all_or_nothing(work, |work| {
             let changed = change(work)?;
             settle(work).map(|()| Some(changed))

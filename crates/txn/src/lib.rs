@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Rows are locked in their blocks: a slot names an entry of the block's list of interested
-//! transactions, and is locked as long as that one is active. Rules TX1 to TX19 are in the README.
+//! transactions, and is locked as long as that one is active. Rules TX1 to TX21 are in the README.
 //!
 //! * [`Transactions`]: begin, commit, roll back, snapshots.
 //! * [`Interest`]: a transaction's entry in a block that it changes.
@@ -27,6 +27,7 @@ mod retention;
 mod snapshots;
 mod taken;
 mod transaction;
+mod waited;
 
 pub use active::{Active, Fate};
 pub use consistent::{Gone, Own, View};

@@ -5,14 +5,14 @@
 use std::sync::{Arc, Weak};
 
 use change::{Changes, Layer, credits_for};
-use ids::{Scn, TxnId};
+use ids::{Dba, Scn, TxnId};
 use latch::{FrameOrder, Latch, LatchKind, Shared64};
 use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
 use space::Enqueue;
 use stop::{Failpoint, Failpoints, RefusalKind, Stop};
 use undo::{Ended, Found, Keeper, Tail, Undo, UndoChange, UndoLog};
-use waits::{Statistic, Timestamp, WaitEvent};
+use waits::{Nanos, Statistic, Timestamp, WaitEvent};
 
 use crate::active::Taken;
 use crate::consistent::unreadable;
@@ -20,6 +20,7 @@ use crate::ends::Ends;
 use crate::retention::Retention;
 use crate::snapshots::{Place, Snapshots};
 use crate::taken::TakenUndo;
+use crate::waited::Waited;
 use crate::{Active, Locks, Own, Patience, RowWanted, View};
 
 /// The end of a transaction is remembered if it has filled so many undo blocks.
@@ -67,6 +68,8 @@ pub struct Transaction {
     statement: Option<u32>,
     /// How long each of its waits for a lock may take.
     patience: Patience,
+    /// How long its present statement has waited for rows.
+    waited: Waited,
     /// Others have the other end, and see when it is dropped.
     alive: Arc<()>,
 }
@@ -113,6 +116,21 @@ impl Transaction {
     /// How long each of its waits for a lock may take.
     pub fn patience(&self) -> Patience {
         self.patience
+    }
+
+    /// A statement begins that has waited for nothing; one that begins again may have (TX21).
+    pub fn forget_waits(&mut self) {
+        self.waited.clear();
+    }
+
+    /// How long its present statement has waited for the row in this slot of this block.
+    pub fn waited_for(&self, row: (Dba, u16)) -> Nanos {
+        self.waited.of(row)
+    }
+
+    /// Its present statement has waited for a row so long in all.
+    pub fn has_waited_for(&mut self, row: (Dba, u16), length: Nanos) {
+        self.waited.set(row, length);
     }
 
     /// Its name, from its first change on.
@@ -247,12 +265,12 @@ impl Transactions {
     }
 
     /// Waits until `holder` isn't active any more, so that `waiter` may have what it wants; then
-    /// it looks again (TX3).
+    /// it looks again (TX3). `began` is when it began to wait for that, whoever had it since.
     pub fn wait_for(
         &self,
         (holder, waiter): (TxnId, TxnId),
         wanted: RowWanted,
-        patience: Patience,
+        patience: (Patience, Timestamp),
         session: &Session,
     ) -> Result<(), Stop> {
         let is_active = |id| self.active.is_active(id, session);
@@ -260,16 +278,15 @@ impl Transactions {
     }
 
     /// The same for any of several, of whom each will do. It returns from time to time while all of
-    /// them are active, so that the waiter looks again; `began` is when it looked first.
+    /// them are active, so that the waiter looks again.
     pub fn wait_for_any(
         &self,
         (holders, waiter): (&[TxnId], TxnId),
         wanted: RowWanted,
-        (patience, began): (Patience, Timestamp),
+        patience: (Patience, Timestamp),
         session: &Session,
     ) -> Result<(), Stop> {
         let is_active = |id| self.active.is_active(id, session);
-        let patience = (patience, began);
         self.locks.wait_for_any((holders, waiter), wanted, patience, &is_active, session)
     }
 

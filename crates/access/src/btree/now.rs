@@ -14,6 +14,7 @@ use ids::{Dba, TxnId};
 use os::{Cost, Session};
 use stop::Stop;
 use txn::{RowWait, RowWanted, Transaction};
+use waits::Timestamp;
 
 use super::Index;
 use super::cursor::{ends, range_of};
@@ -40,13 +41,15 @@ pub struct Now<'a> {
     to: Option<OwnPosition>,
     /// The entry that was found last.
     last: Option<OwnPosition>,
+    /// Since when who asks for the next entry waits for those of others.
+    waits_since: Option<Timestamp>,
 }
 
 impl Index {
     /// A way through what there is now of a range of keys.
     pub fn now(&self, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Now<'_> {
         let (from, to) = ends(range);
-        Now { index: self, from, to, last: None }
+        Now { index: self, from, to, last: None, waits_since: None }
     }
 
     /// What there is now of a range of keys, for a transaction with this name: an entry, if one is
@@ -79,13 +82,14 @@ impl Now<'_> {
     /// The next entry: that which was found last, if it is there yet, or one behind it; behind the
     /// last one any that is there. So who takes away what he finds doesn't go through all that he
     /// has taken away for each entry, and is told None only when a look at the whole range has
-    /// found none. Waits while another transaction holds such an entry, and so has none of its own
-    /// or is refused. Called without latches.
+    /// found none. Waits while other transactions hold such entries, one after the other (rule
+    /// txn/TX21), and so has none of its own or is refused. Called without latches.
     pub fn next(
         &mut self,
         transaction: &Transaction,
         session: &Session,
     ) -> Result<Option<RowAddress>, Stop> {
+        self.waits_since = None;
         let found = self.settled(transaction, session)?;
         if found.is_some() || self.last.take().is_none() {
             return Ok(found);
@@ -110,7 +114,8 @@ impl Now<'_> {
             let (what, object) = (RowWait::UniqueKey, self.index.segment().object.get());
             let wanted = RowWanted { what, object, block: leaf, slot: 0 };
             let transactions = self.index.transactions();
-            let patience = transaction.patience();
+            let began = *self.waits_since.get_or_insert_with(|| session.now());
+            let patience = (transaction.patience(), began);
             transactions.wait_for((holder, waiter), wanted, patience, session)?;
         }
     }

@@ -385,7 +385,9 @@ impl Heap {
     ) -> Result<Tried<T>, Stop> {
         let longest = Op::HEAD_BYTES_MAX + self.piece_max;
         let Target { address, wanted, view, patience, snapshot } = target;
-        let (mut waiter, is_serializable) = (Waiter::new(patience), transaction.is_serializable());
+        let row = (address.block, address.slot);
+        let mut waiter = Waiter::new(patience).having_waited(transaction.waited_for(row));
+        let is_serializable = transaction.is_serializable();
         let failpoint =
             if is_serializable { Failpoint::IgnoreFirstUpdater } else { Failpoint::SkipRestart };
         // Most need little; who needs more is told so.
@@ -443,6 +445,9 @@ impl Heap {
             let (whose, place) = ((&self.transactions, &*transaction), (self.object, address));
             if !waiter.wait(&awaited, whose, place, session)? {
                 return Ok(Tried::Not(Changed::Held));
+            }
+            if let Some(length) = waiter.waited(session) {
+                transaction.has_waited_for(row, length);
             }
         }
     }

@@ -15,6 +15,7 @@ mod definitions;
 mod ends;
 mod equality;
 mod full;
+mod handed_around;
 mod handles;
 mod headers;
 mod life;

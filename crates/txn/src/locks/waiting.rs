@@ -46,15 +46,16 @@ enum End {
 
 impl Locks {
     /// Waits (`enq: TX - row lock contention`, `enq: TX - allocate ITL entry`) until `holder` isn't
-    /// active any more; then the caller looks at the block again. Refused if that takes longer
-    /// than `patience`, or would close a circle. `is_active` takes no latch. Called without
-    /// latches.
+    /// active any more; then the caller looks at the block again. `began` is when the caller began
+    /// to wait for the row, whoever has had it since (TX21): if `patience` is over that long after,
+    /// it is refused, as it is if it would close a circle. `is_active` takes no latch. Called
+    /// without latches.
     pub fn wait_for_transaction(
         &self,
         holder: TxnId,
         waiter: TxnId,
         wanted: RowWanted,
-        patience: Patience,
+        (patience, began): (Patience, Timestamp),
         is_active: &dyn Fn(TxnId) -> bool,
         session: &Session,
     ) -> Result<(), Stop> {
@@ -70,7 +71,6 @@ impl Locks {
         let mut queues = self.queues.exclusive(session);
         let seat = self.seat(holder);
         seat.waiters.fetch_add(1, session);
-        let began = session.now();
         self.enter(&mut queues, Wait { waiter, who: Who::of(session), since: began, wanted: lock });
         let (p1, p2, p3) = wanted.parameters(holder);
         let waiting = session.waiting(wanted.what.event()).p(p1, p2, p3);
@@ -93,9 +93,9 @@ impl Locks {
     }
 
     /// The same until any of several isn't active any more; but it returns after a while also if
-    /// all of them are, for the caller may have what it wants without the end of one. `began` is
-    /// when the caller began to wait, however often it has looked since. What it waits for is shown
-    /// as the end of one of them. A circle through that one is none if another one is in no circle.
+    /// all of them are, for the caller may have what it wants without the end of one. What it waits
+    /// for is shown as the end of one of them. A circle through that one is none if another one is
+    /// in no circle.
     pub fn wait_for_any(
         &self,
         (holders, waiter): (&[TxnId], TxnId),

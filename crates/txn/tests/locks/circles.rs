@@ -150,7 +150,7 @@ fn a_deadlock_names_everybody_in_80_columns() {
         locks.lock_table(ids[0], 71, RX, Patience::Forever, session).expect("free");
         let wait_for = move |holder, waiter, what, locks: &Locks, session: &Session| {
             let row = RowWanted { what, object: 72, block: ids::Dba::new(4, 129), slot: 7 };
-            let patience = Patience::For(Nanos::from_secs(3));
+            let patience = (Patience::For(Nanos::from_secs(3)), session.now());
             locks.wait_for_transaction(holder, waiter, row, patience, &|_| true, session)
         };
         let waits: [Waits<Locks>; 2] = [

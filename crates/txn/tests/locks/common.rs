@@ -104,6 +104,7 @@ impl Bed {
         session: &Session,
     ) -> Result<(), Stop> {
         let is_active = |id| self.is_active(id, session);
+        let patience = (patience, session.now());
         self.locks.wait_for_transaction(holder, waiter, row(7), patience, &is_active, session)
     }
 }

@@ -197,7 +197,7 @@ fn a_wait_is_named_for_what_is_waited_for() {
             named(Box::new(move |bed, session| {
                 let wanted = RowWanted { what, ..row(7) };
                 let is_active = |id| bed.is_active(id, session);
-                let locks = &bed.locks;
+                let (locks, patience) = (&bed.locks, (patience, session.now()));
                 locks.wait_for_transaction(one, other, wanted, patience, &is_active, session)
             }))
         });
