@@ -24,6 +24,8 @@ use crate::{Changeable, Instance, Parameters};
 /// How the instance runs, and what has to be known to change that.
 pub(crate) struct Settings {
     pub(crate) parameters: Parameters,
+    /// Bytes of all buffers when the instance opened.
+    pub(crate) buffer_bytes: u64,
     /// Blocks of the doublewrite file.
     pub(crate) slots: u32,
     /// For so many redo writes at once the log buffer was divided.
@@ -54,6 +56,10 @@ impl Instance {
         wanted.set(name, value)?;
         let memory = session.os().memory_bytes();
         wanted.check(self.cache().block_size(), settings.slots, memory)?;
+        if wanted.sga_max_size == 0 {
+            let bound = "sga_max_size is 0, which stands for what they had at opening,";
+            wanted.check_sga(self.cache().block_size(), settings.buffer_bytes, bound)?;
+        }
         self.take_over(&wanted, &mut settings, session)?;
         settings.parameters = wanted;
         Ok(())

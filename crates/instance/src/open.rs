@@ -94,11 +94,10 @@ impl Instance {
     ) -> Result<Instance, Stop> {
         let mut mounted = Mounted::new((disk, directory), parameters, state, session)?;
         let recovered = mounted.recover((disk, directory), parameters, tell, session)?;
-        let Mounted { mut control, redo, files, doublewrite, options } = mounted;
+        let Mounted { control, redo, files, doublewrite, options } = mounted;
         // Recovery may have found members of logs that are no good.
         let how = (redo.durable_write, redo.owned);
         let redo = redo_config(directory, control.content(), parameters, how);
-        control.update(|content| content.state = state, session).map_err(Stop::from)?;
         let storage = Storage {
             disk: disk.clone(),
             directory: directory.to_path_buf(),
@@ -111,7 +110,8 @@ impl Instance {
             )),
             files: files.iter().map(|(_, file, _)| file.clone()).collect(),
         };
-        start(parameters, (redo, recovered), (files, doublewrite, storage), session)
+        let parts = (files, doublewrite, storage);
+        start((parameters, state), (redo, recovered), parts, session)
     }
 
     /// Ends a transaction: its changes stay, and are durable when this returns, unless
@@ -200,7 +200,7 @@ type Parts = (Vec<(ids::FileNo, os::File, ids::BlockSize)>, os::File, Storage);
 
 /// Begins the next log, and starts the processes, one of which rolls back the dead.
 fn start(
-    parameters: &Parameters,
+    (parameters, state): (&Parameters, ControlState),
     (config, recovered): (RedoConfig, Recovered),
     (files, doublewrite, storage): Parts,
     session: &Session,
@@ -232,6 +232,9 @@ fn start(
         halt.clone(),
         session,
     )?;
+    // Nothing has been changed yet: a database that can't be opened stays as it was left.
+    let control = storage.control.hold(0, session).update(|content| content.state = state, session);
+    control.map_err(Stop::from)?;
     let place = (storage.disk.clone(), storage.directory.clone());
     let pair = (Arc::clone(&cache), Arc::clone(&redo));
     let control = Arc::clone(&storage.control);
@@ -273,6 +276,7 @@ fn start(
 fn settings(parameters: &Parameters, content: &ControlContent, processes: Processes) -> Settings {
     Settings {
         parameters: parameters.clone(),
+        buffer_bytes: parameters.buffer_bytes(content.system().block_size),
         slots: content.doublewrite_slots,
         log_writes_max: parameters.log_writes_in_flight,
         processes,

@@ -27,7 +27,13 @@ impl Instance {
             return Err(ended);
         }
         self.wait_for_dead(session);
-        if let Err(active) = self.transactions().active().close(session) {
+        let closed = self.transactions().active().close(session);
+        // Who couldn't be rolled back meanwhile has halted it.
+        if let Err(ended) = self.halt().check(session) {
+            settings.processes.join(session);
+            return Err(ended);
+        }
+        if let Err(active) = closed {
             let message = format!(
                 "cannot shut down in good order: {active} transactions are active; commit them or \
                  roll them back"
@@ -62,6 +68,11 @@ impl Instance {
         // space/SP2).
         let at = self.cache().checkpoint_position(session);
         let scn = self.redo().last_scn(session);
+        // Whoever goes on making segments meanwhile leaves redo behind it.
+        let state = match at == self.redo().position(session) {
+            true => ControlState::Shut,
+            false => ControlState::Open,
+        };
         let number = {
             let mut control = self.checkpointer.control().hold(0, session);
             control.update(ControlContent::announce_checkpoint, session)?;
@@ -74,7 +85,7 @@ impl Instance {
             |content| {
                 content.checkpoint = at;
                 content.checkpoint_scn = scn;
-                content.state = ControlState::Shut;
+                content.state = state;
                 content.require_checkpoint(&checkpoint, &files);
             },
             session,

@@ -25,6 +25,8 @@ pub(crate) struct Files {
     pub(crate) content: ControlContent,
     /// No block was changed at a later SCN; none if the redo can't be read to its end.
     pub(crate) last_scn: Option<Scn>,
+    /// Whether there is redo behind the checkpoint: then blocks need not be as it says.
+    pub(crate) has_redo: bool,
     /// Those that are there; a file that isn't was found to be missing.
     pub(crate) data: Vec<(DataFile, File)>,
     /// Keep others from opening the database.
@@ -55,9 +57,10 @@ impl Files {
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
         check_doublewrite(place, &content, run);
-        let last_scn = check_logs(place, &content, run);
+        let read = check_logs(place, &content, run);
+        let (last_scn, has_redo) = read.map_or((None, false), |(last, any)| (Some(last), any));
         let data = data_files(place, &content, run)?;
-        Ok(Files { content, last_scn, data, _copies: copies })
+        Ok(Files { content, last_scn, has_redo, data, _copies: copies })
     }
 }
 
@@ -123,8 +126,13 @@ fn check_doublewrite(place: Place<'_>, content: &ControlContent, run: &mut Run<'
 }
 
 /// The headers of the members that are good: after a crash one may be half written. Then the redo
-/// from the checkpoint on, as opening reads it: its last SCN, if it comes to its end.
-fn check_logs(place: Place<'_>, content: &ControlContent, run: &mut Run<'_, '_>) -> Option<Scn> {
+/// from the checkpoint on, as opening reads it: its last SCN, if it comes to its end, and whether
+/// there was any.
+fn check_logs(
+    place: Place<'_>,
+    content: &ControlContent,
+    run: &mut Run<'_, '_>,
+) -> Option<(Scn, bool)> {
     let mut config = instance::redo_to_read(place.directory, content);
     let (owner, mut lost) = (config.owner(), Vec::new());
     for group in &config.groups {
@@ -149,7 +157,7 @@ fn check_logs(place: Place<'_>, content: &ControlContent, run: &mut Run<'_, '_>)
     }
     let from = (content.checkpoint, content.checkpoint_scn);
     match read_redo(place.disk, &config, from, place.session) {
-        Ok(last) => Some(last),
+        Ok(read) => Some(read),
         Err(stop) => {
             let file = place.directory.display().to_string();
             let what = format!("can't be opened: {stop}");
@@ -167,18 +175,21 @@ fn own(place: Place<'_>, path: &Path, owned: &mut OwnedFiles) -> Result<(), Stri
     owning.map_err(|error| error.to_string())
 }
 
-/// Reads redo from a checkpoint to its end: the last SCN.
+/// Reads redo from a checkpoint to its end: the last SCN, and whether there was a record.
 fn read_redo(
     disk: &Disk,
     config: &RedoConfig,
     (from, scn): (Rba, Scn),
     session: &Session,
-) -> Result<Scn, Stop> {
+) -> Result<(Scn, bool), Stop> {
     let mut reader = Reader::open(disk, config, from, scn.next(), session)?;
-    while reader.next(session)?.is_some() {}
+    let mut is_any = false;
+    while reader.next(session)?.is_some() {
+        is_any = true;
+    }
     let end = reader.end().expect("there is no next record");
     reader.close(session)?;
-    Ok(end.last_scn.max(scn))
+    Ok((end.last_scn.max(scn), is_any))
 }
 
 fn data_files(

@@ -211,7 +211,10 @@ impl Look<'_, '_, '_> {
                 }
                 continue;
             };
-            if Some(file.tablespace) != tablespace {
+            // The header may lie in a file that was added meanwhile.
+            let of_another =
+                tablespace.map_or(!self.looks.source.is_live(), |its| its != file.tablespace);
+            if of_another {
                 self.suspect(
                     at,
                     format!("gives {name} an extent of another tablespace, {}", run.0),

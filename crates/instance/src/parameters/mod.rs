@@ -206,7 +206,7 @@ impl Parameters {
                 CacheConfig::FRAMES_MAX
             ));
         }
-        let (mut all, mut bytes_in_all) = (u64::from(buffers), self.db_cache_size);
+        let mut all = u64::from(buffers);
         for size in BlockSize::ALL.into_iter().filter(|size| *size != block_size) {
             let (bytes, others) = (self.bytes_of(size), self.buffers_of(size));
             if bytes > 0 && others < least {
@@ -216,15 +216,20 @@ impl Parameters {
                     size.bytes() >> 10
                 ));
             }
+            // The cache refuses them too, but only when the database is half open.
+            let batch = u64::from(self.db_writer_batch) * block_size.bytes() as u64;
+            if others > 0 && batch < 2 * size.bytes() as u64 {
+                return refuse(format!(
+                    "db_{}k_cache_size is {bytes}: a batch of {} blocks of {block_size} hasn't \
+                     room for two of {size}; choose a larger db_writer_batch",
+                    size.bytes() >> 10,
+                    self.db_writer_batch
+                ));
+            }
             all += u64::from(others);
-            bytes_in_all += bytes;
         }
-        if self.sga_max_size > 0 && bytes_in_all > self.sga_max_size {
-            return refuse(format!(
-                "the buffers would come to {bytes_in_all} bytes, and sga_max_size is {}: choose \
-                 smaller caches, or open the database with a larger sga_max_size",
-                self.sga_max_size
-            ));
+        if self.sga_max_size > 0 {
+            self.check_sga(block_size, self.sga_max_size, "sga_max_size is")?;
         }
         if all > u64::from(CacheConfig::FRAMES_MAX) {
             let most = CacheConfig::FRAMES_MAX;
@@ -252,6 +257,25 @@ impl Parameters {
             ));
         }
         Ok(())
+    }
+
+    /// Bytes of all buffers, in a database whose own blocks are of size `own`.
+    pub(crate) fn buffer_bytes(&self, own: BlockSize) -> u64 {
+        let others = BlockSize::ALL.into_iter().filter(|size| *size != own);
+        others.map(|size| self.bytes_of(size)).fold(self.db_cache_size, u64::saturating_add)
+    }
+
+    /// Refuses buffers of more than `most` bytes together; `bound` says what that is.
+    pub(crate) fn check_sga(&self, own: BlockSize, most: u64, bound: &str) -> Result<(), Stop> {
+        let bytes = self.buffer_bytes(own);
+        if bytes <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "the buffers would come to {bytes} bytes, and {bound} {most}: choose smaller caches, \
+             or open the database with a larger sga_max_size"
+        );
+        Err(Stop::refuse(RefusalKind::Invalid, message))
     }
 
     /// So many writers there may come to be while the instance is open: each has a working set, and

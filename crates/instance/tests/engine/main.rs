@@ -9,6 +9,7 @@ mod checkpoint;
 mod common;
 mod faults;
 mod flips;
+mod halted;
 mod headers;
 mod heap;
 mod life;

@@ -5,6 +5,7 @@ mod bytes;
 mod common;
 mod dictionary;
 mod logic;
+mod meanwhile;
 mod open;
 mod rows;
 mod shut;

@@ -1,0 +1,181 @@
+//! What is no finding: files that come while a check goes on, redo behind the checkpoint of a
+//! shutdown, and an opening that was refused.
+
+use std::sync::Arc;
+
+use ids::BlockSize;
+use instance::{DataFileSpec, Instance, Parameters, TablespaceSpec};
+use os::{Session, ThreadSpec};
+use sim::fs::FileSystem;
+use sim::{Perturbation, Simulation};
+use space::Holds;
+use verify::{Finding, Task};
+use waits::{Nanos, WaitEvent};
+
+use crate::common::{
+    BLOCK, check, creation, database, directory, ended, left, machine, parameters,
+};
+
+fn file(name: String) -> DataFileSpec {
+    let bytes = 64 * BLOCK as u64;
+    DataFileSpec { path: name, bytes, bytes_max: 0, growth_bytes: 0 }
+}
+
+/// Several data files.
+fn many_files() -> FileSystem {
+    let mut report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
+        let (disk, parameters) = (world.disk(), parameters());
+        Instance::create(&disk, directory(), &creation(), &parameters, session).expect("created");
+        let instance = Instance::open(&disk, directory(), &parameters, session).expect("opened");
+        for n in 0..30 {
+            instance.add_data_file("system", &file(format!("f{n}.dbf")), session).expect("added");
+        }
+        let spec = TablespaceSpec {
+            name: "t".to_string(),
+            block_size: BlockSize::KIB_2,
+            extent_blocks: 4,
+            files: vec![file("t0.dbf".to_string())],
+        };
+        instance.create_tablespace(&spec, session).expect("made");
+        instance.shutdown(session).expect("shut in good order");
+    });
+    let disk = left(&mut report);
+    ended(report);
+    disk
+}
+
+fn ddl(instance: &Instance, session: &Session) {
+    instance.add_data_file("t", &file("t1.dbf".to_string()), session).expect("added");
+    for n in 0..2 {
+        let name = format!("s{n}");
+        let made = instance.space().create_within("t", (&name, Holds::Table), session);
+        let header = made.expect("made").header;
+        // Its second extent lies in the other file.
+        for _ in 0..2 {
+            instance.space().hand_out(header, 3, session).expect("handed out");
+        }
+    }
+}
+
+/// VF3: what is added while a check goes on is no finding.
+#[test]
+fn a_file_added_while_a_check_goes_on_is_no_finding() {
+    let base = many_files();
+    let (mut found, mut runs) = (Vec::new(), 0);
+    for step in 0..300_u64 {
+        let report = machine(step, base.clone()).run(move |world, session| {
+            let instance = Instance::open(&world.disk(), directory(), &parameters(), session);
+            let instance = Arc::new(instance.expect("opened"));
+            let inside = Arc::clone(&instance);
+            let body = move |session: &Session| ddl(&inside, session);
+            let thread = session.spawn(ThreadSpec::foreground("ddl"), body).expect("started");
+            let waiting = session.waiting(WaitEvent::PlSqlLockTimer);
+            session.pause(Nanos::from_micros(1 + step * 100), waiting);
+            let mut told: Vec<Finding> = Vec::new();
+            let (tell, go_on) =
+                (&mut |finding: &Finding| told.push(finding.clone()), &mut |_| true);
+            let mut task = Task { pairs: &[], tell, go_on };
+            let report = verify::open(&instance, &mut task, session).expect("checked");
+            assert!(thread.join(session).is_ok(), "the ddl panicked");
+            instance.abort(session);
+            (report.files, report.unsettled, told)
+        });
+        let (files, unsettled, told) = ended(report);
+        runs += 1;
+        if !told.is_empty() {
+            println!("step {step}: {files} files, {unsettled} unsettled");
+            told.iter().take(3).for_each(|finding| println!("   {finding}"));
+            found.push(step);
+        }
+    }
+    assert!(found.is_empty(), "{} of {runs} checks had findings: {found:?}", found.len());
+}
+
+/// What a check of the database that was shut says: why structures were skipped, and findings.
+fn looked_at(content: FileSystem) -> (Option<String>, Vec<String>) {
+    let report = machine(2, content).run(|world, session| {
+        let (report, told) = check(&world.disk(), None, session);
+        let told = told.iter().map(ToString::to_string).collect();
+        (report.expect("checked").skipped, told)
+    });
+    ended(report)
+}
+
+/// IN5, VF2: who makes and drops segments while the instance is shut is no finding afterwards: what
+/// he did last is in the redo.
+#[test]
+fn segments_made_while_the_instance_is_shut_are_no_finding() {
+    let (base, _) = database();
+    let (mut found, mut runs) = (Vec::new(), 0);
+    for seed in 0..300_u64 {
+        let racy = Simulation { perturbation: Perturbation::RACES, ..machine(seed, base.clone()) };
+        let mut report = racy.run(move |world, session| {
+            let instance = Instance::open(&world.disk(), directory(), &parameters(), session);
+            let instance = Arc::new(instance.expect("opened"));
+            let inside = Arc::clone(&instance);
+            let body = move |session: &Session| {
+                let mut all = Vec::new();
+                for n in 0..2_000 {
+                    let name = format!("late{n}");
+                    let Ok(made) = inside.space().create(&name, Holds::Table, session) else {
+                        return;
+                    };
+                    all.push(made.object);
+                    if n % 3 == 2 && inside.space().drop_segment(all.remove(0), session).is_err() {
+                        return;
+                    }
+                }
+            };
+            let thread = session.spawn(ThreadSpec::foreground("ddl"), body).expect("started");
+            let waiting = session.waiting(WaitEvent::PlSqlLockTimer);
+            session.pause(Nanos::from_micros(100 + seed * 37), waiting);
+            let shut = instance.shutdown(session).map_err(|stop| stop.to_string());
+            assert!(thread.join(session).is_ok(), "the ddl panicked");
+            shut
+        });
+        let disk = left(&mut report);
+        let shut = ended(report);
+        runs += 1;
+        if let Err(stop) = &shut {
+            println!("seed {seed}: {stop}");
+            continue;
+        }
+        let (skipped, told) = looked_at(disk.clone());
+        // It opens, and is in order then.
+        let mut report = machine(seed, disk).run(|world, session| {
+            let instance = Instance::open(&world.disk(), directory(), &parameters(), session);
+            let instance = instance.expect("opened");
+            instance.space().check(session).expect("space agrees");
+            let records = instance.opened().recovered.records;
+            instance.shutdown(session).expect("shut");
+            records
+        });
+        let after = left(&mut report);
+        let records = ended(report);
+        let (_, later) = looked_at(after);
+        assert!(later.is_empty(), "after it was opened once: {later:?}");
+        if !told.is_empty() {
+            println!("seed {seed}: skipped {skipped:?}, {records} records of redo were left");
+            told.iter().take(3).for_each(|finding| println!("   {finding}"));
+            found.push(seed);
+        }
+    }
+    assert!(found.is_empty(), "{} of {runs} checks had findings: {found:?}", found.len());
+}
+
+/// An opening that is refused for its parameters leaves a database that was shut as it was.
+#[test]
+fn a_refused_opening_leaves_a_database_that_is_shut() {
+    let (base, _) = database();
+    assert_eq!(looked_at(base.clone()), (None, Vec::new()));
+    let wide = Parameters { db_32k_cache_size: 32 * 32768, ..parameters() };
+    let mut report = machine(1, base).run(move |world, session| {
+        let opened = Instance::open(&world.disk(), directory(), &wide, session);
+        opened.map(|_| ()).map_err(|stop| stop.to_string())
+    });
+    let disk = left(&mut report);
+    let stop = ended(report).expect_err("a batch has no room for such blocks");
+    println!("refused: {stop}");
+    let (skipped, told) = looked_at(disk);
+    assert_eq!((skipped, told), (None, Vec::new()));
+}
