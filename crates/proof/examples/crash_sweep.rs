@@ -1,7 +1,7 @@
 //! The crash sweep at length: `cargo run --release -p proof --example crash_sweep -- small 0 100`.
 //!
-//! With `--states` the hash of each distinct crash state is printed too, for whoever adds up
-//! several runs: `cargo xtask soak crash`.
+//! At the end it says what should have happened and never did. With `--states` the hash of each
+//! distinct crash state is printed too, for whoever adds up several runs: `cargo xtask soak crash`.
 #![forbid(unsafe_code)]
 
 use std::fmt::Write;
@@ -22,8 +22,8 @@ fn main() -> ExitCode {
     for seed in from..to {
         let swept = match kind.sweep(seed).run(&mut bases) {
             Ok(swept) => swept,
-            Err(violation) => {
-                eprintln!("crash_sweep: {violation}");
+            Err(breach) => {
+                eprintln!("crash_sweep: {breach}");
                 return ExitCode::FAILURE;
             }
         };
@@ -37,5 +37,6 @@ fn main() -> ExitCode {
         tally.add(swept);
         println!("{} {seed}: {tally}", kind.name());
     }
+    println!("missing {}: {}", kind.name(), tally.missing(kind).join("; "));
     ExitCode::SUCCESS
 }

@@ -35,9 +35,9 @@ use waits::{Nanos, WaitEvent};
 use crate::append::{Level, Summary, check};
 use crate::history::{History, Key, Value};
 use crate::model_check::Plan;
-use crate::shape::{DIRECTORY, machine};
+use crate::shape::{DIRECTORY, machine, machine_for};
 use crate::sweep::left;
-use crate::{Violation, history};
+use crate::{Breach, Check, Violation, history};
 
 /// The table of lists, and its columns.
 const LIST: &str = "list";
@@ -101,11 +101,11 @@ impl AppendCheck {
     }
 
     /// Runs it and judges it.
-    pub fn run(&self, bases: &mut AppendBases) -> Result<AppendTally, Violation> {
-        self.judged(bases).map_err(|Violation(what)| Violation(format!("{what}\nin {self:?}")))
+    pub fn run(&self, bases: &mut AppendBases) -> Result<AppendTally, Breach> {
+        self.judged(bases).map_err(|breach| breach.with(format!("in {self:?}")))
     }
 
-    fn judged(&self, bases: &mut AppendBases) -> Result<AppendTally, Violation> {
+    fn judged(&self, bases: &mut AppendBases) -> Result<AppendTally, Breach> {
         let number = self.seed % BASES;
         let mut plan = Plan::of(number, Failpoints::NONE);
         let lists = 3 + number % 10;
@@ -136,7 +136,7 @@ impl AppendCheck {
         load.round(disk, 1, None)?;
         let told = told.take();
         let summary = check(&told.history, Level::SnapshotIsolation)
-            .map_err(|anomaly| Violation(anomaly.to_string()))?;
+            .map_err(|anomaly| Violation(anomaly.to_string()).by(Check::History))?;
         Ok(AppendTally { summary, cuts: u64::from(cut), ..told.tally })
     }
 }
@@ -145,12 +145,17 @@ fn options(plan: &Plan) -> Options {
     Options { creation: plan.creation.clone(), parameters: plan.parameters.clone() }
 }
 
+/// Somebody panicked, or was stopped.
+fn halts(what: String) -> Breach {
+    Violation(what).by(Check::Runs)
+}
+
 fn name_of(list: u64) -> String {
     format!("list {list}")
 }
 
 /// A disk with all lists, empty.
-fn with_lists(plan: &Plan, lists: u64, seed: u64) -> Result<FileSystem, Violation> {
+fn with_lists(plan: &Plan, lists: u64, seed: u64) -> Result<FileSystem, Breach> {
     let options = options(plan);
     let machine = machine(seed, FileSystem::new(1 << 30), Perturbation::NONE);
     let report = machine.run(move |world, session| {
@@ -164,8 +169,8 @@ fn with_lists(plan: &Plan, lists: u64, seed: u64) -> Result<FileSystem, Violatio
     });
     match &report.result {
         Ok(Ok(())) => Ok(left(report)),
-        Ok(Err(stop)) => Err(Violation(format!("lists can't be made: {stop}"))),
-        Err(failure) => Err(Violation(format!("lists can't be made: {failure}"))),
+        Ok(Err(stop)) => Err(halts(format!("lists can't be made: {stop}"))),
+        Err(failure) => Err(halts(format!("lists can't be made: {failure}"))),
     }
 }
 
@@ -194,7 +199,7 @@ struct Told {
     history: History,
     value: Value,
     tally: AppendTally,
-    wrong: Option<String>,
+    wrong: Option<Breach>,
 }
 
 #[derive(Clone)]
@@ -209,25 +214,21 @@ struct Load {
 }
 
 impl Load {
-    fn round(
-        &self,
-        disk: FileSystem,
-        round: u64,
-        cut: Option<u64>,
-    ) -> Result<FileSystem, Violation> {
+    fn round(&self, disk: FileSystem, round: u64, cut: Option<u64>) -> Result<FileSystem, Breach> {
         let seed = self.check.seed * 2 + round;
         let inside = self.clone();
-        let mut machine = machine(seed, disk, self.plan.perturbation);
+        let failpoints = self.check.failpoints;
+        let mut machine = machine_for(failpoints, (seed, disk), self.plan.perturbation);
         machine.time_limit_ns = TIME_LIMIT_NS;
         let report = machine.run(move |world, session| inside.inside(seed, cut, world, session));
         if let Some(wrong) = self.told.with(|told| told.wrong.take()) {
-            return Err(Violation(wrong));
+            return Err(wrong);
         }
         match &report.result {
             Ok(Ok(())) => {}
             Err(Failure::PowerLost) if cut.is_some() => {}
-            Ok(Err(stop)) => return Err(Violation(format!("it stopped: {stop}"))),
-            Err(failure) => return Err(Violation(format!("in the machine: {failure}"))),
+            Ok(Err(stop)) => return Err(halts(format!("it stopped: {stop}"))),
+            Err(failure) => return Err(halts(format!("in the machine: {failure}"))),
         }
         let disk = left(report);
         Ok(if cut.is_some() { CrashStates::of(&disk).sample(seed) } else { disk })
@@ -309,9 +310,14 @@ impl<'a> Writer<'a> {
         self.random.random_range(0..below)
     }
 
+    /// A session was refused what nothing speaks against.
     fn wrong(&self, what: String) {
+        self.finds(halts(what));
+    }
+
+    fn finds(&self, breach: Breach) {
         self.load.told.with(|told| {
-            told.wrong.get_or_insert(what);
+            told.wrong.get_or_insert(breach);
         });
     }
 
@@ -477,7 +483,8 @@ impl<'a> Writer<'a> {
         };
         let count = tx.update_where(&self.table, which, None, change)?;
         if count != values.len() as u64 {
-            self.wrong(format!("{count} lists were appended to, of {}", values.len()));
+            let what = format!("{count} lists were appended to, of {}", values.len());
+            self.finds(Violation(what).by(Check::Statements));
         }
         let block = self.load.plan.creation.db_block_size.bytes();
         self.load.told.with(|told| {
@@ -515,7 +522,8 @@ impl<'a> Writer<'a> {
         }
         let found: BTreeSet<Key> = reads.iter().map(|(list, _)| *list).collect();
         if found.len() != reads.len() || found != self.lists(by) {
-            self.wrong(format!("lists {:?} were sought, and {reads:?} found", self.lists(by)));
+            let what = format!("lists {:?} were sought, and {reads:?} found", self.lists(by));
+            self.finds(Violation(what).by(Check::Statements));
         }
         Ok(reads)
     }

@@ -34,9 +34,10 @@ pub(crate) const SERIALIZABLE: &str = "a serializable transaction committed";
 pub(crate) const MANY: &str = "several rows changed by a statement";
 pub(crate) const REINSERTED: &str = "a key inserted again";
 pub(crate) const LOCKED: &str = "rows read for update";
+pub(crate) const KEY_CHANGED: &str = "a primary key changed";
 
 /// What becomes of a transaction by a refusal.
-enum Refused {
+pub(crate) enum Refused {
     /// The statement has left nothing, and the transaction may go on.
     Statement,
     /// It is rolled back.
@@ -44,10 +45,15 @@ enum Refused {
 }
 
 /// What may happen; the rest ends the load.
-fn refused(stop: Stop, journal: &Journal) -> Result<Refused, Stop> {
+pub(crate) fn refused(stop: Stop, journal: &Journal) -> Result<Refused, Stop> {
     use ErrorKind as Kind;
     match stop.refusal() {
-        Some(Kind::UniqueViolation | Kind::ForeignKeyViolation | Kind::CheckViolation) => {
+        Some(
+            Kind::UniqueViolation
+            | Kind::ForeignKeyViolation
+            | Kind::CheckViolation
+            | Kind::NotNullViolation,
+        ) => {
             journal.note(REFUSED);
             Ok(Refused::Statement)
         }
@@ -226,7 +232,8 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
         match self.random.random_range(0..20) {
             0..=5 => self.insert(table),
             6 => self.insert_many(table),
-            7..=11 => self.update_one(table),
+            7..=10 => self.update_one(table),
+            11 => self.change_key(table),
             12 | 13 => self.update_several(table),
             14..=17 => self.delete_one(table),
             18 => self.delete_several(table),
@@ -327,6 +334,44 @@ impl<'a, 'c, 's> Doing<'a, 'c, 's> {
         let key = [Value::Int(id)];
         let primary = self.tables[table].primary().expect("it has a primary key");
         self.update(table, Which::Key(primary, &key), false)
+    }
+
+    /// Another primary key for a row, where keys aren't given by an identity column.
+    fn change_key(&mut self, table: usize) -> Result<(), Stop> {
+        if TABLES[table].is_identity {
+            return self.update_one(table);
+        }
+        let (id, new) = (self.some_key(table), self.random.random_range(1..=KEYS));
+        let (number, version) = (self.number, self.journal.version());
+        let (mut seen, mut torn) = (None, None);
+        let change = |row: &Row<'_>, change: &mut RowChange<'_>| {
+            match read(table, row) {
+                Ok((_, before)) => {
+                    let after = Content { version, writer: number, parent: before.parent };
+                    let derived = Derived::of(table, after);
+                    for (column, value) in derived.values(new, after).into_iter().enumerate() {
+                        change.set(column, value)?;
+                    }
+                    seen = Some((before, after));
+                }
+                Err(what) => torn = Some(what),
+            }
+            Ok(())
+        };
+        let key = [Value::Int(id)];
+        let primary = self.tables[table].primary().expect("it has a primary key");
+        let which = Which::Key(primary, &key);
+        let count = self.tx.update_where(&self.tables[table], which, None, change)?;
+        assert_eq!(torn, None, "table {}", TABLES[table].name);
+        if let (1, Some((before, after))) = (count, seen) {
+            self.told((table, id), before);
+            if new != id {
+                self.journal.moved(number, (table, id));
+                self.journal.note(KEY_CHANGED);
+            }
+            self.inserted((table, new), after);
+        }
+        Ok(())
     }
 
     fn update_several(&mut self, table: usize) -> Result<(), Stop> {

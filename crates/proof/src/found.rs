@@ -4,26 +4,20 @@
 //! Callers: `sweep`, for each crash state; `shape`, for the database that a load begins with.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Debug};
-use std::ops::ControlFlow;
+use std::fmt::Debug;
 
-use database::{Bounds, Connection, Database, Direction, ForUpdate, Row, Which};
+use database::{
+    ColumnDefault, Condition, Connection, Database, ForUpdate, IndexDirection, NullsPlace,
+    OnDelete, OwnedValue, Row, Type, Which,
+};
 use os::Session;
 use relation::TableDefinition;
 use stop::Stop;
 
+use crate::held::Held;
 use crate::journal::{Content, Numbers, RowId};
 use crate::tables::{ID, MARK, SCRATCH, TABLES, derived_key, read};
-
-/// What doesn't hold.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Violation(pub String);
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+use crate::{Violation, constraints};
 
 /// What is there.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -38,8 +32,17 @@ pub struct Found {
     pub next: BTreeMap<Numbers, i64>,
 }
 
+/// How closely a database is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Look {
+    /// All rows by all indexes, forwards; all constraints.
+    Usual,
+    /// Backwards too, and each row by its own key in each index.
+    Close,
+}
+
 /// What is in an opened database, if it agrees with itself.
-pub fn inspect(database: &Database, session: &Session) -> Result<Found, Violation> {
+pub fn inspect(database: &Database, look: Look, session: &Session) -> Result<Found, Violation> {
     let instance = database.instance();
     instance.wait_for_dead(session);
     let active = instance.transactions().active().all(session);
@@ -48,21 +51,28 @@ pub fn inspect(database: &Database, session: &Session) -> Result<Found, Violatio
     }
     let mut connection = database.connect_with(session);
     let mut found = Found { defined: defined(database, session), ..Found::default() };
+    let mut tables = Vec::new();
     for (number, shape) in TABLES.iter().enumerate() {
-        let rows = held(&mut connection, shape.name, |row| read(number, row))?;
-        found.rows.extend(rows.into_iter().map(|(id, content)| ((number, id), content)));
+        let held = Held::read(&mut connection, shape.name, |row| read(number, row))?;
+        let rows = held.rows.iter();
+        found.rows.extend(rows.map(|(id, content)| ((number, *id), *content)));
+        tables.push(looked_at(held, look, &mut connection)?);
     }
     let mark = |row: &Row<'_>| Ok((row.get_i64(ID).unwrap_or(-1), row.get_i64(1)));
-    let marks = held(&mut connection, MARK, mark)?;
-    found.marks = marks.into_iter().map(|(number, ticket)| (number as usize, ticket)).collect();
+    let marks = Held::read(&mut connection, MARK, mark)?;
+    found.marks = marks.rows.iter().map(|(number, ticket)| (*number as usize, *ticket)).collect();
+    tables.push(looked_at(marks, look, &mut connection)?);
     for table in database.catalog().definitions(session) {
         let is_known = table.name == MARK || TABLES.iter().any(|shape| shape.name == table.name);
         if !is_known {
-            held(&mut connection, &table.name, |row| Ok((row.get_i64(ID).unwrap_or(-1), ())))?;
+            let any = |row: &Row<'_>| Ok((row.get_i64(ID).unwrap_or(-1), ()));
+            let held = Held::read(&mut connection, &table.name, any)?;
+            tables.push(looked_at(held, look, &mut connection)?);
         }
     }
     drop(connection);
-    constraints(&found.rows)?;
+    constraints::hold(&tables)?;
+    keys(&found.rows)?;
     for view in database.catalog().sequences(session) {
         let known = Numbers::ALL.iter().find(|numbers| numbers.name() == view.definition.name);
         if let (Some(numbers), Some(next)) = (known, view.next) {
@@ -74,53 +84,21 @@ pub fn inspect(database: &Database, session: &Session) -> Result<Found, Violatio
     Ok(found)
 }
 
-/// The rows of a table by a scan, if each of its indexes gives the same: of each its primary key,
-/// and what `look` makes of it.
-pub fn held<T: Copy + PartialEq + Debug>(
+/// A table as closely as that.
+fn looked_at<T: Copy + PartialEq + Debug>(
+    held: Held<T>,
+    look: Look,
     connection: &mut Connection<'_>,
-    name: &str,
-    look: impl Fn(&Row<'_>) -> Result<(i64, T), String>,
-) -> Result<BTreeMap<i64, T>, Violation> {
-    let say = |stop: Stop| Violation(format!("table {name} can't be read: {stop}"));
-    let table = connection.table(name).map_err(say)?;
-    let mut rows = BTreeMap::new();
-    let (mut count, mut torn) = (0, None);
-    let mut take = |row: &Row<'_>, rows: &mut BTreeMap<i64, T>| {
-        count += 1;
-        match look(row) {
-            Ok((id, content)) => _ = rows.insert(id, content),
-            Err(what) => torn = Some(what),
-        }
-    };
-    connection.scan(&table, |row| take(&row, &mut rows)).map_err(say)?;
-    if count != rows.len() {
-        return Err(Violation(format!("table {name} has a primary key twice: {rows:?}")));
+) -> Result<constraints::Rows, Violation> {
+    if look == Look::Close {
+        held.look_closer(connection)?;
     }
-    for index in &table.definition().indexes {
-        let (mut by_index, mut entries) = (BTreeMap::new(), 0);
-        let id = index.id();
-        let everything = (id, &Bounds::equal(&[]), Direction::Ascending);
-        let look = |row: Row<'_>| {
-            entries += 1;
-            match look(&row) {
-                Ok((id, content)) => _ = by_index.insert(id, content),
-                Err(what) => torn = Some(what),
-            }
-            ControlFlow::Continue(())
-        };
-        connection.range(&table, everything, look).map_err(say)?;
-        if by_index != rows || entries != rows.len() {
-            return Err(Violation(format!(
-                "table {name} has {rows:?}, and by its index {} {entries} rows, {by_index:?}",
-                index.name
-            )));
-        }
-    }
-    torn.map_or(Ok(rows), |what| Err(Violation(format!("table {name}: {what}"))))
+    Ok((held.table, held.cells.into_values().collect()))
 }
 
-/// Foreign keys have their rows, unique keys come once.
-fn constraints(rows: &BTreeMap<RowId, Content>) -> Result<(), Violation> {
+/// Foreign keys and unique keys of the tables of a load, as the load means them: whatever the
+/// dictionary says now.
+fn keys(rows: &BTreeMap<RowId, Content>) -> Result<(), Violation> {
     let mut keys = BTreeSet::new();
     for ((table, id), content) in rows {
         let shape = &TABLES[*table];
@@ -142,7 +120,7 @@ fn constraints(rows: &BTreeMap<RowId, Content>) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Everything that is defined, by kind and name.
+/// Everything that is defined, by kind and name, with all that the dictionary says of it.
 pub(crate) fn defined(database: &Database, session: &Session) -> BTreeMap<String, String> {
     let (catalog, space) = (database.catalog(), database.instance().space());
     let all = catalog.definitions(session);
@@ -151,12 +129,22 @@ pub(crate) fn defined(database: &Database, session: &Session) -> BTreeMap<String
         of_table(table, &mut defined);
         for key in &table.foreign_keys {
             let parent = all.iter().find(|one| one.object == key.references);
-            let parent = parent.map_or("nothing", |parent| &parent.name);
-            defined.insert(constraint_name(&table.name, &key.name), format!("refers to {parent}"));
+            let text = parent.map_or("refers to nothing".to_string(), |parent| {
+                let named = |of: &TableDefinition, columns: &[usize]| {
+                    let names = columns.iter().map(|at| of.columns[*at].name.as_str());
+                    names.collect::<Vec<_>>().join(", ")
+                };
+                let columns = named(table, &key.columns);
+                let referenced = named(parent, &key.referenced_columns);
+                foreign_text((&columns, &parent.name, &referenced), key.on_delete)
+            });
+            defined.insert(constraint_name(&table.name, &key.name), text);
         }
     }
     for view in catalog.sequences(session) {
-        defined.insert(sequence_name(&view.definition.name), String::new());
+        let of = &view.definition;
+        let text = sequence_text((of.start, of.increment), (of.min, of.max), of.cycles, of.cache);
+        defined.insert(sequence_name(&of.name), text);
     }
     for tablespace in space.tablespaces(session) {
         defined.insert(format!("{TABLESPACE}{}", tablespace.name), String::new());
@@ -172,15 +160,32 @@ fn of_table(table: &TableDefinition, defined: &mut BTreeMap<String, String>) {
         defined.insert(SEGMENT.to_string(), table.segment.get().to_string());
     }
     for column in table.columns.iter().filter(|column| !column.is_dropped()) {
-        defined.insert(column_name(name, &column.name), column.kind.to_string());
+        let default = match &column.default {
+            ColumnDefault::Constant(value) => format!("{value:?}"),
+            ColumnDefault::Identity { always, .. } => format!("identity, always: {always}"),
+        };
+        let text = column_text(column.kind, column.not_null, &default, &column.missing);
+        defined.insert(column_name(name, &column.name), text);
     }
     for index in &table.indexes {
-        let columns = index.columns.iter().map(|of| table.columns[of.column].name.as_str());
-        let columns: Vec<&str> = columns.collect();
-        defined.insert(index_name(name, &index.name), index_text(index.unique, &columns));
+        let columns = index.columns.iter().map(|of| {
+            let column = &table.columns[of.column].name;
+            let order = (of.direction != IndexDirection::Ascending).then_some(" descending");
+            let nulls = of.nulls != NullsPlace::of(of.direction);
+            let nulls = nulls.then(|| format!(" nulls {:?}", of.nulls));
+            format!("{column}{}{}", order.unwrap_or_default(), nulls.unwrap_or_default())
+        });
+        let columns: Vec<String> = columns.collect();
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let kind = match (index.primary, index.unique) {
+            (true, _) => PRIMARY,
+            (false, true) => UNIQUE,
+            (false, false) => PLAIN,
+        };
+        defined.insert(index_name(name, &index.name), index_text(kind, &columns));
     }
     for check in &table.checks {
-        defined.insert(constraint_name(name, &check.name), CHECK.to_string());
+        defined.insert(constraint_name(name, &check.name), check_text(&check.condition));
     }
 }
 
@@ -190,7 +195,10 @@ pub(crate) const FILES: &str = "data files";
 pub(crate) const TABLESPACE: &str = "tablespace ";
 /// Where the rows are of the table that is truncated.
 pub(crate) const SEGMENT: &str = "the segment of scratch";
-pub(crate) const CHECK: &str = "check";
+/// What the text of an index begins with.
+pub(crate) const PRIMARY: &str = "primary key of ";
+pub(crate) const UNIQUE: &str = "unique, of ";
+pub(crate) const PLAIN: &str = "of ";
 
 pub(crate) fn table_name(table: &str) -> String {
     format!("table {table}")
@@ -212,8 +220,38 @@ pub(crate) fn constraint_name(table: &str, constraint: &str) -> String {
     format!("constraint {table}.{constraint}")
 }
 
-pub(crate) fn index_text(unique: bool, columns: &[&str]) -> String {
-    format!("{}{}", if unique { "unique " } else { "" }, columns.join(", "))
+pub(crate) fn index_text(kind: &str, columns: &[&str]) -> String {
+    format!("{kind}{}", columns.join(", "))
+}
+
+pub(crate) fn column_text(
+    kind: Type,
+    not_null: bool,
+    default: &str,
+    missing: &OwnedValue,
+) -> String {
+    let null = if not_null { "not null" } else { "may be null" };
+    format!("{kind}, {null}, default {default}, in older rows {missing:?}")
+}
+
+pub(crate) fn check_text(condition: &Condition) -> String {
+    format!("check {condition:?}")
+}
+
+pub(crate) fn foreign_text(
+    (columns, parent, referenced): (&str, &str, &str),
+    on_delete: OnDelete,
+) -> String {
+    format!("({columns}) refers to {parent} ({referenced}), on delete {on_delete:?}")
+}
+
+pub(crate) fn sequence_text(
+    (start, increment): (i64, i64),
+    (min, max): (i64, i64),
+    cycles: bool,
+    cache: u32,
+) -> String {
+    format!("from {start} by {increment} in {min}..={max}, cycles: {cycles}, cache {cache}")
 }
 
 /// Whether every row can be locked at once: nobody has left a lock.

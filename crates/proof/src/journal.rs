@@ -255,6 +255,12 @@ impl Journal {
         self.0.with(|record| record.change(transaction, row, Some(after)));
     }
 
+    /// The transaction has given a row another key: nothing is left under this one, and nobody
+    /// referred to it.
+    pub fn moved(&self, transaction: usize, row: RowId) {
+        self.0.with(|record| record.change(transaction, row, None));
+    }
+
     /// The transaction has deleted a row, and whatever that entails.
     pub fn deleted(&self, transaction: usize, row: RowId) {
         self.0.with(|record| record.delete(transaction, row));

@@ -15,7 +15,7 @@
 //!          └──▶ snapshot: the model, which says what each read must be
 //! ```
 //!
-//! Rules PF1 to PF11 are in the README. Only tests use this crate. It builds the engine with its
+//! Rules PF1 to PF12 are in the README. Only tests use this crate. It builds the engine with its
 //! failpoints, so that each check is shown to be able to fail.
 //!
 //! * [`Sweep`]: one load, crashed everywhere; [`Tally`]: what was seen.
@@ -24,17 +24,22 @@
 //! * [`snapshot`]: a model with versions, which is asked as the engine runs.
 //! * [`ModelCheck`]: random sessions on typed tables against a model; [`AppendCheck`]: histories.
 //! * [`Journal`], [`Record`]: what sessions know. [`inspect`], [`compare`]: the oracle.
+//! * [`Breach`]: what doesn't hold, and which [`Check`] noticed it.
 
 #![forbid(unsafe_code)]
 
 pub mod append;
 mod append_check;
+mod breach;
 mod client;
+mod constraints;
 mod define;
 mod found;
+mod held;
 pub mod history;
 mod journal;
 mod load;
+mod make;
 mod model_check;
 mod oracle;
 mod shape;
@@ -44,11 +49,13 @@ mod tables;
 mod tally;
 
 pub use append_check::{AppendBases, AppendCheck, AppendTally};
-pub use found::{Found, Violation, held, inspect};
+pub use breach::{Breach, Check, Violation};
+pub use found::{Found, Look, inspect};
+pub use held::held;
 pub use journal::{Chain, Content, Entry, Journal, Numbers, Outcome, Record, RowId, Told};
 pub use load::Load;
 pub use model_check::{ModelCheck, ModelTally};
 pub use oracle::compare;
-pub use shape::{Bases, Shape};
+pub use shape::{Bases, Shape, machine, machine_for};
 pub use sweep::{Kind, Sweep};
 pub use tally::Tally;

@@ -20,16 +20,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-use crate::found::{FILES, Found, TABLESPACE, Violation};
+use crate::found::{FILES, Found, TABLESPACE};
 use crate::journal::{ANOTHER, Chain, Entry, Numbers, Record};
-use crate::{Outcome, Tally};
+use crate::{Breach, Check, Outcome, Tally, Violation};
 
 /// Holds what was found against what sessions knew.
-pub fn compare(record: &Record, found: &Found, tally: &mut Tally) -> Result<(), Violation> {
+pub fn compare(record: &Record, found: &Found, tally: &mut Tally) -> Result<(), Breach> {
+    let by = |check| move |violation: Violation| violation.by(check);
     let there = survivors(record, found, tally)?;
-    let rows = after("row", &record.rows, &there)?;
-    same("row", &rows, &found.rows)?;
-    let mut defined = after("definition", &record.defined, &there)?;
+    let rows = after("row", &record.rows, &there);
+    rows.and_then(|rows| same("row", &rows, &found.rows)).map_err(by(Check::Rows))?;
+    definitions(record, &there, found).map_err(by(Check::Definitions))?;
+    sequences(&record.entries, &there, found).map_err(by(Check::Sequences))?;
+    tally.comparisons += 1;
+    tally.told += record.told.len() as u64;
+    overtakes(&record.entries, &there).map_err(by(Check::CommitOrder))?;
+    depends_on_the_lost(record, &there).map_err(by(Check::Told))
+}
+
+/// What is defined is what these entries have left.
+fn definitions(record: &Record, there: &BTreeSet<usize>, found: &Found) -> Result<(), Violation> {
+    let mut defined = after("definition", &record.defined, there)?;
     for (what, is) in &mut defined {
         if is == ANOTHER
             && let Some(state) = found.defined.get(what)
@@ -41,27 +52,21 @@ pub fn compare(record: &Record, found: &Found, tally: &mut Tally) -> Result<(), 
         let is_new = |chain: &Chain<String>| chain.iter().any(|(by, _)| *by > 0);
         let new: Vec<_> = record.defined.iter().filter(|(_, chain)| is_new(chain)).collect();
         Violation(format!("{what}; of {new:?} there are {there:?}"))
-    })?;
-    sequences(&record.entries, &there, found)?;
-    tally.comparisons += 1;
-    tally.told += record.told.len() as u64;
-    overtakes(&record.entries, &there)?;
-    depends_on_the_lost(record, &there)
+    })
 }
 
 /// Which entries are there.
-fn survivors(
-    record: &Record,
-    found: &Found,
-    tally: &mut Tally,
-) -> Result<BTreeSet<usize>, Violation> {
+fn survivors(record: &Record, found: &Found, tally: &mut Tally) -> Result<BTreeSet<usize>, Breach> {
     let mut there = BTreeSet::new();
     for (number, entry) in record.entries.iter().enumerate() {
         let is_statement = !entry.defines.is_empty();
         let is_there = match (entry.outcome, is_statement) {
             // What it defined is compared with the rest.
             (Outcome::Acknowledged, true) => true,
-            (_, true) => is_defined(number, record, found)?,
+            (_, true) => {
+                let is_defined = is_defined(number, record, found);
+                is_defined.map_err(|violation| violation.by(Check::Definitions))?
+            }
             (_, false) => found.marks.contains_key(&number),
         };
         let in_doubt = matches!(entry.outcome, Outcome::CommitCalled | Outcome::Unawaited);
@@ -72,10 +77,8 @@ fn survivors(
             tally.unawaited += u64::from(!entry.waits);
         } else if is_there != (entry.outcome == Outcome::Acknowledged) {
             let how = if is_there { "is there" } else { "is lost" };
-            return Err(Violation(format!(
-                "transaction {number} {how}, and it was {:?}",
-                entry.outcome
-            )));
+            let what = format!("transaction {number} {how}, and it was {:?}", entry.outcome);
+            return Err(Violation(what).by(Check::Transactions));
         }
         if is_there {
             there.insert(number);
@@ -83,7 +86,10 @@ fn survivors(
     }
     match found.marks.keys().find(|number| **number >= record.entries.len()) {
         None => Ok(there),
-        Some(number) => Err(Violation(format!("transaction {number} is there, which never began"))),
+        Some(number) => {
+            let what = format!("transaction {number} is there, which never began");
+            Err(Violation(what).by(Check::Transactions))
+        }
     }
 }
 

@@ -34,7 +34,7 @@ fn found(marks: &[usize], rows: &[(i64, (i64, usize))]) -> Found {
     }
 }
 
-fn verdict(journal: &Journal, found: &Found) -> Result<(), Violation> {
+fn verdict(journal: &Journal, found: &Found) -> Result<(), Breach> {
     compare(&journal.record(), found, &mut Tally::default())
 }
 

@@ -15,7 +15,7 @@ use sim::{Perturbation, Simulation};
 use stop::{Failpoints, Stop};
 
 use crate::client::{KEYS, tables_of};
-use crate::found::{Found, inspect};
+use crate::found::{Found, Look, inspect};
 use crate::sweep::left;
 use crate::tables::{Derived, TABLES, USERS, make};
 use crate::{Content, Record};
@@ -172,14 +172,26 @@ impl Bases {
 }
 
 /// How much of the structures in memory, and of blocks, every proof checks while they change: in
-/// release builds as in debug ones.
-const CHECK_EFFORT: u32 = 2;
+/// debug builds all of it at every change, in release builds a little.
+const CHECK_EFFORT: u32 = if cfg!(debug_assertions) { u32::MAX } else { 2 };
 
-pub(crate) fn machine(seed: u64, content: FileSystem, perturbation: Perturbation) -> Simulation {
+/// The machine of a proof: one disk with this content, and the engine checks itself as it runs.
+pub fn machine(seed: u64, content: FileSystem, perturbation: Perturbation) -> Simulation {
+    machine_for(Failpoints::NONE, (seed, content), perturbation)
+}
+
+/// The same for an engine that may be broken on purpose. Then it doesn't check itself: the proof
+/// is to notice, and not an assertion of the engine before it (PF12).
+pub fn machine_for(
+    failpoints: Failpoints,
+    (seed, content): (u64, FileSystem),
+    perturbation: Perturbation,
+) -> Simulation {
     let mut simulation = Simulation::new(seed);
     simulation.disks[0].content = content;
     simulation.perturbation = perturbation;
-    simulation.check_effort = Some(CHECK_EFFORT);
+    let is_sound = failpoints == Failpoints::NONE;
+    simulation.check_effort = Some(if is_sound { CHECK_EFFORT } else { 0 });
     simulation
 }
 
@@ -210,7 +222,7 @@ fn prepare(shape: &Shape, disk: &Disk, session: &Session) -> Result<Found, Stop>
     make(&mut connection)?;
     fill(&mut connection)?;
     drop(connection);
-    let found = inspect(&database, session);
+    let found = inspect(&database, Look::Close, session);
     let found = found.unwrap_or_else(|violation| panic!("the database isn't sound: {violation}"));
     database.shutdown_by(session)?;
     Ok(found)

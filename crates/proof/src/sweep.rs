@@ -22,13 +22,16 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
-use sim::{CrashPoints, Outside, Perturbation, Report, World};
+use sim::{CrashPoints, Outside, Perturbation, Report, Simulation, World};
 use stop::Stop;
 
 use crate::found::locks;
 use crate::oracle::difference;
-use crate::shape::{Base, DIRECTORY, machine};
-use crate::{Bases, Found, Journal, Load, Record, Shape, Tally, Violation, compare, inspect};
+use crate::shape::{Base, DIRECTORY, machine_for};
+use crate::{
+    Bases, Breach, Check, Found, Journal, Load, Look, Record, Shape, Tally, Violation, compare,
+    inspect,
+};
 
 /// Of the images one in so many is opened under a disturbed schedule, which costs twice as much.
 const DISTURBED_ONE_IN: u64 = 4;
@@ -50,6 +53,9 @@ const VERIFIED_ONE_IN: u64 = 32;
 /// Of one in so many every row is locked, to see that nobody has it: none of those that are opened
 /// twice, for it changes them.
 const LOCKED_ONE_IN: u64 = 8;
+
+/// One in so many is looked at closely: indexes backwards, each row by its own key.
+const CLOSELY_ONE_IN: u64 = 8;
 
 /// Draws that give an image that is known already are made up for, so many times at most.
 const DRAWS_PER_STATE: u64 = 4;
@@ -180,14 +186,14 @@ impl Sweep {
     }
 
     /// Cuts the power at each operation of the load, from the database of its shape.
-    pub fn run(&self, bases: &mut Bases) -> Result<Tally, Violation> {
+    pub fn run(&self, bases: &mut Bases) -> Result<Tally, Breach> {
         let base = bases.of(&self.shape, 1 + self.kind as u64);
         let mut run = Run { sweep: self, tally: Tally::default(), opened: BTreeMap::new() };
-        run.everything(base).map_err(|violation| {
+        run.everything(base).map_err(|breach| {
             let (kind, seed) = (self.kind.name(), self.load.seed);
-            Violation(format!(
-                "{violation}\n{self:?}\nto repeat it: cargo run --release -p proof --example \
-                 crash_sweep -- {kind} {seed} {}",
+            breach.with(format!(
+                "{self:?}\nto repeat it: cargo run --release -p proof --example crash_sweep -- \
+                 {kind} {seed} {}",
                 seed + 1
             ))
         })?;
@@ -195,10 +201,10 @@ impl Sweep {
     }
 
     /// Runs the load, and collects every `stride`th crash point.
-    fn run_load(&self, base: &Base) -> Result<(Vec<Shot>, Shot), Violation> {
+    fn run_load(&self, base: &Base) -> Result<(Vec<Shot>, Shot), Breach> {
         let (journal, shots) =
             (Journal::from(base.record.clone()), Outside::<Vec<Shot>>::default());
-        let mut machine = machine(self.load.seed, base.disk.clone(), self.perturbation);
+        let mut machine = self.machine(self.load.seed, &base.disk, self.perturbation);
         let (known, collected) = (journal.clone(), shots.clone());
         let (begin, stride) = (base.disk.crash_points(), self.stride);
         // From its seed, so that sweeps of neighbouring seeds don't cut at the same places.
@@ -219,8 +225,8 @@ impl Sweep {
         });
         match &report.result {
             Ok(Ok(())) => {}
-            Ok(Err(stop)) => return Err(Violation(format!("the load stopped: {stop}"))),
-            Err(failure) => return Err(Violation(format!("in the load: {failure}"))),
+            Ok(Err(stop)) => return Err(halts(format!("the load stopped: {stop}"))),
+            Err(failure) => return Err(halts(format!("in the load: {failure}"))),
         }
         let disk = left(report);
         let end = Shot { number: disk.crash_points() - begin + 1, disk, record: journal.record() };
@@ -242,8 +248,8 @@ impl Sweep {
     }
 
     /// Opens, inspects and shuts; and what cuts at `cuts` operations drawn by `seed` leave.
-    fn open(&self, state: &FileSystem, seed: u64, cuts: usize) -> Result<Opening, Violation> {
-        let mut machine = machine(seed, state.clone(), self.disturbed(seed));
+    fn open(&self, state: &FileSystem, seed: u64, cuts: usize) -> Result<Opening, Breach> {
+        let mut machine = self.machine(seed, state, self.disturbed(seed));
         let drawn = Outside::new(Drawn {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             cuts: Vec::new(),
@@ -259,8 +265,8 @@ impl Sweep {
         let report = machine.run(body);
         let (found, mended) = match &report.result {
             Ok(Ok(found)) => found.clone(),
-            Ok(Err(violation)) => return Err(violation.clone()),
-            Err(failure) => return Err(Violation(format!("while it was opened: {failure}"))),
+            Ok(Err(breach)) => return Err(breach.clone()),
+            Err(failure) => return Err(halts(format!("while it was opened: {failure}"))),
         };
         let cuts = drawn.with(|drawn| std::mem::take(&mut drawn.cuts));
         Ok(Opening { found, mended, cuts })
@@ -268,12 +274,8 @@ impl Sweep {
 
     /// The data files when it was recovered and shut, and nobody did anything else: who reads a
     /// block cleans it out or doesn't, as it comes.
-    fn recover(
-        &self,
-        state: &FileSystem,
-        seed: u64,
-    ) -> Result<BTreeMap<String, Vec<u8>>, Violation> {
-        let machine = machine(seed, state.clone(), self.disturbed(seed));
+    fn recover(&self, state: &FileSystem, seed: u64) -> Result<BTreeMap<String, Vec<u8>>, Breach> {
+        let machine = self.machine(seed, state, self.disturbed(seed));
         let parameters = self.opening(seed).parameters;
         let report = machine.run(move |world, session| {
             let instance =
@@ -283,9 +285,15 @@ impl Sweep {
         });
         match &report.result {
             Ok(Ok(())) => Ok(data_files(&mut left(report))),
-            Ok(Err(stop)) => Err(Violation(format!("it can't be recovered: {stop}"))),
-            Err(failure) => Err(Violation(format!("while it was recovered: {failure}"))),
+            Ok(Err(stop)) => {
+                Err(Violation(format!("it can't be recovered: {stop}")).by(Check::Opens))
+            }
+            Err(failure) => Err(halts(format!("while it was recovered: {failure}"))),
         }
+    }
+
+    fn machine(&self, seed: u64, disk: &FileSystem, perturbation: Perturbation) -> Simulation {
+        machine_for(self.shape.parameters.failpoints, (seed, disk.clone()), perturbation)
     }
 
     /// How an instance runs that is opened by this seed.
@@ -310,8 +318,8 @@ fn look(
     options: &Options,
     seed: u64,
     session: &Session,
-) -> Result<(Found, Mended), Violation> {
-    let say = |stop: Stop| Violation(format!("it doesn't open: {stop}"));
+) -> Result<(Found, Mended), Breach> {
+    let say = |stop: Stop| Violation(format!("it doesn't open: {stop}")).by(Check::Opens);
     let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
     let database = Database::open_in((&disk, directory), options, session).map_err(say)?;
     let opened = database.instance().opened();
@@ -320,18 +328,27 @@ fn look(
         repaired: opened.recovered.repaired,
         dropped: opened.dropped + database.catalog().opened().orphans as u64,
     };
-    let found = inspect(&database, session);
-    if let Ok(found) = &found
-        && is_locked(seed)
-    {
-        locks(&database, found, session)?;
+    let close = if is_looked_at_closely(seed) { Look::Close } else { Look::Usual };
+    let found = inspect(&database, close, session);
+    let mut found = found.map_err(|violation| violation.by(Check::Agrees));
+    if is_locked(seed) {
+        let unlocked = |found| locks(&database, &found, session).map(|()| found);
+        found = found.and_then(|found| unlocked(found).map_err(|wrong| wrong.by(Check::Unlocked)));
     }
-    let shut = |stop: Stop| Violation(format!("it doesn't shut: {stop}"));
-    database.shutdown_by(session).map_err(shut)?;
+    let say = |stop: Stop| Violation(format!("it doesn't shut: {stop}")).by(Check::Shuts);
+    let shut = database.shutdown_by(session).map_err(say);
+    let found = found?;
+    shut?;
     if is_verified(seed) {
-        verify_shut((&disk, directory), session)?;
+        let verified = verify_shut((&disk, directory), session);
+        verified.map_err(|violation| violation.by(Check::Verifies))?;
     }
-    Ok((found?, mended))
+    Ok((found, mended))
+}
+
+/// Somebody panicked, or was stopped.
+fn halts(what: String) -> Breach {
+    Violation(what).by(Check::Runs)
 }
 
 /// The checksum of a block, with which it begins.
@@ -376,6 +393,11 @@ fn first_difference(
 fn is_locked(seed: u64) -> bool {
     let is_opened_twice = seed.is_multiple_of(OPENED_TWICE_ONE_IN);
     !is_opened_twice && (seed >> 24).is_multiple_of(LOCKED_ONE_IN)
+}
+
+/// Whether an opening by this seed looks closely.
+fn is_looked_at_closely(seed: u64) -> bool {
+    (seed >> 48).is_multiple_of(CLOSELY_ONE_IN)
 }
 
 /// Whether an opening by this seed ends with that.
@@ -455,20 +477,19 @@ struct Known<'a> {
 }
 
 impl Run<'_> {
-    fn everything(&mut self, base: &Base) -> Result<(), Violation> {
+    fn everything(&mut self, base: &Base) -> Result<(), Breach> {
         let (shots, end) = self.sweep.run_load(base)?;
         self.tally.load_ended(self.sweep, &end.record);
         for shot in shots {
             let known = Known { record: &shot.record, before: None };
-            self.crash(&shot.disk, known, 1, shot.number).map_err(|violation| {
-                Violation(format!("{violation}\nafter cut {} in the load", shot.number))
-            })?;
+            let crashed = self.crash(&shot.disk, known, 1, shot.number);
+            let after = || format!("after cut {} in the load", shot.number);
+            crashed.map_err(|breach| breach.with(after()))?;
         }
         // What the load left without a crash must open too.
         let known = Known { record: &end.record, before: None };
-        self.state(&end.disk, known, 0)
-            .map_err(|violation| Violation(format!("without a crash: {violation}")))?;
-        Ok(())
+        let uncut = self.state(&end.disk, known, 0);
+        uncut.map(|_| ()).map_err(|breach| breach.with("without a crash"))
     }
 
     /// Opens what a crash can leave.
@@ -478,7 +499,7 @@ impl Run<'_> {
         known: Known<'_>,
         depth: u32,
         seed: u64,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), Breach> {
         self.tally.cuts += 1;
         self.tally.depth = self.tally.depth.max(depth);
         let sweep = self.sweep;
@@ -486,9 +507,8 @@ impl Run<'_> {
         let states = CrashStates::of(disk);
         if let Some(all) = states.exhaustive(wanted) {
             for state in all {
-                self.state(&state.fs, known, depth).map_err(|violation| {
-                    Violation(format!("{violation}\n{}", states.describe(state.number)))
-                })?;
+                let opened = self.state(&state.fs, known, depth);
+                opened.map_err(|breach| breach.with(states.describe(state.number)))?;
             }
             return Ok(());
         }
@@ -496,10 +516,9 @@ impl Run<'_> {
         for number in 0..wanted * DRAWS_PER_STATE {
             let draw = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(number);
             let state = states.sample(draw);
-            let is_new = self.state(&state, known, depth).map_err(|violation| {
-                Violation(format!("{violation}\n{}", states.describe_sample(draw)))
-            })?;
-            new += u64::from(is_new);
+            let opened = self.state(&state, known, depth);
+            let is_new = opened.map_err(|breach| breach.with(states.describe_sample(draw)));
+            new += u64::from(is_new?);
             if new == wanted {
                 break;
             }
@@ -509,12 +528,7 @@ impl Run<'_> {
 
     /// Opens one crash state, unless its image is known, and asks the oracle; then goes on with
     /// what is left by cuts in the opening. True if the image was new.
-    fn state(
-        &mut self,
-        state: &FileSystem,
-        known: Known<'_>,
-        depth: u32,
-    ) -> Result<bool, Violation> {
+    fn state(&mut self, state: &FileSystem, known: Known<'_>, depth: u32) -> Result<bool, Breach> {
         let hash = state.image_hash().0;
         if let Some(found) = self.opened.get(&hash) {
             let found = Arc::clone(found);
@@ -531,6 +545,7 @@ impl Run<'_> {
         self.tally.openings += 1;
         self.tally.verified += u64::from(is_verified(hash));
         self.tally.locked += u64::from(is_locked(hash));
+        self.tally.closely += u64::from(is_looked_at_closely(hash));
         self.tally.rolled_back += u64::from(opening.mended.rolled_back > 0);
         self.tally.repaired += u64::from(opening.mended.repaired > 0);
         self.tally.dropped += u64::from(opening.mended.dropped > 0);
@@ -542,24 +557,23 @@ impl Run<'_> {
             self.tally.opened_twice += 1;
             let (one, other) = (sweep.recover(state, hash)?, sweep.recover(state, !hash)?);
             if let Some(place) = first_difference(&one, &other) {
-                return Err(Violation(format!(
-                    "recovered under two schedules, its data files differ: {place}"
-                )));
+                let what = format!("recovered under two schedules, its data files differ: {place}");
+                return Err(Violation(what).by(Check::Schedules));
             }
         }
         for (cut, disk) in opening.cuts {
             let known = Known { record: known.record, before: Some(&found) };
-            self.crash(&disk, known, depth + 1, hash ^ cut).map_err(|violation| {
-                Violation(format!("{violation}\nafter cut {cut} in recovery"))
-            })?;
+            let crashed = self.crash(&disk, known, depth + 1, hash ^ cut);
+            crashed.map_err(|breach| breach.with(format!("after cut {cut} in recovery")))?;
         }
         Ok(true)
     }
 
-    fn ask(&mut self, found: &Found, known: Known<'_>) -> Result<(), Violation> {
+    fn ask(&mut self, found: &Found, known: Known<'_>) -> Result<(), Breach> {
         if let Some(before) = known.before {
             difference(before, found).map_err(|Violation(what)| {
-                Violation(format!("recovery was cut, and the next one found less: {what}"))
+                let what = format!("recovery was cut, and the next one found less: {what}");
+                Violation(what).by(Check::CutAgain)
             })?;
         }
         compare(known.record, found, &mut self.tally)

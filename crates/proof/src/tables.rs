@@ -118,7 +118,7 @@ pub(crate) const ID: usize = 0;
 pub(crate) const VERSION: usize = 1;
 pub(crate) const WRITER: usize = 2;
 pub(crate) const PARENT: usize = 3;
-const KIND: usize = 4;
+pub(crate) const KIND: usize = 4;
 const CODE: usize = 5;
 pub(crate) const NOTES: usize = 6;
 

@@ -1,7 +1,7 @@
 //! Crashes everywhere, on typed tables with indexes and constraints while definitions change: small
 //! loads at every third operation, larger ones here and there, recovery cut again three deep. In
 //! release the two tests see 100,000 distinct crash states at least, in some six minutes of two
-//! cores; in debug a slice. `cargo xtask soak crash` sees as many as are asked for.
+//! cores, and everything that a tally asks for has happened in each; in debug they see a slice. `cargo xtask soak crash` sees as many as are asked for.
 //!
 //! The databases of the two kinds have different identities, so they have no state in common.
 #![forbid(unsafe_code)]
@@ -20,8 +20,6 @@ const SMALL_SHARE: usize = 56_000;
 const LARGE_SHARE: usize = 44_000;
 /// In debug so many times fewer.
 const FEWER: usize = if cfg!(debug_assertions) { 330 } else { 1 };
-/// Of so many states, everything that can happen has happened.
-const STATES_OF_EVERYTHING: usize = 50_000;
 /// In debug so many crash points are passed by for each that isn't.
 const THINNED: u64 = if cfg!(debug_assertions) { 37 } else { 1 };
 /// A machine on which it takes longer is too slow or too busy for it.
@@ -35,14 +33,15 @@ fn sweep(kind: Kind, states: usize) {
         sweep.stride *= THINNED;
         match sweep.run(&mut bases) {
             Ok(swept) => tally.add(swept),
-            Err(violation) => panic!("{violation}"),
+            Err(breach) => panic!("{breach}"),
         }
         seed += 1;
         assert!(began.elapsed() < LONGEST, "in {LONGEST:?} only: {tally}");
     }
     let rate = tally.distinct() as f64 / began.elapsed().as_secs_f64();
     println!("{} seeds 0 to {}: {tally}; {rate:.0} states/s", kind.name(), seed - 1);
-    if states >= STATES_OF_EVERYTHING {
+    // Of the few states of a debug run, much can be missing.
+    if cfg!(not(debug_assertions)) {
         assert_eq!(tally.missing(kind), [""; 0], "it never happened in {tally}");
     }
 }

@@ -11,7 +11,7 @@ use instance::{Creation, Instance, Parameters, Transaction};
 use os::Session;
 use os::probe::DurableWrite;
 use sim::fs::FileSystem;
-use sim::{Simulation, World};
+use sim::{Perturbation, World};
 use stop::{Failpoint, Failpoints};
 use txn::View;
 
@@ -68,8 +68,8 @@ fn count(index: &Index, view: View, session: &Session) -> usize {
 /// How many of 200 entries a snapshot sees after most were deleted, and the index has grown; and
 /// how many blocks are free then, and when it has grown again without the snapshot.
 fn seen(failpoints: Failpoints) -> (usize, [usize; 2]) {
-    let mut simulation = Simulation::new(1);
-    simulation.disks[0].content = FileSystem::new(1 << 30);
+    let disk = FileSystem::new(1 << 30);
+    let simulation = proof::machine_for(failpoints, (1, disk), Perturbation::NONE);
     let report = simulation.run(move |world, session| {
         let instance = open(world, failpoints, session);
         let (space, transactions) = (instance.space(), instance.transactions());

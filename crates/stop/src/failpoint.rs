@@ -90,7 +90,10 @@ failpoints! {
     /// A consistent read takes back one undo record and no more.
     SkipUndoRecord:
         "crates/proof/tests/model_check.rs a_consistent_read_that_skips_undo_is_noticed",
-        "crates/proof/tests/append_check.rs histories_show_reads_that_skip_undo",
+        "crates/proof/tests/append_check.rs histories_show_reads_that_skip_undo";
+
+    /// The rollback of a transaction leaves one change.
+    SkipRollbackRecord:
         "crates/proof/tests/failpoints.rs a_change_that_no_rollback_takes_back_is_caught";
 
     /// A row that another transaction has locked is given to every transaction that asks.

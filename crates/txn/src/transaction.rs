@@ -614,7 +614,10 @@ impl Transactions {
     }
 
     fn try_take_back(&self, log: &mut UndoLog, keep: u32, session: &Session) -> Result<(), Stop> {
-        let skips = keep > 0 && self.failpoints.has(Failpoint::SkipSavepointRecord);
+        let skips = match keep {
+            0 => self.failpoints.has(Failpoint::SkipRollbackRecord),
+            _ => self.failpoints.has(Failpoint::SkipSavepointRecord),
+        };
         let keep = keep + u32::from(skips);
         while let Some(change) = self.undo.newest(log, keep, session)? {
             while !self.try_take_back_one(&change, session)? {}

@@ -3,10 +3,13 @@
 //! oracle. A child tells the hash of every state; a state is counted once, whoever saw it. The
 //! first violation ends it, with the line that repeats it.
 //!
+//! A child also tells what should have happened in its sweeps and never did. What every child of a
+//! kind tells so has never happened: a soak long enough to have seen everything then fails.
+//!
 //! Nothing is written to disk. A child that lives on after Ctrl-C ends at its next line, for nobody
 //! reads it any more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -21,6 +24,8 @@ use crate::{Outcome, tree};
 const BATCH: u64 = 4;
 const KINDS: [&str; 2] = ["small", "large"];
 const TELLS_EVERY: Duration = Duration::from_secs(10);
+/// In so many states everything has happened that can: the sweeps of the test suite see as many.
+const STATES_OF_EVERYTHING: usize = 100_000;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -76,6 +81,8 @@ struct Seen {
     next: u64,
     failed: Option<String>,
     told: Duration,
+    /// What never happened in sweeps of a kind; none if no child of it has ended yet.
+    missing: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Soaking {
@@ -135,9 +142,12 @@ impl Soaking {
     /// Takes a child's line; false if it needn't go on.
     fn take(&self, line: &str) -> bool {
         let mut seen = self.seen();
-        match line.strip_prefix("state ") {
-            Some(hash) => _ = u64::from_str_radix(hash, 16).map(|hash| seen.states.insert(hash)),
-            None => seen.loads += 1,
+        if let Some(hash) = line.strip_prefix("state ") {
+            _ = u64::from_str_radix(hash, 16).map(|hash| seen.states.insert(hash));
+        } else if let Some(missing) = line.strip_prefix("missing ") {
+            seen.misses(missing);
+        } else {
+            seen.loads += 1;
         }
         let elapsed = self.began.elapsed();
         if elapsed >= seen.told + TELLS_EVERY {
@@ -165,8 +175,35 @@ impl Soaking {
         let seen = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         match seen.failed {
             Some(why) => Err(format!("soak: {why}")),
-            None => Ok(()),
+            None if self.wanted < STATES_OF_EVERYTHING => Ok(()),
+            None => seen.everything(),
         }
+    }
+}
+
+impl Seen {
+    /// Takes what a child misses: its kind, and each thing.
+    fn misses(&mut self, line: &str) {
+        let Some((kind, things)) = line.split_once(": ") else { return };
+        let things: BTreeSet<String> =
+            things.split("; ").filter(|thing| !thing.is_empty()).map(str::to_string).collect();
+        match self.missing.get_mut(kind) {
+            Some(missing) => missing.retain(|thing| things.contains(thing)),
+            None => _ = self.missing.insert(kind.to_string(), things),
+        }
+    }
+
+    /// Everything happened in sweeps of each kind.
+    fn everything(&self) -> Outcome {
+        for kind in KINDS {
+            let Some(missing) = self.missing.get(kind) else {
+                return Err(format!("soak: no batch of {kind} sweeps has ended"));
+            };
+            if !missing.is_empty() {
+                return Err(format!("soak: in {kind} sweeps it never happened: {missing:?}"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -195,5 +232,27 @@ mod tests {
         assert!(!soaking.take("state 0000000000000001"), "two were wanted");
         assert_eq!(soaking.seen().loads, 1);
         assert_eq!(soaking.verdict(), Ok(()));
+    }
+
+    /// A soak that was long enough, after these lines of its children.
+    fn verdict_of(lines: &[&str]) -> Outcome {
+        let soaking = Soaking {
+            program: PathBuf::new(),
+            wanted: STATES_OF_EVERYTHING,
+            cores: 1,
+            began: Instant::now(),
+            state: Mutex::default(),
+        };
+        lines.iter().for_each(|line| _ = soaking.take(line));
+        soaking.verdict()
+    }
+
+    #[test]
+    fn what_no_child_of_a_kind_has_seen_fails_a_long_soak() {
+        let never = Err(r#"soak: in large sweeps it never happened: {"a log switch"}"#.to_string());
+        let lines = ["missing small: ", "missing large: a log switch; rows read for update"];
+        assert!(verdict_of(&lines[..1]).is_err(), "no large sweep has ended");
+        assert_eq!(verdict_of(&[lines[0], lines[1], "missing large: a log switch"]), never);
+        assert_eq!(verdict_of(&[lines[0], lines[1], "missing large: a cascade"]), Ok(()));
     }
 }

@@ -28,7 +28,7 @@ use os::{FileOptions, Session};
 use relation::{Condition, Operand};
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
-use sim::{CrashPoints, Outside, Report, Simulation};
+use sim::{CrashPoints, Outside, Perturbation, Report, Simulation};
 
 /// A database's files, by name.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
@@ -72,9 +72,7 @@ pub(crate) fn options() -> Options {
 }
 
 pub(crate) fn machine(seed: u64, content: FileSystem) -> Simulation {
-    let mut simulation = Simulation::new(seed);
-    simulation.disks[0].content = content;
-    simulation
+    proof::machine(seed, content, Perturbation::NONE)
 }
 
 pub(crate) fn left<R>(report: &mut Report<R>) -> FileSystem {

@@ -18,8 +18,8 @@ use ids::BlockSize;
 use instance::{Creation, Instance, Parameters};
 use latch::{Latch, LatchKind};
 use os::{Session, ThreadHandle, ThreadSpec};
+use sim::Perturbation;
 use sim::fs::FileSystem;
-use sim::{Perturbation, Simulation};
 use waits::{Nanos, WaitEvent};
 
 const NAME: &str = "test";
@@ -109,9 +109,7 @@ impl Waiting {
 pub(crate) fn on_stage(case: impl Fn(&mut Play<'_>) + Clone + Send + 'static) {
     for seed in 0..SEEDS {
         let case = case.clone();
-        let mut simulation = Simulation::new(seed);
-        simulation.disks[0].content = FileSystem::new(1 << 30);
-        simulation.perturbation = Perturbation::RACES;
+        let simulation = proof::machine(seed, FileSystem::new(1 << 30), Perturbation::RACES);
         let report = simulation.run(move |world, session| {
             let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
             let Options { creation, parameters } = &options();

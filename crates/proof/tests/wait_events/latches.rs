@@ -19,7 +19,8 @@ fn is_the_rest((_, length): ([u64; 3], u64)) -> bool {
 
 /// The second's only wait for a latch of this kind, which the first holds meanwhile.
 fn wait_for(kind: LatchKind, event: WaitEvent) -> ([u64; 3], u64, u64) {
-    let report = Simulation::new(1).run(move |_, session| {
+    let machine = proof::machine(1, FileSystem::new(1 << 30), Perturbation::NONE);
+    let report = machine.run(move |_, session| {
         let latch = Arc::new(Latch::new(session.os(), kind, 0_u32));
         let (found, inside) = (Outside::<Vec<Wait>>::default(), Arc::clone(&latch));
         let collected = found.clone();

@@ -25,7 +25,7 @@ use instance::{DataFileSpec, TablespaceSpec};
 use os::probe::DurableWrite;
 use os::{FileOperation, Session, ThreadSpec};
 use sim::fs::FileSystem;
-use sim::{Outside, Simulation, World};
+use sim::{Outside, Perturbation, World};
 use waits::{Level, Nanos, Timestamp, WaitEvent, WaitRecord, WaitSink};
 
 const BLOCK: u64 = 2048;
@@ -94,9 +94,7 @@ fn run<R: Send + 'static>(
     content: FileSystem,
     body: impl FnOnce(&World, &Session) -> R + Send + 'static,
 ) -> (R, FileSystem) {
-    let mut simulation = Simulation::new(1);
-    simulation.disks[0].content = content;
-    let mut report = simulation.run(body);
+    let mut report = proof::machine(1, content, Perturbation::NONE).run(body);
     let mut disk = report.disks.remove("disk").expect("the machine has one disk");
     disk.close_all();
     (report.result.unwrap_or_else(|failure| panic!("{failure}")), disk)
