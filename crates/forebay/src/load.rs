@@ -23,6 +23,7 @@ use workload::order_entry::{Plan as OrderEntryPlan, Scale as OrderEntryScale};
 use workload::{Drive, Mixture, Scale, Tables, Witness};
 
 use crate::alter::{self, Alterations};
+use crate::filling::Filling;
 use crate::order_entry;
 use crate::output::{Failure, Outcome, tell};
 use crate::settings::Settings;
@@ -138,20 +139,13 @@ pub(crate) fn run(command: Load) -> Outcome {
     }
 }
 
-const MIB: u64 = 1 << 20;
-
 impl Create {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
         let filling = self.filling();
-        let mut creation = Creation {
-            data_bytes: filling.bytes() * 3 / 2 + 32 * MIB,
-            // Orders and history become more.
-            data_bytes_max: 30 << 30,
-            log_file_bytes: 16 * MIB,
-            ..Creation::default()
-        };
+        let mut creation = filling.creation();
         let mut parameters = Parameters::default();
         self.settings.apply(Some(&mut creation), &mut parameters)?;
+        creation.spread_data();
         for text in &self.log_groups {
             creation.log_files.push(LogGroupSpec::read(text).ok_or_else(|| {
                 let message = format!("--log-group takes SIZE:PATH[,PATH...], not '{text}'");
@@ -187,30 +181,6 @@ impl Create {
                 customers: self.customers.max(10).into(),
                 items: self.items.max(10).into(),
             }),
-        }
-    }
-}
-
-/// What a database is filled with.
-#[derive(Clone, Copy)]
-enum Filling {
-    DebitCredit(Scale),
-    OrderEntry(OrderEntryScale),
-}
-
-impl Filling {
-    fn rows(self) -> u64 {
-        match self {
-            Filling::DebitCredit(scale) => scale.rows(),
-            Filling::OrderEntry(scale) => scale.rows(),
-        }
-    }
-
-    /// Bytes of rows, about.
-    fn bytes(self) -> u64 {
-        match self {
-            Filling::DebitCredit(scale) => scale.bytes(),
-            Filling::OrderEntry(scale) => scale.rows() * 200,
         }
     }
 }

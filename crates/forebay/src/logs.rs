@@ -13,7 +13,7 @@ use stop::{RefusalKind, Stop};
 use waits::SessionKind;
 
 use crate::load::Instanced;
-use crate::output::Outcome;
+use crate::output::{Failure, Outcome};
 
 #[derive(Args)]
 pub(crate) struct Logs {
@@ -30,11 +30,11 @@ pub(crate) struct Logs {
 pub(crate) fn run(logs: &Logs) -> Outcome {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
-    Ok(logs.carry_out(&session)?)
+    logs.carry_out(&session)
 }
 
 impl Logs {
-    fn carry_out(&self, session: &Session) -> Result<String, Stop> {
+    fn carry_out(&self, session: &Session) -> Outcome {
         let changes =
             self.changes.iter().map(|text| read(text)).collect::<Result<Vec<_>, Stop>>()?;
         let database = self.instanced.open(&os::linux::disk(), session)?;
@@ -42,9 +42,11 @@ impl Logs {
         let changed = changes.iter().try_for_each(|change| instance.change_logs(change, session));
         let views = instance.log_groups(session);
         let ended = database.shutdown_by(session);
-        changed?;
-        ended?;
-        Ok(table(&views))
+        match changed.and(ended) {
+            Ok(()) => Ok(table(&views)),
+            // Those before the one that was refused were made.
+            Err(stop) => Err(Failure::from(stop).behind(table(&views))),
+        }
     }
 }
 

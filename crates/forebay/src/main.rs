@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod alter;
+mod filling;
 mod laboratory;
 mod load;
 mod logs;

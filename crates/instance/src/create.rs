@@ -235,6 +235,32 @@ fn system_files(creation: &Creation) -> Vec<DataFileSpec> {
     [first].into_iter().chain(creation.data_files.iter().cloned()).collect()
 }
 
+impl Creation {
+    /// Where the extent map of the first data file hasn't room for twice what it has at first, as
+    /// far as it may become so large, the same bytes are of several files.
+    pub fn spread_data(&mut self) {
+        let mapped = DataFileShape::bytes_max(self.db_block_size, self.extent_blocks);
+        let wanted = self.data_bytes.max(self.data_bytes_max.min(2 * self.data_bytes));
+        let files = wanted.div_ceil(mapped);
+        if files < 2 {
+            return;
+        }
+        let share = |bytes: u64| bytes.div_ceil(files).next_multiple_of(1 << 20).min(mapped);
+        let bytes = share(self.data_bytes);
+        let bytes_max = match self.data_bytes_max {
+            0 => 0,
+            most => share(most).max(bytes),
+        };
+        (self.data_bytes, self.data_bytes_max) = (bytes, bytes_max);
+        self.data_files.extend((2..=files).map(|number| DataFileSpec {
+            path: format!("data{number:02}.dbf"),
+            bytes,
+            bytes_max,
+            growth_bytes: self.data_growth_bytes,
+        }));
+    }
+}
+
 fn undo_tablespace(creation: &Creation) -> TablespaceSpec {
     let mapped = DataFileShape::bytes_max(creation.db_block_size, creation.extent_blocks);
     let file = DataFileSpec {

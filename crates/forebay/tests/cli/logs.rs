@@ -1,7 +1,7 @@
 //! `forebay logs` as a person meets it: groups with members on two disks, changed while a load runs
 //! and while none does, and a member that is lost.
 
-use crate::folder::Folder;
+use crate::folder::{Folder, refused, text};
 
 /// A folder with a place on a second disk in it.
 fn with_two_disks(name: &str) -> Folder {
@@ -88,4 +88,16 @@ fn a_member_is_dropped_and_added_by_the_path_that_is_listed() {
     }
     let said = folder.refused(&["logs", "db", "--change", "drop_log_member=db/redo09.log"]);
     assert!(said.contains("is no member of a redo log group"), "{said}");
+}
+
+/// Of several changes the first were made: the table says so, though the last was refused.
+#[test]
+fn what_was_changed_before_a_refused_change_is_told() {
+    let folder = Folder::with_database("logs-changed-before");
+    let made = ["logs", "db", "--change", "add_log_group=1m:x.log"];
+    let output = folder.forebay(&[&made[..], &["--change", "drop_log_group=9"]].concat());
+    let said = refused(&output);
+    assert!(said.contains("there is no redo log group 9"), "{said}");
+    let listed = text(&output.stdout);
+    assert!(listed.contains("x.log"), "what was done isn't told: {listed}");
 }

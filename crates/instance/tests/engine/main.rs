@@ -12,6 +12,7 @@ mod flips;
 mod halted;
 mod headers;
 mod heap;
+mod large;
 mod life;
 mod logs;
 mod lost;
