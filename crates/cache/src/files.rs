@@ -123,7 +123,8 @@ fn lost_write(path: &Path, address: Dba, written: Scn, found: Scn) -> Stop {
     };
     let message = format!(
         "a write to file {} block {} ({}) was lost: it was written as of SCN {written}, and read \
-         is {found}; the device loses writes that it has acknowledged: replace it, and {RESTORE_ALL}",
+         is {found}; the device loses writes that it has acknowledged: replace it, and \
+         {RESTORE_ALL}",
         address.file,
         address.block,
         path.display()

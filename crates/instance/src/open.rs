@@ -211,13 +211,7 @@ fn start(
     let disk = storage.disk.clone();
     let content = storage.control.hold(0, session).content().clone();
     let estimated_recovery = Pace::UNKNOWN.of_recovered(&recovered);
-    let sequence = recovered.end.next_sequence();
-    let begin = LogStart {
-        sequence,
-        next_scn: content.checkpoint_scn.next(),
-        checkpoint: Rba::block(sequence, 1),
-        previous_end: recovered.end.previous_end(),
-    };
+    let begin = next_log(&content, &recovered);
     wake_at_halt(&halt, &wanted, Wanted::post, session);
     let hooks = hooks(&wanted, &storage, &halt);
     let redo_write = config.durable_write;
@@ -270,6 +264,17 @@ fn start(
     instance.lock_timeouts.set(parameters);
     instance.schedule_at_opening(parameters, session);
     Ok(instance)
+}
+
+/// The log that begins with the opening.
+fn next_log(content: &ControlContent, recovered: &Recovered) -> LogStart {
+    let sequence = recovered.end.next_sequence();
+    LogStart {
+        sequence,
+        next_scn: content.checkpoint_scn.next(),
+        checkpoint: Rba::block(sequence, 1),
+        previous_end: recovered.end.previous_end(),
+    }
 }
 
 /// How the instance runs when it has been opened.

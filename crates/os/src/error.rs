@@ -50,7 +50,8 @@ impl Cause {
             Some(libc::EROFS) => Cause::ReadOnly,
             Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Cause::NoSpace,
             // EIO, and what a kernel's block layer says more exactly (block/blk-core.c:
-            // blk_errors): timeout, transport, target, reservation, medium, protection, offline or gone.
+            // blk_errors): timeout, transport, target, reservation, medium, protection, offline
+            // or gone.
             Some(
                 libc::EIO
                 | libc::ETIMEDOUT

@@ -329,7 +329,8 @@ impl OpenGroup {
     }
 
     /// Reads from whichever good member gives what is asked for: in one piece if one can, else
-    /// block by block, up to the first block that none can read. How many there are; an error if none.
+    /// block by block, up to the first block that none can read. How many there are; an error if
+    /// there is none.
     pub(crate) fn read_any(
         &self,
         first: u32,

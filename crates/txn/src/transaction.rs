@@ -5,14 +5,14 @@
 use std::sync::{Arc, Weak};
 
 use change::{Changes, Layer, credits_for};
-use ids::{Dba, Scn, TxnId};
+use ids::{Scn, TxnId};
 use latch::{FrameOrder, Latch, LatchKind, Shared64};
 use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
 use space::Enqueue;
 use stop::{Failpoint, Failpoints, RefusalKind, Stop};
 use undo::{Ended, Found, Keeper, Tail, Undo, UndoChange, UndoLog};
-use waits::{Nanos, Statistic, Timestamp, WaitEvent};
+use waits::{Statistic, Timestamp, WaitEvent};
 
 use crate::active::Taken;
 use crate::consistent::unreadable;
@@ -69,7 +69,7 @@ pub struct Transaction {
     /// How long each of its waits for a lock may take.
     patience: Patience,
     /// How long its present statement has waited for rows.
-    waited: Waited,
+    pub(crate) waited: Waited,
     /// Others have the other end, and see when it is dropped.
     alive: Arc<()>,
 }
@@ -116,21 +116,6 @@ impl Transaction {
     /// How long each of its waits for a lock may take.
     pub fn patience(&self) -> Patience {
         self.patience
-    }
-
-    /// A statement begins that has waited for nothing; one that begins again may have (TX21).
-    pub fn forget_waits(&mut self) {
-        self.waited.clear();
-    }
-
-    /// How long its present statement has waited for the row in this slot of this block.
-    pub fn waited_for(&self, row: (Dba, u16)) -> Nanos {
-        self.waited.of(row)
-    }
-
-    /// Its present statement has waited for a row so long in all.
-    pub fn has_waited_for(&mut self, row: (Dba, u16), length: Nanos) {
-        self.waited.set(row, length);
     }
 
     /// Its name, from its first change on.

@@ -5,6 +5,8 @@
 use ids::Dba;
 use waits::Nanos;
 
+use crate::Transaction;
+
 /// So many rows are remembered. A statement that waits for more, and for one of the first again
 /// because it began again, waits for that one as if for the first time.
 const ROWS_MAX: usize = 64;
@@ -36,6 +38,23 @@ impl Waited {
             self.rows.remove(0);
         }
         self.rows.push((row, length));
+    }
+}
+
+impl Transaction {
+    /// A statement begins that has waited for nothing; one that begins again may have (TX21).
+    pub fn forget_waits(&mut self) {
+        self.waited.clear();
+    }
+
+    /// How long its present statement has waited for the row in this slot of this block.
+    pub fn waited_for(&self, row: (Dba, u16)) -> Nanos {
+        self.waited.of(row)
+    }
+
+    /// Its present statement has waited for a row so long in all.
+    pub fn has_waited_for(&mut self, row: (Dba, u16), length: Nanos) {
+        self.waited.set(row, length);
     }
 }
 

@@ -387,16 +387,17 @@ impl Heap {
         let Target { address, wanted, view, patience, snapshot } = target;
         let row = (address.block, address.slot);
         let mut waiter = Waiter::new(patience).having_waited(transaction.waited_for(row));
-        let is_serializable = transaction.is_serializable();
-        let failpoint =
-            if is_serializable { Failpoint::IgnoreFirstUpdater } else { Failpoint::SkipRestart };
+        let (failpoint, too_new) = match transaction.is_serializable() {
+            true => (Failpoint::IgnoreFirstUpdater, Some(Changed::TooNew)),
+            false => (Failpoint::SkipRestart, snapshot.map(|_| Changed::Since)),
+        };
         // Most need little; who needs more is told so.
         let mut undo_bytes = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
         loop {
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let own = view.map(|view| View { own: Some(all_of(transaction, view)), ..view });
-            let pin =
-                self.transactions.changes().cache().pin_or_unwritten(address.block, session)?;
+            let cache = self.transactions.changes().cache();
+            let pin = cache.pin_or_unwritten(address.block, session)?;
             let mut wish = |block: &[u8], interest: &Interest| {
                 let slot = self.slot(block, address.slot).unwrap_or(DataSlot::FREE);
                 let is_there = self.slot_with(block, address.slot, wanted).is_some();
@@ -411,7 +412,8 @@ impl Heap {
                     !interest.owns(slot.lock) && self.transactions.is_current(block, own, session)
                 };
                 let same = own.is_none_or(is_same) || self.transactions.failpoints().has(failpoint);
-                let why = match compared.filter(|compared| compared.holds(block)) {
+                let held = compared.filter(|compared| compared.holds(block));
+                let why = match held {
                     _ if same => None,
                     Some(compared) => compared.why,
                     None => return Wish::Nothing(Outcome::Done(Tried::Compare)),
@@ -433,13 +435,14 @@ impl Heap {
                 Outcome::Foreign => return Ok(Tried::Not(Changed::NotThere)),
                 Outcome::Wait(holder) => Awaited::One(holder, RowWait::Row),
                 Outcome::WaitForEntry(holders) => Awaited::Any(holders),
-                Outcome::TooNew if is_serializable => return Ok(Tried::Not(Changed::TooNew)),
-                Outcome::TooNew if snapshot.is_some() => return Ok(Tried::Not(Changed::Since)),
                 Outcome::NoUndo(bytes) => {
                     undo_bytes = bytes;
                     continue;
                 }
-                Outcome::TooNew => Awaited::Visible,
+                Outcome::TooNew => match too_new {
+                    Some(why) => return Ok(Tried::Not(why)),
+                    None => Awaited::Visible,
+                },
                 Outcome::Full => unreachable!("what has no room goes elsewhere"),
             };
             let (whose, place) = ((&self.transactions, &*transaction), (self.object, address));

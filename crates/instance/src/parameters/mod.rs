@@ -208,25 +208,7 @@ impl Parameters {
         }
         let mut all = u64::from(buffers);
         for size in BlockSize::ALL.into_iter().filter(|size| *size != block_size) {
-            let (bytes, others) = (self.bytes_of(size), self.buffers_of(size));
-            if bytes > 0 && others < least {
-                return refuse(format!(
-                    "db_{}k_cache_size of {bytes} bytes is {others} buffers; it is at least \
-                     {least} buffers, or 0",
-                    size.bytes() >> 10
-                ));
-            }
-            // The cache refuses them too, but only when the database is half open.
-            let batch = u64::from(self.db_writer_batch) * block_size.bytes() as u64;
-            if others > 0 && batch < 2 * size.bytes() as u64 {
-                return refuse(format!(
-                    "db_{}k_cache_size is {bytes}: a batch of {} blocks of {block_size} hasn't \
-                     room for two of {size}; choose a larger db_writer_batch",
-                    size.bytes() >> 10,
-                    self.db_writer_batch
-                ));
-            }
-            all += u64::from(others);
+            all += u64::from(self.check_pool(size, block_size, least)?);
         }
         if self.sga_max_size > 0 {
             self.check_sga(block_size, self.sga_max_size, "sga_max_size is")?;
@@ -257,6 +239,31 @@ impl Parameters {
             ));
         }
         Ok(())
+    }
+
+    /// The buffers for blocks of another `size` than the database's `own`; refused if they can't
+    /// work.
+    fn check_pool(&self, size: BlockSize, own: BlockSize, least: u32) -> Result<u32, Stop> {
+        let refuse = |message: String| Err(Stop::refuse(RefusalKind::Invalid, message));
+        let (bytes, buffers) = (self.bytes_of(size), self.buffers_of(size));
+        if bytes > 0 && buffers < least {
+            return refuse(format!(
+                "db_{}k_cache_size of {bytes} bytes is {buffers} buffers; it is at least {least} \
+                 buffers, or 0",
+                size.bytes() >> 10
+            ));
+        }
+        // The cache refuses them too, but only when the database is half open.
+        let batch = u64::from(self.db_writer_batch) * own.bytes() as u64;
+        if buffers > 0 && batch < 2 * size.bytes() as u64 {
+            return refuse(format!(
+                "db_{}k_cache_size is {bytes}: a batch of {} blocks of {own} hasn't room for two \
+                 of {size}; choose a larger db_writer_batch",
+                size.bytes() >> 10,
+                self.db_writer_batch
+            ));
+        }
+        Ok(buffers)
     }
 
     /// Bytes of all buffers, in a database whose own blocks are of size `own`.

@@ -1,5 +1,5 @@
 //! What reading, encoding and making keys cost, in nanoseconds, for a person to read: no test, for
-//! nothing here can fail. Figures come from `cargo run --release -p value --example costs`, on a
+//! nothing here can fail. Figures come from `cargo bench -p value`, on a
 //! quiet machine.
 
 #![forbid(unsafe_code)]
