@@ -31,6 +31,9 @@ pub(crate) struct Cleaners {
     /// Dead transactions that aren't rolled back yet.
     left: Latch<usize>,
     rolled_back: Condition,
+    /// How often the process monitor has looked around.
+    rounds: Latch<u64>,
+    looked_around: Condition,
     stop: SharedFlag,
     signal: Signal,
 }
@@ -42,6 +45,8 @@ impl Cleaners {
             halt,
             left: Latch::new(os, LatchKind::Innermost, dead),
             rolled_back: Condition::new(os),
+            rounds: Latch::new(os, LatchKind::Innermost, 0),
+            looked_around: Condition::new(os),
             stop: SharedFlag::new(false),
             signal: Signal::new(os),
         })
@@ -67,6 +72,8 @@ impl Cleaners {
             self.transactions.note_time(session);
             // Its only error is a halt, of which everybody knows.
             let _ = self.transactions.clean_up(session);
+            *self.rounds.exclusive(session) += 1;
+            self.looked_around.notify_all(session);
         }
     }
 
@@ -79,6 +86,23 @@ impl Cleaners {
         }
     }
 
+    /// Returns when the process monitor has rolled back every transaction whose session has
+    /// vanished, or the instance has halted. It is asked to look around at once.
+    pub(crate) fn wait_for_abandoned(&self, session: &Session) {
+        loop {
+            let before = *self.rounds.exclusive(session);
+            if !self.transactions.has_abandoned(session) || self.halt.is_raised(session) {
+                return;
+            }
+            self.signal.post(session);
+            let mut rounds = self.rounds.exclusive(session);
+            while *rounds == before && !self.halt.is_raised(session) {
+                let waiting = session.waiting(WaitEvent::RdbmsIpcReply);
+                rounds = self.looked_around.wait(rounds, waiting, Some(LOOK_UP)).0;
+            }
+        }
+    }
+
     /// Has the process monitor end.
     pub(crate) fn stop(&self, session: &Session) {
         self.stop.raise(session);
@@ -88,7 +112,11 @@ impl Cleaners {
     /// Wakes everybody: the instance halts.
     pub(crate) fn wake_all(&self, session: &Session) {
         self.signal.post(session);
-        let _left = self.left.exclusive(session);
-        self.rolled_back.notify_all(session);
+        {
+            let _left = self.left.exclusive(session);
+            self.rolled_back.notify_all(session);
+        }
+        let _rounds = self.rounds.exclusive(session);
+        self.looked_around.notify_all(session);
     }
 }

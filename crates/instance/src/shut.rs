@@ -27,6 +27,7 @@ impl Instance {
             return Err(ended);
         }
         self.wait_for_dead(session);
+        self.cleaners.wait_for_abandoned(session);
         let closed = self.transactions().active().close(session);
         // Who couldn't be rolled back meanwhile has halted it.
         if let Err(ended) = self.halt().check(session) {

@@ -175,9 +175,9 @@ impl fmt::Display for Tally {
             "{distinct} distinct crash states from {} loads: {} power cuts, {} openings ({} of \
              them twice, {} verified when shut, {} with all rows locked, {} looked at closely, {} \
              with rollback, {} with repairs, {} with drops), {} comparisons with {} reads, in \
-             doubt {} transactions there and {} gone ({} hadn't waited), {} definitions there and {} gone, {} loads on two \
-             block sizes, {} states that lost a member of a redo log; crashes nested up to {depth} \
-             deep; in the loads: ",
+             doubt {} transactions there and {} gone ({} hadn't waited), {} definitions there and \
+             {} gone, {} loads on two block sizes, {} states that lost a member of a redo log; \
+             crashes nested up to {depth} deep; in the loads: ",
             self.loads,
             self.cuts,
             self.openings,

@@ -533,6 +533,11 @@ impl Transactions {
         Ok(count)
     }
 
+    /// Whether there is a transaction whose session has vanished: `clean_up` ends it.
+    pub fn has_abandoned(&self, session: &Session) -> bool {
+        !self.active.abandoned(session).is_empty()
+    }
+
     /// The cache has so many buffers from now on, or is about to have: no more transactions are
     /// active than these are enough for (TX5). Refused if more are.
     pub fn set_buffers(&self, buffers: u32, session: &Session) -> Result<(), Stop> {

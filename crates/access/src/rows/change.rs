@@ -387,10 +387,7 @@ impl Heap {
         let Target { address, wanted, view, patience, snapshot } = target;
         let row = (address.block, address.slot);
         let mut waiter = Waiter::new(patience).having_waited(transaction.waited_for(row));
-        let (failpoint, too_new) = match transaction.is_serializable() {
-            true => (Failpoint::IgnoreFirstUpdater, Some(Changed::TooNew)),
-            false => (Failpoint::SkipRestart, snapshot.map(|_| Changed::Since)),
-        };
+        let (failpoint, too_new) = if_too_new(transaction, snapshot);
         // Most need little; who needs more is told so.
         let mut undo_bytes = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
         loop {
@@ -412,14 +409,9 @@ impl Heap {
                     !interest.owns(slot.lock) && self.transactions.is_current(block, own, session)
                 };
                 let same = own.is_none_or(is_same) || self.transactions.failpoints().has(failpoint);
-                let held = compared.filter(|compared| compared.holds(block));
-                let why = match held {
-                    _ if same => None,
-                    Some(compared) => compared.why,
-                    None => return Wish::Nothing(Outcome::Done(Tried::Compare)),
-                };
-                if let Some(why) = why.or((!is_there).then_some(Changed::NotThere)) {
-                    return Wish::Nothing(Outcome::Done(Tried::Not(why)));
+                let compared = compared.filter(|compared| compared.holds(block));
+                if let Some(not) = why_not(compared, same, is_there) {
+                    return Wish::Nothing(Outcome::Done(not));
                 }
                 match plan(block, slot, interest) {
                     Wish::Change(plan, made) => Wish::Change(plan, Tried::Done(made)),
@@ -454,6 +446,26 @@ impl Heap {
             }
         }
     }
+}
+
+/// What lets a transaction change what is too new for it, and what it is told of that; nothing if it
+/// waits until that is visible.
+fn if_too_new(transaction: &Transaction, snapshot: Option<Scn>) -> (Failpoint, Option<Changed>) {
+    match transaction.is_serializable() {
+        true => (Failpoint::IgnoreFirstUpdater, Some(Changed::TooNew)),
+        false => (Failpoint::SkipRestart, snapshot.map(|_| Changed::Since)),
+    }
+}
+
+/// Why a slot isn't changed, if it isn't: `same` says that a view sees it as it is, `compared` what
+/// a comparison found otherwise.
+fn why_not<T>(compared: Option<Compared>, same: bool, is_there: bool) -> Option<Tried<T>> {
+    let why = match compared {
+        _ if same => None,
+        Some(compared) => compared.why,
+        None => return Some(Tried::Compare),
+    };
+    why.or((!is_there).then_some(Changed::NotThere)).map(Tried::Not)
 }
 
 /// The lock of a slot that is changed, and what it is when that is taken back.

@@ -1,4 +1,5 @@
-//! What a shutdown says of a halt, and what bounds the buffers where `sga_max_size` doesn't.
+//! What a shutdown says of a halt, and what it waits for; what bounds the buffers where
+//! `sga_max_size` does not.
 
 use instance::{Creation, Instance, Parameters, Transaction};
 use waits::{Nanos, WaitEvent};
@@ -75,4 +76,24 @@ fn buffers_of_another_size_are_not_more_bytes_than_at_opening() {
     });
     let (before, after) = ended(report, "altered");
     assert!(after <= before, "{before} bytes became {after}");
+}
+
+/// A transaction that nobody has any more keeps nobody from shutting the instance: the process
+/// monitor rolls it back first.
+#[test]
+fn shutdown_has_rolled_back_what_was_abandoned() {
+    for seed in 0..20 {
+        let report = machine(seed, database(60)).run(|world, session| {
+            let instance = open(world, session);
+            let table = Rows::open(&instance, TABLE, session).expect("there");
+            for row in [3, 20] {
+                let row = rows(&table, session)[row];
+                let mut transaction = Transaction::new();
+                add(&table, &mut transaction, row, 5, session).expect("changed");
+                drop(transaction);
+            }
+            instance.shutdown(session).map_err(|stop| stop.to_string())
+        });
+        assert_eq!(ended(report, "the shutdown"), Ok(()), "seed {seed}");
+    }
 }
