@@ -10,5 +10,6 @@ mod bad_input;
 mod folder;
 mod load;
 mod logs;
+mod names;
 mod outputs;
 mod verify;
