@@ -130,6 +130,7 @@ impl Made {
         check_buffers(&content, parameters)?;
         let memory = session.os().memory_bytes();
         parameters.check(block_size, creation.doublewrite_slots, memory)?;
+        content.check_names()?;
         content.check_places(&self.disk, &self.directory)?;
         let (disk, options) = (&self.disk.clone(), parameters.filesystemio_options.file_options());
         self.check_room(creation, &shapes, &content)?;

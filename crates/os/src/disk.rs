@@ -7,8 +7,8 @@ use std::sync::Arc;
 use waits::WaitEvent;
 
 use crate::{
-    Cause, DiskPort, Error, File, FileOperation, FileOptions, IO_ALIGNMENT, IoBuf, OpenMode, Ring,
-    RingConfig, Session,
+    Cause, DiskPort, Error, File, FileOperation, FileOptions, IO_ALIGNMENT, IoBuf, Named, OpenMode,
+    Ring, RingConfig, Session,
 };
 
 /// Files are filled with zeros in writes of this many bytes.
@@ -126,6 +126,17 @@ impl Disk {
             Err(error) if error.cause() == Cause::NotFound => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether anything has this name, be it a link that leads nowhere: then no file can be made or
+    /// renamed so.
+    pub fn has_name(&self, path: &Path, session: &Session) -> Result<bool, Error> {
+        Ok(self.look_up(path, session)?.is_some())
+    }
+
+    /// What has this name, not following a link that has it; none if nothing has.
+    pub fn look_up(&self, path: &Path, session: &Session) -> Result<Option<Named>, Error> {
+        self.operation(FileOperation::LookUp, path, session, |event| self.port.look_up(path, event))
     }
 
     /// Gives a file another name in the same directory, durably. Refused if a file has it.

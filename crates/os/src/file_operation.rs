@@ -33,6 +33,8 @@ pub enum FileOperation {
     CreateDirectory = 11,
     /// Another opening has the lock of a file.
     Lock = 12,
+    /// A name in a directory is looked up.
+    LookUp = 13,
 }
 
 impl FileOperation {
@@ -51,6 +53,7 @@ impl FileOperation {
             FileOperation::Fill => "fill",
             FileOperation::CreateDirectory => "create directory",
             FileOperation::Lock => "lock",
+            FileOperation::LookUp => "look up",
         }
     }
 

@@ -89,6 +89,15 @@ pub trait Port: Send + Sync {
     fn calendar_us(&self) -> u64;
 }
 
+/// What a name in a directory is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Named {
+    /// Of a regular file.
+    File,
+    /// Of a directory, a link, a pipe or a device.
+    Other,
+}
+
 /// A place where files live.
 pub trait DiskPort: Send + Sync {
     /// Opens or makes a file. Leaves nothing behind when it fails.
@@ -108,6 +117,8 @@ pub trait DiskPort: Send + Sync {
     fn rename(&self, from: &Path, to: &Path, event: WaitEvent) -> io::Result<()>;
     /// Removes a file or an empty directory.
     fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()>;
+    /// What has this name, not following a link that has it; none if nothing has.
+    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<Named>>;
     /// The names in a directory, sorted.
     fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>>;
     /// Where this directory is, without links and detours: two spellings of one directory give the

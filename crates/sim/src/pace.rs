@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use os::{
-    Alignment, Clock, Disk, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool, OpenMode,
-    RawCompletion, RawRequest, RingPort,
+    Alignment, Clock, Disk, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool, Named,
+    OpenMode, RawCompletion, RawRequest, RingPort,
 };
 use waits::{Nanos, Timestamp, WaitEvent};
 
@@ -189,6 +189,10 @@ impl DiskPort for PacedDisk {
 
     fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
         self.inner.remove(path, event)
+    }
+
+    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<Named>> {
+        self.inner.look_up(path, event)
     }
 
     fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use os::{
-    Alignment, Cause, Clock, CpuSet, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool,
+    Alignment, Cause, Clock, CpuSet, DiskPort, Error, FileOptions, FilePort, IoKind, IoPool, Named,
     OpenMode, Port, Priority, RawCompletion, RawRequest, RingPort, ThreadBody, ThreadId,
     ThreadSpec, WaitWord, Woken,
 };
@@ -240,6 +240,10 @@ impl DiskPort for SimDisk {
 
     fn remove(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
         self.change(|fs| fs.remove(path))
+    }
+
+    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<Named>> {
+        self.look(|fs| fs.look_up(path))
     }
 
     fn list(&self, path: &Path, _event: WaitEvent) -> io::Result<Vec<String>> {

@@ -23,6 +23,7 @@ use ids::{BlockSize, FileNo, Rba, Scn};
 use os::Disk;
 use stop::{RefusalKind, Stop};
 
+use crate::new_file::leftovers_end;
 use crate::segment::stored_name;
 
 /// In which state a database was left.
@@ -235,8 +236,22 @@ impl ControlContent {
         Ok(())
     }
 
+    /// Refuses names that the next opening would take for those of leftovers (SP10). Asked of a
+    /// database that is to be made: what a database lists already is no leftover, whatever it is
+    /// called.
+    pub fn check_names(&self) -> Result<(), Stop> {
+        let taken = |path: &String| leftovers_end(Path::new(path)).map(|why| (path.clone(), why));
+        match self.paths().find_map(taken) {
+            None => Ok(()),
+            Some((path, why)) => {
+                let message = format!("cannot make {path}: {why}; choose another name");
+                Err(Stop::refuse(RefusalKind::Invalid, message))
+            }
+        }
+    }
+
     /// Every file that it lists: data files and members of log groups.
-    pub fn paths(&self) -> impl Iterator<Item = &String> {
+    pub fn paths(&self) -> impl Iterator<Item = &String> + Clone {
         let members = self.log_groups.iter().flat_map(|group| &group.members);
         let members = members.map(|member| &member.path);
         self.data_files.iter().map(|file| &file.path).chain(members)

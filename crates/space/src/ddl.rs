@@ -21,7 +21,7 @@ use os::{Disk, File, FileOptions, OwnedFiles, Session};
 use stop::{RefusalKind, Stop};
 
 use crate::data_file::{DataFileShape, create_data_file, open_data_file};
-use crate::new_file::{NewFiles, is_there, new_path};
+use crate::new_file::{NewFiles, new_path};
 use crate::{
     ControlContent, DataFileContent, DataFileSpec, Space, TablespaceContent, TablespaceSpec,
 };
@@ -160,7 +160,7 @@ pub fn open_data_files(
         let file = match opened {
             Err(stop) if stop.refusal() == Some(RefusalKind::NotFound) => {
                 let new = new_path(&path);
-                if !is_there(disk, &new, session)? {
+                if !disk.has_name(&new, session)? || disk.has_name(&path, session)? {
                     return Err(stop);
                 }
                 // Looked at, locked, before it gets its name (SP21).

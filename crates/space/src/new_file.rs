@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use format::TEMPORARY_NAME_END;
-use os::{Cause, Disk, File, FileOptions, Session};
+use os::{Cause, Disk, Error, File, FileOptions, Named, Session};
 use stop::{RefusalKind, Stop};
 
 use crate::ControlContent;
@@ -60,20 +60,20 @@ impl<'a> NewFiles<'a> {
         make: impl FnOnce(&Path) -> Result<File, Stop>,
         session: &Session,
     ) -> Result<(), Stop> {
-        let name = path.as_os_str().as_encoded_bytes();
-        let ends = [NEW, TEMPORARY_NAME_END];
-        if let Some(end) = ends.iter().find(|end| name.ends_with(end.as_bytes())) {
-            let why = format!(
-                "the next opening would remove it, for names that end in {end} are those of \
-                 leftovers"
-            );
+        if let Some(why) = leftovers_end(path) {
             return Err(self.refused(RefusalKind::Invalid, path, &why));
         }
         self.check_free(path, session)?;
         let new = new_path(path);
-        if !remove_leftover(self.disk, &new, self.database, session)? {
-            let why = "another program is making it, it is listed under another spelling, or it is \
-                       another database's";
+        let why = match remove_leftover(self.disk, &new, self.database, session)? {
+            Leftover::Gone => None,
+            Leftover::InUse => Some(
+                "another program is making it, it is listed under another spelling, or it is \
+                 another database's",
+            ),
+            Leftover::NoFile => Some("what has the name under which it would be made is no file"),
+        };
+        if let Some(why) = why {
             return Err(self.refused(RefusalKind::AlreadyExists, path, why));
         }
         self.made.push((path.to_path_buf(), make(&new)?));
@@ -107,7 +107,7 @@ impl<'a> NewFiles<'a> {
     }
 
     fn check_free(&self, path: &Path, session: &Session) -> Result<(), Stop> {
-        match is_there(self.disk, path, session)? {
+        match self.disk.has_name(path, session)? {
             true => {
                 let why = "there is a file of this name";
                 Err(self.refused(RefusalKind::AlreadyExists, path, why))
@@ -125,10 +125,10 @@ impl<'a> NewFiles<'a> {
 /// A file that is listed gets its name, if a crash came before that. One that another is just
 /// making isn't it, and is left alone (SP21).
 pub fn settle_name(disk: &Disk, path: &Path, session: &Session) -> Result<(), Stop> {
-    if is_there(disk, path, session)? {
+    let new = new_path(path);
+    if disk.has_name(path, session)? || disk.look_up(&new, session)? != Some(Named::File) {
         return Ok(());
     }
-    let new = new_path(path);
     let file = match disk.open_read_only(&new, PLAIN, session) {
         Err(error) if error.cause() == Cause::NotFound => return Ok(()),
         file => file?,
@@ -139,47 +139,67 @@ pub fn settle_name(disk: &Disk, path: &Path, session: &Session) -> Result<(), St
     Ok(())
 }
 
-pub(crate) fn is_there(disk: &Disk, path: &Path, session: &Session) -> Result<bool, Stop> {
-    match disk.open_read_only(path, PLAIN, session) {
-        Ok(_) => Ok(true),
-        Err(error) if error.cause() == Cause::NotFound => Ok(false),
-        Err(error) => Err(Stop::from(error)),
-    }
+/// Why no file may be made by this name, if it ends as those of leftovers do.
+pub(crate) fn leftovers_end(path: &Path) -> Option<String> {
+    let name = path.as_os_str().as_encoded_bytes();
+    let ends = [NEW, TEMPORARY_NAME_END];
+    let end = ends.iter().find(|end| name.ends_with(end.as_bytes()))?;
+    Some(format!(
+        "the next opening would remove it, for names that end in {end} are those of leftovers"
+    ))
 }
 
-/// Removes a file that ends in a leftover's name, if it is there; false if somebody is just making
-/// it, and so has its lock, or if its header says that it is another database's, which may list it.
+/// What became of what has a leftover's name.
+enum Leftover {
+    /// It isn't there, or not any more.
+    Gone,
+    /// Somebody is just making it, and so has its lock; or its header says that it is another
+    /// database's, which may list it.
+    InUse,
+    /// It is no regular file, so nobody has left it.
+    NoFile,
+}
+
+/// Removes a file that ends in a leftover's name, if it is there and nobody's.
 fn remove_leftover(
     disk: &Disk,
     path: &Path,
     database: u64,
     session: &Session,
-) -> Result<bool, Stop> {
+) -> Result<Leftover, Error> {
+    match disk.look_up(path, session)? {
+        None => return Ok(Leftover::Gone),
+        Some(Named::Other) => return Ok(Leftover::NoFile),
+        Some(Named::File) => {}
+    }
     match disk.open_read_only(path, PLAIN, session) {
         // Whoever had the lock may have given the file its own name, and the next one be at work.
-        Ok(file) if !file.try_lock()? || !disk.has_its_name(&file, session)? => Ok(false),
+        Ok(file) if !file.try_lock()? || !disk.has_its_name(&file, session)? => Ok(Leftover::InUse),
         Ok(locked) => {
             if database_of(&locked, session)?.is_some_and(|found| found != database) {
-                return Ok(false);
+                return Ok(Leftover::InUse);
             }
             disk.remove(path, session)?;
-            Ok(true)
+            Ok(Leftover::Gone)
         }
-        Err(error) if error.cause() == Cause::NotFound => Ok(true),
-        Err(error) => Err(Stop::from(error)),
+        Err(error) if error.cause() == Cause::NotFound => Ok(Leftover::Gone),
+        Err(error) => Err(error),
     }
 }
 
 /// Removes what attempts that were cut off have left in the database's directory, but for what
-/// `content` lists: that waits for its name.
+/// `content` lists: that is a file of the database, or waits for its name. What can't be looked at
+/// or removed is nobody's obstacle.
 pub fn remove_leftovers(
     disk: &Disk,
     directory: &Path,
     content: &ControlContent,
     session: &Session,
 ) -> Result<(), Stop> {
-    let listed: BTreeSet<PathBuf> =
-        content.paths().map(|path| disk.place_of(&new_path(&directory.join(path)))).collect();
+    let places = |path: PathBuf| disk.place_of(&path);
+    let own = content.paths().map(|path| directory.join(path));
+    let waiting: BTreeSet<PathBuf> = own.clone().map(|path| places(new_path(&path))).collect();
+    let own: BTreeSet<PathBuf> = own.map(places).collect();
     for name in disk.list(directory, session)? {
         let left_by = match () {
             () if name.ends_with(NEW) => "an attempt to make it",
@@ -187,12 +207,27 @@ pub fn remove_leftovers(
             () => continue,
         };
         let path = directory.join(&name);
-        if listed.contains(&disk.place_of(&path)) {
+        let place = disk.place_of(&path);
+        if own.contains(&place) {
+            continue;
+        }
+        if waiting.contains(&place) {
             session.os().notice(&format!(
                 "{name} is kept, for the control file lists a file that may be waiting for its name"
             ));
-        } else if remove_leftover(disk, &path, content.database, session)? {
-            session.os().notice(&format!("{name}, left by {left_by}, is removed"));
+            continue;
+        }
+        match remove_leftover(disk, &path, content.database, session) {
+            Ok(Leftover::Gone) => {
+                session.os().notice(&format!("{name}, left by {left_by}, is removed"));
+            }
+            Ok(Leftover::InUse) => {}
+            Ok(Leftover::NoFile) => session.os().notice(&format!(
+                "{name} is kept, for it is no file: remove it by hand, or give it another name"
+            )),
+            Err(error) => session.os().notice(&format!(
+                "{name} is kept, though it has the name of a leftover: I {error}"
+            )),
         }
     }
     Ok(())

@@ -11,5 +11,6 @@ mod create;
 mod folder;
 mod load;
 mod logs;
+mod names;
 mod outputs;
 mod verify;

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use ids::BlockSize;
-use instance::{DataFileSpec, Instance, LogGroupSpec, TablespaceSpec};
+use instance::{Creation, DataFileSpec, Instance, LogGroupSpec, TablespaceSpec};
 use os::{FileOptions, Session};
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::fs::{FileSystem, Operation};
+use space::ControlFile;
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    bytes_of, check, creation, database_with, directory, ended, join, left, machine, open,
-    parameters, pause, shut, start,
+    CAPACITY, bytes_of, check, creation, database_with, directory, ended, join, left, machine,
+    open, parameters, pause, put, shut, start,
 };
 
 /// The smallest log.
@@ -220,5 +221,67 @@ fn a_file_that_is_listed_is_not_taken_for_a_leftover() {
         let halted = ended(report, step);
         opens(step, disk, format!("step {step}, opened again after {halted:?}"));
         assert_eq!(halted, None, "step {step}");
+    }
+}
+
+/// Log groups of which the first has a second member of this name.
+fn logs_with(name: &str) -> Vec<LogGroupSpec> {
+    let group = |number: u32| {
+        let own = format!("r{number}.log");
+        let more = (number == 1).then(|| name.to_string());
+        LogGroupSpec { bytes: LOG, members: [own].into_iter().chain(more).collect() }
+    };
+    (1..=3).map(group).collect()
+}
+
+/// SP10: the names of leftovers are refused at creation too, and nothing is made.
+#[test]
+fn names_of_leftovers_are_refused_at_creation() {
+    for end in [".forebay-temp", ".forebay-new"] {
+        let name = format!("x{end}");
+        for creation in [
+            Creation { log_files: logs_with(&name), ..creation() },
+            Creation { data_files: vec![file(name.clone(), SMALL)], ..creation() },
+        ] {
+            let mut report = machine(1, FileSystem::new(CAPACITY)).run(move |world, session| {
+                let disk = world.disk();
+                Instance::create(&disk, directory(), &creation, &parameters(), session)
+            });
+            let disk = left(&mut report);
+            let stop = ended(report, "the creation").expect_err("it is a leftover's name");
+            assert_eq!(stop.refusal(), Some(RefusalKind::Invalid), "{stop}");
+            assert!(stop.to_string().contains("those of leftovers"), "{stop}");
+            assert!(!disk.exists("/db"), "nothing is left");
+        }
+    }
+}
+
+/// A database that lists a member of such a name keeps it, also while it is no good.
+#[test]
+fn a_member_that_is_listed_is_no_leftover_whatever_it_is_called() {
+    let logs = Creation { log_files: logs_with("r1b.log"), ..creation() };
+    let mut disk = database_with(logs, parameters(), |_, _| {});
+    let (old, new) = ("/db/r1b.log", "/db/r1b.forebay-temp");
+    disk.rename(old, new).expect("renamed");
+    let mut bytes = bytes_of(&mut disk, new);
+    bytes[100] ^= 0xFF;
+    put(&mut disk, new, &bytes);
+    let mut report = machine(1, disk).run(|world, session| {
+        let control = ControlFile::open(&world.disk(), directory(), false, session);
+        let rename = |content: &mut space::ControlContent| {
+            content.log_groups[0].members[1].path = "r1b.forebay-temp".to_string();
+        };
+        control.expect("opened").update(rename, session).expect("written");
+    });
+    disk = left(&mut report);
+    ended(report, "the new name");
+    for round in 0..3 {
+        let mut report = machine(1, disk).run(|world, session| {
+            let instance = open(world, session);
+            shut(instance, session);
+        });
+        disk = left(&mut report);
+        ended(report, "opened");
+        assert!(disk.exists(new), "round {round}: it is gone");
     }
 }

@@ -4,13 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use waits::WaitEvent;
 
 use super::file::LinuxFile;
 use super::uring::Uring;
-use crate::{DiskPort, Error, FileOptions, FilePort, OpenMode, RingPort};
+use crate::{DiskPort, Error, FileOptions, FilePort, Named, OpenMode, RingPort};
 
 /// Every path of this machine.
 pub(crate) struct LinuxDisk;
@@ -26,7 +26,8 @@ impl DiskPort for LinuxDisk {
         let mut flags = OFlags::CLOEXEC;
         flags |= match mode {
             OpenMode::Existing => OFlags::RDWR,
-            OpenMode::ReadOnly => OFlags::RDONLY,
+            // Or who finds a pipe would wait for a writer of it.
+            OpenMode::ReadOnly => OFlags::RDONLY | OFlags::NONBLOCK,
             OpenMode::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
         if options.direct {
@@ -37,7 +38,13 @@ impl DiskPort for LinuxDisk {
         }
         let owner_and_group = Mode::RUSR | Mode::WUSR | Mode::RGRP;
         match rustix::fs::open(path, flags, owner_and_group) {
-            Ok(descriptor) => Ok(Arc::new(LinuxFile::new(descriptor, options.direct))),
+            Ok(descriptor) => {
+                if mode == OpenMode::ReadOnly {
+                    // io_uring takes it as a wish to be refused instead of made to wait.
+                    rustix::fs::fcntl_setfl(&descriptor, flags & OFlags::DIRECT)?;
+                }
+                Ok(Arc::new(LinuxFile::new(descriptor, options.direct)))
+            }
             Err(error) => {
                 // Where the file system can't do direct I/O the kernel makes the file before it
                 // finds out.
@@ -75,6 +82,17 @@ impl DiskPort for LinuxDisk {
         match rustix::fs::unlink(path) {
             Err(Errno::ISDIR) => Ok(rustix::fs::rmdir(path)?),
             removed => Ok(removed?),
+        }
+    }
+
+    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<Named>> {
+        match rustix::fs::lstat(path) {
+            Ok(found) => match FileType::from_raw_mode(found.st_mode) {
+                FileType::RegularFile => Ok(Some(Named::File)),
+                _ => Ok(Some(Named::Other)),
+            },
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 

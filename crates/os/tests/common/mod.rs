@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use os::{
-    Alignment, Disk, DiskPort, Error, File, FileOptions, FilePort, IoKind, IoPool, OpenMode, Os,
-    RawCompletion, RawRequest, RingPort, Session,
+    Alignment, Disk, DiskPort, Error, File, FileOptions, FilePort, IoKind, IoPool, Named, OpenMode,
+    Os, RawCompletion, RawRequest, RingPort, Session,
 };
 use waits::{Nanos, SessionKind, WaitEvent};
 
@@ -312,6 +312,11 @@ impl DiskPort for FakeDisk {
     fn remove(&self, path: &Path, _event: WaitEvent) -> io::Result<()> {
         let removed = self.files.lock().expect("not poisoned").remove(path);
         removed.map(drop).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
+    }
+
+    fn look_up(&self, path: &Path, _event: WaitEvent) -> io::Result<Option<Named>> {
+        let files = self.files.lock().expect("not poisoned");
+        Ok(files.contains_key(path).then_some(Named::File))
     }
 
     fn list(&self, _path: &Path, _event: WaitEvent) -> io::Result<Vec<String>> {

@@ -220,8 +220,8 @@ fn creating_and_opening_wait_for_each_request() {
         .filter(|wait| wait.0 == WaitEvent::DiskFileOperations)
         .map(|(_, p, _)| *p)
         .collect();
-    use FileOperation::{Create, CreateDirectory, Fill, List, Open, Sync, SyncDirectory};
-    let expected = [Create, Open, Sync, SyncDirectory, List, Fill, CreateDirectory];
+    use FileOperation::{Create, CreateDirectory, Fill, List, LookUp, Open, Sync, SyncDirectory};
+    let expected = [Create, Open, Sync, SyncDirectory, List, LookUp, Fill, CreateDirectory];
     assert_eq!(operations, expected.map(|operation| [operation as u64, 0, 0]).into());
 }
 

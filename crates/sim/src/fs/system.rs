@@ -20,6 +20,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use os::Named;
+
 use super::errno::{
     EBADF, EEXIST, EINVAL, EIO, EISDIR, ENOSPC, ENOTDIR, ENOTEMPTY, error, power_lost,
 };
@@ -308,6 +310,17 @@ impl FileSystem {
         let dir = self.names.view.resolve_dir(&path);
         let names = dir.map(|dir| self.names.view.entries(dir).map(|(name, _)| name.to_string()));
         step.end(names.map(Iterator::collect))
+    }
+
+    /// What has this name; none if nothing has. There are no links.
+    pub(crate) fn look_up(&mut self, path: &Path) -> io::Result<Option<Named>> {
+        let path = split(path)?;
+        let step = self.begin_path(Operation::List, &path)?;
+        step.end(Ok(match self.names.view.resolve(&path) {
+            Ok(Entry::File(_)) => Some(Named::File),
+            Ok(Entry::Dir(_)) => Some(Named::Other),
+            Err(_) => None,
+        }))
     }
 
     /// Whether a file or directory of this name exists now. Not an operation: never fails.
