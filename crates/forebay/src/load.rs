@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use clap::{Args, Subcommand};
-use database::{Creation, Database, Options, Parameters, Progress};
+use database::{Database, Options, Parameters, Progress};
 use experiment::{SessionInterval, Snapshot};
 use instance::LogGroupSpec;
 use os::{Disk, FileOptions, IoBuf, Session};

@@ -448,8 +448,8 @@ impl Heap {
     }
 }
 
-/// What lets a transaction change what is too new for it, and what it is told of that; nothing if it
-/// waits until that is visible.
+/// What lets a transaction change what is too new for it, and what it is told of that; nothing if
+/// it waits until that is visible.
 fn if_too_new(transaction: &Transaction, snapshot: Option<Scn>) -> (Failpoint, Option<Changed>) {
     match transaction.is_serializable() {
         true => (Failpoint::IgnoreFirstUpdater, Some(Changed::TooNew)),

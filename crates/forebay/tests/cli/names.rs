@@ -1,5 +1,5 @@
-//! Names that links, pipes and directories have: taken, and nobody's leftovers (rules space/SP10 and
-//! space/SP21).
+//! Names that links, pipes and directories have: taken, and nobody's leftovers (rules space/SP10
+//! and space/SP21).
 
 use std::os::unix::fs::symlink;
 

@@ -234,7 +234,7 @@ fn logs_with(name: &str) -> Vec<LogGroupSpec> {
     (1..=3).map(group).collect()
 }
 
-/// SP10: the names of leftovers are refused at creation too, and nothing is made.
+/// space/SP10: the names of leftovers are refused at creation too, and nothing is made.
 #[test]
 fn names_of_leftovers_are_refused_at_creation() {
     for end in [".forebay-temp", ".forebay-new"] {

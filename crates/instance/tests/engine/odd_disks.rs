@@ -139,6 +139,9 @@ impl DiskPort for Odd {
     fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
         self.inner.remove(path, event)
     }
+    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<os::Named>> {
+        self.inner.look_up(path, event)
+    }
     fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>> {
         self.inner.list(path, event)
     }
