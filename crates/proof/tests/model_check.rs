@@ -62,7 +62,8 @@ const NOT_THE_MODEL: [&str; 4] =
 const OTHER_ROWS: [&str; 3] = ["a read gave ", " rows were changed; ", " were locked; "];
 /// And of a refusal that no row explains.
 const NO_REASON: [&str; 1] = ["it was refused without a reason "];
-/// Either: who waits for no row's lock is told of keys that others are about to take back.
+/// Either: who waits for no row's lock is told of keys that others are about to take back, and who
+/// sees a half of a change is told of an entry without its row before a row can be compared.
 const ROWS_OR_REASON: [&str; 4] = [OTHER_ROWS[0], OTHER_ROWS[1], OTHER_ROWS[2], NO_REASON[0]];
 
 /// The model is the first to notice it, and says one of these. A seed in which a broken engine
@@ -92,7 +93,7 @@ fn seeing_active_transactions_is_noticed() {
 
 #[test]
 fn seeing_a_commit_before_it_is_whole_is_noticed() {
-    is_noticed(Failpoint::SeeCommitting, &OTHER_ROWS);
+    is_noticed(Failpoint::SeeCommitting, &ROWS_OR_REASON);
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn a_second_updater_is_noticed() {
 
 #[test]
 fn a_savepoint_that_leaves_a_change_is_noticed() {
-    is_noticed(Failpoint::SkipSavepointRecord, &OTHER_ROWS);
+    is_noticed(Failpoint::SkipSavepointRecord, &ROWS_OR_REASON);
 }
 
 #[test]
