@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use access::{Heap, HeapInserter};
 use ids::BlockSize;
-use instance::{DataFileSpec, Instance, Parameters, TablespaceSpec};
+use instance::{DataFileSpec, Instance, Parameters, TablespaceSpec, Transaction};
 use os::{Session, ThreadSpec};
 use sim::fs::FileSystem;
 use sim::{Perturbation, Simulation};
@@ -49,11 +50,15 @@ fn ddl(instance: &Instance, session: &Session) {
     for n in 0..2 {
         let name = format!("s{n}");
         let made = instance.space().create_within("t", (&name, Holds::Table), session);
-        let header = made.expect("made").header;
-        // Its second extent lies in the other file.
-        for _ in 0..2 {
-            instance.space().hand_out(header, 3, session).expect("handed out");
+        let transactions = instance.transactions();
+        let heap = Heap::new(&made.expect("made"), instance.space(), transactions, session);
+        let (mut transaction, mut inserter) = (Transaction::new(), HeapInserter::default());
+        // One in each block, so that its second extent, which lies in the other file, has some.
+        for _ in 0..6 {
+            let row = [7; BLOCK * 3 / 4];
+            heap.insert(&mut transaction, &mut inserter, &row, session).expect("inserted");
         }
+        instance.commit(transaction, session).expect("committed");
     }
 }
 
