@@ -12,8 +12,9 @@ const SEEDS: u64 = 40;
 /// Of a load.
 const SESSIONS_MOST: u32 = 4;
 
-/// One of these checks is the first to notice it. A load or an opening in which a broken engine
-/// stops itself, by an assertion that release builds have too, says nothing: another seed has to.
+/// One of these checks notices it. A sweep in which another is the first to, or in which a broken
+/// engine stops itself by an assertion that release builds have too, says nothing: another seed has
+/// to.
 fn is_caught(failpoint: Failpoint, by: &[Check]) {
     let both = (0..SEEDS).flat_map(|seed| Kind::ALL.map(|kind| kind.sweep(seed)));
     is_caught_by(failpoint, by, both);
@@ -25,8 +26,7 @@ fn is_caught_by(failpoint: Failpoint, by: &[Check], sweeps: impl Iterator<Item =
         sweep.shape.parameters.failpoints = Failpoints::only(failpoint);
         let Err(breach) = sweep.run(&mut bases) else { continue };
         println!("{failpoint:?}: {breach}");
-        if breach.check != Check::Runs {
-            assert!(by.contains(&breach.check), "{failpoint:?} is for {by:?}: {breach}");
+        if by.contains(&breach.check) {
             return;
         }
     }
@@ -60,7 +60,8 @@ fn doublewrite_without_sync_is_caught() {
 
 #[test]
 fn blocks_before_redo_is_caught() {
-    is_caught(Failpoint::IgnoreGate, &[Check::Agrees, Check::Rows]);
+    // A block that is ahead of all redo is what `verify` says too.
+    is_caught(Failpoint::IgnoreGate, &[Check::Agrees, Check::Rows, Check::Verifies]);
 }
 
 #[test]
