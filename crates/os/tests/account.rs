@@ -156,9 +156,9 @@ struct Unnamed {
     took: Duration,
 }
 
-/// `step`, over and over for ten seconds: what is unaccounted is what was spent without a name then,
-/// give or take what is allowed. What a hypervisor takes is neither CPU nor run queue to the kernel,
-/// and has no name here: it is allowed for, up to a limit.
+/// `step`, over and over for ten seconds: what is unaccounted is what was spent without a name
+/// then, give or take what is allowed. What a hypervisor takes is neither CPU nor run queue to the
+/// kernel, and has no name here: it is allowed for, up to a limit.
 fn closes(
     name: &str,
     session: &Session,
