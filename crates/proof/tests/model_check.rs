@@ -53,11 +53,6 @@ fn every_read_is_what_the_model_says_it_must_be() {
     }
 }
 
-/// What a model check says of somebody who panicked or was stopped: an assertion of the engine, or
-/// its halt, came before the model.
-const NOT_THE_MODEL: [&str; 4] =
-    ["in the machine: ", "it stopped: ", "a session was stopped: ", "the database can't be made: "];
-
 /// What the model says of rows that no snapshot in reach gives.
 const OTHER_ROWS: [&str; 3] = ["a read gave ", " rows were changed; ", " were locked; "];
 /// And of a refusal that no row explains.
@@ -66,8 +61,8 @@ const NO_REASON: [&str; 1] = ["it was refused without a reason "];
 /// sees a half of a change is told of an entry without its row before a row can be compared.
 const ROWS_OR_REASON: [&str; 4] = [OTHER_ROWS[0], OTHER_ROWS[1], OTHER_ROWS[2], NO_REASON[0]];
 
-/// The model is the first to notice it, and says one of these. A seed in which a broken engine
-/// stops itself says nothing: another has to.
+/// The model notices it, and says one of these. A seed in which it says something else first, or in
+/// which a broken engine stops itself, says nothing: another has to.
 fn is_noticed(failpoint: Failpoint, says: &[&str]) {
     let failpoints = Failpoints::only(failpoint);
     for seed in 0..SEEDS_BROKEN {
@@ -76,8 +71,7 @@ fn is_noticed(failpoint: Failpoint, says: &[&str]) {
         let what = violation.to_string();
         let line = what.lines().next().unwrap_or_default();
         println!("{failpoint:?} is noticed in seed {seed}: {line}");
-        if !NOT_THE_MODEL.iter().any(|other| line.contains(other)) {
-            assert!(says.iter().any(|part| line.contains(part)), "{failpoint:?}: {what}");
+        if says.iter().any(|part| line.contains(part)) {
             return;
         }
     }
