@@ -146,8 +146,10 @@ fn try_change_block<T>(
         let asked = transactions.ask_interest(&block, (id, takes_over_by), known, session);
         let interest = match asked {
             Asked::Interest(interest) => interest,
-            Asked::Full(holders) => return Ok(Try::Ended(Outcome::WaitForEntry(holders))),
-            Asked::TooNew(unsure) => return Ok(Try::NoEntry(Outcome::TooNew, unsure)),
+            Asked::NoRoom(why) if why.is_worth_waiting(transaction.is_serializable()) => {
+                return Ok(Try::Ended(Outcome::WaitForEntry(why.holders)));
+            }
+            Asked::NoRoom(why) => return Ok(Try::NoEntry(Outcome::TooNew, why.unsure)),
         };
         if interest.cleanouts() > cleanouts {
             cleanouts = u8::MAX;

@@ -15,7 +15,7 @@ use value::{RowView, Value};
 use waits::Totals;
 
 use crate::database::Shared;
-use crate::table::{Table, no_primary_key};
+use crate::table::{Relations, Table, no_primary_key};
 use crate::under_way::UnderWay;
 use crate::work::{OpenTransaction, Tx, is_worth_repeating};
 
@@ -24,6 +24,8 @@ const TRIES: u32 = 10;
 
 /// One session with the database. It stays on the thread that made it.
 pub struct Connection<'s> {
+    /// Dropped before what they are of.
+    pub(crate) relations: Relations,
     pub(crate) shared: Arc<Shared>,
     /// How the database knows that there is a connection.
     _counted: Arc<()>,
@@ -58,10 +60,10 @@ impl Deref for Held<'_> {
 
 impl<'s> Connection<'s> {
     pub(crate) fn new(shared: Arc<Shared>, session: Held<'s>) -> Connection<'s> {
-        let (counted, open) = (Arc::clone(&shared.connections), Vec::new());
+        let (_counted, open) = (Arc::clone(&shared.connections), Vec::new());
         let Patiences { locks: lock_patience, definitions: patience } = shared.instance.patiences();
-        let scratch = Scratch::default();
-        Connection { shared, _counted: counted, session, scratch, patience, open, lock_patience }
+        let (relations, scratch) = (Relations::default(), Scratch::default());
+        Connection { relations, shared, _counted, session, scratch, patience, open, lock_patience }
     }
 
     /// Rolls back what is open: the transaction of a `Tx`, or what one that was forgotten has left
@@ -318,18 +320,18 @@ impl<'s> Connection<'s> {
         statement: impl FnOnce(&Relation, View, &mut Scratch, &Session) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
         let _statement = self.begin_within()?;
-        let Connection { shared, session, scratch, open, .. } = self;
+        let Connection { shared, session, relations, scratch, open, .. } = self;
         let session: &Session = session;
         let transaction = open.last().map(|open| &open.transaction);
         let transactions = shared.instance.transactions();
         loop {
-            let relation = table.current(shared, session)?;
+            let relation = table.current(shared, relations, session)?;
             let snapshot = transactions.snapshot(transaction, session)?;
             if relation.is_stale(session) {
                 continue;
             }
             let view = transactions.view_of(&snapshot, transaction);
-            return statement(&relation, view, scratch, session);
+            return statement(relation, view, scratch, session);
         }
     }
 }

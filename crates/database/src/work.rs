@@ -103,14 +103,14 @@ impl<'c, 's> Tx<'c, 's> {
         mut statement: impl FnMut(&Relation, &Catalog, &mut Work<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
         let _statement = self.connection.begin_within()?;
-        let Connection { shared, session, scratch, open, .. } = &mut *self.connection;
+        let Connection { shared, session, relations, scratch, open, .. } = &mut *self.connection;
         let session: &Session = session;
         let transaction = &mut open.last_mut().expect(OPEN).transaction;
         loop {
-            let relation = table.current(shared, session)?;
-            let relations = &shared.catalog;
-            let mut work = Work { transaction, scratch, relations, session };
-            match statement(&relation, relations, &mut work) {
+            let relation = table.current(shared, relations, session)?;
+            let catalog = &shared.catalog;
+            let mut work = Work { transaction, scratch, relations: catalog, session };
+            match statement(relation, catalog, &mut work) {
                 Err(stop) if is_of_old_definition(&stop) && relation.is_stale(session) => {}
                 done => return done,
             }

@@ -47,13 +47,31 @@ pub struct Interest {
 pub enum Asked {
     /// Here it is.
     Interest(Interest),
-    /// All entries are of active transactions, these, and there is no room for more: one of them
-    /// has to end first.
-    Full(Vec<TxnId>),
-    /// There is an entry of a transaction that ended after the statement's snapshot: a newer
-    /// snapshot could take it over. There is none that this one can, and no room for more (TX9).
+    /// There is none, and no room for more.
+    NoRoom(NoRoom),
+}
+
+/// Why a transaction has no entry in a list that can't grow.
+#[derive(Debug)]
+pub struct NoRoom {
+    /// Active transactions that have one: if it ends, one of them leaves it to others.
+    pub holders: Vec<TxnId>,
+    /// Whether there is an entry of a transaction that ended after the statement's snapshot: a
+    /// newer snapshot could take it over (TX9).
+    pub is_too_new: bool,
     /// Of these it is known only by when they ended, and it may have been by the snapshot.
-    TooNew(Vec<Unsure>),
+    pub unsure: Vec<Unsure>,
+}
+
+impl NoRoom {
+    /// Whether the statement is to wait for a holder rather than to begin again. With a snapshot of
+    /// the whole transaction that wouldn't help: the entry would still be too new when it is left.
+    /// With one of the statement it lets as many on as the list has room for: where all began again
+    /// as soon as a commit was durable, 32 sessions got in each other's way in one block, and did a
+    /// third of the work (TX9).
+    pub fn is_worth_waiting(&self, is_serializable: bool) -> bool {
+        !self.holders.is_empty() && !(is_serializable && self.is_too_new)
+    }
 }
 
 /// A transaction that may have ended earlier than is known, and its newest undo record in a block.
@@ -267,11 +285,7 @@ impl Transactions {
         };
         let room = block::room_of(block).saturating_sub(kept_for_others);
         if grows && (room < InterestedTransaction::BYTES || entries >= ENTRIES_MAX) {
-            // Whoever waited for an active transaction would still have a snapshot that is too old.
-            return match is_too_new || holders.is_empty() {
-                true => Asked::TooNew(unsure),
-                false => Asked::Full(holders),
-            };
+            return Asked::NoRoom(NoRoom { holders, is_too_new, unsure });
         }
         Asked::Interest(Interest {
             number,

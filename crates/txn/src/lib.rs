@@ -32,7 +32,7 @@ mod waited;
 pub use active::{Active, Fate};
 pub use consistent::{Gone, Own, View};
 pub use interest::{
-    Asked, Interest, Unsure, apply_interest, apply_interest_back, split_interest_back,
+    Asked, Interest, NoRoom, Unsure, apply_interest, apply_interest_back, split_interest_back,
 };
 pub use locks::{
     LockHeld, LockMark, LockName, LockNames, LockWaiting, LockWanted, Locks, Patience, RowWait,

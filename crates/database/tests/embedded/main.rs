@@ -10,6 +10,7 @@ mod closures;
 mod committing;
 mod common;
 mod counted;
+mod crowded;
 mod damage;
 mod definitions;
 mod ends;
