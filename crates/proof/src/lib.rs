@@ -33,6 +33,7 @@ mod append_check;
 mod breach;
 mod client;
 mod constraints;
+mod damage;
 mod define;
 mod found;
 mod held;
@@ -50,6 +51,7 @@ mod tally;
 
 pub use append_check::{AppendBases, AppendCheck, AppendTally};
 pub use breach::{Breach, Check, Violation};
+pub use damage::{DamageCheck, DamageTally};
 pub use found::{Found, Look, inspect};
 pub use held::held;
 pub use journal::{Chain, Content, Entry, Journal, Numbers, Outcome, Record, RowId, Told};
