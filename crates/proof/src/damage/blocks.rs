@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use access::is_free_map;
 use format::{
     BlockHeader, BlockKind, DataHead, DbaLe, Extent, ExtentMap, SegmentHeader, TransactionTable,
     UndoBlock,
@@ -30,8 +31,7 @@ fn needed(image: &Image) -> Vec<Dba> {
         match segment.holds {
             Holds::Table => {
                 all.extend(image.of_kinds(&segment, &[BlockKind::Heap]));
-                let maps = segment.blocks.iter().filter(|at| image.kind(**at) == Some(BlockKind::FreeMap));
-                all.extend(maps);
+                all.extend(maps(image, &segment));
             }
             Holds::Index => {
                 let kinds = [BlockKind::Leaf, BlockKind::Branch];
@@ -47,6 +47,12 @@ fn needed(image: &Image) -> Vec<Dba> {
         }
     }
     all.into_iter().filter(|at| image.kind(*at).is_some()).collect()
+}
+
+/// Maps of free space of a table; others may be left of a former life of its blocks.
+fn maps(image: &Image, table: &Segment) -> Vec<Dba> {
+    let is_its = |at: &Dba| is_free_map(image.known(*at), table.object);
+    table.blocks.iter().copied().filter(is_its).collect()
 }
 
 /// The transaction tables, and the blocks of each one's ring in turn.
@@ -127,8 +133,8 @@ pub(super) fn others_map(
     random: &mut Xoshiro256PlusPlus,
 ) -> Option<Done> {
     let segments = image.segments();
-    let maps = segments.iter().flat_map(|one| &one.blocks).copied();
-    let maps: Vec<Dba> = maps.filter(|at| image.kind(*at) == Some(BlockKind::FreeMap)).collect();
+    let tables = segments.iter().filter(|one| one.holds == Holds::Table);
+    let maps: Vec<Dba> = tables.flat_map(|one| maps(image, one)).collect();
     let map = *pick(random, &maps)?;
     let has_another = |at: &Dba| {
         let next = DataHead::at(image.known(*at), DataHead::START).next;
