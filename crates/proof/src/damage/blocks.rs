@@ -92,8 +92,7 @@ pub(super) fn misdirected(
 /// Changed at an SCN that nobody has given.
 pub(super) fn ahead(_: &Made, image: &mut Image, random: &mut Xoshiro256PlusPlus) -> Option<Done> {
     let written: Vec<Dba> = image.all().map(|(at, _)| at).collect();
-    let written: Vec<Dba> =
-        written.into_iter().filter(|at| image.kind(*at).is_some()).collect();
+    let written: Vec<Dba> = written.into_iter().filter(|at| image.kind(*at).is_some()).collect();
     let newest = image.all().map(|(_, block)| BlockHeader::at(block, 0).changed().get()).max()?;
     let at = *pick(random, &written)?;
     // Closing the files takes a few.
@@ -108,7 +107,8 @@ pub(super) fn ahead(_: &Made, image: &mut Image, random: &mut Xoshiro256PlusPlus
 pub(super) fn zeroed(_: &Made, image: &mut Image, random: &mut Xoshiro256PlusPlus) -> Option<Done> {
     // A kind first, for most blocks are of rows.
     let needed = needed(image);
-    let kinds: BTreeSet<u8> = needed.iter().filter_map(|at| image.kind(*at)).map(|k| k as u8).collect();
+    let kinds: BTreeSet<u8> =
+        needed.iter().filter_map(|at| image.kind(*at)).map(|k| k as u8).collect();
     let kinds: Vec<u8> = kinds.into_iter().collect();
     let kind = *pick(random, &kinds)?;
     let is_it = |at: &Dba| image.kind(*at).is_some_and(|one| one as u8 == kind);
@@ -155,7 +155,8 @@ pub(super) fn undo_out(
     random: &mut Xoshiro256PlusPlus,
 ) -> Option<Done> {
     let undo = image.segments().into_iter().find(|one| one.holds == Holds::Undo)?;
-    let rings: Vec<_> = rings(image, &undo).into_iter().filter(|(_, ring)| ring.len() > 1).collect();
+    let rings: Vec<_> =
+        rings(image, &undo).into_iter().filter(|(_, ring)| ring.len() > 1).collect();
     let (table, ring) = pick(random, &rings)?;
     let place = random.random_range(0..ring.len());
     let (before, out) = (ring[place], ring[(place + 1) % ring.len()]);
@@ -200,7 +201,11 @@ pub(super) fn extent_twice(
 }
 
 /// Turns a bit of an extent map, of those that are as given.
-fn turn_extent(image: &mut Image, random: &mut Xoshiro256PlusPlus, is_taken: bool) -> Option<String> {
+fn turn_extent(
+    image: &mut Image,
+    random: &mut Xoshiro256PlusPlus,
+    is_taken: bool,
+) -> Option<String> {
     let bit = |extent: u32| (ExtentMap::BITS + extent as usize / 8, 1_u8 << (extent % 8));
     let mut places = Vec::new();
     for file in &image.files {

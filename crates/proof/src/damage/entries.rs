@@ -117,7 +117,11 @@ pub(super) fn swapped(
 }
 
 /// A byte of a row is another one, and every value is as it was.
-pub(super) fn form(made: &Made, image: &mut Image, random: &mut Xoshiro256PlusPlus) -> Option<Done> {
+pub(super) fn form(
+    made: &Made,
+    image: &mut Image,
+    random: &mut Xoshiro256PlusPlus,
+) -> Option<Done> {
     let mut places = Vec::new();
     for segment in image.segments() {
         let Some(table) = made.table_of_heap(segment.object) else { continue };
@@ -134,7 +138,7 @@ pub(super) fn form(made: &Made, image: &mut Image, random: &mut Xoshiro256PlusPl
     let (at, slot, byte) = *pick(random, &places)?;
     image.block_mut(at)[byte] ^= 1;
     image.seal(at);
-    let what = format!("row {at}/{slot} has another byte at {byte} of its block, and no other value");
+    let what = format!("row {at}/{slot} has another byte at {byte}, and no other value");
     Some(Done { what, expects: &[Kind::Row] })
 }
 

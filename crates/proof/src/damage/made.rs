@@ -18,8 +18,8 @@ use sim::{Outside, Perturbation, World};
 use space::{ControlContent, ControlFile};
 use stop::Stop;
 
-use super::image::Image;
 use super::closed;
+use super::image::Image;
 use crate::shape::DIRECTORY;
 use crate::sweep::left;
 use crate::{Bases, Journal, Load, Shape, Violation, machine};
@@ -170,11 +170,8 @@ fn work(connection: &mut Connection<'_>, random: &mut Xoshiro256PlusPlus) -> Res
         let label = format!("label {}", number % 7);
         let amount = (number % 3 > 0).then_some(Value::Int(number)).unwrap_or(Value::Null);
         let notes = "n".repeat([10, 200, 3_000, 40][number as usize % 4]);
-        let columns = [
-            ("label", Value::Text(&label)),
-            ("amount", amount),
-            ("notes", Value::Text(&notes)),
-        ];
+        let columns =
+            [("label", Value::Text(&label)), ("amount", amount), ("notes", Value::Text(&notes))];
         tx.insert_named(&table, &columns)?;
     }
     tx.commit()?;

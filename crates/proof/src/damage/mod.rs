@@ -174,9 +174,8 @@ impl One<'_> {
     }
 
     fn verified(&self, disk: &FileSystem) -> Result<Told, Violation> {
-        let report = machine(self.seed, disk).run(|world, session| {
-            closed((&world.disk(), Path::new(DIRECTORY)), session)
-        });
+        let report = machine(self.seed, disk)
+            .run(|world, session| closed((&world.disk(), Path::new(DIRECTORY)), session));
         match report.result {
             Ok(Ok(told)) => Ok(told),
             Ok(Err(stop)) => Err(Violation(format!("verify was refused: {stop}"))),

@@ -38,7 +38,11 @@ const DISAGREE: &[Kind] = &[
 const RUN_MAX: usize = 12;
 
 /// A whole file.
-pub(super) fn file(made: &Made, image: &mut Image, random: &mut Xoshiro256PlusPlus) -> Option<Done> {
+pub(super) fn file(
+    made: &Made,
+    image: &mut Image,
+    random: &mut Xoshiro256PlusPlus,
+) -> Option<Done> {
     let then = pick(random, &made.then.files)?;
     let now = image.files.iter_mut().find(|file| file.number == then.number)?;
     now.blocks.clone_from(&then.blocks);
@@ -91,7 +95,8 @@ fn differs(made: &Made, segment: &Segment, blocks: &[Dba]) -> bool {
     match segment.holds {
         Holds::Table => {
             let Some(table) = made.table_of_heap(segment.object) else { return false };
-            !table.indexes.is_empty() && rows(&made.then, table, blocks) != rows(&made.now, table, blocks)
+            !table.indexes.is_empty()
+                && rows(&made.then, table, blocks) != rows(&made.now, table, blocks)
         }
         Holds::Index => {
             made.table_of_index(segment.object).is_some()
@@ -110,14 +115,16 @@ fn rows(image: &Image, table: &TableDefinition, blocks: &[Dba]) -> BTreeSet<Know
     let mut known = BTreeSet::new();
     for at in blocks {
         let Some(bytes) = image.block(*at) else { continue };
-        if !is_of(bytes, &[BlockKind::Heap], table.segment.get()) || check_heap_block(bytes).is_err()
+        if !is_of(bytes, &[BlockKind::Heap], table.segment.get())
+            || check_heap_block(bytes).is_err()
         {
             continue;
         }
         for found in heap_slots(bytes) {
             let row = RowAddress { block: *at, slot: found.slot };
             let mut keys = Vec::new();
-            if found.is_row && found.next.is_none()
+            if found.is_row
+                && found.next.is_none()
                 && let Ok(view) = RowView::new(&layout, found.data)
             {
                 for index in &table.indexes {
@@ -138,7 +145,8 @@ fn in_leaves(image: &Image, segment: &Segment, blocks: &[Dba]) -> BTreeSet<Vec<u
         let Some(bytes) = image.block(*at) else { continue };
         if is_of(bytes, &[BlockKind::Leaf], segment.object) && check_index_block(bytes).is_ok() {
             let live = live_entries(bytes).into_iter();
-            entries.extend(live.map(|slot| block::bytes_of(bytes, block::slot(bytes, slot)).to_vec()));
+            entries
+                .extend(live.map(|slot| block::bytes_of(bytes, block::slot(bytes, slot)).to_vec()));
         }
     }
     entries

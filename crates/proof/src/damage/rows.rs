@@ -186,7 +186,8 @@ pub(super) fn check(below: &Below<'_>, random: &mut Xoshiro256PlusPlus) -> Optio
                 let kind = table.columns[column].kind;
                 let fits = |value: &OwnedValue| kind.fit("", value.get()).is_ok();
                 let breaks = |value: &OwnedValue| {
-                    let of = |at: usize| if at == column { value.get() } else { row.values[at].get() };
+                    let of =
+                        |at: usize| if at == column { value.get() } else { row.values[at].get() };
                     check.condition.evaluate(&of) == Truth::False
                 };
                 let mut tries = tries(kind);
@@ -293,8 +294,7 @@ fn misfit(
         }
     }
     let change = pick(random, &changes)?;
-    let relation =
-        below.open(change.table, |table| table.columns[change.column].kind = Type::Text);
+    let relation = below.open(change.table, |table| table.columns[change.column].kind = Type::Text);
     below.set(&relation, &change.row, (change.column, change.value.get()));
     change.done(what, &[Kind::Row])
 }
@@ -341,9 +341,8 @@ pub(super) fn sequence(below: &Below<'_>, random: &mut Xoshiro256PlusPlus) -> Op
     let own = below.dictionary(DictionaryTable::Sequences);
     let key = [Value::Int(sequence.get().into())];
     let changed = below.transact(|work| {
-        let mut change = |_: &RowView<'_>, row: &mut RowChange<'_>| {
-            row.set(NEXT_VALUE, Value::Int(next))
-        };
+        let mut change =
+            |_: &RowView<'_>, row: &mut RowChange<'_>| row.set(NEXT_VALUE, Value::Int(next));
         own.update_where(work, Which::Key(0, &key), None, &mut change)
     });
     assert_eq!(changed, 1, "{sequence} is a sequence");

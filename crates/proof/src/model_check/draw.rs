@@ -12,8 +12,8 @@ use super::ask::{Act, Ask, Filter, IfHeld, KeyColumn, New, Path, Span, Target, W
 use super::cell::{Cell, Row};
 use super::client::Client;
 use super::schema::{
-    BOSS, CODE, CODE_UP, COLUMNS, COUNT, CodeKind, FORBIDDEN, FORBIDDEN_CODE, ID, KIND,
-    NOTE, PART, TABLES, UP,
+    BOSS, CODE, CODE_UP, COLUMNS, COUNT, CodeKind, FORBIDDEN, FORBIDDEN_CODE, ID, KIND, NOTE, PART,
+    TABLES, UP,
 };
 
 /// Codes are made of these.
