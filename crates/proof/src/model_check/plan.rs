@@ -32,7 +32,7 @@ const FOCUS_PAUSES_PER_1024: u32 = 48;
 const FOCUS_PAUSE_NS_MAX: u32 = 800_000;
 
 /// Blocks for undo that rolled-back transactions fill again and again.
-const LITTLE_UNDO_BLOCKS: u64 = 40;
+const LITTLE_UNDO_BLOCKS: u64 = 28;
 
 /// A state that sessions hardly ever come to by chance alone: what a plan has for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,6 +169,8 @@ impl Plan {
                 (self.tight, self.nowait) = (true, true);
                 self.creation.undo_bytes = LITTLE_UNDO_BLOCKS * block;
                 self.creation.undo_bytes_max = 0;
+                self.creation.undo_segments = 1;
+                self.ids = self.ids.max(30);
                 self.parameters.log_buffer = 16 * redo::LOG_BUFFER_BYTES_MIN as u64;
                 self.serializable = 0;
                 self.define = 0;
