@@ -15,7 +15,7 @@
 //!          └──▶ snapshot: the model, which says what each read must be
 //! ```
 //!
-//! Rules PF1 to PF12 are in the README. Only tests use this crate. It builds the engine with its
+//! Rules PF1 to PF13 are in the README. Only tests use this crate. It builds the engine with its
 //! failpoints, so that each check is shown to be able to fail.
 //!
 //! * [`Sweep`]: one load, crashed everywhere; [`Tally`]: what was seen.
@@ -23,6 +23,7 @@
 //! * [`history`]: what sessions did to lists; [`append`]: whether that was isolated.
 //! * [`snapshot`]: a model with versions, which is asked as the engine runs.
 //! * [`ModelCheck`]: random sessions on typed tables against a model; [`AppendCheck`]: histories.
+//! * [`DamageCheck`]: databases that are damaged in silence, and `verify`.
 //! * [`Journal`], [`Record`]: what sessions know. [`inspect`], [`compare`]: the oracle.
 //! * [`Breach`]: what doesn't hold, and which [`Check`] noticed it.
 
@@ -33,6 +34,7 @@ mod append_check;
 mod breach;
 mod client;
 mod constraints;
+mod damage;
 mod define;
 mod found;
 mod held;
@@ -50,6 +52,7 @@ mod tally;
 
 pub use append_check::{AppendBases, AppendCheck, AppendTally};
 pub use breach::{Breach, Check, Violation};
+pub use damage::{DamageCheck, DamageTally};
 pub use found::{Found, Look, inspect};
 pub use held::held;
 pub use journal::{Chain, Content, Entry, Journal, Numbers, Outcome, Record, RowId, Told};

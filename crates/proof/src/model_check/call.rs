@@ -12,7 +12,6 @@ use database::{
 
 use super::ask::{Act, Ask, IfHeld, New, Path, Span, Target, Told, Which};
 use super::cell::{Cell, Row, read};
-use super::schema::Schema;
 
 /// The index as the table's holder finds it.
 fn place(table: &Table, path: &Path) -> Result<IndexId, Error> {
@@ -31,16 +30,20 @@ fn values(cells: &[Cell]) -> Vec<Value<'_>> {
     cells.iter().map(Cell::value).collect()
 }
 
-/// Rows that were read; or what was wrong with one.
-#[derive(Default)]
-struct Read {
+/// Rows that were read, filled up with what later columns have; or what was wrong with one.
+struct Read<'l> {
+    later: &'l [Cell],
     rows: Vec<Row>,
     damaged: Option<String>,
 }
 
-impl Read {
+impl<'l> Read<'l> {
+    fn new(later: &'l [Cell]) -> Read<'l> {
+        Read { later, rows: Vec::new(), damaged: None }
+    }
+
     fn row(&mut self, row: &RowView<'_>) {
-        match read(row, &Schema::later()) {
+        match read(row, self.later) {
             Ok(row) => self.rows.push(row),
             Err(what) => self.damaged = Some(what),
         }
@@ -58,9 +61,13 @@ impl Read {
 struct Panics;
 
 /// Does a statement. A refusal, or the session's own panic, is what was told as well; what halts is
-/// handed on.
-pub(super) fn call(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> {
-    match catch_unwind(AssertUnwindSafe(|| called(tx, table, ask))) {
+/// handed on. Rows have `later` in columns that the engine doesn't know of yet.
+pub(super) fn call(
+    tx: &mut Tx<'_, '_>,
+    table: &Table,
+    (ask, later): (&Ask, &[Cell]),
+) -> Result<Told, Error> {
+    match catch_unwind(AssertUnwindSafe(|| called(tx, table, (ask, later)))) {
         Ok(Ok(told)) => Ok(told),
         Ok(Err(stop)) => Told::refused(&stop).ok_or(stop),
         Err(payload) if payload.is::<Panics>() => Ok(Told::Panicked),
@@ -68,10 +75,14 @@ pub(super) fn call(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told
     }
 }
 
-fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> {
+fn called(
+    tx: &mut Tx<'_, '_>,
+    table: &Table,
+    (ask, later): (&Ask, &[Cell]),
+) -> Result<Told, Error> {
     match &ask.act {
         Act::Read { target, descending, limit } => {
-            reads(tx, table, &target.which, (*descending, *limit))
+            reads(tx, table, (&target.which, later), (*descending, *limit))
         }
         Act::Insert(rows) => {
             let rows: Vec<Vec<Value<'_>>> =
@@ -101,7 +112,7 @@ fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> 
                 IfHeld::NoWait => ForUpdate::nowait(),
                 IfHeld::Skip => ForUpdate::skip_locked(),
             };
-            let mut all = Read::default();
+            let mut all = Read::new(later);
             tx.lock_where(table, which, filter, how.limit(*limit), |row| all.row(&row))?;
             Ok(all.told())
         }),
@@ -111,10 +122,10 @@ fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> 
 fn reads(
     tx: &mut Tx<'_, '_>,
     table: &Table,
-    which: &Which,
+    (which, later): (&Which, &[Cell]),
     (descending, limit): (bool, usize),
 ) -> Result<Told, Error> {
-    let mut all = Read::default();
+    let mut all = Read::new(later);
     match which {
         Which::All => tx.scan(table, |row| all.row(&row))?,
         Which::Key(path, key) => {

@@ -15,8 +15,8 @@ use sim::{Outside, World};
 use super::ask::{Act, Ask, Told};
 use super::call::call;
 use super::known::{Deed, Define, EXTRA, Extra, Known, Txn};
-use super::plan::Plan;
-use super::schema::{BOSS, CODE_UP, COLUMNS, LATER, Schema, TABLES, UP, name_of};
+use super::plan::{Focus, Plan};
+use super::schema::{BOSS, CODE_UP, COLUMNS, TABLES, UP, name_of};
 use super::ticket;
 
 /// Indexes that are made and dropped have one of so many names.
@@ -130,7 +130,8 @@ impl<'a> Client<'a> {
             self.stale = Some(savepoint);
         }
         let draw = self.any(16);
-        if draw < 3 || refused && draw < 10 {
+        let backs = if self.plan.focus == Focus::Rollbacks { 14 } else { 3 };
+        if draw < backs || refused && draw < 10 {
             if self.plan.misuse && self.any(4) == 0 {
                 let call = self.known.with(|known| known.call());
                 std::mem::forget(tx);
@@ -189,7 +190,8 @@ impl<'a> Client<'a> {
                 let length = Nanos::from_micros(self.any(3_000));
                 self.session.pause(length, self.session.waiting(WaitEvent::PlSqlLockTimer));
             }
-            7 | 8 if open.savepoints.is_empty() => {
+            // The numbers of a sequence are committed as they are taken.
+            7 | 8 if open.savepoints.is_empty() && self.plan.focus != Focus::Rollbacks => {
                 return self.ticket(open);
             }
             _ => {
@@ -239,7 +241,7 @@ impl<'a> Client<'a> {
             known.operation();
             known.call()
         });
-        let told = call(open.tx, &self.tables[ask.table], &ask)?;
+        let told = call(open.tx, &self.tables[ask.table], (&ask, self.plan.schema.later()))?;
         let going = match &told {
             Told::Refused(ErrorKind::Serialization | ErrorKind::Deadlock, _) => Going::Back,
             _ => Going::On,
@@ -356,7 +358,7 @@ impl<'a> Client<'a> {
             Define::DropIndex(_, name) => connection.drop_index(name),
             Define::AddColumn(_) => {
                 let column = self.tables[table].definition().columns.len();
-                let missing = Schema::later()[column - COLUMNS].value().to_owned();
+                let missing = self.plan.schema.later()[column - COLUMNS].value().to_owned();
                 let spec = ColumnSpec::new(&name_of(column), Type::Integer);
                 let spec = Alteration::AddColumn(spec.default_value(missing));
                 connection.alter_table(TABLES[table], &spec)
@@ -368,14 +370,16 @@ impl<'a> Client<'a> {
         };
         let is_done = matches!(told, Told::Count(_));
         self.known.with(|known| known.defined(called, told));
-        if is_done && self.any(2) == 0 { self.follow(connection, table) } else { Ok(()) }
+        let follows = self.plan.focus == Focus::Columns || self.any(2) == 0;
+        if is_done && follows { self.follow(connection, table) } else { Ok(()) }
     }
 
     /// What is defined of a table, and whether an index descends.
     fn definition(&mut self, table: usize) -> Option<(Define, bool)> {
         let name = format!("{}_{EXTRA}{}", TABLES[table], self.any(EXTRAS));
         let descending = self.any(2) == 0;
-        let define = match self.any(8) {
+        let draw = if self.plan.focus == Focus::Columns { 7 } else { self.any(8) };
+        let define = match draw {
             0..4 => {
                 let unique = self.any(3) == 0;
                 // Often one that is NULL in most rows, or few unique indexes could be made.
@@ -397,7 +401,7 @@ impl<'a> Client<'a> {
             }
             _ => {
                 let columns = self.tables[table].definition().columns.len();
-                if columns == COLUMNS + LATER {
+                if columns == COLUMNS + self.plan.schema.later {
                     return None;
                 }
                 Define::AddColumn(table)

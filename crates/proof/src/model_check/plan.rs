@@ -9,7 +9,8 @@ use sim::Perturbation;
 use stop::Failpoints;
 
 use super::schema::{
-    BOSS, CHILD, CODE, CODE_UP, CodeKind, ID, PARENT, Reference, Schema, THIRD, UP,
+    BOSS, CHILD, CODE, CODE_UP, CodeKind, ID, LATER, LATER_MANY, PARENT, Reference, Schema, THIRD,
+    UP,
 };
 
 /// Blocks of a database that can't grow: its undo is overwritten, and rows find no room.
@@ -22,9 +23,47 @@ const PAUSES_PER_1024: u32 = 8;
 /// And at most so long: longer than a commit takes, or a definition.
 const PAUSE_NS_MAX: u32 = 1_500_000;
 
+/// One seed in so many has a focus.
+const FOCUS_ONE_IN: u64 = 8;
+
+/// With a focus on what is over at once, so many points of 1,024 are paused at ...
+const FOCUS_PAUSES_PER_1024: u32 = 48;
+/// ... and at most so long: about as long as a commit takes.
+const FOCUS_PAUSE_NS_MAX: u32 = 800_000;
+
+/// Blocks for undo that rolled-back transactions fill again and again.
+const LITTLE_UNDO_BLOCKS: u64 = 28;
+
+/// A state that sessions hardly ever come to by chance alone: what a plan has for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Focus {
+    /// None: chance alone.
+    All,
+    /// A slot is used again while a reader asks about the commit that it found under way there.
+    Slots,
+    /// Columns are added, and get values, while reads begin.
+    Columns,
+    /// Undo is overwritten, and no redo is waited for: one session rolls back again and again.
+    Rollbacks,
+}
+
+impl Focus {
+    fn of(seed: u64) -> Focus {
+        match seed % FOCUS_ONE_IN == FOCUS_ONE_IN - 1 {
+            true => {
+                let each = [Focus::Slots, Focus::Columns, Focus::Rollbacks];
+                each[(seed / FOCUS_ONE_IN % 3) as usize]
+            }
+            false => Focus::All,
+        }
+    }
+}
+
 /// What a seed decides.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
+    /// What it is about, beside everything.
+    pub(super) focus: Focus,
     pub(crate) creation: Creation,
     pub(crate) parameters: Parameters,
     pub(crate) perturbation: Perturbation,
@@ -78,7 +117,8 @@ impl Plan {
                 ..Perturbation::RACES
             },
         };
-        Plan {
+        let mut plan = Plan {
+            focus: Focus::of(seed),
             creation,
             parameters,
             perturbation,
@@ -92,7 +132,57 @@ impl Plan {
             long: any(4),
             define: [0, 24, 8][any(3) as usize],
             misuse: any(3) == 0,
+        };
+        plan.take_focus();
+        plan
+    }
+
+    /// What is drawn by chance in other plans is as it has to be.
+    fn take_focus(&mut self) {
+        let pauses = Perturbation {
+            delays_per_1024: FOCUS_PAUSES_PER_1024,
+            delay_ns_max: FOCUS_PAUSE_NS_MAX,
+            ..Perturbation::RACES
+        };
+        let block = self.creation.db_block_size.bytes() as u64;
+        match self.focus {
+            Focus::All => {}
+            Focus::Slots => {
+                self.perturbation = pauses;
+                self.sessions = self.sessions.max(4);
+                (self.creation.undo_segments, self.creation.undo_slots) = (1, 1);
+                self.set_buffers(0);
+                self.nowait = true;
+                self.serializable = self.serializable.min(2);
+            }
+            Focus::Columns => {
+                self.perturbation = pauses;
+                self.sessions = self.sessions.max(4);
+                self.set_buffers(96);
+                self.define = 8;
+                self.schema.later = LATER_MANY;
+                self.serializable = self.serializable.min(2);
+            }
+            Focus::Rollbacks => {
+                self.perturbation = Perturbation::NONE;
+                self.sessions = 1;
+                (self.tight, self.nowait) = (true, true);
+                self.creation.undo_bytes = LITTLE_UNDO_BLOCKS * block;
+                self.creation.undo_bytes_max = 0;
+                self.creation.undo_segments = 1;
+                self.ids = self.ids.max(30);
+                self.parameters.log_buffer = 16 * redo::LOG_BUFFER_BYTES_MIN as u64;
+                self.serializable = 0;
+                self.define = 0;
+            }
         }
+    }
+
+    /// So many, or as few as its sessions can do with.
+    fn set_buffers(&mut self, wanted: u64) {
+        let buffers = wanted.max(u64::from(self.sessions) * 12);
+        let block = self.creation.db_block_size.bytes() as u64;
+        self.parameters.db_cache_size = buffers * block;
     }
 }
 
@@ -149,5 +239,6 @@ fn schema(any: &mut dyn FnMut(u64) -> u64) -> Schema {
         cache: Some([1, 2, 20][any(3) as usize]),
         ..SequenceOptions::default()
     };
-    Schema { codes, code_ups, references, pairs: any(2) == 0, child_first, stamps }
+    let pairs = any(2) == 0;
+    Schema { codes, code_ups, references, pairs, child_first, stamps, later: LATER }
 }
