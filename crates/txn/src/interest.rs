@@ -70,7 +70,7 @@ impl NoRoom {
     /// as soon as a commit was durable, 32 sessions got in each other's way in one block, and did a
     /// third of the work (TX9).
     pub fn is_worth_waiting(&self, is_serializable: bool) -> bool {
-        !self.holders.is_empty() && !(is_serializable && self.is_too_new)
+        !(self.holders.is_empty() || is_serializable && self.is_too_new)
     }
 }
 
