@@ -100,7 +100,7 @@ impl Actor<'_> {
             let mut connection = database.connect_with(self.session);
             connection.create_table(&table(&first, "system")).map(drop)
         };
-        let creating = self.known.with(|known| known.creates(place));
+        let creating = self.known.with(|known| known.creates(place, &[&data[..], &logs].concat()));
         let disk = self.world.disk();
         let at = (&disk, Path::new(directory));
         match Database::create_filled(at, &options, fill, self.session) {
@@ -202,9 +202,10 @@ impl Actor<'_> {
     }
 
     fn delete(&mut self, place: usize, all: bool) {
-        let Some(files) = self.known.with(|known| known.deletes(place, all)) else { return };
+        let begun = self.known.with(|known| known.deletes(place, all));
+        let Some((files, deletion)) = begun else { return };
         files::delete(&self.world.disk(), PLACES[place], &files, all, self.session);
-        self.known.with(|known| known.deleted(place, all));
+        self.known.with(|known| known.deleted(place, deletion));
     }
 
     fn copy(&mut self, from: usize, to: usize) {

@@ -7,7 +7,8 @@
 //!
 //! Callers: `actor`, `administer` and `bed`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 
 use database::{Error, ErrorKind};
 
@@ -26,8 +27,23 @@ pub(super) struct Place {
     pub(super) creations: u64,
     /// Somebody deletes or copies there.
     pub(super) is_reserved: bool,
-    /// How often clearing the directory has begun or ended: an odd number while it goes on.
-    pub(super) clears: u64,
+}
+
+/// Files that were deleted.
+#[derive(Clone, Debug)]
+struct Deletion {
+    files: BTreeSet<String>,
+    /// And all that lay in there.
+    directory: Option<String>,
+    /// When that was done.
+    ended: Option<u64>,
+}
+
+impl Deletion {
+    fn has(&self, file: &String) -> bool {
+        let lies_in = |directory: &String| file.starts_with(directory.as_str());
+        self.files.contains(file) || self.directory.as_ref().is_some_and(lies_in)
+    }
 }
 
 /// What a directory looks like to who looks for work.
@@ -40,6 +56,9 @@ pub(super) enum Seen {
     Open(LifeNo),
 }
 
+/// Steps that are shown with what is wrong.
+const SHOWN_MAX: usize = 40;
+
 /// What is known.
 #[derive(Default)]
 pub(super) struct Known {
@@ -50,7 +69,11 @@ pub(super) struct Known {
     pub(super) breach: Option<String>,
     /// Steps that are left in this round.
     pub(super) steps: u32,
-    /// Numbers of families, tablespaces and transactions.
+    /// The last steps, and what came of them.
+    story: VecDeque<String>,
+    /// Of this round.
+    deletions: Vec<Deletion>,
+    /// Numbers of families, tablespaces, transactions and moments.
     numbers: u64,
 }
 
@@ -62,7 +85,7 @@ pub(super) struct Call {
     /// Somebody else had files of the database, or of one that shares some with it.
     is_beside: bool,
     moves: u64,
-    clears: [u64; PLACES.len()],
+    began: u64,
     creations: u64,
 }
 
@@ -72,12 +95,27 @@ pub(super) struct Creating {
     pub(super) place: usize,
     creations: u64,
     is_beside: bool,
-    clears: [u64; PLACES.len()],
+    began: u64,
 }
 
 impl Known {
     pub(super) fn finds(&mut self, what: impl ToString) {
-        self.breach.get_or_insert_with(|| what.to_string());
+        let story = &self.story;
+        self.breach.get_or_insert_with(|| {
+            let steps: String = story.iter().map(|step| format!("\n  {step}")).collect();
+            format!("{}{steps}", what.to_string())
+        });
+    }
+
+    /// A step has come to something.
+    fn note(&mut self, life: LifeNo, what: fmt::Arguments<'_>) {
+        let Life { place, family, state, .. } = self.lives[life];
+        let line =
+            format!("{} (database {life}, family {family}, {state:?}): {what}", PLACES[place]);
+        self.story.push_back(line);
+        if self.story.len() > SHOWN_MAX {
+            self.story.pop_front();
+        }
     }
 
     pub(super) fn number(&mut self) -> u64 {
@@ -117,21 +155,14 @@ impl Known {
         self.lives[life].moves + others.sum::<u64>()
     }
 
-    fn clears(&self) -> [u64; PLACES.len()] {
-        self.places.map(|place| place.clears)
-    }
-
     fn creations(&self) -> u64 {
         self.places.iter().map(|place| place.creations).sum()
     }
 
-    /// Whether one of these files lay in a directory that was cleared since, or meanwhile.
-    fn is_cleared(&self, files: &BTreeSet<String>, before: [u64; PLACES.len()]) -> bool {
-        let mut all = PLACES.iter().zip(self.places.iter().zip(before));
-        all.any(|(directory, (place, before))| {
-            let lies = |file: &String| file.starts_with(&format!("{directory}/"));
-            (place.clears != before || before % 2 == 1) && files.iter().any(lies)
-        })
+    /// Whether one of these files may have been deleted since, or meanwhile.
+    fn is_deleted(&self, files: &BTreeSet<String>, since: u64) -> bool {
+        let mut later = self.deletions.iter().filter(|one| one.ended.is_none_or(|at| at > since));
+        later.any(|one| files.iter().any(|file| one.has(file)))
     }
 
     /// Somebody begins to use files of a database.
@@ -140,9 +171,9 @@ impl Known {
             || self.sharers(life).any(|other| self.lives[other].is_busy());
         self.lives[life].users += 1;
         self.lives[life].moves += 1;
-        let (clears, creations) = (self.clears(), self.creations());
+        let (began, creations) = (self.number(), self.creations());
         let (moves, kills) = (self.moves_around(life), self.lives[life].kills);
-        Call { life, kills, is_beside, moves, clears, creations }
+        Call { life, kills, is_beside, moves, began, creations }
     }
 
     pub(super) fn returned(&mut self, call: Call) {
@@ -157,13 +188,14 @@ impl Known {
 
     /// A session was told that the instance has halted.
     pub(super) fn halted(&mut self, call: Call, files: &BTreeSet<String>, stop: &Error) {
+        self.note(call.life, format_args!("{files:?}: {stop}"));
         let life = &mut self.lives[call.life];
         life.is_settled = life.is_settled && files.is_empty();
         let is_killed = life.kills != call.kills;
         if is_killed {
             self.tally.halted += 1;
         }
-        if self.is_cleared(files, call.clears) {
+        if self.is_deleted(files, call.began) {
             self.lives[call.life].state = State::Lost;
         } else if !is_killed && !files.is_empty() && self.creations() != call.creations {
             // Who makes a database gives its files their names at once, and may have taken the
@@ -177,6 +209,7 @@ impl Known {
 
     /// A statement was refused: whether it may be.
     pub(super) fn refused(&mut self, call: Call, what: &str, stop: &Error) {
+        self.note(call.life, format_args!("{what} is refused: {stop}"));
         let is_sound = self.lives[call.life].state == State::Sound;
         match stop.refusal() {
             Some(ErrorKind::AlreadyExists) => self.tally.refused_exists += 1,
@@ -192,11 +225,12 @@ impl Known {
 
     /// Files were added to a database: none of them is another's, or is there twice.
     pub(super) fn listed(&mut self, call: Call, places: &[String], is_data: bool) {
+        self.note(call.life, format_args!("it gets {places:?}"));
         let new: BTreeSet<String> = places.iter().cloned().collect();
         let life = &self.lives[call.life];
         let directory = life.directory();
         let files = life.files();
-        if self.is_cleared(&new, call.clears) {
+        if self.is_deleted(&new, call.began) {
             self.lives[call.life].state = State::Lost;
         }
         let is_twice = new.len() < places.len() || new.iter().any(|file| files.contains(file));
@@ -256,6 +290,7 @@ impl Known {
 
     /// An instance is about to end: its files may be another's from now on.
     pub(super) fn ends(&mut self, life: LifeNo, is_killed: bool) {
+        self.note(life, format_args!("it ends{}", if is_killed { ", killed" } else { "" }));
         let one = &mut self.lives[life];
         one.is_open = false;
         one.used.clear();
@@ -290,6 +325,7 @@ impl Known {
 
     /// A database has opened: copies of it with files of it needn't open any more.
     pub(super) fn opened(&mut self, life: LifeNo) {
+        self.note(life, format_args!("it opens"));
         self.tally.opened += 1;
         if self.lives[life].is_open {
             let directory = self.lives[life].directory();
@@ -308,6 +344,7 @@ impl Known {
 
     /// A database hasn't opened: whether that may be.
     pub(super) fn unopened(&mut self, call: Call, stop: &Error) {
+        self.note(call.life, format_args!("it doesn't open: {stop}"));
         let life = &self.lives[call.life];
         let directory = life.directory();
         let is_twin = self.sharers(call.life).any(|other| self.lives[other].is_busy());
@@ -347,13 +384,14 @@ impl Known {
     }
 
     /// A creation begins.
-    pub(super) fn creates(&mut self, place: usize) -> Creating {
-        let clears = self.clears();
+    pub(super) fn creates(&mut self, place: usize, files: &[String]) -> Creating {
+        self.tell(format!("{}: a creation begins, with {files:?}", PLACES[place]));
+        let began = self.number();
         let one = &mut self.places[place];
         let is_beside = one.creators > 0;
         one.creators += 1;
         one.creations += 1;
-        Creating { place, creations: one.creations, is_beside, clears }
+        Creating { place, creations: one.creations, is_beside, began }
     }
 
     /// It has come to its end: the new database is open.
@@ -385,11 +423,12 @@ impl Known {
         if life.data.len() + life.logs.len() < count {
             self.finds(format!("{directory} lists a file twice: {data:?} and {logs:?}"));
         }
-        if self.is_cleared(&files, creating.clears) {
+        if self.is_deleted(&files, creating.began) {
             life.state = State::Lost;
         }
         self.lives.push(life);
         let number = self.lives.len() - 1;
+        self.note(number, format_args!("it is made, with {files:?}"));
         self.places[place].life = Some(number);
         self.check_others(number, &files);
         number
@@ -397,6 +436,7 @@ impl Known {
 
     /// Nothing came of it.
     pub(super) fn uncreated(&mut self, creating: Creating, stop: &Error) {
+        self.tell(format!("{}: it isn't made: {stop}", PLACES[creating.place]));
         let place = &mut self.places[creating.place];
         place.creators -= 1;
         if creating.is_beside || place.creations != creating.creations {
@@ -414,21 +454,24 @@ impl Known {
     }
 
     /// A database that nobody has open is deleted, file by file or with all that lies in its
-    /// directory: its files. None if somebody is there.
-    pub(super) fn deletes(&mut self, place: usize, all: bool) -> Option<BTreeSet<String>> {
+    /// directory: its files, and the deletion's number. None if somebody is there.
+    pub(super) fn deletes(&mut self, place: usize, all: bool) -> Option<(BTreeSet<String>, usize)> {
         let Seen::Shut(life) = self.see(place) else { return None };
         if self.lives[life].is_busy() {
             return None;
         }
         let files = self.lives[life].files();
+        self.note(
+            life,
+            format_args!("it is deleted, {files:?}{}", if all { ", and all" } else { "" }),
+        );
         self.lives[life].is_there = false;
         let one = &mut self.places[place];
         (one.life, one.is_reserved) = (None, true);
-        one.clears += u64::from(all);
-        let directory = format!("{}/", PLACES[place]);
+        let directory = all.then(|| format!("{}/", PLACES[place]));
+        let deletion = Deletion { files: files.clone(), directory, ended: None };
         for other in self.lives.iter_mut().filter(|other| other.is_there) {
-            let mut theirs = other.files().into_iter();
-            if theirs.any(|file| files.contains(&file) || all && file.starts_with(&directory)) {
+            if other.files().iter().any(|file| deletion.has(file)) {
                 self.tally.lost += u64::from(other.state != State::Lost);
                 other.state = State::Lost;
             }
@@ -437,12 +480,14 @@ impl Known {
             true => self.tally.cleared += 1,
             false => self.tally.deleted += 1,
         }
-        Some(files)
+        self.deletions.push(deletion);
+        Some((files, self.deletions.len() - 1))
     }
 
-    pub(super) fn deleted(&mut self, place: usize, all: bool) {
+    pub(super) fn deleted(&mut self, place: usize, deletion: usize) {
+        self.tell(format!("{}: the deletion has ended", PLACES[place]));
         self.places[place].is_reserved = false;
-        self.places[place].clears += u64::from(all);
+        self.deletions[deletion].ended = Some(self.number());
     }
 
     /// A sound database that nobody has open is to be copied to an empty directory. None if
@@ -475,6 +520,7 @@ impl Known {
         self.tally.copies_sharing += u64::from(copy.shares(&self.lives[life]));
         self.lives.push(copy);
         self.places[to].life = Some(self.lives.len() - 1);
+        self.note(self.lives.len() - 1, format_args!("it is made, a copy of database {life}"));
     }
 
     /// What the control file of a database that nobody has open lists: all that was acknowledged.
@@ -483,6 +529,7 @@ impl Known {
         life: LifeNo,
         (data, logs): (BTreeSet<String>, BTreeSet<String>),
     ) {
+        self.note(life, format_args!("it lists {data:?} and {logs:?}"));
         let one = &mut self.lives[life];
         let directory = one.directory();
         let missing = one.data.difference(&data).chain(one.logs.difference(&logs)).next().cloned();
@@ -505,9 +552,9 @@ impl Known {
     /// A round begins: nobody is at work any more.
     pub(super) fn begin(&mut self, steps: u32) {
         self.steps = steps;
+        self.deletions.clear();
         for place in &mut self.places {
             (place.creators, place.is_reserved) = (0, false);
-            place.clears += place.clears % 2;
         }
         for life in &mut self.lives {
             (life.users, life.is_open) = (0, false);

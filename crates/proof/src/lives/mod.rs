@@ -48,7 +48,7 @@ pub struct Lives {
 impl Lives {
     /// A run of a second or less.
     pub fn of(seed: u64) -> Lives {
-        Lives { seed, steps: 40, rounds: 4 }
+        Lives { seed, steps: 120, rounds: 5 }
     }
 
     /// Runs it. What is wrong is told with the line that repeats it.

@@ -132,7 +132,10 @@ impl<'a> Client<'a> {
         let draw = self.any(16);
         if draw < 3 || refused && draw < 10 {
             if self.plan.misuse && self.any(4) == 0 {
-                let call = self.known.with(|known| known.call());
+                let call = self.known.with(|known| {
+                    known.ends(txn);
+                    known.call()
+                });
                 std::mem::forget(tx);
                 drop(connection.begin());
                 self.known.with(|known| {
@@ -210,7 +213,7 @@ impl<'a> Client<'a> {
             Ok(got) => got,
             Err(stop) => {
                 let Some(kind) = stop.refusal() else { return Err(stop) };
-                if !ticket::may_be(kind, (self.serializable, self.plan.tight)) {
+                if !ticket::may_be(kind, self.serializable, self.plan) {
                     self.finds(format!("a ticket was refused: {stop}"));
                 }
                 return Ok(Going::Back);
@@ -290,6 +293,7 @@ impl<'a> Client<'a> {
     fn roll_back(&mut self, tx: Tx<'_, '_>, txn: Txn) -> Result<(), Error> {
         let call = self.known.with(|known| {
             known.operation();
+            known.ends(txn);
             known.call()
         });
         // Dropped, it is rolled back as well.
@@ -309,6 +313,7 @@ impl<'a> Client<'a> {
         let mode = CommitMode::ALL[self.any(modes) as usize];
         let call = self.known.with(|known| {
             known.operation();
+            known.ends(txn);
             known.committing += u32::from(!known.closing);
             (!known.closing).then(|| known.call())
         });
@@ -322,7 +327,7 @@ impl<'a> Client<'a> {
                 known.tally.nowait += u64::from(mode.wait == CommitWait::Nowait);
                 known.returned(call, txn, Deed::Commit(scn.map(ids::Scn::get)));
             }),
-            Err(stop) if stop.refusal() == Some(ErrorKind::NoSpace) && self.plan.tight => {
+            Err(stop) if stop.refusal().is_some_and(|kind| self.plan.may_lack(kind)) => {
                 self.known.with(|known| known.returned(call, txn, Deed::Rollback));
             }
             Err(stop) if stop.refusal().is_some() => {

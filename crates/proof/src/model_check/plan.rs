@@ -1,6 +1,6 @@
 //! What a seed decides: the database, how its instance runs, and what sessions do.
 
-use database::{Creation, OnDelete, Parameters, SequenceOptions};
+use database::{Creation, ErrorKind, OnDelete, Parameters, SequenceOptions};
 use ids::BlockSize;
 use os::probe::DurableWrite;
 use rand::{RngExt, SeedableRng};
@@ -47,7 +47,25 @@ pub(crate) struct Plan {
     /// Whether sessions use savepoints that aren't theirs, panic in their own closures and forget
     /// transactions.
     pub(super) misuse: bool,
+    /// Undo segments that can give out so many more names to each slot; none: they are new.
+    pub(super) names_left: Option<u32>,
+    /// Whether there are as many segments as there can be: then names are used up sometime.
+    pub(super) worn: bool,
+    /// Whether the cache becomes smaller and larger while sessions work.
+    pub(super) shrinks: bool,
 }
+
+/// Of so many seeds one has an old database, and another a cache that changes.
+const SPECIAL_ONE_IN: u64 = 8;
+const OLD: u64 = 7;
+const SHRINKS: u64 = 3;
+/// Sessions where the cache changes, so that more transactions are active than the smallest one has
+/// buffers for.
+const SESSIONS_MANY: u32 = 8;
+/// Buffers of the smallest cache of two working sets.
+pub(super) const BUFFERS_MIN: u64 = 16;
+/// A transaction needs so many buffers (rule txn/TX5).
+pub(super) const BUFFERS_EACH: u64 = 5;
 
 impl Plan {
     pub(crate) fn of(seed: u64, failpoints: Failpoints) -> Plan {
@@ -92,6 +110,53 @@ impl Plan {
             long: any(4),
             define: [0, 24, 8][any(3) as usize],
             misuse: any(3) == 0,
+            names_left: None,
+            worn: false,
+            shrinks: false,
+        }
+    }
+
+    /// As [`Plan::of`], and for some seeds what is only met in an old database, or while the cache
+    /// changes.
+    pub(super) fn with_specials(seed: u64, failpoints: Failpoints) -> Plan {
+        let mut plan = Plan::of(seed, failpoints);
+        let draw = seed / SPECIAL_ONE_IN;
+        match seed % SPECIAL_ONE_IN {
+            OLD => {
+                plan.names_left = Some((draw % 3) as u32);
+                plan.worn = draw % 2 == 1;
+                if plan.worn {
+                    let segments = plan.buffers() / BUFFERS_EACH;
+                    plan.creation.undo_segments = segments as u16;
+                }
+            }
+            SHRINKS => {
+                plan.shrinks = true;
+                plan.sessions = SESSIONS_MANY;
+                let least = u64::from(SESSIONS_MANY) * 12 * plan.block();
+                plan.parameters.db_cache_size = plan.parameters.db_cache_size.max(least);
+            }
+            _ => {}
+        }
+        plan
+    }
+
+    pub(super) fn block(&self) -> u64 {
+        self.creation.db_block_size.bytes() as u64
+    }
+
+    /// Of the cache, as it is opened.
+    pub(super) fn buffers(&self) -> u64 {
+        self.parameters.db_cache_size / self.block()
+    }
+
+    /// Whether there may be no room for rows or undo, no name for one more transaction, or no
+    /// buffer.
+    pub(super) fn may_lack(&self, kind: ErrorKind) -> bool {
+        match kind {
+            ErrorKind::NoSpace => self.tight || self.worn || self.shrinks,
+            ErrorKind::NoBuffer => self.shrinks,
+            _ => false,
         }
     }
 }
