@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# run.sh PATCH...: plants each bug alone in a work tree of its own, and says in which seed the model
-# check finds it, of seeds 0 to 399; if none does, in which of 8 small and 4 large loads the crash
-# sweep does. A patch that doesn't apply any more is said to. With KEEP=FOLDER the build is kept
-# there for the next time.
+# run.sh PATCH...: plants each bug alone in a work tree of its own, and says in which seed the lives
+# of databases find it, of seeds 0 to 99; if none does, the model check, of seeds 0 to 399; if none
+# does, in which of 8 small and 4 large loads the crash sweep does. A patch that doesn't apply any
+# more is said to. With KEEP=FOLDER the build is kept there for the next time.
 
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -27,8 +27,9 @@ for name in "$@"; do
         echo "$name: the patch doesn't apply any more"
         continue
     fi
-    cargo build -q --release -p proof --example model_check
-    found=$(first '^model_check: seed' model_check 0 400)
+    cargo build -q --release -p proof --example lives --example model_check
+    found=$(first '^lives: seed' lives 0 100)
+    [[ -n $found ]] || found=$(first '^model_check: seed' model_check 0 400)
     if [[ -z $found ]]; then
         cargo build -q --release -p proof --example crash_sweep
         for sweep in "small 0 8" "large 0 4"; do
