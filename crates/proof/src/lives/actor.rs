@@ -40,6 +40,9 @@ pub(super) struct Actor<'a> {
 pub(super) fn run(actor: &mut Actor<'_>) {
     while actor.known.with(Known::step) {
         let place = actor.any(PLACES.len() as u64) as usize;
+        let now = actor.session.now().as_nanos();
+        let meeting = actor.known.with(|known| known.meeting(now));
+        let place = meeting.filter(|_| actor.any(3) > 0).unwrap_or(place);
         let seen = actor.known.with(|known| known.see(place));
         match seen {
             Seen::Reserved => {}
@@ -189,7 +192,13 @@ impl<'a> Actor<'a> {
     fn names(&mut self, life: LifeNo, most: u64) -> (Vec<String>, Vec<String>) {
         let directory = self.known.with(|known| known.lives[life].directory());
         let count = 1 + self.any(most);
-        let names: Vec<String> = (0..count).map(|_| self.spelled(directory)).collect();
+        let mut names: Vec<String> = (0..count).map(|_| self.spelled(directory)).collect();
+        // Where somebody else is just making a database.
+        let made = self.known.with(|known| known.is_made());
+        if let Some(made) = made.filter(|_| self.any(2) == 0) {
+            names[0] = self.spelled(PLACES[made]);
+            names[0] = place_of(PLACES[made], &names[0]);
+        }
         let places = names.iter().map(|name| place_of(directory, name)).collect();
         (names, places)
     }

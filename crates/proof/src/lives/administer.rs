@@ -6,7 +6,8 @@
 use std::path::Path;
 
 use database::{
-    BlockSize, Creation, Database, DurableWrite, Error, LogGroupSpec, Options, Parameters,
+    BlockSize, Creation, Database, DurableWrite, Error, ErrorKind, LogGroupSpec, Nanos, Options,
+    Parameters, WaitEvent,
 };
 
 use super::actor::{Actor, BLOCK, log_bytes, table};
@@ -19,6 +20,11 @@ use super::names::{FIRST_DATA, PLACES};
 const TOO_LARGE_ONE_IN: u64 = 12;
 /// And verified is a database that was shut once in so many.
 const VERIFIED_ONE_IN: u64 = 3;
+
+/// And given up, when it is almost done, one creation in so many.
+const GIVEN_UP_ONE_IN: u64 = 6;
+/// Others have so much time meanwhile.
+const GIVEN_UP_AFTER: Nanos = Nanos::from_millis(40);
 
 /// Small, and growing.
 pub(super) fn options() -> Options {
@@ -96,9 +102,19 @@ impl Actor<'_> {
             creation.log_file_bytes = 1 << 40;
         }
         let first = format!("{TABLE}0");
+        let gives_up = self.any(GIVEN_UP_ONE_IN) == 0;
+        self.meet(place);
         let fill = |database: &Database| {
             let mut connection = database.connect_with(self.session);
-            connection.create_table(&table(&first, "system")).map(drop)
+            connection.create_table(&table(&first, "system"))?;
+            drop(connection);
+            if !gives_up {
+                return Ok(());
+            }
+            let waiting = self.session.waiting(WaitEvent::PlSqlLockTimer);
+            self.session.pause(GIVEN_UP_AFTER, waiting);
+            self.known.with(|known| known.tally.given_up += 1);
+            Err(Error::refuse(ErrorKind::Invalid, "there is no more of it"))
         };
         let creating = self.known.with(|known| known.creates(place, &[&data[..], &logs].concat()));
         let disk = self.world.disk();
@@ -110,6 +126,19 @@ impl Actor<'_> {
                 self.look_around(life, &database);
             }
             Err(stop) => self.known.with(|known| known.uncreated(creating, &stop)),
+        }
+    }
+
+    /// Mostly who makes a database waits for others who do, in a directory that is there.
+    fn meet(&mut self, place: usize) {
+        let now = self.session.now().as_nanos();
+        let is_new = self.any(3) > 0;
+        let at = self.known.with(|known| known.meets(place, now, is_new));
+        if at > now {
+            let _ = self.world.disk().create_dir(Path::new(PLACES[place]), self.session);
+            let now = self.session.now().as_nanos();
+            let waiting = self.session.waiting(WaitEvent::PlSqlLockTimer);
+            self.session.pause(Nanos(at.saturating_sub(now)), waiting);
         }
     }
 

@@ -27,7 +27,12 @@ pub(super) struct Place {
     pub(super) creations: u64,
     /// Somebody deletes or copies there.
     pub(super) is_reserved: bool,
+    /// When creators begin who wait for each other, in ns.
+    meeting: u64,
 }
+
+/// Creators wait so long for each other.
+const MEETING_NS: u64 = 4_000_000;
 
 /// Files that were deleted.
 #[derive(Clone, Debug)]
@@ -112,6 +117,10 @@ impl Known {
         let Life { place, family, state, .. } = self.lives[life];
         let line =
             format!("{} (database {life}, family {family}, {state:?}): {what}", PLACES[place]);
+        self.tell(line);
+    }
+
+    fn tell(&mut self, line: String) {
         self.story.push_back(line);
         if self.story.len() > SHOWN_MAX {
             self.story.pop_front();
@@ -383,6 +392,25 @@ impl Known {
         }
     }
 
+    /// A directory in which creators wait for others.
+    pub(super) fn meeting(&self, now: u64) -> Option<usize> {
+        self.places.iter().position(|place| place.meeting > now && !place.is_reserved)
+    }
+
+    /// One in which somebody makes a database.
+    pub(super) fn is_made(&self) -> Option<usize> {
+        self.places.iter().position(|place| place.creators > 0 && place.life.is_none())
+    }
+
+    /// When who makes a database there begins: with others, if some wait, or he waits for some.
+    pub(super) fn meets(&mut self, place: usize, now: u64, is_new: bool) -> u64 {
+        let one = &mut self.places[place];
+        if one.meeting <= now && is_new && one.life.is_none() {
+            one.meeting = now + MEETING_NS;
+        }
+        one.meeting.max(now)
+    }
+
     /// A creation begins.
     pub(super) fn creates(&mut self, place: usize, files: &[String]) -> Creating {
         self.tell(format!("{}: a creation begins, with {files:?}", PLACES[place]));
@@ -554,7 +582,7 @@ impl Known {
         self.steps = steps;
         self.deletions.clear();
         for place in &mut self.places {
-            (place.creators, place.is_reserved) = (0, false);
+            (place.creators, place.is_reserved, place.meeting) = (0, false, 0);
         }
         for life in &mut self.lives {
             (life.users, life.is_open) = (0, false);

@@ -43,6 +43,8 @@ counts! {
     uncreated_full;
     /// Not made, while another was at it in the same directory.
     rivals;
+    /// Given up by who filled them.
+    given_up;
     /// Openings.
     opened;
     /// Not opened, for the database was open, or was just opened by another.
