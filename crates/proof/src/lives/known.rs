@@ -92,6 +92,8 @@ pub(super) struct Call {
     moves: u64,
     began: u64,
     creations: u64,
+    /// Somebody was just making a database.
+    is_made: bool,
 }
 
 /// A creation under way.
@@ -182,7 +184,8 @@ impl Known {
         self.lives[life].moves += 1;
         let (began, creations) = (self.number(), self.creations());
         let (moves, kills) = (self.moves_around(life), self.lives[life].kills);
-        Call { life, kills, is_beside, moves, began, creations }
+        let is_made = self.places.iter().any(|place| place.creators > 0);
+        Call { life, kills, is_beside, moves, began, creations, is_made }
     }
 
     pub(super) fn returned(&mut self, call: Call) {
@@ -193,6 +196,11 @@ impl Known {
     /// Whether nobody else had, or came to have, or let go, files of the database during the call.
     pub(super) fn is_alone(&self, call: Call) -> bool {
         !call.is_beside && self.moves_around(call.life) == call.moves
+    }
+
+    /// Whether somebody made a database at any time of the call.
+    fn is_made_beside(&self, call: Call) -> bool {
+        call.is_made || self.creations() != call.creations
     }
 
     /// A session was told that the instance has halted.
@@ -206,7 +214,7 @@ impl Known {
         }
         if self.is_deleted(files, call.began) {
             self.lives[call.life].state = State::Lost;
-        } else if !is_killed && !files.is_empty() && self.creations() != call.creations {
+        } else if !is_killed && !files.is_empty() && self.is_made_beside(call) {
             // Who makes a database gives its files their names at once, and may have taken the
             // name of one that was just made (rule space/SP21).
             self.lives[call.life].state = self.lives[call.life].state.max(State::Doubtful);
