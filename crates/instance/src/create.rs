@@ -9,7 +9,7 @@ use os::{Cause, Disk, File, FileOptions, OwnedFiles, Session};
 use redo::RedoConfig;
 use space::{
     ControlContent, ControlFile, ControlState, DataFileShape, DataFileSpec, TablespaceSpec,
-    UNDO_TABLESPACE, create_data_file,
+    UNDO_TABLESPACE, create_data_file, database_of,
 };
 use stop::{RefusalKind, Stop};
 
@@ -85,6 +85,8 @@ pub struct Made {
     directory: PathBuf,
     /// Whether the creation has made the directory too.
     makes_directory: bool,
+    /// The database's identity; 0 before it has one.
+    database: u64,
     files: Vec<PathBuf>,
     /// Of these, the copies of the control file.
     control: Vec<PathBuf>,
@@ -93,7 +95,8 @@ pub struct Made {
 impl Made {
     fn nothing((disk, directory): (&Disk, &Path), makes_directory: bool) -> Made {
         let (disk, directory) = (disk.clone(), directory.to_path_buf());
-        Made { disk, directory, makes_directory, files: Vec::new(), control: Vec::new() }
+        let (files, control) = (Vec::new(), Vec::new());
+        Made { disk, directory, makes_directory, database: 0, files, control }
     }
 
     /// The database is of no use to the caller: removes what was made (IN11). Nobody has the
@@ -117,6 +120,7 @@ impl Made {
         let block_size = creation.db_block_size;
         creation.check_each()?;
         let mut content = first_content(&self.directory, creation, session)?;
+        self.database = content.database;
         let mut shapes = content.add_tablespace(&TablespaceSpec {
             name: SYSTEM.to_string(),
             block_size,
@@ -190,13 +194,24 @@ impl Made {
     /// Removes what was made. What can't be removed is not a database either: its control file says
     /// "creating".
     fn remove(&self, session: &Session) {
-        for path in &self.files {
+        for path in self.files.iter().filter(|path| !self.is_anothers(path, session)) {
             let _ = self.disk.remove(path, session);
         }
         if self.makes_directory {
             // Another creator may have put files there.
             let _ = self.disk.remove(&self.directory, session);
         }
+    }
+}
+
+impl Made {
+    /// Whether the data file of this name is another database's: somebody has removed the one that
+    /// was made, and the name was free.
+    fn is_anothers(&self, path: &Path, session: &Session) -> bool {
+        let plain = FileOptions { direct: false, write_through: false };
+        let found = self.disk.open_read_only(path, plain, session);
+        let found = found.and_then(|file| database_of(&file, session));
+        found.is_ok_and(|found| found.is_some_and(|found| found != self.database))
     }
 }
 

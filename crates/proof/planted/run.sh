@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# run.sh PATCH...: plants each bug alone in a work tree of its own, and says in which seed the proof
-# of silent damage finds it, of seeds 0 to 19; if none does, in which of seeds 0 to 399 the model
-# check does; and then in which of 8 small and 4 large loads the crash sweep does. A patch that
-# doesn't apply any more is said to. With KEEP=FOLDER the build is kept there for the next time.
+# run.sh PATCH...: plants each bug alone in a work tree of its own, and says in which seed a proof
+# finds it: silent damage, of seeds 0 to 19; if none does, the lives of databases, of seeds 0 to 99;
+# then the model check, of seeds 0 to 399; and then the crash sweep, of 8 small and 4 large loads. A
+# patch that doesn't apply any more is said to. With KEEP=FOLDER the build is kept there for the
+# next time.
 
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -27,8 +28,9 @@ for name in "$@"; do
         echo "$name: the patch doesn't apply any more"
         continue
     fi
-    cargo build -q --release -p proof --example damage --example model_check
+    cargo build -q --release -p proof --example damage --example lives --example model_check
     found=$(first '^damage: seed' damage 0 20)
+    [[ -n $found ]] || found=$(first '^lives: seed' lives 0 100)
     [[ -n $found ]] || found=$(first '^model_check: seed' model_check 0 400)
     if [[ -z $found ]]; then
         cargo build -q --release -p proof --example crash_sweep

@@ -204,6 +204,11 @@ pub(crate) fn done(
                 journal.note(BROKEN_BY_ROWS);
                 Ok(false)
             }
+            // Of two sessions that make such an index at once neither saw the other's.
+            Some(Kind::Invalid) if stop.to_string().contains("has the same columns as") => {
+                journal.outcome(number, Outcome::RolledBack);
+                Ok(false)
+            }
             _ => Err(stop),
         },
     }

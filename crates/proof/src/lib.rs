@@ -15,7 +15,7 @@
 //!          └──▶ snapshot: the model, which says what each read must be
 //! ```
 //!
-//! Rules PF1 to PF13 are in the README. Only tests use this crate. It builds the engine with its
+//! Rules PF1 to PF14 are in the README. Only tests use this crate. It builds the engine with its
 //! failpoints, so that each check is shown to be able to fail.
 //!
 //! * [`Sweep`]: one load, crashed everywhere; [`Tally`]: what was seen.
@@ -24,6 +24,7 @@
 //! * [`snapshot`]: a model with versions, which is asked as the engine runs.
 //! * [`ModelCheck`]: random sessions on typed tables against a model; [`AppendCheck`]: histories.
 //! * [`DamageCheck`]: databases that are damaged in silence, and `verify`.
+//! * [`Lives`]: databases that are made, copied, killed and deleted side by side.
 //! * [`Journal`], [`Record`]: what sessions know. [`inspect`], [`compare`]: the oracle.
 //! * [`Breach`]: what doesn't hold, and which [`Check`] noticed it.
 
@@ -40,6 +41,7 @@ mod found;
 mod held;
 pub mod history;
 mod journal;
+mod lives;
 mod load;
 mod make;
 mod model_check;
@@ -56,6 +58,7 @@ pub use damage::{DamageCheck, DamageTally};
 pub use found::{Found, Look, inspect};
 pub use held::held;
 pub use journal::{Chain, Content, Entry, Journal, Numbers, Outcome, Record, RowId, Told};
+pub use lives::{Lives, LivesTally};
 pub use load::Load;
 pub use model_check::{ModelCheck, ModelTally};
 pub use oracle::compare;

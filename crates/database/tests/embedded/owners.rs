@@ -352,3 +352,31 @@ fn a_database_that_cannot_be_filled_is_removed_and_nothing_else() {
     assert!(stop.to_string().contains("no more of it"), "{stop}");
     assert_eq!(names(), ["mine"]);
 }
+
+/// Somebody removes a file of a database that is just being made, and another database takes the
+/// name: the creation that is given up leaves that one's file alone.
+#[test]
+fn a_creation_that_is_taken_back_removes_no_file_that_took_a_name_of_its_own() {
+    let scratch = Scratch::new("taken-name");
+    std::fs::create_dir(&scratch.0).expect("made");
+    let shared = scratch.0.join("x.dbf");
+    let (first, second) = (scratch.0.join("first"), scratch.0.join("second"));
+    let other = Database::create(&second, &options()).expect("created");
+    let mut of_first = options();
+    of_first.creation.data_files.push(file(shared.to_str().expect("a name")));
+    let fill = |_: &Database| {
+        std::fs::remove_file(&shared).expect("it is there");
+        let spec = file(shared.to_str().expect("a name"));
+        other.instance().add_data_file("system", &spec, &session())?;
+        Err(database::Error::refuse(ErrorKind::Invalid, "there is no more of it"))
+    };
+    let (os, disk) = (os::linux::start(), os::linux::disk());
+    let creator = os.adopt("creator", SessionKind::Foreground);
+    let made = Database::create_filled((&disk, &first), &of_first, fill, &creator);
+    let stop = made.map(drop).expect_err("it was given up");
+    assert!(stop.to_string().contains("no more of it"), "{stop}");
+    assert!(!first.exists(), "something of it is left");
+    assert!(shared.exists(), "the file of the other database is gone");
+    other.shutdown().expect("in good order");
+    Database::open(&second, &options()).expect("its files are there").shutdown().expect("shut");
+}

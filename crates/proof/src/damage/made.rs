@@ -168,7 +168,7 @@ fn work(connection: &mut Connection<'_>, random: &mut Xoshiro256PlusPlus) -> Res
     let mut tx = connection.begin();
     for number in first..first + many {
         let label = format!("label {}", number % 7);
-        let amount = (number % 3 > 0).then_some(Value::Int(number)).unwrap_or(Value::Null);
+        let amount = if number % 3 > 0 { Value::Int(number) } else { Value::Null };
         let notes = "n".repeat([10, 200, 3_000, 40][number as usize % 4]);
         let columns =
             [("label", Value::Text(&label)), ("amount", amount), ("notes", Value::Text(&notes))];

@@ -253,7 +253,7 @@ pub(super) fn astray(below: &Below<'_>, random: &mut Xoshiro256PlusPlus) -> Opti
             _ => continue,
         };
         let value = Value::Int(never).to_owned();
-        changes.extend(is_free(table, column).then(|| Change { table, row, column, value }));
+        changes.extend(is_free(table, column).then_some(Change { table, row, column, value }));
     }
     let change = pick(random, &changes)?;
     let relation = below.open(change.table, |_| ());

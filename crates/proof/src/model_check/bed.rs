@@ -15,10 +15,12 @@ use sim::{Failure, Outside, Perturbation, World};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use super::ModelCheck;
+use super::aged::age;
 use super::client::{Client, run as work};
 use super::judge::Judge;
 use super::known::{EXTRA, Extra, Known};
 use super::plan::Plan;
+use super::resized::resize;
 use super::schema::{Schema, TABLES};
 use super::tally::ModelTally;
 use super::ticket;
@@ -51,7 +53,7 @@ enum Ending {
 }
 
 pub(super) fn run(check: &ModelCheck) -> Result<ModelTally, Violation> {
-    let mut plan = Plan::of(check.seed, check.failpoints);
+    let mut plan = Plan::with_specials(check.seed, check.failpoints);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(check.seed);
     let mut disk = base(&mut plan, check.seed)?;
     let known = Outside::new(Known::default());
@@ -70,6 +72,8 @@ pub(super) fn run(check: &ModelCheck) -> Result<ModelTally, Violation> {
             known.operations = operations;
             known.closing = false;
             known.committing = 0;
+            known.changing.clear();
+            known.sessions = plan.sessions;
             known.tally.operations
         });
         let bed = Round { plan: &plan, known: &known, ending, seed };
@@ -110,7 +114,11 @@ fn base(plan: &mut Plan, seed: u64) -> Result<FileSystem, Violation> {
         Err(failure) => return Err(Violation(format!("the database can't be made: {failure}"))),
     }
     plan.schema = made.take().expect("the tables were made");
-    Ok(left(report))
+    let mut disk = left(report);
+    if let Some(left) = plan.names_left {
+        age(&mut disk, (DIRECTORY, plan.creation.db_block_size), left)?;
+    }
+    Ok(disk)
 }
 
 struct Round<'a> {
@@ -197,6 +205,13 @@ impl Inside {
             let body = move |session: &Session| inside.session(number, &database, &world, session);
             threads.push(session.spawn(spec, body)?);
         }
+        if self.plan.shrinks {
+            let (inside, database) = (self.clone(), database.clone());
+            let body = move |session: &Session| {
+                resize((&inside.plan, &inside.known), &database, inside.seed, session);
+            };
+            threads.push(session.spawn(ThreadSpec::foreground("administrator"), body)?);
+        }
         for thread in threads {
             assert!(thread.join(session).is_ok(), "{} panicked", thread.name());
         }
@@ -212,6 +227,7 @@ impl Inside {
             self.known.with(|known| known.finds(format!("a session was stopped: {stop}")));
             world.cut_power();
         }
+        self.known.with(|known| known.sessions -= 1);
     }
 
     /// A thread that cuts the power while sessions work, when no commit is under way: so it is

@@ -12,6 +12,7 @@ use database::{
 
 use super::ask::{Act, Ask, IfHeld, New, Path, Span, Target, Told, Which};
 use super::cell::{Cell, Row, read};
+use super::schema::Schema;
 
 /// The index as the table's holder finds it.
 fn place(table: &Table, path: &Path) -> Result<IndexId, Error> {
@@ -30,20 +31,16 @@ fn values(cells: &[Cell]) -> Vec<Value<'_>> {
     cells.iter().map(Cell::value).collect()
 }
 
-/// Rows that were read, filled up with what later columns have; or what was wrong with one.
-struct Read<'l> {
-    later: &'l [Cell],
+/// Rows that were read; or what was wrong with one.
+#[derive(Default)]
+struct Read {
     rows: Vec<Row>,
     damaged: Option<String>,
 }
 
-impl<'l> Read<'l> {
-    fn new(later: &'l [Cell]) -> Read<'l> {
-        Read { later, rows: Vec::new(), damaged: None }
-    }
-
+impl Read {
     fn row(&mut self, row: &RowView<'_>) {
-        match read(row, self.later) {
+        match read(row, &Schema::later()) {
             Ok(row) => self.rows.push(row),
             Err(what) => self.damaged = Some(what),
         }
@@ -61,13 +58,9 @@ impl<'l> Read<'l> {
 struct Panics;
 
 /// Does a statement. A refusal, or the session's own panic, is what was told as well; what halts is
-/// handed on. Rows have `later` in columns that the engine doesn't know of yet.
-pub(super) fn call(
-    tx: &mut Tx<'_, '_>,
-    table: &Table,
-    (ask, later): (&Ask, &[Cell]),
-) -> Result<Told, Error> {
-    match catch_unwind(AssertUnwindSafe(|| called(tx, table, (ask, later)))) {
+/// handed on.
+pub(super) fn call(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> {
+    match catch_unwind(AssertUnwindSafe(|| called(tx, table, ask))) {
         Ok(Ok(told)) => Ok(told),
         Ok(Err(stop)) => Told::refused(&stop).ok_or(stop),
         Err(payload) if payload.is::<Panics>() => Ok(Told::Panicked),
@@ -75,14 +68,10 @@ pub(super) fn call(
     }
 }
 
-fn called(
-    tx: &mut Tx<'_, '_>,
-    table: &Table,
-    (ask, later): (&Ask, &[Cell]),
-) -> Result<Told, Error> {
+fn called(tx: &mut Tx<'_, '_>, table: &Table, ask: &Ask) -> Result<Told, Error> {
     match &ask.act {
         Act::Read { target, descending, limit } => {
-            reads(tx, table, (&target.which, later), (*descending, *limit))
+            reads(tx, table, &target.which, (*descending, *limit))
         }
         Act::Insert(rows) => {
             let rows: Vec<Vec<Value<'_>>> =
@@ -112,7 +101,7 @@ fn called(
                 IfHeld::NoWait => ForUpdate::nowait(),
                 IfHeld::Skip => ForUpdate::skip_locked(),
             };
-            let mut all = Read::new(later);
+            let mut all = Read::default();
             tx.lock_where(table, which, filter, how.limit(*limit), |row| all.row(&row))?;
             Ok(all.told())
         }),
@@ -122,10 +111,10 @@ fn called(
 fn reads(
     tx: &mut Tx<'_, '_>,
     table: &Table,
-    (which, later): (&Which, &[Cell]),
+    which: &Which,
     (descending, limit): (bool, usize),
 ) -> Result<Told, Error> {
-    let mut all = Read::new(later);
+    let mut all = Read::default();
     match which {
         Which::All => tx.scan(table, |row| all.row(&row))?,
         Which::Key(path, key) => {

@@ -15,8 +15,8 @@ use sim::{Outside, World};
 use super::ask::{Act, Ask, Told};
 use super::call::call;
 use super::known::{Deed, Define, EXTRA, Extra, Known, Txn};
-use super::plan::{Focus, Plan};
-use super::schema::{BOSS, CODE_UP, COLUMNS, TABLES, UP, name_of};
+use super::plan::Plan;
+use super::schema::{BOSS, CODE_UP, COLUMNS, LATER, Schema, TABLES, UP, name_of};
 use super::ticket;
 
 /// Indexes that are made and dropped have one of so many names.
@@ -130,10 +130,13 @@ impl<'a> Client<'a> {
             self.stale = Some(savepoint);
         }
         let draw = self.any(16);
-        let backs = if self.plan.focus == Focus::Rollbacks { 14 } else { 3 };
+        let backs = if self.plan.rolls_back { 14 } else { 3 };
         if draw < backs || refused && draw < 10 {
             if self.plan.misuse && self.any(4) == 0 {
-                let call = self.known.with(|known| known.call());
+                let call = self.known.with(|known| {
+                    known.ends(txn);
+                    known.call()
+                });
                 std::mem::forget(tx);
                 drop(connection.begin());
                 self.known.with(|known| {
@@ -191,7 +194,7 @@ impl<'a> Client<'a> {
                 self.session.pause(length, self.session.waiting(WaitEvent::PlSqlLockTimer));
             }
             // The numbers of a sequence are committed as they are taken.
-            7 | 8 if open.savepoints.is_empty() && self.plan.focus != Focus::Rollbacks => {
+            7 | 8 if open.savepoints.is_empty() && !self.plan.rolls_back => {
                 return self.ticket(open);
             }
             _ => {
@@ -212,7 +215,7 @@ impl<'a> Client<'a> {
             Ok(got) => got,
             Err(stop) => {
                 let Some(kind) = stop.refusal() else { return Err(stop) };
-                if !ticket::may_be(kind, (self.serializable, self.plan.tight)) {
+                if !ticket::may_be(kind, self.serializable, self.plan) {
                     self.finds(format!("a ticket was refused: {stop}"));
                 }
                 return Ok(Going::Back);
@@ -241,7 +244,7 @@ impl<'a> Client<'a> {
             known.operation();
             known.call()
         });
-        let told = call(open.tx, &self.tables[ask.table], (&ask, self.plan.schema.later()))?;
+        let told = call(open.tx, &self.tables[ask.table], &ask)?;
         let going = match &told {
             Told::Refused(ErrorKind::Serialization | ErrorKind::Deadlock, _) => Going::Back,
             _ => Going::On,
@@ -292,6 +295,7 @@ impl<'a> Client<'a> {
     fn roll_back(&mut self, tx: Tx<'_, '_>, txn: Txn) -> Result<(), Error> {
         let call = self.known.with(|known| {
             known.operation();
+            known.ends(txn);
             known.call()
         });
         // Dropped, it is rolled back as well.
@@ -311,6 +315,7 @@ impl<'a> Client<'a> {
         let mode = CommitMode::ALL[self.any(modes) as usize];
         let call = self.known.with(|known| {
             known.operation();
+            known.ends(txn);
             known.committing += u32::from(!known.closing);
             (!known.closing).then(|| known.call())
         });
@@ -324,7 +329,7 @@ impl<'a> Client<'a> {
                 known.tally.nowait += u64::from(mode.wait == CommitWait::Nowait);
                 known.returned(call, txn, Deed::Commit(scn.map(ids::Scn::get)));
             }),
-            Err(stop) if stop.refusal() == Some(ErrorKind::NoSpace) && self.plan.tight => {
+            Err(stop) if stop.refusal().is_some_and(|kind| self.plan.may_lack(kind)) => {
                 self.known.with(|known| known.returned(call, txn, Deed::Rollback));
             }
             Err(stop) if stop.refusal().is_some() => {
@@ -358,7 +363,7 @@ impl<'a> Client<'a> {
             Define::DropIndex(_, name) => connection.drop_index(name),
             Define::AddColumn(_) => {
                 let column = self.tables[table].definition().columns.len();
-                let missing = self.plan.schema.later()[column - COLUMNS].value().to_owned();
+                let missing = Schema::later()[column - COLUMNS].value().to_owned();
                 let spec = ColumnSpec::new(&name_of(column), Type::Integer);
                 let spec = Alteration::AddColumn(spec.default_value(missing));
                 connection.alter_table(TABLES[table], &spec)
@@ -370,16 +375,14 @@ impl<'a> Client<'a> {
         };
         let is_done = matches!(told, Told::Count(_));
         self.known.with(|known| known.defined(called, told));
-        let follows = self.plan.focus == Focus::Columns || self.any(2) == 0;
-        if is_done && follows { self.follow(connection, table) } else { Ok(()) }
+        if is_done && self.any(2) == 0 { self.follow(connection, table) } else { Ok(()) }
     }
 
     /// What is defined of a table, and whether an index descends.
     fn definition(&mut self, table: usize) -> Option<(Define, bool)> {
         let name = format!("{}_{EXTRA}{}", TABLES[table], self.any(EXTRAS));
         let descending = self.any(2) == 0;
-        let draw = if self.plan.focus == Focus::Columns { 7 } else { self.any(8) };
-        let define = match draw {
+        let define = match self.any(8) {
             0..4 => {
                 let unique = self.any(3) == 0;
                 // Often one that is NULL in most rows, or few unique indexes could be made.
@@ -401,7 +404,7 @@ impl<'a> Client<'a> {
             }
             _ => {
                 let columns = self.tables[table].definition().columns.len();
-                if columns == COLUMNS + self.plan.schema.later {
+                if columns == COLUMNS + LATER {
                     return None;
                 }
                 Define::AddColumn(table)

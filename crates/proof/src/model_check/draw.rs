@@ -12,8 +12,8 @@ use super::ask::{Act, Ask, Filter, IfHeld, KeyColumn, New, Path, Span, Target, W
 use super::cell::{Cell, Row};
 use super::client::Client;
 use super::schema::{
-    BOSS, CODE, CODE_UP, COLUMNS, COUNT, CodeKind, FORBIDDEN, FORBIDDEN_CODE, ID, KIND, NOTE, PART,
-    TABLES, UP,
+    BOSS, CODE, CODE_UP, COLUMNS, COUNT, CodeKind, FORBIDDEN, FORBIDDEN_CODE, ID, KIND, LATER,
+    NOTE, PART, Schema, TABLES, UP,
 };
 
 /// Codes are made of these.
@@ -108,7 +108,7 @@ impl Client<'_> {
     fn row(&mut self, id: i64) -> Row {
         let mut cells: Vec<Cell> = (0..COLUMNS).map(|column| self.cell(column)).collect();
         cells[ID] = Cell::Int(id);
-        cells.extend_from_slice(self.plan.schema.later());
+        cells.extend(Schema::later());
         cells.into()
     }
 
@@ -139,7 +139,7 @@ impl Client<'_> {
         let columns = self.tables[table].definition().columns.len();
         if columns > COLUMNS && self.any(3) == 0 {
             let value = Cell::Int(self.any(3) as i64);
-            set.push((columns.min(COLUMNS + self.plan.schema.later) - 1, New::Value(value)));
+            set.push((columns.min(COLUMNS + LATER) - 1, New::Value(value)));
         }
         Act::Update(target, set)
     }

@@ -6,6 +6,8 @@
 //!
 //! Callers: `client` and `bed` write it; `judge` reads it when a round has ended.
 
+use std::collections::BTreeSet;
+
 use super::ask::{Ask, Told};
 use super::judge::History;
 use super::tally::ModelTally;
@@ -144,6 +146,10 @@ pub(super) struct Known {
     pub(super) operations: u64,
     /// Commits that were called and haven't returned.
     pub(super) committing: u32,
+    /// Sessions that haven't ended.
+    pub(super) sessions: u32,
+    /// Transactions that have changed a row, and haven't been told to end.
+    pub(super) changing: BTreeSet<Txn>,
     /// The power is about to go: no commit is called any more.
     pub(super) closing: bool,
     low: u64,
@@ -169,6 +175,7 @@ impl Known {
     pub(super) fn returned(&mut self, Call { called, low }: Call, txn: Txn, deed: Deed) {
         self.clock += 1;
         match deed {
+            Deed::Statement(_, Told::Count(1..)) => _ = self.changing.insert(txn),
             Deed::Commit(scn) => {
                 self.low = self.low.max(scn.unwrap_or(0));
                 self.tickets.ended(txn, true);
@@ -220,6 +227,11 @@ impl Known {
         }
         self.extras = extras;
         wrong
+    }
+
+    /// A transaction is about to end.
+    pub(super) fn ends(&mut self, txn: Txn) {
+        self.changing.remove(&txn);
     }
 
     /// The time.

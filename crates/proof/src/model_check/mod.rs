@@ -18,6 +18,7 @@
 //!
 //! Callers: the tests, and the example `model_check` for long runs.
 
+mod aged;
 mod ask;
 mod bed;
 mod call;
@@ -27,6 +28,7 @@ mod draw;
 mod judge;
 mod known;
 mod plan;
+mod resized;
 mod schema;
 mod tally;
 mod ticket;

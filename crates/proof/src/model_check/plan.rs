@@ -1,6 +1,6 @@
 //! What a seed decides: the database, how its instance runs, and what sessions do.
 
-use database::{Creation, OnDelete, Parameters, SequenceOptions};
+use database::{Creation, ErrorKind, OnDelete, Parameters, SequenceOptions};
 use ids::BlockSize;
 use os::probe::DurableWrite;
 use rand::{RngExt, SeedableRng};
@@ -9,8 +9,7 @@ use sim::Perturbation;
 use stop::Failpoints;
 
 use super::schema::{
-    BOSS, CHILD, CODE, CODE_UP, CodeKind, ID, LATER, LATER_MANY, PARENT, Reference, Schema, THIRD,
-    UP,
+    BOSS, CHILD, CODE, CODE_UP, CodeKind, ID, PARENT, Reference, Schema, THIRD, UP,
 };
 
 /// Blocks of a database that can't grow: its undo is overwritten, and rows find no room.
@@ -23,47 +22,9 @@ const PAUSES_PER_1024: u32 = 8;
 /// And at most so long: longer than a commit takes, or a definition.
 const PAUSE_NS_MAX: u32 = 1_500_000;
 
-/// One seed in so many has a focus.
-const FOCUS_ONE_IN: u64 = 8;
-
-/// With a focus on what is over at once, so many points of 1,024 are paused at ...
-const FOCUS_PAUSES_PER_1024: u32 = 48;
-/// ... and at most so long: about as long as a commit takes.
-const FOCUS_PAUSE_NS_MAX: u32 = 800_000;
-
-/// Blocks for undo that rolled-back transactions fill again and again.
-const LITTLE_UNDO_BLOCKS: u64 = 28;
-
-/// A state that sessions hardly ever come to by chance alone: what a plan has for it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Focus {
-    /// None: chance alone.
-    All,
-    /// A slot is used again while a reader asks about the commit that it found under way there.
-    Slots,
-    /// Columns are added, and get values, while reads begin.
-    Columns,
-    /// Undo is overwritten, and no redo is waited for: one session rolls back again and again.
-    Rollbacks,
-}
-
-impl Focus {
-    fn of(seed: u64) -> Focus {
-        match seed % FOCUS_ONE_IN == FOCUS_ONE_IN - 1 {
-            true => {
-                let each = [Focus::Slots, Focus::Columns, Focus::Rollbacks];
-                each[(seed / FOCUS_ONE_IN % 3) as usize]
-            }
-            false => Focus::All,
-        }
-    }
-}
-
 /// What a seed decides.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// What it is about, beside everything.
-    pub(super) focus: Focus,
     pub(crate) creation: Creation,
     pub(crate) parameters: Parameters,
     pub(crate) perturbation: Perturbation,
@@ -86,7 +47,31 @@ pub(crate) struct Plan {
     /// Whether sessions use savepoints that aren't theirs, panic in their own closures and forget
     /// transactions.
     pub(super) misuse: bool,
+    /// Undo segments that can give out so many more names to each slot; none: they are new.
+    pub(super) names_left: Option<u32>,
+    /// Whether there are as many segments as there can be: then names are used up sometime.
+    pub(super) worn: bool,
+    /// Whether the cache becomes smaller and larger while sessions work.
+    pub(super) shrinks: bool,
+    /// Whether one session fills undo with what it rolls back: nobody waits for the redo of that.
+    pub(super) rolls_back: bool,
 }
+
+/// Of so many seeds one has an old database, one a cache that changes, and one rolls back most of
+/// what it does.
+const SPECIAL_ONE_IN: u64 = 8;
+const OLD: u64 = 7;
+const SHRINKS: u64 = 3;
+const ROLLS_BACK: u64 = 5;
+/// Blocks for undo that rolled-back transactions fill again and again.
+const LITTLE_UNDO_BLOCKS: u64 = 28;
+/// Sessions where the cache changes, so that more transactions are active than the smallest one has
+/// buffers for.
+const SESSIONS_MANY: u32 = 8;
+/// Buffers of the smallest cache of two working sets.
+pub(super) const BUFFERS_MIN: u64 = 16;
+/// A transaction needs so many buffers (rule txn/TX5).
+pub(super) const BUFFERS_EACH: u64 = 5;
 
 impl Plan {
     pub(crate) fn of(seed: u64, failpoints: Failpoints) -> Plan {
@@ -117,8 +102,7 @@ impl Plan {
                 ..Perturbation::RACES
             },
         };
-        let mut plan = Plan {
-            focus: Focus::of(seed),
+        Plan {
             creation,
             parameters,
             perturbation,
@@ -132,57 +116,67 @@ impl Plan {
             long: any(4),
             define: [0, 24, 8][any(3) as usize],
             misuse: any(3) == 0,
-        };
-        plan.take_focus();
-        plan
-    }
-
-    /// What is drawn by chance in other plans is as it has to be.
-    fn take_focus(&mut self) {
-        let pauses = Perturbation {
-            delays_per_1024: FOCUS_PAUSES_PER_1024,
-            delay_ns_max: FOCUS_PAUSE_NS_MAX,
-            ..Perturbation::RACES
-        };
-        let block = self.creation.db_block_size.bytes() as u64;
-        match self.focus {
-            Focus::All => {}
-            Focus::Slots => {
-                self.perturbation = pauses;
-                self.sessions = self.sessions.max(4);
-                (self.creation.undo_segments, self.creation.undo_slots) = (1, 1);
-                self.set_buffers(0);
-                self.nowait = true;
-                self.serializable = self.serializable.min(2);
-            }
-            Focus::Columns => {
-                self.perturbation = pauses;
-                self.sessions = self.sessions.max(4);
-                self.set_buffers(96);
-                self.define = 8;
-                self.schema.later = LATER_MANY;
-                self.serializable = self.serializable.min(2);
-            }
-            Focus::Rollbacks => {
-                self.perturbation = Perturbation::NONE;
-                self.sessions = 1;
-                (self.tight, self.nowait) = (true, true);
-                self.creation.undo_bytes = LITTLE_UNDO_BLOCKS * block;
-                self.creation.undo_bytes_max = 0;
-                self.creation.undo_segments = 1;
-                self.ids = self.ids.max(30);
-                self.parameters.log_buffer = 16 * redo::LOG_BUFFER_BYTES_MIN as u64;
-                self.serializable = 0;
-                self.define = 0;
-            }
+            names_left: None,
+            worn: false,
+            shrinks: false,
+            rolls_back: false,
         }
     }
 
-    /// So many, or as few as its sessions can do with.
-    fn set_buffers(&mut self, wanted: u64) {
-        let buffers = wanted.max(u64::from(self.sessions) * 12);
-        let block = self.creation.db_block_size.bytes() as u64;
-        self.parameters.db_cache_size = buffers * block;
+    /// As [`Plan::of`], and for some seeds what is only met in an old database, while the cache
+    /// changes, or where nobody waits for redo.
+    pub(super) fn with_specials(seed: u64, failpoints: Failpoints) -> Plan {
+        let mut plan = Plan::of(seed, failpoints);
+        let draw = seed / SPECIAL_ONE_IN;
+        match seed % SPECIAL_ONE_IN {
+            OLD => {
+                plan.names_left = Some((draw % 3) as u32);
+                plan.worn = draw % 2 == 1;
+                if plan.worn {
+                    let segments = plan.buffers() / BUFFERS_EACH;
+                    plan.creation.undo_segments = segments as u16;
+                }
+            }
+            SHRINKS => {
+                plan.shrinks = true;
+                plan.sessions = SESSIONS_MANY;
+                let least = u64::from(SESSIONS_MANY) * 12 * plan.block();
+                plan.parameters.db_cache_size = plan.parameters.db_cache_size.max(least);
+            }
+            ROLLS_BACK => {
+                plan.rolls_back = true;
+                plan.perturbation = Perturbation::NONE;
+                plan.sessions = 1;
+                (plan.tight, plan.nowait) = (true, true);
+                plan.creation.undo_bytes = LITTLE_UNDO_BLOCKS * plan.block();
+                plan.creation.undo_bytes_max = 0;
+                plan.creation.undo_segments = 1;
+                plan.ids = plan.ids.max(30);
+                plan.parameters.log_buffer = 16 * redo::LOG_BUFFER_BYTES_MIN as u64;
+                (plan.serializable, plan.define) = (0, 0);
+            }
+            _ => {}
+        }
+        plan
+    }
+
+    pub(super) fn block(&self) -> u64 {
+        self.creation.db_block_size.bytes() as u64
+    }
+
+    /// Of the cache, as it is opened.
+    pub(super) fn buffers(&self) -> u64 {
+        self.parameters.db_cache_size / self.block()
+    }
+
+    /// Whether there may be no room for rows or undo, no name for one more transaction, or no
+    /// buffer.
+    pub(super) fn may_lack(&self, kind: ErrorKind) -> bool {
+        match kind {
+            ErrorKind::NoSpace => self.tight || self.worn || self.shrinks,
+            ErrorKind::NoBuffer => self.shrinks,
+            _ => false,
+        }
     }
 }
 
@@ -239,6 +233,5 @@ fn schema(any: &mut dyn FnMut(u64) -> u64) -> Schema {
         cache: Some([1, 2, 20][any(3) as usize]),
         ..SequenceOptions::default()
     };
-    let pairs = any(2) == 0;
-    Schema { codes, code_ups, references, pairs, child_first, stamps, later: LATER }
+    Schema { codes, code_ups, references, pairs: any(2) == 0, child_first, stamps }
 }

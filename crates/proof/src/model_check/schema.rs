@@ -22,24 +22,8 @@ use super::ticket;
 
 /// Columns of each table when it is made.
 pub(super) const COLUMNS: usize = 9;
-/// Columns that are added later, at most, in most plans.
+/// Columns that are added later, at most.
 pub(super) const LATER: usize = 2;
-/// And where they are added while reads begin.
-pub(super) const LATER_MANY: usize = 10;
-
-/// What rows have in them that were there before.
-static MISSING: [Cell; LATER_MANY] = [
-    Cell::Int(7),
-    Cell::Null,
-    Cell::Int(7),
-    Cell::Null,
-    Cell::Int(7),
-    Cell::Null,
-    Cell::Int(7),
-    Cell::Null,
-    Cell::Int(7),
-    Cell::Null,
-];
 
 pub(super) const ID: usize = 0;
 pub(super) const KIND: usize = 1;
@@ -126,8 +110,6 @@ pub(super) struct Schema {
     pub(super) child_first: bool,
     /// The sequence of tickets.
     pub(super) stamps: SequenceOptions,
-    /// So many columns are added later, at most.
-    pub(super) later: usize,
 }
 
 impl Schema {
@@ -137,8 +119,8 @@ impl Schema {
     }
 
     /// What a row has in columns that are added later.
-    pub(super) fn later(&self) -> &'static [Cell] {
-        &MISSING[..self.later]
+    pub(super) fn later() -> [Cell; LATER] {
+        [Cell::Int(7), Cell::Null]
     }
 
     /// What references of a table are.

@@ -107,6 +107,10 @@ counts! {
     definitions;
     /// Rows whose numbers came of an identity column and a sequence.
     tickets;
+    /// Changes of the size of the cache.
+    resized;
+    /// Refused, for there were too many transactions.
+    unresized;
     /// Databases that were verified.
     verified;
     /// Power cuts.

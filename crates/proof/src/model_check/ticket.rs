@@ -20,6 +20,7 @@ use database::{
 };
 
 use super::known::Txn;
+use super::plan::Plan;
 
 /// The table.
 const TICKET: &str = "ticket";
@@ -73,15 +74,14 @@ pub(super) fn read(connection: &mut Connection<'_>) -> Result<BTreeSet<Ticket>, 
 }
 
 /// Whether a ticket may be refused so: it has numbers that nobody has, and refers to nothing.
-pub(super) fn may_be(kind: ErrorKind, (serializable, is_tight): (bool, bool)) -> bool {
+pub(super) fn may_be(kind: ErrorKind, serializable: bool, plan: &Plan) -> bool {
     match kind {
         // Somebody waits for the transaction, and it for an entry of a block's list.
         ErrorKind::Deadlock => true,
         // A block's list may be full of newer transactions.
         ErrorKind::Serialization => serializable,
-        ErrorKind::SnapshotTooOld => serializable && is_tight,
-        ErrorKind::NoSpace => is_tight,
-        _ => false,
+        ErrorKind::SnapshotTooOld => serializable && plan.tight,
+        kind => plan.may_lack(kind),
     }
 }
 

@@ -60,7 +60,7 @@ impl Round<'_, '_> {
             }
             ErrorKind::Deadlock => ask.act.can_wait() && self.is_another_waiting(event),
             ErrorKind::SnapshotTooOld => self.is_too_old(open, event, ask),
-            ErrorKind::NoSpace => self.judge.plan.tight,
+            ErrorKind::NoSpace | ErrorKind::NoBuffer => self.judge.plan.may_lack(kind),
             // The index was dropped since the session looked it up.
             ErrorKind::NotFound | ErrorKind::DefinitionChanged => {
                 let path = ask.act.target().and_then(|target| target.which.path());

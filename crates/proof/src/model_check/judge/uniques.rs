@@ -121,7 +121,7 @@ impl Round<'_, '_> {
                 }
                 _ => false,
             },
-            ErrorKind::NoSpace => self.judge.plan.tight,
+            ErrorKind::NoSpace | ErrorKind::NoBuffer => self.judge.plan.may_lack(*kind),
             _ => false,
         };
         match is_explained {
