@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::folder::{Folder, refused, said};
+use crate::folder::{Folder, refused, said, text};
 
 /// Work, and all of it is there again.
 #[test]
@@ -143,4 +143,14 @@ fn the_tables_of_another_load_are_refused_by_name() {
             "{error}"
         );
     }
+}
+
+/// What can't be had at opening is said, and is in no way of parameters that change later.
+#[test]
+fn parameters_change_where_the_opening_could_not_give_its_processes_cpus() {
+    let folder = Folder::with_database("load-affinity");
+    let set = ["--set", "process_affinity=lgwr:100", "--alter", "0.5:db_cache_size=32m"];
+    let ran = folder.forebay(&[&["load", "run", "db", "--seconds", "2"][..], &set].concat());
+    assert!(text(&ran.stderr).contains("the background processes run as any others"));
+    assert!(said(&ran).starts_with("after 0.5 s: db_cache_size = 32m, in "));
 }
