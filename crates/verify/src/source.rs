@@ -233,6 +233,20 @@ impl Check<'_, '_, '_> {
         self.run.find(&Finding { kind, file, block: Some(block), what: what.into() });
     }
 
+    /// Whether the segment is there still.
+    pub(crate) fn is_there(&self, segment: &Segment) -> bool {
+        self.source.is_there(ObjectNo::new(segment.object))
+    }
+
+    /// Visits the entries of an index as of the moment. False, and nothing can be said by them, if
+    /// it isn't there any more.
+    pub(crate) fn entries(&mut self, index: &Segment, visit: &mut Visit<'_>) -> Result<bool, Stop> {
+        match self.source.entries(index, visit) {
+            Err(stop) if stop.refusal().is_some() && !self.is_there(index) => Ok(false),
+            entries => entries.map(|()| true),
+        }
+    }
+
     /// Tells how far it is; refuses to go on if nobody wants that.
     pub(crate) fn go_on(&mut self) -> Result<(), Stop> {
         let of = self.source.files().iter().map(|file| u64::from(file.blocks)).sum();
