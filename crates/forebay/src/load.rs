@@ -416,7 +416,9 @@ fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<
         let mut numbers = words.split_whitespace().map(str::parse::<u64>);
         match (numbers.next(), numbers.next(), numbers.next()) {
             (None, ..) => {}
-            (Some(Ok(session)), Some(Ok(commit)), None) if session <= u64::from(u32::MAX) => {
+            (Some(Ok(session)), Some(Ok(commit)), None)
+                if session <= u64::from(u32::MAX) && commit <= i64::MAX as u64 =>
+            {
                 let most = told.entry(session as u32).or_default();
                 *most = commit.max(*most);
             }

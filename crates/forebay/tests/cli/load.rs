@@ -154,3 +154,18 @@ fn parameters_change_where_the_opening_could_not_give_its_processes_cpus() {
     assert!(text(&ran.stderr).contains("the background processes run as any others"));
     assert!(said(&ran).starts_with("after 0.5 s: db_cache_size = 32m, in "));
 }
+
+/// Numbers that no load can have printed are refused, and those that none has are lost commits.
+#[test]
+fn an_audit_is_told_numbers_beyond_all_counting() {
+    let folder = Folder::with_database("load-numbers");
+    for (told, answer) in [
+        ("1 9223372036854775808\n", "line 1 of told isn't \"SESSION NUMBER\""),
+        ("7 1\n1 18446744073709551615\n", "line 2 of told isn't \"SESSION NUMBER\""),
+        ("1 9223372036854775807\n2 9223372036854775807\n3 9\n", "acknowledged commits"),
+    ] {
+        std::fs::write(folder.0.join("told"), told).expect("it is written");
+        let said = folder.refused(&["load", "audit", "db", "--acknowledged", "told"]);
+        assert!(said.contains(answer), "{said}");
+    }
+}
