@@ -169,3 +169,13 @@ fn an_audit_is_told_numbers_beyond_all_counting() {
         assert!(said.contains(answer), "{said}");
     }
 }
+
+/// A file that no memory holds is refused.
+#[test]
+fn an_audit_refuses_a_file_that_no_load_has_printed() {
+    let folder = Folder::with_database("load-endless");
+    let file = std::fs::File::create(folder.0.join("told")).expect("it is made");
+    file.set_len(1 << 40).expect("nothing is written");
+    let said = folder.refused(&["load", "audit", "db", "--acknowledged", "told"]);
+    assert!(said.contains("told has 1099511627776 bytes, and at most"), "{said}");
+}
