@@ -31,6 +31,9 @@ use crate::settings::Settings;
 /// The most that a session's number may be, so that those that follow have numbers too.
 const SESSION_NUMBER_MAX: i64 = 4_000_000_000;
 
+/// A file of acknowledged commits has at most so many bytes: it is read whole.
+const ACKNOWLEDGED_MAX: u64 = 1 << 30;
+
 /// A recovery that takes longer says so often how far it has come.
 const TELL_EVERY: Nanos = Nanos::from_secs(2);
 
@@ -407,7 +410,16 @@ impl Instanced {
 fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<(u32, u64)>, Stop> {
     let options = FileOptions { direct: false, write_through: false };
     let file = disk.open_read_only(path, options, session)?;
-    let length = usize::try_from(file.length()?).unwrap_or(usize::MAX);
+    let length = file.length()?;
+    if length > ACKNOWLEDGED_MAX {
+        let message = format!(
+            "{} has {length} bytes, and at most {ACKNOWLEDGED_MAX} are read; give what 'load run \
+             --acknowledge' printed, of each session the last line at least",
+            path.display()
+        );
+        return Err(Stop::refuse(RefusalKind::Invalid, message));
+    }
+    let length = length as usize;
     let mut text = IoBuf::zeroed(length.max(1));
     file.read_at(0, &mut text[..length], os::FileOperation::Read.waiting(session))?;
     let mut told: BTreeMap<u32, u64> = BTreeMap::new();
@@ -416,7 +428,9 @@ fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<
         let mut numbers = words.split_whitespace().map(str::parse::<u64>);
         match (numbers.next(), numbers.next(), numbers.next()) {
             (None, ..) => {}
-            (Some(Ok(session)), Some(Ok(commit)), None) if session <= u64::from(u32::MAX) => {
+            (Some(Ok(session)), Some(Ok(commit)), None)
+                if session <= u64::from(u32::MAX) && commit <= i64::MAX as u64 =>
+            {
                 let most = told.entry(session as u32).or_default();
                 *most = commit.max(*most);
             }

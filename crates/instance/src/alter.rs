@@ -83,14 +83,24 @@ impl Instance {
             return Err(Stop::refuse(RefusalKind::Invalid, message));
         }
         for size in BlockSize::ALL {
-            self.resize(size, (&now, wanted), session)?;
+            self.resize(size, wanted, session)?;
         }
-        if wanted.db_writer_processes != now.db_writer_processes {
-            let started = self.set_writers(wanted.db_writer_processes, settings, session);
-            settings.parameters.db_writer_processes = settings.processes.writers.len() as u32;
-            started?;
+        let (had, wants) = (now.db_writer_processes, wanted.db_writer_processes);
+        if wants < had {
+            self.end_writers(wants, settings, session);
         }
-        self.reschedule((&now, wanted), settings, session)?;
+        if wants > had {
+            let started = self.start_writers(wants, settings, session);
+            // A new one runs as the others do.
+            let started = started.and_then(|()| self.reschedule((&now, wanted), settings, session));
+            if let Err(stop) = started {
+                self.end_writers(had, settings, session);
+                return Err(stop);
+            }
+        }
+        if !wanted.are_scheduled_as(&now) {
+            self.reschedule((&now, wanted), settings, session)?;
+        }
         let blocks = wanted.db_file_multiblock_read_count;
         self.cache().set_multiblock_read_count(blocks, session);
         self.redo().set_commit_leader(wanted.commit_leader, session);
@@ -103,14 +113,9 @@ impl Instance {
     }
 
     /// The buffers for blocks of this size become as many as is wanted.
-    fn resize(
-        &self,
-        size: BlockSize,
-        (now, wanted): (&Parameters, &Parameters),
-        session: &Session,
-    ) -> Result<(), Stop> {
+    fn resize(&self, size: BlockSize, wanted: &Parameters, session: &Session) -> Result<(), Stop> {
         let own = self.cache().block_size();
-        let (has, wants) = (now.frames(size, own), wanted.frames(size, own));
+        let (has, wants) = (self.cache().buffers(size, session), wanted.frames(size, own));
         let limits = |buffers| match size == own {
             // Undo has blocks of the database's own size, and transactions pin mostly these.
             true => self.transactions().set_buffers(buffers, session),
@@ -131,9 +136,9 @@ impl Instance {
         Ok(())
     }
 
-    /// Starts writers, or has the last ones end. If one can't be started, there are as many as
-    /// could be.
-    fn set_writers(
+    /// Starts writers until there are so many. If one can't be started, there are as many as could
+    /// be.
+    fn start_writers(
         &self,
         count: u32,
         settings: &mut Settings,
@@ -141,17 +146,16 @@ impl Instance {
     ) -> Result<(), Stop> {
         let writers = &mut settings.processes.writers;
         self.cache().set_writers(count, session);
-        let ending = writers.split_off(writers.len().min(count as usize));
-        join_all(ending, session);
         for number in writers.len() as u32..count {
-            match start_writer(number, &self.checkpointer, session) {
-                Ok(writer) => writers.push(writer),
-                Err(stop) => {
-                    self.cache().set_writers(writers.len() as u32, session);
-                    return Err(stop);
-                }
-            }
+            writers.push(start_writer(number, &self.checkpointer, session)?);
         }
         Ok(())
+    }
+
+    /// Has the last writers end, until there are so many.
+    fn end_writers(&self, count: u32, settings: &mut Settings, session: &Session) {
+        let writers = &mut settings.processes.writers;
+        self.cache().set_writers(count, session);
+        join_all(writers.split_off(writers.len().min(count as usize)), session);
     }
 }

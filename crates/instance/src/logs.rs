@@ -254,7 +254,8 @@ impl Instance {
         planned.check_places(disk, directory)
     }
 
-    /// Makes files under the names of what isn't in use yet. If that fails none is left.
+    /// Makes files under the names of what isn't in use yet. If that fails none is left. Who ends
+    /// the instance meanwhile doesn't wait until they are whole.
     fn make_logs(
         &self,
         database: u64,
@@ -264,7 +265,8 @@ impl Instance {
     ) -> Result<NewFiles<'_>, Stop> {
         let (disk, directory) = &self.place;
         let mut new = NewFiles::new(disk, database, "the redo log");
-        let make = |path: &Path| redo::create_member(disk, path, blocks, session);
+        let go_on = || !self.halt().is_raised(session);
+        let make = |path: &Path| redo::create_member(disk, (path, blocks), &go_on, session);
         let made = paths.iter().try_for_each(|path| new.make(&directory.join(path), make, session));
         // Where redo can't be written no log may be listed.
         let tried = made.and_then(|()| {
@@ -272,6 +274,7 @@ impl Instance {
         });
         if let Err(stop) = tried.and_then(|()| new.check_names(session)) {
             new.remove(session);
+            self.halt().check(session)?;
             return Err(stop);
         }
         Ok(new)

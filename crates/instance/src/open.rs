@@ -262,7 +262,7 @@ fn start(
         lock_timeouts: LockTimeouts::default(),
     };
     instance.lock_timeouts.set(parameters);
-    instance.schedule_at_opening(parameters, session);
+    instance.schedule_at_opening(session);
     Ok(instance)
 }
 

@@ -135,14 +135,24 @@ fn matches(pattern: &str, process: &str) -> bool {
     rest.ends_with(last)
 }
 
+impl Parameters {
+    /// Whether they say the same of priorities and CPUs.
+    pub(crate) fn are_scheduled_as(&self, other: &Parameters) -> bool {
+        self.high_priority_processes == other.high_priority_processes
+            && self.process_affinity == other.process_affinity
+    }
+}
+
 impl Instance {
     /// What can't be had is said, and left: a database that runs is worth more than one whose
-    /// processes have a priority.
-    pub(crate) fn schedule_at_opening(&self, parameters: &Parameters, session: &Session) {
-        let settings = self.settings.hold(0, session);
+    /// processes have a priority. From then on it is as if it hadn't been asked for.
+    pub(crate) fn schedule_at_opening(&self, session: &Session) {
+        let mut settings = self.settings.hold(0, session);
         let usual = Parameters::default();
-        if let Err(stop) = self.reschedule((&usual, parameters), &settings, session) {
+        if let Err(stop) = self.reschedule((&usual, &settings.parameters), &settings, session) {
             session.os().notice(&format!("the background processes run as any others: {stop}"));
+            settings.parameters.high_priority_processes = usual.high_priority_processes;
+            settings.parameters.process_affinity = usual.process_affinity;
         }
     }
 

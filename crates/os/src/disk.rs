@@ -14,6 +14,9 @@ use crate::{
 /// Files are filled with zeros in writes of this many bytes.
 const FILL_BYTES: usize = 1 << 20;
 
+/// Who fills a file and may be told to stop makes so many bytes durable at a time.
+const FILL_PIECE: u64 = 8 << 20;
+
 /// A place where files live. Cheap to clone.
 #[derive(Clone)]
 pub struct Disk {
@@ -57,6 +60,43 @@ impl Disk {
         options: FileOptions,
         session: &Session,
     ) -> Result<File, Error> {
+        let fill = |file: &File| fill(file, (0, length), session);
+        self.create_filled((path, length), options, fill, session)
+    }
+
+    /// Makes a file as [`create`](Disk::create) does, but fails when `go_on` says so: that is asked
+    /// between pieces, each of which is durable before the next, so that whoever waits for the end
+    /// waits for one at most.
+    pub fn create_while(
+        &self,
+        (path, length): (&Path, u64),
+        options: FileOptions,
+        go_on: &dyn Fn() -> bool,
+        session: &Session,
+    ) -> Result<File, Error> {
+        let fill = |file: &File| {
+            for from in (0..length).step_by(FILL_PIECE as usize) {
+                if from > 0 {
+                    file.sync(FileOperation::Sync.waiting(session))?;
+                }
+                if !go_on() {
+                    let what = format!("fill {}", path.display());
+                    return Err(Error::new(what, Cause::Other, "it isn't wanted any more"));
+                }
+                fill(file, (from, length.min(from + FILL_PIECE)), session)?;
+            }
+            Ok(())
+        };
+        self.create_filled((path, length), options, fill, session)
+    }
+
+    fn create_filled(
+        &self,
+        (path, length): (&Path, u64),
+        options: FileOptions,
+        fill: impl FnOnce(&File) -> Result<(), Error>,
+        session: &Session,
+    ) -> Result<File, Error> {
         let what = format!("create {} of {length} bytes", path.display());
         let file = self
             .open_as(path, OpenMode::CreateNew, options, session)
@@ -68,7 +108,7 @@ impl Disk {
             let detail = "another program has removed it before it was locked";
             return Err(Error::new(what, Cause::InUse, detail));
         }
-        let made = named.and_then(|_| fill(&file, length, session)).and_then(|()| {
+        let made = named.and_then(|_| fill(&file)).and_then(|()| {
             file.sync(FileOperation::Sync.waiting(session))?;
             self.sync_dir(parent(path), session)
         });
@@ -231,16 +271,17 @@ impl Disk {
     }
 }
 
-pub(crate) fn fill(file: &File, length: u64, session: &Session) -> Result<(), Error> {
-    if file.options().direct && !length.is_multiple_of(IO_ALIGNMENT as u64) {
-        let what = format!("fill {} with {length} bytes", file.path().display());
+/// Fills a file with zeros, from one byte to before another.
+pub(crate) fn fill(file: &File, (from, to): (u64, u64), session: &Session) -> Result<(), Error> {
+    if file.options().direct && !to.is_multiple_of(IO_ALIGNMENT as u64) {
+        let what = format!("fill {} with {to} bytes", file.path().display());
         let detail = format!("a file for direct I/O is a multiple of {IO_ALIGNMENT} bytes");
         return Err(Error::new(what, Cause::Invalid, detail));
     }
     let zeros = IoBuf::zeroed(FILL_BYTES);
-    let mut offset = 0;
-    while offset < length {
-        let bytes = usize::try_from(length - offset).map_or(FILL_BYTES, |n| n.min(FILL_BYTES));
+    let mut offset = from;
+    while offset < to {
+        let bytes = usize::try_from(to - offset).map_or(FILL_BYTES, |n| n.min(FILL_BYTES));
         file.write_at(offset, &zeros[..bytes], FileOperation::Fill.waiting(session))?;
         offset += bytes as u64;
     }

@@ -47,7 +47,7 @@ pub fn create(disk: &Disk, groups: &[LogGroup], session: &Session) -> Result<Vec
     let mut made = Vec::new();
     let all = groups.iter().flat_map(|group| group.members.iter().map(|m| (&m.path, group.blocks)));
     for (path, blocks) in all {
-        match create_member(disk, path, blocks, session) {
+        match create_member(disk, (path, blocks), &|| true, session) {
             Ok(file) => made.push(file),
             Err(stop) => {
                 remove_made(disk, &made, session);
@@ -59,15 +59,15 @@ pub fn create(disk: &Disk, groups: &[LogGroup], session: &Session) -> Result<Vec
 }
 
 /// Makes one file that can be a member of a group with logs of so many blocks, locked until it is
-/// closed. If it fails, nothing is left.
+/// closed. If it fails, or `go_on` says that it isn't wanted any more, nothing is left.
 pub fn create_member(
     disk: &Disk,
-    path: &Path,
-    blocks: u32,
+    (path, blocks): (&Path, u32),
+    go_on: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<File, Stop> {
     let options = DurableWrite::BufferedThenSync.file_options();
-    Ok(disk.create(path, file_bytes(blocks), options, session)?)
+    Ok(disk.create_while((path, file_bytes(blocks)), options, go_on, session)?)
 }
 
 fn remove_made(disk: &Disk, made: &[File], session: &Session) {

@@ -74,6 +74,6 @@ pub use look::{
     kind_before_extents, look_at_directory, look_at_file_header, look_at_free, look_at_header,
     look_at_map, map_of,
 };
-pub use new_file::{NewFiles, new_path, remove_leftovers, settle_name};
+pub use new_file::{NewFiles, new_path, remove_leftovers, settle_name, unnamed_path};
 pub use segment::{Holds, Segment, SegmentState};
 pub use space::{Blocks, HandOut, Space, Storage};

@@ -122,13 +122,19 @@ impl<'a> NewFiles<'a> {
     }
 }
 
+/// Where a file that is listed lies, if a crash came before it got its name; none if it has that,
+/// or isn't there.
+pub fn unnamed_path(disk: &Disk, path: &Path, session: &Session) -> Result<Option<PathBuf>, Error> {
+    let new = new_path(path);
+    let is_new =
+        !disk.has_name(path, session)? && disk.look_up(&new, session)? == Some(Named::File);
+    Ok(is_new.then_some(new))
+}
+
 /// A file that is listed gets its name, if a crash came before that. One that another is just
 /// making isn't it, and is left alone (SP21).
 pub fn settle_name(disk: &Disk, path: &Path, session: &Session) -> Result<(), Stop> {
-    let new = new_path(path);
-    if disk.has_name(path, session)? || disk.look_up(&new, session)? != Some(Named::File) {
-        return Ok(());
-    }
+    let Some(new) = unnamed_path(disk, path, session)? else { return Ok(()) };
     let file = match disk.open_read_only(&new, PLAIN, session) {
         Err(error) if error.cause() == Cause::NotFound => return Ok(()),
         file => file?,

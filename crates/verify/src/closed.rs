@@ -56,8 +56,9 @@ pub fn closed(
     let place = Place { disk, directory, options, session };
     let files = Files::open(place, &mut run)?;
     let last_scn = files.last_scn;
-    // What redo is left is done again by the next opening, as after a crash.
-    let is_shut = files.content.state == ControlState::Shut && !files.has_redo;
+    // What redo is left is done again by the next opening, as after a crash; and names are given.
+    let is_shut =
+        files.content.state == ControlState::Shut && !files.has_redo && !files.has_unnamed;
     let listed = files.content.data_files.len();
     let (shapes, open): (Vec<_>, Vec<_>) = files.data.iter().cloned().unzip();
     run.report.files = shapes.len() as u64;

@@ -27,6 +27,8 @@ pub(crate) struct Files {
     pub(crate) last_scn: Option<Scn>,
     /// Whether there is redo behind the checkpoint: then blocks need not be as it says.
     pub(crate) has_redo: bool,
+    /// Whether a crash has left a file that has yet to get its name (rule space/SP10).
+    pub(crate) has_unnamed: bool,
     /// Those that are there; a file that isn't was found to be missing.
     pub(crate) data: Vec<(DataFile, File)>,
     /// Keep others from opening the database.
@@ -57,10 +59,25 @@ impl Files {
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
         check_doublewrite(place, &content, run);
-        let read = check_logs(place, &content, run);
+        let mut has_unnamed = false;
+        let read = check_logs(place, &content, &mut has_unnamed, run);
         let (last_scn, has_redo) = read.map_or((None, false), |(last, any)| (Some(last), any));
-        let data = data_files(place, &content, run)?;
-        Ok(Files { content, last_scn, has_redo, data, _copies: copies })
+        let data = data_files(place, &content, &mut has_unnamed, run)?;
+        Ok(Files { content, last_scn, has_redo, has_unnamed, data, _copies: copies })
+    }
+}
+
+impl Place<'_> {
+    /// Where a file that is listed is to be read: where the next opening will find it.
+    fn now_at(self, path: PathBuf, has_unnamed: &mut bool) -> PathBuf {
+        match space::unnamed_path(self.disk, &path, self.session) {
+            Ok(Some(unnamed)) => {
+                *has_unnamed = true;
+                unnamed
+            }
+            // What is wrong with the path is found by who opens it.
+            Ok(None) | Err(_) => path,
+        }
     }
 }
 
@@ -131,9 +148,13 @@ fn check_doublewrite(place: Place<'_>, content: &ControlContent, run: &mut Run<'
 fn check_logs(
     place: Place<'_>,
     content: &ControlContent,
+    has_unnamed: &mut bool,
     run: &mut Run<'_, '_>,
 ) -> Option<(Scn, bool)> {
     let mut config = instance::redo_to_read(place.directory, content);
+    for member in config.groups.iter_mut().flat_map(|group| &mut group.members) {
+        member.path = place.now_at(std::mem::take(&mut member.path), has_unnamed);
+    }
     let (owner, mut lost) = (config.owner(), Vec::new());
     for group in &config.groups {
         let alone = LogGroup { members: Vec::new(), ..group.clone() };
@@ -195,11 +216,12 @@ fn read_redo(
 fn data_files(
     place: Place<'_>,
     content: &ControlContent,
+    has_unnamed: &mut bool,
     run: &mut Run<'_, '_>,
 ) -> Result<Vec<(DataFile, File)>, Stop> {
     let mut files = Vec::new();
     for entry in &content.data_files {
-        let path = place.directory.join(&entry.path);
+        let path = place.now_at(place.directory.join(&entry.path), has_unnamed);
         let Some(tablespace) = content.tablespace(entry.tablespace) else { continue };
         let block_size = tablespace.block_size;
         let mut find = |what: String| {

@@ -107,7 +107,7 @@ impl<'d> Reference<'d> {
         is_whole.then_some(Reference { key, child, parent, index })
     }
 
-    /// Rows that refer to nothing, one for each key.
+    /// Rows that refer to nothing, one for each key; none if the index isn't there any more.
     fn orphans(
         &self,
         check: &mut Check<'_, '_, '_>,
@@ -120,7 +120,9 @@ impl<'d> Reference<'d> {
         while part < parts {
             let mut sought = Sought { parts, part, keys: BTreeMap::new() };
             self.gather(check, heap, &mut sought)?;
-            check.source.entries(index, &mut |_, key| _ = sought.keys.remove(key))?;
+            if !check.entries(index, &mut |_, key| _ = sought.keys.remove(key))? {
+                return Ok(Vec::new());
+            }
             parts = sought.parts;
             orphans.extend(sought.keys.into_values().map(|one| (one.row, self.told(&one))));
             part += 1;

@@ -18,7 +18,7 @@ use txn::Snapshot;
 use crate::pairs::Ground;
 use crate::report::Run;
 use crate::segments::Segment;
-use crate::source::{Check, DataFile, Seen, Settled, Source, Visit, of_heap};
+use crate::source::{Check, DataFile, Seen, Settled, Source, Visit, is_unreadable, of_heap};
 use crate::{
     Report, Task, blocks, dictionary, foreign, heap, index, pairs, rings, segments, sequences,
 };
@@ -91,6 +91,9 @@ impl Live<'_> {
             Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
                 return Ok(Seen::Damaged(stop.to_string()));
             }
+            Err(stop) if is_unreadable(&stop) => {
+                return Ok(Seen::Damaged(format!("can't be read: {stop}")));
+            }
             Err(stop) => return Err(stop),
         };
         // One latch at a time: any place in the order will do.
@@ -147,9 +150,12 @@ impl Source for Live<'_> {
                 Settled::Whole(_) if !is_current => {}
                 other => return Ok(other),
             }
-            match transactions.make_consistent((address, &mut copy), view, self.session)? {
-                Ok(()) => return Ok(Settled::Whole(copy)),
-                Err(gone) => transactions.try_again(gone, &mut gone_before)?,
+            match transactions.make_consistent((address, &mut copy), view, self.session) {
+                Ok(Ok(())) => return Ok(Settled::Whole(copy)),
+                Ok(Err(gone)) => transactions.try_again(gone, &mut gone_before)?,
+                // A block of undo, which was found or will be.
+                Err(stop) if is_unreadable(&stop) => return Ok(Settled::Bad),
+                Err(stop) => return Err(stop),
             }
         }
     }

@@ -188,7 +188,7 @@ impl<'g> Ground<'g> {
             let found = self.find(index, Holds::Index);
             let found = found.filter(|one| self.trees.unfinished.contains(&one.object));
             // While others work it may have been finished meanwhile, and named then.
-            if let Some(index) = found.filter(|index| is_there(check, index))
+            if let Some(index) = found.filter(|index| check.is_there(index))
                 && !was_finished(check.source, index)?
             {
                 let what = format!("is of index {}, and was never written", index.name);
@@ -226,11 +226,8 @@ impl<'g> Ground<'g> {
         let is_whole = rows(check, heap, &mut visit)?;
         for ((place, index), of_rows) in indexes.into_iter().zip(of_rows) {
             let mut of_entries = Sum::default();
-            let entries =
-                check.source.entries(index, &mut |row, key| of_entries.add(hash(key, row)));
-            match entries {
-                Err(stop) if stop.refusal().is_some() && !is_there(check, index) => continue,
-                entries => entries?,
+            if !check.entries(index, &mut |row, key| of_entries.add(hash(key, row)))? {
+                continue;
             }
             check.run.report.compared += 1;
             // What can't be read was found already; its rows can't be told from those that are
@@ -252,7 +249,7 @@ impl<'g> Ground<'g> {
         let Some(heap) = self.table(keyed.heap()) else { return Ok(()) };
         let table = keyed.name(None, &heap.name);
         for (kind, rows) in [(Kind::Row, &found.faults), (Kind::Check, &found.broken)] {
-            if rows.is_empty() || !is_there(check, heap) {
+            if rows.is_empty() || !check.is_there(heap) {
                 continue;
             }
             for (row, what) in rows {
@@ -271,7 +268,7 @@ impl<'g> Ground<'g> {
                     hash(key, row) as u64 % parts == part && !found.faults.contains_key(&row)
                 };
                 let differ = differences(check, keyed, (heap, place, index), &is_of)?;
-                if !is_there(check, heap) || !is_there(check, index) {
+                if !check.is_there(heap) || !check.is_there(index) {
                     break;
                 }
                 let named = (table.as_str(), &*keyed.name(Some(place), &index.name));
@@ -288,11 +285,7 @@ impl Found {
     }
 }
 
-fn is_there(check: &Check<'_, '_, '_>, segment: &Segment) -> bool {
-    check.source.is_there(ObjectNo::new(segment.object))
-}
-
-/// The pairs of one part that only one side has.
+/// The pairs of one part that only one side has; none of an index that isn't there any more.
 fn differences(
     check: &mut Check<'_, '_, '_>,
     keyed: &dyn Keyed,
@@ -312,8 +305,7 @@ fn differences(
             count(&mut differ, (key.to_vec(), row), -1);
         }
     };
-    check.source.entries(index, &mut visit)?;
-    Ok(differ)
+    Ok(if check.entries(index, &mut visit)? { differ } else { Differences::new() })
 }
 
 fn count(differ: &mut Differences, pair: (Vec<u8>, RowAddress), by: i64) {

@@ -34,6 +34,11 @@ pub(crate) fn of_heap(seen: Seen, object: u32) -> Settled {
     }
 }
 
+/// Whether the device, or what it has, refused.
+pub(crate) fn is_unreadable(stop: &Stop) -> bool {
+    matches!(stop.refusal(), Some(RefusalKind::Io | RefusalKind::Corrupt))
+}
+
 /// So often a place is looked at that changes meanwhile.
 const LOOKS_MAX: u32 = 20;
 
@@ -231,6 +236,25 @@ impl Check<'_, '_, '_> {
         let file = self.source.files().iter().find(|file| file.number == block.file);
         let file = file.map_or_else(|| format!("file {}", block.file), |file| file.path.clone());
         self.run.find(&Finding { kind, file, block: Some(block), what: what.into() });
+    }
+
+    /// Whether the segment is there still.
+    pub(crate) fn is_there(&self, segment: &Segment) -> bool {
+        self.source.is_there(ObjectNo::new(segment.object))
+    }
+
+    /// Visits the entries of an index as of the moment. False, and nothing can be said by them, if
+    /// it isn't there any more, or can't be read: that is found.
+    pub(crate) fn entries(&mut self, index: &Segment, visit: &mut Visit<'_>) -> Result<bool, Stop> {
+        match self.source.entries(index, visit) {
+            Err(stop) if stop.refusal().is_some() && !self.is_there(index) => Ok(false),
+            Err(stop) if is_unreadable(&stop) => {
+                let what = format!("is of index {}, which can't be read: {stop}", index.name);
+                self.find(Kind::Index, index.header, what);
+                Ok(false)
+            }
+            entries => entries.map(|()| true),
+        }
     }
 
     /// Tells how far it is; refuses to go on if nobody wants that.

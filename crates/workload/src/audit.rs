@@ -50,18 +50,19 @@ pub fn audit(
             *sums.entry(("branch", branch)).or_default() += amount;
         }
     })?;
-    let mut audit =
-        Audit { acknowledged: acknowledged.iter().map(|(_, told)| told).sum(), ..Audit::default() };
+    let mut audit = Audit::default();
     for (number, told) in acknowledged {
+        audit.acknowledged = audit.acknowledged.saturating_add(*told);
         let mut numbers = found.remove(&i64::from(*number)).unwrap_or_default();
         numbers.sort_unstable();
-        let there = numbers.iter().filter(|number| **number <= *told as i64).count() as u64;
-        audit.lost += told.saturating_sub(there);
+        let last = i64::try_from(*told).unwrap_or(i64::MAX);
+        let there = numbers.iter().filter(|number| **number <= last).count() as u64;
+        audit.lost = audit.lost.saturating_add(told.saturating_sub(there));
         audit.unacknowledged += numbers.len() as u64 - there;
         if !numbers.iter().copied().eq(1..=numbers.len() as i64) {
             audit.unbalanced.push(format!("session {number}: its numbers have gaps or repeat"));
         }
-        if numbers.len() as u64 > told + 1 {
+        if numbers.len() as u64 > told.saturating_add(1) {
             audit.unbalanced.push(format!("session {number}: {} more than told", numbers.len()));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::folder::{Folder, refused, said};
+use crate::folder::{Folder, refused, said, text};
 
 /// Work, and all of it is there again.
 #[test]
@@ -143,4 +143,39 @@ fn the_tables_of_another_load_are_refused_by_name() {
             "{error}"
         );
     }
+}
+
+/// What can't be had at opening is said, and is in no way of parameters that change later.
+#[test]
+fn parameters_change_where_the_opening_could_not_give_its_processes_cpus() {
+    let folder = Folder::with_database("load-affinity");
+    let set = ["--set", "process_affinity=lgwr:100", "--alter", "0.5:db_cache_size=32m"];
+    let ran = folder.forebay(&[&["load", "run", "db", "--seconds", "2"][..], &set].concat());
+    assert!(text(&ran.stderr).contains("the background processes run as any others"));
+    assert!(said(&ran).starts_with("after 0.5 s: db_cache_size = 32m, in "));
+}
+
+/// Numbers that no load can have printed are refused, and those that none has are lost commits.
+#[test]
+fn an_audit_is_told_numbers_beyond_all_counting() {
+    let folder = Folder::with_database("load-numbers");
+    for (told, answer) in [
+        ("1 9223372036854775808\n", "line 1 of told isn't \"SESSION NUMBER\""),
+        ("7 1\n1 18446744073709551615\n", "line 2 of told isn't \"SESSION NUMBER\""),
+        ("1 9223372036854775807\n2 9223372036854775807\n3 9\n", "acknowledged commits"),
+    ] {
+        std::fs::write(folder.0.join("told"), told).expect("it is written");
+        let said = folder.refused(&["load", "audit", "db", "--acknowledged", "told"]);
+        assert!(said.contains(answer), "{said}");
+    }
+}
+
+/// A file that no memory holds is refused.
+#[test]
+fn an_audit_refuses_a_file_that_no_load_has_printed() {
+    let folder = Folder::with_database("load-endless");
+    let file = std::fs::File::create(folder.0.join("told")).expect("it is made");
+    file.set_len(1 << 40).expect("nothing is written");
+    let said = folder.refused(&["load", "audit", "db", "--acknowledged", "told"]);
+    assert!(said.contains("told has 1099511627776 bytes, and at most"), "{said}");
 }

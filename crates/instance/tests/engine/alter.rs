@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use ids::BlockSize;
 use instance::{Allowed, Changeable, Instance, Parameters, Transaction};
 use os::Session;
 use redo::CommitLeader;
@@ -309,4 +310,47 @@ fn a_process_with_high_priority_comes_first() {
         shut(instance, session);
     });
     ended(report, "CPUs");
+}
+
+/// CPUs that the opening couldn't give are as if nobody had asked for them: every parameter can be
+/// changed, and the instance runs as it says.
+#[test]
+fn what_the_opening_could_not_give_is_in_no_later_changes_way() {
+    let report = machine(1, database(8)).run(|world, session| {
+        let mut wanted = roomy();
+        wanted.set("process_affinity", "ckpt:77").expect("a pattern");
+        let instance = open_as(&wanted, world, session);
+        let shown = |name: &str| instance.parameters(session).get(name).expect("it is in the list");
+        for (name, value) in [
+            ("lock_timeout", "5"),
+            ("db_writer_processes", "2"),
+            ("db_cache_size", "96k"),
+            ("db_cache_size", "32k"),
+        ] {
+            let changed = instance.set_parameter(name, value, session);
+            assert_eq!(changed.map_err(|stop| stop.to_string()), Ok(()), "{name} = {value}");
+            assert_eq!(shown(name), value);
+        }
+        assert_eq!(instance.cache().buffers(BlockSize::KIB_2, session), 16);
+        assert_eq!(shown("process_affinity"), "");
+        shut(instance, session);
+    });
+    ended(report, "no such CPU");
+}
+
+/// A writer for which there are no such CPUs is refused, and isn't there then.
+#[test]
+fn a_writer_that_cannot_have_its_cpus_does_not_stay() {
+    let report = machine(1, database(8)).run(|world, session| {
+        let mut wanted = roomy();
+        wanted.set("process_affinity", "dbw1:77").expect("a pattern");
+        let instance = open_as(&wanted, world, session);
+        let refused = instance.set_parameter("db_writer_processes", "2", session);
+        assert_eq!(refused.expect_err("no such CPU").refusal(), Some(RefusalKind::Invalid));
+        assert_eq!(instance.cache().writers(session), 1);
+        assert_eq!(instance.parameters(session).db_writer_processes, 1);
+        instance.set_parameter("lock_timeout", "5", session).expect("it has nothing to do with it");
+        shut(instance, session);
+    });
+    ended(report, "no such CPU");
 }

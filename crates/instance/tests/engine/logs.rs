@@ -9,6 +9,8 @@ use os::Session;
 use sim::fs::crash::CrashStates;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::fs::{FileSystem, Operation};
+use sim::model::DiskParameters;
+use sim::{DiskSpec, Simulation};
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
@@ -459,4 +461,30 @@ fn an_error_of_both_members_halts() {
         holds(n, disk, &told, "after the halt");
     }
     assert!(halts > 20, "{halts} halts");
+}
+
+/// An abort doesn't wait until a log that is being made has been written to its end.
+#[test]
+fn an_abort_does_not_wait_for_a_log_that_is_being_made() {
+    let slow = DiskParameters::builtin("disk-7200").expect("it is built in");
+    let disk = DiskSpec { content: base(), ..DiskSpec::empty("disk", slow) };
+    let mut report =
+        Simulation { disks: vec![disk], ..Simulation::new(3) }.run(|world, session| {
+            let instance = open(world, session);
+            let maker = start("maker", &instance, session, move |instance, session| {
+                let spec = LogGroupSpec { bytes: 400 << 20, members: vec!["long.log".into()] };
+                let stop = instance.add_log_group(&spec, session).expect_err("it was aborted");
+                assert_eq!(stop.refusal(), None, "{stop}");
+            });
+            pause(Nanos::from_millis(50), session);
+            let before = session.now();
+            abort(Arc::clone(&instance), session);
+            let took = session.now().since(before);
+            join(vec![maker], session);
+            took
+        });
+    let disk = left(&mut report);
+    let took = ended(report, "aborted");
+    assert!(took < Nanos::from_millis(300), "it took {took}");
+    holds(1, disk, &Told::default(), "after the abort");
 }

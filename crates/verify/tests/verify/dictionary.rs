@@ -668,3 +668,54 @@ fn change_definitions(instance: &Instance, catalog: &Catalog, session: &Session)
         }
     }
 }
+
+/// A table to which another refers is emptied or dropped between the look at its tree and that at
+/// foreign keys: the check comes to its end.
+#[test]
+fn a_table_that_is_referred_to_may_go_meanwhile() {
+    let disk = database();
+    let run = move |drops: bool, at: u32| {
+        with_database(disk.clone(), move |world, session| {
+            let (instance, catalog) = open(world, session);
+            let table = |name| {
+                let id = ColumnSpec::new("id", Type::BigInt);
+                TableSpec::new(name).column(id).primary_key(["id"])
+            };
+            catalog.create_table(&table("p"), WAIT, session).expect("created");
+            let child = table("c").foreign_key(["id"], "p", OnDelete::NoAction);
+            catalog.create_table(&child, WAIT, session).expect("created");
+            // Long enough that the check tells how far it is while it is at this one.
+            let long = table("long").column(ColumnSpec::new("text", text(2_000)));
+            catalog.create_table(&long, WAIT, session).expect("created");
+            let relation = catalog.relation("long", session).expect("there");
+            let words = "x".repeat(1_500);
+            for id in 0..600 {
+                transact(&instance, &*catalog, session, |work| {
+                    relation.insert(work, &[Value::Int(id), Value::Text(&words)]).map(|_| ())
+                });
+            }
+            let (mut told, mut calls) = (Vec::new(), 0);
+            let mut go_on = |_| {
+                calls += 1;
+                match (calls == at, drops) {
+                    (false, _) => {}
+                    (true, true) => catalog.drop_table("p", true, WAIT, session).expect("dropped"),
+                    (true, false) => catalog.truncate_table("p", WAIT, session).expect("emptied"),
+                }
+                true
+            };
+            let tell = &mut |finding: &Finding| told.push(finding.clone());
+            let mut task = Task { pairs: &[], tell, go_on: &mut go_on };
+            let ended = verify::open(&instance, &mut task, session);
+            assert_eq!(ended.map(|_| ()).map_err(|stop| stop.to_string()), Ok(()), "at {at}");
+            assert_eq!(told, []);
+            instance.abort(session);
+            calls
+        })
+    };
+    let calls = run(false, 0);
+    for at in calls - 2..=calls {
+        run(false, at);
+        run(true, at);
+    }
+}

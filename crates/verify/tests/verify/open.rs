@@ -6,6 +6,8 @@ use access::{HeapInserter, Index, RowAddress};
 use ids::Dba;
 use instance::{DataFileSpec, Instance, Parameters, Transaction};
 use os::{Session, ThreadSpec};
+use sim::fs::Operation;
+use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::{Perturbation, Simulation};
 use stop::{RefusalKind, Stop};
 use verify::{Finding, Kind, Report, Task};
@@ -312,4 +314,27 @@ fn segments_of_further_directory_blocks_may_be_dropped_beside_a_check() {
         });
         ended(report);
     }
+}
+
+/// A block that the device can't read is a finding, and the others are looked at.
+#[test]
+fn a_block_that_cannot_be_read_does_not_end_the_check() {
+    let (disk, objects) = database();
+    let scope = Scope::of(&[Operation::Read]).under("/db/data01.dbf");
+    let mut found = 0;
+    for nth in (10..200).step_by(5) {
+        let mut disk = disk.clone();
+        disk.plan_faults(FaultPlan::new(3).nth(nth, Fault::Eio, scope.clone()));
+        let report = machine(nth, disk).run(move |world, session| {
+            // The opening reads blocks too.
+            let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
+            let Ok(instance) = opened else { return Vec::new() };
+            let (_, told) = check_open(&instance, objects, session);
+            instance.abort(session);
+            told
+        });
+        let told = ended(report);
+        found += usize::from(told.iter().any(|one| one.what.contains("can't be read")));
+    }
+    assert!(found > 10, "{found}");
 }

@@ -204,3 +204,31 @@ fn logs_of_another_owner_are_found() {
         assert!(report.expect("checked").is_clean());
     });
 }
+
+/// A file that a crash has left without its name isn't lost: the next opening names it, and that is
+/// what is said.
+#[test]
+fn a_file_that_has_not_got_its_name_yet_is_not_said_to_be_lost() {
+    let (disk, objects) = database();
+    for (name, is_shut) in
+        [(DATA, true), ("redo01.log", true), (DATA, false), ("redo01.log", false)]
+    {
+        with_database(disk.clone(), move |world, session| {
+            let disk = world.disk();
+            let open = || Instance::open(&disk, directory(), &parameters(), session);
+            if !is_shut {
+                open().expect("opened").abort(session);
+            }
+            let path = directory().join(name);
+            disk.rename(&path, &space::new_path(&path), session).expect("renamed");
+            let (report, told) = check(&disk, Some(objects), session);
+            assert_eq!(told, [], "{name}");
+            let skipped = report.expect("checked").skipped.expect("it isn't clean");
+            assert!(skipped.contains("Open it once"), "{skipped}");
+            open().expect("opened").shutdown(session).expect("shut in good order");
+            let (report, told) = check(&disk, Some(objects), session);
+            assert_eq!(told, [], "{name}");
+            assert!(report.expect("checked").is_clean());
+        });
+    }
+}

@@ -151,7 +151,7 @@ pub fn audit(
         let told = i64::try_from(*told).unwrap_or(i64::MAX);
         let there = counts.get(&Some(i64::from(*session))).copied().flatten().unwrap_or(0);
         // The last one may have been under way.
-        if !(told..=told + 1).contains(&there) {
+        if !(there.saturating_sub(1)..=there).contains(&told) {
             found.push(format!("session {session} was told of {told} commits; there are {there}"));
         }
     }
