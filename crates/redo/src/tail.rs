@@ -20,7 +20,7 @@
 
 use format::{LogHeader, RESTORE_ALL};
 use ids::Rba;
-use os::Session;
+use os::{Cause, Session};
 use stop::Stop;
 
 use crate::log_file::corrupt;
@@ -149,7 +149,16 @@ impl Reader {
     /// durable before that is written (RD6).
     fn check_not_begun(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
         for group in self.logs.groups() {
-            if self.logs.begins_in(group, sequence, session)? {
+            let begins = match self.logs.begins_in(group, sequence, session) {
+                // One that can't be read proves nothing.
+                Err(error) if error.cause() == Cause::Device => {
+                    let told = "the first block of a log that isn't needed is passed over, for I";
+                    session.os().notice(&format!("{told} {error}"));
+                    false
+                }
+                begins => begins?,
+            };
+            if begins {
                 return Err(corrupt(format!(
                     "redo is missing: {} has no header of log {sequence}, but block 1 of that \
                      log; put the log back; if it is lost, {RESTORE_ALL}",

@@ -102,3 +102,12 @@ fn the_block_behind_the_redo_need_not_be_readable_after_a_crash() {
     let opened = opened_with("bad-behind-killed", End::Killed, |path, log| at_end(path, log, 1));
     assert_eq!(opened, Ok(()));
 }
+
+#[test]
+fn a_log_that_nobody_needs_may_begin_with_a_bad_block() {
+    let opened = opened_with("bad-free-log", End::Shut, |directory, log| {
+        let other = ["redo01.log", "redo02.log"].into_iter().find(|other| *other != log);
+        (directory.join(other.expect("one of two")), 4096)
+    });
+    assert_eq!(opened, Ok(()));
+}
