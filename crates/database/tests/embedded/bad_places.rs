@@ -82,6 +82,26 @@ fn at_end(directory: &Path, log: &str, behind: i64) -> (PathBuf, u64) {
     (path, (last + behind) as u64 * 4096)
 }
 
+/// Rule cache/CB14: the power may have cut off the write of a copy, and a device may say so by an
+/// error. No later opening could read it either.
+#[test]
+fn a_doublewrite_copy_that_can_not_be_read_is_no_copy() {
+    let opened = opened_with("bad-copy", End::Killed, |directory, _| {
+        (instance::doublewrite_path(directory), 4096)
+    });
+    assert_eq!(opened, Ok(()));
+}
+
+#[test]
+fn an_unused_place_of_the_doublewrite_file_need_not_be_readable() {
+    let opened = opened_with("bad-unused-copy", End::Killed, |directory, _| {
+        let path = instance::doublewrite_path(directory);
+        let length = std::fs::metadata(&path).expect("there").len();
+        (path, length - 1)
+    });
+    assert_eq!(opened, Ok(()));
+}
+
 /// Rule redo/RD26.
 #[test]
 fn redo_before_the_checkpoint_that_can_not_be_read_is_not_needed() {
