@@ -146,7 +146,12 @@ fn newest_copies(
         let part = &mut bytes[KEPT_MAX..][..piece];
         let waiting = session.waiting(WaitEvent::DbFileScatteredRead);
         let blocks = (piece / smallest) as u64;
-        doublewrite.read_at(offset, part, waiting.p(0, offset / smallest as u64, blocks))?;
+        match doublewrite.read_at(offset, part, waiting.p(0, offset / smallest as u64, blocks)) {
+            Err(error) if error.cause() == Cause::Device => {
+                read_by_unit(doublewrite, offset, part, unit, session)?;
+            }
+            read => read?,
+        }
         session.charge(Cost::ChecksumKib, kib(piece));
         offset += piece as u64;
         let (mut at, stop) = (KEPT_MAX - kept, KEPT_MAX + piece);
@@ -182,6 +187,33 @@ fn newest_copies(
             .copy_within((stop - kept) / unit * unit..stop, KEPT_MAX - kept.next_multiple_of(unit));
     }
     Ok(newest)
+}
+
+/// Reads a piece unit by unit. One that the device can't read is no copy, as a torn one isn't: the
+/// power may have cut off its write, and the next batch writes it. It becomes zeros.
+fn read_by_unit(
+    doublewrite: &File,
+    offset: u64,
+    piece: &mut [u8],
+    unit: usize,
+    session: &Session,
+) -> Result<(), Stop> {
+    let mut failed = None;
+    for (part, nth) in piece.chunks_mut(unit).zip(0..) {
+        let at = offset + nth * unit as u64;
+        let waiting = session.waiting(WaitEvent::DbFileScatteredRead);
+        match doublewrite.read_at(at, part, waiting.p(0, at / unit as u64, 1)) {
+            Err(error) if error.cause() == Cause::Device => {
+                part.fill(0);
+                failed = failed.or(Some(error));
+            }
+            read => read?,
+        }
+    }
+    if let Some(error) = failed {
+        session.os().notice(&format!("a copy that can't be read is passed over, for I {error}"));
+    }
+    Ok(())
 }
 
 /// What begins at some place.

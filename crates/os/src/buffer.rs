@@ -53,13 +53,10 @@ impl IoBuf {
         buffer
     }
 
-    /// Gives it up. Of a pool that has huge pages, the machine gets the buffer's memory back at
-    /// once, and not with the pool's last buffer.
+    /// Gives it up. The machine gets the memory of a pool's buffer back at once, and not with the
+    /// pool's last buffer.
     pub fn discard(self) {
-        if let Some(region) = &self.region
-            && region.bytes() >= HUGE_PAGE
-            && self.length.is_multiple_of(IO_ALIGNMENT)
-        {
+        if self.region.is_some() && self.length.is_multiple_of(IO_ALIGNMENT) {
             let start = self.start.as_ptr().cast();
             // SAFETY: memory of the mapping that `map` made, reached through this buffer only (O7),
             // which ends here; after the advice it is zeros. What doesn't begin at a page is
@@ -78,7 +75,7 @@ impl IoBuf {
     }
 }
 
-/// From this size on memory is mapped and asked for in huge pages: fewer faults, and an I/O is few
+/// From this size on memory is asked for in huge pages: fewer faults, and an I/O is few
 /// pieces of physical memory. A device takes a limited number of pieces per request (254 on one
 /// machine measured, so that a 1 MiB read into small pages became two requests).
 pub const HUGE_PAGE: usize = 2 << 20;
@@ -90,17 +87,13 @@ fn layout(length: usize) -> Layout {
 
 /// Zeroed memory, to be given back with [`release`].
 fn allocate(length: usize) -> NonNull<u8> {
-    try_allocate(length).unwrap_or_else(|| handle_alloc_error(layout(length)))
-}
-
-/// The same; `None` if it can't be had.
-fn try_allocate(length: usize) -> Option<NonNull<u8>> {
     let layout = layout(length);
-    if length >= HUGE_PAGE {
-        return map(length).ok();
-    }
-    // SAFETY: the layout's size isn't zero (asserted in `layout`).
-    NonNull::new(unsafe { alloc_zeroed(layout) })
+    let got = match length >= HUGE_PAGE {
+        true => map(length).ok(),
+        // SAFETY: the layout's size isn't zero (asserted in `layout`).
+        false => NonNull::new(unsafe { alloc_zeroed(layout) }),
+    };
+    got.unwrap_or_else(|| handle_alloc_error(layout))
 }
 
 /// Gives back what `allocate` gave.
@@ -109,21 +102,35 @@ fn try_allocate(length: usize) -> Option<NonNull<u8>> {
 /// `start` is from `allocate` with the same length, given back once, and nobody uses it any more.
 unsafe fn release(start: NonNull<u8>, length: usize) {
     if length >= HUGE_PAGE {
-        // SAFETY: `map` left exactly this mapping (the caller's promise).
-        let unmapped = unsafe { munmap(start.as_ptr().cast(), whole_pages(length)) };
-        assert_eq!(unmapped, Ok(()), "a mapping of our own can be given back");
+        // SAFETY: mapped with the same length (the caller's promise).
+        unsafe { unmap(start, length) }
     } else {
         // SAFETY: allocated with the same layout (the caller's promise).
         unsafe { dealloc(start.as_ptr(), layout(length)) }
     }
 }
 
-/// Maps memory that begins at a huge page and may consist of huge pages.
+/// Gives back what `map` gave.
+///
+/// # Safety
+/// `start` is from `map` with the same length, given back once, and nobody uses it any more.
+unsafe fn unmap(start: NonNull<u8>, length: usize) {
+    // SAFETY: `map` left exactly this mapping (the caller's promise).
+    let unmapped = unsafe { munmap(start.as_ptr().cast(), whole_pages(length)) };
+    assert_eq!(unmapped, Ok(()), "a mapping of our own can be given back");
+}
+
+/// Maps memory. If it is long enough for a huge page it begins at one, and may consist of such.
 fn map(length: usize) -> Result<NonNull<u8>, rustix::io::Errno> {
-    let (wanted, mapped) = (whole_pages(length), whole_pages(length) + HUGE_PAGE);
+    let is_huge = length >= HUGE_PAGE;
+    let wanted = whole_pages(length);
+    let mapped = wanted + if is_huge { HUGE_PAGE } else { 0 };
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new private mapping, at an address that the kernel chooses.
     let base = unsafe { mmap_anonymous(std::ptr::null_mut(), mapped, access, MapFlags::PRIVATE)? };
+    if !is_huge {
+        return Ok(NonNull::new(base.cast()).expect("a mapping doesn't begin at zero"));
+    }
     let before = (base as usize).next_multiple_of(HUGE_PAGE) - base as usize;
     // SAFETY: `before` + `wanted` <= `mapped`: all three pieces lie inside the mapping just made,
     // the first and the last are used by nobody, and the advice changes no content.
@@ -207,7 +214,8 @@ impl Region {
     fn try_new(buffers: u32, buffer_bytes: usize, lent: Box<[AtomicU32]>) -> Result<Region, Error> {
         static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let bytes = buffers as usize * buffer_bytes;
-        let start = try_allocate(bytes).ok_or_else(|| {
+        // Mapped whatever its size, so that each buffer's memory can be given back (`discard`).
+        let start = map(bytes).map_err(|_| {
             let what = format!("get {bytes} bytes of memory");
             Error::new(what, Cause::NoMemory, "the machine doesn't give as many")
         })?;
@@ -240,9 +248,9 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: from `allocate` with the same length; every IoBuf holds an Arc on the region, so
-        // none is left.
-        unsafe { release(self.start, self.bytes()) }
+        // SAFETY: from `map` with the same length; every IoBuf holds an Arc on the region, so none
+        // is left.
+        unsafe { unmap(self.start, self.bytes()) }
     }
 }
 
@@ -456,6 +464,29 @@ mod tests {
         let small = IoPool::new(1, 4096).expect("a good size");
         small.take().expect("free").discard();
         assert!(small.take().is_some());
+    }
+
+    /// So it is in a pool that is shorter than a huge page, while others of its buffers are used.
+    #[test]
+    fn a_buffer_that_was_given_up_has_no_memory() {
+        let pool = IoPool::new(16, 8192).expect("a good size");
+        let mut lent: Vec<IoBuf> = std::iter::from_fn(|| pool.take()).collect();
+        lent.iter_mut().for_each(|buffer| buffer.fill(7));
+        assert_eq!(resident_pages(&pool), 32);
+        lent.drain(1..).for_each(IoBuf::discard);
+        assert_eq!(resident_pages(&pool), 2);
+        assert!(lent[0].iter().all(|byte| *byte == 7));
+        assert!(pool.take().expect("free").iter().all(|byte| *byte == 0));
+    }
+
+    /// So many pages of the pool's memory are there.
+    fn resident_pages(pool: &IoPool) -> usize {
+        let (start, length) = pool.memory();
+        let mut pages = vec![0; length.div_ceil(IO_ALIGNMENT)];
+        // SAFETY: the memory is the pool's, and there is a byte for each of its pages.
+        let asked = unsafe { libc::mincore(start.cast(), length, pages.as_mut_ptr()) };
+        assert_eq!(asked, 0, "the kernel knows");
+        pages.iter().filter(|page| **page & 1 == 1).count()
     }
 
     /// A buffer outlives the handle of the pool that lent it.

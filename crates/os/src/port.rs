@@ -221,6 +221,8 @@ pub trait RingPort {
     -> io::Result<bool>;
     /// Makes the buffers of `pool` known to the kernel beforehand, which saves work per request.
     fn register(&mut self, pool: &IoPool) -> Result<(), Error>;
+    /// From now on no file is kept open longer than its owner and its requests have it open.
+    fn keep_no_files(&mut self) {}
     /// What does the work, for reports: "io_uring", "8 I/O slaves", "simulated".
     fn description(&self) -> String;
 }

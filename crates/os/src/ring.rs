@@ -150,8 +150,11 @@ impl Ring {
         })
     }
 
-    /// Its thread waits for the end of all that it pushes, as for I/O of its own.
-    pub(crate) fn waited_for(self) -> Ring {
+    /// Its thread waits for the end of all that it pushes, as for I/O of its own. It keeps no file
+    /// open: it may not be used again for long, and a file that is removed meanwhile would keep its
+    /// space. To look a file up with each request is nothing beside the write that is waited for.
+    pub(crate) fn waited_for(mut self) -> Ring {
+        self.port.keep_no_files();
         Ring { syncs: SyncBy::Thread, ..self }
     }
 

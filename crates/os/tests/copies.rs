@@ -64,3 +64,27 @@ fn a_copy_that_fails_is_told_from_the_others() {
     }
     assert_eq!(std::fs::read(scratch.join("three")).expect("there")[..4096], [7; 4096]);
 }
+
+/// A file that was written beside others and then removed has its space given back as soon as it is
+/// closed, whether this session writes copies again or not.
+#[test]
+fn a_file_that_was_removed_gives_its_space_back() {
+    let scratch = Scratch::new("copies-removed");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    let create = |name| disk.create(&scratch.join(name), 1 << 16, BUFFERED, &session);
+    let (one, two) = (create("one").expect("created"), create("two").expect("created"));
+    let bytes = IoBuf::copy_of(&[7; 4096]);
+    let results = disk.write_copies(&[&one, &two], 0, &bytes, session.waiting(WRITE));
+    assert_eq!(results, [Ok(()), Ok(())]);
+    disk.remove(one.path(), &session).expect("removed");
+    disk.remove(two.path(), &session).expect("removed");
+    drop((one, two));
+    // What a ring keeps open is told beside its descriptor.
+    let kept = |entry: std::io::Result<std::fs::DirEntry>| {
+        let told = std::fs::read_to_string(entry.expect("readable").path()).unwrap_or_default();
+        told.lines().any(|line| line.contains("copies-removed"))
+    };
+    let open = std::fs::read_dir("/proc/self/fdinfo").expect("Linux has it");
+    assert_eq!(open.map(kept).filter(|kept| *kept).count(), 0);
+}

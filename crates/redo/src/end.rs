@@ -78,6 +78,11 @@ pub enum EndReason {
         /// What is wrong with it.
         fault: BlockFault,
     },
+    /// No member can read the block.
+    Unreadable {
+        /// The block.
+        address: Dba,
+    },
     /// Another block lies there.
     WrongAddress {
         /// The block.
@@ -175,6 +180,7 @@ impl fmt::Display for EndReason {
                 write!(f, "block {address} belongs to log {found}, which has not begun")
             }
             EndReason::Damaged { fault } => write!(f, "{fault}"),
+            EndReason::Unreadable { address } => write!(f, "block {address} can't be read"),
             EndReason::WrongAddress { address, found } => {
                 write!(f, "block {found} lies where {address} belongs")
             }

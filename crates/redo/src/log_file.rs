@@ -19,7 +19,7 @@ use format::{
 use ids::{BlockNo, Dba, FileNo, Scn};
 use latch::SharedFlag;
 use os::probe::DurableWrite;
-use os::{Cost, Disk, File, IoBuf, Session, Waiting};
+use os::{Cost, Disk, Error, File, IoBuf, Session, Waiting};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
@@ -322,10 +322,10 @@ impl OpenGroup {
         first: u32,
         bytes: &mut [u8],
         session: &Session,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Error> {
         let blocks = (bytes.len() / REDO_BLOCK.bytes()) as u64;
         let offset = BlockNo::new(first).byte_offset(REDO_BLOCK);
-        Ok(file.read_at(offset, bytes, self.reading(first, blocks, session))?)
+        file.read_at(offset, bytes, self.reading(first, blocks, session))
     }
 
     /// Reads from whichever good member gives what is asked for: in one piece if one can, else
@@ -336,7 +336,7 @@ impl OpenGroup {
         first: u32,
         bytes: &mut [u8],
         session: &Session,
-    ) -> Result<u32, Stop> {
+    ) -> Result<u32, Error> {
         let blocks = (bytes.len() / REDO_BLOCK.bytes()) as u32;
         let any = |first: u32, bytes: &mut [u8]| {
             let mut result = Ok(());
@@ -348,12 +348,12 @@ impl OpenGroup {
             }
             result
         };
-        let Err(stop) = any(first, bytes) else { return Ok(blocks) };
-        session.os().notice(&format!("a redo log is read block by block, for {stop}"));
+        let Err(error) = any(first, bytes) else { return Ok(blocks) };
+        session.os().notice(&format!("a redo log is read block by block, for I {error}"));
         for (block, number) in bytes.chunks_exact_mut(REDO_BLOCK.bytes()).zip(first..) {
             match any(number, block) {
                 Ok(()) => {}
-                Err(stop) if number == first => return Err(stop),
+                Err(error) if number == first => return Err(error),
                 Err(_) => return Ok(number - first),
             }
         }

@@ -10,7 +10,7 @@
 use std::path::PathBuf;
 
 use format::{BlockKind, LogHeader, REDO_BLOCK, RedoBlock};
-use os::{Cost, Disk, File, IoBuf, Session};
+use os::{Cost, Disk, Error, File, IoBuf, Session};
 use stop::Stop;
 
 use crate::log_file::{BLOCK_KIB, OpenGroup};
@@ -121,7 +121,7 @@ impl LogFiles {
         group: &OpenGroup,
         sequence: u32,
         session: &Session,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, Error> {
         begins_in(&self.medium, group, sequence, session)
     }
 
@@ -173,10 +173,10 @@ impl LogFiles {
         (sequence, first): (u32, u32),
         bytes: &mut [u8],
         session: &Session,
-    ) -> Result<(), Stop> {
+    ) {
         let group = self.of(sequence);
         if group.copies() < 2 {
-            return Ok(());
+            return;
         }
         let size = REDO_BLOCK.bytes();
         let lacks = |bytes: &[u8]| -> Vec<usize> {
@@ -192,8 +192,8 @@ impl LogFiles {
                 break;
             }
             let mut other = IoBuf::zeroed(bytes.len());
-            if let Err(stop) = group.read(file, first, &mut other, session) {
-                session.os().notice(&format!("a member is read block by block, for {stop}"));
+            if let Err(error) = group.read(file, first, &mut other, session) {
+                session.os().notice(&format!("a member is read block by block, for I {error}"));
                 other.fill(0);
                 for at in &lacking {
                     let block = &mut other[at * size..(at + 1) * size];
@@ -214,7 +214,6 @@ impl LogFiles {
             tell(group, file, (sequence, first), &found, session);
             lacking = still;
         }
-        Ok(())
     }
 }
 
@@ -258,18 +257,18 @@ pub(crate) fn begins_in(
     group: &OpenGroup,
     sequence: u32,
     session: &Session,
-) -> Result<bool, Stop> {
+) -> Result<bool, Error> {
     let (mut is_readable, mut failed) = (false, None);
     for file in group.files() {
         let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
         match group.read(file, 1, &mut block, session) {
             Ok(()) if is_whole(medium, group, &block, (sequence, 1), session) => return Ok(true),
             Ok(()) => is_readable = true,
-            Err(stop) => failed = Some(stop),
+            Err(error) => failed = Some(error),
         }
     }
     match failed {
-        Some(stop) if !is_readable => Err(stop),
+        Some(error) if !is_readable => Err(error),
         _ => Ok(false),
     }
 }

@@ -20,7 +20,6 @@ use os::{
     Completion, Disk, Error, IoBuf, IoKind, IoPool, Request, Ring, RingBackend, RingConfig,
     Session, Waiting,
 };
-use stop::Stop;
 use waits::WaitEvent;
 
 use crate::log_files::LogFiles;
@@ -80,7 +79,7 @@ impl ReadAhead {
         logs: &LogFiles,
         (sequence, block): (u32, u32),
         session: &Session,
-    ) -> Result<(Piece, IoBuf), Stop> {
+    ) -> Result<(Piece, IoBuf), Error> {
         if !self.asked.front().is_some_and(|asked| asked.piece.holds(sequence, block)) {
             self.forget(logs, session)?;
         }
@@ -111,7 +110,7 @@ impl ReadAhead {
     }
 
     /// Nothing is on its way any more.
-    pub(crate) fn forget(&mut self, logs: &LogFiles, session: &Session) -> Result<(), Stop> {
+    pub(crate) fn forget(&mut self, logs: &LogFiles, session: &Session) -> Result<(), Error> {
         let in_flight = self.ring.as_ref().map_or(0, Ring::in_flight);
         if in_flight > 0 {
             let waiting = self.waiting(logs, session);
@@ -130,7 +129,7 @@ impl ReadAhead {
         logs: &LogFiles,
         (sequence, from): (u32, u32),
         session: &Session,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Error> {
         let most = if self.ring.is_some() { IN_FLIGHT_MAX } else { 1 };
         let group = logs.of(sequence);
         let mut first = self.asked.back().map_or(from, |last| last.piece.first + last.piece.blocks);
@@ -159,12 +158,12 @@ impl ReadAhead {
             first += blocks;
         }
         match &mut self.ring {
-            Some(ring) => ring.submit().map_err(Stop::from),
+            Some(ring) => ring.submit(),
             None => Ok(()),
         }
     }
 
-    fn reap(&mut self, at_least: u32, waiting: Waiting<'_>) -> Result<(), Stop> {
+    fn reap(&mut self, at_least: u32, waiting: Waiting<'_>) -> Result<(), Error> {
         let ring = self.ring.as_mut().expect("without a ring a piece has come when asked for");
         ring.reap(at_least, None, &mut self.done, waiting)?;
         for Completion { tag, buffer, result } in self.done.drain(..) {

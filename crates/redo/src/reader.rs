@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use format::{BlockKind, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};
 use ids::{Dba, Rba, Scn};
-use os::{Cost, Disk, IoBuf, Session};
+use os::{Cause, Cost, Disk, Error, IoBuf, Session};
 use stop::Stop;
 
 use crate::batch::BLOCK_HEAD;
@@ -83,6 +83,8 @@ pub struct Reader {
     pub(crate) place: Place,
     pub(crate) expected: Expected,
     record: Vec<u8>,
+    /// The block at which reading stopped, if no member can read it, and why.
+    pub(crate) unreadable: Option<(u32, Error)>,
     end: Option<LogEnd>,
 }
 
@@ -116,6 +118,7 @@ impl Reader {
             place: Place::before(from.sequence, from.block.max(1)),
             expected: Expected::AtMost(first_scn),
             record: Vec::with_capacity(RECORD_BYTES_MAX),
+            unreadable: None,
             end: None,
         };
         reader.sync(from.sequence, session)?;
@@ -145,7 +148,7 @@ impl Reader {
 
     /// Reads no more: waits for what is on its way.
     pub fn close(mut self, session: &Session) -> Result<(), Stop> {
-        self.ahead.forget(&self.logs, session)
+        Ok(self.ahead.forget(&self.logs, session)?)
     }
 
     /// Where redo ends; known when there is no next record.
@@ -285,13 +288,23 @@ impl Reader {
 
     /// Goes to the next block of the log, if that is redo.
     fn enter_block(&mut self, session: &Session) -> Result<Result<(), EndReason>, Stop> {
+        self.unreadable = None;
         let number = self.place.block + 1;
         if number >= self.logs.of(self.place.sequence).blocks {
             return Ok(Err(EndReason::EndOfLastLog));
         }
-        let (_, head) = match self.block(self.place.sequence, number, session)? {
-            Ok(found) => found,
-            Err(reason) => return Ok(Err(reason)),
+        let sequence = self.place.sequence;
+        let (_, head) = match self.block(sequence, number, session) {
+            Ok(Ok(found)) => found,
+            Ok(Err(reason)) => return Ok(Err(reason)),
+            // A device may say so of a block whose write the power cut off (RD26).
+            Err(error) if error.cause() == Cause::Device => {
+                session.os().notice(&format!("redo is read up to a block, for I {error}"));
+                self.unreadable = Some((number, error));
+                let address = self.logs.of(sequence).address(number);
+                return Ok(Err(EndReason::Unreadable { address }));
+            }
+            Err(error) => return Err(error.into()),
         };
         let (used, first_record) = (head.used.get().into(), head.first_record.get().into());
         let (within, seeking) = (!self.record.is_empty(), self.place.seeking);
@@ -310,13 +323,14 @@ impl Reader {
         Ok(Ok(()))
     }
 
-    /// A block of this log with the SCN in its stamp, if it is redo of this log in some member.
+    /// A block of this log with the SCN in its stamp, if it is redo of this log in some member; an
+    /// error if none can read it.
     pub(crate) fn block(
         &mut self,
         sequence: u32,
         number: u32,
         session: &Session,
-    ) -> Result<Result<(Scn, RedoBlock), EndReason>, Stop> {
+    ) -> Result<Result<(Scn, RedoBlock), EndReason>, Error> {
         self.load(sequence, number, session)?;
         let found = self.look(sequence, number, session);
         if found.is_ok() || self.complete {
@@ -326,7 +340,7 @@ impl Reader {
         let (Some(buffer), Some(piece)) = (&mut self.buffer, &self.piece) else {
             panic!("no block is loaded")
         };
-        self.logs.complete((sequence, piece.first), buffer, session)?;
+        self.logs.complete((sequence, piece.first), buffer, session);
         Ok(self.look(sequence, number, session))
     }
 
@@ -368,7 +382,7 @@ impl Reader {
     }
 
     /// Brings a block into the buffer, with those that follow it.
-    fn load(&mut self, sequence: u32, number: u32, session: &Session) -> Result<(), Stop> {
+    fn load(&mut self, sequence: u32, number: u32, session: &Session) -> Result<(), Error> {
         if self.piece.as_ref().is_some_and(|piece| piece.holds(sequence, number)) {
             return Ok(());
         }

@@ -13,11 +13,14 @@
 //!
 //! The line before the last is what the stamp of a redo block is for (RD8): one write follows the
 //! other, so a block lost from a write that was durable is found out if the next write left a
-//! block. The search goes as far as one write can reach. Callers: the reader.
+//! block. The search goes as far as one write can reach.
+//!
+//! A block that no member can read is no better and no worse than a damaged one, if the device
+//! works otherwise and goes on to say so (RD26). Callers: the reader.
 
 use format::{LogHeader, RESTORE_ALL};
 use ids::Rba;
-use os::Session;
+use os::{Cause, Session};
 use stop::Stop;
 
 use crate::log_file::corrupt;
@@ -61,8 +64,22 @@ impl Reader {
     }
 
     /// There is no more redo in the present log, for this reason. Goes on in the next log, or sets
-    /// the end, or finds that redo is missing.
+    /// the end, or finds that redo is missing: then what the device says of it is said.
     pub(crate) fn leave_log(&mut self, reason: EndReason, session: &Session) -> Result<(), Stop> {
+        let unreadable = self.unreadable.take();
+        let left = self.leave_log_at(unreadable.as_ref().map(|(block, _)| *block), reason, session);
+        match (left, unreadable) {
+            (Err(Stop::Refused(_)), Some((_, error))) => Err(error.into()),
+            (left, _) => left,
+        }
+    }
+
+    fn leave_log_at(
+        &mut self,
+        unreadable: Option<u32>,
+        reason: EndReason,
+        session: &Session,
+    ) -> Result<(), Stop> {
         let sequence = self.place.sequence;
         let block = self.first_without_redo(reason);
         self.sync(sequence + 1, session)?;
@@ -72,7 +89,7 @@ impl Reader {
         }
         if newest <= sequence {
             self.check_not_begun(sequence + 1, session)?;
-            self.find_lost_redo(block, reason, session)?;
+            self.find_lost_redo((block, unreadable), reason, session)?;
             self.set_end(sequence, block, reason);
             return Ok(());
         }
@@ -124,7 +141,7 @@ impl Reader {
                 break;
             }
         }
-        self.place = place;
+        (self.place, self.unreadable) = (place, None);
         Ok(())
     }
 
@@ -132,7 +149,16 @@ impl Reader {
     /// durable before that is written (RD6).
     fn check_not_begun(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
         for group in self.logs.groups() {
-            if self.logs.begins_in(group, sequence, session)? {
+            let begins = match self.logs.begins_in(group, sequence, session) {
+                // One that can't be read proves nothing.
+                Err(error) if error.cause() == Cause::Device => {
+                    let told = "the first block of a log that isn't needed is passed over, for I";
+                    session.os().notice(&format!("{told} {error}"));
+                    false
+                }
+                begins => begins?,
+            };
+            if begins {
                 return Err(corrupt(format!(
                     "redo is missing: {} has no header of log {sequence}, but block 1 of that \
                      log; put the log back; if it is lost, {RESTORE_ALL}",
@@ -144,29 +170,32 @@ impl Reader {
     }
 
     /// Looks behind the end for a block that was written when more was durable than was read. One
-    /// that can't be read, or isn't whole, proves nothing.
+    /// that can't be read, or isn't whole, proves nothing. Where redo ends for a block that can't
+    /// be read, one behind it must be read, and that one not even then (RD26).
     fn find_lost_redo(
         &mut self,
-        end: u32,
+        (end, unreadable): (u32, Option<u32>),
         reason: EndReason,
         session: &Session,
     ) -> Result<(), Stop> {
         let (sequence, last) = (self.place.sequence, self.last_scn());
         let until = end.saturating_add(self.flight_blocks).saturating_add(1);
+        let mut works = false;
         for number in end..until.min(self.logs.of(sequence).blocks) {
-            let durable = match self.block(sequence, number, session) {
-                Ok(Ok((durable, _))) => durable,
-                Ok(Err(_)) => continue,
-                Err(stop @ Stop::Halted(_)) => return Err(stop),
-                Err(stop) => {
+            let found = match self.block(sequence, number, session) {
+                Ok(found) => found,
+                Err(error) => {
                     session.os().notice(&format!(
                         "a block behind the end of the redo, at block {end} of log {sequence}, \
-                         can't be read: {stop}"
+                         can't be read: {error}"
                     ));
                     continue;
                 }
             };
-            if durable > last {
+            works |= unreadable.is_some_and(|block| number > block);
+            if let Ok((durable, _)) = found
+                && durable > last
+            {
                 return Err(corrupt(format!(
                     "redo is missing: it can be read through SCN {last} only, to block {end} of \
                      log {sequence} ({reason}), but block {number} was written when SCN {durable} \
@@ -174,7 +203,13 @@ impl Reader {
                 )));
             }
         }
-        Ok(())
+        match unreadable {
+            Some(block) if !works || self.block(sequence, block, session).is_ok() => {
+                let address = self.logs.of(sequence).address(block);
+                Err(corrupt(format!("block {address} can't be read")))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

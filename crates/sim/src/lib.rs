@@ -20,6 +20,7 @@
 //! * [`Perturbation`]: how far the seed bends the schedule to find races.
 //! * [`fs`]: files with durability of their own, faults, and the states that a crash can leave.
 //! * [`model`]: disks and machines with their parameters in files.
+//! * [`BadPlaces`]: places of a medium that can't be read, over any disk.
 //! * [`pace`]: a real file made as slow as a modelled disk.
 
 #![forbid(unsafe_code)]
@@ -29,6 +30,7 @@
     reason = "this is one of the two worlds behind `os`: its baton is made of real threads"
 )]
 
+mod bad_places;
 mod baton;
 mod crash_point;
 mod device;
@@ -48,6 +50,7 @@ mod simulation;
 mod thread;
 mod watchdog;
 
+pub use bad_places::BadPlaces;
 pub use crash_point::{CrashPoints, Cut};
 pub use failure::{Failure, Waiter};
 pub use log::LogMode;

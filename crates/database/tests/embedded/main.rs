@@ -6,6 +6,7 @@
     reason = "as an application it has files of its own, and removes them"
 )]
 
+mod bad_places;
 mod closures;
 mod committing;
 mod common;

@@ -77,7 +77,8 @@ impl Uring {
         Some(index as u32)
     }
 
-    /// A registered file stays open in the kernel: let those go that nobody else has open.
+    /// A registered file stays open in the kernel, and keeps its space also when it was removed:
+    /// let those go that nobody else has open.
     fn forget_closed_files(&mut self) {
         for (index, entry) in self.files.iter_mut().enumerate() {
             let closed = entry.as_ref().is_some_and(|known| known.file.strong_count() == 0);
@@ -221,6 +222,10 @@ impl RingPort for Uring {
                 ))
             }
         }
+    }
+
+    fn keep_no_files(&mut self) {
+        self.files.clear();
     }
 
     fn description(&self) -> String {

@@ -9,7 +9,7 @@ use format::{ChangeVector, DbaLe, RedoRecord, ScnLe, U16Le, U32Le};
 use ids::{Dba, Rba, Scn};
 use latch::Signal;
 use os::probe::DurableWrite;
-use os::{Session, ThreadSpec};
+use os::{Disk, Session, ThreadSpec};
 use redo::{
     CheckpointWanted, CommitLeader, Hooks, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, LogEnd, LogGroup,
     LogMember, LogStart, Placed, Reader, Record, Redo, RedoConfig,
@@ -181,7 +181,18 @@ pub(crate) fn read(
     first_scn: Scn,
     session: &Session,
 ) -> Result<Found, Stop> {
-    let mut reader = Reader::open(&world.disk(), config, from, first_scn, session)?;
+    read_from(&world.disk(), config, from, first_scn, session)
+}
+
+/// The same from a disk that may be spoiled.
+pub(crate) fn read_from(
+    disk: &Disk,
+    config: &RedoConfig,
+    from: Rba,
+    first_scn: Scn,
+    session: &Session,
+) -> Result<Found, Stop> {
+    let mut reader = Reader::open(disk, config, from, first_scn, session)?;
     let mut records = Vec::new();
     while let Some(record) = reader.next(session)? {
         records.push((record.scn, record.rba, tag_of(&record)));

@@ -10,12 +10,13 @@ use ids::{BlockNo, Dba, FileNo, Rba, Scn};
 use os::probe::DurableWrite;
 use os::{IoBuf, Session};
 use redo::{EndReason, RecordFault, RedoConfig, log_path};
-use sim::World;
+use sim::{BadPlaces, World};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
 use crate::common::{
-    Checkpoints, DATABASE, Found, commit, commit_all, fresh, open, put, read, record, small,
+    Checkpoints, DATABASE, Found, commit, commit_all, fresh, open, put, read, read_from, record,
+    small,
 };
 
 const HEAD: usize = RedoBlock::START + RedoBlock::BYTES;
@@ -99,6 +100,63 @@ fn redo_ends_at_a_damaged_block() {
     let end = found.expect("a torn tail is no damage").end;
     assert!(matches!(end.reason, EndReason::Damaged { .. }), "{end}");
     assert_eq!((end.block, end.last_scn), (10, Scn::new(9)));
+}
+
+/// What is read after ten records, each in a block of its own, when of these blocks of log 1 so many
+/// reads fail.
+fn unreadable(blocks: std::ops::Range<u64>, reads: u32) -> Result<Found, Stop> {
+    let config = small();
+    let report = fresh(&config, 1).run(move |world, session| {
+        let redo = open(world, &config, session);
+        commit_all(&redo, 0..10, session);
+        drop(redo);
+        let bad = BadPlaces::default();
+        for block in blocks {
+            let at = block * REDO_BLOCK.bytes() as u64;
+            bad.add_for(&log_path("/".as_ref(), 1), at..at + 1, reads);
+        }
+        read_from(&bad.over(&world.disk()), &config, Rba::block(1, 1), Scn::new(1), session)
+    });
+    report.result.expect("it runs")
+}
+
+/// Rule RD26: a block that can't be read is the end where a damaged one is, and missed where that
+/// is. Not so where the device may be silent for a while.
+#[test]
+fn redo_ends_at_a_block_that_can_not_be_read_as_at_a_damaged_one() {
+    for block in 1..=11 {
+        let found = unreadable(block..block + 1, u32::MAX);
+        if block < 10 {
+            let stop = found.expect_err("a later write knew that it was durable");
+            assert_eq!(stop.refusal(), Some(RefusalKind::Io), "{stop}");
+            continue;
+        }
+        let end = found.expect("a torn tail is no damage").end;
+        let address = address(block as u32);
+        assert_eq!((end.reason, end.block), (EndReason::Unreadable { address }, block as u32));
+        assert_eq!(end.last_scn, Scn::new(block - 1));
+    }
+}
+
+#[test]
+fn redo_does_not_end_where_the_device_falls_silent() {
+    let all = u64::from(small().groups[0].blocks);
+    for block in [1, 5, 10, 11] {
+        let stop = unreadable(block..all, u32::MAX).expect_err("nothing behind it is read");
+        assert_eq!(stop.refusal(), Some(RefusalKind::Io), "{stop}");
+    }
+    let mut refused = 0;
+    for reads in 1..20 {
+        match unreadable(10..11, reads) {
+            Ok(found) if found.records.len() == 10 => {}
+            Ok(found) => assert!(reads > 8, "after {reads} reads: {}", found.end),
+            Err(stop) => {
+                assert_eq!(stop.refusal(), Some(RefusalKind::Io), "{stop}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0, "it was never readable again after the search");
 }
 
 /// A block that says that it belongs elsewhere.

@@ -1,0 +1,169 @@
+//! Places of a medium that can't be read, over any disk: a read that meets one is an error of the
+//! device, until the place is written, or for a number of reads.
+//!
+//! Where the disk below has asynchronous I/O, this one has none: all goes through its files.
+
+use std::any::Any;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use os::{
+    Alignment, Cause, Disk, DiskPort, Error, FileOptions, FilePort, Named, OpenMode, RingPort,
+};
+use waits::WaitEvent;
+
+/// The places of a disk that can't be read; none at first.
+#[derive(Clone, Debug, Default)]
+pub struct BadPlaces(Arc<Mutex<Vec<Place>>>);
+
+#[derive(Debug)]
+struct Place {
+    /// The last part of the file's path.
+    name: String,
+    range: Range<u64>,
+    /// So many reads that meet it fail still.
+    reads: u32,
+}
+
+impl BadPlaces {
+    /// The same disk, with such places.
+    pub fn over(&self, disk: &Disk) -> Disk {
+        Disk::new(Arc::new(BadDisk { inner: Arc::clone(disk.port()), places: self.clone() }))
+    }
+
+    /// From now on these bytes of this file can't be read.
+    pub fn add(&self, path: &Path, range: Range<u64>) {
+        self.add_for(path, range, u32::MAX);
+    }
+
+    /// The same for so many reads.
+    pub fn add_for(&self, path: &Path, range: Range<u64>, reads: u32) {
+        let place = Place { name: name_of(path), range, reads };
+        self.with(|places| places.push(place));
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Vec<Place>) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a read of these bytes fails.
+    fn meets(&self, name: &str, read: &Range<u64>) -> bool {
+        self.with(|places| {
+            let is_there = |place: &&mut Place| {
+                let meets = place.range.start < read.end && read.start < place.range.end;
+                place.name == name && meets && place.reads > 0
+            };
+            let Some(place) = places.iter_mut().find(is_there) else { return false };
+            place.reads -= 1;
+            true
+        })
+    }
+
+    /// What is written can be read again.
+    fn mend(&self, name: &str, written: &Range<u64>) {
+        let stays = |place: &Place| {
+            let is_inside = written.start <= place.range.start && place.range.end <= written.end;
+            place.name != name || !is_inside
+        };
+        self.with(|places| places.retain(stays));
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn bytes(offset: u64, length: usize) -> Range<u64> {
+    offset..offset + length as u64
+}
+
+struct BadDisk {
+    inner: Arc<dyn DiskPort>,
+    places: BadPlaces,
+}
+
+#[derive(Debug)]
+struct BadFile {
+    inner: Arc<dyn FilePort>,
+    name: String,
+    places: BadPlaces,
+}
+
+impl DiskPort for BadDisk {
+    fn open(
+        &self,
+        path: &Path,
+        mode: OpenMode,
+        options: FileOptions,
+        event: WaitEvent,
+    ) -> io::Result<Arc<dyn FilePort>> {
+        let inner = self.inner.open(path, mode, options, event)?;
+        Ok(Arc::new(BadFile { inner, name: name_of(path), places: self.places.clone() }))
+    }
+    fn create_dir(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
+        self.inner.create_dir(path, event)
+    }
+    fn sync_dir(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
+        self.inner.sync_dir(path, event)
+    }
+    fn rename(&self, from: &Path, to: &Path, event: WaitEvent) -> io::Result<()> {
+        self.inner.rename(from, to, event)
+    }
+    fn remove(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
+        self.inner.remove(path, event)
+    }
+    fn look_up(&self, path: &Path, event: WaitEvent) -> io::Result<Option<Named>> {
+        self.inner.look_up(path, event)
+    }
+    fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>> {
+        self.inner.list(path, event)
+    }
+    fn canonical(&self, directory: &Path) -> io::Result<PathBuf> {
+        self.inner.canonical(directory)
+    }
+    fn free_bytes(&self, path: &Path) -> io::Result<u64> {
+        self.inner.free_bytes(path)
+    }
+    fn ring(&self, _depth: u32) -> Result<Box<dyn RingPort>, Error> {
+        Err(Error::new("use a ring", Cause::IoUringUnavailable, "this disk has none"))
+    }
+}
+
+impl FilePort for BadFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8], event: WaitEvent) -> io::Result<usize> {
+        /// Of the device (linux/errno.h: EIO).
+        const EIO: i32 = 5;
+        if self.places.meets(&self.name, &bytes(offset, buffer.len())) {
+            return Err(io::Error::from_raw_os_error(EIO));
+        }
+        self.inner.read_at(offset, buffer, event)
+    }
+    fn write_at(&self, offset: u64, buffer: &[u8], event: WaitEvent) -> io::Result<usize> {
+        let written = self.inner.write_at(offset, buffer, event)?;
+        self.places.mend(&self.name, &bytes(offset, written));
+        Ok(written)
+    }
+    fn sync(&self, event: WaitEvent) -> io::Result<()> {
+        self.inner.sync(event)
+    }
+    fn length(&self) -> io::Result<u64> {
+        self.inner.length()
+    }
+    fn set_len(&self, length: u64, event: WaitEvent) -> io::Result<()> {
+        self.inner.set_len(length, event)
+    }
+    fn try_lock(&self) -> io::Result<bool> {
+        self.inner.try_lock()
+    }
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        self.inner.identity()
+    }
+    fn alignment(&self) -> Alignment {
+        self.inner.alignment()
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
