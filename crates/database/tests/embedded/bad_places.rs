@@ -26,9 +26,9 @@ enum End {
     Killed,
 }
 
-/// A database that has written its blocks, and has changed since; it ended in this way. Then `spoil`
-/// says which byte of which file can't be read, and it is opened again. What it is refused with, if
-/// it is; else all is there.
+/// A database that has written its blocks, and has changed since; it ended in this way. Then
+/// `spoil` says which byte of which file can't be read, and it is opened again. What it is refused
+/// with, if it is; else all is there.
 fn opened_with(
     name: &str,
     how: End,

@@ -102,8 +102,8 @@ fn redo_ends_at_a_damaged_block() {
     assert_eq!((end.block, end.last_scn), (10, Scn::new(9)));
 }
 
-/// What is read after ten records, each in a block of its own, when of these blocks of log 1 so many
-/// reads fail.
+/// What is read after ten records, each in a block of its own, when of these blocks of log 1 so
+/// many reads fail.
 fn unreadable(blocks: std::ops::Range<u64>, reads: u32) -> Result<Found, Stop> {
     let config = small();
     let report = fresh(&config, 1).run(move |world, session| {
