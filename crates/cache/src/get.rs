@@ -98,6 +98,13 @@ impl Cache {
         self.pin_resident(address, session).filter(|(_, is_read)| *is_read).map(|(pin, _)| pin)
     }
 
+    /// Pins this block if it is found in the cache at the first look: takes no latch, so who calls
+    /// it may have those of blocks that come before this one.
+    pub fn pin_at_hand<'a>(&'a self, address: Dba, session: &'a Session) -> Option<Pin<'a>> {
+        self.count_get(Get::Current, session);
+        self.pin_hinted(address, session)
+    }
+
     /// Pins this block without reading it, for who is going to format it. Its bytes are zeros,
     /// unless the cache has the block already.
     #[inline(never)]
@@ -162,6 +169,11 @@ impl Cache {
     #[inline]
     fn begin_get(&self, get: Get, session: &Session) {
         latch::assert_none_held("a get of a block");
+        self.count_get(get, session);
+    }
+
+    #[inline]
+    fn count_get(&self, get: Get, session: &Session) {
         session.count(get.statistic(), 1);
         session.charge(Cost::BufferGet, 1);
     }

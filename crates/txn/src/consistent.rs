@@ -27,12 +27,16 @@ use waits::Statistic;
 
 use crate::Transactions;
 use crate::active::Fate;
+use crate::interest::entry_before;
 
 /// A copy has so many more bytes for each byte of its block: versions of different times together
 /// may need more room than any one of them.
 const SLACK: usize = 1;
 /// In a copy `inexact` is this where the transaction may not have ended when the block was copied.
 const NOT_ENDED: u8 = 2;
+
+/// So many undo records are looked at while a block's latch is held: a few µs.
+const LOOKED_AT_MAX: u32 = 24;
 
 /// Offsets in a block have 16 bits.
 const COPY_BYTES_MAX: usize = 65_535;
@@ -99,6 +103,59 @@ impl Transactions {
             }
         };
         (0..block::entries(block)).all(seen)
+    }
+
+    /// Whether all that the view may not see of a latched block was done by undo records of which
+    /// `concerns` says, given their payloads, that they don't concern the caller. Looks at few
+    /// records, and only at those at hand: also false where that doesn't tell.
+    pub fn nothing_unseen(
+        &self,
+        block: &[u8],
+        view: View,
+        concerns: &mut dyn FnMut(&[u8]) -> bool,
+        session: &Session,
+    ) -> bool {
+        let mut left = LOOKED_AT_MAX;
+        for number in 0..block::entries(block) {
+            let mut entry = *block::entry(block, number);
+            while !self.is_surely_seen(&entry, view.scn, session) {
+                let (Some(id), Some(undo)) = (entry.transaction.get(), entry.undo.get()) else {
+                    return false;
+                };
+                if left == 0 {
+                    return false;
+                }
+                left -= 1;
+                let before = |record: undo::RecordView<'_>| {
+                    let (layer, opcode) = (record.head.layer, record.head.opcode);
+                    self.layer(layer).changes.check(opcode, record.payload).ok()?;
+                    (!concerns(record.payload)).then(|| entry_before(entry, record.payload))
+                };
+                match self.undo().with_cached_record((undo, id), before, session).flatten() {
+                    Some(before) => entry = before,
+                    None => return false,
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether an entry's transaction had ended by the snapshot, as far as that is known without
+    /// looking at undo.
+    fn is_surely_seen(
+        &self,
+        entry: &InterestedTransaction,
+        snapshot: Scn,
+        session: &Session,
+    ) -> bool {
+        if entry.ended != ScnLe::ZERO {
+            return entry.ended.get() <= snapshot;
+        }
+        let Some(id) = entry.transaction.get() else { return true };
+        match self.active().fate(id, session) {
+            Fate::Active | Fate::Committing => false,
+            Fate::Ended(scn) | Fate::EndedBy(scn) => scn <= snapshot,
+        }
     }
 
     /// From which snapshot on all see a latched block as it is; none if not all in its list have

@@ -210,13 +210,24 @@ pub fn apply_interest<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p [u8])
 pub fn apply_interest_back<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p [u8]) {
     let (before, rest) = Before::read(payload).expect(CHECKED);
     let entry = block::entry_mut(block, before.number);
-    match before.entry {
-        BeforeEntry::Whole(whole) => *entry = *whole,
+    *entry = as_it_was(*entry, before.entry);
+    (before.number, rest)
+}
+
+/// What a list's entry said before the change of its newest undo record, which has this payload.
+pub(crate) fn entry_before(entry: InterestedTransaction, payload: &[u8]) -> InterestedTransaction {
+    let (before, _) = Before::read(payload).expect(CHECKED);
+    as_it_was(entry, before.entry)
+}
+
+fn as_it_was(entry: InterestedTransaction, before: BeforeEntry<'_>) -> InterestedTransaction {
+    match before {
+        BeforeEntry::Whole(whole) => *whole,
         BeforeEntry::Own(own) => {
-            (entry.undo, entry.freed, entry.locks) = (own.undo, own.freed, own.locks);
+            let InterestOwn { undo, freed, locks } = *own;
+            InterestedTransaction { undo, freed, locks, ..entry }
         }
     }
-    (before.number, rest)
 }
 
 /// The number of the entry in the payload of an undo record, and what follows its interest there.

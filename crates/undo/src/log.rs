@@ -444,6 +444,18 @@ impl Undo {
         let block = cache.pin_shared_for(get, address.block, order, session)?;
         Ok(view(&block, address.record, transaction).map(look))
     }
+
+    /// The same, for who has the latch of a block that the record is about: none as well if the
+    /// record's block isn't at hand in the cache.
+    pub fn with_cached_record<T>(
+        &self,
+        (address, transaction): (UndoAddress, TxnId),
+        look: impl FnOnce(RecordView<'_>) -> T,
+        session: &Session,
+    ) -> Option<T> {
+        let pin = self.space.changes().cache().pin_at_hand(address.block, session)?;
+        view(&pin.shared(FrameOrder::Undo, session), address.record, transaction).map(look)
+    }
 }
 
 /// Whether a record with so many bytes of payload fits into a block of so many bytes, behind what

@@ -69,6 +69,8 @@ enum Tried<T> {
     Not(Changed),
     /// The row may have another version than the view sees: compare.
     Compare,
+    /// The same, and it is locked now: so what a comparison says of it stays true.
+    Locked,
 }
 
 /// What is to be done with a row.
@@ -85,8 +87,9 @@ enum Step {
 type Planner<'a, T> = dyn FnMut(&[u8], DataSlot, &Interest) -> Wish<T> + 'a;
 
 /// So often a row is compared with what the view sees, and its block changed by others before the
-/// row could be; then the row is locked first.
-const COMPARED_MAX: u32 = 2;
+/// row could be; then the row is locked first. Where 32 sessions change rows of one block, each
+/// comparison in vain makes all others wait for the block's latch.
+const COMPARED_MAX: u32 = 1;
 
 /// A row of a statement.
 #[derive(Clone, Copy)]
@@ -350,23 +353,11 @@ impl Heap {
     ) -> Result<Result<T, Changed>, Stop> {
         let (mut compared, mut times) = (None, 0);
         loop {
-            match self.try_slot(transaction, (target, compared), plan, session)? {
+            let known = (compared, times >= COMPARED_MAX);
+            match self.try_slot(transaction, (target, known), plan, session)? {
                 Tried::Not(why) => return Ok(Err(why)),
                 Tried::Done(made) => return Ok(Ok(made)),
-                Tried::Compare => {}
-            }
-            if times == COMPARED_MAX {
-                let mut lock = |_: &[u8], slot: DataSlot, interest: &Interest| {
-                    Wish::Change(lock_plan(target.address.slot, slot, interest), ())
-                };
-                let anyhow = target.of_locked(target.wanted, target.address);
-                match self.try_slot(transaction, (anyhow, None), &mut lock, session)? {
-                    Tried::Done(()) => {}
-                    // The view has seen the row.
-                    Tried::Not(Changed::NotThere) => return Ok(Err(Changed::Since)),
-                    Tried::Not(why) => return Ok(Err(why)),
-                    Tried::Compare => unreachable!("without a view nothing is compared"),
-                }
+                Tried::Compare | Tried::Locked => {}
             }
             times += 1;
             let view = target.view.expect("only what a view sees is compared");
@@ -376,10 +367,12 @@ impl Heap {
         }
     }
 
+    /// With what a comparison has found, if there was one; what has to be compared is locked first
+    /// if it is said.
     fn try_slot<T>(
         &self,
         transaction: &mut Transaction,
-        (target, compared): (Target, Option<Compared>),
+        (target, (compared, locks)): (Target, (Option<Compared>, bool)),
         plan: &mut Planner<'_, T>,
         session: &Session,
     ) -> Result<Tried<T>, Stop> {
@@ -406,12 +399,21 @@ impl Heap {
                 }
                 // What it has locked itself its statement may have changed.
                 let is_same = |own| {
-                    !interest.owns(slot.lock) && self.transactions.is_current(block, own, session)
+                    !interest.owns(slot.lock) && self.is_row_current(block, (own, address), session)
                 };
                 let same = own.is_none_or(is_same) || self.transactions.failpoints().has(failpoint);
                 let compared = compared.filter(|compared| compared.holds(block));
-                if let Some(not) = why_not(compared, same, is_there) {
-                    return Wish::Nothing(Outcome::Done(not));
+                match why_not(compared, same, is_there) {
+                    // The view has seen the row.
+                    Some(Tried::Compare) if locks && !is_there => {
+                        return Wish::Nothing(Outcome::Done(Tried::Not(Changed::Since)));
+                    }
+                    Some(Tried::Compare) if locks => {
+                        let lock = lock_plan(address.slot, slot, interest);
+                        return Wish::Change(lock, Tried::Locked);
+                    }
+                    Some(not) => return Wish::Nothing(Outcome::Done(not)),
+                    None => {}
                 }
                 match plan(block, slot, interest) {
                     Wish::Change(plan, made) => Wish::Change(plan, Tried::Done(made)),

@@ -19,6 +19,7 @@ use txn::{View, split_interest_back};
 
 use super::Heap;
 use super::change::{Changed, Target};
+use crate::RowAddress;
 use crate::ops::changes_row;
 
 /// How a row differs from what a view sees, as it was found while its block had a version.
@@ -81,6 +82,19 @@ impl Heap {
                 Err(gone) => self.transactions.try_again(gone, &mut gone_before)?,
             }
         }
+    }
+
+    /// Whether the view sees a row as it is in this latched block, which the transaction that asks
+    /// hasn't locked; false also where that can't be told at once.
+    pub(super) fn is_row_current(
+        &self,
+        block: &[u8],
+        (view, row): (View, RowAddress),
+        session: &Session,
+    ) -> bool {
+        let mut changes = |payload: &[u8]| changes_row(split_interest_back(payload).1, row.slot);
+        self.transactions.is_current(block, view, session)
+            || self.transactions.nothing_unseen(block, view, &mut changes, session)
     }
 
     /// Whether the transaction, which is active, has locked a slot.

@@ -130,7 +130,11 @@ impl<'a> Client<'a> {
             self.stale = Some(savepoint);
         }
         let draw = self.any(16);
-        let backs = if self.plan.rolls_back { 14 } else { 3 };
+        let backs = match (self.plan.rolls_back, self.plan.crams) {
+            (true, _) => 14,
+            (_, true) => 8,
+            _ => 3,
+        };
         if draw < backs || refused && draw < 10 {
             if self.plan.misuse && self.any(4) == 0 {
                 let call = self.known.with(|known| {

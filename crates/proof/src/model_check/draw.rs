@@ -35,7 +35,7 @@ impl Client<'_> {
     /// One statement, or some that belong together.
     pub(super) fn asks(&mut self) -> Vec<Ask> {
         let table = self.any(TABLES.len() as u64) as usize;
-        let draw = self.any(28);
+        let draw = if self.plan.crams && self.any(2) == 0 { 18 } else { self.any(28) };
         let acts = match draw {
             0..6 => vec![self.insert()],
             6..11 => vec![self.update(table)],

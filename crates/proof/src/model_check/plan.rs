@@ -55,14 +55,17 @@ pub(crate) struct Plan {
     pub(super) shrinks: bool,
     /// Whether one session fills undo with what it rolls back: nobody waits for the redo of that.
     pub(super) rolls_back: bool,
+    /// Whether many small rows take the room of a few large ones, and go again.
+    pub(super) crams: bool,
 }
 
-/// Of so many seeds one has an old database, one a cache that changes, and one rolls back most of
-/// what it does.
+/// Of so many seeds one has an old database, one a cache that changes, one rolls back most of what
+/// it does, and one fills blocks with small rows in place of large ones.
 const SPECIAL_ONE_IN: u64 = 8;
 const OLD: u64 = 7;
 const SHRINKS: u64 = 3;
 const ROLLS_BACK: u64 = 5;
+const CRAMS: u64 = 1;
 /// Blocks for undo that rolled-back transactions fill again and again.
 const LITTLE_UNDO_BLOCKS: u64 = 28;
 /// Sessions where the cache changes, so that more transactions are active than the smallest one has
@@ -120,11 +123,12 @@ impl Plan {
             worn: false,
             shrinks: false,
             rolls_back: false,
+            crams: false,
         }
     }
 
     /// As [`Plan::of`], and for some seeds what is only met in an old database, while the cache
-    /// changes, or where nobody waits for redo.
+    /// changes, where nobody waits for redo, or in blocks that are full to the last byte.
     pub(super) fn with_specials(seed: u64, failpoints: Failpoints) -> Plan {
         let mut plan = Plan::of(seed, failpoints);
         let draw = seed / SPECIAL_ONE_IN;
@@ -154,6 +158,11 @@ impl Plan {
                 plan.ids = plan.ids.max(30);
                 plan.parameters.log_buffer = 16 * redo::LOG_BUFFER_BYTES_MIN as u64;
                 (plan.serializable, plan.define) = (0, 0);
+            }
+            CRAMS => {
+                plan.crams = true;
+                plan.sessions = plan.sessions.min(2);
+                (plan.ids, plan.short, plan.long) = (300, 400, 0);
             }
             _ => {}
         }

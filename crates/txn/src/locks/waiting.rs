@@ -147,7 +147,9 @@ impl Locks {
         end.map_or(Ok(()), |end| Err(self.refusal(end, &lock, began, session)))
     }
 
-    /// Enters a wait for the first of several that closes no circle; if each does, that circle.
+    /// Enters a wait for one of several that closes no circle; if each does, that circle. Which of
+    /// them is asked first differs by the waiter, so that one end doesn't wake all who wait for the
+    /// same list.
     fn enter_for_any(
         &self,
         queues: &mut Held<'_>,
@@ -156,7 +158,8 @@ impl Locks {
         session: &Session,
     ) -> (TxnId, Option<End>) {
         let mut last = None;
-        for holder in holders {
+        let (before, from) = holders.split_at(usize::from(waiter.segment) % holders.len());
+        for holder in from.iter().chain(before) {
             queues.waits[usize::from(waiter.segment)] = None;
             let wanted = LockWanted::Row { holder: *holder, wanted };
             self.enter(queues, Wait { waiter, who: Who::of(session), since, wanted });
