@@ -14,7 +14,7 @@ use undo::{TableSeen, check_table, check_undo_block, record_seen};
 use crate::Kind;
 use crate::blocks::Used;
 use crate::segments::Segment;
-use crate::source::{Check, Looks, Seen, Suspicion};
+use crate::source::{Check, Looks, Seen, Suspicion, within_files};
 
 /// What one look has found.
 struct Look<'c, 'l, 's> {
@@ -45,7 +45,8 @@ pub(crate) fn check(
             // Read again here: what it says belongs to this look.
             let bytes = looks.bytes(undo.header)?;
             let header = bytes.and_then(|bytes| space::look_at_header(&bytes));
-            look.handed_out(header.ok().map(|header| (header.extents, header.high_water)));
+            let header = header.ok().map(|header| within_files(looks.source, header));
+            look.handed_out(header.map(|header| (header.extents, header.high_water)));
         }
         Ok((look.tables, is_whole.then_some(look.used)))
     })?;

@@ -16,7 +16,7 @@ use space::{
 use stop::Stop;
 
 use crate::Kind;
-use crate::source::{Check, DataFile, Looks, Seen, Source, Suspicion};
+use crate::source::{Check, DataFile, Looks, Seen, Source, Suspicion, within_files};
 
 /// A segment whose header says what the directory does.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,6 +85,7 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>) -> Result<Vec<Segment>, Stop>
 pub(crate) fn again(source: &dyn Source, segment: &Segment) -> Result<Option<Segment>, Stop> {
     let Seen::Whole(bytes) = source.read(segment.header)? else { return Ok(None) };
     let header = look_at_header(&bytes).ok().filter(|header| header.object == segment.object);
+    let header = header.map(|header| within_files(source, header));
     Ok(header.map(|header| Segment {
         extents: header.extents,
         high_water: header.high_water,
@@ -125,6 +126,7 @@ impl Look<'_, '_, '_> {
             && let Ok(bytes) = self.looks.bytes(own.header)?
             && let Ok(header) = look_at_header(&bytes)
         {
+            let header = within_files(self.looks.source, header);
             let blocks: Vec<_> = handed_out(&header.extents, header.high_water).collect();
             // The last one may never have been formatted.
             for (place, block) in blocks.iter().enumerate().skip(1) {
@@ -192,7 +194,7 @@ impl Look<'_, '_, '_> {
             self.suspect(at, format!("is the header of {name}, and not its first block"));
         }
         self.extents_of(&name, at, &header);
-        let HeaderSeen { extents, high_water, free, .. } = header;
+        let HeaderSeen { extents, high_water, free, .. } = within_files(self.looks.source, header);
         let object = object.get();
         Ok(Some(Segment { name, object, header: at, holds, state, extents, high_water, free }))
     }

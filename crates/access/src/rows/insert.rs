@@ -88,6 +88,7 @@ impl Heap {
             let fixed = transaction.fixed_view().or_else(of_statement).map(View::with_all_own);
             let mut no_room = None;
             let mut wish = |block: &[u8], interest: &Interest| {
+                let needed = bytes.len() + DataSlot::BYTES + kept_free(block);
                 no_room = Some(NoRoom { needed, found: room_of(block) });
                 let is_current = |view| self.transactions.is_current(block, view, session);
                 put_plan((block, fixed.is_none_or(is_current)), interest, (flags, &bytes))
@@ -110,7 +111,7 @@ impl Heap {
     pub(super) fn bytes_needed(&self, bytes: usize) -> usize {
         let kept_free = self.block_bytes * PCTFREE / 100;
         match bytes + DataSlot::BYTES + kept_free {
-            with if with <= self.piece_max => with,
+            with if with <= self.empty_room => with,
             _ => bytes,
         }
     }
@@ -130,7 +131,7 @@ fn put_plan(
     let directory = block::directory(block);
     let is_free = |slot: &DataSlot| is_free(slot, interest);
     let slot = directory.iter().position(is_free).unwrap_or(directory.len());
-    let kept_free = if block::used(block) == 0 { 0 } else { block.len() * PCTFREE / 100 };
+    let kept_free = kept_free(block);
     let (room, for_directory) = (interest.room(block), interest.directory_room(block));
     // With so many bytes of the directory given up before.
     let has_room = |slot, slots, trimmed: usize| {
@@ -157,6 +158,11 @@ fn put_plan(
     Op::Trim { slots: staying as u16 }.write(&mut trim);
     trim.append(&mut plan.forward);
     Wish::Change(Plan { forward: trim, ..plan }, slot)
+}
+
+/// Bytes that stay free when a row is put into a block: none where it is the only one.
+pub(super) fn kept_free(block: &[u8]) -> usize {
+    if block::used(block) == 0 { 0 } else { block.len() * PCTFREE / 100 }
 }
 
 /// Whether a slot is free, or will be, when the ends that the interest notes are.

@@ -54,6 +54,8 @@ pub struct Heap {
     object: u32,
     /// Bytes of a slot at most.
     piece_max: usize,
+    /// Bytes that an empty block has room for.
+    empty_room: usize,
     block_bytes: usize,
     space: Space,
     transactions: Transactions,
@@ -94,6 +96,7 @@ impl Heap {
             header: segment.header,
             object: segment.object.get(),
             piece_max: fits_undo.min(fits_block),
+            empty_room: fits_block,
             block_bytes: block.bytes(),
             space: space.clone(),
             transactions: transactions.clone(),

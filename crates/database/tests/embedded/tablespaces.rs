@@ -1,15 +1,13 @@
 //! Tables whose indexes lie in tablespaces of their own.
 
-use database::{ColumnSpec, Database, IndexSpec, TableSpec, Type, Value};
+use database::{ColumnSpec, Connection, Database, IndexSpec, TableSpec, Type, Value};
 use instance::{DataFileSpec, TablespaceSpec};
-use waits::SessionKind;
+use waits::{SessionKind, Statistic};
 
 use crate::common::{Scratch, options};
 
-/// The index takes keys of 3,000 bytes only in a tablespace with larger blocks.
-#[test]
-fn an_index_stays_in_its_tablespace_when_its_table_is_truncated() {
-    let scratch = Scratch::new("truncate-tablespace");
+/// With a tablespace `large`, of blocks of 32 KiB; its own are of 8 KiB.
+fn with_large_blocks(scratch: &Scratch) -> Database {
     let mut options = options();
     options.parameters.db_32k_cache_size = 4 << 20;
     let database = Database::create(&scratch.0, &options).expect("created");
@@ -27,6 +25,14 @@ fn an_index_stays_in_its_tablespace_when_its_table_is_truncated() {
         files: vec![file],
     };
     database.instance().create_tablespace(&large, &session).expect("made");
+    database
+}
+
+/// The index takes keys of 3,000 bytes only in a tablespace with larger blocks.
+#[test]
+fn an_index_stays_in_its_tablespace_when_its_table_is_truncated() {
+    let scratch = Scratch::new("truncate-tablespace");
+    let database = with_large_blocks(&scratch);
     let mut app = database.connect("app");
     let spec = TableSpec::new("t")
         .column(ColumnSpec::new("id", Type::BigInt))
@@ -44,6 +50,33 @@ fn an_index_stays_in_its_tablespace_when_its_table_is_truncated() {
     let mut tx = app.begin();
     tx.insert(&table, &row).expect("the same row goes in after the truncate");
     tx.commit().expect("committed");
-    drop((app, session));
+    drop(app);
+    database.shutdown().expect("in good order");
+}
+
+/// Rows of which an undo block takes just one: a block that has no room for another one, with what
+/// stays free, isn't looked at again and again (rule access/AC12).
+#[test]
+fn a_full_block_of_long_rows_is_looked_at_once() {
+    let scratch = Scratch::new("long-rows-tablespace");
+    let database = with_large_blocks(&scratch);
+    let mut app = database.connect("app");
+    let spec = TableSpec::new("t")
+        .column(ColumnSpec::new("id", Type::BigInt))
+        .column(ColumnSpec::new("body", Type::Text))
+        .in_tablespace("large");
+    let table = app.create_table(&spec).expect("made");
+    let gets = |app: &mut Connection<'_>, length: usize| {
+        let (body, before) = ("x".repeat(length), app.statistics());
+        for id in 0..600 {
+            let mut tx = app.begin();
+            tx.insert(&table, &[Value::Int(id), Value::Text(&body)]).expect("inserted");
+            tx.commit().expect("committed");
+        }
+        app.statistics().since(&before).statistic(Statistic::CurrentGets)
+    };
+    let (shorter, longer) = (gets(&mut app, 6_500), gets(&mut app, 7_500));
+    assert!(longer < shorter * 5 / 4, "{longer} current gets, and {shorter} for shorter rows");
+    drop(app);
     database.shutdown().expect("in good order");
 }

@@ -38,3 +38,17 @@ fn a_creation_that_is_interrupted_leaves_what_others_put_there() {
     let left: Vec<_> = entries.map(|entry| entry.expect("read").file_name()).collect();
     assert_eq!(left, ["mine"], "{said}");
 }
+
+/// As a full disk does: the signal that comes with the limit doesn't end the process.
+#[test]
+fn a_creation_that_meets_a_limit_on_the_size_of_files_is_refused_and_leaves_nothing() {
+    let folder = Folder::new("create-limited");
+    let line = "ulimit -f 40960; exec \"$0\" load create db --megabytes 100";
+    let mut create = Command::new("bash");
+    let output = create.args(["-c", line, env!("CARGO_BIN_EXE_forebay")]).current_dir(&folder.0);
+    let output = output.output().expect("it runs");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{:?}: {said}", output.status);
+    assert!(said.contains("file too large"), "{said}");
+    assert!(!folder.0.join("db").exists(), "{said}");
+}

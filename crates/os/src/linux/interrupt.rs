@@ -2,8 +2,10 @@
 //!
 //! A second Ctrl-C ends the process at once, as if nobody had asked.
 //!
-//! Callers: the binary's long commands.
-//! Source: signal-safety(7): a handler may store to an atomic and little else.
+//! And a limit on the size of files as an error of the write: its signal would end the process.
+//!
+//! Callers: the binary's long commands; `start`.
+//! Sources: signal-safety(7): a handler may store to an atomic and little else; setrlimit(2).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,5 +30,19 @@ pub fn listen() {
         // SAFETY: the handler only stores to an atomic, which a handler may, and lives for ever.
         let installed = unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
         assert_eq!(installed, 0, "a handler for a known signal can be installed");
+    }
+}
+
+/// From now on a write beyond RLIMIT_FSIZE is an error (EFBIG), which a growth is refused with. An
+/// application that has said what SIGXFSZ does keeps that.
+pub(super) fn ignore_file_size_signal() {
+    // SAFETY: all zero is a valid `sigaction`; the first call only reads, the second sets "ignore".
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let known = libc::sigaction(libc::SIGXFSZ, std::ptr::null(), &raw mut action);
+        if known == 0 && action.sa_sigaction == libc::SIG_DFL {
+            action.sa_sigaction = libc::SIG_IGN;
+            libc::sigaction(libc::SIGXFSZ, &raw const action, std::ptr::null_mut());
+        }
     }
 }

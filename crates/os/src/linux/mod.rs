@@ -56,6 +56,7 @@ pub fn start_with(notices: NoticeSink) -> Os {
              unaccounted (the kernel needs CONFIG_SCHED_INFO)",
         );
     }
+    interrupt::ignore_file_size_signal();
     Os::new(Arc::new(LinuxPort { clock, next_word: AtomicU64::new(1) }), notices)
 }
 

@@ -384,7 +384,13 @@ fn sum_by_index(
         });
         match read {
             Ok(()) => tally.index_reads += 1,
-            Err(stop) if stop.refusal() == Some(ErrorKind::NotFound) => {
+            // The index went before the statement began, or since.
+            Err(stop)
+                if matches!(
+                    stop.refusal(),
+                    Some(ErrorKind::NotFound | ErrorKind::DefinitionChanged)
+                ) =>
+            {
                 tally.without_index += 1;
                 return Ok(());
             }

@@ -246,6 +246,29 @@ fn a_high_water_behind_the_extents_is_found() {
     assert_eq!((found[&Kind::Space], found[&Kind::Structure]), (1, 1), "{found:?}");
 }
 
+/// Where the header's sums agree, and its last extent goes far beyond its file: the check looks at
+/// what the file has, and doesn't list billions of blocks.
+#[test]
+fn an_extent_far_behind_its_files_end_is_found() {
+    let found = found_after(DATA, |blocks, objects| {
+        let header = |number: &usize| {
+            let head = SegmentHeader::at(&blocks.now[*number], SegmentHeader::START);
+            head.object.get() == objects[0].get()
+        };
+        let headers = blocks.all(BlockKind::SegmentHeader, None);
+        let number = headers.into_iter().find(header).expect("the table has a header");
+        let block = &mut blocks.now[number];
+        let more = 4_000_000_000;
+        let head = SegmentHeader::at_mut(block, SegmentHeader::START);
+        head.blocks = U32Le::new(head.blocks.get() + more);
+        head.high_water = U32Le::new(head.high_water.get() + more);
+        let last = usize::from(head.extents.get()) - 1;
+        let last = Extent::at_mut(block, SegmentHeader::EXTENTS + last * Extent::BYTES);
+        last.blocks = U32Le::new(last.blocks.get() + more);
+    });
+    assert!(found[&Kind::Space] >= 1, "{found:?}");
+}
+
 #[test]
 fn a_lock_of_nobody_and_a_transaction_that_never_was_are_found() {
     let found = found_after(DATA, |blocks, objects| {
