@@ -21,13 +21,18 @@ thread_local! {
     static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
 }
 
+/// `None` when the thread's last destructors run and the list is gone: then nothing is checked.
+fn with_list<T>(work: impl FnOnce(&mut Vec<Held>) -> T) -> Option<T> {
+    HELD.try_with(|held| work(&mut held.borrow_mut())).ok()
+}
+
 /// Called before a get that may wait.
 #[inline]
 pub(crate) fn check_order(rank: LatchRank, id: u64) {
     if !CHECKED {
         return;
     }
-    let highest = HELD.with_borrow(|held| held.iter().copied().max_by_key(|held| held.rank));
+    let highest = with_list(|held| held.iter().copied().max_by_key(|held| held.rank)).flatten();
     if let Some(highest) = highest.filter(|highest| highest.rank >= rank) {
         panic!(
             "latch {id} ({rank}) is asked for while latch {} ({}) is held: latches are taken in \
@@ -41,7 +46,7 @@ pub(crate) fn check_order(rank: LatchRank, id: u64) {
 #[inline]
 pub(crate) fn enter(rank: LatchRank, id: u64) {
     if CHECKED {
-        HELD.with_borrow_mut(|held| held.push(Held { rank, id }));
+        with_list(|held| held.push(Held { rank, id }));
     }
 }
 
@@ -49,7 +54,7 @@ pub(crate) fn enter(rank: LatchRank, id: u64) {
 #[inline]
 pub(crate) fn leave(id: u64) {
     if CHECKED {
-        HELD.with_borrow_mut(|held| {
+        with_list(|held| {
             let place = held.iter().rposition(|held| held.id == id);
             held.remove(place.expect("a latch is let go by the thread that got it (rule L4)"));
         });
@@ -64,7 +69,7 @@ pub fn assert_none_held(what: &str) {
     if !CHECKED {
         return;
     }
-    if let Some(held) = HELD.with_borrow(|held| held.last().copied()) {
+    if let Some(held) = with_list(|held| held.last().copied()).flatten() {
         panic!("latch {} ({}) is held across {what} (rule L2)", held.id, held.rank);
     }
 }

@@ -18,6 +18,9 @@ use crate::{
 /// So many copies at once, at most.
 pub const COPIES_MAX: usize = 8;
 
+/// A session keeps buffers of so many bytes together at most (rule database/DB7).
+const SPARE_BYTES_MAX: usize = 128 << 10;
+
 /// What a session keeps for its next write of copies.
 #[derive(Debug)]
 pub(crate) struct Copier {
@@ -98,7 +101,9 @@ impl Copier {
         ring.reap(ring.in_flight(), None, &mut self.done, waiting)?;
         for Completion { tag, buffer, result } in self.done.drain(..) {
             results[tag as usize] = result;
-            self.spare.push(buffer);
+            if bytes.len() * files.len() <= SPARE_BYTES_MAX {
+                self.spare.push(buffer);
+            }
         }
         for (file, result) in files.iter().zip(&mut results) {
             if result.is_ok() && file.syncs_each_write() {

@@ -65,6 +65,34 @@ fn a_copy_that_fails_is_told_from_the_others() {
     assert_eq!(std::fs::read(scratch.join("three")).expect("there")[..4096], [7; 4096]);
 }
 
+/// A session that once wrote much to many files doesn't keep it all (rule database/DB7).
+#[test]
+fn large_copies_are_given_back() {
+    const LENGTH: usize = 8 << 20;
+    let scratch = Scratch::new("copies-large");
+    let (os, _) = world();
+    let (session, disk) = (session(&os), os::linux::disk());
+    let create = |name: &usize| {
+        disk.create(&scratch.join(&name.to_string()), LENGTH as u64, BUFFERED, &session)
+    };
+    let files: Vec<File> = (0..4).map(|name| create(&name).expect("created")).collect();
+    let these: Vec<&File> = files.iter().collect();
+    let bytes = IoBuf::zeroed(LENGTH);
+    let before = resident();
+    let results = disk.write_copies(&these, 0, &bytes, session.waiting(WRITE));
+    assert_eq!(results, vec![Ok(()); 4]);
+    let grown = resident().saturating_sub(before);
+    assert!(grown < LENGTH as u64, "{grown} bytes more after four copies of {LENGTH}");
+}
+
+/// VmRSS of the process, in bytes.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").expect("Linux says it");
+    let line = text.lines().find(|line| line.starts_with("VmRSS:")).expect("it is there");
+    let kib = line.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok());
+    kib.expect("a number") << 10
+}
+
 /// A file that was written beside others and then removed has its space given back as soon as it is
 /// closed, whether this session writes copies again or not.
 #[test]

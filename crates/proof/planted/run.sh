@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # run.sh PATCH...: plants each bug alone in a work tree of its own, and says in which seed a proof
 # finds it: silent damage, of seeds 0 to 19; if none does, the lives of databases, of seeds 0 to 99;
-# then the model check, of seeds 0 to 399; and then the crash sweep, of 8 small and 4 large loads. A
-# patch that doesn't apply any more is said to. With KEEP=FOLDER the build is kept there for the
-# next time.
+# then the model check, of seeds 0 to 399; then the crash sweep, of 8 small and 4 large loads; and
+# then threads, for two minutes. A patch that doesn't apply any more is said to. With KEEP=FOLDER
+# the build is kept there for the next time.
 
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -37,6 +37,12 @@ for name in "$@"; do
         for sweep in "small 0 8" "large 0 4"; do
             # shellcheck disable=SC2086 # three words
             [[ -n $found ]] || found=$(first '^crash_sweep: ' crash_sweep $sweep)
+        done
+    fi
+    if [[ -z $found ]]; then
+        cargo build -q --release -p proof --example threads
+        for seed in 0 1; do
+            [[ -n $found ]] || found=$(first '^threads: ' threads "$tree" 60 $seed)
         done
     fi
     echo "$name: ${found:-not found}"

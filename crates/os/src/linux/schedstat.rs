@@ -38,7 +38,7 @@ pub(crate) fn cpu_of_self() -> Nanos {
 
 /// Run-queue delay of the calling thread; zero where the kernel doesn't tell.
 pub(crate) fn run_queue_of_self() -> Nanos {
-    SCHEDSTAT.with(|cell| {
+    let told = SCHEDSTAT.try_with(|cell| {
         let file = cell.get_or_init(|| {
             is_available().then(|| File::open("/proc/thread-self/schedstat").ok()).flatten()
         });
@@ -46,7 +46,9 @@ pub(crate) fn run_queue_of_self() -> Nanos {
         let mut text = [0; 96];
         let length = file.read_at(&mut text, 0).unwrap_or(0);
         run_queue_field(&text[..length]).unwrap_or(Nanos::ZERO)
-    })
+    });
+    // It is gone while the thread's last destructors run.
+    told.unwrap_or(Nanos::ZERO)
 }
 
 /// Both times of another thread of this process, by its number in the kernel; `None` once it

@@ -21,25 +21,23 @@ enum Known {
 static THREADS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 thread_local! {
-    static CURRENT: Numbered = const { Numbered(Cell::new(None)) };
+    /// The calling thread's number, if it has one. It needs no destructor, so destructors of other
+    /// thread-locals still find it.
+    static CURRENT: Cell<Option<ThreadId>> = const { Cell::new(None) };
+    static ENDING: Ending = const { Ending };
 }
 
-/// The calling thread's number, if it has one. When the thread ends, also by a panic, its last
-/// times are kept: its number in the kernel may be somebody else's at any moment from then on.
-struct Numbered(Cell<Option<ThreadId>>);
+/// When the thread ends, also by a panic, its last times are kept: its number in the kernel may be
+/// somebody else's at any moment from then on.
+struct Ending;
 
-impl Drop for Numbered {
+impl Drop for Ending {
     fn drop(&mut self) {
-        let Some(id) = self.0.get() else { return };
+        let Some(id) = CURRENT.get() else { return };
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
         let times = schedstat::of_kernel_thread(tid).unwrap_or_default();
         threads()[id.0 as usize] = Known::Ended(times);
     }
-}
-
-/// `None` also while the thread's last destructors run.
-fn current_if_known() -> Option<ThreadId> {
-    CURRENT.try_with(|current| current.0.get()).ok().flatten()
 }
 
 fn threads() -> MutexGuard<'static, Vec<Known>> {
@@ -48,15 +46,18 @@ fn threads() -> MutexGuard<'static, Vec<Known>> {
 
 /// The calling thread's number; given now if it had none.
 pub(crate) fn current() -> ThreadId {
-    CURRENT.with(|current| {
-        current.0.get().unwrap_or_else(|| {
-            let tid = rustix::thread::gettid().as_raw_nonzero().get();
-            let mut threads = threads();
-            let id = ThreadId(u32::try_from(threads.len()).expect("under four billion threads"));
-            threads.push(Known::Running { tid });
-            current.0.set(Some(id));
-            id
-        })
+    CURRENT.get().unwrap_or_else(|| {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        // Who asks for the first time while the thread ends has no destructor to come.
+        let known = match ENDING.try_with(|_| ()) {
+            Ok(()) => Known::Running { tid },
+            Err(_) => Known::Ended(ThreadTimes::default()),
+        };
+        let mut threads = threads();
+        let id = ThreadId(u32::try_from(threads.len()).expect("under four billion threads"));
+        threads.push(known);
+        CURRENT.set(Some(id));
+        id
     })
 }
 
@@ -102,7 +103,7 @@ const HEAP_PIECES: usize = 16;
 const HEAP_PIECE_BYTES: usize = 64 << 10;
 
 pub(crate) fn times(thread: ThreadId) -> ThreadTimes {
-    if current_if_known() == Some(thread) {
+    if CURRENT.get() == Some(thread) {
         return schedstat::of_self();
     }
     let known = || threads().get(thread.0 as usize).copied();

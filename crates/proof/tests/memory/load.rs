@@ -88,7 +88,7 @@ impl Plan {
         let parameters = self.options().parameters;
         let buffers = self.cache + self.cache / 8_192 * 512;
         let writers = u64::from(parameters.db_writer_processes)
-            * 3
+            * 4
             * u64::from(parameters.db_writer_batch)
             * 8_192;
         // Those that work, the one that defines, and the one that looks on.

@@ -1,0 +1,80 @@
+//! What concerns the whole process: each of these runs in a child of its own.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc;
+
+use database::{ColumnSpec, Connection, Database, Options, TableSpec, Type, Value};
+
+const CASE: &str = "FOREBAY_TEST_CASE";
+
+fn scratch(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("process_{name}"));
+    let _ = std::fs::remove_dir_all(&path);
+    path
+}
+
+/// Runs an ignored test of this program, which is to end well.
+fn run(test: &str, case: &str) {
+    let mut child = Command::new(std::env::current_exe().expect("this program"));
+    child.args(["--exact", test, "--ignored", "--nocapture"]).env(CASE, case);
+    let out = child.output().expect("a child");
+    let told = [out.stdout, out.stderr].concat();
+    assert!(out.status.success(), "{}: {}", out.status, String::from_utf8_lossy(&told));
+}
+
+fn case() -> String {
+    std::env::var(CASE).unwrap_or_default()
+}
+
+fn numbers() -> TableSpec {
+    TableSpec::new("t").column(ColumnSpec::new("id", Type::BigInt).not_null())
+}
+
+thread_local! {
+    static KEPT: RefCell<Option<Connection<'static>>> = const { RefCell::new(None) };
+}
+
+/// The thread's destructors drop the last handle.
+#[test]
+fn a_connection_kept_by_a_thread_can_be_the_last() {
+    run("child_whose_thread_keeps_a_connection", "last");
+}
+
+/// They roll back what a forgotten transaction has changed.
+#[test]
+fn a_connection_kept_by_a_thread_rolls_back() {
+    run("child_whose_thread_keeps_a_connection", "forgotten");
+}
+
+#[test]
+#[ignore = "a child of others"]
+fn child_whose_thread_keeps_a_connection() {
+    let path = scratch(&format!("kept_{}", case()));
+    let database = Database::create(&path, &Options::default()).expect("created");
+    let other = database.clone();
+    let (end, ended) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel();
+    let worker = std::thread::spawn(move || {
+        // Before the engine's own, so that it goes after them.
+        KEPT.set(None);
+        let mut connection = other.connect("kept");
+        drop(other);
+        if case() == "forgotten" {
+            let table = connection.create_table(&numbers()).expect("a table");
+            let mut tx = connection.begin();
+            tx.insert(&table, &[Value::Int(1)]).expect("a row");
+            std::mem::forget(tx);
+        }
+        KEPT.set(Some(connection));
+        tell.send(()).expect("it is waited for");
+        let _ = ended.recv();
+    });
+    told.recv().expect("the thread tells");
+    drop((database, end));
+    worker.join().expect("it ends well");
+    let database = Database::open(&path, &Options::default()).expect("opens again");
+    database.shutdown().expect("in good order");
+    let _ = std::fs::remove_dir_all(&path);
+}
