@@ -377,7 +377,7 @@ impl Heap {
         session: &Session,
     ) -> Result<Tried<T>, Stop> {
         let longest = Op::HEAD_BYTES_MAX + self.piece_max;
-        let Target { address, wanted, view, patience, snapshot } = target;
+        let Target { address, view, patience, snapshot, .. } = target;
         let row = (address.block, address.slot);
         let mut waiter = Waiter::new(patience).having_waited(transaction.waited_for(row));
         let (failpoint, too_new) = if_too_new(transaction, snapshot);
@@ -390,30 +390,9 @@ impl Heap {
             let pin = cache.pin_or_unwritten(address.block, session)?;
             let mut wish = |block: &[u8], interest: &Interest| {
                 let slot = self.slot(block, address.slot).unwrap_or(DataSlot::FREE);
-                let is_there = self.slot_with(block, address.slot, wanted).is_some();
-                let is_deleted = slot.flags & DataSlot::DELETED != 0;
-                if (is_there || is_deleted)
-                    && let Some(holder) = interest.holder(block, slot.lock)
-                {
-                    return Wish::Nothing(Outcome::Wait(holder));
-                }
-                // What it has locked itself its statement may have changed.
-                let is_same = |own| {
-                    !interest.owns(slot.lock) && self.is_row_current(block, (own, address), session)
-                };
-                let same = own.is_none_or(is_same) || self.transactions.failpoints().has(failpoint);
-                let compared = compared.filter(|compared| compared.holds(block));
-                match why_not(compared, same, is_there) {
-                    // The view has seen the row.
-                    Some(Tried::Compare) if locks && !is_there => {
-                        return Wish::Nothing(Outcome::Done(Tried::Not(Changed::Since)));
-                    }
-                    Some(Tried::Compare) if locks => {
-                        let lock = lock_plan(address.slot, slot, interest);
-                        return Wish::Change(lock, Tried::Locked);
-                    }
-                    Some(not) => return Wish::Nothing(Outcome::Done(not)),
-                    None => {}
+                let (latched, seen) = ((block, slot, interest), (target, own, failpoint));
+                if let Some(not) = self.not_now(latched, seen, (compared, locks), session) {
+                    return not;
                 }
                 match plan(block, slot, interest) {
                     Wish::Change(plan, made) => Wish::Change(plan, Tried::Done(made)),
@@ -447,6 +426,40 @@ impl Heap {
                 transaction.has_waited_for(row, length);
             }
         }
+    }
+}
+
+impl Heap {
+    /// What is done with a slot of a latched block instead of changing it, if it may not be changed
+    /// now. `own` sees what the statement does and all that its transaction has done.
+    fn not_now<T>(
+        &self,
+        (block, slot, interest): (&[u8], DataSlot, &Interest),
+        (target, own, failpoint): (Target, Option<View>, Failpoint),
+        (compared, locks): (Option<Compared>, bool),
+        session: &Session,
+    ) -> Option<Wish<Tried<T>>> {
+        let address = target.address;
+        let is_there = self.slot_with(block, address.slot, target.wanted).is_some();
+        let is_deleted = slot.flags & DataSlot::DELETED != 0;
+        if (is_there || is_deleted)
+            && let Some(holder) = interest.holder(block, slot.lock)
+        {
+            return Some(Wish::Nothing(Outcome::Wait(holder)));
+        }
+        // What it has locked itself its statement may have changed.
+        let is_same =
+            |own| !interest.owns(slot.lock) && self.is_row_current(block, (own, address), session);
+        let same = own.is_none_or(is_same) || self.transactions.failpoints().has(failpoint);
+        let compared = compared.filter(|compared| compared.holds(block));
+        Some(match why_not(compared, same, is_there)? {
+            Tried::Compare if locks && is_there => {
+                Wish::Change(lock_plan(address.slot, slot, interest), Tried::Locked)
+            }
+            // The view has seen the row.
+            Tried::Compare if locks => Wish::Nothing(Outcome::Done(Tried::Not(Changed::Since))),
+            not => Wish::Nothing(Outcome::Done(not)),
+        })
     }
 }
 
