@@ -77,10 +77,10 @@ struct Run {
 /// How an insert was refused by the block that is filled.
 #[derive(Clone, Copy)]
 pub(crate) struct NoRoom {
-    /// Bytes that it needs, with those that stay free.
+    /// Bytes for which it was offered.
     pub(crate) needed: usize,
-    /// Free bytes that the block had, with those kept for others.
-    pub(crate) found: usize,
+    /// Whether it had room, which is kept for others.
+    pub(crate) is_kept: bool,
 }
 
 /// The table whose blocks are filled.
@@ -162,7 +162,7 @@ impl<'a> Filler<'a> {
                     return Ok(pin);
                 }
                 inserter.wrong = inserter.wrong.saturating_add(1);
-                self.leave(inserter, &pin, Some(NoRoom { needed, found }), session)?;
+                self.leave(inserter, &pin, Some(NoRoom { needed, is_kept: false }), session)?;
                 continue;
             }
             let wanted = if searches { BLOCKS_AT_ONCE } else { 1 };
@@ -191,7 +191,7 @@ impl<'a> Filler<'a> {
         let Some(block) = inserter.filling.take() else { return Ok(()) };
         // What isn't enough isn't offered for as much again. But those for whom room is kept, or
         // who have its list, will end.
-        let is_kept = no_room.is_none_or(|NoRoom { needed, found }| found >= needed);
+        let is_kept = no_room.is_none_or(|no_room| no_room.is_kept);
         inserter.vain = inserter.vain.saturating_add(u8::from(is_kept));
         let mut noted = Ok(());
         if let Some(NoRoom { needed, .. }) = no_room {

@@ -88,8 +88,8 @@ impl Heap {
             let fixed = transaction.fixed_view().or_else(of_statement).map(View::with_all_own);
             let mut no_room = None;
             let mut wish = |block: &[u8], interest: &Interest| {
-                let needed = bytes.len() + DataSlot::BYTES + kept_free(block);
-                no_room = Some(NoRoom { needed, found: room_of(block) });
+                let wanted = bytes.len() + DataSlot::BYTES + kept_free(block);
+                no_room = Some(NoRoom { needed, is_kept: room_of(block) >= wanted });
                 let is_current = |view| self.transactions.is_current(block, view, session);
                 put_plan((block, fixed.is_none_or(is_current)), interest, (flags, &bytes))
             };
