@@ -8,7 +8,7 @@ use std::fmt;
 use std::num::NonZero;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -56,7 +56,9 @@ impl IoBuf {
     /// Gives it up. The machine gets the memory of a pool's buffer back at once, and not with the
     /// pool's last buffer.
     pub fn discard(self) {
-        if self.region.is_some() && self.length.is_multiple_of(IO_ALIGNMENT) {
+        let Some(region) = &self.region else { return };
+        if self.length.is_multiple_of(IO_ALIGNMENT) {
+            region.has_holes();
             let start = self.start.as_ptr().cast();
             // SAFETY: memory of the mapping that `map` made, reached through this buffer only (O7),
             // which ends here; after the advice it is zeros. What doesn't begin at a page is
@@ -198,6 +200,8 @@ pub(crate) struct Region {
     free: Mutex<Vec<u32>>,
     /// If the buffers are [`IoArea`]s: how many pieces of each are out.
     lent: Box<[AtomicU32]>,
+    /// Whether memory of some buffers was given back.
+    is_holey: AtomicBool,
 }
 
 // SAFETY: the region's bytes are reached only through the IoBufs that it lends, each once.
@@ -227,6 +231,7 @@ impl Region {
             buffers,
             free: Mutex::new(free),
             lent,
+            is_holey: AtomicBool::new(false),
         })
     }
 
@@ -239,6 +244,18 @@ impl Region {
             return;
         }
         self.free.lock().unwrap_or_else(PoisonError::into_inner).push(number);
+    }
+
+    /// Memory is about to be given back: the kernel makes no more huge pages here, for khugepaged
+    /// would fill each with what was given back (`max_ptes_none` is 511 of 512 pages by default).
+    fn has_holes(&self) {
+        if self.bytes() >= HUGE_PAGE && !self.is_holey.swap(true, Ordering::Relaxed) {
+            // SAFETY: the whole mapping that `map` made; the advice changes no content. A kernel
+            // that refuses takes more memory, as if nothing had been given back.
+            let _ = unsafe {
+                madvise(self.start.as_ptr().cast(), self.bytes(), Advice::LinuxNoHugepage)
+            };
+        }
     }
 
     fn bytes(&self) -> usize {
