@@ -1,4 +1,10 @@
 //! What concerns the whole process: each of these runs in a child of its own.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "as an application it has threads, files and children of its own"
+)]
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
