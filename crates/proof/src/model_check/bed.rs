@@ -82,7 +82,12 @@ pub(super) fn run(check: &ModelCheck) -> Result<ModelTally, Violation> {
         bed.judge(dead).map_err(told)?;
         let done = known.with(|known| known.tally.operations) - begun;
         pace = (elapsed / done.max(1)).max(1);
-        dead = matches!(ending, Ending::Cut(_));
+        // Who was interrupted before may still not be rolled back when the next round ends.
+        dead = match ending {
+            Ending::Cut(_) => true,
+            Ending::Abort => dead,
+            Ending::Shut => false,
+        };
         disk = next;
     }
     Ok(known.with(|known| known.tally))
