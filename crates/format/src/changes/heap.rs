@@ -202,6 +202,7 @@ impl<'a> Step<'a> {
     pub const TRIM_BYTES: usize = size_of::<StepSlot>();
 
     /// Appends the step as it is stored.
+    #[inline]
     pub fn write(&self, to: &mut Vec<u8>) {
         let slot_step = |kind, slot| StepSlot { kind, slot: U16Le::new(slot) };
         let lock_step = |kind, slot, lock| StepLock { kind, slot: U16Le::new(slot), lock };
@@ -232,6 +233,7 @@ impl<'a> Step<'a> {
     }
 
     /// The first step of these, and the rest.
+    #[inline]
     pub fn read(from: &'a [u8]) -> Result<(Step<'a>, &'a [u8]), PayloadFault> {
         const BYTES: &str = "the bytes of a row in a step";
         match from.first() {
