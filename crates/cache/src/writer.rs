@@ -69,8 +69,8 @@ impl Beginning {
 
 impl Cache {
     /// Starts the thread of database writer `number`, below `config.writers_max`. Refused if its
-    /// ring or its I/O slaves can't be had (CB41). It ends after `stop`, when there are to be fewer
-    /// writers, or when the instance has halted; what it can't write halts the instance.
+    /// memory, its ring or its I/O slaves can't be had (CB41). It ends after `stop`, when there are
+    /// to be fewer writers, or when the instance has halted; what it can't write halts that.
     pub fn start_writer(
         self: &Arc<Cache>,
         number: u32,

@@ -93,13 +93,22 @@ fn a_writer_that_cannot_be_had_is_refused() {
     run("child_with_little_room", "slaves");
 }
 
-/// The child of the one above; by itself it does nothing.
+/// Rule cache/CB41: there is no memory for its batches.
+#[test]
+fn a_writer_without_memory_is_refused() {
+    run("child_with_little_room", "batches");
+}
+
+/// The child of the two above; by itself it does nothing.
 #[test]
 fn child_with_little_room() {
     let Some(case) = case() else { return };
     let path = scratch(&format!("room_{case}"));
     let mut options = Options::default();
-    options.parameters.dbwr_io_slaves = 32;
+    match case.as_str() {
+        "batches" => options.parameters.db_writer_batch = 1024,
+        _ => options.parameters.dbwr_io_slaves = 32,
+    }
     let database = Database::create(&path, &options).expect("created");
     let mut connection = database.connect("work");
     let table = connection.create_table(&numbers()).expect("a table");
