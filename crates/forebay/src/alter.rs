@@ -16,7 +16,7 @@ use os::{Session, ThreadHandle, ThreadSpec};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
 
-use crate::output::Failure;
+use crate::output::{Failure, tell};
 
 /// What the user wants changed; may be given several times.
 #[derive(Args, Clone, Debug, Default)]
@@ -108,6 +108,13 @@ impl Altered {
             None => Ok(text),
             Some(refused) => Err(Failure::new(refused).behind(text)),
         }
+    }
+
+    /// The changes on standard error, where standard output is of something else; a failure if one
+    /// was refused.
+    pub(crate) fn aside(self) -> Result<String, Failure> {
+        self.text.lines().for_each(tell);
+        Altered { text: String::new(), ..self }.before(String::new())
     }
 }
 

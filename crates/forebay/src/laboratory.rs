@@ -276,6 +276,11 @@ impl Run {
             }
             form = form.lasting(Nanos((seconds * 1e9) as u64));
         }
+        let mut sides = experiment.settings.iter().filter_map(|side| side.split_once(" = "));
+        if let Some((name, _)) = sides.find(|(name, _)| self.settings.has(name)) {
+            let experiment = experiment.name;
+            return Err(format!("{experiment} gives {name} itself: leave --set {name} out"));
+        }
         form.set(|creation, parameters| self.settings.apply(Some(creation), parameters))
             .map_err(|stop| stop.to_string())?;
         Ok(Request {

@@ -198,11 +198,11 @@ impl Run {
         let altered = altering.map(|altering| altering.end(session)).unwrap_or_default();
         let ended = database.shutdown_by(session);
         let ran = ran?;
-        let result = match self.acknowledge {
-            true => String::new(),
-            false => self.result(ran, &marks),
+        let text = match self.acknowledge {
+            // What is printed there is read by the audit.
+            true => altered.aside()?,
+            false => altered.before(self.result(ran, &marks))?,
         };
-        let text = altered.before(result)?;
         match (ended, unheard.failure()) {
             (Err(stop), _) => Err(Failure::from(stop).behind(text)),
             (_, Some(failure)) => Err(failure.behind(text)),

@@ -48,6 +48,12 @@ impl Settings {
         !self.chosen.is_empty()
     }
 
+    /// Whether this parameter was chosen.
+    pub(crate) fn has(&self, parameter: &str) -> bool {
+        let names = self.chosen.iter().filter_map(|chosen| chosen.split_once('='));
+        names.map(|(name, _)| name.trim()).any(|name| name.eq_ignore_ascii_case(parameter))
+    }
+
     /// The same options again, for a command line.
     pub(crate) fn again(&self) -> String {
         self.chosen.iter().map(|chosen| format!(" --set '{chosen}'")).collect()

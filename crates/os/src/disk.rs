@@ -105,19 +105,23 @@ impl Disk {
         let file = self
             .open_as(path, OpenMode::CreateNew, options, session)
             .map_err(|error| error.while_doing(&what))?;
-        file.lock(session).map_err(|error| error.while_doing(&what))?;
+        let locked = match file.lock(session) {
+            Err(error) if error.cause() == Cause::InUse => return Err(error.while_doing(&what)),
+            locked => locked,
+        };
         // From now on it isn't taken for a leftover, if it wasn't before.
         let named = self.has_its_name(&file, session);
         if let Ok(false) = named {
             let detail = "another program has removed it before it was locked";
             return Err(Error::new(what, Cause::InUse, detail));
         }
-        let made = named.and_then(|_| fill(&file)).and_then(|()| {
+        let made = locked.and(named).and_then(|_| fill(&file)).and_then(|()| {
             file.sync(FileOperation::Sync.waiting(session))?;
             self.sync_dir(parent(path), session)
         });
         if let Err(error) = made {
-            // While it is locked, so that it can't be another's.
+            // While it is locked, so that it can't be another's. Where there are no locks, nobody
+            // takes files of others for leftovers.
             let removed = self.remove(path, session);
             let error = error.while_doing(what);
             return Err(match removed {

@@ -49,6 +49,7 @@ impl Cause {
             Some(libc::EACCES | libc::EPERM) => Cause::PermissionDenied,
             Some(libc::EROFS) => Cause::ReadOnly,
             Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Cause::NoSpace,
+            Some(libc::ENOMEM) => Cause::NoMemory,
             // EIO, and what a kernel's block layer says more exactly (block/blk-core.c:
             // blk_errors): timeout, transport, target, reservation, medium, protection, offline
             // or gone.

@@ -123,6 +123,21 @@ fn no_space_is_not_the_end_of_a_file() {
     file.write_at(0, &block, session.waiting(WRITE)).expect("space was freed");
 }
 
+/// A write that the kernel hadn't the memory for didn't begin: it may be tried again.
+#[test]
+fn a_write_without_memory_is_not_the_end_of_a_write_through_file() {
+    for options in [WRITE_THROUGH, FilesystemIo::DirectIo.file_options()] {
+        let (os, _) = world();
+        let session = session(&os);
+        let (_, file, fake) = FakeDisk::new(512).file(options, 4096, &session);
+        fake.will([Outcome::Fail(libc::ENOMEM)]);
+        let mut write = || file.write_at(0, &IoBuf::zeroed(4096), session.waiting(WRITE));
+        let error = write().expect_err("there is no memory");
+        assert_eq!((error.cause(), file.is_failed()), (Cause::NoMemory, false), "{error}");
+        write().expect("there is memory again");
+    }
+}
+
 /// Every call on `file` returns `FailedForGood`, none of them reaches the port.
 fn is_failed_for_good(file: &File, fake: &FakeFile, ring: &mut Ring, session: &Session) {
     let (calls, syncs) = (fake.calls().len(), *fake.sync_calls.lock().expect("not poisoned"));
@@ -272,6 +287,22 @@ fn a_file_that_lost_its_name_before_it_was_locked_is_not_made() {
     let new = std::path::Path::new("/fake/new");
     let error = disk.create(new, 4096, DIRECT, &session).expect_err("it has no name");
     assert_eq!(error.cause(), Cause::InUse, "{error}");
+    drop(disk.create(new, 4096, DIRECT, &session).expect("nothing is left of it"));
+}
+
+/// Where a file system has no locks, a file that was to be made isn't left.
+#[test]
+fn a_file_that_cannot_be_locked_leaves_nothing() {
+    let (os, _) = world();
+    let session = session(&os);
+    let fake = FakeDisk::new(512);
+    let (disk, file, first) = fake.file(DIRECT, 4096, &session);
+    drop((file, first));
+    fake.has_locks.store(false, SeqCst);
+    let new = std::path::Path::new("/fake/new");
+    let error = disk.create(new, 4096, DIRECT, &session).expect_err("it can't be locked");
+    assert!(error.to_string().contains("lock"), "{error}");
+    fake.has_locks.store(true, SeqCst);
     drop(disk.create(new, 4096, DIRECT, &session).expect("nothing is left of it"));
 }
 

@@ -44,8 +44,8 @@ impl FileCheckpoint {
         sync(files, session)
     }
 
-    /// The same, but a file whose header the device can't read just now is left out: it keeps the
-    /// number that it has. Those that were written.
+    /// The same, but a file whose header can't be read just now, for the device can't or for want
+    /// of memory, is left out: it keeps the number that it has. Those that were written.
     pub fn write_where_it_can(
         &self,
         files: &[DataFile],
@@ -54,9 +54,11 @@ impl FileCheckpoint {
         let mut written = Vec::with_capacity(files.len());
         for file in files {
             match read_header(file, session) {
-                Err(error) if error.cause() == Cause::Device => session.os().notice(&format!(
-                    "a checkpoint leaves the header of a data file as it is, for I {error}"
-                )),
+                Err(error) if matches!(error.cause(), Cause::Device | Cause::NoMemory) => {
+                    session.os().notice(&format!(
+                        "a checkpoint leaves the header of a data file as it is, for I {error}"
+                    ));
+                }
                 header => {
                     self.write_header(file, header?, session)?;
                     written.push(file.clone());

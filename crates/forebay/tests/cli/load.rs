@@ -19,6 +19,20 @@ fn what_a_load_was_told_is_found_by_the_audit() {
     assert!(lost.contains("acknowledged commits") && lost.contains("are lost"), "{lost}");
 }
 
+/// What is changed under way is said where it doesn't get among the commits.
+#[test]
+fn a_load_that_is_altered_can_be_audited() {
+    let folder = Folder::with_database("load-altered");
+    let run = ["load", "run", "db", "--seconds", "1", "--acknowledge"];
+    let altered = ["--alter", "0.2:db_writer_processes=2"];
+    let output = folder.forebay(&[&run[..], &altered].concat());
+    let told = said(&output);
+    assert!(text(&output.stderr).contains("db_writer_processes = 2"), "{output:?}");
+    std::fs::write(folder.0.join("told"), &told).expect("it is written");
+    let audit = said(&folder.forebay(&["load", "audit", "db", "--acknowledged", "told"]));
+    assert!(audit.starts_with("none of "), "{audit}");
+}
+
 /// Ten seconds of work, and the books of each session and each process close to one per cent. What
 /// a hypervisor takes of the CPUs has no name: where it takes more than half a per cent the books
 /// prove nothing, whatever they say, and others are made.

@@ -127,6 +127,11 @@ fn a_disk_that_nobody_knows_is_refused_before_anything_is_made() {
         (&["redo-size", "--paced", "array"], 2, "only free-buffer-waits"),
         (&["dbwr-count", "--simulate", "bogus"], 1, "bogus"),
         (&["dbwr-count", "--pairs", "0"], 1, "ask for 2 to 1000"),
+        (
+            &["dbwr-count", "--set", "DB_writer_processes = 3"],
+            2,
+            "gives db_writer_processes itself",
+        ),
         (&["dbwr-count", "--seconds", "nan"], 2, "--seconds takes"),
         (&["dbwr-count", "--matters", "nan"], 2, "--matters takes"),
         (&["dbwr-count", "--dir", "nowhere"], 1, "nowhere"),

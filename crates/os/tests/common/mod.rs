@@ -114,6 +114,7 @@ pub(crate) struct FakeFile {
     pub(crate) calls: Mutex<Vec<(IoKind, u64, usize)>>,
     pub(crate) sync_calls: Mutex<u64>,
     is_let_go: AtomicBool,
+    has_locks: bool,
     unit: usize,
 }
 
@@ -186,7 +187,10 @@ impl FilePort for FakeFile {
     }
 
     fn try_lock(&self) -> io::Result<bool> {
-        Ok(true)
+        match self.has_locks {
+            true => Ok(true),
+            false => Err(io::Error::from_raw_os_error(libc::ENOLCK)),
+        }
     }
 
     fn identity(&self) -> io::Result<(u64, u64)> {
@@ -222,6 +226,8 @@ pub(crate) struct FakeDisk {
     pub(crate) newborn: Mutex<(Vec<Outcome>, Vec<Outcome>)>,
     /// Whether the next new file has lost its name when its maker gets it.
     pub(crate) takes_name: AtomicBool,
+    /// Whether the file system knows locks.
+    pub(crate) has_locks: AtomicBool,
     /// What the ring got and did.
     pub(crate) ring: Arc<RingLog>,
 }
@@ -245,6 +251,7 @@ impl FakeDisk {
             unit,
             newborn: Mutex::default(),
             takes_name: AtomicBool::new(false),
+            has_locks: AtomicBool::new(true),
             ring: Arc::default(),
         })
     }
@@ -286,6 +293,7 @@ impl DiskPort for FakeDisk {
                     calls: Mutex::default(),
                     sync_calls: Mutex::default(),
                     is_let_go: AtomicBool::new(false),
+                    has_locks: self.has_locks.load(SeqCst),
                     unit: if options.direct { self.unit } else { 1 },
                 });
                 if !self.takes_name.swap(false, SeqCst) {
