@@ -276,7 +276,9 @@ impl File {
             "direct I/O here wants offset and length in multiples of {unit} bytes, and memory at a \
              multiple of {memory}"
         );
-        Err(Error::new(what, Cause::Invalid, detail))
+        Err(Error::new(what, Cause::Invalid, detail).advise(
+            "set filesystemio_options to none or asynch, or have blocks of at least that size",
+        ))
     }
 
     pub(crate) fn progress(&self, length: usize) -> Progress {

@@ -131,7 +131,7 @@ fn a_write_without_memory_is_not_the_end_of_a_write_through_file() {
         let session = session(&os);
         let (_, file, fake) = FakeDisk::new(512).file(options, 4096, &session);
         fake.will([Outcome::Fail(libc::ENOMEM)]);
-        let mut write = || file.write_at(0, &IoBuf::zeroed(4096), session.waiting(WRITE));
+        let write = || file.write_at(0, &IoBuf::zeroed(4096), session.waiting(WRITE));
         let error = write().expect_err("there is no memory");
         assert_eq!((error.cause(), file.is_failed()), (Cause::NoMemory, false), "{error}");
         write().expect("there is memory again");

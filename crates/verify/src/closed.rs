@@ -13,7 +13,7 @@ use space::ControlState;
 use stop::Stop;
 use waits::WaitEvent;
 
-use crate::control::{Files, Place};
+use crate::control::{Files, Place, is_of_file};
 use crate::index::walk_visiting;
 use crate::pairs::Ground;
 use crate::report::Run;
@@ -95,7 +95,7 @@ pub fn closed(
 
 impl Closed<'_> {
     /// Where a block's bytes lie in `last`, once they were read.
-    fn load(&self, file: usize, number: u32) -> Result<Option<usize>, Stop> {
+    fn load(&self, file: usize, number: u32) -> Result<Option<usize>, os::Error> {
         let shape = &self.files[file];
         let size = shape.block_size.bytes();
         let mut last = self.last.borrow_mut();
@@ -127,7 +127,7 @@ impl Closed<'_> {
             };
             if let Err(error) = read(&mut last, count) {
                 if count == 1 {
-                    return Err(error.into());
+                    return Err(error);
                 }
                 last.alone_to = number + count;
                 read(&mut last, 1)?;
@@ -161,7 +161,10 @@ impl Source for Closed<'_> {
         let at = match self.load(file, number) {
             Ok(Some(at)) => at,
             Ok(None) => return Ok(Seen::Nowhere),
-            Err(stop) => return Ok(Seen::Damaged(format!("can't be read: {stop}"))),
+            Err(error) if is_of_file(error.cause()) => {
+                return Ok(Seen::Damaged(format!("can't be read: {error}")));
+            }
+            Err(error) => return Err(error.while_doing("verify the database").into()),
         };
         let last = self.last.borrow();
         let bytes = &last.bytes[at..at + self.files[file].block_size.bytes()];

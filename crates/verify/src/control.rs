@@ -5,9 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use ids::{BlockNo, Dba, Rba, Scn};
+use format::REDO_BLOCK;
+use ids::{BlockNo, BlockSize, Dba, Rba, Scn};
 use os::probe::DurableWrite;
-use os::{Disk, File, FileOptions, IoBuf, OwnedFiles, Session};
+use os::{Cause, Disk, File, FileOptions, IoBuf, OwnedFiles, Session};
 use redo::{LogGroup, Reader, RedoConfig};
 use space::{
     ControlContent, ControlCopy, ControlFile, ControlState, look_at_file_header,
@@ -58,9 +59,9 @@ impl Files {
             );
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
-        check_doublewrite(place, &content, run);
+        check_doublewrite(place, &content, run)?;
         let mut has_unnamed = false;
-        let read = check_logs(place, &content, &mut has_unnamed, run);
+        let read = check_logs(place, &content, &mut has_unnamed, run)?;
         let (last_scn, has_redo) = read.map_or((None, false), |(last, any)| (Some(last), any));
         let data = data_files(place, &content, &mut has_unnamed, run)?;
         Ok(Files { content, last_scn, has_redo, has_unnamed, data, _copies: copies })
@@ -78,6 +79,32 @@ impl Place<'_> {
             // What is wrong with the path is found by who opens it.
             Ok(None) | Err(_) => path,
         }
+    }
+
+    /// Refuses if this process can't read the first block of a file, for a reason that says nothing
+    /// of what the file holds.
+    fn may_read(self, path: &Path, block_size: BlockSize) -> Result<(), Stop> {
+        let file = self.disk.open_read_only(path, self.options, self.session);
+        let mut block = IoBuf::zeroed(block_size.bytes());
+        let waiting = self.session.waiting(WaitEvent::DbFileSequentialRead);
+        match file.and_then(|file| file.read_at(0, &mut block, waiting)) {
+            Err(error) if !is_of_file(error.cause()) => {
+                Err(error.while_doing("verify the database").into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether an error that a read of a file meets is the file's or its device's, and not one of the
+/// process, its rights and its options.
+pub(crate) fn is_of_file(cause: Cause) -> bool {
+    match cause {
+        Cause::NotFound | Cause::SameFile | Cause::EndOfFile => true,
+        Cause::Device | Cause::FailedForGood | Cause::NoSpace => true,
+        Cause::PermissionDenied | Cause::ReadOnly | Cause::NoMemory => false,
+        Cause::InUse | Cause::AlreadyExists | Cause::Invalid | Cause::PowerLost => false,
+        Cause::DirectIoUnsupported | Cause::IoUringUnavailable | Cause::Other => false,
     }
 }
 
@@ -125,7 +152,11 @@ fn believed(
 }
 
 /// Opening needs it, whether or not blocks are written twice from then on.
-fn check_doublewrite(place: Place<'_>, content: &ControlContent, run: &mut Run<'_, '_>) {
+fn check_doublewrite(
+    place: Place<'_>,
+    content: &ControlContent,
+    run: &mut Run<'_, '_>,
+) -> Result<(), Stop> {
     let path = instance::doublewrite_path(place.directory);
     let block_size = content.system().block_size.bytes() as u64;
     let needed = u64::from(content.doublewrite_slots) * block_size;
@@ -134,12 +165,16 @@ fn check_doublewrite(place: Place<'_>, content: &ControlContent, run: &mut Run<'
         .open_read_only(&path, place.options, place.session)
         .and_then(|file| file.length());
     let what = match length {
+        Err(error) if !is_of_file(error.cause()) => {
+            return Err(error.while_doing("verify the database").into());
+        }
         Err(error) => format!("can't be used: {error}"),
         Ok(length) if length < needed => format!("has {length} bytes, and {needed} are needed"),
-        Ok(_) => return,
+        Ok(_) => return Ok(()),
     };
     let file = path.display().to_string();
     run.find(&Finding { kind: Kind::Doublewrite, file, block: None, what });
+    Ok(())
 }
 
 /// The headers of the members that are good: after a crash one may be half written. Then the redo
@@ -150,7 +185,7 @@ fn check_logs(
     content: &ControlContent,
     has_unnamed: &mut bool,
     run: &mut Run<'_, '_>,
-) -> Option<(Scn, bool)> {
+) -> Result<Option<(Scn, bool)>, Stop> {
     let mut config = instance::redo_to_read(place.directory, content);
     for member in config.groups.iter_mut().flat_map(|group| &mut group.members) {
         member.path = place.now_at(std::mem::take(&mut member.path), has_unnamed);
@@ -159,6 +194,7 @@ fn check_logs(
     for group in &config.groups {
         let alone = LogGroup { members: Vec::new(), ..group.clone() };
         for member in group.members.iter().filter(|member| member.good) {
+            place.may_read(&member.path, REDO_BLOCK)?;
             let media = (place.disk, place.options);
             let what = (&alone, &*member.path);
             let looked = redo::look_at_member(media, &owner, what, place.session)
@@ -174,10 +210,10 @@ fn check_logs(
     config.distrust(&lost);
     let has_good = |group: &LogGroup| group.members.iter().any(|member| member.good);
     if !config.groups.iter().all(has_good) {
-        return None;
+        return Ok(None);
     }
     let from = (content.checkpoint, content.checkpoint_scn);
-    match read_redo(place.disk, &config, from, place.session) {
+    Ok(match read_redo(place.disk, &config, from, place.session) {
         Ok(read) => Some(read),
         Err(stop) => {
             let file = place.directory.display().to_string();
@@ -185,7 +221,7 @@ fn check_logs(
             run.find(&Finding { kind: Kind::Redo, file, block: None, what });
             None
         }
-    }
+    })
 }
 
 /// Opens a member only to be read, and locks it, for who reads redo.
@@ -224,6 +260,7 @@ fn data_files(
         let path = place.now_at(place.directory.join(&entry.path), has_unnamed);
         let Some(tablespace) = content.tablespace(entry.tablespace) else { continue };
         let block_size = tablespace.block_size;
+        place.may_read(&path, block_size)?;
         let mut find = |what: String| {
             let file = path.display().to_string();
             run.find(&Finding { kind: Kind::File, file, block: None, what });

@@ -1,5 +1,7 @@
 //! `forebay verify` as a person meets it: what is found, a line each, and the exit status.
 
+use std::process::Command;
+
 use crate::folder::{Folder, text};
 
 /// Name, content and time of last change of every file.
@@ -44,6 +46,24 @@ fn tables_of_the_dictionary_are_held_against_their_indexes() {
     // Seven of the dictionary itself, and one at least of each of nine tables but one.
     assert!(json["indexes_compared"].as_u64() >= Some(7 + 8), "{json}");
     assert!(files(&folder) == before, "nothing is written");
+}
+
+/// What this process may not open isn't damaged: it is refused, and nobody is told to restore.
+#[test]
+fn a_process_without_descriptors_finds_no_damage() {
+    let folder = Folder::with_database("verify-limited");
+    let mut refused = 0;
+    for limit in 4..24 {
+        let limit = format!("--nofile={limit}");
+        let forebay = env!("CARGO_BIN_EXE_forebay");
+        let mut command = Command::new("prlimit");
+        command.current_dir(&folder.0).args([&limit, forebay, "verify", "db"]);
+        let output = command.output().expect("prlimit is installed");
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(!said.contains("restore"), "{limit}: {said}");
+        refused += u32::from(said.contains("too many open files"));
+    }
+    assert!(refused > 0, "no limit was too low");
 }
 
 #[test]
