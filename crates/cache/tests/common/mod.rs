@@ -216,7 +216,9 @@ impl Bed {
     }
 
     pub(crate) fn start_writer(&self, number: u32, session: &Session) -> ThreadHandle {
-        self.cache.start_writer(number, session).expect("it has what it needs")
+        let cache = Arc::clone(&self.cache);
+        let spec = ThreadSpec::background(format!("fb_dbw{number}"));
+        session.spawn(spec, move |session| cache.run_writer(number, session)).expect("a thread")
     }
 
     /// Ends the writers.
