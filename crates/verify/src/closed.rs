@@ -13,7 +13,7 @@ use space::ControlState;
 use stop::Stop;
 use waits::WaitEvent;
 
-use crate::control::{Files, Place, is_of_file};
+use crate::control::{Files, Place, of_file};
 use crate::index::walk_visiting;
 use crate::pairs::Ground;
 use crate::report::Run;
@@ -161,10 +161,9 @@ impl Source for Closed<'_> {
         let at = match self.load(file, number) {
             Ok(Some(at)) => at,
             Ok(None) => return Ok(Seen::Nowhere),
-            Err(error) if is_of_file(error.cause()) => {
-                return Ok(Seen::Damaged(format!("can't be read: {error}")));
+            Err(error) => {
+                return Ok(Seen::Damaged(format!("can't be read: {}", of_file(error)?)));
             }
-            Err(error) => return Err(error.while_doing("verify the database").into()),
         };
         let last = self.last.borrow();
         let bytes = &last.bytes[at..at + self.files[file].block_size.bytes()];

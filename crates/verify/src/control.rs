@@ -88,23 +88,25 @@ impl Place<'_> {
         let mut block = IoBuf::zeroed(block_size.bytes());
         let waiting = self.session.waiting(WaitEvent::DbFileSequentialRead);
         match file.and_then(|file| file.read_at(0, &mut block, waiting)) {
-            Err(error) if !is_of_file(error.cause()) => {
-                Err(error.while_doing("verify the database").into())
-            }
-            _ => Ok(()),
+            Err(error) => of_file(error).map(|_| ()),
+            Ok(()) => Ok(()),
         }
     }
 }
 
-/// Whether an error that a read of a file meets is the file's or its device's, and not one of the
-/// process, its rights and its options.
-pub(crate) fn is_of_file(cause: Cause) -> bool {
-    match cause {
+/// The error again, if it is the file's or its device's. Refuses if it is one of the process, its
+/// rights and its options: that says nothing of what the file holds.
+pub(crate) fn of_file(error: os::Error) -> Result<os::Error, Stop> {
+    let is_so = match error.cause() {
         Cause::NotFound | Cause::SameFile | Cause::EndOfFile => true,
         Cause::Device | Cause::FailedForGood | Cause::NoSpace => true,
         Cause::PermissionDenied | Cause::ReadOnly | Cause::NoMemory => false,
         Cause::InUse | Cause::AlreadyExists | Cause::Invalid | Cause::PowerLost => false,
         Cause::DirectIoUnsupported | Cause::IoUringUnavailable | Cause::Other => false,
+    };
+    match is_so {
+        true => Ok(error),
+        false => Err(error.while_doing("verify the database").into()),
     }
 }
 
@@ -165,10 +167,7 @@ fn check_doublewrite(
         .open_read_only(&path, place.options, place.session)
         .and_then(|file| file.length());
     let what = match length {
-        Err(error) if !is_of_file(error.cause()) => {
-            return Err(error.while_doing("verify the database").into());
-        }
-        Err(error) => format!("can't be used: {error}"),
+        Err(error) => format!("can't be used: {}", of_file(error)?),
         Ok(length) if length < needed => format!("has {length} bytes, and {needed} are needed"),
         Ok(_) => return Ok(()),
     };
