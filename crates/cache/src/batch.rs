@@ -59,7 +59,7 @@ impl<'a> Batch<'a> {
         session: &'a Session,
     ) -> Result<Batch<'a>, Stop> {
         let config = &cache.config;
-        let areas: [IoArea; LOADS] = IoArea::zeroed(config.region_bytes());
+        let areas: [IoArea; LOADS] = IoArea::try_zeroed(config.region_bytes())?;
         let home = Home::open(cache, &areas[0], session)?;
         let loads = (u64::from(writer) * LOADS as u64..).zip(areas);
         let loads = loads.map(|(number, images)| Load::new(number, images, config.batch_blocks));

@@ -105,8 +105,7 @@ const HINTS: u32 = 64;
 
 impl Cache {
     /// A cache over these files, each with its block size, with nothing in it. Its writers are the
-    /// caller's to start: one thread for each of `config.writers`, with
-    /// [`run_writer`](Cache::run_writer) as its body.
+    /// caller's to start: each of `config.writers` with [`start_writer`](Cache::start_writer).
     ///
     /// # Panics
     /// When `config` is beyond the limits of [`CacheConfig`].
@@ -231,10 +230,10 @@ impl Cache {
     }
 
     /// From now on there are to be so many writers, 1 to `writers_max`: each set has another one
-    /// at once. The caller then starts threads for those that are new, each with
-    /// [`run_writer`](Cache::run_writer) as its body, or joins those that end: a writer with a
-    /// number that is too high ends by itself after what it is doing. It has joined a writer before
-    /// it starts another one of the same number.
+    /// at once. The caller then starts those that are new, each with
+    /// [`start_writer`](Cache::start_writer), or joins those that end: a writer with a number that
+    /// is too high ends by itself after what it is doing. It has joined a writer before it starts
+    /// another one of the same number.
     ///
     /// # Panics
     /// When `count` is 0 or above `writers_max`.

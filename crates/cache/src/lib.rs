@@ -19,7 +19,7 @@
 //!
 //! * [`Cache`]: [`pin`](Cache::pin), [`pin_shared`](Cache::pin_shared) and
 //!   [`pin_new`](Cache::pin_new) for sessions;
-//!   [`run_writer`](Cache::run_writer) for the processes `fb_dbw<n>`;
+//!   [`start_writer`](Cache::start_writer) for the processes `fb_dbw<n>`;
 //!   [`checkpoint_position`](Cache::checkpoint_position) and [`checkpoint`](Cache::checkpoint).
 //! * [`MultiblockReader`]: runs of blocks, and separate ones, read with few I/Os.
 //! * [`DirectReader`]: blocks of [`Span`]s read around the cache, after

@@ -14,11 +14,13 @@
 //!     nothing else is left, after a pause
 //!   * its batches are only of frames of sets that were its own when it gathered (CB25)
 //!
-//! Caller: a background thread of the instance, through `Cache::run_writer`.
+//! Callers: `instance` and `recovery`, through `Cache::start_writer`.
+
+use std::sync::Arc;
 
 use ids::Rba;
-use latch::FrameOrder;
-use os::Session;
+use latch::{FrameOrder, Latch, LatchKind, Signal};
+use os::{Session, ThreadHandle, ThreadSpec};
 use stop::Stop;
 use waits::{Nanos, Statistic, WaitEvent};
 
@@ -36,14 +38,75 @@ const CANDIDATES_SPARE: usize = 16;
 /// While a checkpoint is asked for, making buffers free leaves it one block of a batch in ...
 const CHECKPOINT_SHARE: usize = 2;
 
+/// Who starts a writer looks this often whether its thread has ended without a word.
+const BEGINNING_LOOK: Nanos = Nanos::from_millis(100);
+
+/// What a new writer tells the one who starts it: whether it has what it needs.
+struct Beginning {
+    told: Latch<Option<Result<(), Stop>>>,
+    signal: Signal,
+}
+
+impl Beginning {
+    fn tell(&self, begun: Result<(), Stop>, session: &Session) {
+        *self.told.exclusive(session) = Some(begun);
+        self.signal.post(session);
+    }
+
+    /// `None` if the thread has ended without a word: it has panicked.
+    fn wait(&self, thread: &ThreadHandle, session: &Session) -> Option<Result<(), Stop>> {
+        loop {
+            let has_ended = thread.has_ended();
+            let told = self.told.exclusive(session).take();
+            if has_ended || told.is_some() {
+                return told;
+            }
+            let waiting = session.waiting(WaitEvent::ThreadBootstrap);
+            self.signal.wait(waiting, Some(BEGINNING_LOOK));
+        }
+    }
+}
+
 impl Cache {
-    /// The body of database writer `number`, below `config.writers_max`. Returns after `stop`, when
-    /// there are to be fewer writers, or when the instance has halted; what it can't write halts
-    /// the instance.
-    pub fn run_writer(&self, number: u32, session: &Session) {
+    /// Starts the thread of database writer `number`, below `config.writers_max`. Refused if its
+    /// memory, its ring or its I/O slaves can't be had (CB41). It ends after `stop`, when there are
+    /// to be fewer writers, or when the instance has halted; what it can't write halts that.
+    pub fn start_writer(
+        self: &Arc<Cache>,
+        number: u32,
+        session: &Session,
+    ) -> Result<ThreadHandle, Stop> {
         assert!(number < self.config.writers_max, "there is no room for writer {number}");
+        let told = Latch::new(session.os(), LatchKind::Innermost, None);
+        let beginning = Arc::new(Beginning { told, signal: Signal::new(session.os()) });
+        let (cache, telling) = (Arc::clone(self), Arc::clone(&beginning));
+        let spec = ThreadSpec::background(format!("fb_dbw{number}"));
+        let body = move |session: &Session| cache.run_writer(number, &telling, session);
+        let thread = session.spawn(spec, body)?;
+        match beginning.wait(&thread, session) {
+            Some(Ok(())) => Ok(thread),
+            Some(Err(stop)) => {
+                let _ = thread.join(session);
+                let Some(kind) = stop.refusal() else { return Err(stop) };
+                let message = format!("cannot start database writer {number}: {stop}");
+                Err(Stop::refuse(kind, message))
+            }
+            None => Err(self.halt.raise(format!("database writer {number} panicked"), session)),
+        }
+    }
+
+    fn run_writer(&self, number: u32, beginning: &Beginning, session: &Session) {
         let guard = self.halt.guard(format!("database writer {number} panicked"), session);
-        let ended = Writer::open(self, number, session).and_then(|mut writer| writer.run());
+        let ended = match Writer::open(self, number, session) {
+            Ok(mut writer) => {
+                beginning.tell(Ok(()), session);
+                writer.run()
+            }
+            Err(stop) => {
+                beginning.tell(Err(stop), session);
+                Ok(())
+            }
+        };
         guard.disarm();
         if let Err(Stop::Refused(refusal)) = ended {
             self.halt.raise(format!("database writer {number}: {refusal}"), session);

@@ -14,6 +14,7 @@ use std::sync::mpsc;
 use database::{ColumnSpec, Connection, Database, Options, TableSpec, Type, Value};
 
 const CASE: &str = "FOREBAY_TEST_CASE";
+const MIB: u64 = 1 << 20;
 
 fn scratch(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("process_{name}"));
@@ -54,7 +55,7 @@ fn a_connection_kept_by_a_thread_rolls_back() {
     run("child_whose_thread_keeps_a_connection", "forgotten");
 }
 
-/// The child of those above; by itself it does nothing.
+/// The child of the two above; by itself it does nothing.
 #[test]
 fn child_whose_thread_keeps_a_connection() {
     let Some(case) = case() else { return };
@@ -84,4 +85,54 @@ fn child_whose_thread_keeps_a_connection() {
     let database = Database::open(&path, &Options::default()).expect("opens again");
     database.shutdown().expect("in good order");
     let _ = std::fs::remove_dir_all(&path);
+}
+
+/// Rule cache/CB41: there are no threads for its I/O slaves.
+#[test]
+fn a_writer_that_cannot_be_had_is_refused() {
+    run("child_with_little_room", "slaves");
+}
+
+/// Rule cache/CB41: there is no memory for its batches.
+#[test]
+fn a_writer_without_memory_is_refused() {
+    run("child_with_little_room", "batches");
+}
+
+/// The child of the two above; by itself it does nothing.
+#[test]
+fn child_with_little_room() {
+    let Some(case) = case() else { return };
+    let path = scratch(&format!("room_{case}"));
+    let mut options = Options::default();
+    match case.as_str() {
+        "batches" => options.parameters.db_writer_batch = 1024,
+        _ => options.parameters.dbwr_io_slaves = 32,
+    }
+    let database = Database::create(&path, &options).expect("created");
+    let mut connection = database.connect("work");
+    let table = connection.create_table(&numbers()).expect("a table");
+    let limit = format!("--as={}", virtual_bytes() + 24 * MIB);
+    let pid = format!("--pid={}", std::process::id());
+    let limited = Command::new("prlimit").args([pid, limit]).status().expect("prlimit runs");
+    assert!(limited.success());
+    let (instance, session) = (database.instance(), connection.session());
+    let set = instance.set_parameter("db_writer_processes", "2", session);
+    let told = set.expect_err("there is no room").to_string();
+    assert!(told.starts_with("cannot start database writer 1: cannot "), "{told}");
+    assert_eq!(instance.parameters(session).db_writer_processes, 1);
+    assert_eq!(instance.cache().writers(session), 1);
+    let mut tx = connection.begin();
+    tx.insert(&table, &[Value::Int(1)]).expect("the database goes on");
+    tx.commit().expect("committed");
+    instance.checkpoint(connection.session()).expect("the other writer writes");
+    drop(connection);
+    database.shutdown().expect("in good order");
+    let _ = std::fs::remove_dir_all(&path);
+}
+
+fn virtual_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("the process's own");
+    let pages = text.split_whitespace().next().expect("its size").parse::<u64>();
+    pages.expect("a number") * 4096
 }

@@ -51,7 +51,7 @@ pub use file::{
 };
 pub use number::{DbaLe, ScnLe, TxnIdLe, UndoAddressLe};
 pub use redo::{ChangeVector, LogHeader, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};
-pub use sort::{SORT_BLOCK, SORT_PAYLOAD_BYTES, SortBlock, SortRecord, TEMPORARY_NAME_END};
+pub use sort::{SORT_BLOCK, SORT_PAYLOAD_BYTES, SortBlock, SortRecord};
 pub use undo::{RecordOffset, TransactionSlot, TransactionTable, UndoBlock, UndoRecord};
 pub use version::{FORMAT, OLDEST, PROMISE};
 pub use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le, U64 as U64Le};

@@ -26,9 +26,6 @@ pub const SORT_BLOCK: BlockSize = BlockSize::KIB_32;
 /// How many bytes of records a block holds.
 pub const SORT_PAYLOAD_BYTES: usize = SORT_BLOCK.bytes() - SortBlock::START - SortBlock::BYTES;
 
-/// How the name of a temporary file ends: who opens the database may remove it.
-pub const TEMPORARY_NAME_END: &str = ".forebay-temp";
-
 layout! {
     /// Follows the block header in every block of a sort's temporary file.
     pub struct SortBlock: 24 {

@@ -18,7 +18,7 @@ use ids::BlockSize;
 
 use crate::incremental::Bounds;
 use crate::open::index_of;
-use crate::processes::{Processes, join_all, start_writer};
+use crate::processes::{Processes, join_all};
 use crate::{Changeable, Instance, Parameters};
 
 /// How the instance runs, and what has to be known to change that.
@@ -147,7 +147,7 @@ impl Instance {
         let writers = &mut settings.processes.writers;
         self.cache().set_writers(count, session);
         for number in writers.len() as u32..count {
-            writers.push(start_writer(number, &self.checkpointer, session)?);
+            writers.push(self.checkpointer.cache.start_writer(number, session)?);
         }
         Ok(())
     }

@@ -52,7 +52,7 @@ impl Processes {
         };
         self.log_writer = Some(process("fb_lgwr", halt, body, session)?);
         for number in 0..parameters.db_writer_processes {
-            self.writers.push(start_writer(number, checkpointer, session)?);
+            self.writers.push(checkpointer.cache.start_writer(number, session)?);
         }
         let inside = Arc::clone(checkpointer);
         let body = move |session: &Session| inside.run(session);
@@ -80,17 +80,6 @@ pub(crate) fn join_all(threads: impl IntoIterator<Item = ThreadHandle>, session:
         // A panic has halted the instance already (IN4).
         let _ = thread.join(session);
     }
-}
-
-/// The thread of this database writer.
-pub(crate) fn start_writer(
-    number: u32,
-    checkpointer: &Checkpointer,
-    session: &Session,
-) -> Result<ThreadHandle, Stop> {
-    let cache = Arc::clone(&checkpointer.cache);
-    let body = move |session: &Session| cache.run_writer(number, session);
-    process(&format!("fb_dbw{number}"), &checkpointer.halt, body, session)
 }
 
 /// A background process under its guard (IN4).

@@ -210,11 +210,6 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    fn new(buffers: u32, buffer_bytes: usize, lent: Box<[AtomicU32]>) -> Region {
-        let made = Region::try_new(buffers, buffer_bytes, lent);
-        made.unwrap_or_else(|_| handle_alloc_error(layout(buffer_bytes)))
-    }
-
     fn try_new(buffers: u32, buffer_bytes: usize, lent: Box<[AtomicU32]>) -> Result<Region, Error> {
         static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let bytes = buffers as usize * buffer_bytes;
@@ -331,15 +326,20 @@ pub struct IoArea {
 impl IoArea {
     /// Areas of so many bytes each, in one piece of memory, all zeros.
     pub fn zeroed<const AREAS: usize>(length: usize) -> [IoArea; AREAS] {
+        IoArea::try_zeroed(length).unwrap_or_else(|_| handle_alloc_error(layout(length)))
+    }
+
+    /// As [`zeroed`](IoArea::zeroed); refused where the machine hasn't the memory.
+    pub fn try_zeroed<const AREAS: usize>(length: usize) -> Result<[IoArea; AREAS], Error> {
         let lent = (0..AREAS).map(|_| AtomicU32::new(0)).collect();
-        let region = Region::new(AREAS as u32, length.next_multiple_of(IO_ALIGNMENT), lent);
+        let region = Region::try_new(AREAS as u32, length.next_multiple_of(IO_ALIGNMENT), lent)?;
         let pool = IoPool { region: Arc::new(region) };
-        std::array::from_fn(|number| IoArea {
+        Ok(std::array::from_fn(|number| IoArea {
             pool: pool.clone(),
             number: number as u32,
             length,
             lent: 0..0,
-        })
+        }))
     }
 
     /// The memory of all that were made together, for a ring to make it known to the kernel.

@@ -11,6 +11,10 @@ use crate::{
     Ring, RingConfig, Session,
 };
 
+/// How the name of a file ends that has it only while it is being opened
+/// ([`Disk::open_nameless`]): who opens the database may remove it.
+pub const TEMPORARY_NAME_END: &str = ".forebay-temp";
+
 /// Files are filled with zeros in writes of this many bytes.
 const FILL_BYTES: usize = 1 << 20;
 
@@ -130,7 +134,8 @@ impl Disk {
 
     /// Makes an empty file, opens it in each of these ways, and takes its name away again, so that
     /// it is gone with its last handle whatever happens to this process. The name exists only
-    /// while these few calls run. One result for each way.
+    /// while these few calls run; but a power cut soon after may bring it back, so it ends in
+    /// [`TEMPORARY_NAME_END`]. One result for each way.
     pub fn open_nameless(
         &self,
         path: &Path,

@@ -58,7 +58,7 @@ pub use buffer::{HUGE_PAGE, IO_ALIGNMENT, IoArea, IoBuf, IoPool};
 pub use clock::{Clock, ClockSource, VirtualClock};
 pub use copies::COPIES_MAX;
 pub use cost::{Cost, CostInfo};
-pub use disk::Disk;
+pub use disk::{Disk, TEMPORARY_NAME_END};
 pub use error::{Cause, Error};
 pub use file::File;
 pub use file_operation::FileOperation;

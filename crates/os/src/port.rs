@@ -59,8 +59,8 @@ pub trait Port: Send + Sync {
     /// A point at which another thread may come first. Does nothing on Linux, where that can
     /// happen anywhere.
     fn interleave(&self);
-    /// CPU and run-queue time of a thread so far; of an ended one, or where the world can't say,
-    /// what it last knew.
+    /// CPU and run-queue time of a thread so far; of one that has just ended, or where the world
+    /// can't say, what it last knew. It forgets those that ended long ago.
     fn thread_times(&self, thread: ThreadId) -> ThreadTimes;
     /// The calling thread's CPU time so far.
     fn own_cpu(&self) -> Nanos;

@@ -8,7 +8,8 @@
 //! The ways take turns, so that whatever else the device does meets them all alike. Each has a
 //! region of its own in one scratch file, which loses its name as soon as it is open: it goes away
 //! with this process, even when the process is killed. Only a kill within the handful of system
-//! calls between its making and its unlinking would leave it, empty.
+//! calls between its making and its unlinking, or a power cut before the unlinking is durable,
+//! would leave it; the next opening of a database in this directory removes it (rule space/SP10).
 //!
 //! Callers: the instance at start, and `forebay probe`.
 
@@ -18,7 +19,10 @@ use std::path::Path;
 use waits::{Nanos, WaitEvent};
 
 use crate::disk::fill;
-use crate::{Alignment, Cause, Disk, Error, File, FileOperation, FileOptions, IoBuf, Session};
+use crate::{
+    Alignment, Cause, Disk, Error, File, FileOperation, FileOptions, IoBuf, Session,
+    TEMPORARY_NAME_END,
+};
 
 /// What redo writes at least: one block.
 const WRITE_BYTES: u64 = 4_096;
@@ -137,7 +141,7 @@ pub fn durable_writes(
     config: &ProbeConfig,
 ) -> Result<ProbeReport, Error> {
     let what = || format!("probe {}", directory.display());
-    let path = directory.join(format!(".forebay-probe-{:016x}", session.os().random()));
+    let path = directory.join(format!("probe-{:016x}{TEMPORARY_NAME_END}", session.os().random()));
     let options = DurableWrite::ALL.map(DurableWrite::file_options);
     let opened =
         disk.open_nameless(&path, &options, session).map_err(|error| error.while_doing(what()))?;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use cache::{Cache, CacheConfig};
 use change::replay;
 use ids::{Dba, Rba};
-use os::{Session, ThreadHandle, ThreadId, ThreadSpec};
+use os::{Session, ThreadHandle, ThreadId};
 use redo::{LogEnd, RedoConfig};
 use stop::{Halt, RefusalKind, Stop};
 use waits::Timestamp;
@@ -115,7 +115,7 @@ impl<'a> Roll<'a> {
         let mut writers = Vec::new();
         let mut applied_at = session.now();
         let config = &self.layout.cache;
-        let done = start_writers(&self.cache, config, &self.halt, &mut writers, session)
+        let done = start_writers(&self.cache, config, &mut writers, session)
             .and_then(|()| match rest {
                 Some(rest) => {
                     let rolled = self.roll((redo, rest), Some(found.bytes), session);
@@ -248,20 +248,11 @@ impl Untouched {
 fn start_writers(
     cache: &Arc<Cache>,
     config: &CacheConfig,
-    halt: &Halt,
     writers: &mut Vec<ThreadHandle>,
     session: &Session,
 ) -> Result<(), Stop> {
     for number in 0..config.writers {
-        let (cache, halt) = (Arc::clone(cache), halt.clone());
-        let name = format!("fb_dbw{number}");
-        let spec = ThreadSpec::background(name.clone());
-        let started = session.spawn(spec, move |session| {
-            let guard = halt.guard(format!("{name} panicked"), session);
-            cache.run_writer(number, session);
-            guard.disarm();
-        });
-        writers.push(started.map_err(Stop::from)?);
+        writers.push(cache.start_writer(number, session)?);
     }
     Ok(())
 }

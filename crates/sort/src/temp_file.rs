@@ -18,11 +18,11 @@
 
 use std::collections::VecDeque;
 
-use format::{SORT_BLOCK, TEMPORARY_NAME_END};
+use format::SORT_BLOCK;
 use ids::{Dba, FileNo};
 use os::{
     Completion, Disk, Error, File, FileOperation, FileOptions, IoBuf, IoKind, IoPool, Request,
-    Ring, RingBackend, RingConfig, Session, Waiting,
+    Ring, RingBackend, RingConfig, Session, TEMPORARY_NAME_END, Waiting,
 };
 use stop::{Halt, Stop};
 use waits::{Statistic, WaitEvent};

@@ -80,7 +80,7 @@ fn whatever_fails_the_order_is_right_or_there_is_none() {
                 let left = fs.list(DIRECTORY).unwrap_or_default();
                 let may_leave = injected.operation == sim::fs::Operation::Remove;
                 assert!(left.is_empty() || may_leave, "{fault:?} at {injected:?}: {left:?}");
-                assert!(left.iter().all(|name| name.ends_with(format::TEMPORARY_NAME_END)));
+                assert!(left.iter().all(|name| name.ends_with(os::TEMPORARY_NAME_END)));
                 assert_eq!(fs.space().0, 0, "{fault:?} at {injected:?}");
             }
             assert!(goes_on || refused >= 10, "{fault:?}: {refused} of {nth}");
@@ -177,7 +177,7 @@ fn a_power_cut_leaves_a_leftover_at_most() {
         for seed in 0..8 {
             let mut after = states.sample(seed);
             let names = after.list(DIRECTORY).expect("it was durable");
-            assert!(names.iter().all(|name| name.ends_with(format::TEMPORARY_NAME_END)));
+            assert!(names.iter().all(|name| name.ends_with(os::TEMPORARY_NAME_END)));
             left += names.len();
         }
     }

@@ -16,8 +16,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use format::TEMPORARY_NAME_END;
-use os::{Cause, Disk, Error, File, FileOptions, Named, Session};
+use os::{Cause, Disk, Error, File, FileOptions, Named, Session, TEMPORARY_NAME_END};
 use stop::{RefusalKind, Stop};
 
 use crate::ControlContent;
@@ -209,7 +208,7 @@ pub fn remove_leftovers(
     for name in disk.list(directory, session)? {
         let left_by = match () {
             () if name.ends_with(NEW) => "an attempt to make it",
-            () if name.ends_with(TEMPORARY_NAME_END) => "a sort that was cut off",
+            () if name.ends_with(TEMPORARY_NAME_END) => "a sort or a probe that was cut off",
             () => continue,
         };
         let path = directory.join(&name);

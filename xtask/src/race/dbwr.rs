@@ -19,7 +19,7 @@ use cache::{Cache, CacheConfig, RedoGate};
 use format::{BlockHeader, BlockKind};
 use ids::{BlockSize, Dba, FileNo, Rba, Scn};
 use latch::{FrameOrder, Shared64};
-use os::{FileOptions, FilesystemIo, Os, Session, ThreadHandle, ThreadSpec};
+use os::{FileOptions, FilesystemIo, Os, Session, ThreadHandle};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rivals::fio::{Batch, Durability, Engine, Fio, FioJob, Pattern};
@@ -198,10 +198,8 @@ impl Running {
             Cache::open(os, disk, files, doublewrite, config, gate, halt, session).map_err(told)?;
         let mut running = Running { cache, redo, writers: Vec::new() };
         for number in 0..writers {
-            let cache = Arc::clone(&running.cache);
-            let spec = ThreadSpec::background(format!("fb_dbw{number}"));
-            let body = move |session: &Session| cache.run_writer(number, session);
-            running.writers.push(session.spawn(spec, body).map_err(told)?);
+            let writer = running.cache.start_writer(number, session).map_err(told)?;
+            running.writers.push(writer);
         }
         running.fill(session).map_err(told)?;
         Ok(running)

@@ -216,9 +216,7 @@ impl Bed {
     }
 
     pub(crate) fn start_writer(&self, number: u32, session: &Session) -> ThreadHandle {
-        let cache = Arc::clone(&self.cache);
-        let spec = ThreadSpec::background(format!("fb_dbw{number}"));
-        session.spawn(spec, move |session| cache.run_writer(number, session)).expect("a thread")
+        self.cache.start_writer(number, session).expect("it has what it needs")
     }
 
     /// Ends the writers.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use ids::BlockSize;
-use instance::{Creation, DataFileSpec, Instance, LogGroupSpec, TablespaceSpec};
+use instance::{Creation, DataFileSpec, Instance, LogGroupSpec, Parameters, TablespaceSpec};
 use os::{FileOptions, Session};
+use sim::fs::crash::CrashStates;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::fs::{FileSystem, Operation};
 use space::ControlFile;
@@ -15,8 +16,8 @@ use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
-    CAPACITY, bytes_of, check, creation, database_with, directory, ended, join, left, machine,
-    open, parameters, pause, put, shut, start,
+    CAPACITY, abort, bytes_of, check, creation, database_with, directory, ended, join, left,
+    machine, open, open_as, parameters, pause, put, shut, start,
 };
 
 /// The smallest log.
@@ -254,6 +255,35 @@ fn names_of_leftovers_are_refused_at_creation() {
             assert!(!disk.exists("/db"), "nothing is left");
         }
     }
+}
+
+/// space/SP10: what a power cut leaves of the file in which the ways of a durable write are tried
+/// is removed by the next opening.
+#[test]
+fn a_probe_that_was_cut_off_leaves_nothing_for_long() {
+    let probing = || Parameters { redo_write: None, ..parameters() };
+    let mut base = base();
+    let names = base.list("/db").expect("read");
+    let mut leftovers = 0;
+    for cut in 1..=24 {
+        let mut dying = base.clone();
+        dying.lose_power_at(dying.crash_points() + cut);
+        let mut report = machine(cut, dying).run(move |world, session| {
+            abort(open_as(&probing(), world, session), session);
+        });
+        assert!(report.was_cut(format_args!("cut {cut}")));
+        let mut cut_off = CrashStates::of(&left(&mut report)).sample(cut);
+        cut_off.lose_power_at(u64::MAX);
+        leftovers += usize::from(cut_off.list("/db").expect("read") != names);
+        // Another seed, or the probe would have the same name.
+        let mut report = machine(100 + cut, cut_off).run(move |world, session| {
+            shut(open_as(&probing(), world, session), session);
+        });
+        let mut disk = left(&mut report);
+        ended(report, format_args!("cut {cut}"));
+        assert_eq!(disk.list("/db").expect("read"), names, "cut {cut}");
+    }
+    assert!(leftovers > 1, "{leftovers} leftovers");
 }
 
 /// A database that lists a member of such a name keeps it, also while it is no good.

@@ -1,6 +1,7 @@
 //! Threads of this process: numbers, names, priorities, affinity, times.
 
 use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 
 use rustix::process::Pid;
@@ -12,13 +13,49 @@ use crate::{Cause, CpuSet, Error, Priority, ThreadBody, ThreadId, ThreadSpec};
 /// Linux cuts names of threads here.
 const NAME_BYTES_MAX: usize = 15;
 
+/// The last times of so many ended threads are kept, for who asks while they end.
+const ENDED_KEPT: usize = 1024;
+
 #[derive(Clone, Copy)]
 enum Known {
     Running { tid: i32 },
     Ended(ThreadTimes),
 }
 
-static THREADS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+static THREADS: Mutex<Threads> =
+    Mutex::new(Threads { next: 0, running: BTreeMap::new(), ended: VecDeque::new() });
+
+struct Threads {
+    next: u32,
+    /// Those that run, with their numbers in the kernel.
+    running: BTreeMap<ThreadId, i32>,
+    /// The one that ended last is behind.
+    ended: VecDeque<(ThreadId, ThreadTimes)>,
+}
+
+impl Threads {
+    fn give_number(&mut self) -> ThreadId {
+        let id = ThreadId(self.next);
+        self.next = self.next.checked_add(1).expect("under four billion threads");
+        id
+    }
+
+    fn known(&self, thread: ThreadId) -> Option<Known> {
+        if let Some(tid) = self.running.get(&thread) {
+            return Some(Known::Running { tid: *tid });
+        }
+        let ended = self.ended.iter().rev().find(|(id, _)| *id == thread);
+        ended.map(|(_, times)| Known::Ended(*times))
+    }
+
+    fn end(&mut self, thread: ThreadId, times: ThreadTimes) {
+        self.running.remove(&thread);
+        if self.ended.len() == ENDED_KEPT {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((thread, times));
+    }
+}
 
 thread_local! {
     /// The calling thread's number, if it has one. It needs no destructor, so destructors of other
@@ -36,11 +73,11 @@ impl Drop for Ending {
         let Some(id) = CURRENT.get() else { return };
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
         let times = schedstat::of_kernel_thread(tid).unwrap_or_default();
-        threads()[id.0 as usize] = Known::Ended(times);
+        threads().end(id, times);
     }
 }
 
-fn threads() -> MutexGuard<'static, Vec<Known>> {
+fn threads() -> MutexGuard<'static, Threads> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -49,23 +86,19 @@ pub(crate) fn current() -> ThreadId {
     CURRENT.get().unwrap_or_else(|| {
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
         // Who asks for the first time while the thread ends has no destructor to come.
-        let known = match ENDING.try_with(|_| ()) {
-            Ok(()) => Known::Running { tid },
-            Err(_) => Known::Ended(ThreadTimes::default()),
-        };
+        let runs_on = ENDING.try_with(|_| ()).is_ok();
         let mut threads = threads();
-        let id = ThreadId(u32::try_from(threads.len()).expect("under four billion threads"));
-        threads.push(known);
+        let id = threads.give_number();
+        if runs_on {
+            threads.running.insert(id, tid);
+        }
         CURRENT.set(Some(id));
         id
     })
 }
 
 pub(crate) fn kernel_id(thread: ThreadId) -> Option<i32> {
-    match threads().get(thread.0 as usize) {
-        Some(Known::Running { tid }) => Some(*tid),
-        _ => None,
-    }
+    threads().running.get(&thread).copied()
 }
 
 pub(crate) fn spawn(spec: &ThreadSpec, body: ThreadBody) -> Result<ThreadId, Error> {
@@ -106,7 +139,7 @@ pub(crate) fn times(thread: ThreadId) -> ThreadTimes {
     if CURRENT.get() == Some(thread) {
         return schedstat::of_self();
     }
-    let known = || threads().get(thread.0 as usize).copied();
+    let known = || threads().known(thread);
     if let Some(Known::Running { tid }) = known()
         && let Some(times) = schedstat::of_kernel_thread(tid)
         && matches!(known(), Some(Known::Running { .. }))
@@ -198,4 +231,22 @@ pub(crate) fn set_affinity(thread: ThreadId, cpus: CpuSet) -> Result<(), Error> 
         let what = format!("set the CPUs on which {thread} may run");
         Error::from_io(what, &error.into()).advise("name CPUs that this machine has")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that starts threads for ever doesn't grow by them.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "as an application's, they are adopted")]
+    fn threads_that_have_ended_leave_little() {
+        for _ in 0..2 * ENDED_KEPT {
+            std::thread::spawn(current).join().expect("no panic");
+        }
+        let threads = threads();
+        let known = threads.running.len() + threads.ended.len();
+        drop(threads);
+        assert!(known <= ENDED_KEPT + 64, "{known} are known");
+    }
 }

@@ -208,6 +208,8 @@ fn creating_and_opening_wait_for_each_request() {
         waits.iter().filter(|wait| wait.0 == WaitEvent::OsThreadCreation).collect();
     // fb_lgwr, fb_dbw0, fb_ckpt, fb_smco, fb_smon, fb_pmon; to create the database, and to open it.
     assert_eq!(threads.len(), 12, "{threads:?}");
+    let began = waits.iter().filter(|wait| wait.0 == WaitEvent::ThreadBootstrap);
+    assert_eq!(began.count(), 2, "fb_dbw0, each time");
     let ended: BTreeSet<u64> = waits
         .iter()
         .filter(|wait| wait.0 == WaitEvent::ProcessExit)
