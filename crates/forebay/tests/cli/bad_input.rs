@@ -257,7 +257,7 @@ fn a_probe_that_is_interrupted_leaves_nothing() {
             let mut targets = targets.filter_map(|entry| std::fs::read_link(entry.path()).ok());
             targets.any(|target| {
                 let target = target.to_string_lossy().into_owned();
-                target.contains(".forebay-probe-") && target.ends_with("(deleted)")
+                target.contains("/probe-") && target.ends_with(".forebay-temp (deleted)")
             })
         };
         let started = Instant::now();
