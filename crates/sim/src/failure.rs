@@ -49,8 +49,13 @@ pub enum Failure {
     },
     /// The machine lost power, as it was told to. What survived can be had from the disks.
     PowerLost,
-    /// Virtual time passed the limit, in ns.
-    TimeLimit(u64),
+    /// Virtual time passed its limit.
+    TimeLimit {
+        /// When the last thing happened, in ns.
+        at_ns: u64,
+        /// Who waits for what meanwhile.
+        waiters: Vec<Waiter>,
+    },
     /// A thread came to the scheduler again and again without using any CPU: a loop that polls in
     /// no time, so that what it waits for never happens.
     NoProgress {
@@ -78,7 +83,10 @@ impl fmt::Display for Failure {
             }
             Failure::Panicked { thread, message } => write!(f, "{thread} panicked: {message}"),
             Failure::PowerLost => f.write_str("the simulated machine lost power"),
-            Failure::TimeLimit(ns) => write!(f, "virtual time passed its limit of {ns} ns"),
+            Failure::TimeLimit { at_ns, waiters } => {
+                write!(f, "virtual time passed its limit; it stands at {at_ns} ns")?;
+                waiters.iter().try_for_each(|waiter| write!(f, "\n  {waiter}"))
+            }
             Failure::NoProgress { thread, at_ns } => write!(
                 f,
                 "{thread} polls without using CPU, so time stands still at {at_ns} ns: a spin \

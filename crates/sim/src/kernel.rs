@@ -426,7 +426,10 @@ impl Kernel {
                 }
                 Next::AllEnded => return None,
                 Next::Deadlock => Failure::Deadlock(waiters(state)),
-                Next::TimeLimit => Failure::TimeLimit(state.scheduler.now),
+                Next::TimeLimit => {
+                    let waiters = waiters(state);
+                    Failure::TimeLimit { at_ns: state.scheduler.now, waiters }
+                }
             };
             self.stop(state, failure);
             return None;

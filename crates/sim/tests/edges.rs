@@ -52,7 +52,7 @@ fn a_charge_beyond_the_limit_meets_it() {
         session.charge_nanos(Nanos(u64::MAX / 2));
         session.relax(0);
     });
-    assert!(matches!(report.result, Err(Failure::TimeLimit(_))), "{report:?}");
+    assert!(matches!(report.result, Err(Failure::TimeLimit { .. })), "{report:?}");
 }
 
 /// A simulation without any time to run in ends at its limit.
@@ -61,7 +61,7 @@ fn a_limit_of_no_time_is_met_at_once() {
     let mut simulation = Simulation::new(1);
     simulation.time_limit_ns = 0;
     let report = simulation.run(|_, session| session.relax(0));
-    assert!(matches!(report.result, Err(Failure::TimeLimit(_))), "{report:?}");
+    assert!(matches!(report.result, Err(Failure::TimeLimit { .. })), "{report:?}");
 }
 
 /// A loop that polls without using CPU would never end: no time passes for what it waits for. It

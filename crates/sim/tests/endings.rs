@@ -106,7 +106,7 @@ fn virtual_time_has_a_limit() {
         }
     });
     let result: Result<(), Failure> = report.result;
-    assert!(matches!(result, Err(Failure::TimeLimit(_))), "{result:?}");
+    assert!(matches!(result, Err(Failure::TimeLimit { .. })), "{result:?}");
 }
 
 /// Power cut in the middle of a load: the simulation ends, and the disk keeps what was durable.
