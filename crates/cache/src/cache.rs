@@ -22,6 +22,7 @@ use crate::files::{DataFile, Files};
 use crate::frame::Frame;
 use crate::pool::{Pool, SIZES, Stock};
 use crate::versions::Versions;
+use crate::victim::STAY;
 use crate::working_set::WorkingSet;
 use crate::{CacheConfig, PoolSize, RedoGate};
 
@@ -49,9 +50,8 @@ pub struct Cache {
     pub(crate) writer_count: Shared32,
     /// Blocks of one read of many; 0 to have it found out.
     pub(crate) multiblock_count: Shared32,
-    /// For sessions, by thread: the place among a pool's sets of the one in which a frame was found
-    /// last. A hint.
-    pub(crate) last_used: Box<[Shared32]>,
+    /// For sessions, by thread: how far each has come in its way over a pool's sets. A hint.
+    pub(crate) steps: Box<[Shared32]>,
     pub(crate) unpin_wanted: UnpinWanted,
     /// Up to here writers are to write, as a packed redo address.
     pub(crate) requested: Shared64,
@@ -143,7 +143,7 @@ impl Cache {
             writers: (0..config.writers_max).map(|_| Signal::new(os)).collect(),
             writer_count: Shared32::new(config.writers),
             multiblock_count: Shared32::new(config.multiblock_read_count),
-            last_used: (0..HINTS).map(Shared32::new).collect(),
+            steps: (0..HINTS).map(|thread| Shared32::new(thread * STAY)).collect(),
             unpin_wanted: UnpinWanted(Shared32::new(0)),
             requested: Shared64::new(0),
             progress: Latch::new(os, LatchKind::Innermost, 0),

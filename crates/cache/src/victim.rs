@@ -26,6 +26,8 @@ use crate::frame::{FAILED, NO_ADDRESS};
 use crate::pool::Pool;
 use crate::set_state::SetState;
 
+/// A session takes so many buffers from one working set, then goes on with the next (CB37).
+pub(crate) const STAY: u32 = 8;
 /// The longest wait for a free buffer before the session looks again by itself.
 const WAIT_MAX: Nanos = Nanos::from_secs(1);
 /// A session that waits for nothing but pins of others is refused after so long.
@@ -110,9 +112,14 @@ impl Cache {
         Err(Stop::refuse(RefusalKind::NoBuffer, message))
     }
 
-    /// The set, counted in those of a pool and on, in which this thread looks for a frame next.
-    pub(crate) fn hint_of(&self, thread: ThreadId) -> &Shared32 {
-        &self.last_used[thread.0 as usize % self.last_used.len()]
+    /// How far this thread has come in its way over the sets of a pool: `STAY` steps to a set.
+    fn hint_of(&self, thread: ThreadId) -> &Shared32 {
+        &self.steps[thread.0 as usize % self.steps.len()]
+    }
+
+    /// The place among a pool's `sets` of the one in which a thread looks for a frame next.
+    pub(crate) fn next_set(&self, thread: ThreadId, sets: u32, session: &Session) -> u32 {
+        self.hint_of(thread).load(session) / STAY % sets
     }
 
     /// A claimed frame that somebody has come to use.
@@ -124,13 +131,14 @@ impl Cache {
     }
 
     /// A frame of this pool that can be given away; if there is none, the set in which the search
-    /// began: the next one after that in which this session has found a frame last (CB37).
+    /// began: where this session has found one last, or after `STAY` of them the next (CB37).
     fn search_all(&self, pool: &Pool, session: &Session) -> Result<u32, u32> {
-        let hint = self.hint_of(session.thread());
-        let first = hint.load(session) % pool.sets.load(session);
+        let first = self.next_set(session.thread(), pool.sets.load(session), session);
         let found = self.search_from(pool, first, session).ok_or(pool.first_set + first)?;
         let (set, _) = self.frames[found as usize].home(session);
-        hint.store(set - pool.first_set + 1, session);
+        let hint = self.hint_of(session.thread());
+        let taken = hint.load(session) % STAY + 1;
+        hint.store((set - pool.first_set) * STAY + taken, session);
         Ok(found)
     }
 

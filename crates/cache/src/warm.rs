@@ -19,13 +19,19 @@ impl Cache {
     pub fn untouched(&self, thread: ThreadId, session: &Session) -> Vec<u32> {
         let pool = self.pool(self.block_size());
         let sets = pool.sets.load(session);
-        let first = self.hint_of(thread).load(session) % sets;
+        let first = self.next_set(thread, sets, session);
         let step = HUGE_PAGE.div_ceil(self.block_size().bytes());
         let of_set = |place: u32| {
             let set = &self.sets[(pool.first_set + place) as usize];
             set.state.shared(session).free_frames(step)
         };
-        (first..sets).chain(0..first).flat_map(of_set).collect()
+        // A session takes a few of each set in turn (CB37).
+        let lists: Vec<Vec<u32>> = (first..sets).chain(0..first).map(of_set).collect();
+        let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+        (0..longest)
+            .flat_map(|nth| lists.iter().filter_map(move |list| list.get(nth)))
+            .copied()
+            .collect()
     }
 
     /// Touches the memory of this frame, unless a block lives there by now.
