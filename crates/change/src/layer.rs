@@ -64,6 +64,9 @@ pub struct Moves {
     /// The change that takes it back for good: with the same payload, but unlike in a copy, where
     /// the whole block goes back in time.
     pub opcode: u8,
+    /// If nothing is left in a latched block once a change with this payload is taken back for
+    /// good: the header of the segment that may use the block for something else then.
+    pub empties: fn(block: &[u8], payload: &[u8]) -> Option<Dba>,
 }
 
 impl std::fmt::Debug for Layer {

@@ -25,6 +25,7 @@ mod keeper;
 mod locks;
 mod retention;
 mod snapshots;
+mod take_back;
 mod taken;
 mod transaction;
 mod waited;

@@ -4,18 +4,17 @@
 
 use std::sync::{Arc, Weak};
 
-use change::{Changes, Layer, credits_for};
+use change::{Changes, Layer};
 use ids::{Scn, TxnId};
-use latch::{FrameOrder, Latch, LatchKind, Shared64};
+use latch::{Latch, LatchKind, Shared64};
 use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
 use space::Enqueue;
 use stop::{Failpoint, Failpoints, RefusalKind, Stop};
-use undo::{Ended, Found, Keeper, Tail, Undo, UndoChange, UndoLog};
+use undo::{Ended, Found, Keeper, Tail, Undo, UndoLog};
 use waits::{Statistic, Timestamp, WaitEvent};
 
 use crate::active::Taken;
-use crate::consistent::unreadable;
 use crate::ends::Ends;
 use crate::retention::Retention;
 use crate::snapshots::{Place, Snapshots};
@@ -384,12 +383,17 @@ impl Transactions {
     /// A transaction all of whose statements see this moment: snapshot isolation.
     pub fn begin_serializable(&self, session: &Session) -> Result<Transaction, Stop> {
         // What was rolled back stays in the lists of leaves, and has not happened since.
-        self.make_visible(Scn::new(self.shared.rolled_back.load(session)), session)?;
+        self.see_rollbacks(session)?;
         let (place, scn) = self.take_snapshot(session)?;
         let transaction = Transaction { snapshot: Some(scn), ..Transaction::default() };
         let alive = Arc::downgrade(&transaction.alive);
         self.shared.kept.exclusive(session).push((place, alive));
         Ok(transaction)
+    }
+
+    /// Waits until snapshots to come see every rollback so far. Called without latches.
+    pub fn see_rollbacks(&self, session: &Session) -> Result<(), Stop> {
+        self.make_visible(Scn::new(self.shared.rolled_back.load(session)), session)
     }
 
     /// Gives the transaction a name, if it has none, and room for undo of so many bytes. Waits;
@@ -601,51 +605,6 @@ impl Transactions {
     fn take_back(&self, log: &mut UndoLog, keep: u32, session: &Session) -> Result<(), Stop> {
         insist(|| self.try_take_back(log, keep, session))
             .map_err(|stop| self.cannot_roll_back(log.id, &stop, session))
-    }
-
-    fn try_take_back(&self, log: &mut UndoLog, keep: u32, session: &Session) -> Result<(), Stop> {
-        let skips = match keep {
-            0 => self.failpoints.has(Failpoint::SkipRollbackRecord),
-            _ => self.failpoints.has(Failpoint::SkipSavepointRecord),
-        };
-        let keep = keep + u32::from(skips);
-        while let Some(change) = self.undo.newest(log, keep, session)? {
-            while !self.try_take_back_one(&change, session)? {}
-            session.count(Statistic::UndoRecordsApplied, 1);
-        }
-        Ok(())
-    }
-
-    /// False if what was changed has moved meanwhile.
-    fn try_take_back_one(&self, change: &UndoChange, session: &Session) -> Result<bool, Stop> {
-        let cache = self.changes.cache();
-        let layer = self.layer(change.layer);
-        let checked = layer.changes.check(change.opcode, &change.payload);
-        checked.map_err(|fault| unreadable(change.place, fault))?;
-        let (address, opcode) = match &layer.moves {
-            None => (change.address, change.opcode),
-            Some(moves) => ((moves.locate)(cache, &change.payload, session)?, moves.opcode),
-        };
-        let block_pin = cache.pin(address, session)?;
-        let undo_pin = cache.pin(change.place.block, session)?;
-        let credits = credits_for(&[change.payload.len(), Undo::TAKE_AWAY_BYTES]);
-        let mut group = self.changes.begin(credits, session)?;
-        let block = block_pin.exclusive(layer.order, session);
-        if layer.moves.as_ref().is_some_and(|moves| !(moves.is_it)(&block, &change.payload)) {
-            return Ok(false);
-        }
-        let undo = undo_pin.exclusive(FrameOrder::Undo, session);
-        let level = layer.watch.as_ref().map(|watch| (watch, (watch.level)(&block)));
-        group.change(block, layer, opcode, &[&change.payload]);
-        self.undo.take_away(&mut group, undo, (change, layer.moves.is_some()));
-        group.commit(session);
-        drop(undo_pin);
-        if let Some((watch, before)) = level
-            && (watch.level)(&block_pin.shared(layer.order, session)) != before
-        {
-            (watch.told)(&self.changes, &block_pin, session);
-        }
-        Ok(true)
     }
 }
 

@@ -126,6 +126,11 @@ impl Undo {
         Ok(Some(((next != DbaLe::NONE).then(|| next.get()), head.slots.get())))
     }
 
+    /// Where its segments are.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
     /// How many slots each table has.
     pub fn slots(&self) -> u16 {
         self.slots

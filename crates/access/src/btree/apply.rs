@@ -21,9 +21,11 @@ use undo::CROSSED_OUT;
 use super::check::{check_index_block, check_unique};
 use super::content::{cut, fence_flags, read_child, read_cut, read_position, write};
 use super::descent::Tree;
+use super::index::header_of;
 use super::node::{FENCES, Node};
-use super::ops::{Back, Op};
+use super::ops::{Back, Kind, Op};
 use super::position::Probe;
+use super::take_out::is_last;
 use crate::outline::Outline;
 
 const _: () = assert!(BACK_CROSSED_OUT == BACK | CROSSED_OUT);
@@ -36,7 +38,7 @@ pub static LAYER: Layer = Layer {
     order: FrameOrder::Leaf,
     apply,
     check,
-    moves: Some(Moves { locate, is_it, opcode: BACK_FOR_GOOD }),
+    moves: Some(Moves { locate, is_it, opcode: BACK_FOR_GOOD, empties }),
     watch: None,
 };
 
@@ -105,6 +107,17 @@ fn locate(cache: &Cache, payload: &[u8], session: &Session) -> Result<Dba, Stop>
         outline: Outline::default(),
     };
     Ok(tree.reach((Probe::At(back.entry()), 0), None, session)?.address)
+}
+
+/// The segment whose leaf has no entry any more but deleted ones, when this is taken back.
+fn empties(block: &[u8], payload: &[u8]) -> Option<Dba> {
+    let back = back_of(payload);
+    if back.kind == Kind::Delete {
+        return None;
+    }
+    let node = Node(block);
+    let number = node.find(back.entry()).ok()?;
+    is_last(&node, number).then(|| header_of(back.root))
 }
 
 fn is_it(block: &[u8], payload: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! An index: making and opening it, and its entries one by one (rules BT1 to BT12).
+//! An index: making and opening it, and its entries one by one (rules BT1 to BT13).
 //!
 //! Callers: users of tables that have indexes.
 
@@ -22,7 +22,7 @@ use super::node::{MARKED, Node};
 use super::ops::{Back, Kind, Op, is_dead};
 use super::position::{BLOCK_BYTES, Position, Probe, ROW_BYTES};
 use super::split::Splitter;
-use super::take_out::Taker;
+use super::take_out::{Taker, is_last};
 use crate::RowAddress;
 use crate::heap::{Awaited, Outcome, Plan, Target, Waiter, Wish, change_block, wait_for_visible};
 use crate::outline::Outline;
@@ -128,8 +128,11 @@ impl Index {
     ) -> Result<Index, Stop> {
         let changes = space.changes();
         let root = space.hand_out(segment.header, 1, session)?.first;
-        let behind = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);
-        assert_eq!(root, behind, "the first block of an extent is its segment's header");
+        assert_eq!(
+            root,
+            root_of(segment.header),
+            "the first block of an extent is its segment's header"
+        );
         let shape = Shape { object: object_of(&segment), is_unique: unique, level: 0 };
         let content = empty_leaf(shape);
         {
@@ -155,7 +158,7 @@ impl Index {
             Stop::refuse(RefusalKind::NotFound, message)
         };
         let segment = found.ok_or_else(|| refuse(""))?;
-        let root = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);
+        let root = root_of(segment.header);
         let object = object_of(&segment);
         let unique = {
             let block = space.changes().cache().pin_shared(root, FrameOrder::Branch, session)?;
@@ -289,7 +292,7 @@ impl Index {
     }
 
     pub(super) fn root(&self) -> Dba {
-        Dba::new(self.segment.header.file.get(), self.segment.header.block.get() + 1)
+        root_of(self.segment.header)
     }
 
     pub(super) fn shape(&self, level: u8) -> Shape {
@@ -405,20 +408,35 @@ impl Index {
     }
 
     /// Splits the leaf that covers the place, unless it has room for an entry there by now; false
-    /// if it has too few entries.
+    /// if it has too few entries. Where the tablespace is full, all leaves are looked at first.
     fn make_room(&self, place: Position<'_>, session: &Session) -> Result<bool, Stop> {
-        let (splitter, transactions) = (self.splitter(), &self.transactions);
-        Taker { splitter, transactions }.before_split(place, session)?;
-        let needed = bytes_needed(place) + InterestedTransaction::BYTES;
-        self.splitter().split((place, 0), needed, session)
+        match self.split(place, session) {
+            Err(stop)
+                if stop.refusal() == Some(RefusalKind::NoSpace)
+                    && self.taker().once_around(session)? =>
+            {
+                self.split(place, session)
+            }
+            split => split,
+        }
     }
 
     /// The same for who may wait instead: false too if the tablespace has no block for the split.
     fn make_room_if_any(&self, place: Position<'_>, session: &Session) -> Result<bool, Stop> {
-        match self.make_room(place, session) {
+        match self.split(place, session) {
             Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => Ok(false),
             made => made,
         }
+    }
+
+    fn split(&self, place: Position<'_>, session: &Session) -> Result<bool, Stop> {
+        self.taker().before_split(place, session)?;
+        let needed = bytes_needed(place) + InterestedTransaction::BYTES;
+        self.splitter().split((place, 0), needed, session)
+    }
+
+    fn taker(&self) -> Taker<'_> {
+        Taker { splitter: self.splitter(), transactions: &self.transactions }
     }
 
     #[cold]
@@ -538,11 +556,14 @@ impl Index {
     }
 }
 
-/// Whether all entries but this one are deleted; not of the first leaf, which stays. Queues are
-/// emptied from one of the ends: so mostly one of two looks is enough.
-fn is_last(node: &Node<'_>, number: u16) -> bool {
-    let is_deleted = |other| other == number || node.slot(other).flags & MARKED != 0;
-    node.low().is_some() && is_deleted(0) && (0..node.count()).rev().all(is_deleted)
+/// The root of the index in the segment with this header.
+fn root_of(header: Dba) -> Dba {
+    Dba::new(header.file.get(), header.block.get() + 1)
+}
+
+/// The header of the segment of the index with this root.
+pub(super) fn header_of(root: Dba) -> Dba {
+    Dba::new(root.file.get(), root.block.get() - 1)
 }
 
 /// The number that all blocks of the index have; as in tables.

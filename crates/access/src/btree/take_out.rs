@@ -37,7 +37,7 @@ use super::split::Splitter;
 /// So many blocks that may be empty are looked at for each split, ...
 const LOOKS: u32 = 4;
 /// ... and from each that is, so many are taken out one after the other, going left.
-const AROUND_MAX: u32 = 8;
+pub(super) const AROUND_MAX: u32 = 8;
 /// So often latches are tried that others have.
 const TURNS: u32 = 8;
 
@@ -49,7 +49,7 @@ pub(super) struct Taker<'a> {
 }
 
 /// What trying to take a block out came to.
-enum Tried {
+pub(super) enum Tried {
     /// It is out; this is its left neighbour, which has its range.
     Out(Dba),
     /// It isn't to go.
@@ -67,40 +67,43 @@ struct Merge {
 }
 
 impl<'a> Taker<'a> {
-    fn cache(&self) -> &'a Cache {
+    pub(super) fn cache(&self) -> &'a Cache {
         self.splitter.tree.cache
     }
 
     /// Before the leaf that covers a place is split: takes out leaves that have become empty, if
-    /// there are some among those that were noted, or to the left of it. What is wrong with such
-    /// blocks is no business of who wants to split another.
+    /// there are some among those that were noted, or to the left of it, or where the hand is.
     pub(super) fn before_split(&self, at: Position<'_>, session: &'a Session) -> Result<(), Stop> {
-        let not_ours = |taken: Result<(), Stop>| match taken {
-            Err(Stop::Refused(_)) => Ok(()),
-            other => other,
-        };
-        for _ in 0..LOOKS {
+        self.noted(LOOKS, session)?;
+        not_ours(self.left_of(at, session))?;
+        self.move_hand(session)
+    }
+
+    /// Looks at some leaves that were noted, in turn. Whether some were taken out.
+    pub(super) fn noted(&self, looks: u32, session: &'a Session) -> Result<bool, Stop> {
+        let mut some = false;
+        for _ in 0..looks {
             let next = self.splitter.space.emptied().next(self.splitter.header, session);
             let Some(leaf) = next else { break };
-            not_ours(self.around(leaf, session))?;
+            some |= not_ours(self.around(leaf, session))?;
         }
-        not_ours(self.left_of(at, session))
+        Ok(some)
     }
 
     /// Takes out the leaves left of the one that covers a place, as long as they are empty.
-    fn left_of(&self, at: Position<'_>, session: &'a Session) -> Result<(), Stop> {
+    fn left_of(&self, at: Position<'_>, session: &'a Session) -> Result<bool, Stop> {
         let low = {
             let leaf = self.splitter.tree.reach((Probe::At(at), 0), None, session)?;
             Node(&leaf.block).low().map(Position::to_own)
         };
-        let Some(low) = low else { return Ok(()) };
+        let Some(low) = low else { return Ok(false) };
         let left = (Probe::Before(low.get()), 0);
         let left = self.splitter.tree.reach(left, None, session)?.address;
         self.around(left, session)
     }
 
-    /// Takes out a leaf, and those left of it, as long as they are empty.
-    fn around(&self, leaf: Dba, session: &'a Session) -> Result<(), Stop> {
+    /// Takes out a leaf, and those left of it, as long as they are empty. Whether one went.
+    fn around(&self, leaf: Dba, session: &'a Session) -> Result<bool, Stop> {
         let mut at = leaf;
         for _ in 0..AROUND_MAX {
             match self.leaf(at, session)? {
@@ -108,11 +111,11 @@ impl<'a> Taker<'a> {
                 Tried::Stays | Tried::Later => break,
             }
         }
-        Ok(())
+        Ok(at != leaf)
     }
 
     /// Takes out a leaf, if it is one.
-    fn leaf(&self, leaf: Dba, session: &'a Session) -> Result<Tried, Stop> {
+    pub(super) fn leaf(&self, leaf: Dba, session: &'a Session) -> Result<Tried, Stop> {
         let (emptied, header) = (self.splitter.space.emptied(), self.splitter.header);
         let before = emptied.take(header, leaf, session);
         let (low, from) = {
@@ -289,9 +292,24 @@ impl<'a> Taker<'a> {
     }
 }
 
+/// What is wrong with leaves that may be empty is no business of who wants to split another.
+fn not_ours(taken: Result<bool, Stop>) -> Result<bool, Stop> {
+    match taken {
+        Err(Stop::Refused(_)) => Ok(false),
+        other => other,
+    }
+}
+
 /// Whether all entries of a leaf are deleted.
-fn has_nothing(leaf: &Node<'_>) -> bool {
+pub(super) fn has_nothing(leaf: &Node<'_>) -> bool {
     (0..leaf.count()).all(|number| leaf.slot(number).flags & MARKED != 0)
+}
+
+/// Whether all entries but this one are deleted; not of the first leaf, which stays. Queues are
+/// emptied from one of the ends: so mostly one of two looks is enough.
+pub(super) fn is_last(node: &Node<'_>, number: u16) -> bool {
+    let is_deleted = |other| other == number || node.slot(other).flags & MARKED != 0;
+    node.low().is_some() && is_deleted(0) && (0..node.count()).rev().all(is_deleted)
 }
 
 /// Number of a branch's entry that begins here.

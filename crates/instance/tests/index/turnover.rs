@@ -27,6 +27,9 @@ const COMMON: usize = 50;
 /// A leaf of 2 KiB has room for more of these entries.
 const LEAF_ENTRIES: u64 = 20;
 
+/// So many entries [`try_and_give_up`] inserts at once.
+const AT_ONCE_TRIED: u64 = 3 * LEAF_ENTRIES;
+
 /// In which order a user's entries come and go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pattern {
@@ -237,6 +240,79 @@ fn an_index_stays_as_large_as_what_is_in_it() {
         let held = 2 * ROUND / (LEAF_ENTRIES / 2);
         assert!(blocks < 4 * needed + held, "{pattern:?}: {blocks} blocks where {needed} would do");
         assert!(checked.empty < 8 + checked.leaves / 4, "{pattern:?}: {checked:?}");
+    }
+}
+
+/// Inserts entries of its own and takes all of them back, or some and deletes the others, over and
+/// over: each time at another place.
+fn try_and_give_up(instance: &Instance, (user, seed): (u64, u64), count: u64, session: &Session) {
+    let (index, transactions) = (index(instance, session), instance.transactions());
+    let mut dice = Dice(seed * 10 + user);
+    let pattern = PATTERNS[(seed % 2) as usize];
+    for load in 0..count {
+        let insert = |own: &mut Transaction, numbers: std::ops::Range<u64>| {
+            for number in numbers {
+                let key = key(pattern, (user, load * AT_ONCE_TRIED + number));
+                let inserted = index.insert(own, (&key, row(number)), session);
+                inserted.expect("inserted");
+            }
+        };
+        let mut own = Transaction::new();
+        let half = AT_ONCE_TRIED / 2;
+        insert(&mut own, 0..half);
+        let savepoint = own.savepoint();
+        insert(&mut own, half..AT_ONCE_TRIED);
+        if dice.below(2) == 0 {
+            transactions.rollback_to(&mut own, savepoint, session).expect("taken back");
+            insert(&mut own, half..AT_ONCE_TRIED);
+        }
+        if dice.below(4) > 0 {
+            instance.rollback(own, session).expect("rolled back");
+            continue;
+        }
+        instance.commit(own, session).expect("committed");
+        let mut own = Transaction::new();
+        for number in 0..AT_ONCE_TRIED {
+            let key = key(pattern, (user, load * AT_ONCE_TRIED + number));
+            let deleted = index.delete(&mut own, (&key, row(number)), session);
+            assert!(deleted.expect("deleted"), "{number} is there");
+        }
+        instance.commit(own, session).expect("committed");
+    }
+}
+
+/// Leaves that rollbacks empty are taken out and used again, beside others and scans.
+#[test]
+fn leaves_that_rollbacks_have_emptied_are_used_again() {
+    for seed in 0..6 {
+        let base = database(BlockSize::KIB_2, seed % 3 == 0);
+        let report = racy(seed, base).run(move |world, session| {
+            let instance = open(world, session);
+            let users = (0..3).map(|user| {
+                start("user", &instance, session, move |instance, session| {
+                    try_and_give_up(instance, (user, seed), 30, session);
+                })
+            });
+            let mut sessions: Vec<_> = users.collect();
+            sessions.push(start("reader", &instance, session, |instance, session| {
+                let index = index(instance, session);
+                for _ in 0..10 {
+                    let entries = seen(instance, &index, None, session).len() as u64;
+                    assert!(entries.is_multiple_of(AT_ONCE_TRIED), "{entries} entries");
+                }
+            }));
+            join(sessions, session);
+            let index = index(&instance, session);
+            let checked = check(&index, &[], session);
+            check_instance(&instance, session);
+            let blocks = blocks(&instance, &index, session);
+            drop(index);
+            shut(instance, session);
+            (blocks, checked)
+        });
+        let (blocks, checked) = ended(report, seed);
+        println!("{seed}: {blocks} blocks, {checked:?}");
+        assert!(blocks < 60, "{blocks} blocks for nothing");
     }
 }
 

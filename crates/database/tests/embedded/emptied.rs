@@ -1,0 +1,194 @@
+//! An index needs no more blocks than what is in it: leaves that have become empty are found and
+//! used again, whoever has emptied them, and whatever memory has forgotten since (rules access/BT11
+//! and access/BT13).
+
+use database::{
+    ColumnSpec, Connection, Creation, Database, Options, Parameters, Table, TableSpec, Tx, Type,
+    Value, Which,
+};
+use ids::BlockSize;
+use stop::RefusalKind;
+
+use crate::common::Scratch;
+
+/// So many rows come at once.
+const ROWS: i64 = 1_000;
+
+fn options(data_bytes_max: u64) -> Options {
+    let creation = Creation {
+        db_block_size: BlockSize::KIB_2,
+        data_bytes: 1 << 20,
+        data_growth_bytes: 256 << 10,
+        data_bytes_max,
+        extent_blocks: 8,
+        log_file_bytes: 4 << 20,
+        ..Creation::default()
+    };
+    let parameters = Parameters { db_cache_size: 4 << 20, ..Parameters::default() };
+    Options { creation, parameters }
+}
+
+fn made(scratch: &Scratch, options: &Options) -> Database {
+    let database = Database::create(&scratch.0, options).expect("created");
+    let spec = TableSpec::new("t")
+        .column(ColumnSpec::new("id", Type::BigInt))
+        .column(ColumnSpec::new("code", Type::Text))
+        .primary_key(["id"])
+        .unique(["code"]);
+    database.connect("maker").create_table(&spec).expect("made");
+    database
+}
+
+/// Inserts rows with ids from one on; how many, if there is no room for more.
+fn insert(tx: &mut Tx<'_, '_>, table: &Table, ids: impl Iterator<Item = i64>) -> usize {
+    let mut inserted = 0;
+    for id in ids {
+        let code = format!("{id:012}");
+        match tx.insert(table, &[Value::Int(id), Value::Text(&code)]) {
+            Ok(_) => inserted += 1,
+            Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => break,
+            Err(stop) => panic!("row {id}: {stop}"),
+        }
+    }
+    inserted
+}
+
+/// Blocks of both indexes.
+fn blocks(database: &Database, connection: &Connection<'_>) -> u32 {
+    let session = connection.session();
+    let relation = database.catalog().relation("t", session).expect("there");
+    let space = database.instance().space();
+    let each = (0..2).map(|number| {
+        let header = relation.index(number).segment().header;
+        let runs = space.blocks(header, session).expect("read");
+        runs.iter().map(|run| run.count).sum::<u32>()
+    });
+    each.sum()
+}
+
+/// An empty table stays small, whatever is tried with it.
+#[test]
+fn loads_that_are_taken_back_leave_their_leaves_to_the_next() {
+    for to_savepoint in [false, true] {
+        let scratch = Scratch::new("loads");
+        let database = made(&scratch, &options(32 << 20));
+        let mut connection = database.connect("app");
+        let table = connection.table("t").expect("there");
+        let mut after = Vec::new();
+        for load in 0..40 {
+            let mut tx = connection.begin();
+            let savepoint = tx.savepoint();
+            let ids = load * ROWS..(load + 1) * ROWS;
+            assert_eq!(insert(&mut tx, &table, ids), ROWS as usize);
+            match to_savepoint {
+                true => {
+                    tx.rollback_to(savepoint).expect("taken back");
+                    tx.commit().expect("committed");
+                }
+                false => tx.rollback().expect("rolled back"),
+            }
+            after.push(blocks(&database, &connection));
+        }
+        println!("to a savepoint: {to_savepoint}: {after:?}");
+        // What a load emptied is free when its end is durable: two loads, and some in a hurry.
+        assert!(after[39] < 8 * after[0], "the indexes grow, and have nothing: {after:?}");
+        drop(connection);
+        database.shutdown().expect("in good order");
+    }
+}
+
+/// Nothing is known of its leaves when it is opened.
+#[test]
+fn an_index_that_was_emptied_and_opened_again_uses_its_leaves() {
+    for leaves_a_load in [false, true] {
+        let scratch = Scratch::new("emptied");
+        let options = options(32 << 20);
+        let mut database = made(&scratch, &options);
+        let mut after = Vec::new();
+        for round in 0..8 {
+            let mut connection = database.connect("app");
+            let table = connection.table("t").expect("there");
+            let mut tx = connection.begin();
+            assert_eq!(insert(&mut tx, &table, round * ROWS..(round + 1) * ROWS), ROWS as usize);
+            match leaves_a_load {
+                // Recovery takes it back.
+                true => std::mem::forget(tx),
+                false => {
+                    tx.delete_where(&table, Which::All, None).expect("deleted");
+                    tx.commit().expect("committed");
+                }
+            }
+            after.push(blocks(&database, &connection));
+            drop(connection);
+            match leaves_a_load {
+                true => drop(database),
+                false => database.shutdown().expect("in good order"),
+            }
+            database = Database::open(&scratch.0, &options).expect("opened");
+        }
+        println!("a load is left: {leaves_a_load}: {after:?}");
+        assert!(after[7] < 2 * after[0], "the indexes of an empty table grow: {after:?}");
+        database.shutdown().expect("in good order");
+    }
+}
+
+/// Rows with even ids up to so many, as many as there is room for; those of the upper half are
+/// deleted, and the database is opened again.
+fn half_emptied(scratch: &Scratch, options: &Options, rows: i64) -> (Database, i64) {
+    let database = made(scratch, options);
+    let mut connection = database.connect("app");
+    let table = connection.table("t").expect("there");
+    let mut tx = connection.begin();
+    let inserted = insert(&mut tx, &table, (0..rows).map(|number| 2 * number)) as i64;
+    for number in inserted / 2..inserted {
+        assert!(tx.delete(&table, &[Value::Int(2 * number)]).expect("deleted"));
+    }
+    tx.commit().expect("committed");
+    drop(connection);
+    database.shutdown().expect("in good order");
+    (Database::open(&scratch.0, options).expect("opened"), inserted)
+}
+
+/// Empty leaves at one end are no use to who looks at the other, but before it is refused.
+#[test]
+fn all_leaves_are_looked_at_before_an_insert_is_refused_for_want_of_space() {
+    let scratch = Scratch::new("refused");
+    let (database, inserted) = half_emptied(&scratch, &options(1 << 20), i64::MAX / 2);
+    let mut connection = database.connect("app");
+    let table = connection.table("t").expect("there");
+    let mut tx = connection.begin();
+    // Between those that stay.
+    let again = insert(&mut tx, &table, (0..inserted / 2).map(|number| 2 * number + 1)) as i64;
+    tx.commit().expect("committed");
+    println!("{again} rows of {inserted} again");
+    assert!(again > inserted * 9 / 20, "{again} rows where {} went", inserted / 2);
+    drop(connection);
+    database.shutdown().expect("in good order");
+}
+
+/// Nor does it cost much to look where there is nothing.
+#[test]
+fn looking_for_empty_leaves_costs_inserts_less_than_a_hundredth() {
+    let scratch = Scratch::new("looking");
+    let options = options(32 << 20);
+    let mut database = made(&scratch, &options);
+    let mut next = 0;
+    let mut gets = |database: &Database, rows: i64| {
+        let mut connection = database.connect("app");
+        let table = connection.table("t").expect("there");
+        let before = connection.statistics();
+        let mut tx = connection.begin();
+        assert_eq!(insert(&mut tx, &table, next..next + rows) as i64, rows);
+        tx.commit().expect("committed");
+        next += rows;
+        connection.statistics().since(&before).logical_reads()
+    };
+    let filling = gets(&database, 24 * ROWS);
+    // In the first run after it was opened all leaves are looked at, in the last none.
+    database.shutdown().expect("in good order");
+    database = Database::open(&scratch.0, &options).expect("opened");
+    let runs: Vec<u64> = (0..6).map(|_| gets(&database, 8 * ROWS)).collect();
+    println!("buffer gets to fill {filling}, and of {} inserts each {runs:?}", 8 * ROWS);
+    assert!(runs[1] * 100 <= runs[5] * 101, "looking costs too much: {runs:?}");
+    database.shutdown().expect("in good order");
+}
