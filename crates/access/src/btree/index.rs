@@ -130,7 +130,8 @@ impl Index {
         let root = space.hand_out(segment.header, 1, session)?.first;
         let behind = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);
         assert_eq!(root, behind, "the first block of an extent is its segment's header");
-        let shape = Shape { object: object_of(&segment), is_unique: unique, level: 0 };
+        let shape =
+            Shape { object: object_of(&segment), is_unique: unique, level: 0, was_purged: false };
         let content = empty_leaf(shape);
         {
             let pin = changes.cache().pin_new(root, session)?;
@@ -293,7 +294,8 @@ impl Index {
     }
 
     pub(super) fn shape(&self, level: u8) -> Shape {
-        Shape { object: self.object(), is_unique: self.is_unique, level }
+        let (object, is_unique) = (self.object(), self.is_unique);
+        Shape { object, is_unique, level, was_purged: false }
     }
 
     pub(super) fn block_bytes(&self) -> usize {
@@ -328,7 +330,8 @@ impl Index {
 
     fn splitter(&self) -> Splitter<'_> {
         let (header, key_max) = (self.segment.header, self.key_max);
-        Splitter { tree: self.tree(), space: &self.space, header, key_max }
+        let (space, transactions) = (&self.space, &self.transactions);
+        Splitter { tree: self.tree(), space, transactions, header, key_max }
     }
 
     /// Changes the leaf that covers an entry as `wish` says.
@@ -407,10 +410,10 @@ impl Index {
     /// Splits the leaf that covers the place, unless it has room for an entry there by now; false
     /// if it has too few entries.
     fn make_room(&self, place: Position<'_>, session: &Session) -> Result<bool, Stop> {
-        let (splitter, transactions) = (self.splitter(), &self.transactions);
-        Taker { splitter, transactions }.before_split(place, session)?;
+        let splitter = self.splitter();
+        Taker { splitter }.before_split(place, session)?;
         let needed = bytes_needed(place) + InterestedTransaction::BYTES;
-        self.splitter().split((place, 0), needed, session)
+        splitter.split((place, 0), needed, session)
     }
 
     /// The same for who may wait instead: false too if the tablespace has no block for the split.
