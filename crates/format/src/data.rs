@@ -30,7 +30,8 @@ layout! {
         /// Free bytes: between the directory and the lowest row, and among rows.
         10 => pub free: U16Le,
         /// In a table: the number of its byte in its map of free space. In an index: 1 if the index
-        /// is unique.
+        /// is unique; and 2, in a leaf, if entries were purged at some time since its list of
+        /// interested transactions was empty.
         12 => pub own: U16Le,
         /// Zero.
         14 => pub reserved: [u8; 2],

@@ -154,7 +154,7 @@ fn index_examples() -> Vec<(u8, Vec<u8>)> {
     let (block, object) = (StoredBlock::new(BLOCK), U32Le::new(0x0102_0304));
     let row = StoredRow { block, slot: U16Le::new(0x0D0E) };
     let old_row = StoredRow { slot: U16Le::new(0x0F10), ..row };
-    let head = ContentHead { object, level: 0, unique: 1, next: block, interested: 1 };
+    let head = ContentHead { object, level: 0, flags: 1, next: block, interested: 1 };
     let slot = |flags, bytes: &[u8]| {
         let head = ContentSlot { flags, lock: 0, length: U16Le::new(bytes.len() as u16) };
         [head.bytes(), bytes].concat()

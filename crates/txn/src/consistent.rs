@@ -35,9 +35,6 @@ const SLACK: usize = 1;
 /// In a copy `inexact` is this where the transaction may not have ended when the block was copied.
 const NOT_ENDED: u8 = 2;
 
-/// So many undo records are looked at while a block's latch is held: a few µs.
-const LOOKED_AT_MAX: u32 = 24;
-
 /// Offsets in a block have 16 bits.
 const COPY_BYTES_MAX: usize = 65_535;
 
@@ -106,16 +103,16 @@ impl Transactions {
     }
 
     /// Whether all that the view may not see of a latched block was done by undo records of which
-    /// `concerns` says, given their payloads, that they don't concern the caller. Looks at few
-    /// records, and only at those at hand: also false where that doesn't tell.
+    /// `concerns` says, given their payloads, that they don't concern the caller. Looks at so
+    /// many records at most, and only at those at hand: also false where that doesn't tell.
     pub fn nothing_unseen(
         &self,
         block: &[u8],
-        view: View,
+        (view, most): (View, u32),
         concerns: &mut dyn FnMut(&[u8]) -> bool,
         session: &Session,
     ) -> bool {
-        let mut left = LOOKED_AT_MAX;
+        let mut left = most;
         for number in 0..block::entries(block) {
             let mut entry = *block::entry(block, number);
             while !self.is_surely_seen(&entry, view.scn, session) {

@@ -92,7 +92,7 @@ fn remove_child(block: &mut [u8], payload: &[u8]) {
     block::remove_slot(block, number + FENCES);
 }
 
-fn back_of(payload: &[u8]) -> Back<'_> {
+pub(super) fn back_of(payload: &[u8]) -> Back<'_> {
     Back::read(split_interest_back(payload).1)
 }
 

@@ -22,7 +22,7 @@ use latch::FrameOrder;
 use os::Session;
 
 use super::Index;
-use super::node::{ENTRY, FENCES, MARKED, Node, UNIQUE, WITH_ROW};
+use super::node::{ENTRY, FENCES, MARKED, Node, PURGED, UNIQUE, WITH_ROW};
 use super::position::{BLOCK_BYTES, OwnPosition, Position, ROW_BYTES};
 use crate::RowAddress;
 
@@ -322,7 +322,8 @@ pub fn check_index_block(bytes: &[u8]) -> Result<(), String> {
         return Err(format!("is on level {}, and no {kind}", head.level));
     }
     let own = head.own.get();
-    if own & !u16::from(UNIQUE) != 0 || head.reserved != [0; 2] || head.slots.get() < FENCES {
+    let flags = if head.level == 0 { UNIQUE | PURGED } else { UNIQUE };
+    if own & !u16::from(flags) != 0 || head.reserved != [0; 2] || head.slots.get() < FENCES {
         return Err("its head isn't that of a block of an index".to_string());
     }
     for (number, slot) in (0_u16..).zip(block::directory(bytes)) {

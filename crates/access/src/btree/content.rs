@@ -13,7 +13,7 @@ use format::changes::index::{
 use format::{BlockKind, DataHead, DataSlot, DbaLe, InterestedTransaction, U16Le, U32Le};
 use ids::Dba;
 
-use super::node::{ENTRY, FENCES, Node, UNIQUE, WITH_ROW};
+use super::node::{ENTRY, FENCES, Node, PURGED, UNIQUE, WITH_ROW};
 use super::position::{Position, ROW_BYTES, block_bytes};
 
 const HEAD_BYTES: usize = size_of::<ContentHead>();
@@ -38,11 +38,28 @@ pub(super) struct Shape {
     pub(super) object: u32,
     pub(super) is_unique: bool,
     pub(super) level: u8,
+    /// See [`Node::was_purged`].
+    pub(super) was_purged: bool,
 }
 
 impl Shape {
     pub(super) fn of(node: &Node<'_>) -> Shape {
-        Shape { object: node.object(), is_unique: node.is_unique(), level: node.level() }
+        Shape {
+            object: node.object(),
+            is_unique: node.is_unique(),
+            level: node.level(),
+            was_purged: node.was_purged(),
+        }
+    }
+
+    /// The same, with a list that is empty.
+    pub(super) fn anew(self) -> Shape {
+        Shape { was_purged: false, ..self }
+    }
+
+    fn flags(self) -> u8 {
+        let unique = if self.is_unique { UNIQUE } else { 0 };
+        unique | if self.was_purged { PURGED } else { 0 }
     }
 }
 
@@ -58,7 +75,7 @@ impl Content {
         let head = ContentHead {
             object: U32Le::new(shape.object),
             level: shape.level,
-            unique: if shape.is_unique { UNIQUE } else { 0 },
+            flags: shape.flags(),
             next: next.map_or(StoredBlock::NONE, StoredBlock::new),
             interested: (list.len() / InterestedTransaction::BYTES) as u8,
         };
@@ -117,7 +134,7 @@ pub(super) fn write(block: &mut [u8], address: Dba, content: &[u8]) {
     let kind = if head.level == 0 { BlockKind::Leaf } else { BlockKind::Branch };
     block::create(block, kind, address, head.object.get(), head.interested);
     let stored = DataHead::at_mut(block, DataHead::START);
-    (stored.level, stored.own) = (head.level, U16Le::new(head.unique.into()));
+    (stored.level, stored.own) = (head.level, U16Le::new(head.flags.into()));
     if head.next != StoredBlock::NONE {
         stored.next = DbaLe::new(head.next.get());
     }

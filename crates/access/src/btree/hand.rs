@@ -1,4 +1,4 @@
-//! A hand that goes around the leaves of an index, for empty ones that nobody has noted (BT13).
+//! A hand that goes around the leaves of an index, for empty ones that nobody has noted (BT14).
 //!
 //! ```text
 //!   L ─▶ L ─▶ e ─▶ e ─▶ L ─▶ …      for each split: over leaves that are empty, and go,
@@ -41,7 +41,7 @@ impl<'a> Taker<'a> {
     /// index has. Whether some were taken out.
     pub(super) fn once_around(&self, session: &'a Session) -> Result<bool, Stop> {
         // What a rollback has emptied goes when that is seen, for which nobody has waited.
-        self.transactions.see_rollbacks(session)?;
+        self.splitter.transactions.see_rollbacks(session)?;
         let (emptied, header) = (self.splitter.space.emptied(), self.splitter.header);
         match emptied.hand(header, session) {
             Hand::Rests => self.noted(emptied.count(header, session), session),

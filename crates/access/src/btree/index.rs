@@ -133,7 +133,8 @@ impl Index {
             root_of(segment.header),
             "the first block of an extent is its segment's header"
         );
-        let shape = Shape { object: object_of(&segment), is_unique: unique, level: 0 };
+        let shape =
+            Shape { object: object_of(&segment), is_unique: unique, level: 0, was_purged: false };
         let content = empty_leaf(shape);
         {
             let pin = changes.cache().pin_new(root, session)?;
@@ -296,7 +297,8 @@ impl Index {
     }
 
     pub(super) fn shape(&self, level: u8) -> Shape {
-        Shape { object: self.object(), is_unique: self.is_unique, level }
+        let (object, is_unique) = (self.object(), self.is_unique);
+        Shape { object, is_unique, level, was_purged: false }
     }
 
     pub(super) fn block_bytes(&self) -> usize {
@@ -331,7 +333,8 @@ impl Index {
 
     fn splitter(&self) -> Splitter<'_> {
         let (header, key_max) = (self.segment.header, self.key_max);
-        Splitter { tree: self.tree(), space: &self.space, header, key_max }
+        let (space, transactions) = (&self.space, &self.transactions);
+        Splitter { tree: self.tree(), space, transactions, header, key_max }
     }
 
     /// Changes the leaf that covers an entry as `wish` says.
@@ -436,7 +439,7 @@ impl Index {
     }
 
     fn taker(&self) -> Taker<'_> {
-        Taker { splitter: self.splitter(), transactions: &self.transactions }
+        Taker { splitter: self.splitter() }
     }
 
     #[cold]

@@ -29,6 +29,8 @@ pub(super) const MARKED: u8 = 2;
 pub(super) const WITH_ROW: u8 = 4;
 /// `own[0]` of the head of every block of a unique index.
 pub(super) const UNIQUE: u8 = 1;
+/// Flag beside it, of a leaf: entries were purged, at some time since its list was empty.
+pub(super) const PURGED: u8 = 2;
 
 /// A block of an index.
 #[derive(Clone, Copy)]
@@ -113,6 +115,11 @@ impl<'a> Node<'a> {
     #[inline]
     pub(super) fn is_unique(&self) -> bool {
         self.head().own.get() & u16::from(UNIQUE) != 0
+    }
+
+    /// Whether undo may have entries of the leaf that aren't there, for snapshots (BT13).
+    pub(super) fn was_purged(&self) -> bool {
+        self.head().own.get() & u16::from(PURGED) != 0
     }
 
     pub(super) fn next(&self) -> Option<Dba> {

@@ -18,10 +18,10 @@
 
 pub(super) use format::changes::index::LeafKind as Kind;
 use format::changes::index::{LeafBack, LeafChange, StoredBlock};
-use format::{DataSlot, U16Le, U32Le};
+use format::{DataHead, DataSlot, U16Le, U32Le};
 use ids::Dba;
 
-use super::node::{ENTRY, FENCES, MARKED, Node};
+use super::node::{ENTRY, FENCES, MARKED, Node, PURGED};
 use super::position::{Position, Probe, ROW_BYTES, row_bytes, row_of, stored_row};
 use crate::RowAddress;
 
@@ -196,6 +196,8 @@ pub(super) fn is_dead(slot: DataSlot) -> bool {
 
 /// Takes away entries whose deletion was committed.
 fn purge(block: &mut [u8]) {
+    let head = DataHead::at_mut(block, DataHead::START);
+    head.own = U16Le::new(head.own.get() | u16::from(PURGED));
     for number in (0..Node(block).count()).rev() {
         if is_dead(Node(block).slot(number)) {
             remove(block, number);

@@ -1,4 +1,4 @@
-//! Splitting a block, and telling the level above (BT2, BT3).
+//! Splitting a block, and telling the level above (BT2, BT3, BT13).
 //!
 //! ```text
 //!   a block:   A ─▶ C       group 1:  A ─▶ B ─▶ C      group 2:   parent: … A, B …
@@ -16,25 +16,32 @@ use cache::Pin;
 use change::{Changes, credits_for};
 use format::changes::index::PlaceHead;
 use format::{DataSlot, InterestedTransaction};
-use ids::Dba;
+use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
 use space::{OneBlock, Space};
 use stop::{RefusalKind, Stop};
+use txn::{Transactions, View};
 
-use super::apply::{ADD_CHILD, CUT, LAYER, WRITE};
+use super::apply::{ADD_CHILD, CUT, LAYER, WRITE, back_of};
 use super::content::{
     CUT_HEAD_BYTES, Content, Shape, content_bytes_max, cut_payload, list_of, write_position,
 };
 use super::descent::{Passed, Tree};
+use super::index::NEW_LIST;
 use super::node::Node;
 use super::position::{BLOCK_BYTES, OwnPosition, Position, Probe, ROW_BYTES, block_bytes};
+
+/// So many undo records are looked at when a leaf is split that was purged: those of a leaf full of
+/// entries, as a rule.
+const LOOKED_AT_MAX: u32 = 512;
 
 /// What splits blocks of an index.
 #[derive(Clone, Copy)]
 pub(super) struct Splitter<'a> {
     pub(super) tree: Tree<'a>,
     pub(super) space: &'a Space,
+    pub(super) transactions: &'a Transactions,
     /// The index's segment.
     pub(super) header: Dba,
     /// No key is longer.
@@ -117,6 +124,7 @@ impl<'a> Splitter<'a> {
         let rest = CUT_HEAD_BYTES + self.key_max + ROW_BYTES;
         let root = content_bytes_max(InterestedTransaction::BYTES + rest);
         let credits = credits_for(&[longest, rest.max(root), OneBlock::PAYLOAD_BYTES]);
+        let oldest = self.transactions.oldest_snapshot(session);
         let mut group = self.changes().begin(credits, session)?;
         let order = if level == 0 { FrameOrder::Leaf } else { FrameOrder::Branch };
         let left = old.exclusive(order, session);
@@ -125,22 +133,27 @@ impl<'a> Splitter<'a> {
         let Some(node) = node.filter(|_| block::room_of(&left) < needed) else {
             return Ok(Split::LookAgain);
         };
+        let is_root = old.address() == self.tree.root;
+        // Undo is latched before the segment's header.
+        let cut = match choose(&node, at).filter(|_| !is_root) {
+            Some(cut) => Some((self.right_of((&node, &cut), oldest, session), cut)),
+            None if is_root => None,
+            None => return Ok(Split::TooFew),
+        };
         // Two of one kind: the second only if nobody has it.
         let Some(right) = new.try_exclusive(order, session) else { return Ok(Split::InTheWay) };
         let next = self.space.one(header, &right, session);
         let Some(next) = next else { return Ok(Split::InTheWay) };
-        let split = match old.address() == self.tree.root {
-            true => {
+        let split = match cut {
+            None => {
                 let (below, root) = grown(&node, new.address());
                 group.format(right, &LAYER, WRITE, &[&below.0]);
                 group.change(left, &LAYER, WRITE, &[&root.0]);
                 Split::LookAgain
             }
-            false => {
-                let Some(cut) = choose(&node, at) else { return Ok(Split::TooFew) };
+            Some((content, cut)) => {
                 let keeps_keys_whole = !node.is_unique() || cut.at.row.is_none();
                 assert!(keeps_keys_whole, "all of a key is in one leaf of a unique index (BT7)");
-                let content = right_of(&node, &cut);
                 let payload = cut_payload(cut.count, (cut.at.get(), new.address()));
                 group.format(right, &LAYER, WRITE, &[&content.0]);
                 group.change(left, &LAYER, CUT, &[&payload]);
@@ -199,6 +212,29 @@ impl<'a> Splitter<'a> {
         unreachable!("it ends when nobody is in the way")
     }
 
+    fn right_of(&self, (node, cut): (&Node<'_>, &Cut), oldest: Scn, session: &Session) -> Content {
+        let fences = (Some(cut.at.get()), node.high());
+        let (shape, list) = match self.begins_anew((node, cut), oldest, session) {
+            true => (Shape::of(node).anew(), &NEW_LIST[..]),
+            false => (Shape::of(node), list_of(node.0)),
+        };
+        let mut content = Content::new(shape, fences, node.next(), list);
+        content.add_entries(node, cut.count..node.count());
+        content
+    }
+
+    /// BT13: whether a leaf is cut behind its last entry, and no snapshot from the oldest one on
+    /// wants anything back there.
+    fn begins_anew(&self, (leaf, cut): (&Node<'_>, &Cut), oldest: Scn, session: &Session) -> bool {
+        if leaf.level() > 0 || cut.count < leaf.count() {
+            return false;
+        }
+        let mut is_behind = |payload: &[u8]| back_of(payload).entry() >= cut.at.get();
+        let looks = (View { scn: oldest, own: None }, LOOKED_AT_MAX);
+        !leaf.was_purged()
+            || self.transactions.nothing_unseen(leaf.0, looks, &mut is_behind, session)
+    }
+
     pub(super) fn block_bytes(&self, session: &Session) -> usize {
         let cache = self.changes().cache();
         let size = cache.block_size_of(self.header.file, session);
@@ -220,17 +256,10 @@ fn grown(node: &Node<'_>, below: Dba) -> (Content, Content) {
     let shape = Shape::of(node);
     let mut content = Content::new(shape, (None, None), None, list_of(node.0));
     content.add_entries(node, 0..node.count());
-    let shape = Shape { level: shape.level + 1, ..shape };
+    let shape = Shape { level: shape.level + 1, ..shape.anew() };
     let mut root = Content::new(shape, (None, None), None, &[]);
     root.add_child(Position::FIRST, below);
     (content, root)
-}
-
-fn right_of(node: &Node<'_>, cut: &Cut) -> Content {
-    let fences = (Some(cut.at.get()), node.high());
-    let mut content = Content::new(Shape::of(node), fences, node.next(), list_of(node.0));
-    content.add_entries(node, cut.count..node.count());
-    content
 }
 
 /// Where to split a block, one of whose entries, or the one that is to come, is at `at`: in the

@@ -23,7 +23,6 @@ use latch::FrameOrder;
 use os::Session;
 use space::{EmptyFrom, GiveBack};
 use stop::{Failpoint, Stop};
-use txn::Transactions;
 
 use super::apply::{CUT, LAYER, REMOVE_CHILD, WRITE};
 use super::content::{
@@ -45,7 +44,6 @@ const TURNS: u32 = 8;
 #[derive(Clone, Copy)]
 pub(super) struct Taker<'a> {
     pub(super) splitter: Splitter<'a>,
-    pub(super) transactions: &'a Transactions,
 }
 
 /// What trying to take a block out came to.
@@ -147,7 +145,7 @@ impl<'a> Taker<'a> {
         let head = BlockHeader::at(leaf.0, 0);
         let version = (head.changed(), head.sequence());
         let before = before.filter(|before| before.version == version);
-        let scn = self.transactions.is_current_from(leaf.0, session)?;
+        let scn = self.splitter.transactions.is_current_from(leaf.0, session)?;
         let scn = before.map_or(scn, |before| before.scn.min(scn));
         Some(EmptyFrom { version, scn })
     }
@@ -170,9 +168,9 @@ impl<'a> Taker<'a> {
         from: EmptyFrom,
         session: &'a Session,
     ) -> Result<Tried, Stop> {
-        let oldest = match self.transactions.failpoints().has(Failpoint::TakeOutEarly) {
-            true => self.transactions.visible(session),
-            false => self.transactions.oldest_snapshot(session),
+        let oldest = match self.splitter.transactions.failpoints().has(Failpoint::TakeOutEarly) {
+            true => self.splitter.transactions.visible(session),
+            false => self.splitter.transactions.oldest_snapshot(session),
         };
         if from.scn > oldest {
             return Ok(Tried::Later);
@@ -321,7 +319,7 @@ fn place_of(branch: &Node<'_>, at: Position<'_>) -> Option<u16> {
 /// A leaf that has nothing that anybody sees gets the range of the one to its right: without what
 /// there is in it, and so with room for any fence.
 fn emptied(left: &Node<'_>, gone: &Node<'_>) -> Content {
-    Content::new(Shape::of(left), (left.low(), gone.high()), gone.next(), &NEW_LIST)
+    Content::new(Shape::of(left).anew(), (left.low(), gone.high()), gone.next(), &NEW_LIST)
 }
 
 /// A leaf gets the range of the one to its right. Its list stays: of transactions that have changed

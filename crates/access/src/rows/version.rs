@@ -22,6 +22,9 @@ use super::change::{Changed, Target};
 use crate::RowAddress;
 use crate::ops::changes_row;
 
+/// So many undo records are looked at while a block's latch is held: a few µs.
+const LOOKED_AT_MAX: u32 = 24;
+
 /// How a row differs from what a view sees, as it was found while its block had a version.
 #[derive(Clone, Copy)]
 pub(super) struct Compared {
@@ -94,7 +97,7 @@ impl Heap {
     ) -> bool {
         let mut changes = |payload: &[u8]| changes_row(split_interest_back(payload).1, row.slot);
         self.transactions.is_current(block, view, session)
-            || self.transactions.nothing_unseen(block, view, &mut changes, session)
+            || self.transactions.nothing_unseen(block, (view, LOOKED_AT_MAX), &mut changes, session)
     }
 
     /// Whether the transaction, which is active, has locked a slot.

@@ -1,6 +1,6 @@
 //! An index needs no more blocks than what is in it: leaves that have become empty are found and
 //! used again, whoever has emptied them, and whatever memory has forgotten since (rules access/BT11
-//! and access/BT13).
+//! and access/BT14).
 
 use database::{
     ColumnSpec, Connection, Creation, Database, Options, Parameters, Table, TableSpec, Tx, Type,

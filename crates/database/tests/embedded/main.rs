@@ -27,6 +27,7 @@ mod locking;
 mod made_names;
 mod misuse;
 mod named;
+mod older;
 mod owners;
 mod patience;
 mod references;

@@ -59,8 +59,9 @@ layout! {
         0 => pub object: U32Le,
         /// 0 in a leaf, and one more in each level above.
         4 => pub level: u8,
-        /// 1 if the index is unique.
-        5 => pub unique: u8,
+        /// 1 if the index is unique; and 2, in a leaf, if entries were purged at some time since
+        /// its list of interested transactions was empty.
+        5 => pub flags: u8,
         /// The block to the right, or none.
         6 => pub next: StoredBlock,
         /// How many entries the list of interested transactions has.

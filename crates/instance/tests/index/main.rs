@@ -8,6 +8,7 @@ mod crash;
 mod current;
 mod lists;
 mod model;
+mod older;
 mod shape;
 mod storm;
 mod turnover;
