@@ -50,8 +50,11 @@ layout! {
         56 => pub incarnation_scn: ScnLe,
         /// When the database was created: microseconds since 1970-01-01 00:00 UTC.
         64 => pub created_us: U64Le,
+        /// FNV-1a of the path where the first copy of the control file was when it was written,
+        /// without links and detours; 0 if that isn't known.
+        72 => pub place: U64Le,
         /// Zero.
-        72 => pub reserved2: [u8; 56],
+        80 => pub reserved2: [u8; 48],
     }
 }
 

@@ -225,6 +225,7 @@ fn first_content(
         database: session.os().random().max(1),
         incarnation: (1, Scn::new(1)),
         created_us: session.os().calendar_us(),
+        place: 0,
         checkpoint_number: 1,
         state: ControlState::Creating,
         checkpoint: Rba::block(1, 1),

@@ -131,6 +131,8 @@ pub struct ControlContent {
     pub incarnation: (u32, Scn),
     /// When it was created: microseconds since 1970-01-01 00:00 UTC.
     pub created_us: u64,
+    /// Where it was when it was written (SP22); 0 if that isn't known.
+    pub place: u64,
     /// The highest checkpoint number that a data file's header may have (SP19).
     pub checkpoint_number: u32,
     /// How it was left.
@@ -362,7 +364,8 @@ impl ControlContent {
             incarnation: U32Le::new(self.incarnation.0),
             incarnation_scn: ScnLe::new(self.incarnation.1),
             created_us: U64Le::new(self.created_us),
-            reserved2: [0; 56],
+            place: U64Le::new(self.place),
+            reserved2: [0; 48],
         };
         block[Control::ENTRIES..Control::ENTRIES + entries.len()].copy_from_slice(&entries);
     }
@@ -385,6 +388,7 @@ impl ControlContent {
             database: head.database.get(),
             incarnation: (head.incarnation.get(), head.incarnation_scn.get()),
             created_us: head.created_us.get(),
+            place: head.place.get(),
             checkpoint_number: head.checkpoint_number.get(),
             state,
             checkpoint: Rba::block(sequence, block),
@@ -493,6 +497,7 @@ mod tests {
             database: 77,
             incarnation: (1, Scn::new(1)),
             created_us: 1_767_225_600_000_000,
+            place: 13,
             checkpoint_number: 900,
             state: ControlState::Shut,
             checkpoint: Rba::block(5, 6),

@@ -18,6 +18,7 @@ mod logs;
 mod lost;
 mod names;
 mod odd_disks;
+mod outside;
 mod recovery;
 mod room;
 mod rows;
