@@ -53,8 +53,11 @@ layout! {
         /// FNV-1a of the path where the first copy of the control file was when it was written,
         /// without links and detours; 0 if that isn't known.
         72 => pub place: U64Le,
+        /// A log that has begun: its header is durable, and no newer one is known to have begun; 0 if
+        /// none is known.
+        80 => pub newest_log: U32Le,
         /// Zero.
-        80 => pub reserved2: [u8; 48],
+        84 => pub reserved2: [u8; 44],
     }
 }
 

@@ -230,6 +230,7 @@ fn first_content(
         state: ControlState::Creating,
         checkpoint: Rba::block(1, 1),
         checkpoint_scn: Scn::new(1),
+        newest_log: 0,
         doublewrite_slots: creation.doublewrite_slots,
         tablespaces: Vec::new(),
         data_files: Vec::new(),
@@ -323,6 +324,7 @@ pub(crate) fn redo_config(
     RedoConfig {
         database: content.database,
         incarnation: content.incarnation,
+        newest_log: content.newest_log,
         groups: log_groups(directory, content),
         log_buffer_bytes: usize::try_from(parameters.log_buffer).unwrap_or(usize::MAX),
         durable_write,

@@ -10,8 +10,10 @@
 //! | a later log has begun, but not from here                   | damage: redo is missing     |
 //! | a block behind the end that knew more SCNs to be durable   | damage: redo is missing     |
 //! | no header of the next log, but its first block             | damage: redo is missing     |
+//! | no header of a log that the control file knows             | damage: redo is missing     |
+//! | nothing where reading begins, nor in the block before      | damage: redo is missing     |
 //!
-//! The line before the last is what the stamp of a redo block is for (RD8): one write follows the
+//! The fourth line is what the stamp of a redo block is for (RD8): one write follows the
 //! other, so a block lost from a write that was durable is found out if the next write left a
 //! block. The search goes as far as one write can reach.
 //!
@@ -24,6 +26,7 @@ use os::{Cause, Session};
 use stop::Stop;
 
 use crate::log_file::corrupt;
+use crate::log_files::LogFiles;
 use crate::reader::{Expected, Place, Reader};
 use crate::{EndReason, LogEnd};
 
@@ -84,10 +87,14 @@ impl Reader {
         let block = self.first_without_redo(reason);
         self.sync(sequence + 1, session)?;
         let newest = self.logs.newest();
-        if matches!(self.expected, Expected::AtMost(_)) {
+        let is_empty = matches!(self.expected, Expected::AtMost(_));
+        if is_empty {
             self.read_from_before((sequence, block), session)?;
         }
         if newest <= sequence {
+            if is_empty {
+                self.check_written_before((sequence, block), session)?;
+            }
             self.check_not_begun(sequence + 1, session)?;
             self.find_lost_redo((block, unreadable), reason, session)?;
             self.set_end(sequence, block, reason);
@@ -143,6 +150,30 @@ impl Reader {
         }
         (self.place, self.unreadable) = (place, None);
         Ok(())
+    }
+
+    /// Reading has begun at this block, so the one before was written. If it is an earlier log's, or
+    /// nobody's, the log is an older copy of itself (RD27). One that can't be read, or isn't whole,
+    /// proves nothing.
+    fn check_written_before(
+        &mut self,
+        (sequence, block): (u32, u32),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let before = block - 1;
+        if before == 0 {
+            return Ok(());
+        }
+        match self.block(sequence, before, session) {
+            Ok(Err(reason @ (EndReason::EarlierLife { .. } | EndReason::NeverWritten { .. }))) => {
+                Err(corrupt(format!(
+                    "redo is missing: the checkpoint is at block {block} of log {sequence}, and \
+                     {reason}: the log is an older copy of itself; put it back as it was; if it is \
+                     lost, {RESTORE_ALL}"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// No group has a header of this log: its first block must not be there either, for a header is
@@ -211,6 +242,19 @@ impl Reader {
             _ => Ok(()),
         }
     }
+}
+
+/// A log that is known to have begun is there, or a newer one, unless reading begins behind it
+/// (RD27).
+pub(crate) fn check_newest(logs: &LogFiles, from: Rba, known: u32) -> Result<(), Stop> {
+    if logs.newest() >= known || from.sequence > known {
+        return Ok(());
+    }
+    Err(corrupt(format!(
+        "redo is missing: log {known} has begun, the control file says, and {}: the current log \
+         was lost, or an older copy of it lies there; put it back; if it is lost, {RESTORE_ALL}",
+        logs.contents()
+    )))
 }
 
 fn ends_within_record(reason: EndReason) -> bool {

@@ -141,6 +141,8 @@ pub struct ControlContent {
     pub checkpoint: Rba,
     /// The last SCN below the checkpoint, or a later one that had been given out by then.
     pub checkpoint_scn: Scn,
+    /// The newest log of which it is known that it has begun (rule redo/RD27); 0 if none is.
+    pub newest_log: u32,
     /// Slots of the doublewrite file.
     pub doublewrite_slots: u32,
     /// The tablespaces, the system tablespace first.
@@ -365,7 +367,8 @@ impl ControlContent {
             incarnation_scn: ScnLe::new(self.incarnation.1),
             created_us: U64Le::new(self.created_us),
             place: U64Le::new(self.place),
-            reserved2: [0; 48],
+            newest_log: U32Le::new(self.newest_log),
+            reserved2: [0; 44],
         };
         block[Control::ENTRIES..Control::ENTRIES + entries.len()].copy_from_slice(&entries);
     }
@@ -393,6 +396,7 @@ impl ControlContent {
             state,
             checkpoint: Rba::block(sequence, block),
             checkpoint_scn: head.checkpoint_scn.get(),
+            newest_log: head.newest_log.get(),
             doublewrite_slots: head.doublewrite_slots.get(),
             tablespaces: tablespaces?,
             data_files: data_files?,
@@ -502,6 +506,7 @@ mod tests {
             state: ControlState::Shut,
             checkpoint: Rba::block(5, 6),
             checkpoint_scn: Scn::new(9),
+            newest_log: 6,
             doublewrite_slots: 12,
             tablespaces: vec![tablespace(1, "system"), tablespace(2, "ünder")],
             data_files: (1..=files).map(file).collect(),
