@@ -69,6 +69,12 @@ impl LogFiles {
         Ok(())
     }
 
+    /// The groups of which the device can't read the header.
+    pub(crate) fn unreadable(&self) -> impl Iterator<Item = &OpenGroup> {
+        let is_it = |held: &&Held| matches!(held.instead, Some(EndReason::Unreadable { .. }));
+        self.groups.iter().filter(is_it).map(|held| &held.group)
+    }
+
     pub(crate) fn groups(&self) -> impl Iterator<Item = &OpenGroup> {
         self.groups.iter().map(|held| &held.group)
     }

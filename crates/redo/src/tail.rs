@@ -20,9 +20,9 @@
 //! A block that no member can read is no better and no worse than a damaged one, if the device
 //! works otherwise and goes on to say so (RD26). Callers: the reader.
 
-use format::{LogHeader, RESTORE_ALL};
+use format::{LogHeader, REDO_BLOCK, RESTORE_ALL};
 use ids::Rba;
-use os::{Cause, Session};
+use os::{Cause, IoBuf, Session};
 use stop::Stop;
 
 use crate::log_file::corrupt;
@@ -179,6 +179,7 @@ impl Reader {
     /// No group has a header of this log: its first block must not be there either, for a header is
     /// durable before that is written (RD6).
     fn check_not_begun(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
+        self.check_unreadable(session)?;
         for group in self.logs.groups() {
             let begins = match self.logs.begins_in(group, sequence, session) {
                 // One that can't be read proves nothing.
@@ -193,6 +194,24 @@ impl Reader {
                 return Err(corrupt(format!(
                     "redo is missing: {} has no header of log {sequence}, but block 1 of that \
                      log; put the log back; if it is lost, {RESTORE_ALL}",
+                    group.first().path().display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// A header that can't be read says as little as a torn one, but only if the device works
+    /// otherwise and goes on to say so (RD28): the block behind it is read, and the header isn't.
+    fn check_unreadable(&self, session: &Session) -> Result<(), Stop> {
+        for group in self.logs.unreadable() {
+            self.logs.begins_in(group, self.logs.newest() + 1, session)?;
+            if let Ok(header) = group.read_header(&self.logs.medium.owner, session)?
+                && header.log_sequence.get() > self.logs.newest()
+            {
+                return Err(corrupt(format!(
+                    "the header of {} couldn't be read, and now it can: try again, and look at \
+                     the kernel's log and at the device",
                     group.first().path().display()
                 )));
             }
@@ -233,6 +252,11 @@ impl Reader {
                      was durable; put the log back as it was; if it is lost, {RESTORE_ALL}"
                 )));
             }
+        }
+        if unreadable.is_some_and(|block| block + 1 == self.logs.of(sequence).blocks) {
+            // There is none behind it.
+            let mut header = IoBuf::zeroed(REDO_BLOCK.bytes());
+            works = self.logs.of(sequence).read_any(0, &mut header, session).is_ok();
         }
         match unreadable {
             Some(block) if !works || self.block(sequence, block, session).is_ok() => {
