@@ -14,6 +14,7 @@ mod counted;
 mod crowded;
 mod damage;
 mod definitions;
+mod descriptors;
 mod ends;
 mod equality;
 mod full;
