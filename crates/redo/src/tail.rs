@@ -46,7 +46,7 @@ impl Reader {
         if at_start && newest == from.sequence - 1 {
             return self.check_not_begun(from.sequence, session).map(|()| false);
         }
-        Err(corrupt(format!(
+        Err(self.logs.missing(format!(
             "redo from {from} on is needed, and {}; put the redo logs back that belong to this \
              control file",
             self.logs.contents()
@@ -103,7 +103,8 @@ impl Reader {
         let end = LogEnd { sequence, block, last_scn: self.last_scn(), reason };
         let missing = |found: String| corrupt(format!("{end}; but {found}: redo is missing"));
         let Some(next) = self.logs.header(sequence + 1) else {
-            return Err(missing(format!("log {newest} has begun, and the next is gone")));
+            let found = format!("log {newest} has begun, and the next is gone");
+            return Err(self.logs.missing(format!("{end}; but {found}: redo is missing")));
         };
         let (previous_end, first_scn) = (next.previous_end.get(), next.first_scn.get());
         if ends_within_record(reason) || (previous_end != block && previous_end != 0) {
@@ -209,11 +210,10 @@ impl Reader {
             if let Ok(header) = group.read_header(&self.logs.medium.owner, session)?
                 && header.log_sequence.get() > self.logs.newest()
             {
-                return Err(corrupt(format!(
-                    "the header of {} couldn't be read, and now it can: try again, and look at \
-                     the kernel's log and at the device",
-                    group.first().path().display()
-                )));
+                let path = group.first().path().display();
+                return Err(self
+                    .logs
+                    .missing(format!("{path} can be read now, and couldn't before")));
             }
         }
         Ok(())
@@ -274,7 +274,7 @@ pub(crate) fn check_newest(logs: &LogFiles, from: Rba, known: u32) -> Result<(),
     if logs.newest() >= known || from.sequence > known {
         return Ok(());
     }
-    Err(corrupt(format!(
+    Err(logs.missing(format!(
         "redo is missing: log {known} has begun, the control file says, and {}: the current log \
          was lost, or an older copy of it lies there; put it back; if it is lost, {RESTORE_ALL}",
         logs.contents()
