@@ -220,9 +220,10 @@ fn drop_orphans<'a>(
     });
     let mut named: BTreeSet<ObjectNo> = segments.collect();
     let mut orphans = Vec::new();
-    for segment in space.list(session)? {
-        if !named.remove(&segment.object) && segment.name.starts_with(NAMED_BY_NUMBER) {
-            orphans.push(segment.object);
+    // A header that can't be read is its table's fault, and no other's.
+    for (object, name) in space.names(session) {
+        if !named.remove(&object) && name.starts_with(NAMED_BY_NUMBER) {
+            orphans.push(object);
         }
     }
     if let Some(lost) = named.first() {

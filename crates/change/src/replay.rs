@@ -12,7 +12,7 @@ use crate::group::{apply, image_of};
 use crate::{BlockMut, Layer};
 
 /// What replaying did.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Replayed {
     /// Vectors that were applied.
     pub applied: u64,
@@ -21,6 +21,8 @@ pub struct Replayed {
     /// Why the block can't be used, if none of these changes makes it anew: all were skipped, and
     /// if no later one does, that is an error (CH8).
     pub unusable: Option<Stop>,
+    /// The SCN of the block's last change.
+    pub changed: Scn,
 }
 
 /// Does the changes of one block again that it hasn't got, in the order of the redo. Which block is
@@ -34,7 +36,7 @@ pub fn replay<'r>(
     failpoints: Failpoints,
     session: &Session,
 ) -> Result<Replayed, Stop> {
-    let mut replayed = Replayed::default();
+    let mut replayed = Replayed { applied: 0, skipped: 0, unusable: None, changed: Scn::ZERO };
     let mut changes = changes.peekable();
     let pin = match cache.pin_or_unwritten(address, session) {
         // CH8: what can't be used is as good as anything else, if the block is made anew.
@@ -67,6 +69,7 @@ pub fn replay<'r>(
             let said = (layer.check)(&hold.block);
             said.map_err(|what| refuse(&change, &format!("leaves a broken block: {what}")))?;
         }
+        replayed.changed = BlockHeader::at(&hold.block, 0).changed();
         held = Some(hold);
     }
     Ok(replayed)

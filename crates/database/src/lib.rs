@@ -65,7 +65,7 @@ pub use ids::{BlockSize, ObjectNo, Scn};
 pub use instance::{
     CommitLeader, CommitLogging, CommitMode, CommitWait, Creation, DataFileSpec, Instance,
     LogChange, LogGroupSpec, LogStatus, LogView, Parameters, ProcessAffinity, ProcessPatterns,
-    Progress, TablespaceSpec,
+    Progress, TablespaceSpec, say_moved,
 };
 pub use os::probe::DurableWrite;
 pub use os::{Disk, FilesystemIo, Session};

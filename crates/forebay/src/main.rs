@@ -6,6 +6,8 @@
 //!
 //! `forebay logs DIR` lists the redo log groups of a database, and changes them.
 //!
+//! `forebay moved DIR` says that a database with files elsewhere was moved there, and isn't a copy.
+//!
 //! `forebay parameters` lists what can be chosen.
 //!
 //! `forebay verify DIR` checks a database that is shut, block by block and as a whole, and prints a
@@ -34,13 +36,14 @@ mod progress;
 mod settings;
 mod verification;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use waits::SessionKind;
 
-use crate::output::Failure;
+use crate::output::{Failure, Outcome};
 
 /// An OLTP database in which every microsecond has a name.
 #[derive(Parser)]
@@ -69,6 +72,12 @@ enum Command {
     Lab(laboratory::Lab),
     /// Lists the redo log groups of a database, after changes of them.
     Logs(logs::Logs),
+    /// Says of a database with files outside of DIR that it was moved there, and isn't a copy.
+    Moved {
+        /// Where the database is now.
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// Checks a database that is shut: every block, space, undo, tables and indexes.
     Verify(verification::Verify),
     /// Lists the parameters: what each decides, its default, and what it takes.
@@ -86,8 +95,17 @@ fn main() -> ExitCode {
         Command::Load(command) => load::run(command),
         Command::Verify(verify) => verification::run(&verify),
         Command::Logs(logs) => logs::run(&logs),
+        Command::Moved { directory } => moved(&directory),
         Command::Lab(command) => laboratory::run(command),
     })
+}
+
+/// The files outside of this directory are those of the database in it.
+fn moved(directory: &Path) -> Outcome {
+    let os = os::linux::start();
+    let session = os.adopt("forebay", SessionKind::Foreground);
+    instance::say_moved(&os::linux::disk(), directory, &session)?;
+    Ok(format!("the database is in {} from now on\n", directory.display()))
 }
 
 /// The command line asks for help or the version, also by saying nothing; or it is wrong.

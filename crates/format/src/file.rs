@@ -50,8 +50,14 @@ layout! {
         56 => pub incarnation_scn: ScnLe,
         /// When the database was created: microseconds since 1970-01-01 00:00 UTC.
         64 => pub created_us: U64Le,
+        /// FNV-1a of the path where the first copy of the control file was when it was written,
+        /// without links and detours; 0 if that isn't known.
+        72 => pub place: U64Le,
+        /// A log that has begun: its header is durable, and no newer one is known to have begun; 0
+        /// if none is known.
+        80 => pub newest_log: U32Le,
         /// Zero.
-        72 => pub reserved2: [u8; 56],
+        84 => pub reserved2: [u8; 44],
     }
 }
 

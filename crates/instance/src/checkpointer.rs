@@ -170,9 +170,11 @@ impl Checkpointer {
         }
         // Read after the position, so not below what lies before it.
         let scn = self.redo.last_scn(session);
+        let newest_log = self.redo.newest_log(session);
         let moved = self.update(session, |content| {
             content.checkpoint = position;
             content.checkpoint_scn = scn;
+            content.newest_log = newest_log;
             if frees {
                 content.announce_checkpoint();
             }

@@ -50,5 +50,5 @@ pub use patiences::Patiences;
 pub use recovery::{Progress, Recovered};
 pub use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LogStatus, LogView};
 pub use scheduling::{ProcessAffinity, ProcessPatterns};
-pub use space::{DataFileSpec, TablespaceSpec};
+pub use space::{DataFileSpec, TablespaceSpec, say_moved};
 pub use txn::Transaction;

@@ -110,6 +110,7 @@ impl Mounted {
             );
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
+        control.check_place(disk, directory, session)?;
         check_buffers(&content, parameters)?;
         let memory = session.os().memory_bytes();
         parameters.check(content.system().block_size, content.doublewrite_slots, memory)?;

@@ -227,8 +227,11 @@ fn start(
         session,
     )?;
     // Nothing has been changed yet: a database that can't be opened stays as it was left.
-    let control = storage.control.hold(0, session).update(|content| content.state = state, session);
-    control.map_err(Stop::from)?;
+    let says = |content: &mut ControlContent| {
+        content.state = state;
+        content.newest_log = begin.sequence;
+    };
+    storage.control.hold(0, session).update(says, session).map_err(Stop::from)?;
     let place = (storage.disk.clone(), storage.directory.clone());
     let pair = (Arc::clone(&cache), Arc::clone(&redo));
     let control = Arc::clone(&storage.control);

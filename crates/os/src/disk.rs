@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use waits::WaitEvent;
+use waits::{Nanos, WaitEvent};
 
 use crate::{
     Cause, DiskPort, Error, File, FileOperation, FileOptions, IO_ALIGNMENT, IoBuf, Named, OpenMode,
@@ -20,6 +20,11 @@ const FILL_BYTES: usize = 1 << 20;
 
 /// Who fills a file and may be told to stop makes so many bytes durable at a time.
 const FILL_PIECE: u64 = 8 << 20;
+
+/// Who lacks a descriptor looks so often whether there is one ...
+const DESCRIPTOR_TRIES: u32 = 100;
+/// ... and waits so long in between (rule O16).
+const DESCRIPTOR_PAUSE: Nanos = Nanos::from_millis(10);
 
 /// A place where files live. Cheap to clone.
 #[derive(Clone)]
@@ -268,16 +273,28 @@ impl Disk {
         operation: FileOperation,
         path: &Path,
         session: &Session,
-        call: impl FnOnce(WaitEvent) -> std::io::Result<T>,
+        call: impl Fn(WaitEvent) -> std::io::Result<T>,
     ) -> Result<T, Error> {
-        operation
-            .waiting(session)
-            .around(|session, event| {
+        let mut tries = 1;
+        loop {
+            let done = operation.waiting(session).around(|session, event| {
                 session.charge(crate::Cost::IoSync, 1);
                 (call(event), false)
-            })
-            .map_err(|error| Error::on(operation.verb(), path, &error))
+            });
+            match done {
+                Err(error) if lacks_descriptors(&error) && tries < DESCRIPTOR_TRIES => {
+                    tries += 1;
+                    session.pause(DESCRIPTOR_PAUSE, operation.waiting(session));
+                }
+                done => return done.map_err(|error| Error::on(operation.verb(), path, &error)),
+            }
+        }
     }
+}
+
+/// Whether as many files are open as the process, or the machine, may have (rule O16).
+fn lacks_descriptors(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
 /// Fills a file with zeros, from one byte to before another.

@@ -5,7 +5,7 @@
 //!
 //! Callers: whoever opens all files of a database.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::{Cause, Error, File, Session};
 
@@ -13,6 +13,8 @@ use crate::{Cause, Error, File, Session};
 #[derive(Clone, Debug, Default)]
 pub struct OwnedFiles {
     files: Vec<File>,
+    /// Names of files that couldn't be opened to be locked, and why.
+    failed: Vec<(PathBuf, Error)>,
 }
 
 impl OwnedFiles {
@@ -36,8 +38,19 @@ impl OwnedFiles {
         self.files.iter().find(|file| file.path() == path)
     }
 
+    /// This one couldn't be opened, so it isn't locked: nobody is to use it.
+    pub fn note_failure(&mut self, path: &Path, error: Error) {
+        self.failed.push((path.to_path_buf(), error));
+    }
+
+    /// Why the file of this name isn't one of these, if it couldn't be opened.
+    pub fn failure(&self, path: &Path) -> Option<&Error> {
+        self.failed.iter().find(|(name, _)| name == path).map(|(_, error)| error)
+    }
+
     /// Lets the one of this name go. It is unlocked when nobody else has it open.
     pub fn forget(&mut self, path: &Path) {
+        self.failed.retain(|(name, _)| name != path);
         self.files.retain(|file| file.path() != path);
     }
 }

@@ -156,6 +156,7 @@ fn roll_forward(logs: &mut Logs<'_>, from: Start, session: &Session) -> Result<R
     let surveyed_in = known_at.since(started);
     let applied_then = session.now().since(known_at);
     logs.distrust(&found.lost, session)?;
+    roll.check_end(&end)?;
     logs.secure(from.0, &end, session)?;
     let Some((_, first_scn)) = found.first else {
         let message = format!("cannot recover: {end}, and there was redo before; check the device");

@@ -9,11 +9,12 @@
 //! Caller: `recover`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use cache::{Cache, CacheConfig};
 use change::replay;
-use ids::{Dba, Rba};
+use ids::{Dba, Rba, Scn};
 use os::{Session, ThreadHandle, ThreadId};
 use redo::{LogEnd, RedoConfig};
 use stop::{Halt, RefusalKind, Stop};
@@ -37,6 +38,8 @@ pub(crate) struct Roll<'a> {
     pub(crate) done: Done,
     /// Blocks that can't be used and that no change so far has made anew (RC10).
     unusable: BTreeMap<Dba, Stop>,
+    /// The block whose last change has the highest SCN, and that.
+    latest: (Scn, Dba),
     started: Timestamp,
 }
 
@@ -89,8 +92,8 @@ impl<'a> Roll<'a> {
             session,
         )?;
         let (done, started) = (Done::default(), session.now());
-        let unusable = BTreeMap::new();
-        Ok(Roll { layout, halt, gate, cache, done, unusable, started })
+        let (unusable, latest) = (BTreeMap::new(), (Scn::ZERO, Dba::new(0, 0)));
+        Ok(Roll { layout, halt, gate, cache, done, unusable, latest, started })
     }
 
     /// Reads all of the redo, and applies of it what free buffers hold. Nothing is written.
@@ -124,6 +127,7 @@ impl<'a> Roll<'a> {
                 None => Ok(()),
             })
             .and_then(|()| self.check_records(found.records))
+            .and_then(|()| self.check_end(end))
             .and_then(|()| {
                 applied_at = session.now();
                 // Everything below the end is to be on disk, and nothing lies beyond it.
@@ -201,6 +205,7 @@ impl<'a> Roll<'a> {
             let replayed = replay(block, changes, layers, &self.cache, failpoints, session)?;
             self.done.applied += replayed.applied;
             self.done.skipped += replayed.skipped;
+            self.latest = self.latest.max((replayed.changed, block));
             match replayed.unusable {
                 Some(stop) => _ = self.unusable.insert(block, stop),
                 None => _ = self.unusable.remove(&block),
@@ -213,6 +218,15 @@ impl<'a> Roll<'a> {
 
     fn check_usable(&self) -> Result<(), Stop> {
         self.unusable.values().next().map_or(Ok(()), |stop| Err(stop.clone()))
+    }
+
+    /// A block comes to disk when the redo of its changes is durable: one that has later changes
+    /// than the redo proves that redo is missing (RC11).
+    pub(crate) fn check_end(&self, end: &LogEnd) -> Result<(), Stop> {
+        let (scn, block) = self.latest;
+        let file = self.layout.files.iter().find(|(number, ..)| *number == block.file);
+        let path = file.map_or(Path::new(""), |(_, file, _)| file.path());
+        end.check_reaches((block, path), scn)
     }
 
     fn check_records(&self, found: u64) -> Result<(), Stop> {

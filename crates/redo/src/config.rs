@@ -144,6 +144,8 @@ pub struct RedoConfig {
     pub database: u64,
     /// The database's incarnation, and the SCN at which it began.
     pub incarnation: (u32, Scn),
+    /// The newest log that is known to have begun (RD27); 0 if none is.
+    pub newest_log: u32,
     /// The log groups, from 2 to [`GROUPS_MAX`], in the order of their numbers.
     pub groups: Vec<LogGroup>,
     /// The parameter `log_buffer`, in bytes; at least [`LOG_BUFFER_BYTES_MIN`].

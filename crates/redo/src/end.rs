@@ -3,10 +3,13 @@
 //! Callers: the reader; `recovery`, which goes on from there.
 
 use std::fmt;
+use std::path::Path;
 
-use format::{BlockFault, BlockKind};
+use format::{BlockFault, BlockKind, RESTORE_ALL};
 use ids::{Dba, Rba, Scn};
+use stop::Stop;
 
+use crate::log_file::corrupt;
 use crate::record::RecordFault;
 
 /// Where redo ends.
@@ -29,6 +32,20 @@ impl LogEnd {
             EndReason::NotBegun => self.sequence,
             _ => self.sequence.checked_add(1).expect("4 billion logs were written"),
         }
+    }
+
+    /// Refuses if the last change of this block, of this file, lies behind the end: redo is durable
+    /// before a block is written, so redo is missing (RD27).
+    pub fn check_reaches(&self, (block, file): (Dba, &Path), changed: Scn) -> Result<(), Stop> {
+        if changed <= self.last_scn {
+            return Ok(());
+        }
+        let file = file.display();
+        Err(corrupt(format!(
+            "redo is missing: {self}; but block {block}, of {file}, was changed at SCN {changed}: \
+             the redo logs, or the file, are a copy of another time; put back what belongs \
+             together; if it is lost, {RESTORE_ALL}"
+        )))
     }
 
     /// What the next log says about the end of this one; 0 if nobody knows.

@@ -2,7 +2,9 @@
 //!
 //! | found                                                           | then                  |
 //! |-----------------------------------------------------------------|-----------------------|
-//! | not there, cut off, unreadable                                  | invalid               |
+//! | not there, cut off                                              | invalid               |
+//! | its header can't be read, another's can                         | invalid               |
+//! | no header of the group can be read                              | left to the reader    |
 //! | of another database, incarnation or group (RD24)                | invalid               |
 //! | its header is older than another's, whose log has redo          | invalid: it was away  |
 //! | the same, and that log has none                                 | good: cut off between |
@@ -28,6 +30,8 @@ enum Found {
     Log(File, u32),
     /// A file that was something else.
     Foreign(EndReason),
+    /// One whose header the device can't read.
+    Unreadable(Stop),
     Bad(Stop),
 }
 
@@ -102,7 +106,7 @@ fn examine_group(
     };
     let sequence = newest.map_or(0, |(sequence, _)| sequence);
     let mut faults = Vec::new();
-    let mut foreign = Vec::new();
+    let (mut foreign, mut unreadable) = (Vec::new(), Vec::new());
     for (path, found) in &found {
         match found {
             Found::Log(_, other) if has_redo && *other < sequence => {
@@ -114,11 +118,15 @@ fn examine_group(
             }
             Found::Log(..) => {}
             Found::Foreign(reason) => foreign.push((*path, *reason)),
+            Found::Unreadable(stop) => unreadable.push((*path, stop.clone())),
             Found::Bad(stop) => faults.push((*path, stop.clone())),
         }
     }
-    let none_is_left = foreign.len() + faults.len() == found.len();
+    let none_is_left = foreign.len() + faults.len() + unreadable.len() == found.len();
     faults.extend(judge_foreign(&medium.owner, foreign, none_is_left)?);
+    if !none_is_left {
+        faults.extend(unreadable);
+    }
     if faults.len() == found.len() {
         return Err(faults.swap_remove(0).1);
     }
@@ -158,6 +166,9 @@ fn look(medium: &Medium, group: &OpenGroup, path: &Path, session: &Session) -> F
     };
     match group.read_header_of(&file, &medium.owner, session) {
         Ok(Ok(header)) => Found::Log(file, header.log_sequence.get()),
+        Ok(Err(reason @ EndReason::Unreadable { .. })) => {
+            Found::Unreadable(corrupt(format!("{}: {reason}", path.display())))
+        }
         Ok(Err(reason)) if reason.is_foreign() => Found::Foreign(reason),
         Ok(Err(_)) => Found::Log(file, 0),
         Err(stop) => Found::Bad(stop),

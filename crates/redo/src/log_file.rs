@@ -19,7 +19,7 @@ use format::{
 use ids::{BlockNo, Dba, FileNo, Scn};
 use latch::SharedFlag;
 use os::probe::DurableWrite;
-use os::{Cost, Disk, Error, File, IoBuf, Session, Waiting};
+use os::{Cause, Cost, Disk, Error, File, IoBuf, Session, Waiting};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
@@ -277,7 +277,14 @@ impl OpenGroup {
         let address = self.address(0);
         let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
         let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
-        file.read_at(0, &mut block, waiting.p(self.number.into(), 0, 1))?;
+        match file.read_at(0, &mut block, waiting.p(self.number.into(), 0, 1)) {
+            // A device may say so of a header whose write the power cut off (RD28).
+            Err(error) if error.cause() == Cause::Device => {
+                session.os().notice(&format!("a redo log's header is passed over, for I {error}"));
+                return Ok(Err(EndReason::Unreadable { address }));
+            }
+            read => read?,
+        }
         session.charge(Cost::ChecksumKib, BLOCK_KIB);
         let kind = match format::check(&block, address) {
             Ok(header) => header.kind(),

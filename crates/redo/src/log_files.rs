@@ -11,9 +11,9 @@ use std::path::PathBuf;
 
 use format::{BlockKind, LogHeader, REDO_BLOCK, RedoBlock};
 use os::{Cost, Disk, Error, File, IoBuf, Session};
-use stop::Stop;
+use stop::{RefusalKind, Stop};
 
-use crate::log_file::{BLOCK_KIB, OpenGroup};
+use crate::log_file::{BLOCK_KIB, OpenGroup, corrupt};
 use crate::medium::Medium;
 use crate::{EndReason, RedoConfig};
 
@@ -69,6 +69,12 @@ impl LogFiles {
         Ok(())
     }
 
+    /// The groups of which the device can't read the header.
+    pub(crate) fn unreadable(&self) -> impl Iterator<Item = &OpenGroup> {
+        let is_it = |held: &&Held| matches!(held.instead, Some(EndReason::Unreadable { .. }));
+        self.groups.iter().filter(is_it).map(|held| &held.group)
+    }
+
     pub(crate) fn groups(&self) -> impl Iterator<Item = &OpenGroup> {
         self.groups.iter().map(|held| &held.group)
     }
@@ -113,6 +119,16 @@ impl LogFiles {
             }
         };
         self.groups.iter().map(content).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The refusal for want of a log, which may be one whose header the device can't read.
+    pub(crate) fn missing(&self, message: String) -> Stop {
+        if self.unreadable().next().is_none() {
+            return corrupt(message);
+        }
+        let advice = "a header can't be read: look at the kernel's log and at the device, and try \
+                      again";
+        Stop::refuse(RefusalKind::Io, format!("{message}; {advice}"))
     }
 
     /// Whether a good member of this group has the first block of this log.

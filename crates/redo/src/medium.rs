@@ -44,9 +44,11 @@ impl Medium {
     /// Opens a member, which is to have so many blocks, unless it is open and locked already
     /// (RD22).
     pub(crate) fn open(&self, path: &Path, blocks: u32, session: &Session) -> Result<File, Stop> {
-        let file = match self.owned.find(path) {
-            Some(file) => file.clone(),
-            None => self.open_anew(path, session)?,
+        let file = match (self.owned.find(path), self.owned.failure(path)) {
+            (Some(file), _) => file.clone(),
+            // It may be there by now, and nobody has locked it.
+            (None, Some(error)) => return Err(error.clone().into()),
+            (None, None) => self.open_anew(path, session)?,
         };
         check_length(&file, blocks)?;
         Ok(file)
@@ -70,16 +72,19 @@ impl Medium {
         Ok(file.write_at(0, &zeros, FileOperation::Fill.waiting(session))?)
     }
 
-    /// Opens a member and locks it for `owned`; nothing is done where it can't be opened.
+    /// Opens a member and locks it for `owned`. One that can't be opened is noted there.
     pub(crate) fn own(
         &self,
         path: &Path,
         owned: &mut OwnedFiles,
         session: &Session,
     ) -> Result<(), Stop> {
-        if let Ok(file) = self.disk.open(path, self.options, session) {
-            let what = "open the database";
-            owned.lock(&file, session).map_err(|error| error.while_doing(what))?;
+        match self.open_anew(path, session) {
+            Ok(file) => {
+                let what = "open the database";
+                owned.lock(&file, session).map_err(|error| error.while_doing(what))?;
+            }
+            Err(error) => owned.note_failure(path, error),
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ use crate::log_file::{BLOCK_KIB, corrupt};
 use crate::log_files::LogFiles;
 use crate::read_ahead::{Piece, ReadAhead};
 use crate::record;
+use crate::tail::check_newest;
 use crate::{EndReason, LogEnd, RECORD_BYTES_MAX, Record, RedoConfig};
 
 /// The SCN that the next record must have.
@@ -100,6 +101,7 @@ impl Reader {
     ) -> Result<Reader, Stop> {
         config.check()?;
         let logs = LogFiles::open(disk, config, session)?;
+        check_newest(&logs, from, config.newest_log)?;
         let blocks = logs.holding(from.sequence).map_or(logs.blocks_max(), |group| group.blocks);
         if from.sequence == 0 || from.block > blocks || first_scn == Scn::ZERO {
             return Err(corrupt(format!(

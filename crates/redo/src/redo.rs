@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ids::{Rba, Scn};
-use latch::{Condition, Latch, LatchKind, Shared64, Signal};
+use latch::{Condition, Latch, LatchKind, Shared32, Shared64, Signal};
 use os::{Disk, Session};
 use stop::{Failpoint, Halt, RefusalKind, Stop};
 use waits::{Statistic, WaitEvent};
@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) last: Shared64,
     /// A packed block address: no later record begins below. Written under the latch.
     pub(crate) position: Shared64,
+    /// The newest log whose header is durable. Goes up only.
+    pub(crate) newest_log: Shared32,
     pub(crate) landings: Landings,
     /// Where sessions sleep until there is room; what they wait for changes under `state`.
     pub(crate) room: [Condition; LANES],
@@ -82,6 +84,7 @@ impl Redo {
             durable: Shared64::new(last),
             last: Shared64::new(last),
             position: Shared64::new(Rba::block(start.sequence, 1).pack_block()),
+            newest_log: Shared32::new(start.sequence),
             landings: Landings::new(os),
             room: std::array::from_fn(|_| Condition::new(os)),
             lgwr: Signal::new(os),
@@ -113,6 +116,11 @@ impl Redo {
     /// Redo is durable through this SCN, without a hole.
     pub fn durable_scn(&self, session: &Session) -> Scn {
         Scn::new(self.shared.durable.load(session))
+    }
+
+    /// The newest log that has begun: its header is durable.
+    pub fn newest_log(&self, session: &Session) -> u32 {
+        self.shared.newest_log.load(session)
     }
 
     /// Who writes redo that a session waits for.

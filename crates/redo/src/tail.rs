@@ -10,20 +10,23 @@
 //! | a later log has begun, but not from here                   | damage: redo is missing     |
 //! | a block behind the end that knew more SCNs to be durable   | damage: redo is missing     |
 //! | no header of the next log, but its first block             | damage: redo is missing     |
+//! | no header of a log that the control file knows             | damage: redo is missing     |
+//! | nothing where reading begins, nor in the block before      | damage: redo is missing     |
 //!
-//! The line before the last is what the stamp of a redo block is for (RD8): one write follows the
+//! The fourth line is what the stamp of a redo block is for (RD8): one write follows the
 //! other, so a block lost from a write that was durable is found out if the next write left a
 //! block. The search goes as far as one write can reach.
 //!
 //! A block that no member can read is no better and no worse than a damaged one, if the device
 //! works otherwise and goes on to say so (RD26). Callers: the reader.
 
-use format::{LogHeader, RESTORE_ALL};
+use format::{LogHeader, REDO_BLOCK, RESTORE_ALL};
 use ids::Rba;
-use os::{Cause, Session};
+use os::{Cause, IoBuf, Session};
 use stop::Stop;
 
 use crate::log_file::corrupt;
+use crate::log_files::LogFiles;
 use crate::reader::{Expected, Place, Reader};
 use crate::{EndReason, LogEnd};
 
@@ -43,7 +46,7 @@ impl Reader {
         if at_start && newest == from.sequence - 1 {
             return self.check_not_begun(from.sequence, session).map(|()| false);
         }
-        Err(corrupt(format!(
+        Err(self.logs.missing(format!(
             "redo from {from} on is needed, and {}; put the redo logs back that belong to this \
              control file",
             self.logs.contents()
@@ -84,10 +87,14 @@ impl Reader {
         let block = self.first_without_redo(reason);
         self.sync(sequence + 1, session)?;
         let newest = self.logs.newest();
-        if matches!(self.expected, Expected::AtMost(_)) {
+        let is_empty = matches!(self.expected, Expected::AtMost(_));
+        if is_empty {
             self.read_from_before((sequence, block), session)?;
         }
         if newest <= sequence {
+            if is_empty {
+                self.check_written_before((sequence, block), session)?;
+            }
             self.check_not_begun(sequence + 1, session)?;
             self.find_lost_redo((block, unreadable), reason, session)?;
             self.set_end(sequence, block, reason);
@@ -96,7 +103,8 @@ impl Reader {
         let end = LogEnd { sequence, block, last_scn: self.last_scn(), reason };
         let missing = |found: String| corrupt(format!("{end}; but {found}: redo is missing"));
         let Some(next) = self.logs.header(sequence + 1) else {
-            return Err(missing(format!("log {newest} has begun, and the next is gone")));
+            let found = format!("log {newest} has begun, and the next is gone");
+            return Err(self.logs.missing(format!("{end}; but {found}: redo is missing")));
         };
         let (previous_end, first_scn) = (next.previous_end.get(), next.first_scn.get());
         if ends_within_record(reason) || (previous_end != block && previous_end != 0) {
@@ -145,9 +153,34 @@ impl Reader {
         Ok(())
     }
 
+    /// Reading has begun at this block, so the one before was written. If it is an earlier log's,
+    /// or nobody's, the log is an older copy of itself (RD27). One that can't be read, or isn't
+    /// whole, proves nothing.
+    fn check_written_before(
+        &mut self,
+        (sequence, block): (u32, u32),
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let before = block - 1;
+        if before == 0 {
+            return Ok(());
+        }
+        match self.block(sequence, before, session) {
+            Ok(Err(reason @ (EndReason::EarlierLife { .. } | EndReason::NeverWritten { .. }))) => {
+                Err(corrupt(format!(
+                    "redo is missing: the checkpoint is at block {block} of log {sequence}, and \
+                     {reason}: the log is an older copy of itself; put it back as it was; if it is \
+                     lost, {RESTORE_ALL}"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// No group has a header of this log: its first block must not be there either, for a header is
     /// durable before that is written (RD6).
     fn check_not_begun(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
+        self.check_unreadable(session)?;
         for group in self.logs.groups() {
             let begins = match self.logs.begins_in(group, sequence, session) {
                 // One that can't be read proves nothing.
@@ -164,6 +197,23 @@ impl Reader {
                      log; put the log back; if it is lost, {RESTORE_ALL}",
                     group.first().path().display()
                 )));
+            }
+        }
+        Ok(())
+    }
+
+    /// A header that can't be read says as little as a torn one, but only if the device works
+    /// otherwise and goes on to say so (RD28): the block behind it is read, and the header isn't.
+    fn check_unreadable(&self, session: &Session) -> Result<(), Stop> {
+        for group in self.logs.unreadable() {
+            self.logs.begins_in(group, self.logs.newest() + 1, session)?;
+            if let Ok(header) = group.read_header(&self.logs.medium.owner, session)?
+                && header.log_sequence.get() > self.logs.newest()
+            {
+                let path = group.first().path().display();
+                return Err(self
+                    .logs
+                    .missing(format!("{path} can be read now, and couldn't before")));
             }
         }
         Ok(())
@@ -203,6 +253,11 @@ impl Reader {
                 )));
             }
         }
+        if unreadable.is_some_and(|block| block + 1 == self.logs.of(sequence).blocks) {
+            // There is none behind it.
+            let mut header = IoBuf::zeroed(REDO_BLOCK.bytes());
+            works = self.logs.of(sequence).read_any(0, &mut header, session).is_ok();
+        }
         match unreadable {
             Some(block) if !works || self.block(sequence, block, session).is_ok() => {
                 let address = self.logs.of(sequence).address(block);
@@ -211,6 +266,19 @@ impl Reader {
             _ => Ok(()),
         }
     }
+}
+
+/// A log that is known to have begun is there, or a newer one, unless reading begins behind it
+/// (RD27).
+pub(crate) fn check_newest(logs: &LogFiles, from: Rba, known: u32) -> Result<(), Stop> {
+    if logs.newest() >= known || from.sequence > known {
+        return Ok(());
+    }
+    Err(logs.missing(format!(
+        "redo is missing: log {known} has begun, the control file says, and {}: the current log \
+         was lost, or an older copy of it lies there; put it back; if it is lost, {RESTORE_ALL}",
+        logs.contents()
+    )))
 }
 
 fn ends_within_record(reason: EndReason) -> bool {

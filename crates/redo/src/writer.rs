@@ -102,6 +102,7 @@ impl Shared {
             let (how, log) = ((&self.medium, &self.keep_members), (part.sequence, beginning));
             let (begun, changes) = members::begin(how, &group, log, waiting)?;
             self.take_over(begun.number, &changes, session);
+            self.newest_log.store(part.sequence, session);
             group = begun;
         }
         if part.blocks == 0 {

@@ -1,5 +1,6 @@
 //! Places of a medium that can't be read, over any disk: a read that meets one is an error of the
-//! device, until the place is written, or for a number of reads.
+//! device, until the place is written, or for a number of reads. And calls that are refused a
+//! descriptor.
 //!
 //! Where the disk below has asynchronous I/O, this one has none: all goes through its files.
 
@@ -16,7 +17,19 @@ use waits::WaitEvent;
 
 /// The places of a disk that can't be read; none at first.
 #[derive(Clone, Debug, Default)]
-pub struct BadPlaces(Arc<Mutex<Vec<Place>>>);
+pub struct BadPlaces(Arc<Mutex<Vec<Place>>>, Arc<Mutex<Refusal>>);
+
+/// Calls that need a descriptor, and are refused.
+#[derive(Debug, Default)]
+struct Refusal {
+    /// Those of files and directories with this in their path.
+    within: String,
+    errno: i32,
+    /// So many come to be before.
+    after: u32,
+    /// So many are refused then.
+    times: u32,
+}
 
 #[derive(Debug)]
 struct Place {
@@ -42,6 +55,34 @@ impl BadPlaces {
     pub fn add_for(&self, path: &Path, range: Range<u64>, reads: u32) {
         let place = Place { name: name_of(path), range, reads };
         self.with(|places| places.push(place));
+    }
+
+    /// Of the calls from now on that open a file, or sync or list a directory, with this in its
+    /// path, the first `after` come to be, and so many more are refused with this error.
+    pub fn refuse(&self, within: &str, errno: i32, (after, times): (u32, u32)) {
+        let within = within.to_string();
+        *self.1.lock().unwrap_or_else(PoisonError::into_inner) =
+            Refusal { within, errno, after, times };
+    }
+
+    /// Whether calls are to be refused still.
+    pub fn refuses(&self) -> bool {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).times > 0
+    }
+
+    fn look(&self, path: &Path) -> io::Result<()> {
+        let mut refusal = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        if refusal.times == 0 || !path.to_string_lossy().contains(&refusal.within) {
+            return Ok(());
+        }
+        match refusal.after {
+            0 => refusal.times -= 1,
+            _ => {
+                refusal.after -= 1;
+                return Ok(());
+            }
+        }
+        Err(io::Error::from_raw_os_error(refusal.errno))
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Vec<Place>) -> T) -> T {
@@ -99,6 +140,7 @@ impl DiskPort for BadDisk {
         options: FileOptions,
         event: WaitEvent,
     ) -> io::Result<Arc<dyn FilePort>> {
+        self.places.look(path)?;
         let inner = self.inner.open(path, mode, options, event)?;
         Ok(Arc::new(BadFile { inner, name: name_of(path), places: self.places.clone() }))
     }
@@ -106,6 +148,7 @@ impl DiskPort for BadDisk {
         self.inner.create_dir(path, event)
     }
     fn sync_dir(&self, path: &Path, event: WaitEvent) -> io::Result<()> {
+        self.places.look(path)?;
         self.inner.sync_dir(path, event)
     }
     fn rename(&self, from: &Path, to: &Path, event: WaitEvent) -> io::Result<()> {
@@ -118,6 +161,7 @@ impl DiskPort for BadDisk {
         self.inner.look_up(path, event)
     }
     fn list(&self, path: &Path, event: WaitEvent) -> io::Result<Vec<String>> {
+        self.places.look(path)?;
         self.inner.list(path, event)
     }
     fn canonical(&self, directory: &Path) -> io::Result<PathBuf> {

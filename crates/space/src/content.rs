@@ -131,6 +131,8 @@ pub struct ControlContent {
     pub incarnation: (u32, Scn),
     /// When it was created: microseconds since 1970-01-01 00:00 UTC.
     pub created_us: u64,
+    /// Where it was when it was written (SP22); 0 if that isn't known.
+    pub place: u64,
     /// The highest checkpoint number that a data file's header may have (SP19).
     pub checkpoint_number: u32,
     /// How it was left.
@@ -139,6 +141,8 @@ pub struct ControlContent {
     pub checkpoint: Rba,
     /// The last SCN below the checkpoint, or a later one that had been given out by then.
     pub checkpoint_scn: Scn,
+    /// The newest log of which it is known that it has begun (rule redo/RD27); 0 if none is.
+    pub newest_log: u32,
     /// Slots of the doublewrite file.
     pub doublewrite_slots: u32,
     /// The tablespaces, the system tablespace first.
@@ -362,7 +366,9 @@ impl ControlContent {
             incarnation: U32Le::new(self.incarnation.0),
             incarnation_scn: ScnLe::new(self.incarnation.1),
             created_us: U64Le::new(self.created_us),
-            reserved2: [0; 56],
+            place: U64Le::new(self.place),
+            newest_log: U32Le::new(self.newest_log),
+            reserved2: [0; 44],
         };
         block[Control::ENTRIES..Control::ENTRIES + entries.len()].copy_from_slice(&entries);
     }
@@ -385,10 +391,12 @@ impl ControlContent {
             database: head.database.get(),
             incarnation: (head.incarnation.get(), head.incarnation_scn.get()),
             created_us: head.created_us.get(),
+            place: head.place.get(),
             checkpoint_number: head.checkpoint_number.get(),
             state,
             checkpoint: Rba::block(sequence, block),
             checkpoint_scn: head.checkpoint_scn.get(),
+            newest_log: head.newest_log.get(),
             doublewrite_slots: head.doublewrite_slots.get(),
             tablespaces: tablespaces?,
             data_files: data_files?,
@@ -493,10 +501,12 @@ mod tests {
             database: 77,
             incarnation: (1, Scn::new(1)),
             created_us: 1_767_225_600_000_000,
+            place: 13,
             checkpoint_number: 900,
             state: ControlState::Shut,
             checkpoint: Rba::block(5, 6),
             checkpoint_scn: Scn::new(9),
+            newest_log: 6,
             doublewrite_slots: 12,
             tablespaces: vec![tablespace(1, "system"), tablespace(2, "ünder")],
             data_files: (1..=files).map(file).collect(),

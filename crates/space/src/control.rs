@@ -11,8 +11,9 @@ use stop::{Halt, RefusalKind, Stop};
 use waits::WaitEvent;
 
 use crate::ControlContent;
+use crate::place::place_of;
 
-const NAMES: [&str; 2] = ["control01.ctl", "control02.ctl"];
+pub(crate) const NAMES: [&str; 2] = ["control01.ctl", "control02.ctl"];
 const ADDRESS: Dba = Dba { file: FileNo::CONTROL, block: BlockNo::new(0) };
 
 /// A copy of the control file as it is, for who only looks.
@@ -33,6 +34,8 @@ pub struct ControlFile {
     copies: Vec<File>,
     content: ControlContent,
     version: u64,
+    /// Where they are (SP22).
+    place: u64,
 }
 
 impl ControlFile {
@@ -47,7 +50,9 @@ impl ControlFile {
     ) -> Result<ControlFile, Stop> {
         content.check()?;
         let bytes = CONTROL_BLOCK.bytes() as u64;
-        let mut control = ControlFile { copies: Vec::new(), content, version: 0 };
+        let place = place_of(disk, directory);
+        let content = ControlContent { place, ..content };
+        let mut control = ControlFile { copies: Vec::new(), content, version: 0, place };
         let mut make = |name| {
             let made = disk.create(&directory.join(name), bytes, options(direct), session)?;
             control.copies.push(made);
@@ -107,7 +112,7 @@ impl ControlFile {
         faults.iter().for_each(|fault| {
             session.os().notice(&format!("the other copy of the control file is used, for {fault}"))
         });
-        Ok(ControlFile { copies, content, version })
+        Ok(ControlFile { copies, content, version, place: place_of(disk, directory) })
     }
 
     /// Looks at both copies, each by itself, and writes nothing. As long as they are kept nobody
@@ -174,12 +179,14 @@ impl ControlFile {
         written.map(|()| changed).map_err(failed)
     }
 
-    /// Writes what was read again, so that both copies have it durably (SP12). Before anything is
-    /// done that only goes with this content. A checkpoint of the data files may follow (SP19).
+    /// Writes what was read again, so that both copies have it durably (SP12), and where they are
+    /// (SP22). Before anything is done that only goes with this content. A checkpoint of the data
+    /// files may follow (SP19).
     pub fn settle(&mut self, session: &Session) -> Result<(), Error> {
         // The number of the write that may have failed is passed over.
         self.version += 1;
         self.content.announce_checkpoint();
+        self.content.place = self.place;
         self.write(session)
     }
 

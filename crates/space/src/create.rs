@@ -19,7 +19,7 @@ use crate::ahead::free_count;
 use crate::apply::{ENTER, ExtentRun, FORMAT, LAYER, Place, TAKE};
 use crate::data_file::EXTENT_MAP;
 use crate::index::Entry;
-use crate::room::{extent, first_block, is_taken};
+use crate::room::{Skipped, extent, first_block, is_taken};
 use crate::segment::stored_name;
 use crate::{Holds, Segment, SegmentState, Space, TablespaceContent};
 
@@ -110,9 +110,13 @@ impl Space {
         let directory = self.pin(place.block.file, place.block.block, session)?;
         // The header's block isn't known before the map is latched, and is pinned without latches:
         // so an extent is found first, and looked at again.
+        let (mut skipped, mut failed) = (Skipped::new(), None);
         loop {
-            let free = self.find_free(tablespace.number, turn, 1, session)?;
+            let free = self.find_free((tablespace.number, turn), 1, &skipped, session)?;
             let Some((file, number, _)) = free else {
+                if let Some(stop) = failed {
+                    return Err(stop);
+                }
                 self.grow(tablespace, turn, (1, name), session)?;
                 continue;
             };
@@ -120,7 +124,16 @@ impl Space {
             let address = self.first_of(&map, number, tablespace, session);
             // Read, though it is to be formatted: until the map is latched another session may take
             // the extent, write it and let its buffer go, and zeros in its place would be wrong.
-            let header = self.changes().cache().pin_to_format(address, session)?;
+            let header = match self.changes().cache().pin_to_format(address, session) {
+                // Nobody has it, and there are others.
+                Err(stop) if stop.refusal() == Some(RefusalKind::Io) => {
+                    session.os().notice(&format!("a free extent is passed over, for I {stop}"));
+                    skipped.insert((file, number));
+                    failed = Some(stop);
+                    continue;
+                }
+                pinned => pinned?,
+            };
             let extent = extent(address, tablespace.extent_blocks);
             let stored = DirectoryEntry {
                 name: stored_name("segment", name)?,

@@ -280,7 +280,14 @@ fn fault_of(
 ) -> Result<Option<String>, Stop> {
     let mut block = IoBuf::zeroed(block_size.bytes());
     let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
-    file.read_at(0, &mut block, waiting.p(u64::from(entry.number.get()), 0, 1))?;
+    let read = file.read_at(0, &mut block, waiting.p(u64::from(entry.number.get()), 0, 1));
+    read.map_err(|error| match error.cause() {
+        Cause::Device => error.while_doing("open the database").advise(format!(
+            "it is the header of a data file, which every opening reads: look at the kernel's log \
+             and at the device; if it stays so, {RESTORE_ALL}"
+        )),
+        _ => error,
+    })?;
     let wanted = entry.number;
     match check(&block, Dba { file: wanted, block: BlockNo::new(0) }) {
         Err(BlockFault::WrongAddress { found, .. }) => {

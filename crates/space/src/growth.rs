@@ -27,7 +27,7 @@ use waits::WaitEvent;
 use crate::ahead::free_count;
 use crate::apply::{Count, GROW, LAYER};
 use crate::data_file::{EXTENT_MAP, extents_of};
-use crate::room::doubled_max;
+use crate::room::{Skipped, doubled_max};
 use crate::tablespace::DataFile;
 use crate::{Space, TablespaceContent};
 
@@ -48,7 +48,7 @@ impl Space {
         let _growing = self.shared.growing.hold(tablespace.number.0.into(), session);
         self.changes().halt().check(session)?;
         // Another session may have done it, or a tablespace may have got another file.
-        if self.find_free(tablespace.number, turn, 1, session)?.is_some() {
+        if self.find_free((tablespace.number, turn), 1, &Skipped::new(), session)?.is_some() {
             return Ok(());
         }
         let mut refused = None;

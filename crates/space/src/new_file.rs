@@ -181,7 +181,12 @@ fn remove_leftover(
         // Whoever had the lock may have given the file its own name, and the next one be at work.
         Ok(file) if !file.try_lock()? || !disk.has_its_name(&file, session)? => Ok(Leftover::InUse),
         Ok(locked) => {
-            if database_of(&locked, session)?.is_some_and(|found| found != database) {
+            let found = match database_of(&locked, session) {
+                // The power may have cut off the write of its header: as a file, it is no one's.
+                Err(error) if error.cause() == Cause::Device => None,
+                found => found?,
+            };
+            if found.is_some_and(|found| found != database) {
                 return Ok(Leftover::InUse);
             }
             disk.remove(path, session)?;

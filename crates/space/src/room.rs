@@ -2,6 +2,8 @@
 //!
 //! Callers: `create`, `space`, and layers that hand out blocks in groups of their own.
 
+use std::collections::BTreeSet;
+
 use cache::Pin;
 use change::credits_for;
 use format::{Extent, ExtentMap, SegmentHeader, U16Le, U32Le};
@@ -21,6 +23,9 @@ const DOUBLED_BYTES_MAX: u64 = 64 << 20;
 /// ... and grows by such a share of what it has when that is more: one in ...
 const GROWTH_SHARE: u32 = 8;
 
+/// Free extents that somebody can't use.
+pub(crate) type Skipped = BTreeSet<(FileNo, u32)>;
+
 impl Space {
     /// Makes sure that the segment can hand out a block, by giving it extents; or refuses, also if
     /// it was dropped. Nothing keeps others from taking it first: look again under the latch.
@@ -39,7 +44,8 @@ impl Space {
             // SP4: the files take turns, from extent to extent.
             let turn = self.turn_after(last, session);
             let wanted = self.extents_wanted(&pin, &tablespace, session)?;
-            match self.find_free(tablespace.number, turn, wanted, session)? {
+            let all = Skipped::new();
+            match self.find_free((tablespace.number, turn), wanted, &all, session)? {
                 Some((file, ..)) => {
                     if self.add_extent(&pin, (file, wanted), &tablespace, session)? {
                         return Ok(());
@@ -98,7 +104,9 @@ impl Space {
             return Ok(false);
         }
         let map = map_pin.exclusive(FrameOrder::ExtentMap, session);
-        let Some((number, count)) = free_extents(&map, wanted) else { return Ok(false) };
+        let Some((number, count)) = free_extents(&map, wanted, |_| false) else {
+            return Ok(false);
+        };
         let left = free_count(&map) - count;
         let first = first_block(&map, number, tablespace.extent_blocks);
         let first = Dba { file, block: BlockNo::new(first) };
@@ -112,18 +120,20 @@ impl Space {
     }
 
     /// A file of the tablespace with free extents, the first such one from `turn` on: its number,
-    /// and the number of the first of up to `wanted` free neighbours, and how many.
+    /// and the number of the first of up to `wanted` free neighbours, and how many. None of those
+    /// that the caller can't use.
     pub(crate) fn find_free(
         &self,
-        tablespace: TablespaceNo,
-        turn: usize,
+        (tablespace, turn): (TablespaceNo, usize),
         wanted: u32,
+        skipped: &Skipped,
         session: &Session,
     ) -> Result<Option<(FileNo, u32, u32)>, Stop> {
         for file in self.files_of(tablespace, turn, session) {
             let map = self.pin(file, EXTENT_MAP, session)?;
             let map = map.shared(FrameOrder::ExtentMap, session);
-            if let Some((number, count)) = free_extents(&map, wanted) {
+            let is_skipped = |extent| skipped.contains(&(file, extent));
+            if let Some((number, count)) = free_extents(&map, wanted, is_skipped) {
                 return Ok(Some((file, number, count)));
             }
         }
@@ -162,13 +172,14 @@ pub(crate) fn is_taken(map: &[u8], extent: u32) -> bool {
 
 /// Up to `wanted` free neighbours, by number and count: the first such run that is whole, or else
 /// the longest.
-fn free_extents(map: &[u8], wanted: u32) -> Option<(u32, u32)> {
+fn free_extents(map: &[u8], wanted: u32, is_skipped: impl Fn(u32) -> bool) -> Option<(u32, u32)> {
     let extents = ExtentMap::at(map, ExtentMap::START).extents.get();
     let mut best: Option<(u32, u32)> = None;
     let mut number = 0;
     while number < extents {
         let free = (number..extents).take(wanted as usize);
-        let run = free.take_while(|extent| !is_taken(map, *extent)).count() as u32;
+        let run = free.take_while(|extent| !is_taken(map, *extent) && !is_skipped(*extent)).count()
+            as u32;
         if best.is_none_or(|(_, length)| run > length) && run > 0 {
             best = Some((number, run));
         }

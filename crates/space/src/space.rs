@@ -157,6 +157,16 @@ impl Space {
         self.list_where(|holds| holds != Holds::Directory, session)
     }
 
+    /// Number and name of every segment that isn't being dropped, as the directory has them.
+    pub fn names(&self, session: &Session) -> Vec<(ObjectNo, String)> {
+        let index = self.shared.index.shared(session);
+        let is_there = |entry: &&Entry| {
+            entry.holds != Holds::Directory
+                && entry.at.is_some_and(|(_, state)| state != SegmentState::Dropping)
+        };
+        index.all().filter(is_there).map(|entry| (entry.object, entry.name.clone())).collect()
+    }
+
     /// Every segment that holds this.
     pub fn list_of(&self, holds: Holds, session: &Session) -> Result<Vec<Segment>, Stop> {
         self.list_where(|one| one == holds, session)

@@ -14,6 +14,7 @@ mod counted;
 mod crowded;
 mod damage;
 mod definitions;
+mod descriptors;
 mod emptied;
 mod ends;
 mod equality;

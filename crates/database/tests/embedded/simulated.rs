@@ -102,6 +102,8 @@ fn on_database<T: Send + 'static>(
 ) -> T {
     let body = move |opened: Result<Database, Error>, session: &Session| {
         let database = opened.expect("opened");
+        // Sessions that race don't wait for the first read of each segment's header.
+        database.instance().space().list(session).expect("read");
         let made = body(&database, session);
         database.shutdown_by(session).expect("in good order");
         made

@@ -1,6 +1,8 @@
 //! `forebay logs` as a person meets it: groups with members on two disks, changed while a load runs
 //! and while none does, and a member that is lost.
 
+use std::process::Command;
+
 use crate::folder::{Folder, refused, text};
 
 /// A folder with a place on a second disk in it.
@@ -88,6 +90,32 @@ fn a_member_is_dropped_and_added_by_the_path_that_is_listed() {
     }
     let said = folder.refused(&["logs", "db", "--change", "drop_log_member=db/redo09.log"]);
     assert!(said.contains("is no member of a redo log group"), "{said}");
+}
+
+/// A copy of a database's folder lists the original's files on another disk: it isn't opened, and
+/// they stay as they are. One that was moved is, once somebody says so.
+#[test]
+fn a_copy_of_a_database_with_a_member_elsewhere_is_refused_and_a_moved_one_is_not() {
+    let folder = with_two_disks("logs-copy");
+    folder.create(&["--megabytes", "1"]);
+    let member = folder.0.join("disk2/one.log");
+    let add = format!("add_log_member=1:{}", member.display());
+    let switch = ["--change", "switch_log=next"].repeat(4);
+    folder.said(&[&["logs", "db", "--change", &add], &switch[..]].concat());
+    let before = std::fs::read(&member).expect("there");
+    let mut copy = Command::new("cp");
+    let copied = copy.args(["-r", "db", "copy"]).current_dir(&folder.0).status();
+    assert!(copied.expect("it starts").success());
+    let said = folder.refused(&[&["logs", "copy"], &switch[..]].concat());
+    assert!(said.contains("disk2/one.log, which it lists, lies outside"), "{said}");
+    assert!(std::fs::read(&member).expect("there") == before, "the original's log was written to");
+
+    std::fs::rename(folder.0.join("db"), folder.0.join("moved")).expect("moved");
+    let said = folder.refused(&["logs", "moved"]);
+    assert!(said.contains("say so by 'forebay moved moved'"), "{said}");
+    folder.said(&["moved", "moved"]);
+    let listed = folder.said(&["logs", "moved"]);
+    assert!(listed.contains("disk2/one.log") && !listed.contains("INVALID"), "{listed}");
 }
 
 /// Of several changes the first were made: the table says so, though the last was refused.

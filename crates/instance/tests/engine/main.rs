@@ -18,6 +18,8 @@ mod logs;
 mod lost;
 mod names;
 mod odd_disks;
+mod older_logs;
+mod outside;
 mod recovery;
 mod room;
 mod rows;

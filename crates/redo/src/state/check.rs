@@ -138,6 +138,7 @@ mod tests {
         let config = RedoConfig {
             database: 1,
             incarnation: (1, Scn::new(1)),
+            newest_log: 0,
             groups: LogGroup::usual(Path::new("/"), 3, LOG_BLOCKS_MIN),
             log_buffer_bytes: LOG_BUFFER_BYTES_MIN,
             durable_write: DurableWrite::DirectThenSync,

@@ -27,6 +27,7 @@ pub(crate) fn small() -> RedoConfig {
     RedoConfig {
         database: DATABASE,
         incarnation: (1, ids::Scn::new(1)),
+        newest_log: 0,
         groups: groups(LOG_BLOCKS_MIN),
         log_buffer_bytes: LOG_BUFFER_BYTES_MIN,
         durable_write: DurableWrite::DirectThenSync,

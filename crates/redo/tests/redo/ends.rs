@@ -138,6 +138,33 @@ fn redo_ends_at_a_block_that_can_not_be_read_as_at_a_damaged_one() {
     }
 }
 
+/// Rule RD28: a header that can't be read is none, but not where its log has begun, nor where the
+/// device may be silent for a while.
+#[test]
+fn a_header_that_can_not_be_read_makes_no_end_of_a_log_that_has_begun() {
+    let config = small();
+    let report = fresh(&config, 1).run(move |world, session| {
+        let redo = open(world, &config, session);
+        commit_all(&redo, 0..5, session);
+        redo.switch(session).expect("switched");
+        commit_all(&redo, 5..10, session);
+        drop(redo);
+        let read = |group, blocks: u64, reads| {
+            let bad = BadPlaces::default();
+            let bytes = blocks * REDO_BLOCK.bytes() as u64;
+            bad.add_for(&log_path("/".as_ref(), group), 0..bytes, reads);
+            read_from(&bad.over(&world.disk()), &config, Rba::block(1, 1), Scn::new(1), session)
+        };
+        for (blocks, reads) in [(1, u32::MAX), (2, u32::MAX), (1, 1), (2, 1), (2, 2)] {
+            assert!(read(2, blocks, reads).is_err(), "{blocks} blocks, {reads} reads");
+        }
+        assert_eq!(read(3, 1, u32::MAX).expect("nobody needs it").records.len(), 10);
+        let silent = read(3, 2, u32::MAX).expect_err("nothing of it is read");
+        assert_eq!(silent.refusal(), Some(RefusalKind::Io), "{silent}");
+    });
+    report.result.expect("it runs");
+}
+
 #[test]
 fn redo_does_not_end_where_the_device_falls_silent() {
     let all = u64::from(small().groups[0].blocks);

@@ -1,0 +1,125 @@
+//! Files outside the database's directory, and copies of that (rule space/SP22).
+
+use std::path::Path;
+
+use instance::{Creation, DataFileSpec, Instance, LogGroupSpec, Parameters, say_moved};
+use sim::fs::FileSystem;
+use stop::RefusalKind;
+
+use crate::common::{
+    CAPACITY, TABLE, bytes_of, check, creation, directory, ended, fill, left, machine, parameters,
+};
+use crate::rows::Rows;
+
+/// A database of which each log has a member outside of its directory.
+fn with_logs() -> Creation {
+    let group = |number: u32| LogGroupSpec {
+        bytes: creation().log_file_bytes,
+        members: vec![format!("redo{number}.log"), format!("/outside/redo{number}.log")],
+    };
+    Creation { log_files: (1..=3).map(group).collect(), ..creation() }
+}
+
+/// One with such a data file.
+fn with_data() -> Creation {
+    let (path, bytes) = ("/outside/data02.dbf".to_string(), 64 * 2048);
+    let file = DataFileSpec { path, bytes, bytes_max: 0, growth_bytes: 0 };
+    Creation { data_files: vec![file], ..creation() }
+}
+
+/// A disk with such a database that crashed, and a copy of its directory.
+fn base(creation: Creation) -> FileSystem {
+    let mut content = FileSystem::new(CAPACITY);
+    for directory in ["/outside", "/copy"] {
+        content.create_dir(directory).expect("made");
+    }
+    content.sync_dir("/").expect("synced");
+    let mut report = machine(1, content).run(move |world, session| {
+        let disk = world.disk();
+        Instance::create(&disk, directory(), &creation, &parameters(), session).expect("created");
+        let instance = Instance::open(&disk, directory(), &parameters(), session).expect("opened");
+        let table = Rows::create(&instance, TABLE, session).expect("made");
+        fill(&instance, &table, 10, session);
+        drop(table);
+        instance.abort(session);
+    });
+    let mut disk = left(&mut report);
+    ended(report, "made");
+    for name in disk.list("/db").expect("there") {
+        let bytes = bytes_of(&mut disk, &format!("/db/{name}"));
+        let copy = disk.create(format!("/copy/{name}")).expect("made");
+        disk.write(copy, 0, &bytes, false).expect("written");
+        disk.sync(copy).expect("synced");
+        disk.close(copy).expect("closed");
+    }
+    disk.sync_dir("/copy").expect("synced");
+    disk
+}
+
+fn outside(disk: &mut FileSystem) -> Vec<Vec<u8>> {
+    let names = disk.list("/outside").expect("there");
+    names.iter().map(|name| bytes_of(disk, &format!("/outside/{name}"))).collect()
+}
+
+/// A copy is refused before anything is written; the original opens. A copy of a database whose
+/// files are all in its directory is a database.
+#[test]
+fn a_copy_whose_files_outside_are_the_originals_is_not_opened() {
+    for (creation, is_refused) in [(with_logs(), true), (with_data(), true), (creation(), false)] {
+        let mut disk = base(creation);
+        let before = outside(&mut disk);
+        let mut report = machine(2, disk).run(move |world, session| {
+            let copy = Path::new("/copy");
+            match Instance::open(&world.disk(), copy, &parameters(), session) {
+                Ok(instance) => {
+                    assert!(!is_refused, "the copy opens");
+                    instance.shutdown(session).expect("shut");
+                }
+                Err(stop) => {
+                    let text = stop.to_string();
+                    assert!(is_refused && text.contains("forebay moved /copy"), "{text}");
+                    assert!(text.contains("/outside/"), "{text}");
+                    assert_eq!(stop.refusal(), Some(RefusalKind::WrongState), "{text}");
+                }
+            }
+        });
+        let mut disk = left(&mut report);
+        ended(report, "the copy");
+        assert!(outside(&mut disk) == before, "the original's files were written to");
+        opens(disk, directory(), &parameters());
+    }
+}
+
+/// A database that was moved opens when somebody has said so, and no more where it was.
+#[test]
+fn a_database_that_was_moved_opens_when_it_is_said() {
+    for creation in [with_logs(), with_data()] {
+        let mut disk = base(creation);
+        for name in disk.list("/copy").expect("there") {
+            disk.remove(format!("/copy/{name}")).expect("removed");
+            disk.rename(format!("/db/{name}"), format!("/copy/{name}")).expect("moved");
+        }
+        let mut report = machine(2, disk).run(|world, session| {
+            let (disk, moved) = (world.disk(), Path::new("/copy"));
+            let opened = Instance::open(&disk, moved, &parameters(), session);
+            assert!(opened.is_err(), "nobody has said so");
+            say_moved(&disk, moved, session).expect("said");
+        });
+        let disk = left(&mut report);
+        ended(report, "moved");
+        opens(disk, Path::new("/copy"), &parameters());
+    }
+}
+
+fn opens(disk: FileSystem, directory: &'static Path, parameters: &Parameters) {
+    let parameters = parameters.clone();
+    let report = machine(3, disk).run(move |world, session| {
+        let opened = Instance::open(&world.disk(), directory, &parameters, session);
+        let instance = opened.expect("it opens");
+        check(&instance, session);
+        let views = instance.log_groups(session);
+        assert!(views.iter().flat_map(|view| &view.members).all(|(_, good)| *good), "{views:?}");
+        instance.shutdown(session).expect("shut");
+    });
+    ended(report, "opening");
+}

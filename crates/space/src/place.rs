@@ -1,0 +1,74 @@
+//! Where a database is, and which of its files lie elsewhere (rule SP22).
+//!
+//! A copy of a database's directory has a control file that lists the original's files outside of
+//! it. The control file says where it was when it was written: anywhere else it is a copy's, or the
+//! directory was moved, and only people know which.
+//!
+//! Callers: `control`; `instance`, before it opens anything else.
+
+use std::path::{Path, PathBuf};
+
+use os::{Disk, Error, Named, Session};
+use stop::{RefusalKind, Stop};
+
+use crate::control::{ControlFile, NAMES};
+
+/// What the control file says of its place: FNV-1a of the path, and not 0.
+pub(crate) fn place_of(disk: &Disk, directory: &Path) -> u64 {
+    let place = disk.place_of(&directory.join(NAMES[0]));
+    let bytes = place.as_os_str().as_encoded_bytes().iter();
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    hash.max(1)
+}
+
+impl ControlFile {
+    /// Refuses a control file that was written in another directory, and lists files outside of
+    /// this one.
+    pub fn check_place(
+        &self,
+        disk: &Disk,
+        directory: &Path,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let (said, here) = (self.content().place, place_of(disk, directory));
+        if said == here || said == 0 {
+            return Ok(());
+        }
+        for path in self.content().paths() {
+            if lies_outside(disk, directory, path, session)? {
+                let (directory, path) = (directory.display(), directory.join(path));
+                let path = path.display();
+                let message = format!(
+                    "cannot open the database in {directory}: it was used in another directory, \
+                     and {path}, which it lists, lies outside of this one; if this is a copy, that \
+                     file is the original's, and opening the copy would write to it: open the \
+                     original; if the database was moved, say so by 'forebay moved {directory}'"
+                );
+                return Err(Stop::refuse(RefusalKind::WrongState, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Somebody who knows says that the database was moved to this directory, and isn't a copy: the
+/// files outside are its own.
+pub fn say_moved(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
+    let mut control = ControlFile::open(disk, directory, false, session)?;
+    Ok(control.settle(session)?)
+}
+
+/// Whether a file that is listed lies outside the directory, also by a link.
+fn lies_outside(
+    disk: &Disk,
+    directory: &Path,
+    path: &str,
+    session: &Session,
+) -> Result<bool, Error> {
+    let file = directory.join(path);
+    let own: PathBuf = disk.place_of(&directory.join(NAMES[0]));
+    let is_inside = own.parent().is_some_and(|own| disk.place_of(&file).starts_with(own));
+    Ok(!is_inside || disk.look_up(&file, session)? == Some(Named::Other))
+}
