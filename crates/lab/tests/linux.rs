@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lab::{Ending, Experiment, Form, Request, Where, run};
-use waits::SessionKind;
+use waits::{Nanos, SessionKind};
 
 struct Folder(PathBuf);
 
@@ -50,7 +50,10 @@ fn an_experiment_answers_and_leaves_nothing_behind() {
     let folder = Folder::new("lab-answers");
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
-    let ended = run(&request(&folder), &|| false, &mut |_| {}, &session);
+    let mut request = request(&folder);
+    // Long enough for a commit also where much else runs.
+    request.form = request.form.lasting(Nanos::from_millis(500));
+    let ended = run(&request, &|| false, &mut |_| {}, &session);
     let Ok(Ending::Answered(report, rows)) = ended else { panic!("no answer") };
     assert!(report.text().contains("commits lost      none"), "{}", report.text());
     assert_eq!(rows.len(), 6);

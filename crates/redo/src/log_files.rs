@@ -123,12 +123,10 @@ impl LogFiles {
 
     /// The refusal for want of a log, which may be one whose header the device can't read.
     pub(crate) fn missing(&self, message: String) -> Stop {
-        if self.unreadable().next().is_none() {
-            return corrupt(message);
-        }
-        let advice = "a header can't be read: look at the kernel's log and at the device, and try \
-                      again";
-        Stop::refuse(RefusalKind::Io, format!("{message}; {advice}"))
+        let Some(group) = self.unreadable().next() else { return corrupt(message) };
+        let advice = "can't be read: look at the kernel's log and at the device, and try again";
+        let header = group.first().path().display();
+        Stop::refuse(RefusalKind::Io, format!("{message}; the header of {header} {advice}"))
     }
 
     /// Whether a good member of this group has the first block of this log.

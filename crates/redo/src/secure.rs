@@ -57,7 +57,7 @@ pub fn secure(
     let most = (end.block - lowest).max(1);
     let logs = LogFiles::open(disk, config, session)?;
     if logs.holding(end.sequence).is_none() {
-        return Err(corrupt(format!("{end}: and now it isn't there; check the device")));
+        return Err(logs.missing(format!("{end}: and now it isn't there; check the device")));
     }
     let mut blocks = config.buffer_blocks().min(most);
     loop {

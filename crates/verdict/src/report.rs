@@ -43,23 +43,46 @@ pub struct Sensitivity {
     pub comparison: Option<Comparison>,
 }
 
-/// Rows that hold no whole A/B pair.
+/// Rows that say nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NothingToReport {
-    rows: usize,
+pub enum NothingToReport {
+    /// They hold no whole A/B pair.
+    NoPair {
+        /// So many there are.
+        rows: usize,
+    },
+    /// In one of the runs no transaction came to its end, and nothing is so many times that.
+    Idle {
+        /// How long it was, in nanoseconds.
+        elapsed_ns: u64,
+    },
 }
 
 impl fmt::Display for NothingToReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = counted(self.rows as u64, "row");
-        write!(f, "no whole pair of A and B in {rows}: let the experiment run longer")
+        match *self {
+            NothingToReport::NoPair { rows } => {
+                let rows = counted(rows as u64, "row");
+                write!(f, "no whole pair of A and B in {rows}: let the experiment run longer")
+            }
+            NothingToReport::Idle { elapsed_ns } => write!(
+                f,
+                "no transaction ended in a run of {:.3} s: choose longer runs, or a machine that \
+                 does less beside them",
+                elapsed_ns as f64 / 1e9
+            ),
+        }
     }
 }
 
 impl std::error::Error for NothingToReport {}
 
-/// The comparison of the throughputs in these rows. `None` with too few whole pairs.
+/// The comparison of the throughputs in these rows. `None` with too few whole pairs, or a run in
+/// which no transaction ended.
 pub fn compare(rows: &[Run], threshold: f64, seed: u64) -> Option<Comparison> {
+    if rows.iter().any(|run| run.transactions == 0) {
+        return None;
+    }
     let pairs = Pairs::of(rows);
     Comparison::of(&pairs.throughputs(), &pairs.aa_throughputs(), threshold, seed)
 }
@@ -84,9 +107,12 @@ pub struct Report {
 impl Report {
     /// Of the rows of one experiment.
     pub fn of(rows: &[Run], question: &Question) -> Result<Report, NothingToReport> {
+        if let Some(idle) = rows.iter().find(|run| run.transactions == 0) {
+            return Err(NothingToReport::Idle { elapsed_ns: idle.elapsed_ns });
+        }
         let pairs = Pairs::of(rows);
         let comparison = compare(rows, question.threshold, question.seed);
-        let nothing = NothingToReport { rows: rows.len() };
+        let nothing = NothingToReport::NoPair { rows: rows.len() };
         let headline = Headline::of(&pairs, comparison).ok_or(nothing)?;
         let (a, b) = *pairs.ab.first().ok_or(nothing)?;
         let (commits, worst) = (CommitCheck::of(rows), Worst::of(rows));

@@ -61,6 +61,16 @@ fn a_lost_commit_is_told_whichever_run_lost_it() {
     assert!(text.contains("WARNING: Commits were lost"), "{text}");
 }
 
+/// It would be a ratio to zero.
+#[test]
+fn a_run_in_which_nothing_was_done_is_refused() {
+    let mut rows = Story::of(1.08, 0.004).rows();
+    rows[3].transactions = 0;
+    assert!(compare(&rows, 0.02, 1).is_none());
+    let refused = Report::of(&rows, &question()).expect_err("refused").to_string();
+    assert!(refused.contains("no transaction ended in a run of"), "{refused}");
+}
+
 #[test]
 fn runs_that_were_not_checked_are_not_called_safe() {
     let mut rows = Story::of(1.08, 0.004).rows();

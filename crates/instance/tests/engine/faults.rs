@@ -234,7 +234,9 @@ fn short_reads_and_writes_lose_nothing() {
 #[test]
 fn a_name_that_cannot_be_looked_up_once_loses_nothing() {
     let operations = [Operation::Open, Operation::List, Operation::SyncDir];
-    sweep(true, Fault::Eio, &operations, 1).shows(5);
+    // Only the opening looks names up, and where it can't it is refused.
+    let met = sweep(true, Fault::Eio, &operations, 1);
+    assert!(met.hits > 5, "{met:?}");
 }
 
 /// A creation that fails anywhere leaves nothing that opens, and can be begun again elsewhere.
