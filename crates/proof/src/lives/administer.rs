@@ -241,12 +241,19 @@ impl Actor<'_> {
         let Some(life) = self.known.with(|known| known.copies(from, to)) else { return };
         let disk = self.world.disk();
         let done = files::copy(&disk, (PLACES[from], PLACES[to]), self.session);
+        // Somebody may say of a copy that it is the database, moved.
+        let is_said = done && self.any(2) == 0;
+        let moved = Path::new(PLACES[to]);
+        let said = is_said.then(|| database::say_moved(&disk, moved, self.session));
         let listed = done.then(|| files::look(&disk, PLACES[to], self.session));
         self.known.with(|known| match listed {
+            _ if let Some(Err(stop)) = &said => {
+                known.finds(format!("{} can't be said to be moved: {stop}", PLACES[to]));
+            }
             Some(Err(wrong)) => {
                 known.finds(format!("a copy of {} can't be looked at: {wrong}", PLACES[from]));
             }
-            Some(Ok(listed)) => known.copied((life, to), Some(listed)),
+            Some(Ok(listed)) => known.copied((life, to), Some((listed, is_said))),
             None => known.copied((life, to), None),
         });
     }

@@ -348,6 +348,11 @@ impl Known {
             let directory = self.lives[life].directory();
             self.finds(format!("{directory} was open, and was opened again"));
         }
+        if self.lives[life].is_settled && self.lives[life].may_be_a_copy() {
+            let directory = self.lives[life].directory();
+            self.finds(format!("{directory} was opened, a copy with files of its original"));
+        }
+        self.lives[life].said = self.lives[life].place;
         self.lives[life].is_open = true;
         let family = self.lives[life].family;
         let sharers: Vec<LifeNo> = self.sharers(life).collect();
@@ -364,8 +369,10 @@ impl Known {
         self.note(call.life, format_args!("it doesn't open: {stop}"));
         let life = &self.lives[call.life];
         let directory = life.directory();
+        let is_copy = stop.to_string().contains("it was used in another directory");
         let is_twin = self.sharers(call.life).any(|other| self.lives[other].is_busy());
         match life.state {
+            _ if is_copy && life.may_be_a_copy() => self.tally.unopened_copy += 1,
             _ if !self.is_alone(call) && is_twin => self.tally.unopened_twin += 1,
             _ if !self.is_alone(call) => self.tally.unopened += 1,
             State::Doubtful | State::Lost => self.tally.unopened_doubtful += 1,
@@ -539,17 +546,19 @@ impl Known {
         Some(life)
     }
 
-    /// It was; the copy lists these files. None if it was given up.
+    /// It was; the copy lists these files, and says that it was moved to where it is, or doesn't.
+    /// None if it was given up.
     pub(super) fn copied(
         &mut self,
         (life, to): (LifeNo, usize),
-        listed: Option<(BTreeSet<String>, BTreeSet<String>)>,
+        listed: Option<((BTreeSet<String>, BTreeSet<String>), bool)>,
     ) {
         let from = self.lives[life].place;
         self.places[from].is_reserved = false;
         self.places[to].is_reserved = false;
-        let Some((data, logs)) = listed else { return };
-        let mut copy = Life { place: to, data, logs, is_open: false, ..self.lives[life].clone() };
+        let Some(((data, logs), is_said)) = listed else { return };
+        let said = if is_said { to } else { self.lives[life].said };
+        let mut copy = Life { place: to, said, data, logs, is_open: false, ..self.lives[life].clone() };
         (copy.users, copy.moves) = (0, 0);
         copy.used.clear();
         self.tally.copies += 1;

@@ -47,6 +47,8 @@ pub(super) type Rows = BTreeMap<String, BTreeSet<i64>>;
 pub(super) struct Life {
     /// Number of its directory.
     pub(super) place: usize,
+    /// The one in which its control file says that it is: a copy's says where the original was.
+    pub(super) said: usize,
     /// Its creation: copies have the same.
     pub(super) family: u64,
     pub(super) state: State,
@@ -76,6 +78,7 @@ impl Life {
     pub(super) fn new(place: usize, family: u64) -> Life {
         Life {
             place,
+            said: place,
             family,
             state: State::Sound,
             is_there: true,
@@ -105,6 +108,13 @@ impl Life {
     /// Every file that it is known to have.
     pub(super) fn files(&self) -> BTreeSet<String> {
         self.data.iter().chain(&self.logs).cloned().chain(self.own()).collect()
+    }
+
+    /// Whether an opening must be refused, for it may be a copy: its control file names another
+    /// directory, and a file of it lies outside of its own (rule space/SP22).
+    pub(super) fn may_be_a_copy(&self) -> bool {
+        let own = format!("{}/", self.directory());
+        self.said != self.place && self.files().iter().any(|file| !file.starts_with(&own))
     }
 
     /// Whether both list one file.

@@ -51,6 +51,8 @@ counts! {
     unopened;
     /// Not opened, for a copy of it that shares a file was open.
     unopened_twin;
+    /// Not opened, for it may be a copy, and a file lies outside of its directory.
+    unopened_copy;
     /// Openings of databases that may be damaged, which were refused.
     unopened_doubtful;
     /// Transactions that were committed.

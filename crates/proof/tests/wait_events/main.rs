@@ -367,9 +367,11 @@ fn a_block_that_is_being_read_is_read_by_other_session() {
         let reads = Outside::<Vec<Wait>>::default();
         let firsts = reads.clone();
         let first = move |database: &Database, session: &Session| {
-            let (mut connection, table) = connect(database, session);
-            until(TOGETHER + 1_000, session);
-            let waits = waits_of(session, || look(&mut connection, &table));
+            let waits = waits_of(session, || {
+                let (mut connection, table) = connect(database, session);
+                until(TOGETHER + 1_000, session);
+                look(&mut connection, &table);
+            });
             firsts.with(|reads| *reads = waits);
         };
         let second = move |database: &Database, session: &Session| {
