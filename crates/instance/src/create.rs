@@ -20,7 +20,7 @@ use crate::{Creation, Instance, Parameters};
 const DATA_FILE_NAME: &str = "data01.dbf";
 const SYSTEM: &str = "system";
 const UNDO_FILE_NAME: &str = "undo01.dbf";
-const DOUBLEWRITE_NAME: &str = "doublewrite01.dbl";
+pub(crate) const DOUBLEWRITE_NAME: &str = "doublewrite01.dbl";
 
 /// Where the doublewrite file is of a database in this directory.
 pub fn doublewrite_path(directory: &Path) -> PathBuf {

@@ -18,7 +18,7 @@ use stop::{RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::Parameters;
-use crate::create::{doublewrite_path, file_options, redo_config};
+use crate::create::{DOUBLEWRITE_NAME, doublewrite_path, file_options, redo_config};
 use crate::tablespaces::check_buffers;
 
 /// Who owns which blocks.
@@ -110,7 +110,7 @@ impl Mounted {
             );
             return Err(Stop::refuse(RefusalKind::WrongState, message));
         }
-        control.check_place(disk, directory, session)?;
+        control.check_place((disk, directory), &[DOUBLEWRITE_NAME], session)?;
         check_buffers(&content, parameters)?;
         let memory = session.os().memory_bytes();
         parameters.check(content.system().block_size, content.doublewrite_slots, memory)?;

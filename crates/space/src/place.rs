@@ -24,25 +24,26 @@ pub(crate) fn place_of(disk: &Disk, directory: &Path) -> u64 {
 }
 
 impl ControlFile {
-    /// Refuses a control file that was written in another directory, and lists files outside of
-    /// this one.
+    /// Refuses a control file that was written in another directory if a file of the database lies
+    /// outside of this one: one that is listed, a control file, or one of `others`.
     pub fn check_place(
         &self,
-        disk: &Disk,
-        directory: &Path,
+        (disk, directory): (&Disk, &Path),
+        others: &[&str],
         session: &Session,
     ) -> Result<(), Stop> {
         let (said, here) = (self.content().place, place_of(disk, directory));
         if said == here || said == 0 {
             return Ok(());
         }
-        for path in self.content().paths() {
+        let own = NAMES.iter().chain(others).copied();
+        for path in own.chain(self.content().paths().map(String::as_str)) {
             if lies_outside(disk, directory, path, session)? {
                 let (directory, path) = (directory.display(), directory.join(path));
                 let path = path.display();
                 let message = format!(
                     "cannot open the database in {directory}: it was used in another directory, \
-                     and {path}, which it lists, lies outside of this one; if this is a copy, that \
+                     and {path}, a file of it, lies outside of this one; if this is a copy, that \
                      file is the original's, and opening the copy would write to it: open the \
                      original; if the database was moved, say so by 'forebay moved {directory}'"
                 );
@@ -60,7 +61,7 @@ pub fn say_moved(disk: &Disk, directory: &Path, session: &Session) -> Result<(),
     Ok(control.settle(session)?)
 }
 
-/// Whether a file that is listed lies outside the directory, also by a link.
+/// Whether a file lies outside the directory, also by a link.
 fn lies_outside(
     disk: &Disk,
     directory: &Path,

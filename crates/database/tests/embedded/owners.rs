@@ -380,3 +380,24 @@ fn a_creation_that_is_taken_back_removes_no_file_that_took_a_name_of_its_own() {
     other.shutdown().expect("in good order");
     Database::open(&second, &options()).expect("its files are there").shutdown().expect("shut");
 }
+
+/// Rule space/SP22: their names are fixed, so a link is how they come to lie elsewhere.
+#[test]
+fn a_copy_with_links_to_the_originals_control_or_doublewrite_file_is_refused() {
+    for name in ["control01.ctl", "control02.ctl", "doublewrite01.dbl"] {
+        let scratch = Scratch::new(&format!("owners-links-{name}"));
+        let (original, copied) = (scratch.0.join("original"), scratch.0.join("copy"));
+        std::fs::create_dir_all(&scratch.0).expect("made");
+        Database::create(&original, &options()).expect("made").shutdown().expect("shut");
+        let elsewhere = scratch.0.join(name);
+        std::fs::rename(original.join(name), &elsewhere).expect("moved");
+        std::os::unix::fs::symlink(&elsewhere, original.join(name)).expect("linked");
+        let opened = Database::open(&original, &options()).expect("the original opens");
+        opened.shutdown().expect("shut");
+        copy(&original, &copied);
+        std::os::unix::fs::symlink(&elsewhere, copied.join(name)).expect("linked");
+        let before = std::fs::read(&elsewhere).expect("there");
+        refused(&copied, &options(), name);
+        assert!(std::fs::read(&elsewhere).expect("there") == before, "{name} was written to");
+    }
+}

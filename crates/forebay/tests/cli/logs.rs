@@ -109,7 +109,7 @@ fn a_copy_of_a_database_with_a_member_elsewhere_is_refused_and_a_moved_one_is_no
     let copied = copy.args(["-r", "db", "copy"]).current_dir(&folder.0).status();
     assert!(copied.expect("it starts").success());
     let said = folder.refused(&["logs", "copy", "--change", "switch_log=next"]);
-    assert!(said.contains("disk2/one.log, which it lists, lies outside"), "{said}");
+    assert!(said.contains("disk2/one.log, a file of it, lies outside"), "{said}");
     assert!(std::fs::read(&member).expect("there") == before, "the original's log was written to");
 
     std::fs::rename(folder.0.join("db"), folder.0.join("moved")).expect("moved");

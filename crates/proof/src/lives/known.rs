@@ -558,7 +558,8 @@ impl Known {
         self.places[to].is_reserved = false;
         let Some(((data, logs), is_said)) = listed else { return };
         let said = if is_said { to } else { self.lives[life].said };
-        let mut copy = Life { place: to, said, data, logs, is_open: false, ..self.lives[life].clone() };
+        let mut copy =
+            Life { place: to, said, data, logs, is_open: false, ..self.lives[life].clone() };
         (copy.users, copy.moves) = (0, 0);
         copy.used.clear();
         self.tally.copies += 1;
