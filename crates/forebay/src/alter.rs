@@ -106,6 +106,9 @@ impl Altered {
         let text = self.text + &result;
         match self.refused {
             None => Ok(text),
+            Some(refused) if os::linux::interrupted() => {
+                Err(Failure::stopped(refused).behind(text))
+            }
             Some(refused) => Err(Failure::new(refused).behind(text)),
         }
     }
@@ -135,7 +138,10 @@ fn alter(
         }
         let asked = session.now();
         let made = match LogChange::read(name, value) {
-            Some(change) => change.and_then(|change| instance.change_logs(&change, session)),
+            Some(change) => change.and_then(|change| {
+                let go_on = || !os::linux::interrupted();
+                instance.change_logs_while(&change, &go_on, session)
+            }),
             None => instance.set_parameter(name, value, session),
         };
         let (at, took) = (asked.since(began), session.now().since(asked));

@@ -111,3 +111,9 @@ pub(crate) fn refused(output: &Output) -> String {
     assert_eq!(error.len(), 1, "one line: {said}");
     error[0].to_string()
 }
+
+/// Ctrl-C.
+pub(crate) fn interrupt(process: u32) {
+    let sent = Command::new("kill").args(["-INT", &process.to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+}

@@ -4,7 +4,7 @@ use std::io::BufReader;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use crate::folder::{Folder, heard, text};
+use crate::folder::{Folder, heard, interrupt, text};
 
 /// An experiment takes hours if it is asked to; none of them pass before a file is refused that
 /// can't be made.
@@ -183,12 +183,6 @@ fn hear_and_interrupt(running: &mut Child, sought: &str) -> Option<i32> {
     interrupt(running.id());
     std::io::copy(&mut told, &mut std::io::sink()).expect("it is read to its end");
     running.wait().expect("it ends").code()
-}
-
-/// Ctrl-C.
-fn interrupt(process: u32) {
-    let sent = Command::new("kill").args(["-INT", &process.to_string()]).status();
-    assert!(sent.expect("kill runs").success());
 }
 
 /// A signal ends a load in good order: what it has found is told, and the status says so.
