@@ -133,7 +133,11 @@ pub(crate) struct Audit {
 pub(crate) fn run(command: Load) -> Outcome {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
-    os::linux::listen();
+    // An audit changes nothing that could be left half done: a signal ends it at once, as it ends
+    // what hasn't said that it listens, and the next opening recovers.
+    if !matches!(command, Load::Audit(_)) {
+        os::linux::listen();
+    }
     let disk = os::linux::disk();
     match command {
         Load::Create(create) => Ok(create.carry_out(&disk, &session)?),

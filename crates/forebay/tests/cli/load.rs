@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::folder::{Folder, refused, said, text};
+use crate::folder::{Folder, interrupt, refused, said, text};
 
 /// Work, and all of it is there again.
 #[test]
@@ -192,4 +192,24 @@ fn an_audit_refuses_a_file_that_no_load_has_printed() {
     file.set_len(1 << 40).expect("nothing is written");
     let said = folder.refused(&["load", "audit", "db", "--acknowledged", "told"]);
     assert!(said.contains("told has 1099511627776 bytes, and at most"), "{said}");
+}
+
+/// Ctrl-C ends an audit. Where it has ended before the signal came, that is tried again.
+#[test]
+fn an_audit_is_ended_by_the_first_signal() {
+    let folder = Folder::filled("load-audit-interrupted", &["--megabytes", "4"]);
+    let began = std::time::Instant::now();
+    said(&folder.forebay(&["load", "audit", "db"]));
+    let half = began.elapsed() / 2;
+    let is_ended = |_| {
+        let mut audit = std::process::Command::new("env");
+        audit.args(["--default-signal=INT", env!("CARGO_BIN_EXE_forebay"), "load", "audit", "db"]);
+        audit.current_dir(&folder.0).stdout(Stdio::null());
+        let mut audit = audit.spawn().expect("it starts");
+        std::thread::sleep(half);
+        interrupt(audit.id());
+        !audit.wait().expect("it ends").success()
+    };
+    assert!((0..8).any(is_ended), "signals were ignored");
+    said(&folder.forebay(&["load", "audit", "db"]));
 }
