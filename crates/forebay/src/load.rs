@@ -176,7 +176,9 @@ impl Create {
         };
         let place = (disk, self.directory.as_path());
         let database = Database::create_filled(place, &options, fill, session)?;
+        let is_there = database.instance().check_directory(session);
         database.shutdown_by(session)?;
+        is_there?;
         Ok(format!("{}: {} rows\n", self.directory.display(), filling.rows()))
     }
 

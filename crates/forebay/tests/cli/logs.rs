@@ -174,3 +174,20 @@ fn a_log_that_is_being_made_is_given_up_when_a_signal_comes() {
     }
     assert!(!folder.said(&["logs", "db"]).contains("x.log"));
 }
+
+/// A directory that isn't the database's any more gets none of its files.
+#[test]
+fn a_database_whose_directory_was_renamed_makes_no_file_under_the_old_name() {
+    let folder = Folder::with_database("logs-renamed");
+    let run = ["load", "run", "db", "--seconds", "4", "--alter", "3:add_log_group=1m:x.log"];
+    let mut running = folder.command(&run[..]);
+    running.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = running.spawn().expect("it starts");
+    std::thread::sleep(Duration::from_millis(1_500));
+    std::fs::rename(folder.0.join("db"), folder.0.join("moved")).expect("moved");
+    std::fs::create_dir(folder.0.join("db")).expect("made");
+    let said = refused(&running.wait_with_output().expect("it ends"));
+    assert!(said.contains("isn't the directory any more that was opened"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.0.join("db")).expect("there").count(), 0);
+    assert!(!folder.said(&["logs", "moved"]).contains("x.log"));
+}
