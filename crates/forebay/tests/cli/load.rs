@@ -156,6 +156,12 @@ fn the_tables_of_another_load_are_refused_by_name() {
             error.contains("cannot open the tables of order entry: there is no table"),
             "{error}"
         );
+        assert!(error.ends_with("of the debit-credit load: leave --order-entry out"), "{error}");
+    }
+    let folder = Folder::filled("load-other-orders", &ORDERS);
+    for verb in ["run", "audit"] {
+        let error = refused(&folder.forebay(&["load", verb, "db"]));
+        assert!(error.ends_with("of the load of order entry: give --order-entry"), "{error}");
     }
 }
 
@@ -213,3 +219,5 @@ fn an_audit_is_ended_by_the_first_signal() {
     assert!((0..8).any(is_ended), "signals were ignored");
     said(&folder.forebay(&["load", "audit", "db"]));
 }
+
+const ORDERS: [&str; 6] = ["--order-entry", "1", "--customers", "10", "--items", "10"];
