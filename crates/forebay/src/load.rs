@@ -263,7 +263,12 @@ impl Run {
             let mut connection = database.connect_with(session);
             let scale = Tables::open(&mut connection)?.scale();
             let first_session = match self.first_session {
-                Some(number) => number,
+                Some(number) => {
+                    let numbers = number..number.saturating_add(self.sessions);
+                    let used = workload::used_session(&mut connection, numbers)?;
+                    order_entry::refuse_used(used)?;
+                    number
+                }
                 None => workload::next_session(&mut connection)?,
             };
             (scale, first_session)

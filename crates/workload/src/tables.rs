@@ -13,7 +13,7 @@
 //! Nothing refers to anything by a foreign key: that would change the work that the lab measures,
 //! and its measurements are compared with earlier ones. Order entry has constraints of every kind.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use database::{
     Bounds, ColumnSpec, Connection, Direction, Error, ErrorKind, Row, Table, TableSpec, Type, Value,
@@ -171,6 +171,21 @@ pub fn next_session(connection: &mut Connection<'_>) -> Result<u32, Error> {
     let history = history.map_err(|stop| unloaded(Load::DebitCredit, stop, connection))?;
     connection.scan(&history, |row| next = next.max(number(&row, 0) + 1))?;
     Ok(u32::try_from(next).unwrap_or(u32::MAX))
+}
+
+/// The lowest of these numbers that a session has had which left history; none if none has.
+pub fn used_session(
+    connection: &mut Connection<'_>,
+    numbers: Range<u32>,
+) -> Result<Option<u32>, Error> {
+    let mut used: Option<u32> = None;
+    let history = connection.table("history");
+    let history = history.map_err(|stop| unloaded(Load::DebitCredit, stop, connection))?;
+    connection.scan(&history, |row| {
+        let number = u32::try_from(number(&row, 0)).ok().filter(|number| numbers.contains(number));
+        used = used.into_iter().chain(number).min();
+    })?;
+    Ok(used)
 }
 
 /// Makes the tables and fills them. `progress` is told rows done and rows in all, and says whether

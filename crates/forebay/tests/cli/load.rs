@@ -220,4 +220,25 @@ fn an_audit_is_ended_by_the_first_signal() {
     said(&folder.forebay(&["load", "audit", "db"]));
 }
 
+/// Commits of two sessions with one number couldn't be told apart afterwards.
+#[test]
+fn a_load_refuses_numbers_of_sessions_that_an_earlier_one_had() {
+    for (name, filling, option) in [
+        ("load-again", &["--megabytes", "1"][..], &[][..]),
+        ("load-again-orders", &ORDERS, &["--order-entry"]),
+    ] {
+        let folder = Folder::filled(name, filling);
+        let run = ["load", "run", "db", "--seconds", "1", "--sessions", "2", "--first-session"];
+        let numbered = |first| [&run[..], &[first], option].concat();
+        folder.said(&numbered("5"));
+        for first in ["4", "5", "6"] {
+            let said = folder.refused(&numbered(first));
+            assert!(said.contains("has worked in an earlier load"), "{first}: {said}");
+            assert!(said.contains("--first-session"), "{said}");
+        }
+        folder.said(&numbered("7"));
+        folder.said(&[&["load", "audit", "db"], option].concat());
+    }
+}
+
 const ORDERS: [&str; 6] = ["--order-entry", "1", "--customers", "10", "--items", "10"];

@@ -15,7 +15,7 @@ mod schema;
 mod transactions;
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use database::{Bounds, Connection, Database, Direction, Table};
@@ -133,6 +133,21 @@ pub fn next_session(connection: &mut Connection<'_>) -> Result<u32, Stop> {
     let tables = Tables::open(connection)?;
     let last = last(connection, &tables.acknowledged, &[], column::A_SESSION)?;
     Ok(last.map_or(0, |last| u32::try_from(last + 1).unwrap_or(u32::MAX)))
+}
+
+/// The lowest of these numbers that a session has had; none if none has.
+pub fn used_session(
+    connection: &mut Connection<'_>,
+    numbers: Range<u32>,
+) -> Result<Option<u32>, Stop> {
+    let tables = Tables::open(connection)?;
+    for number in numbers {
+        let key = [Value::Int(number.into())];
+        if connection.get(&tables.acknowledged, &key, |_| ())?.is_some() {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
 }
 
 /// Holds the tables against the twelve conditions and what sessions were told: each with how many
