@@ -392,6 +392,10 @@ fn audit(database: &Database, told: &[(u32, u64)], session: &Session) -> Result<
         let (lost, of) = (audit.lost, audit.acknowledged);
         faults.insert(0, format!("of {of} acknowledged commits {lost} are lost"));
     }
+    if !audit.untold.is_empty() {
+        faults.extend(audit.untold);
+        faults.push(workload::CUT_SHORT.to_string());
+    }
     match (faults.is_empty(), told.is_empty()) {
         (false, _) => Err(Stop::refuse(RefusalKind::Corrupt, faults.join("; "))),
         (true, true) => Ok("the books balance".to_string()),
@@ -434,6 +438,8 @@ fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<
     let mut text = IoBuf::zeroed(length.max(1));
     file.read_at(0, &mut text[..length], os::FileOperation::Read.waiting(session))?;
     let mut told: BTreeMap<u32, u64> = BTreeMap::new();
+    let is_cut = !text[..length].ends_with(b"\n");
+    let lines = text[..length].split(|byte| *byte == b'\n').count();
     for (line, number) in text[..length].split(|byte| *byte == b'\n').zip(1..) {
         let words = std::str::from_utf8(line).unwrap_or("?");
         let mut numbers = words.split_whitespace().map(str::parse::<u64>);
@@ -444,6 +450,14 @@ fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<
             {
                 let most = told.entry(session as u32).or_default();
                 *most = commit.max(*most);
+            }
+            _ if is_cut && number == lines => {
+                let message = format!(
+                    "line {number} of {} is its last and has no end: the file was cut short; give \
+                     the whole file, or remove that line",
+                    path.display()
+                );
+                return Err(Stop::refuse(RefusalKind::Invalid, message));
             }
             _ => {
                 let message = format!(

@@ -23,7 +23,7 @@ mod run;
 mod tables;
 mod tpcb;
 
-pub use audit::{Audit, audit};
+pub use audit::{Audit, CUT_SHORT, audit};
 pub use drive::{Drive, Run, SessionRun, Witness};
 pub use run::{Mixture, run};
 pub use tables::{Scale, Tables, load, next_session, used_session};

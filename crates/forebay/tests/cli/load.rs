@@ -242,3 +242,29 @@ fn a_load_refuses_numbers_of_sessions_that_an_earlier_one_had() {
 }
 
 const ORDERS: [&str; 6] = ["--order-entry", "1", "--customers", "10", "--items", "10"];
+
+/// What a load printed, and was cut short, isn't taken for damage alone.
+#[test]
+fn a_file_of_acknowledged_commits_that_was_cut_short_is_called_so() {
+    for (name, filling, option) in [
+        ("load-short", &["--megabytes", "1"][..], &[][..]),
+        ("load-short-orders", &ORDERS, &["--order-entry"]),
+    ] {
+        let folder = Folder::filled(name, filling);
+        let run = ["load", "run", "db", "--seconds", "2", "--sessions", "2", "--acknowledge"];
+        let told = folder.said(&[&run[..], option].concat());
+        let first: String = told.split_inclusive('\n').take(4).collect();
+        let audit = [&["load", "audit", "db", "--acknowledged", "told"][..], option].concat();
+        std::fs::write(folder.0.join("told"), &first).expect("it is written");
+        let said = folder.refused(&audit);
+        assert!(said.contains("is shorter than what the load printed"), "{said}");
+        std::fs::write(folder.0.join("told"), first + "1").expect("it is written");
+        let said = folder.refused(&audit);
+        assert!(
+            said.contains("line 5 of told is its last") && said.contains("cut short"),
+            "{said}"
+        );
+        std::fs::write(folder.0.join("told"), &told).expect("it is written");
+        folder.said(&audit);
+    }
+}

@@ -23,6 +23,7 @@ use os::Session;
 use stop::{RefusalKind, Stop};
 use value::Value;
 
+use crate::CUT_SHORT;
 use crate::drive::{Drive, Run, Turns, Witness, drive};
 use random::Random;
 use schema::column;
@@ -161,14 +162,18 @@ pub fn audit(
     connection.scan(&tables.acknowledged, |row| {
         counts.insert(row.get_i64(column::A_SESSION), row.get_i64(column::A_COMMITS));
     })?;
-    let mut found = Vec::new();
+    let (mut found, mut is_short) = (Vec::new(), false);
     for (session, told) in acknowledged {
         let told = i64::try_from(*told).unwrap_or(i64::MAX);
         let there = counts.get(&Some(i64::from(*session))).copied().flatten().unwrap_or(0);
         // The last one may have been under way.
         if !(there.saturating_sub(1)..=there).contains(&told) {
             found.push(format!("session {session} was told of {told} commits; there are {there}"));
+            is_short |= there > told;
         }
+    }
+    if is_short {
+        found.push(CUT_SHORT.to_string());
     }
     let scale = Scale::of(connection)?;
     found.extend(conditions(connection, scale)?);
