@@ -71,3 +71,14 @@ fn a_creation_whose_directory_was_renamed_meanwhile_does_not_succeed() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("db"), "{said}");
 }
+
+/// Such a limit isn't a full disk.
+#[test]
+fn a_limit_on_the_size_of_files_is_named() {
+    let folder = Folder::new("create-limit-named");
+    let line = "ulimit -f 2048; exec \"$0\" load create db --megabytes 1";
+    let mut create = Command::new("bash");
+    let output = create.args(["-c", line, env!("CARGO_BIN_EXE_forebay")]).current_dir(&folder.0);
+    let said = text(&output.output().expect("it runs").stderr);
+    assert!(said.contains("ulimit -f") && !said.contains("free space"), "{said}");
+}

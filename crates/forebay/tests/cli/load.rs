@@ -268,3 +268,32 @@ fn a_file_of_acknowledged_commits_that_was_cut_short_is_called_so() {
         folder.said(&audit);
     }
 }
+
+/// What has the name of a file and is none is called what it is.
+#[test]
+fn what_is_no_file_in_a_files_place_is_called_what_it_is() {
+    let folder = Folder::with_database("load-no-file");
+    for (file, put, says) in [
+        ("data01.dbf", "mkfifo db/data01.dbf", "it is a pipe, and must be a file"),
+        ("data01.dbf", "mkdir db/data01.dbf", "it is a directory, and must be a file"),
+        ("control01.ctl", "mkfifo db/control01.ctl", "it is a pipe, and must be a file"),
+        ("doublewrite01.dbl", "mkdir db/doublewrite01.dbl", "it is a directory, and must be"),
+    ] {
+        let script = format!("mv db/{file} kept && {put}");
+        let back = format!("rm -rf db/{file} && mv kept db/{file}");
+        let shell = |script: &str| {
+            let mut shell = std::process::Command::new("sh");
+            let done = shell.args(["-c", script]).current_dir(&folder.0).status();
+            assert!(done.expect("it runs").success(), "{script}");
+        };
+        shell(&script);
+        let said = refused(&folder.briefly(&["load", "audit", "db"]).output().expect("it starts"));
+        assert!(said.contains(says), "{put}: {said}");
+        shell(&back);
+    }
+    let mut fed = std::process::Command::new("bash");
+    let line = "\"$0\" load audit db --acknowledged <(echo 1 1)";
+    let fed = fed.args(["-c", line, env!("CARGO_BIN_EXE_forebay")]).current_dir(&folder.0).output();
+    let said = refused(&fed.expect("it starts"));
+    assert!(said.contains("it is a pipe, and must be a file"), "{said}");
+}
