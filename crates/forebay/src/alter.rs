@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use database::Database;
-use instance::{Changeable, Instance, LogChange, Parameters};
+use instance::{Changeable, Creation, Instance, LogChange, Parameters};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadHandle, ThreadSpec};
 use stop::{RefusalKind, Stop};
@@ -187,6 +187,13 @@ fn read(text: &str, length: Nanos) -> Result<Alteration, Stop> {
 
 /// There is such a parameter, it takes such a value, and it can be changed while a load runs.
 fn check_parameter(Alteration { name, value, .. }: &Alteration) -> Result<(), Stop> {
+    if Creation::list().iter().any(|info| info.name.eq_ignore_ascii_case(name)) {
+        let message = format!(
+            "{name} is fixed when a database is created, and can't be changed: give it to 'forebay \
+             load create' with --set {name}={value}"
+        );
+        return Err(Stop::refuse(RefusalKind::Invalid, message));
+    }
     Parameters::default().set(name, value)?;
     let list = Parameters::list();
     let info = list.iter().find(|info| info.name.eq_ignore_ascii_case(name));

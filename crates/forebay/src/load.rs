@@ -140,14 +140,14 @@ pub(crate) fn run(command: Load) -> Outcome {
     }
     let disk = os::linux::disk();
     match command {
-        Load::Create(create) => Ok(create.carry_out(&disk, &session)?),
+        Load::Create(create) => create.carry_out(&disk, &session),
         Load::Run(run) => run.carry_out(&disk, &session),
-        Load::Audit(audit) => Ok(audit.carry_out(&disk, &session)?),
+        Load::Audit(audit) => audit.carry_out(&disk, &session),
     }
 }
 
 impl Create {
-    fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
+    fn carry_out(&self, disk: &Disk, session: &Session) -> Outcome {
         let filling = self.filling();
         let mut creation = filling.creation();
         let mut parameters = Parameters::default();
@@ -155,8 +155,7 @@ impl Create {
         creation.spread_data();
         for text in &self.log_groups {
             creation.log_files.push(LogGroupSpec::read(text).ok_or_else(|| {
-                let message = format!("--log-group takes SIZE:PATH[,PATH...], not '{text}'");
-                Stop::refuse(RefusalKind::Invalid, message)
+                Failure::usage(format!("--log-group takes SIZE:PATH[,PATH...], not '{text}'"))
             })?);
         }
         let options = Options { creation, parameters };
@@ -356,7 +355,7 @@ impl Unheard {
 }
 
 impl Audit {
-    fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
+    fn carry_out(&self, disk: &Disk, session: &Session) -> Outcome {
         let read = |path| read_acknowledged(disk, path, session);
         let told = self.acknowledged.as_deref().map(read).transpose()?;
         let database = self.instanced.open(disk, session)?;
@@ -410,7 +409,7 @@ fn audit(database: &Database, told: &[(u32, u64)], session: &Session) -> Result<
 }
 
 impl Instanced {
-    pub(crate) fn open(&self, disk: &Disk, session: &Session) -> Result<Database, Stop> {
+    pub(crate) fn open(&self, disk: &Disk, session: &Session) -> Result<Database, Failure> {
         let mut options = Options::default();
         self.settings.apply(None, &mut options.parameters)?;
         let told = Cell::new(Nanos::ZERO);
@@ -421,7 +420,7 @@ impl Instanced {
                 tell(&progress.to_string());
             }
         };
-        Database::open_telling((disk, &self.directory), &options, &say, session)
+        Ok(Database::open_telling((disk, &self.directory), &options, &say, session)?)
     }
 }
 

@@ -35,8 +35,8 @@ pub(crate) fn run(logs: &Logs) -> Outcome {
 
 impl Logs {
     fn carry_out(&self, session: &Session) -> Outcome {
-        let changes =
-            self.changes.iter().map(|text| read(text)).collect::<Result<Vec<_>, Stop>>()?;
+        let changes = self.changes.iter().map(|text| read(text)).collect::<Result<Vec<_>, _>>();
+        let changes = changes.map_err(Failure::usage)?;
         let database = self.instanced.open(&os::linux::disk(), session)?;
         let instance = database.instance();
         os::linux::listen();

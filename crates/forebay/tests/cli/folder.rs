@@ -61,6 +61,14 @@ impl Folder {
         refused(&self.forebay(arguments))
     }
 
+    /// The one line about a wrong command line.
+    pub(crate) fn misused(&self, arguments: &[&str]) -> String {
+        let output = self.forebay(arguments);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        said
+    }
+
     /// What lies in the folder.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).expect("it is there");

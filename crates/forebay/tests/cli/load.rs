@@ -101,7 +101,7 @@ fn parameters_change_under_load() {
         ("0:db_working_sets=4", "chosen when an instance opens"),
     ] {
         let arguments = ["load", "run", "db", "--seconds", "1", "--alter", change];
-        let said = refused(&folder.forebay(&arguments));
+        let said = folder.misused(&arguments);
         assert!(said.contains(answer), "{said}");
     }
 }
@@ -124,7 +124,7 @@ fn wrong_input_is_one_clear_line() {
         ("db_riter_processes=1", "no parameter db_riter_processes"),
         ("db_block_size=4k", "db_block_size is chosen when a database is created"),
     ] {
-        let said = refused(&folder.forebay(&["load", "run", "db", "--set", setting]));
+        let said = folder.misused(&["load", "run", "db", "--set", setting]);
         assert!(said.contains(answer), "{said}");
     }
     let unknown = folder.forebay(&["lab", "run", "perpetual-motion"]);
@@ -267,6 +267,15 @@ fn a_file_of_acknowledged_commits_that_was_cut_short_is_called_so() {
         std::fs::write(folder.0.join("told"), &told).expect("it is written");
         folder.said(&audit);
     }
+}
+
+/// What is fixed when a database is created is said to be.
+#[test]
+fn a_parameter_of_creation_is_not_altered() {
+    let folder = Folder::with_database("load-alter-fixed");
+    let alter = ["load", "run", "db", "--alter", "1:db_block_size=4k"];
+    let said = folder.misused(&alter);
+    assert!(said.contains("db_block_size is fixed when a database is created"), "{said}");
 }
 
 /// What has the name of a file and is none is called what it is.

@@ -57,7 +57,7 @@ fn groups_with_members_on_two_disks_are_made_listed_and_changed() {
 
     let said = folder.refused(&["logs", "db", "--change", "drop_log_group=7"]);
     assert!(said.contains("there is no redo log group 7"), "{said}");
-    let said = folder.refused(&["logs", "db", "--change", "drop=7"]);
+    let said = folder.misused(&["logs", "db", "--change", "drop=7"]);
     assert!(said.contains("--change takes add_log_group=SIZE:PATH"), "{said}");
     let told = folder.said(&["load", "run", "db", "--seconds", "1", "--acknowledge"]);
     std::fs::write(folder.0.join("told"), &told).expect("it is written");
