@@ -131,7 +131,7 @@ impl Cache {
             left,
             pieces: VecDeque::with_capacity(IN_FLIGHT_MAX),
             asked: 0,
-            areas: IoArea::zeroed(piece_bytes),
+            areas: IoArea::try_zeroed(piece_bytes)?,
             done: Vec::with_capacity(IN_FLIGHT_MAX),
             in_hand: None,
         })

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use database::Database;
-use instance::{Changeable, Instance, LogChange, Parameters};
+use instance::{Changeable, Creation, Instance, LogChange, Parameters};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadHandle, ThreadSpec};
 use stop::{RefusalKind, Stop};
@@ -106,6 +106,9 @@ impl Altered {
         let text = self.text + &result;
         match self.refused {
             None => Ok(text),
+            Some(refused) if os::linux::interrupted() => {
+                Err(Failure::stopped(refused).behind(text))
+            }
             Some(refused) => Err(Failure::new(refused).behind(text)),
         }
     }
@@ -135,7 +138,10 @@ fn alter(
         }
         let asked = session.now();
         let made = match LogChange::read(name, value) {
-            Some(change) => change.and_then(|change| instance.change_logs(&change, session)),
+            Some(change) => change.and_then(|change| {
+                let go_on = || !os::linux::interrupted();
+                instance.change_logs_while(&change, &go_on, session)
+            }),
             None => instance.set_parameter(name, value, session),
         };
         let (at, took) = (asked.since(began), session.now().since(asked));
@@ -181,6 +187,13 @@ fn read(text: &str, length: Nanos) -> Result<Alteration, Stop> {
 
 /// There is such a parameter, it takes such a value, and it can be changed while a load runs.
 fn check_parameter(Alteration { name, value, .. }: &Alteration) -> Result<(), Stop> {
+    if Creation::list().iter().any(|info| info.name.eq_ignore_ascii_case(name)) {
+        let message = format!(
+            "{name} is fixed when a database is created, and can't be changed: give it to 'forebay \
+             load create' with --set {name}={value}"
+        );
+        return Err(Stop::refuse(RefusalKind::Invalid, message));
+    }
     Parameters::default().set(name, value)?;
     let list = Parameters::list();
     let info = list.iter().find(|info| info.name.eq_ignore_ascii_case(name));

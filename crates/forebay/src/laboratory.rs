@@ -281,7 +281,7 @@ impl Run {
             let experiment = experiment.name;
             return Err(format!("{experiment} gives {name} itself: leave --set {name} out"));
         }
-        form.set(|creation, parameters| self.settings.apply(Some(creation), parameters))
+        form.set(|creation, parameters| self.settings.choose(Some(creation), parameters))
             .map_err(|stop| stop.to_string())?;
         Ok(Request {
             experiment,

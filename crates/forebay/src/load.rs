@@ -25,7 +25,7 @@ use workload::{Drive, Mixture, Scale, Tables, Witness};
 use crate::alter::{self, Alterations};
 use crate::filling::Filling;
 use crate::order_entry;
-use crate::output::{Failure, Outcome, tell};
+use crate::output::{self, Failure, Outcome, tell};
 use crate::settings::Settings;
 
 /// The most that a session's number may be, so that those that follow have numbers too.
@@ -133,17 +133,21 @@ pub(crate) struct Audit {
 pub(crate) fn run(command: Load) -> Outcome {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
-    os::linux::listen();
+    // An audit changes nothing that could be left half done: a signal ends it at once, as it ends
+    // what hasn't said that it listens, and the next opening recovers.
+    if !matches!(command, Load::Audit(_)) {
+        os::linux::listen();
+    }
     let disk = os::linux::disk();
     match command {
-        Load::Create(create) => Ok(create.carry_out(&disk, &session)?),
+        Load::Create(create) => create.carry_out(&disk, &session),
         Load::Run(run) => run.carry_out(&disk, &session),
-        Load::Audit(audit) => Ok(audit.carry_out(&disk, &session)?),
+        Load::Audit(audit) => audit.carry_out(&disk, &session),
     }
 }
 
 impl Create {
-    fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
+    fn carry_out(&self, disk: &Disk, session: &Session) -> Outcome {
         let filling = self.filling();
         let mut creation = filling.creation();
         let mut parameters = Parameters::default();
@@ -151,8 +155,7 @@ impl Create {
         creation.spread_data();
         for text in &self.log_groups {
             creation.log_files.push(LogGroupSpec::read(text).ok_or_else(|| {
-                let message = format!("--log-group takes SIZE:PATH[,PATH...], not '{text}'");
-                Stop::refuse(RefusalKind::Invalid, message)
+                Failure::usage(format!("--log-group takes SIZE:PATH[,PATH...], not '{text}'"))
             })?);
         }
         let options = Options { creation, parameters };
@@ -172,7 +175,9 @@ impl Create {
         };
         let place = (disk, self.directory.as_path());
         let database = Database::create_filled(place, &options, fill, session)?;
+        let is_there = database.instance().check_directory(session);
         database.shutdown_by(session)?;
+        is_there?;
         Ok(format!("{}: {} rows\n", self.directory.display(), filling.rows()))
     }
 
@@ -190,7 +195,11 @@ impl Create {
 
 impl Run {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Outcome {
-        let alterations = self.alterations.read(Nanos::from_secs(self.seconds))?;
+        let alterations = self.alterations.read(Nanos::from_secs(self.seconds));
+        let alterations = alterations.map_err(Failure::usage)?;
+        if self.acknowledge {
+            output::check_open()?;
+        }
         let database = self.instanced.open(disk, session)?;
         let altering = alter::start(alterations, &database, session)?;
         let (mut marks, unheard) = (Vec::new(), Arc::new(Unheard::default()));
@@ -257,7 +266,12 @@ impl Run {
             let mut connection = database.connect_with(session);
             let scale = Tables::open(&mut connection)?.scale();
             let first_session = match self.first_session {
-                Some(number) => number,
+                Some(number) => {
+                    let numbers = number..number.saturating_add(self.sessions);
+                    let used = workload::used_session(&mut connection, numbers)?;
+                    order_entry::refuse_used(used)?;
+                    number
+                }
                 None => workload::next_session(&mut connection)?,
             };
             (scale, first_session)
@@ -341,7 +355,7 @@ impl Unheard {
 }
 
 impl Audit {
-    fn carry_out(&self, disk: &Disk, session: &Session) -> Result<String, Stop> {
+    fn carry_out(&self, disk: &Disk, session: &Session) -> Outcome {
         let read = |path| read_acknowledged(disk, path, session);
         let told = self.acknowledged.as_deref().map(read).transpose()?;
         let database = self.instanced.open(disk, session)?;
@@ -381,6 +395,10 @@ fn audit(database: &Database, told: &[(u32, u64)], session: &Session) -> Result<
         let (lost, of) = (audit.lost, audit.acknowledged);
         faults.insert(0, format!("of {of} acknowledged commits {lost} are lost"));
     }
+    if !audit.untold.is_empty() {
+        faults.extend(audit.untold);
+        faults.push(workload::CUT_SHORT.to_string());
+    }
     match (faults.is_empty(), told.is_empty()) {
         (false, _) => Err(Stop::refuse(RefusalKind::Corrupt, faults.join("; "))),
         (true, true) => Ok("the books balance".to_string()),
@@ -391,7 +409,7 @@ fn audit(database: &Database, told: &[(u32, u64)], session: &Session) -> Result<
 }
 
 impl Instanced {
-    pub(crate) fn open(&self, disk: &Disk, session: &Session) -> Result<Database, Stop> {
+    pub(crate) fn open(&self, disk: &Disk, session: &Session) -> Result<Database, Failure> {
         let mut options = Options::default();
         self.settings.apply(None, &mut options.parameters)?;
         let told = Cell::new(Nanos::ZERO);
@@ -402,7 +420,7 @@ impl Instanced {
                 tell(&progress.to_string());
             }
         };
-        Database::open_telling((disk, &self.directory), &options, &say, session)
+        Ok(Database::open_telling((disk, &self.directory), &options, &say, session)?)
     }
 }
 
@@ -423,6 +441,8 @@ fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<
     let mut text = IoBuf::zeroed(length.max(1));
     file.read_at(0, &mut text[..length], os::FileOperation::Read.waiting(session))?;
     let mut told: BTreeMap<u32, u64> = BTreeMap::new();
+    let is_cut = !text[..length].ends_with(b"\n");
+    let lines = text[..length].split(|byte| *byte == b'\n').count();
     for (line, number) in text[..length].split(|byte| *byte == b'\n').zip(1..) {
         let words = std::str::from_utf8(line).unwrap_or("?");
         let mut numbers = words.split_whitespace().map(str::parse::<u64>);
@@ -433,6 +453,14 @@ fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<
             {
                 let most = told.entry(session as u32).or_default();
                 *most = commit.max(*most);
+            }
+            _ if is_cut && number == lines => {
+                let message = format!(
+                    "line {number} of {} is its last and has no end: the file was cut short; give \
+                     the whole file, or remove that line",
+                    path.display()
+                );
+                return Err(Stop::refuse(RefusalKind::Invalid, message));
             }
             _ => {
                 let message = format!(

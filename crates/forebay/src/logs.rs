@@ -35,11 +35,16 @@ pub(crate) fn run(logs: &Logs) -> Outcome {
 
 impl Logs {
     fn carry_out(&self, session: &Session) -> Outcome {
-        let changes =
-            self.changes.iter().map(|text| read(text)).collect::<Result<Vec<_>, Stop>>()?;
+        let changes = self.changes.iter().map(|text| read(text)).collect::<Result<Vec<_>, _>>();
+        let changes = changes.map_err(Failure::usage)?;
         let database = self.instanced.open(&os::linux::disk(), session)?;
         let instance = database.instance();
-        let changed = changes.iter().try_for_each(|change| instance.change_logs(change, session));
+        os::linux::listen();
+        let go_on = || !os::linux::interrupted();
+        let changed = changes.iter().try_for_each(|change| match go_on() {
+            true => instance.change_logs_while(change, &go_on, session),
+            false => Err(Stop::refuse(RefusalKind::WrongState, "stopped before all was changed")),
+        });
         let views = instance.log_groups(session);
         let ended = database.shutdown_by(session);
         match changed.and(ended) {

@@ -24,11 +24,26 @@ pub(crate) fn run(
     session: &Session,
 ) -> Result<Run, Stop> {
     let first_session = match first_session {
-        Some(number) => number,
+        Some(number) => {
+            let numbers = number..number.saturating_add(plan.drive.sessions);
+            let mut connection = database.connect_with(session);
+            refuse_used(order_entry::used_session(&mut connection, numbers)?)?;
+            number
+        }
         None => order_entry::next_session(&mut database.connect_with(session))?,
     };
     let plan = Plan { drive: Drive { first_session, ..plan.drive }, ..plan };
     order_entry::run(database, (plan, witness), told_to_stop, at_bound, session)
+}
+
+/// Commits of two sessions of one number couldn't be told apart.
+pub(crate) fn refuse_used(used: Option<u32>) -> Result<(), Stop> {
+    let Some(used) = used else { return Ok(()) };
+    let message = format!(
+        "session {used} has worked in an earlier load, and an audit couldn't tell the commits of \
+         both apart; leave --first-session out, or give a larger number"
+    );
+    Err(Stop::refuse(RefusalKind::Invalid, message))
 }
 
 /// Holds them against what was acknowledged and the twelve conditions.

@@ -6,6 +6,8 @@ use clap::Args;
 use instance::{Changeable, Creation, ParameterInfo, Parameters};
 use stop::{RefusalKind, Stop};
 
+use crate::output::Failure;
+
 /// What the user chose; may be given several times.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Settings {
@@ -15,8 +17,17 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Sets what was chosen, each where it belongs.
+    /// Sets what was chosen, each where it belongs. What can't be chosen is a wrong command line.
     pub(crate) fn apply(
+        &self,
+        creation: Option<&mut Creation>,
+        parameters: &mut Parameters,
+    ) -> Result<(), Failure> {
+        self.choose(creation, parameters).map_err(Failure::usage)
+    }
+
+    /// The same, with what is wrong as a refusal.
+    pub(crate) fn choose(
         &self,
         creation: Option<&mut Creation>,
         parameters: &mut Parameters,

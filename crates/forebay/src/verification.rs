@@ -11,7 +11,6 @@ use clap::Args;
 use instance::Parameters;
 use os::Session;
 use serde_json::{Value, json};
-use stop::Stop;
 use verify::{Finding, Report, Task};
 use waits::SessionKind;
 
@@ -60,7 +59,7 @@ pub(crate) fn run(verify: &Verify) -> Outcome {
 }
 
 impl Verify {
-    fn check(&self, tell: &mut dyn FnMut(&Finding), session: &Session) -> Result<Report, Stop> {
+    fn check(&self, tell: &mut dyn FnMut(&Finding), session: &Session) -> Result<Report, Failure> {
         let mut parameters = Parameters::default();
         self.settings.apply(None, &mut parameters)?;
         let options = parameters.filesystemio_options.file_options();
@@ -79,7 +78,7 @@ impl Verify {
         let place = (&os::linux::disk(), &*self.directory);
         let report = verify::closed(place, options, &mut task, session);
         progress.end();
-        report
+        Ok(report?)
     }
 }
 

@@ -83,10 +83,23 @@ fn read_value(name: &str, value: &str) -> Option<LogChange> {
 impl Instance {
     /// Makes a change of the redo log groups, while the database is open.
     pub fn change_logs(&self, change: &LogChange, session: &Session) -> Result<(), Stop> {
+        self.change_logs_while(change, &|| true, session)
+    }
+
+    /// The same for who may be told to end: files that are being made are given up when `go_on`
+    /// says so, and nothing is left of them. It is asked every few MiB.
+    pub fn change_logs_while(
+        &self,
+        change: &LogChange,
+        go_on: &dyn Fn() -> bool,
+        session: &Session,
+    ) -> Result<(), Stop> {
         match change {
-            LogChange::AddGroup(spec) => self.add_log_group(spec, session).map(|_| ()),
+            LogChange::AddGroup(spec) => self.add_log_group_while(spec, go_on, session).map(|_| ()),
             LogChange::DropGroup(number) => self.drop_log_group(*number, session),
-            LogChange::AddMember(number, path) => self.add_log_member(*number, path, session),
+            LogChange::AddMember(number, path) => {
+                self.add_log_member_while((*number, path), go_on, session)
+            }
             LogChange::DropMember(path) => self.drop_log_member(path, session),
             LogChange::Switch => self.redo().switch(session),
         }

@@ -10,9 +10,11 @@
 //!
 //! Callers: `create`, `open`; whoever administers an instance.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use format::REDO_BLOCK;
 use os::Session;
 use redo::{
     GROUPS_MAX, KeepMembers, Leaving, LogGroup, LogMember, LogView, MEMBERS_MAX, MemberChange,
@@ -114,6 +116,16 @@ impl Instance {
     /// Makes a group and takes it into use. Says its number. A path may also begin with the
     /// database's directory, as in a view.
     pub fn add_log_group(&self, spec: &LogGroupSpec, session: &Session) -> Result<u16, Stop> {
+        self.add_log_group_while(spec, &|| true, session)
+    }
+
+    /// The same; given up, and nothing left, when `go_on` says so while files are made.
+    pub(crate) fn add_log_group_while(
+        &self,
+        spec: &LogGroupSpec,
+        go_on: &dyn Fn() -> bool,
+        session: &Session,
+    ) -> Result<u16, Stop> {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
         let members = spec.members.iter().map(|path| self.within_directory(path)).collect();
@@ -121,7 +133,8 @@ impl Instance {
         let mut planned = self.checkpointer.control().hold(0, session).content().clone();
         let group = spec.add_to(&mut planned)?;
         self.check_planned(&planned)?;
-        let made = self.make_logs(planned.database, &spec.members, group.blocks, session)?;
+        let made =
+            self.make_logs(planned.database, (&spec.members, group.blocks), go_on, session)?;
         let made = self.list(made, |content| spec.add_to(content).map(|_| ()), session)?;
         let group = log_group(&self.place.1, &group);
         let named = made.give_names(session);
@@ -133,6 +146,16 @@ impl Instance {
     /// has whole. The path is as in [`LogGroupSpec`], or begins with the database's directory, as
     /// in a view.
     pub fn add_log_member(&self, number: u16, path: &str, session: &Session) -> Result<(), Stop> {
+        self.add_log_member_while((number, path), &|| true, session)
+    }
+
+    /// The same; given up, and nothing left, when `go_on` says so while the file is made.
+    pub(crate) fn add_log_member_while(
+        &self,
+        (number, path): (u16, &str),
+        go_on: &dyn Fn() -> bool,
+        session: &Session,
+    ) -> Result<(), Stop> {
         let _one = self.settings.hold(0, session);
         self.halt().check(session)?;
         let path = self.within_directory(path);
@@ -150,7 +173,7 @@ impl Instance {
         let blocks = add(&mut planned)?;
         self.check_planned(&planned)?;
         let files = [path.clone()];
-        let made = self.make_logs(planned.database, &files, blocks, session)?;
+        let made = self.make_logs(planned.database, (&files, blocks), go_on, session)?;
         let made = self.list(made, |content| add(content).map(|_| ()), session)?;
         self.must(made.give_names(session), session)?;
         self.redo().add_member(number, &self.place.1.join(path), session);
@@ -259,13 +282,15 @@ impl Instance {
     fn make_logs(
         &self,
         database: u64,
-        paths: &[String],
-        blocks: u32,
+        (paths, blocks): (&[String], u32),
+        go_on: &dyn Fn() -> bool,
         session: &Session,
     ) -> Result<NewFiles<'_>, Stop> {
         let (disk, directory) = &self.place;
+        self.check_directory(session)?;
+        self.check_room(paths, blocks)?;
         let mut new = NewFiles::new(disk, database, "the redo log");
-        let go_on = || !self.halt().is_raised(session);
+        let go_on = || go_on() && !self.halt().is_raised(session);
         let make = |path: &Path| redo::create_member(disk, (path, blocks), &go_on, session);
         let made = paths.iter().try_for_each(|path| new.make(&directory.join(path), make, session));
         // Where redo can't be written no log may be listed.
@@ -278,6 +303,41 @@ impl Instance {
             return Err(stop);
         }
         Ok(new)
+    }
+
+    /// Refused if another directory, or none, has the name by which this database was opened: what
+    /// is made by that name now isn't found by who opens the database where it is.
+    pub fn check_directory(&self, session: &Session) -> Result<(), Stop> {
+        let (disk, directory) = &self.place;
+        let control = self.checkpointer.control().hold(0, session);
+        control.check_directory(disk, directory, session)
+    }
+
+    /// Refuses logs for which a file system hasn't the room, before it is full for everybody else.
+    fn check_room(&self, paths: &[String], blocks: u32) -> Result<(), Stop> {
+        let (disk, directory) = &self.place;
+        let bytes = u64::from(blocks) * REDO_BLOCK.bytes() as u64;
+        let mut needed: BTreeMap<PathBuf, u64> = BTreeMap::new();
+        for path in paths {
+            let place = disk.place_of(&directory.join(path));
+            let parent = place.parent().unwrap_or(directory).to_path_buf();
+            *needed.entry(parent).or_default() += bytes;
+        }
+        for (parent, needed) in needed {
+            // Where this can't be told, making the file says why.
+            let Ok(free) = disk.free_bytes(&parent) else { continue };
+            if free < needed {
+                let message = format!(
+                    "cannot make redo logs in {}: {} MB are needed and {} MB are free; free some, \
+                     choose another place, or choose a smaller size",
+                    parent.display(),
+                    needed.div_ceil(1_000_000),
+                    free / 1_000_000
+                );
+                return Err(Stop::refuse(RefusalKind::NoSpace, message));
+            }
+        }
+        Ok(())
     }
 
     /// Lists files that were made; if they can't be, they are removed.

@@ -76,7 +76,7 @@ fn probed(
 ) -> Result<DurableWrite, Stop> {
     match durable_writes(disk, directory, session, &PROBE) {
         Ok(report) => Ok(report.pick),
-        Err(error) if error.cause() == Cause::NoSpace => {
+        Err(error) if matches!(error.cause(), Cause::NoSpace | Cause::FileTooLarge) => {
             // Data files are opened with direct I/O already where that is chosen.
             let way = match options.direct {
                 true => DurableWrite::DirectThenSync,

@@ -59,7 +59,7 @@ fn check(
     let halted = crash(database, session);
     let audit = audit?;
     halted?;
-    if let Some(first) = audit.unbalanced.first() {
+    if let Some(first) = audit.unbalanced.iter().chain(&audit.untold).next() {
         let message = format!("the books don't balance after the run: {first}");
         return Err(Stop::refuse(RefusalKind::Corrupt, message));
     }

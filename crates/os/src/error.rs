@@ -21,6 +21,8 @@ pub enum Cause {
     ReadOnly,
     /// The file system or the quota is full.
     NoSpace,
+    /// The process, or the file system, allows no file that is so large.
+    FileTooLarge,
     /// The machine has no memory for it.
     NoMemory,
     /// The file system can't do direct I/O.
@@ -48,7 +50,8 @@ impl Cause {
             Some(libc::EEXIST) => Cause::AlreadyExists,
             Some(libc::EACCES | libc::EPERM) => Cause::PermissionDenied,
             Some(libc::EROFS) => Cause::ReadOnly,
-            Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Cause::NoSpace,
+            Some(libc::ENOSPC | libc::EDQUOT) => Cause::NoSpace,
+            Some(libc::EFBIG) => Cause::FileTooLarge,
             Some(libc::ENOMEM) => Cause::NoMemory,
             // EIO, and what a kernel's block layer says more exactly (block/blk-core.c:
             // blk_errors): timeout, transport, target, reservation, medium, protection, offline
@@ -81,7 +84,13 @@ impl Cause {
             Cause::SameFile => "remove the second name, and put a file of its own there",
             Cause::ReadOnly => "choose a place on a writable file system",
             Cause::NoSpace => "free space there, or choose another place or a smaller size",
-            Cause::NoMemory => "ask for less, or end programs that have it",
+            Cause::FileTooLarge => {
+                "a limit of the process (ulimit -f) or of the file system is met: raise it, or \
+                 choose smaller files"
+            }
+            Cause::NoMemory => {
+                "ask for less, raise its limit (ulimit -v), or end programs that have it"
+            }
             Cause::DirectIoUnsupported => {
                 "set filesystemio_options to none or asynch, or use another file system"
             }

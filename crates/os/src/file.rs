@@ -314,7 +314,7 @@ impl File {
         let FileOptions { direct, write_through } = self.inner.options;
         let is_refused = match error.cause() {
             Cause::NoMemory | Cause::Invalid => true,
-            Cause::NoSpace => direct,
+            Cause::NoSpace | Cause::FileTooLarge => direct,
             _ => false,
         };
         if write_through && !is_refused {

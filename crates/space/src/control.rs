@@ -190,6 +190,27 @@ impl ControlFile {
         self.write(session)
     }
 
+    /// Refused if none of its copies has its name any more: the directory was removed, renamed or
+    /// put in another's place, and what was made under its name would lie elsewhere.
+    pub fn check_directory(
+        &self,
+        disk: &Disk,
+        directory: &Path,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        for copy in &self.copies {
+            if disk.has_its_name(copy, session)? {
+                return Ok(());
+            }
+        }
+        let message = format!(
+            "{} isn't the directory any more that was opened: it was removed, renamed or replaced; \
+             give it its name back, or shut the database and open it where it is",
+            directory.display()
+        );
+        Err(Stop::refuse(RefusalKind::WrongState, message))
+    }
+
     /// The files, for messages.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.copies.iter().map(|file| file.path().to_path_buf()).collect()

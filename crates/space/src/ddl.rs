@@ -51,7 +51,11 @@ impl Space {
     ) -> Result<(), Stop> {
         let _describing = self.shared.describing.hold(0, session);
         self.changes().halt().check(session)?;
-        let before = self.shared.control.hold(0, session).content().clone();
+        let before = {
+            let control = self.shared.control.hold(0, session);
+            control.check_directory(&self.shared.disk, &self.shared.directory, session)?;
+            control.content().clone()
+        };
         let mut after = before.clone();
         let shapes = add(&mut after)?;
         let tablespaces = &after.tablespaces[before.tablespaces.len()..];

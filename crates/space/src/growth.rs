@@ -29,7 +29,7 @@ use crate::apply::{Count, GROW, LAYER};
 use crate::data_file::{EXTENT_MAP, extents_of};
 use crate::room::{Skipped, doubled_max};
 use crate::tablespace::DataFile;
-use crate::{Space, TablespaceContent};
+use crate::{Space, TablespaceContent, UNDO_TABLESPACE};
 
 /// A file is filled with zeros in writes of this many bytes.
 const FILL_BYTES: usize = 1 << 20;
@@ -63,10 +63,16 @@ impl Space {
             }
         }
         Err(refused.unwrap_or_else(|| {
+            let name = &tablespace.name;
+            // What the first data file of these may become is said when a database is created.
+            let most = match name.as_str() {
+                UNDO_TABLESPACE => "undo_bytes_max",
+                _ => "data_bytes_max",
+            };
             let message = format!(
-                "cannot give {whom} another extent: tablespace {} is full, and its data files have \
-                 all the blocks that they may have; add a data file to it",
-                tablespace.name
+                "cannot give {whom} another extent: tablespace {name} is full, and its data files \
+                 have all the blocks that they may have; delete rows, or create a database with a \
+                 larger {most} (an application can also call Instance::add_data_file)"
             );
             Stop::refuse(RefusalKind::NoSpace, message)
         }))
@@ -153,9 +159,9 @@ impl Space {
             let _ = filled.set_len(from, waiting);
             let what = format!("make {} grow by {} bytes", file.path().display(), to - from);
             return Err(Stop::from(match error.cause() {
-                Cause::NoSpace => error
-                    .while_doing(what)
-                    .advise("free space there, or add a data file elsewhere: the disk is full"),
+                Cause::NoSpace => {
+                    error.while_doing(what).advise("free space there: the disk is full")
+                }
                 _ => error.while_doing(what),
             }));
         }

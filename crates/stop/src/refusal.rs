@@ -94,8 +94,7 @@ impl From<Error> for Refusal {
             Cause::AlreadyExists => RefusalKind::AlreadyExists,
             Cause::InUse => RefusalKind::WrongState,
             Cause::SameFile => RefusalKind::Corrupt,
-            Cause::NoMemory => RefusalKind::NoSpace,
-            Cause::NoSpace => RefusalKind::NoSpace,
+            Cause::NoMemory | Cause::NoSpace | Cause::FileTooLarge => RefusalKind::NoSpace,
             Cause::Invalid => RefusalKind::Invalid,
             _ => RefusalKind::Io,
         };

@@ -99,7 +99,7 @@ impl Place<'_> {
 pub(crate) fn of_file(error: os::Error) -> Result<os::Error, Stop> {
     let is_so = match error.cause() {
         Cause::NotFound | Cause::SameFile | Cause::EndOfFile => true,
-        Cause::Device | Cause::FailedForGood | Cause::NoSpace => true,
+        Cause::Device | Cause::FailedForGood | Cause::NoSpace | Cause::FileTooLarge => true,
         Cause::PermissionDenied | Cause::ReadOnly | Cause::NoMemory => false,
         Cause::InUse | Cause::AlreadyExists | Cause::Invalid | Cause::PowerLost => false,
         Cause::DirectIoUnsupported | Cause::IoUringUnavailable | Cause::Other => false,

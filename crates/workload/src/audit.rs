@@ -9,6 +9,10 @@ use database::{Connection, Error};
 use crate::Tables;
 use crate::tables::{column, number};
 
+/// What it means that sessions have more commits than they were told of, and what to do.
+pub const CUT_SHORT: &str = "the file of acknowledged commits is shorter than what the load \
+    printed: give the whole file; if it is whole, the database has commits that nobody made";
+
 /// What the audit found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Audit {
@@ -20,12 +24,15 @@ pub struct Audit {
     pub unacknowledged: u64,
     /// Where the books don't balance: one line each.
     pub unbalanced: Vec<String>,
+    /// Sessions with more commits than they were told of, but for one: one line each. So it is where
+    /// what they were told isn't known to its end.
+    pub untold: Vec<String>,
 }
 
 impl Audit {
     /// Whether all is as it must be.
     pub fn is_clean(&self) -> bool {
-        self.lost == 0 && self.unbalanced.is_empty()
+        self.lost == 0 && self.unbalanced.is_empty() && self.untold.is_empty()
     }
 }
 
@@ -63,7 +70,9 @@ pub fn audit(
             audit.unbalanced.push(format!("session {number}: its numbers have gaps or repeat"));
         }
         if numbers.len() as u64 > told.saturating_add(1) {
-            audit.unbalanced.push(format!("session {number}: {} more than told", numbers.len()));
+            let line =
+                format!("session {number} has {} commits and was told of {told}", numbers.len());
+            audit.untold.push(line);
         }
     }
     for (name, table) in [("teller", &tables.teller), ("branch", &tables.branch)] {

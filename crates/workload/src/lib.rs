@@ -23,8 +23,8 @@ mod run;
 mod tables;
 mod tpcb;
 
-pub use audit::{Audit, audit};
+pub use audit::{Audit, CUT_SHORT, audit};
 pub use drive::{Drive, Run, SessionRun, Witness};
 pub use run::{Mixture, run};
-pub use tables::{Scale, Tables, load, next_session};
+pub use tables::{Scale, Tables, load, next_session, used_session};
 pub use tpcb::{TELLERS, Tpcb, TpcbChoice, TpcbClient, TpcbScale};

@@ -13,7 +13,7 @@
 //! Nothing refers to anything by a foreign key: that would change the work that the lab measures,
 //! and its measurements are compared with earlier ones. Order entry has constraints of every kind.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use database::{
     Bounds, ColumnSpec, Connection, Direction, Error, ErrorKind, Row, Table, TableSpec, Type, Value,
@@ -84,7 +84,7 @@ impl Tables {
     /// The tables of a database that was loaded. History is made last, so a load that was cut off
     /// has none.
     pub fn open(connection: &mut Connection<'_>) -> Result<Tables, Error> {
-        Tables::open_all(connection).map_err(|stop| unloaded("debit-credit", stop))
+        Tables::open_all(connection).map_err(|stop| unloaded(Load::DebitCredit, stop, connection))
     }
 
     fn open_all(connection: &mut Connection<'_>) -> Result<Tables, Error> {
@@ -105,15 +105,39 @@ impl Tables {
     }
 }
 
+/// Whose tables are looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Load {
+    DebitCredit,
+    OrderEntry,
+}
+
 /// What isn't there was not made, or is made when a load comes to its end.
-pub(crate) fn unloaded(what: &str, stop: Error) -> Error {
+pub(crate) fn unloaded(load: Load, stop: Error, connection: &Connection<'_>) -> Error {
     if stop.refusal() != Some(ErrorKind::NotFound) {
         return stop;
     }
-    let message = format!(
-        "cannot open the tables of {what}: {stop}. The database was made for something else, or \
-         its load was cut off before its end; then remove the database and create it again"
-    );
+    // A table that only the other load has.
+    let (what, others, advice) = match load {
+        Load::DebitCredit => (
+            "debit-credit",
+            "warehouse",
+            "The database is of the load of order entry: give --order-entry",
+        ),
+        Load::OrderEntry => (
+            "order entry",
+            "branch",
+            "The database is of the debit-credit load: leave --order-entry out",
+        ),
+    };
+    let advice = match connection.table(others) {
+        Ok(_) => advice,
+        Err(_) => {
+            "The database was made for something else, or its load was cut off before its end; \
+             then remove the database and create it again"
+        }
+    };
+    let message = format!("cannot open the tables of {what}: {stop}. {advice}");
     Error::refuse(ErrorKind::WrongState, message)
 }
 
@@ -143,9 +167,25 @@ pub(crate) fn number(row: &Row<'_>, column: usize) -> i64 {
 /// The lowest number above those of all sessions that have left history.
 pub fn next_session(connection: &mut Connection<'_>) -> Result<u32, Error> {
     let mut next = 0;
-    let history = connection.table("history").map_err(|stop| unloaded("debit-credit", stop))?;
+    let history = connection.table("history");
+    let history = history.map_err(|stop| unloaded(Load::DebitCredit, stop, connection))?;
     connection.scan(&history, |row| next = next.max(number(&row, 0) + 1))?;
     Ok(u32::try_from(next).unwrap_or(u32::MAX))
+}
+
+/// The lowest of these numbers that a session has had which left history; none if none has.
+pub fn used_session(
+    connection: &mut Connection<'_>,
+    numbers: Range<u32>,
+) -> Result<Option<u32>, Error> {
+    let mut used: Option<u32> = None;
+    let history = connection.table("history");
+    let history = history.map_err(|stop| unloaded(Load::DebitCredit, stop, connection))?;
+    connection.scan(&history, |row| {
+        let number = u32::try_from(number(&row, 0)).ok().filter(|number| numbers.contains(number));
+        used = used.into_iter().chain(number).min();
+    })?;
+    Ok(used)
 }
 
 /// Makes the tables and fills them. `progress` is told rows done and rows in all, and says whether

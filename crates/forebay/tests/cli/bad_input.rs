@@ -308,3 +308,21 @@ fn the_report_is_complete_and_fits_a_terminal() {
     assert!(ways.iter().all(|way| way["writes"].as_u64() >= Some(8)));
     assert!(scratch.is_empty());
 }
+
+/// A value that a parameter can't have is a wrong command line, whichever command it is given to.
+#[test]
+fn a_parameter_out_of_its_bounds_is_a_wrong_command_line_everywhere() {
+    for command in [
+        &["load", "run", "x"][..],
+        &["load", "create", "x"],
+        &["load", "audit", "x"],
+        &["logs", "x"],
+        &["verify", "x"],
+        &["lab", "run", "dbwr-count"],
+    ] {
+        let output = forebay(&[command, &["--set", "log_buffer=99999g"]].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+        assert!(said.contains("log_buffer is") && said.contains("choose 200k to 1g"), "{said}");
+    }
+}

@@ -52,3 +52,33 @@ fn a_creation_that_meets_a_limit_on_the_size_of_files_is_refused_and_leaves_noth
     assert!(said.contains("file too large"), "{said}");
     assert!(!folder.0.join("db").exists(), "{said}");
 }
+
+/// A database that isn't where it was to be isn't one that was made.
+#[test]
+fn a_creation_whose_directory_was_renamed_meanwhile_does_not_succeed() {
+    let folder = Folder::new("create-renamed");
+    let create = ["load", "create", "db", "--megabytes", "8"];
+    let mut creating = folder.command(&create).stderr(Stdio::piped()).spawn().expect("it starts");
+    // The last file that a creation makes; rows are filled in after it.
+    while !folder.0.join("db/control02.ctl").exists() {
+        assert!(creating.try_wait().expect("known").is_none(), "it ended before it filled");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(700));
+    std::fs::rename(folder.0.join("db"), folder.0.join("moved")).expect("renamed");
+    let output = creating.wait_with_output().expect("it ends");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("db"), "{said}");
+}
+
+/// Such a limit isn't a full disk.
+#[test]
+fn a_limit_on_the_size_of_files_is_named() {
+    let folder = Folder::new("create-limit-named");
+    let line = "ulimit -f 2048; exec \"$0\" load create db --megabytes 1";
+    let mut create = Command::new("bash");
+    let output = create.args(["-c", line, env!("CARGO_BIN_EXE_forebay")]).current_dir(&folder.0);
+    let said = text(&output.output().expect("it runs").stderr);
+    assert!(said.contains("ulimit -f") && !said.contains("free space"), "{said}");
+}

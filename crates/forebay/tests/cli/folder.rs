@@ -61,6 +61,14 @@ impl Folder {
         refused(&self.forebay(arguments))
     }
 
+    /// The one line about a wrong command line.
+    pub(crate) fn misused(&self, arguments: &[&str]) -> String {
+        let output = self.forebay(arguments);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        said
+    }
+
     /// What lies in the folder.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).expect("it is there");
@@ -110,4 +118,10 @@ pub(crate) fn refused(output: &Output) -> String {
     let error: Vec<&str> = said.lines().filter(|line| !line.starts_with("notice: ")).collect();
     assert_eq!(error.len(), 1, "one line: {said}");
     error[0].to_string()
+}
+
+/// Ctrl-C.
+pub(crate) fn interrupt(process: u32) {
+    let sent = Command::new("kill").args(["-INT", &process.to_string()]).status();
+    assert!(sent.expect("kill runs").success());
 }

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::folder::{Folder, refused, said, text};
+use crate::folder::{Folder, interrupt, refused, said, text};
 
 /// Work, and all of it is there again.
 #[test]
@@ -101,7 +101,7 @@ fn parameters_change_under_load() {
         ("0:db_working_sets=4", "chosen when an instance opens"),
     ] {
         let arguments = ["load", "run", "db", "--seconds", "1", "--alter", change];
-        let said = refused(&folder.forebay(&arguments));
+        let said = folder.misused(&arguments);
         assert!(said.contains(answer), "{said}");
     }
 }
@@ -124,7 +124,7 @@ fn wrong_input_is_one_clear_line() {
         ("db_riter_processes=1", "no parameter db_riter_processes"),
         ("db_block_size=4k", "db_block_size is chosen when a database is created"),
     ] {
-        let said = refused(&folder.forebay(&["load", "run", "db", "--set", setting]));
+        let said = folder.misused(&["load", "run", "db", "--set", setting]);
         assert!(said.contains(answer), "{said}");
     }
     let unknown = folder.forebay(&["lab", "run", "perpetual-motion"]);
@@ -156,6 +156,12 @@ fn the_tables_of_another_load_are_refused_by_name() {
             error.contains("cannot open the tables of order entry: there is no table"),
             "{error}"
         );
+        assert!(error.ends_with("of the debit-credit load: leave --order-entry out"), "{error}");
+    }
+    let folder = Folder::filled("load-other-orders", &ORDERS);
+    for verb in ["run", "audit"] {
+        let error = refused(&folder.forebay(&["load", verb, "db"]));
+        assert!(error.ends_with("of the load of order entry: give --order-entry"), "{error}");
     }
 }
 
@@ -192,4 +198,111 @@ fn an_audit_refuses_a_file_that_no_load_has_printed() {
     file.set_len(1 << 40).expect("nothing is written");
     let said = folder.refused(&["load", "audit", "db", "--acknowledged", "told"]);
     assert!(said.contains("told has 1099511627776 bytes, and at most"), "{said}");
+}
+
+/// Ctrl-C ends an audit. Where it has ended before the signal came, that is tried again.
+#[test]
+fn an_audit_is_ended_by_the_first_signal() {
+    let folder = Folder::filled("load-audit-interrupted", &["--megabytes", "4"]);
+    let began = std::time::Instant::now();
+    said(&folder.forebay(&["load", "audit", "db"]));
+    let half = began.elapsed() / 2;
+    let is_ended = |_| {
+        let mut audit = std::process::Command::new("env");
+        audit.args(["--default-signal=INT", env!("CARGO_BIN_EXE_forebay"), "load", "audit", "db"]);
+        audit.current_dir(&folder.0).stdout(Stdio::null());
+        let mut audit = audit.spawn().expect("it starts");
+        std::thread::sleep(half);
+        interrupt(audit.id());
+        !audit.wait().expect("it ends").success()
+    };
+    assert!((0..8).any(is_ended), "signals were ignored");
+    said(&folder.forebay(&["load", "audit", "db"]));
+}
+
+/// Commits of two sessions with one number couldn't be told apart afterwards.
+#[test]
+fn a_load_refuses_numbers_of_sessions_that_an_earlier_one_had() {
+    for (name, filling, option) in [
+        ("load-again", &["--megabytes", "1"][..], &[][..]),
+        ("load-again-orders", &ORDERS, &["--order-entry"]),
+    ] {
+        let folder = Folder::filled(name, filling);
+        let run = ["load", "run", "db", "--seconds", "1", "--sessions", "2", "--first-session"];
+        let numbered = |first| [&run[..], &[first], option].concat();
+        folder.said(&numbered("5"));
+        for first in ["4", "5", "6"] {
+            let said = folder.refused(&numbered(first));
+            assert!(said.contains("has worked in an earlier load"), "{first}: {said}");
+            assert!(said.contains("--first-session"), "{said}");
+        }
+        folder.said(&numbered("7"));
+        folder.said(&[&["load", "audit", "db"], option].concat());
+    }
+}
+
+const ORDERS: [&str; 6] = ["--order-entry", "1", "--customers", "10", "--items", "10"];
+
+/// What a load printed, and was cut short, isn't taken for damage alone.
+#[test]
+fn a_file_of_acknowledged_commits_that_was_cut_short_is_called_so() {
+    for (name, filling, option) in [
+        ("load-short", &["--megabytes", "1"][..], &[][..]),
+        ("load-short-orders", &ORDERS, &["--order-entry"]),
+    ] {
+        let folder = Folder::filled(name, filling);
+        let run = ["load", "run", "db", "--seconds", "2", "--sessions", "2", "--acknowledge"];
+        let told = folder.said(&[&run[..], option].concat());
+        let first: String = told.split_inclusive('\n').take(4).collect();
+        let audit = [&["load", "audit", "db", "--acknowledged", "told"][..], option].concat();
+        std::fs::write(folder.0.join("told"), &first).expect("it is written");
+        let said = folder.refused(&audit);
+        assert!(said.contains("is shorter than what the load printed"), "{said}");
+        std::fs::write(folder.0.join("told"), first + "1").expect("it is written");
+        let said = folder.refused(&audit);
+        assert!(
+            said.contains("line 5 of told is its last") && said.contains("cut short"),
+            "{said}"
+        );
+        std::fs::write(folder.0.join("told"), &told).expect("it is written");
+        folder.said(&audit);
+    }
+}
+
+/// What is fixed when a database is created is said to be.
+#[test]
+fn a_parameter_of_creation_is_not_altered() {
+    let folder = Folder::with_database("load-alter-fixed");
+    let alter = ["load", "run", "db", "--alter", "1:db_block_size=4k"];
+    let said = folder.misused(&alter);
+    assert!(said.contains("db_block_size is fixed when a database is created"), "{said}");
+}
+
+/// What has the name of a file and is none is called what it is.
+#[test]
+fn what_is_no_file_in_a_files_place_is_called_what_it_is() {
+    let folder = Folder::with_database("load-no-file");
+    for (file, put, says) in [
+        ("data01.dbf", "mkfifo db/data01.dbf", "it is a pipe, and must be a file"),
+        ("data01.dbf", "mkdir db/data01.dbf", "it is a directory, and must be a file"),
+        ("control01.ctl", "mkfifo db/control01.ctl", "it is a pipe, and must be a file"),
+        ("doublewrite01.dbl", "mkdir db/doublewrite01.dbl", "it is a directory, and must be"),
+    ] {
+        let script = format!("mv db/{file} kept && {put}");
+        let back = format!("rm -rf db/{file} && mv kept db/{file}");
+        let shell = |script: &str| {
+            let mut shell = std::process::Command::new("sh");
+            let done = shell.args(["-c", script]).current_dir(&folder.0).status();
+            assert!(done.expect("it runs").success(), "{script}");
+        };
+        shell(&script);
+        let said = refused(&folder.briefly(&["load", "audit", "db"]).output().expect("it starts"));
+        assert!(said.contains(says), "{put}: {said}");
+        shell(&back);
+    }
+    let mut fed = std::process::Command::new("bash");
+    let line = "\"$0\" load audit db --acknowledged <(echo 1 1)";
+    let fed = fed.args(["-c", line, env!("CARGO_BIN_EXE_forebay")]).current_dir(&folder.0).output();
+    let said = refused(&fed.expect("it starts"));
+    assert!(said.contains("it is a pipe, and must be a file"), "{said}");
 }

@@ -1,9 +1,10 @@
 //! `forebay logs` as a person meets it: groups with members on two disks, changed while a load runs
 //! and while none does, and a member that is lost.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use crate::folder::{Folder, refused, text};
+use crate::folder::{Folder, interrupt, refused, text};
 
 /// A folder with a place on a second disk in it.
 fn with_two_disks(name: &str) -> Folder {
@@ -56,7 +57,7 @@ fn groups_with_members_on_two_disks_are_made_listed_and_changed() {
 
     let said = folder.refused(&["logs", "db", "--change", "drop_log_group=7"]);
     assert!(said.contains("there is no redo log group 7"), "{said}");
-    let said = folder.refused(&["logs", "db", "--change", "drop=7"]);
+    let said = folder.misused(&["logs", "db", "--change", "drop=7"]);
     assert!(said.contains("--change takes add_log_group=SIZE:PATH"), "{said}");
     let told = folder.said(&["load", "run", "db", "--seconds", "1", "--acknowledge"]);
     std::fs::write(folder.0.join("told"), &told).expect("it is written");
@@ -130,4 +131,65 @@ fn what_was_changed_before_a_refused_change_is_told() {
     assert!(said.contains("there is no redo log group 9"), "{said}");
     let listed = text(&output.stdout);
     assert!(listed.contains("x.log"), "what was done isn't told: {listed}");
+}
+
+/// A log that the disk has no room for is refused before it has filled the disk for everybody else.
+#[test]
+fn a_log_larger_than_the_free_space_is_refused_before_it_is_made() {
+    let folder = Folder::with_database("logs-no-room");
+    for change in ["add_log_group=15t:x.log", "add_log_group=8t:x.log,y.log"] {
+        let output = folder.briefly(&["logs", "db", "--change", change]).output();
+        let said = refused(&output.expect("it starts"));
+        assert!(
+            said.contains("cannot make redo logs in") && said.contains("MB are free"),
+            "{said}"
+        );
+    }
+}
+
+/// Ctrl-C ends a change, and a load, that is making a large file; nothing is left of it.
+#[test]
+fn a_log_that_is_being_made_is_given_up_when_a_signal_comes() {
+    let folder = Folder::with_database("logs-interrupted");
+    let new = folder.0.join("db/x.log.forebay-new");
+    for change in [
+        &["logs", "db", "--change", "add_log_group=2g:x.log"][..],
+        &["load", "run", "db", "--seconds", "60", "--alter", "0.1:add_log_group=2g:x.log"],
+    ] {
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_forebay")]).args(change);
+        command.current_dir(&folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut changing = command.spawn().expect("it starts");
+        while !new.exists() {
+            assert!(
+                changing.try_wait().expect("known").is_none(),
+                "it ended before it made a file"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        interrupt(changing.id());
+        let output = changing.wait_with_output().expect("it ends");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{change:?}: {said}");
+        assert!(said.contains("it isn't wanted any more"), "{said}");
+        assert!(!new.exists() && !folder.0.join("db/x.log").exists(), "{change:?}");
+    }
+    assert!(!folder.said(&["logs", "db"]).contains("x.log"));
+}
+
+/// A directory that isn't the database's any more gets none of its files.
+#[test]
+fn a_database_whose_directory_was_renamed_makes_no_file_under_the_old_name() {
+    let folder = Folder::with_database("logs-renamed");
+    let run = ["load", "run", "db", "--seconds", "4", "--alter", "3:add_log_group=1m:x.log"];
+    let mut running = folder.command(&run[..]);
+    running.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = running.spawn().expect("it starts");
+    std::thread::sleep(Duration::from_millis(1_500));
+    std::fs::rename(folder.0.join("db"), folder.0.join("moved")).expect("moved");
+    std::fs::create_dir(folder.0.join("db")).expect("made");
+    let said = refused(&running.wait_with_output().expect("it ends"));
+    assert!(said.contains("isn't the directory any more that was opened"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.0.join("db")).expect("there").count(), 0);
+    assert!(!folder.said(&["logs", "moved"]).contains("x.log"));
 }

@@ -4,7 +4,7 @@ use std::io::BufReader;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use crate::folder::{Folder, heard, text};
+use crate::folder::{Folder, heard, interrupt, text};
 
 /// An experiment takes hours if it is asked to; none of them pass before a file is refused that
 /// can't be made.
@@ -63,14 +63,14 @@ fn a_change_that_cant_be_made_is_refused_before_the_load() {
     for (alter, says) in [
         ("1:db_writer_processes=2", "is due after the load's 1 seconds"),
         ("0.5:db_working_sets=4", "chosen when an instance opens"),
-        ("0.5:db_block_size=2k", "no parameter db_block_size"),
+        ("0.5:db_block_size=2k", "db_block_size is fixed when a database is created"),
         ("0.5:process_affinity=foo:0", "process_affinity is foo:0: choose"),
         ("0.5:drop_log_group=x", "drop_log_group takes NUMBER"),
         ("nan:db_writer_processes=2", "--alter takes SECONDS:NAME=VALUE"),
     ] {
         let output = folder.forebay(&["load", "run", "db", "--seconds", "1", "--alter", alter]);
         let said = text(&output.stderr);
-        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{alter}: {said}");
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{alter}: {said}");
         assert!(said.contains(says) && output.stdout.is_empty(), "{alter}: {said}");
     }
 }
@@ -185,12 +185,6 @@ fn hear_and_interrupt(running: &mut Child, sought: &str) -> Option<i32> {
     running.wait().expect("it ends").code()
 }
 
-/// Ctrl-C.
-fn interrupt(process: u32) {
-    let sent = Command::new("kill").args(["-INT", &process.to_string()]).status();
-    assert!(sent.expect("kill runs").success());
-}
-
 /// A signal ends a load in good order: what it has found is told, and the status says so.
 #[test]
 fn a_load_that_is_interrupted_says_what_it_found() {
@@ -248,4 +242,24 @@ fn every_help_fits_a_terminal() {
         let long: Vec<&str> = shown.lines().filter(|line| line.chars().count() > 80).collect();
         assert!(long.is_empty(), "{command:?}: {long:?}");
     }
+}
+
+/// What couldn't be printed wasn't told; a reader that has gone away wants no more.
+#[test]
+fn output_that_is_closed_or_full_is_a_failure_and_a_reader_that_went_away_is_none() {
+    let folder = Folder::new("output-lost");
+    let shell = |line: &str| {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", line, env!("CARGO_BIN_EXE_forebay")]).current_dir(&folder.0);
+        shell.output().expect("it runs")
+    };
+    for lost in [">&-", "> /dev/full"] {
+        let output = shell(&format!("\"$0\" parameters {lost}"));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{lost}: {said}");
+        assert!(said.contains("cannot write to standard output"), "{lost}: {said}");
+    }
+    let output = shell("\"$0\" parameters | head -0; exit ${PIPESTATUS[0]}");
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+    assert_eq!(shell("\"$0\" parameters > /dev/null").status.code(), Some(0));
 }

@@ -1,6 +1,7 @@
 //! The file systems of this machine.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,7 +38,9 @@ impl DiskPort for LinuxDisk {
             flags |= OFlags::DSYNC;
         }
         let owner_and_group = Mode::RUSR | Mode::WUSR | Mode::RGRP;
-        match rustix::fs::open(path, flags, owner_and_group) {
+        let opened = rustix::fs::open(path, flags, owner_and_group);
+        check_kind(path, mode, opened.as_ref().map_err(|error| *error))?;
+        match opened {
             Ok(descriptor) => {
                 if mode == OpenMode::ReadOnly {
                     // io_uring takes it as a wish to be refused instead of made to wait.
@@ -117,4 +120,26 @@ impl DiskPort for LinuxDisk {
     fn ring(&self, depth: u32) -> Result<Box<dyn RingPort>, Error> {
         Ok(Box::new(Uring::open(depth)?))
     }
+}
+
+/// What has this name must be a file. One that can be opened to be read may be a device.
+fn check_kind(path: &Path, mode: OpenMode, opened: Result<&OwnedFd, Errno>) -> io::Result<()> {
+    let found = match opened {
+        Ok(descriptor) => rustix::fs::fstat(descriptor),
+        Err(Errno::INVAL | Errno::ISDIR | Errno::NXIO | Errno::OPNOTSUPP) => rustix::fs::stat(path),
+        Err(_) => return Ok(()),
+    };
+    let Ok(found) = found else { return Ok(()) };
+    let what = match FileType::from_raw_mode(found.st_mode) {
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice
+            if mode != OpenMode::ReadOnly || opened.is_err() =>
+        {
+            "a device"
+        }
+        _ => return Ok(()),
+    };
+    Err(io::Error::other(format!("it is {what}, and must be a file; put the file there")))
 }

@@ -15,7 +15,7 @@ mod schema;
 mod transactions;
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use database::{Bounds, Connection, Database, Direction, Table};
@@ -23,6 +23,7 @@ use os::Session;
 use stop::{RefusalKind, Stop};
 use value::Value;
 
+use crate::CUT_SHORT;
 use crate::drive::{Drive, Run, Turns, Witness, drive};
 use random::Random;
 use schema::column;
@@ -135,6 +136,21 @@ pub fn next_session(connection: &mut Connection<'_>) -> Result<u32, Stop> {
     Ok(last.map_or(0, |last| u32::try_from(last + 1).unwrap_or(u32::MAX)))
 }
 
+/// The lowest of these numbers that a session has had; none if none has.
+pub fn used_session(
+    connection: &mut Connection<'_>,
+    numbers: Range<u32>,
+) -> Result<Option<u32>, Stop> {
+    let tables = Tables::open(connection)?;
+    for number in numbers {
+        let key = [Value::Int(number.into())];
+        if connection.get(&tables.acknowledged, &key, |_| ())?.is_some() {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
+}
+
 /// Holds the tables against the twelve conditions and what sessions were told: each with how many
 /// commits. One line for each breach.
 pub fn audit(
@@ -146,14 +162,18 @@ pub fn audit(
     connection.scan(&tables.acknowledged, |row| {
         counts.insert(row.get_i64(column::A_SESSION), row.get_i64(column::A_COMMITS));
     })?;
-    let mut found = Vec::new();
+    let (mut found, mut is_short) = (Vec::new(), false);
     for (session, told) in acknowledged {
         let told = i64::try_from(*told).unwrap_or(i64::MAX);
         let there = counts.get(&Some(i64::from(*session))).copied().flatten().unwrap_or(0);
         // The last one may have been under way.
         if !(there.saturating_sub(1)..=there).contains(&told) {
             found.push(format!("session {session} was told of {told} commits; there are {there}"));
+            is_short |= there > told;
         }
+    }
+    if is_short {
+        found.push(CUT_SHORT.to_string());
     }
     let scale = Scale::of(connection)?;
     found.extend(conditions(connection, scale)?);

@@ -26,7 +26,7 @@ use database::{
 use stop::Stop;
 use value::{Type, Value};
 
-use crate::tables::unloaded;
+use crate::tables::{Load, unloaded};
 
 use Kind::{Int, Money, Number, Rate, Text, Time};
 
@@ -295,7 +295,7 @@ impl Tables {
     /// The tables of a database that was loaded. The two indexes are made last, so a load that was
     /// cut off hasn't both.
     pub fn open(connection: &Connection<'_>) -> Result<Tables, Stop> {
-        Tables::open_all(connection).map_err(|stop| unloaded("order entry", stop))
+        Tables::open_all(connection).map_err(|stop| unloaded(Load::OrderEntry, stop, connection))
     }
 
     fn open_all(connection: &Connection<'_>) -> Result<Tables, Stop> {
