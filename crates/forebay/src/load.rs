@@ -25,7 +25,7 @@ use workload::{Drive, Mixture, Scale, Tables, Witness};
 use crate::alter::{self, Alterations};
 use crate::filling::Filling;
 use crate::order_entry;
-use crate::output::{self, Failure, Outcome, tell};
+use crate::output::{Failure, Outcome, tell};
 use crate::settings::Settings;
 
 /// The most that a session's number may be, so that those that follow have numbers too.
@@ -195,11 +195,7 @@ impl Create {
 
 impl Run {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Outcome {
-        let alterations = self.alterations.read(Nanos::from_secs(self.seconds));
-        let alterations = alterations.map_err(Failure::usage)?;
-        if self.acknowledge {
-            output::check_open()?;
-        }
+        let alterations = self.alterations.read(Nanos::from_secs(self.seconds))?;
         let database = self.instanced.open(disk, session)?;
         let altering = alter::start(alterations, &database, session)?;
         let (mut marks, unheard) = (Vec::new(), Arc::new(Unheard::default()));

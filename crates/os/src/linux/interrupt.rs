@@ -46,23 +46,3 @@ pub(super) fn ignore_file_size_signal() {
         }
     }
 }
-
-/// Whether standard output was closed when the process began. The standard library has put
-/// /dev/null in its place by the time when `main` runs, where writes are lost without an error.
-pub fn output_was_closed() -> bool {
-    OUTPUT_WAS_CLOSED.load(Ordering::Relaxed)
-}
-
-static OUTPUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn look_at_output() {
-    // SAFETY: it asks for the flags of a descriptor, and changes nothing.
-    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
-    OUTPUT_WAS_CLOSED.store(flags < 0, Ordering::Relaxed);
-}
-
-// SAFETY: the C library calls what lies there before `main`; the function needs nothing that isn't
-// there by then.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static LOOK_AT_OUTPUT: extern "C" fn() = look_at_output;

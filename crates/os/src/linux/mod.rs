@@ -26,7 +26,7 @@ mod threads;
 pub(crate) mod tsc;
 mod uring;
 
-pub use interrupt::{interrupted, listen, output_was_closed};
+pub use interrupt::{interrupted, listen};
 pub use tsc::ClockCheck;
 
 /// Opens the real world; notices go to standard error.
