@@ -24,8 +24,8 @@ pub struct Audit {
     pub unacknowledged: u64,
     /// Where the books don't balance: one line each.
     pub unbalanced: Vec<String>,
-    /// Sessions with more commits than they were told of, but for one: one line each. So it is where
-    /// what they were told isn't known to its end.
+    /// Sessions with more commits than they were told of, but for one: one line each. So it is
+    /// where what they were told isn't known to its end.
     pub untold: Vec<String>,
 }
 

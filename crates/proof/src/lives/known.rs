@@ -17,6 +17,9 @@ use super::life::{Came, Life, LifeNo, Rows, State, Transaction};
 use super::names::{PLACES, place_of};
 use super::tally::LivesTally;
 
+/// Data files and members of redo log groups that a control file lists.
+type Listed = (BTreeSet<String>, BTreeSet<String>);
+
 /// A directory for a database.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Place {
@@ -548,11 +551,7 @@ impl Known {
 
     /// It was; the copy lists these files, and says that it was moved to where it is, or doesn't.
     /// None if it was given up.
-    pub(super) fn copied(
-        &mut self,
-        (life, to): (LifeNo, usize),
-        listed: Option<((BTreeSet<String>, BTreeSet<String>), bool)>,
-    ) {
+    pub(super) fn copied(&mut self, (life, to): (LifeNo, usize), listed: Option<(Listed, bool)>) {
         let from = self.lives[life].place;
         self.places[from].is_reserved = false;
         self.places[to].is_reserved = false;
@@ -570,11 +569,7 @@ impl Known {
     }
 
     /// What the control file of a database that nobody has open lists: all that was acknowledged.
-    pub(super) fn looked(
-        &mut self,
-        life: LifeNo,
-        (data, logs): (BTreeSet<String>, BTreeSet<String>),
-    ) {
+    pub(super) fn looked(&mut self, life: LifeNo, (data, logs): Listed) {
         self.note(life, format_args!("it lists {data:?} and {logs:?}"));
         let one = &mut self.lives[life];
         let directory = one.directory();
