@@ -195,7 +195,8 @@ impl Create {
 
 impl Run {
     fn carry_out(&self, disk: &Disk, session: &Session) -> Outcome {
-        let alterations = self.alterations.read(Nanos::from_secs(self.seconds))?;
+        let alterations = self.alterations.read(Nanos::from_secs(self.seconds));
+        let alterations = alterations.map_err(Failure::usage)?;
         let database = self.instanced.open(disk, session)?;
         let altering = alter::start(alterations, &database, session)?;
         let (mut marks, unheard) = (Vec::new(), Arc::new(Unheard::default()));

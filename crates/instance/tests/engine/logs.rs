@@ -257,7 +257,7 @@ fn what_cannot_be_changed_is_refused_and_leaves_nothing() {
         refused("add_log_group", "1m:a.log,redo02b.log", "is a file of the database already");
         refused("add_log_group", "1m:a.log,./redo02b.log", "is a file of the database already");
         refused("add_log_group", "1m:a.log,control01.ctl", "there is a file of this name");
-        refused("add_log_group", "3m:a.log,b.log", "no space left");
+        refused("add_log_group", "3m:a.log,b.log", "MB are free");
         refused("add_log_group", "1m:a.log,/nowhere/b.log", "/nowhere/b.log");
         refused("add_log_group", "1m:1,2,3,4,5,6,7,8,9", "has 1 to 8 members");
         refused("add_log_member", "9:a.log", "there is no redo log group 9");
