@@ -13,7 +13,7 @@ use proof::{AppendBases, AppendCheck, AppendTally, Check};
 use stop::{Failpoint, Failpoints};
 
 /// Histories.
-const SEEDS: u64 = if cfg!(debug_assertions) { 60 } else { 3_000 };
+const SEEDS: u64 = if cfg!(debug_assertions) { 60 } else { 2_000 };
 
 /// Within so many seeds each break is found.
 const SEEDS_BROKEN: u64 = 100;
