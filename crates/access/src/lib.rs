@@ -15,7 +15,7 @@
 //!   who doesn't believe them.
 //! * [`Index`]: insert, delete, find; [`Cursor`]: ranges, both ways; [`Now`]: a range as it is now,
 //!   for constraints; [`IndexBuilder`]: from the bottom up; [`INDEX_LAYER`]: how their blocks
-//!   change. Rules BT1 to BT13.
+//!   change. Rules BT1 to BT14.
 //!
 //! Callers: `instance`'s users.
 

@@ -1,4 +1,4 @@
-//! An index: making and opening it, and its entries one by one (rules BT1 to BT13).
+//! An index: making and opening it, and its entries one by one (rules BT1 to BT14).
 //!
 //! Callers: users of tables that have indexes.
 
