@@ -27,6 +27,26 @@ pub fn doublewrite_path(directory: &Path) -> PathBuf {
     directory.join(DOUBLEWRITE_NAME)
 }
 
+/// Refuses to do something in a directory that needs more bytes than are free there; with less
+/// asked for as `smaller` says it would do.
+pub(crate) fn check_free(
+    directory: &Path,
+    (what, smaller): (&str, &str),
+    (needed, free): (u64, u64),
+) -> Result<(), Stop> {
+    if free >= needed {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot {what} in {}: {} MB are needed and {} MB are free; free some, choose another \
+         place, or choose {smaller}",
+        directory.display(),
+        needed.div_ceil(1_000_000),
+        free / 1_000_000
+    );
+    Err(Stop::refuse(RefusalKind::NoSpace, message))
+}
+
 impl Instance {
     /// Makes a database in this directory, which is made too if it isn't there, and shuts it again.
     /// If that fails, nothing of it is left.
@@ -174,17 +194,8 @@ impl Made {
         let copies = u64::from(creation.doublewrite_slots) * creation.db_block_size.bytes() as u64;
         let needed = data.chain(logs).fold(copies, u64::saturating_add);
         let free = self.disk.free_bytes(&self.directory)?;
-        if free >= needed {
-            return Ok(());
-        }
-        let message = format!(
-            "cannot create a database in {}: {} MB are needed and {} MB are free; free some, \
-             choose another place, or choose smaller files",
-            self.directory.display(),
-            needed.div_ceil(1_000_000),
-            free / 1_000_000
-        );
-        Err(Stop::refuse(RefusalKind::NoSpace, message))
+        let what = ("create a database", "smaller files");
+        check_free(&self.directory, what, (needed, free))
     }
 
     fn note(&mut self, files: &[File]) {

@@ -22,6 +22,7 @@ use redo::{
 use space::{ControlContent, ControlFile, Enqueue, LogGroupContent, LogMemberContent, NewFiles};
 use stop::{Halt, RefusalKind, Stop};
 
+use crate::create::check_free;
 use crate::{Creation, Instance};
 
 /// A redo log group to be made.
@@ -326,16 +327,7 @@ impl Instance {
         for (parent, needed) in needed {
             // Where this can't be told, making the file says why.
             let Ok(free) = disk.free_bytes(&parent) else { continue };
-            if free < needed {
-                let message = format!(
-                    "cannot make redo logs in {}: {} MB are needed and {} MB are free; free some, \
-                     choose another place, or choose a smaller size",
-                    parent.display(),
-                    needed.div_ceil(1_000_000),
-                    free / 1_000_000
-                );
-                return Err(Stop::refuse(RefusalKind::NoSpace, message));
-            }
+            check_free(&parent, ("make redo logs", "a smaller size"), (needed, free))?;
         }
         Ok(())
     }

@@ -2,11 +2,12 @@
 //! of the tree, and their blocks used again, while others scan and hold snapshots.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use access::Index;
+use access::{Checked, Index};
 use ids::BlockSize;
 use instance::{Instance, Parameters, Transaction};
-use os::Session;
+use os::{Session, ThreadHandle};
 use sim::Outside;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
@@ -203,6 +204,23 @@ fn blocks(instance: &Instance, index: &Index, session: &Session) -> u64 {
     runs.iter().map(|run| u64::from(run.count)).sum()
 }
 
+/// Waits for these sessions, which leave nothing in the index: how many blocks it has then, and
+/// what its check says.
+fn emptied_by(
+    sessions: Vec<ThreadHandle>,
+    instance: Arc<Instance>,
+    session: &Session,
+) -> (u64, Checked) {
+    join(sessions, session);
+    let index = index(&instance, session);
+    let checked = check(&index, &[], session);
+    check_instance(&instance, session);
+    let blocks = blocks(&instance, &index, session);
+    drop(index);
+    shut(instance, session);
+    (blocks, checked)
+}
+
 /// Every row goes through the index twenty times over, and the index stays as large as it was.
 #[test]
 fn an_index_stays_as_large_as_what_is_in_it() {
@@ -301,14 +319,7 @@ fn leaves_that_rollbacks_have_emptied_are_used_again() {
                     assert!(entries.is_multiple_of(AT_ONCE_TRIED), "{entries} entries");
                 }
             }));
-            join(sessions, session);
-            let index = index(&instance, session);
-            let checked = check(&index, &[], session);
-            check_instance(&instance, session);
-            let blocks = blocks(&instance, &index, session);
-            drop(index);
-            shut(instance, session);
-            (blocks, checked)
+            emptied_by(sessions, instance, session)
         });
         let (blocks, checked) = ended(report, seed);
         println!("{seed}: {blocks} blocks, {checked:?}");
@@ -442,14 +453,7 @@ fn leaves_that_are_split_and_taken_out_at_once_leave_a_tree() {
                     assert!(whole, "{of_user:?} entries of {AT_ONCE}");
                 }
             }));
-            join(sessions, session);
-            let index = index(&instance, session);
-            let checked = check(&index, &[], session);
-            check_instance(&instance, session);
-            let blocks = blocks(&instance, &index, session);
-            drop(index);
-            shut(instance, session);
-            (blocks, checked)
+            emptied_by(sessions, instance, session)
         });
         let (blocks, checked) = ended(report, seed);
         println!("{seed}: {blocks} blocks, {checked:?}");
