@@ -9,7 +9,9 @@
 
 mod common;
 
-use common::{BUFFERED, DIRECT, FakeDisk, Outcome, Scratch, session, world};
+use std::io::Write;
+
+use common::{BUFFERED, DIRECT, FakeDisk, Outcome, Scratch, raw_terminal, session, world};
 use os::{
     Cause, Completion, File, IoBuf, IoKind, IoPool, Request, Ring, RingBackend, RingConfig, Session,
 };
@@ -146,16 +148,13 @@ fn ten_thousand_random_io_agree_with_a_model(backend: RingBackend, name: &str) {
     assert!(requests >= 6 * 1_700, "{requests}");
 }
 
-/// Nothing comes from a FIFO that nobody writes; the wait ends after its time, once, and the time
-/// isn't taken twice when requests were still to be submitted.
-fn a_timed_wait_ends_on_time_and_is_counted(backend: RingBackend, name: &str) {
-    let scratch = Scratch::new(&format!("timed-{name}"));
+/// Nothing comes from a terminal at which nobody types; the wait ends after its time, once, and
+/// the time isn't taken twice when requests were still to be submitted.
+fn a_timed_wait_ends_on_time_and_is_counted(backend: RingBackend, _name: &str) {
     let (os, _) = world();
     let (session, disk) = (session(&os), os::linux::disk());
-    let fifo = scratch.join("fifo");
-    let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs");
-    assert!(made.success());
-    let file = disk.open(&fifo, BUFFERED, &session).expect("opened for reading and writing");
+    let (mut keyboard, path) = raw_terminal();
+    let file = disk.open_read_only(&path, BUFFERED, &session).expect("a device may be read");
     let mut ring = disk.ring(&config(4, backend), &session).expect("opened");
     let buffer = IoBuf::zeroed(BLOCK);
     let kind = IoKind::Read;
@@ -166,17 +165,17 @@ fn a_timed_wait_ends_on_time_and_is_counted(backend: RingBackend, name: &str) {
     ring.reap(1, Some(length), &mut done, session.waiting(EVENT)).expect("no error");
     let took = session.now().since(before);
     if !done.is_empty() {
-        // I/O slaves use pread, which a FIFO refuses at once.
+        // I/O slaves use pread, which a terminal refuses at once.
         assert!(done[0].result.is_err() && backend != RingBackend::Native);
         return slow_reads_time_out_too(&session);
     }
     let totals = session.account().totals();
     assert_eq!(ring.in_flight(), 1);
     // The rest of the story comes before the claims: a ring that fails one waits for its I/O.
-    std::fs::write(&fifo, b"x").expect("somebody reads it");
+    keyboard.write_all(b"x").expect("somebody reads it");
     ring.reap(1, Some(length), &mut done, session.waiting(EVENT)).expect("no error");
     // One byte of 4,096 came: the rest goes again, and comes when it is written.
-    std::fs::write(&fifo, vec![b'y'; BLOCK - 1]).expect("somebody reads it");
+    keyboard.write_all(&[b'y'; BLOCK - 1]).expect("somebody reads it");
     ring.reap(1, Some(LONG), &mut done, session.waiting(EVENT)).expect("no error");
     let Completion { tag, buffer, result } = done.remove(0);
     assert_eq!((tag, result), (7, Ok(())));

@@ -453,3 +453,23 @@ pub(crate) fn become_nobody_in_this_thread() {
         assert_eq!(libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY), 0);
     }
 }
+
+/// A terminal that passes bytes on as they come: what is written to the file is read at the path,
+/// and a read there waits for as long as nothing was written.
+pub(crate) fn raw_terminal() -> (std::fs::File, PathBuf) {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the calls get a descriptor that was just opened, a buffer and a structure of their
+    // own, each as long as is said; the descriptor has no other owner.
+    unsafe {
+        let keyboard = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY);
+        assert!(keyboard >= 0 && libc::unlockpt(keyboard) == 0, "{}", io::Error::last_os_error());
+        let mut name = [0 as libc::c_char; 64];
+        assert_eq!(libc::ptsname_r(keyboard, name.as_mut_ptr(), name.len()), 0);
+        let mut modes: libc::termios = std::mem::zeroed();
+        assert_eq!(libc::tcgetattr(keyboard, &raw mut modes), 0);
+        libc::cfmakeraw(&raw mut modes);
+        assert_eq!(libc::tcsetattr(keyboard, libc::TCSANOW, &raw const modes), 0);
+        let path = std::ffi::CStr::from_ptr(name.as_ptr()).to_str().expect("/dev/pts/N");
+        (std::fs::File::from_raw_fd(keyboard), PathBuf::from(path))
+    }
+}
