@@ -15,7 +15,7 @@ use latch::{Latch, LatchKind, Shared32};
 use os::{Disk, Session};
 use relation::{Relation, Relations, TableDefinition};
 use sort::SortConfig;
-use space::{Enqueue, NAMED_BY_NUMBER, Space};
+use space::{Enqueue, NAMED_BY_NUMBER, SegmentState, Space};
 use stop::Stop;
 use txn::Transactions;
 use waits::WaitEvent;
@@ -220,21 +220,24 @@ fn drop_orphans<'a>(
     });
     let mut named: BTreeSet<ObjectNo> = segments.collect();
     let mut orphans = Vec::new();
-    // A header that can't be read is its table's fault, and no other's.
+    // A header that can't be read is its table's fault, and no other's. What is temporary still
+    // couldn't be dropped a moment ago.
     for (object, name) in space.names(session) {
-        if !named.remove(&object) && name.starts_with(NAMED_BY_NUMBER) {
+        let is_kept = || space.state(object, session) == Some(SegmentState::Permanent);
+        if !named.remove(&object) && name.starts_with(NAMED_BY_NUMBER) && is_kept() {
             orphans.push(object);
         }
     }
     if let Some(lost) = named.first() {
         return Err(corrupt(&format!("segment {lost}, of a table or index, isn't there")));
     }
-    for orphan in &orphans {
-        space.drop_segment(*orphan, session)?;
+    let mut dropped = 0;
+    for orphan in orphans {
+        dropped += usize::from(space.drop_leftover(orphan, session)?);
     }
-    if !orphans.is_empty() {
+    if dropped > 0 {
         let redo = space.changes().redo();
         redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)?;
     }
-    Ok(orphans.len())
+    Ok(dropped)
 }

@@ -41,9 +41,11 @@ impl Reader {
         if let Some(header) = self.logs.header(from.sequence) {
             return self.check_first_scn(header).map(|()| true);
         }
-        let newest = self.logs.newest();
-        let at_start = from.block <= 1 && from.offset == 0;
-        if at_start && newest == from.sequence - 1 {
+        let before = from.sequence - 1;
+        // The log before is done with: so its header needn't be readable either (RD28).
+        let is_next = self.logs.newest() == before
+            || self.logs.newest() < before && self.logs.unreadable().next().is_some();
+        if is_next && from.block <= 1 && from.offset == 0 {
             return self.check_not_begun(from.sequence, session).map(|()| false);
         }
         Err(self.logs.missing(format!(

@@ -23,6 +23,19 @@ use crate::room::{Skipped, extent, first_block, is_taken};
 use crate::segment::stored_name;
 use crate::{Holds, Segment, SegmentState, Space, TablespaceContent};
 
+/// A statement that makes a segment finds at most so many extents that can't be read: a device that
+/// is gone doesn't hold it up for long.
+const TRIED_MAX: usize = 8;
+
+/// An extent that was free when it was looked for.
+struct FreeExtent<'a> {
+    number: u32,
+    /// The map that has it.
+    map: Pin<'a>,
+    /// Its first block.
+    header: Pin<'a>,
+}
+
 impl Space {
     /// Makes a segment in the system tablespace, with one extent.
     pub fn create(&self, name: &str, holds: Holds, session: &Session) -> Result<Segment, Stop> {
@@ -106,34 +119,13 @@ impl Space {
     ) -> Result<Dba, Stop> {
         let (place, name) = (entry.place, &entry.name);
         let body = header_body(entry, tablespace);
-        let turn = entry.object.get() as usize;
         let directory = self.pin(place.block.file, place.block.block, session)?;
         // The header's block isn't known before the map is latched, and is pinned without latches:
         // so an extent is found first, and looked at again.
-        let (mut skipped, mut failed) = (Skipped::new(), None);
         loop {
-            let free = self.find_free((tablespace.number, turn), 1, &skipped, session)?;
-            let Some((file, number, _)) = free else {
-                if let Some(stop) = failed {
-                    return Err(stop);
-                }
-                self.grow(tablespace, turn, (1, name), session)?;
-                continue;
-            };
-            let map = self.pin(file, EXTENT_MAP, session)?;
-            let address = self.first_of(&map, number, tablespace, session);
-            // Read, though it is to be formatted: until the map is latched another session may take
-            // the extent, write it and let its buffer go, and zeros in its place would be wrong.
-            let header = match self.changes().cache().pin_to_format(address, session) {
-                // Nobody has it, and there are others.
-                Err(stop) if stop.refusal() == Some(RefusalKind::Io) => {
-                    session.os().notice(&format!("a free extent is passed over, for I {stop}"));
-                    skipped.insert((file, number));
-                    failed = Some(stop);
-                    continue;
-                }
-                pinned => pinned?,
-            };
+            let FreeExtent { number, map, header } =
+                self.free_extent(entry, tablespace, session)?;
+            let address = header.address();
             let extent = extent(address, tablespace.extent_blocks);
             let stored = DirectoryEntry {
                 name: stored_name("segment", name)?,
@@ -160,8 +152,60 @@ impl Space {
             group.format(header, &LAYER, FORMAT, &[body.bytes(), extent.bytes()]);
             group.change(map, &LAYER, TAKE, &[taken.bytes()]);
             group.commit(session);
-            self.note_taken(file, 1, left, session);
+            self.note_taken(address.file, 1, left, session);
             return Ok(address);
+        }
+    }
+
+    /// Finds a free extent for a segment; its tablespace grows if there is none. Those whose first
+    /// block can't be read are passed over (SP16).
+    fn free_extent<'a>(
+        &'a self,
+        entry: &Entry,
+        tablespace: &TablespaceContent,
+        session: &'a Session,
+    ) -> Result<FreeExtent<'a>, Stop> {
+        let turn = entry.object.get() as usize;
+        let mut skipped = self.shared.unreadable.shared(session).clone();
+        let (mut tried, mut failed) = (Skipped::new(), None);
+        loop {
+            self.changes().halt().check(session)?;
+            let free = self.find_free((tablespace.number, turn), 1, &skipped, session)?;
+            let Some((file, number, _)) = free else {
+                match self.grow(tablespace, turn, (1, &entry.name), &skipped, session) {
+                    // What couldn't be read some time ago may be by now.
+                    Err(stop) if is_no_space(&stop) && skipped.len() > tried.len() => {
+                        skipped.clone_from(&tried);
+                    }
+                    Err(stop) if is_no_space(&stop) => return Err(failed.unwrap_or(stop)),
+                    grown => grown?,
+                }
+                continue;
+            };
+            let map = self.pin(file, EXTENT_MAP, session)?;
+            let address = self.first_of(&map, number, tablespace, session);
+            // Read, though it is to be formatted: until the map is latched another session may take
+            // the extent, write it and let its buffer go, and zeros in its place would be wrong.
+            match self.changes().cache().pin_to_format(address, session) {
+                // Nobody has it, and there are others.
+                Err(stop) if stop.refusal() == Some(RefusalKind::Io) => {
+                    if self.shared.unreadable.exclusive(session).insert((file, number)) {
+                        let line = format!("a free extent is passed over, for I {stop}");
+                        session.os().notice(&line);
+                    }
+                    skipped.insert((file, number));
+                    tried.insert((file, number));
+                    if tried.len() == TRIED_MAX {
+                        return Err(stop);
+                    }
+                    failed = Some(stop);
+                }
+                header => {
+                    let header = header?;
+                    self.shared.unreadable.exclusive(session).remove(&(file, number));
+                    return Ok(FreeExtent { number, map, header });
+                }
+            }
         }
     }
 
@@ -177,6 +221,10 @@ impl Space {
         let block = BlockNo::new(first_block(&map, extent, tablespace.extent_blocks));
         Dba { file, block }
     }
+}
+
+fn is_no_space(stop: &Stop) -> bool {
+    stop.refusal() == Some(RefusalKind::NoSpace)
 }
 
 fn header_body(entry: &Entry, tablespace: &TablespaceContent) -> SegmentHeader {

@@ -80,27 +80,51 @@ impl Space {
     /// left. For the opening, before anybody makes segments or takes a snapshot. How many there
     /// were; durable when it returns, so that nothing is newer than the first snapshot.
     pub fn finish_drops(&self, session: &Session) -> Result<u64, Stop> {
-        let left: Vec<(ObjectNo, Option<SegmentState>)> = {
+        let left: Vec<ObjectNo> = {
             let index = self.shared.index.shared(session);
-            index.all().map(|entry| (entry.object, entry.state())).collect()
+            let is_left = |entry: &&Entry| {
+                use SegmentState::{Dropping, Temporary};
+                matches!(entry.state(), Some(Temporary | Dropping))
+            };
+            index.all().filter(is_left).map(|entry| entry.object).collect()
         };
         let mut dropped = 0;
-        for (object, state) in left {
-            match state {
-                Some(SegmentState::Temporary) => self.drop_segment(object, session)?,
-                Some(SegmentState::Dropping) => {
-                    let entry = self.shared.index.exclusive(session).claim(object, "drop")?;
-                    self.finish_drop(&entry, session)?;
-                }
-                Some(SegmentState::Permanent) | None => continue,
-            }
-            dropped += 1;
+        for object in left {
+            dropped += u64::from(self.drop_leftover(object, session)?);
         }
         if dropped > 0 {
             let redo = self.changes().redo();
             redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)?;
         }
         Ok(dropped)
+    }
+
+    /// Drops a segment that is nobody's. If its header can't be used, it stays, which is told, and
+    /// this says false: its blocks are lost to others, which is no reason to stop anybody.
+    pub fn drop_leftover(&self, object: ObjectNo, session: &Session) -> Result<bool, Stop> {
+        let entry = self.shared.index.exclusive(session).claim(object, "drop")?;
+        let begun = match entry.state() {
+            Some(SegmentState::Dropping) => Ok(()),
+            _ => self.begin_drop(&entry, session),
+        };
+        let Err(stop) = begun.and_then(|()| self.finish_drop(&entry, session)) else {
+            return Ok(true);
+        };
+        let mut index = self.shared.index.exclusive(session);
+        let state = index.get(object).and_then(Entry::state).expect("what was claimed was made");
+        index.release(object, state);
+        match stop.refusal() {
+            Some(RefusalKind::Corrupt | RefusalKind::Io) => {
+                drop(index);
+                let name = &entry.name;
+                session.os().notice(&format!(
+                    "segment {name} is nobody's and can't be dropped; its blocks stay taken until \
+                     an opening can: {stop}"
+                ));
+                Ok(false)
+            }
+            _ => Err(stop),
+        }
     }
 
     /// From here on it is being dropped, whatever happens.
@@ -112,7 +136,7 @@ impl Space {
             self.changes().begin(credits_for(&[size_of::<PlaceState>(), 0]), session)?;
         let block = directory.exclusive(FrameOrder::Directory, session);
         let header = header.exclusive(FrameOrder::SegmentHeader, session);
-        assert_is_of(&header, entry);
+        check_is_of(&header, entry)?;
         let (number, state) = (U32Le::new(place.number), SegmentState::Dropping.number());
         let state = PlaceState { number, state };
         group.change(block, &LAYER, SET_STATE, &[state.bytes()]);
@@ -137,7 +161,7 @@ impl Space {
         // Nobody else changes the header any more: what is read here stays so.
         let last = {
             let header = pin.shared(FrameOrder::SegmentHeader, session);
-            assert_is_of(&header, entry);
+            check_is_of(&header, entry)?;
             last_of_one_file(&header)
         };
         let Some((first, _)) = last.first() else { return Ok(false) };
@@ -197,7 +221,12 @@ fn run_of(map: &[u8], (first, blocks): (Dba, u32), extent_blocks: u32) -> Extent
     ExtentRun { first: U32Le::new(number), count: U32Le::new(blocks / extent_blocks) }
 }
 
-fn assert_is_of(header: &[u8], entry: &Entry) {
-    let is_of = is_header(header) && object_of(header) == Some(entry.object);
-    assert!(is_of, "the directory names another header for segment {} (SP13)", entry.object);
+/// SP13: the directory names this header. Else the medium has something else there.
+fn check_is_of(header: &[u8], entry: &Entry) -> Result<(), Stop> {
+    if is_header(header) && object_of(header) == Some(entry.object) {
+        return Ok(());
+    }
+    let (name, at) = (&entry.name, entry.header());
+    let message = format!("block {at} isn't the header of segment {name}; verify the database");
+    Err(Stop::refuse(RefusalKind::Corrupt, message))
 }

@@ -104,9 +104,9 @@ impl Emptied {
         of_segment.last
     }
 
-    /// It isn't noted any more; from when on it was empty, if that was said.
-    pub fn take(&self, header: Dba, block: Dba, session: &Session) -> Option<EmptyFrom> {
-        self.noted.exclusive(session).get_mut(&header)?.blocks.remove(&block).flatten()
+    /// It isn't noted any more. Whether it was; and from when on it was empty, if that was said.
+    pub fn take(&self, header: Dba, block: Dba, session: &Session) -> Option<Option<EmptyFrom>> {
+        self.noted.exclusive(session).get_mut(&header)?.blocks.remove(&block)
     }
 
     /// The segment with this header is gone.

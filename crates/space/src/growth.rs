@@ -37,18 +37,20 @@ const FILL_BYTES: usize = 1 << 20;
 impl Space {
     /// Makes a file of the tablespace grow, so that it has free extents: the first from `turn` on
     /// that can. Of those that are wanted it makes as many as a session waits for (SP16), or one
-    /// at least. Refused if none can; `whom` is who needs it.
+    /// at least. Refused if none can; `whom` is who needs it. Extents that are free are enough, but
+    /// for those that the caller skips.
     pub(crate) fn grow(
         &self,
         tablespace: &TablespaceContent,
         turn: usize,
         (wanted, whom): (u32, &str),
+        skipped: &Skipped,
         session: &Session,
     ) -> Result<(), Stop> {
         let _growing = self.shared.growing.hold(tablespace.number.0.into(), session);
         self.changes().halt().check(session)?;
         // Another session may have done it, or a tablespace may have got another file.
-        if self.find_free((tablespace.number, turn), 1, &Skipped::new(), session)?.is_some() {
+        if self.find_free((tablespace.number, turn), 1, skipped, session)?.is_some() {
             return Ok(());
         }
         let mut refused = None;

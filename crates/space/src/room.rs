@@ -51,7 +51,7 @@ impl Space {
                         return Ok(());
                     }
                 }
-                None => self.grow(&tablespace, turn, (wanted, "a segment"), session)?,
+                None => self.grow(&tablespace, turn, (wanted, "a segment"), &all, session)?,
             }
         }
     }

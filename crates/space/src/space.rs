@@ -16,6 +16,7 @@ use waits::WaitEvent;
 
 use crate::apply::{Count, HAND_OUT, LAYER};
 use crate::index::{Entry, Index};
+use crate::room::Skipped;
 use crate::segment::{check_live, extents, is_live, next_blocks, object_of};
 use crate::tablespace::Tablespaces;
 use crate::{Ahead, ControlFile, Emptied, Enqueue, Filling, Holds, Segment, SegmentState};
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) extending: Enqueue<()>,
     pub(crate) filling: Filling,
     pub(crate) emptied: Emptied,
+    /// Free extents whose first block the device couldn't read when a segment was to begin there.
+    pub(crate) unreadable: Latch<Skipped>,
 }
 
 /// The files of an open database, and how to make more.
@@ -113,6 +116,7 @@ impl Space {
             extending: Enqueue::new(os, *b"HW", WaitEvent::EnqHwContention, ()),
             filling: Filling::new(os),
             emptied: Emptied::new(os),
+            unreadable: Latch::new(os, LatchKind::Innermost, Skipped::new()),
         };
         let space = Space { changes, shared: Arc::new(shared) };
         *space.shared.index.exclusive(session) = space.read_directory(session)?;

@@ -22,7 +22,7 @@ use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
 use space::{EmptyFrom, GiveBack};
-use stop::{Failpoint, Stop};
+use stop::{Failpoint, RefusalKind, Stop};
 
 use super::apply::{CUT, LAYER, REMOVE_CHILD, WRITE};
 use super::content::{
@@ -112,26 +112,46 @@ impl<'a> Taker<'a> {
         Ok(at != leaf)
     }
 
-    /// Takes out a leaf, if it is one.
+    /// Takes out a leaf, if it is one. If it is empty and doesn't go now, it is noted again: even
+    /// the first of a branch goes, when its branch has nothing else.
     pub(super) fn leaf(&self, leaf: Dba, session: &'a Session) -> Result<Tried, Stop> {
         let (emptied, header) = (self.splitter.space.emptied(), self.splitter.header);
-        let before = emptied.take(header, leaf, session);
+        let noted = emptied.take(header, leaf, session);
+        let mut again = noted;
+        let tried = self.if_empty(leaf, &mut again, session);
+        let stays = match &tried {
+            Ok(tried) => !matches!(tried, Tried::Out(_)),
+            // It can be had another time, unlike one that can't be read.
+            Err(stop) => stop.refusal() == Some(RefusalKind::NoBuffer),
+        };
+        if let Some(from) = again.filter(|_| stays) {
+            emptied.note(header, leaf, from, session);
+        }
+        tried
+    }
+
+    /// Takes out a leaf, if it is one. Says in `noted` whether it is worth another look, and from
+    /// when on it is empty.
+    fn if_empty(
+        &self,
+        leaf: Dba,
+        noted: &mut Option<Option<EmptyFrom>>,
+        session: &'a Session,
+    ) -> Result<Tried, Stop> {
         let (low, from) = {
             let block = self.cache().pin_shared(leaf, FrameOrder::Leaf, session)?;
+            let before = noted.take().flatten();
             let node = Node::of(&block, self.splitter.tree.object).filter(|n| n.level() == 0);
             let Some(node) = node.filter(has_nothing) else { return Ok(Tried::Stays) };
             // The first of the index has no left neighbour.
             let Some(low) = node.low() else { return Ok(Tried::Stays) };
             (low.to_own(), self.empty_from(&node, before, session))
         };
-        let tried = match from {
-            Some(from) => self.take_out(low, from, session)?,
-            None => Tried::Later,
-        };
-        if matches!(tried, Tried::Later) {
-            emptied.note(header, leaf, from, session);
+        *noted = Some(from);
+        match from {
+            Some(from) => self.take_out(low, from, session),
+            None => Ok(Tried::Later),
         }
-        Ok(tried)
     }
 
     /// From when on a leaf, all of whose entries are deleted, is empty for all; as was known

@@ -1,7 +1,9 @@
 //! Places of the medium that can't be read: what nobody needs stands in nobody's way, and what the
 //! power may have cut off is no worse where the device tells it by an error.
 
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use database::{
     BlockSize, ColumnSpec, Connection, DataFileSpec, Database, FilesystemIo, Options, TableSpec,
@@ -10,6 +12,8 @@ use database::{
 use format::ExtentMap;
 use os::Session;
 use sim::BadPlaces;
+use space::{Holds, NAMED_BY_NUMBER};
+use stop::RefusalKind;
 use waits::SessionKind;
 
 use crate::common::{Scratch, filled_by, options};
@@ -20,6 +24,7 @@ fn small() -> Options {
     options.creation.data_bytes = 8 << 20;
     options.creation.undo_bytes = 4 << 20;
     options.creation.log_file_bytes = 1 << 20;
+    options.creation.extent_blocks = 8;
     options
 }
 
@@ -134,6 +139,26 @@ fn a_log_that_nobody_needs_may_begin_with_a_bad_block() {
         (directory.join(other.expect("one of two")), 4096)
     });
     assert_eq!(opened, Ok(()));
+}
+
+/// Rule redo/RD28: recovery is done with the newest log, and the next has not begun.
+#[test]
+fn a_log_that_recovery_is_done_with_may_have_a_header_that_can_not_be_read() {
+    let scratch = Scratch::new("bad-recovered");
+    let session = os::linux::start().adopt("app", SessionKind::Foreground);
+    let bad = BadPlaces::default();
+    let disk = bad.over(&os::linux::disk());
+    let database = Database::create_in((&disk, &scratch.0), &small(), &session).expect("created");
+    filled_by(&mut database.connect_with(&session));
+    let newest = scratch.0.join(current_log(&database, &session));
+    database.abort_by(&session);
+    // Recovered, and left shut.
+    let parameters = small().parameters;
+    instance::recover_database(&disk, &scratch.0, &parameters, &|_| (), &session).expect("done");
+    bad.add(&newest, 0..1);
+    let database = Database::open_in((&disk, &scratch.0), &small(), &session).expect("it opens");
+    assert_eq!(accounts(&mut database.connect_with(&session)), 100);
+    database.shutdown_by(&session).expect("in good order");
 }
 
 /// Rule redo/RD28.
@@ -254,6 +279,16 @@ fn a_header_of_an_index_that_can_not_be_read_keeps_no_database_shut() {
     database.abort_by(&session);
 }
 
+/// Where the first blocks of the free extents of a data file begin, in bytes.
+fn free_extents(path: &Path) -> Vec<u64> {
+    let bytes = std::fs::read(path).expect("there");
+    let map = &bytes[8_192..2 * 8_192];
+    let head = ExtentMap::at(map, ExtentMap::START);
+    let is_free = |at: &u32| map[ExtentMap::BITS + *at as usize / 8] & (1 << (at % 8)) == 0;
+    let first = |extent| head.first_block.get() + extent * small().creation.extent_blocks;
+    (0..head.extents.get()).filter(is_free).map(|at| u64::from(first(at)) * 8_192).collect()
+}
+
 /// Where the header of the next segment would lie.
 #[test]
 fn a_free_block_that_can_not_be_read_keeps_no_table_from_being_made() {
@@ -263,12 +298,7 @@ fn a_free_block_that_can_not_be_read_keeps_no_table_from_being_made() {
     let database = Database::create_in((&disk, &scratch.0), &small(), &session).expect("created");
     database.shutdown_by(&session).expect("in good order");
     let path = scratch.0.join("data01.dbf");
-    let bytes = std::fs::read(&path).expect("there");
-    let map = &bytes[8_192..2 * 8_192];
-    let is_free = |at: &u32| map[ExtentMap::BITS + *at as usize / 8] & (1 << (at % 8)) == 0;
-    let free = (0..).find(is_free).expect("there is one");
-    let first = ExtentMap::at(map, ExtentMap::START).first_block.get();
-    let at = u64::from(first + free * small().creation.extent_blocks) * 8_192;
+    let at = free_extents(&path)[0];
     bad.add(&path, at..at + 1);
     let database = Database::open_in((&disk, &scratch.0), &small(), &session).expect("it opens");
     let mut connection = database.connect_with(&session);
@@ -277,4 +307,103 @@ fn a_free_block_that_can_not_be_read_keeps_no_table_from_being_made() {
     }
     drop(connection);
     database.shutdown_by(&session).expect("in good order");
+}
+
+/// The file may grow, but first there are more of these than a statement tries: each statement goes
+/// on where the one before has stopped. What can be read again is used again.
+#[test]
+fn a_table_is_made_where_all_free_extents_can_not_be_read_and_the_file_may_grow() {
+    let (scratch, bad) = (Scratch::new("bad-all-free"), BadPlaces::default());
+    let session = os::linux::start().adopt("app", SessionKind::Foreground);
+    let (disk, mut options) = (bad.over(&os::linux::disk()), small());
+    options.creation.data_bytes = 4 << 20;
+    options.creation.data_growth_bytes = 1 << 20;
+    options.creation.data_bytes_max = 16 << 20;
+    let database = Database::create_in((&disk, &scratch.0), &options, &session).expect("created");
+    database.shutdown_by(&session).expect("in good order");
+    let path = scratch.0.join("data01.dbf");
+    let free = free_extents(&path);
+    free.iter().for_each(|at| bad.add(&path, *at..*at + 1));
+    let database = Database::open_in((&disk, &scratch.0), &options, &session).expect("it opens");
+    let mut connection = database.connect_with(&session);
+    let mut refused = 0;
+    while let Err(stop) = connection.create_table(&one_column("made")) {
+        assert_eq!(stop.refusal(), Some(RefusalKind::Io), "{stop}");
+        refused += 1;
+        assert!(refused <= free.len() / 8, "refused {refused} times for {} extents", free.len());
+    }
+    println!("refused {refused} times, {} extents that can't be read", free.len());
+    drop(connection);
+    database.shutdown_by(&session).expect("in good order");
+}
+
+/// A device that is gone is asked a few times, and not for each extent that it had.
+#[test]
+fn a_statement_tries_few_extents_that_can_not_be_read() {
+    let (scratch, bad) = (Scratch::new("bad-few"), BadPlaces::default());
+    let lines = Arc::new(Mutex::new(Vec::<String>::new()));
+    let notices = Arc::clone(&lines);
+    let os = os::linux::start_with(Arc::new(move |line: &str| {
+        notices.lock().expect("whole").push(line.to_string());
+    }));
+    let session = os.adopt("app", SessionKind::Foreground);
+    let disk = bad.over(&os::linux::disk());
+    let database = Database::create_in((&disk, &scratch.0), &small(), &session).expect("created");
+    let mut connection = database.connect_with(&session);
+    let path = scratch.0.join("data01.dbf");
+    database.instance().checkpoint(&session).expect("written");
+    let free = free_extents(&path);
+    let spoil = |reads| free.iter().for_each(|at| bad.add_for(&path, *at..*at + 1, reads));
+    assert!(free.len() > 20, "{} extents are free", free.len());
+    spoil(1);
+    let made = connection.create_table(&one_column("made")).map(drop).expect_err("not to be read");
+    assert_eq!(made.refusal(), Some(RefusalKind::Io), "{made}");
+    let passed = lines.lock().expect("whole").iter().filter(|l| l.contains("passed over")).count();
+    assert_eq!(passed, 8, "{lines:?}");
+    drop(connection);
+    database.abort_by(&session);
+}
+
+/// What is nobody's any more needs no header: what a killed statement was making, and what one was
+/// dropping.
+#[test]
+fn a_header_of_a_leftover_that_can_not_be_used_keeps_no_database_shut() {
+    for is_dropped in [false, true] {
+        for is_zero in [false, true] {
+            leftover(is_dropped, is_zero);
+        }
+    }
+}
+
+fn leftover(is_dropped: bool, is_zero: bool) {
+    let (scratch, bad) = (Scratch::new("bad-segment"), BadPlaces::default());
+    let session = os::linux::start().adopt("app", SessionKind::Foreground);
+    let disk = bad.over(&os::linux::disk());
+    // The doublewrite file would have a copy of the header.
+    let mut options = small();
+    options.parameters.doublewrite = false;
+    let database = Database::create_in((&disk, &scratch.0), &options, &session).expect("created");
+    filled_by(&mut database.connect_with(&session));
+    let space = database.instance().space();
+    let what = (NAMED_BY_NUMBER, Holds::Table);
+    let segment = space.create_temporary("system", what, &session).expect("made");
+    if is_dropped {
+        // Permanent, and no row names it.
+        space.keep(segment.object, &session).expect("kept");
+    }
+    database.shutdown_by(&session).expect("in good order");
+    let (path, at) = (scratch.0.join("data01.dbf"), u64::from(segment.header.block.get()) * 8_192);
+    if is_zero {
+        // Zeros, where a header was.
+        let file = std::fs::OpenOptions::new().write(true).open(&path).expect("there");
+        file.write_all_at(&[0; 8_192], at).expect("written");
+    } else {
+        bad.add(&path, at..at + 1);
+    }
+    for _ in 0..2 {
+        let opened = Database::open_in((&disk, &scratch.0), &options, &session);
+        let database = opened.unwrap_or_else(|stop| panic!("{is_dropped}, {is_zero}: {stop}"));
+        assert_eq!(accounts(&mut database.connect_with(&session)), 100);
+        database.shutdown_by(&session).expect("in good order");
+    }
 }

@@ -166,6 +166,54 @@ fn all_leaves_are_looked_at_before_an_insert_is_refused_for_want_of_space() {
     database.shutdown().expect("in good order");
 }
 
+/// Leaves of both indexes that may be empty, and are known.
+fn noted(database: &Database) -> u32 {
+    let connection = database.connect("looker");
+    let session = connection.session();
+    let relation = database.catalog().relation("t", session).expect("there");
+    let emptied = database.instance().space().emptied();
+    (0..2).map(|at| emptied.count(relation.index(at).segment().header, session)).sum()
+}
+
+/// The first leaf of a branch goes when its branch has nothing else: it is looked at again then,
+/// though it stayed before, and though the hand rests.
+#[test]
+fn first_leaves_of_branches_are_used_again_before_an_insert_is_refused() {
+    const FAR: i64 = 1_000_000;
+    let scratch = Scratch::new("firsts");
+    let database = made(&scratch, &options(6 << 20));
+    let mut connection = database.connect("app");
+    let table = connection.table("t").expect("there");
+    let mut insert_all = |ids: &mut dyn Iterator<Item = i64>| {
+        let mut tx = connection.begin();
+        let inserted = insert(&mut tx, &table, ids) as i64;
+        tx.commit().expect("committed");
+        inserted
+    };
+    let inserted = insert_all(&mut (0..24 * ROWS));
+    assert_eq!(inserted, 24 * ROWS);
+    let mut others = database.connect("other");
+    let mut delete = |which: &dyn Fn(i64) -> bool| {
+        let mut tx = others.begin();
+        for id in (0..inserted).filter(|id| which(*id)) {
+            assert!(tx.delete(&table, &[Value::Int(id)]).expect("deleted"));
+        }
+        tx.commit().expect("committed");
+    };
+    // Some leaves are empty, and all of these are looked at while their branches have others.
+    let is_early = |id: i64| (id / 128) % 2 == 0;
+    delete(&is_early);
+    assert_eq!(insert_all(&mut (FAR..FAR + 24 * ROWS)), 24 * ROWS);
+    assert!(noted(&database) > 0, "first leaves of branches are forgotten");
+    delete(&|id| !is_early(id));
+    let again = insert_all(&mut (2 * FAR..));
+    println!("{again} rows where {inserted} were, and room is for some more; {}", noted(&database));
+    // An index keeps its first leaf, and one more may be the last that had something.
+    assert!(noted(&database) <= 4, "empty leaves stay");
+    drop((connection, others));
+    database.shutdown().expect("in good order");
+}
+
 /// Nor does it cost much to look where there is nothing.
 #[test]
 fn looking_for_empty_leaves_costs_inserts_less_than_a_hundredth() {
