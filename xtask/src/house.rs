@@ -195,7 +195,7 @@ pub(crate) const HOUSE: &[Room] = &[
     Room {
         name: "forebay",
         rank: 20,
-        meaning: "the lean binary: for now, what a machine and a disk offer (`forebay probe`)",
+        meaning: "the lean binary: loads, the lab, and what a DBA does with a database's files",
         ..PLAIN
     },
     Room {

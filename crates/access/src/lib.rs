@@ -5,7 +5,7 @@
 //!                                                     each names who has it locked
 //! ```
 //!
-//! A row is bytes, found by its address; what they mean is `relation`'s. Rules AC1 to AC15 are in
+//! A row is bytes, found by its address; what they mean is `relation`'s. Rules AC1 to AC16 are in
 //! the README.
 //!
 //! * [`Heap`]: insert, update, delete and lock rows, several of a block together; fetch, visit all.

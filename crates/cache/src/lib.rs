@@ -14,7 +14,7 @@
 //! A block lives in a frame. Who uses it pins the frame, and touches its bytes under the frame's
 //! latch. A changed block stands in the checkpoint queue of its working set until a writer has
 //! written it; the lowest redo address in the queues is how far the checkpoint has come. The cache
-//! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB34, with the
+//! doesn't know the redo: it asks a [`RedoGate`] before it writes. Rules CB1 to CB41, with the
 //! reasons, are in the README.
 //!
 //! * [`Cache`]: [`pin`](Cache::pin), [`pin_shared`](Cache::pin_shared) and

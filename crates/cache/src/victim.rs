@@ -323,7 +323,7 @@ impl Cache {
     /// Perhaps the last session that knew of a failed read has let go.
     fn recycle_failed(&self, at: u32, session: &Session) {
         let mut faults = self.read_shard(at).latch.exclusive(session);
-        // CB3: one session is the first to find it so.
+        // CB4: one session is the first to find it so.
         if self.frames[at as usize].vacate_failed(session) {
             faults.forget(at);
             drop(faults);

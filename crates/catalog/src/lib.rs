@@ -16,7 +16,7 @@
 //! * [`DictionaryLook`]: the dictionary's rows, for who doesn't believe them.
 //! * [`TableView`], [`ConstraintView`], [`SequenceView`]: what there is, as values.
 //!
-//! Rules DC1 to DC8 are in the README. What was decided, and why: decision 0007.
+//! Rules DC1 to DC9 are in the README. What was decided, and why: decision 0007.
 //!
 //! Callers: the embedded API, SQL, tools.
 

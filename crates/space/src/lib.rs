@@ -13,7 +13,7 @@
 //! A tablespace has one data file or more; a segment is of one tablespace, and gets its extents
 //! from its files in turn, so that its blocks are spread over them.
 //!
-//! Rules SP1 to SP21 are in the README.
+//! Rules SP1 to SP22 are in the README.
 //!
 //! * [`ControlFile`]: reading, creating and writing it; [`ControlContent`]: what it says;
 //!   [`Enqueue`]: one thread at a time.
