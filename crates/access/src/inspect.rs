@@ -102,11 +102,20 @@ pub fn check_map_place(block: &[u8], number: u32, segment: &[Dba]) -> Result<(),
 
 /// Whether a map of free space says that this block of its segment, by its number there, has been
 /// formatted: it was noted with less room than a block has that was only handed out.
-pub fn was_formatted(map: &[u8], (object, number): (u32, u32)) -> bool {
+pub fn was_formatted(map: &[u8], block: (u32, u32)) -> bool {
+    entry_of(map, block).is_some_and(|entry| entry != WHOLE)
+}
+
+/// Whether it says that the block was handed out at most. What isn't a map says nothing.
+pub(crate) fn is_unformatted(map: &[u8], block: (u32, u32)) -> bool {
+    entry_of(map, block) == Some(WHOLE)
+}
+
+fn entry_of(map: &[u8], (object, number): (u32, u32)) -> Option<u8> {
     let place = number - map_of(number, map.len());
     // A map is no block of rows.
-    let entry = place.checked_sub(1).filter(|_| is_map(map, object));
-    entry.is_some_and(|entry| entries(map)[entry as usize] != WHOLE)
+    let entry = place.checked_sub(1).filter(|_| is_map(map, object))?;
+    Some(entries(map)[entry as usize])
 }
 
 /// The number in a segment of the map of free space that a block belongs to, which isn't the

@@ -12,7 +12,8 @@
 //!
 //! A block may be written home while it is read here, and come torn, or older than what its writer
 //! has noted meanwhile. So what isn't whole is got once more through the cache, where reads and
-//! writes of a block don't meet; what isn't whole there either is refused (CB24).
+//! writes of a block don't meet; and so is each block of a piece that couldn't be read in one. What
+//! can't be had there either is named: perhaps nobody needs it (CB24).
 //!
 //! Invariants
 //!   * no frame is touched: the buffers are the session's own, and nobody else waits for them. So
@@ -60,6 +61,8 @@ pub struct DirectReader<'a> {
     done: Vec<Completion>,
     /// What the caller has in hand.
     in_hand: Option<IoBuf>,
+    /// Blocks of it that can't be had.
+    missed: Vec<Dba>,
 }
 
 /// What is left of a span.
@@ -87,9 +90,15 @@ pub struct DirectRun<'r> {
     first: Dba,
     block_bytes: usize,
     bytes: &'r [u8],
+    missed: &'r [Dba],
 }
 
 impl<'r> DirectRun<'r> {
+    /// Whether this block can't be read, or isn't whole. It comes as zeros.
+    pub fn misses(&self, address: Dba) -> bool {
+        self.missed.contains(&address)
+    }
+
     /// Its blocks, each whole or all zeros, with their addresses.
     pub fn blocks(&self) -> impl Iterator<Item = (Dba, &'r [u8])> + use<'r> {
         let Dba { file, block } = self.first;
@@ -134,6 +143,7 @@ impl Cache {
             areas: IoArea::try_zeroed(piece_bytes)?,
             done: Vec::with_capacity(IN_FLIGHT_MAX),
             in_hand: None,
+            missed: Vec::new(),
         })
     }
 
@@ -157,12 +167,11 @@ impl DirectReader<'_> {
         self.ask()?;
         let Some(piece) = self.await_first()? else { return Ok(None) };
         let (mut buffer, result) = piece.arrived.expect("it was waited for");
-        result?;
         let first = Dba::new(piece.file.number.get(), piece.first);
-        self.mend(&piece.file, first, &mut buffer)?;
+        self.mend((&piece.file, first), result.is_ok(), &mut buffer)?;
         let block_bytes = piece.file.block_size.bytes();
         let bytes: &[u8] = self.in_hand.insert(buffer);
-        Ok(Some(DirectRun { first, block_bytes, bytes }))
+        Ok(Some(DirectRun { first, block_bytes, bytes, missed: &self.missed }))
     }
 
     /// Asks for as many pieces as may be on their way.
@@ -224,15 +233,28 @@ impl DirectReader<'_> {
         }
     }
 
-    /// CB24: what isn't whole, or older than what was written, is got through the cache.
-    fn mend(&self, file: &DataFile, first: Dba, bytes: &mut [u8]) -> Result<(), Stop> {
+    /// CB24: what wasn't read, isn't whole, or is older than what was written, is got through the
+    /// cache.
+    fn mend(
+        &mut self,
+        (file, first): (&DataFile, Dba),
+        was_read: bool,
+        bytes: &mut [u8],
+    ) -> Result<(), Stop> {
+        self.missed.clear();
         for (block, nth) in bytes.chunks_mut(file.block_size.bytes()).zip(0..) {
             let address = Dba::new(first.file.get(), first.block.get() + nth);
-            if file.check(address, block, self.session).is_ok() {
+            if was_read && file.check(address, block, self.session).is_ok() {
                 continue;
             }
-            let pin = self.cache.pin_or_unwritten(address, self.session)?;
-            block.copy_from_slice(&pin.shared(FrameOrder::Heap, self.session));
+            match self.cache.pin_or_unwritten(address, self.session) {
+                Ok(pin) => block.copy_from_slice(&pin.shared(FrameOrder::Heap, self.session)),
+                Err(stop) if stop.is_of_medium() => {
+                    block.fill(0);
+                    self.missed.push(address);
+                }
+                Err(stop) => return Err(stop),
+            }
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ pub fn replay<'r>(
     let mut changes = changes.peekable();
     let pin = match cache.pin_or_unwritten(address, session) {
         // CH8: what can't be used is as good as anything else, if the block is made anew.
-        Err(stop) if stop.refusal() == Some(RefusalKind::Corrupt) => {
+        Err(stop) if stop.is_of_medium() => {
             while changes.next_if(|change| !change.vector.anew).is_some() {
                 replayed.skipped += 1;
             }

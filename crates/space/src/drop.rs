@@ -113,18 +113,16 @@ impl Space {
         let mut index = self.shared.index.exclusive(session);
         let state = index.get(object).and_then(Entry::state).expect("what was claimed was made");
         index.release(object, state);
-        match stop.refusal() {
-            Some(RefusalKind::Corrupt | RefusalKind::Io) => {
-                drop(index);
-                let name = &entry.name;
-                session.os().notice(&format!(
-                    "segment {name} is nobody's and can't be dropped; its blocks stay taken until \
-                     an opening can: {stop}"
-                ));
-                Ok(false)
-            }
-            _ => Err(stop),
+        drop(index);
+        if !stop.is_of_medium() {
+            return Err(stop);
         }
+        let name = &entry.name;
+        session.os().notice(&format!(
+            "segment {name} is nobody's and can't be dropped; its blocks stay taken until an \
+             opening can: {stop}"
+        ));
+        Ok(false)
     }
 
     /// From here on it is being dropped, whatever happens.

@@ -44,6 +44,11 @@ impl Stop {
             Stop::Halted(_) => None,
         }
     }
+
+    /// Whether something on the medium can't be read, or is damaged.
+    pub fn is_of_medium(&self) -> bool {
+        matches!(self.refusal(), Some(RefusalKind::Corrupt | RefusalKind::Io))
+    }
 }
 
 impl fmt::Display for Stop {

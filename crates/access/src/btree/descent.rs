@@ -5,6 +5,9 @@
 //!                                      before its low fence, or no such block:  from the root
 //! ```
 //!
+//! A block that was the next one may be another's neighbour by now: taken out, and used again far
+//! to the left. So who goes far to the right goes back to the root a few times before.
+//!
 //! One block is latched at a time. Between two latches blocks may be split; then the place has
 //! moved to the right, and the high fence says so.
 //!
@@ -26,6 +29,11 @@ use crate::read::dropped;
 const DESCENTS_MAX: u32 = 1_000;
 /// So many blocks a descent visits at most.
 const STEPS_MAX: u32 = 100_000;
+/// So many steps to the right make it likelier that the way began at a block that is used elsewhere
+/// by now, than that so many splits aren't known above, ...
+const RIGHT_MAX: u32 = 8;
+/// ... unless it was so as often as this.
+const FROM_ROOT_MAX: u32 = 3;
 
 /// The blocks of an index.
 #[derive(Clone, Copy)]
@@ -58,7 +66,7 @@ pub(super) struct Passed {
 }
 
 impl<'a> Tree<'a> {
-    /// The block on this level that covers the place; tried first at `hint`.
+    /// The block on this level that covers the place; tried first at `hint`, which nobody needs.
     #[inline]
     pub(super) fn reach(
         &self,
@@ -67,12 +75,19 @@ impl<'a> Tree<'a> {
         session: &'a Session,
     ) -> Result<Reached<'a>, Stop> {
         let order = if level == 0 { FrameOrder::Leaf } else { FrameOrder::Branch };
-        let mut address = hint.unwrap_or(self.root);
-        let (mut passed, mut lost) = (Vec::new(), 0);
+        let (mut hint, mut address) = (hint, hint.unwrap_or(self.root));
+        let (mut passed, mut lost, mut from_root) = (Vec::new(), 0, 0);
         let (mut share, mut places) = (None, Places::default());
         for _ in 0..STEPS_MAX {
-            let block =
-                self.cache.pin_shared_ahead(self.get, (address, &places), order, session)?;
+            let pinned = self.cache.pin_shared_ahead(self.get, (address, &places), order, session);
+            let block = match (pinned, hint.take()) {
+                // It may have been freed since.
+                (Err(stop), Some(_)) if stop.is_of_medium() => {
+                    address = self.root;
+                    continue;
+                }
+                (pinned, _) => pinned?,
+            };
             let node = Node::of(&block, self.object);
             match node.map_or(Step::Lost, |node| node.step(probe, level, share)) {
                 Step::Here(near) => return Ok(Reached { address, block, near, passed }),
@@ -80,6 +95,11 @@ impl<'a> Tree<'a> {
                     (address, share) = (below, Some(there));
                     let is_leaf = node.is_some_and(|node| node.level() == 1);
                     places = if is_leaf { there.places(self.outline) } else { Places::default() };
+                }
+                Step::Right(_) if passed.len() as u32 >= RIGHT_MAX && from_root < FROM_ROOT_MAX => {
+                    from_root += 1;
+                    passed.clear();
+                    (address, share) = (self.root, None);
                 }
                 Step::Right(next) => {
                     let node = node.expect("it has a right neighbour");

@@ -11,7 +11,6 @@
 
 use cache::PinnedBlock;
 use ids::Dba;
-use latch::FrameOrder;
 use os::Session;
 use space::Hand;
 use stop::{RefusalKind, Stop};
@@ -93,16 +92,11 @@ impl<'a> Taker<'a> {
     /// The leaf before which the hand is.
     fn leaf_at(&self, hand: &Hand, session: &'a Session) -> Result<(Dba, PinnedBlock<'a>), Stop> {
         let tree = &self.splitter.tree;
-        let mut at = Position::FIRST;
-        if let Hand::Before(leaf, low) = hand {
-            at = read_position(low);
-            let block = self.cache().pin_shared(*leaf, FrameOrder::Leaf, session)?;
-            let node = Node::of(&block, tree.object).filter(|node| node.level() == 0);
-            if node.is_some_and(|node| node.low() == Some(at)) {
-                return Ok((*leaf, block));
-            }
-        }
-        let reached = tree.reach((Probe::At(at), 0), None, session)?;
+        let (at, hint) = match hand {
+            Hand::Before(leaf, low) => (read_position(low), Some(*leaf)),
+            Hand::Begins | Hand::Rests => (Position::FIRST, None),
+        };
+        let reached = tree.reach((Probe::At(at), 0), hint, session)?;
         Ok((reached.address, reached.block))
     }
 }

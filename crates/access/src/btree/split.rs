@@ -12,6 +12,8 @@
 //!
 //! Callers: `index`, when a leaf is full.
 
+use std::ops::Range;
+
 use cache::Pin;
 use change::{Changes, credits_for};
 use format::changes::index::PlaceHead;
@@ -29,7 +31,7 @@ use super::content::{
 };
 use super::descent::{Passed, Tree};
 use super::index::NEW_LIST;
-use super::node::Node;
+use super::node::{MARKED, Node};
 use super::position::{BLOCK_BYTES, OwnPosition, Position, Probe, ROW_BYTES, block_bytes};
 
 /// So many undo records are looked at when a leaf is split that was purged: those of a leaf full of
@@ -144,6 +146,9 @@ impl<'a> Splitter<'a> {
         let Some(right) = new.try_exclusive(order, session) else { return Ok(Split::InTheWay) };
         let next = self.space.one(header, &right, session);
         let Some(next) = next else { return Ok(Split::InTheWay) };
+        let ends = cut.as_ref().map_or(0, |(_, cut)| cut.count);
+        let halves = [(0..ends, old), (ends..node.count(), new)]
+            .map(|(entries, half)| (cut.is_some() && is_empty(&node, entries), half));
         let split = match cut {
             None => {
                 let (below, root) = grown(&node, new.address());
@@ -162,6 +167,12 @@ impl<'a> Splitter<'a> {
         };
         next.add_to(&mut group);
         group.commit(session);
+        // BT11: what was noted is one block, and either half may be it.
+        for (is_empty, half) in halves {
+            if is_empty {
+                self.space.emptied().note(self.header, half.address(), None, session);
+            }
+        }
         Ok(split)
     }
 
@@ -249,6 +260,12 @@ fn is_there(pin: &Pin<'_>, (passed, object): (&Passed, u32), session: &Session) 
     let block = pin.try_shared(order, session)?;
     let node = Node::of(&block, object).filter(|node| node.level() == passed.level);
     Some(node.is_some_and(|node| node.low() == Some(passed.at.get())))
+}
+
+/// Whether these are entries of a leaf, and all of them deleted.
+fn is_empty(node: &Node<'_>, mut entries: Range<u16>) -> bool {
+    let is_deleted = |number| node.slot(number).flags & MARKED != 0;
+    node.level() == 0 && !entries.is_empty() && entries.all(is_deleted)
 }
 
 /// The root's content for the block below, and what the root becomes.

@@ -14,7 +14,7 @@ use super::piece::piece_of;
 use crate::RowAddress;
 use crate::free_map::map_of;
 use crate::inserter::{block_at, number_of};
-use crate::inspect::was_formatted;
+use crate::inspect::{is_unformatted, was_formatted};
 use crate::outline::Outline;
 use crate::read::{check_there, lost, read_block};
 
@@ -188,19 +188,33 @@ impl Heap {
 
     /// Whether a block was formatted, as its map says, and isn't the heap's now.
     fn is_lost(&self, address: Dba, session: &Session) -> Result<bool, Stop> {
+        // It may have been formatted since it was read.
+        Ok(self.by_map(address, was_formatted, session)? == Some(true)
+            && !self.look_now(address, |block| self.is_its(block), session)?)
+    }
+
+    /// Whether a block that can't be had has no rows: it is a map, or was handed out at most, as
+    /// its map says.
+    pub(super) fn has_no_rows(&self, address: Dba, session: &Session) -> Result<bool, Stop> {
+        Ok(self.by_map(address, is_unformatted, session)? != Some(false))
+    }
+
+    /// What the map of a block says of it; none if it is a map, or no block of the heap's.
+    fn by_map(
+        &self,
+        address: Dba,
+        says: fn(&[u8], (u32, u32)) -> bool,
+        session: &Session,
+    ) -> Result<Option<bool>, Stop> {
         let runs = self.runs(session)?;
         let Some(number) = number_of(address, &runs).filter(|number| *number > 0) else {
-            return Ok(false);
+            return Ok(None);
         };
         let map_number = map_of(number, self.block_bytes);
         let map = block_at(&runs, map_number).filter(|_| map_number != number);
-        let Some(map) = map else { return Ok(false) };
+        let Some(map) = map else { return Ok(None) };
         let cache = self.transactions.changes().cache();
-        let was_formatted = {
-            let map = cache.pin_shared(map, FrameOrder::FreeMap, session)?;
-            was_formatted(&map, (self.object, number))
-        };
-        // It may have been formatted since it was read.
-        Ok(was_formatted && !self.look_now(address, |block| self.is_its(block), session)?)
+        let map = cache.pin_shared(map, FrameOrder::FreeMap, session)?;
+        Ok(Some(says(&map, (self.object, number))))
     }
 }

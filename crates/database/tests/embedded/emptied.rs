@@ -3,8 +3,8 @@
 //! and access/BT14).
 
 use database::{
-    ColumnSpec, Connection, Creation, Database, Options, Parameters, Table, TableSpec, Tx, Type,
-    Value, Which,
+    ColumnSpec, Connection, Creation, DataFileSpec, Database, IndexSpec, Options, Parameters,
+    Table, TableSpec, TablespaceSpec, Tx, Type, Value, Which,
 };
 use ids::BlockSize;
 use stop::RefusalKind;
@@ -212,6 +212,91 @@ fn first_leaves_of_branches_are_used_again_before_an_insert_is_refused() {
     assert!(noted(&database) <= 4, "empty leaves stay");
     drop((connection, others));
     database.shutdown().expect("in good order");
+}
+
+/// An index in a small tablespace of its own, of which a leaf has 17 entries.
+fn made_with_index_apart(scratch: &Scratch, options: &Options) -> Database {
+    let database = Database::create(&scratch.0, options).expect("created");
+    let bytes = 400 * 2048;
+    let file = DataFileSpec { path: "own.dbf".into(), bytes, bytes_max: bytes, growth_bytes: 0 };
+    let own = TablespaceSpec {
+        name: "own".into(),
+        block_size: BlockSize::KIB_2,
+        extent_blocks: 8,
+        files: vec![file],
+    };
+    let mut connection = database.connect("maker");
+    database.instance().create_tablespace(&own, connection.session()).expect("made");
+    let spec = TableSpec::new("t")
+        .column(ColumnSpec::new("id", Type::BigInt))
+        .column(ColumnSpec::new("code", Type::Text))
+        .primary_key(["id"]);
+    connection.create_table(&spec).expect("made");
+    let by_code = IndexSpec::new("by_code", "t", ["code"]);
+    let by_code = IndexSpec { tablespace: Some("own".into()), ..by_code };
+    connection.create_index(&by_code).expect("made");
+    drop(connection);
+    database
+}
+
+/// All rows go, and then each leaf is split once, from the last to the first: its own transaction's
+/// deletions are there still, so the right half has nothing else. How many rows come then, far
+/// behind, before there is no room; and how many more, opened again.
+fn rows_behind_split_halves(are_split: bool) -> (usize, usize) {
+    const LOADED: i64 = 2_400;
+    let (scratch, options) = (Scratch::new("halves"), options(64 << 20));
+    let database = made_with_index_apart(&scratch, &options);
+    let insert_long = |tx: &mut Tx<'_, '_>, table: &Table, id: i64| {
+        let code = format!("{id:012}{}", "k".repeat(80));
+        match tx.insert(table, &[Value::Int(id), Value::Text(&code)]) {
+            Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => false,
+            inserted => inserted.map(|_| true).expect("inserted"),
+        }
+    };
+    let mut connection = database.connect("app");
+    let table = connection.table("t").expect("there");
+    let mut tx = connection.begin();
+    assert!((0..LOADED).all(|at| insert_long(&mut tx, &table, 10 * at)));
+    tx.commit().expect("committed");
+    let mut tx = connection.begin();
+    for at in 0..LOADED {
+        assert!(tx.delete(&table, &[Value::Int(10 * at)]).expect("deleted"));
+    }
+    let new = (0..LOADED / 17).rev().filter(|_| are_split);
+    new.for_each(|at| assert!(insert_long(&mut tx, &table, 170 * at + 5)));
+    tx.commit().expect("committed");
+    let come = |database: &Database, from: i64| {
+        let mut connection = database.connect("app");
+        let table = connection.table("t").expect("there");
+        let mut all = 0;
+        loop {
+            let mut tx = connection.begin();
+            let come = (0..50).take_while(|at| insert_long(&mut tx, &table, from + all + at));
+            let come = come.count() as i64;
+            tx.commit().expect("committed");
+            all += come;
+            if come < 50 {
+                return all as usize;
+            }
+        }
+    };
+    let first = come(&database, 1_000_000_000);
+    drop(connection);
+    database.shutdown().expect("in good order");
+    let database = Database::open(&scratch.0, &options).expect("opened");
+    let second = come(&database, 2_000_000_000);
+    database.shutdown().expect("in good order");
+    (first, second)
+}
+
+/// A split may leave a half in which nothing lives: that is known, too.
+#[test]
+fn halves_of_splits_in_which_nothing_lives_are_used_again() {
+    let come = [false, true].map(rows_behind_split_halves);
+    println!("rows that come, and more when opened again: {come:?}");
+    for (first, second) in come {
+        assert!(second * 20 < first, "{first} rows came, and after a restart {second} more");
+    }
 }
 
 /// Nor does it cost much to look where there is nothing.

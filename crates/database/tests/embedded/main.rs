@@ -6,6 +6,7 @@
     reason = "as an application it has files of its own, and removes them"
 )]
 
+mod bad_growth;
 mod bad_places;
 mod closures;
 mod committing;
@@ -22,6 +23,7 @@ mod full;
 mod handed_around;
 mod handles;
 mod headers;
+mod hints;
 mod life;
 mod limits;
 mod locking;
