@@ -4,7 +4,8 @@
 //!   unused ─▶ current ─▶ active: a log that recovery needs ─▶ inactive: free ─▶ current …
 //! ```
 //!
-//! The next log begins in the free group whose log is the oldest; one that has none goes first.
+//! The next log begins in the free group whose log is the oldest; one that has none goes first,
+//! and one that couldn't be written last.
 //!
 //! Invariants
 //!   * a group holds one log, and a log lies in one group
@@ -55,6 +56,8 @@ struct Entry {
     sequence: u32,
     /// It is to be dropped: no log begins there.
     leaves: bool,
+    /// Its header couldn't be written at the opening: a log begins there if it can nowhere else.
+    failed: bool,
 }
 
 pub(crate) struct Groups {
@@ -71,13 +74,17 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Groups with the logs that they hold, the current one among them.
+    /// Groups with the logs that they hold, the current one among them; and the numbers of those
+    /// that couldn't be written.
     pub(crate) fn new(
-        groups: Vec<(Arc<OpenGroup>, u32)>,
+        (groups, failed): (Vec<(Arc<OpenGroup>, u32)>, &[u16]),
         sequence: u32,
         checkpoint: u32,
     ) -> Groups {
-        let entry = |(group, sequence)| Entry { group, sequence, leaves: false };
+        let entry = |(group, sequence): (Arc<OpenGroup>, u32)| {
+            let failed = failed.contains(&group.number);
+            Entry { group, sequence, leaves: false, failed }
+        };
         let entries: Vec<_> = groups.into_iter().map(entry).collect();
         let current = entries.iter().find(|entry| entry.sequence == sequence);
         let group = &current.expect("the current log lies in a group").group;
@@ -128,7 +135,8 @@ impl Groups {
     pub(crate) fn begin_next(&mut self) {
         let sequence = self.sequence.checked_add(1).expect("4 billion logs were written");
         let free = (0..self.entries.len()).filter(|at| self.is_free(&self.entries[*at]));
-        let next = free.min_by_key(|at| self.entries[*at].sequence);
+        let order = |entry: &Entry| (entry.failed, entry.sequence);
+        let next = free.min_by_key(|at| order(&self.entries[*at]));
         let entry = &mut self.entries[next.expect("no redo log is free (rule RD4)")];
         entry.sequence = sequence;
         (self.sequence, self.current) = (sequence, entry.group.number);
@@ -215,7 +223,7 @@ impl Groups {
     pub(crate) fn add(&mut self, group: Arc<OpenGroup>) {
         assert!(self.entries.len() < usize::from(GROUPS_MAX), "checked with the control file");
         let at = self.entries.partition_point(|entry| entry.group.number < group.number);
-        self.entries.insert(at, Entry { group, sequence: 0, leaves: false });
+        self.entries.insert(at, Entry { group, sequence: 0, leaves: false, failed: false });
         self.count();
     }
 

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use format::{
-    BlockFault, BlockHeader, BlockKind, LogHeader, REDO_BLOCK, RESTORE_ALL, ScnLe, U16Le, U32Le,
-    U64Le,
+    BlockFault, BlockHeader, BlockKind, LogHeader, REDO_BLOCK, RESTORE_ALL, RedoBlock, ScnLe,
+    U16Le, U32Le, U64Le,
 };
 use ids::{BlockNo, Dba, FileNo, Scn};
 use latch::SharedFlag;
@@ -281,7 +281,9 @@ impl OpenGroup {
             // A device may say so of a header whose write the power cut off (RD28).
             Err(error) if error.cause() == Cause::Device => {
                 session.os().notice(&format!("a redo log's header is passed over, for I {error}"));
-                return Ok(Err(EndReason::Unreadable { address }));
+                let found = self.others_redo(file, owner, session);
+                let other = found.map(|found| EndReason::OtherDatabase { address, found });
+                return Ok(Err(other.unwrap_or(EndReason::Unreadable { address })));
             }
             read => read?,
         }
@@ -302,6 +304,22 @@ impl OpenGroup {
         }
         self.check_shape(file, &header)?;
         Ok(Ok(header))
+    }
+
+    /// Of which other database the first block of this file is, if it is that: then the header that
+    /// can't be read is that one's too, and the file isn't written over.
+    fn others_redo(&self, file: &File, owner: &LogOwner, session: &Session) -> Option<u64> {
+        let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
+        self.read(file, 1, &mut block, session).ok()?;
+        session.charge(Cost::ChecksumKib, BLOCK_KIB);
+        let checked = match format::check(&block, self.address(1)) {
+            // It was a log of another group there.
+            Err(BlockFault::WrongAddress { found, .. }) => format::check(&block, found),
+            checked => checked,
+        };
+        let is_redo = checked.is_ok_and(|header| header.kind() == BlockKind::Redo);
+        let found = RedoBlock::at(&block, RedoBlock::START).database.get();
+        (is_redo && found != owner.database).then_some(found)
     }
 
     /// A header of ours, whole, that says something else than the configuration isn't an accident

@@ -16,12 +16,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use format::{REDO_BLOCK, RedoBlock};
+use format::REDO_BLOCK;
 use ids::BlockNo;
-use os::{Error, File, IoBuf, Session, Waiting};
+use os::{Error, File, Session, Waiting};
 use stop::Stop;
 
-use crate::EndReason;
 use crate::log_file::{Beginning, Member, OpenGroup, corrupt};
 use crate::medium::Medium;
 
@@ -99,7 +98,7 @@ impl OpenGroup {
     }
 
     /// Opens an invalid member whose file can be written over: it is there, and it isn't something
-    /// else.
+    /// else. One whose header can't be read is: that may mend it.
     fn reopen(&self, medium: &Medium, path: &Path, session: &Session) -> Result<File, Stop> {
         let file = medium.try_open(path, self.blocks, session)?;
         match self.read_header_of(&file, &medium.owner, session)? {
@@ -107,25 +106,8 @@ impl OpenGroup {
                 let told = medium.owner.told(reason).unwrap_or_else(|| format!("has {reason}"));
                 Err(corrupt(format!("{} {told}", path.display())))
             }
-            Err(EndReason::Unreadable { .. }) => self.check_unread(medium, file, session),
             _ => Ok(file),
         }
-    }
-
-    /// A file whose header can't be read is written over, which may mend it, unless its first block
-    /// is another database's.
-    fn check_unread(&self, medium: &Medium, file: File, session: &Session) -> Result<File, Stop> {
-        let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
-        let is_read = self.read(&file, 1, &mut block, session).is_ok();
-        let found = RedoBlock::at(&block, RedoBlock::START).database.get();
-        if is_read
-            && format::check(&block, self.address(1)).is_ok()
-            && found != medium.owner.database
-        {
-            let path = file.path().display();
-            return Err(corrupt(format!("{path} has redo of database {found:016x}")));
-        }
-        Ok(file)
     }
 
     /// Makes an invalid member good, with the header of the log that begins, durably.

@@ -173,6 +173,34 @@ fn a_log_that_nobody_needs_may_have_a_header_that_can_not_be_read() {
     }
 }
 
+/// Rules redo/RD24 and redo/RD28: whichever group of the other the log was of.
+#[test]
+fn another_databases_log_is_not_written_over_where_its_header_can_not_be_read() {
+    for name in ["redo01.log", "redo02.log"] {
+        let (scratch, bad) = (Scratch::new("bad-foreign"), BadPlaces::default());
+        let session = os::linux::start().adopt("app", SessionKind::Foreground);
+        let disk = bad.over(&os::linux::disk());
+        std::fs::create_dir_all(&scratch.0).expect("made");
+        let (one, two) = (scratch.0.join("one"), scratch.0.join("two"));
+        for directory in [&one, &two] {
+            let made = Database::create_in((&disk, directory), &small(), &session);
+            let database = made.expect("created");
+            filled_by(&mut database.connect_with(&session));
+            database.shutdown_by(&session).expect("in good order");
+        }
+        // The current log is the second.
+        let (ours, theirs) = (one.join("redo01.log"), std::fs::read(two.join(name)));
+        let theirs = theirs.expect("there");
+        assert!(theirs[4_096..8_192].iter().any(|byte| *byte != 0), "{name} has no redo");
+        std::fs::write(&ours, &theirs).expect("written");
+        bad.add(&ours, 0..1);
+        let opened = Database::open_in((&disk, &one), &small(), &session).map(drop);
+        let said = opened.expect_err("it is another's").to_string();
+        assert!(said.contains("redo01.log is a log of database"), "{said}");
+        assert!(std::fs::read(&ours).expect("there") == theirs, "{name} was written over");
+    }
+}
+
 /// No block lies behind it that could be read.
 #[test]
 fn the_last_block_of_a_log_need_not_be_readable_if_it_has_no_redo() {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use os::{Session, ThreadSpec};
-use redo::{CommitLeader, RECORD_BYTES_MAX, Redo};
+use redo::{CommitLeader, LOG_BLOCKS_MIN, RECORD_BYTES_MAX, Redo, RedoConfig};
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use stop::{Halt, Stop};
 use waits::WaitEvent;
 
-use crate::common::{FIRST, fresh, hooks, racing, record, small};
+use crate::common::{FIRST, commit, fresh, groups, hooks, racing, record, small};
 
 fn is_halted<T>(result: Result<T, Stop>) -> bool {
     matches!(result, Err(Stop::Halted(_)))
@@ -74,4 +74,46 @@ fn a_failed_write_wakes_everybody_with_the_cause() {
         assert!(cause.contains("redo can't be made durable through SCN"), "{cause}");
         assert_eq!(report.notices.len(), 1, "it is said once: {:?}", report.notices);
     }
+}
+
+/// The groups' numbers, and the log that each holds.
+type Held = Vec<(u16, u32)>;
+
+/// Opens where these logs can be neither read nor written, and switches twice. What the groups hold
+/// then, or what it is refused with; and the notices.
+fn opened_without(bad: &[&str]) -> (Result<Held, String>, Vec<String>) {
+    let config = RedoConfig { groups: groups(LOG_BLOCKS_MIN), ..small() };
+    let mut simulation = fresh(&config, 1);
+    let scope = |path| Scope::of(&[Operation::Read, Operation::Write]).under(path);
+    let plan =
+        bad.iter().fold(FaultPlan::new(1), |plan, path| plan.from_nth(1, Fault::Eio, scope(path)));
+    simulation.disks[0].content.plan_faults(plan);
+    let report = simulation.run(move |world, session| {
+        let (halt, hooks) = (Halt::new(world.os()), hooks(Box::new(|_| ())));
+        let opened = Redo::open(&world.disk(), &config, FIRST, &halt, hooks, session);
+        let redo = opened.map_err(|stop| stop.to_string())?;
+        for tag in 0..2 {
+            commit(&redo, tag, 100, session);
+            redo.checkpoint_advanced(redo.position(session), session);
+            redo.switch(session).expect("switched");
+        }
+        commit(&redo, 2, 100, session);
+        let views = redo.groups(session);
+        Ok(views.iter().map(|view| (view.number, view.sequence)).collect())
+    });
+    (report.result.expect("it runs"), report.notices)
+}
+
+/// Rule RD21: another free group does as well, and a log begins in that one only if there is no
+/// other.
+#[test]
+fn a_free_log_that_can_not_be_written_keeps_no_redo_shut() {
+    let (begun, notices) = opened_without(&["/redo01.log"]);
+    assert_eq!(begun, Ok(vec![(1, 0), (2, 3), (3, 2)]));
+    let passed =
+        notices.iter().filter(|line| line.contains("is passed over, for its header")).count();
+    assert_eq!(passed, 1, "{notices:?}");
+    let (begun, _) = opened_without(&["/redo01.log", "/redo02.log", "/redo03.log"]);
+    let said = begun.expect_err("none is left");
+    assert!(said.contains("cannot write") && said.contains("/redo01.log"), "{said}");
 }
