@@ -154,6 +154,7 @@ impl Made {
         check_buffers(&content, parameters)?;
         let memory = session.os().memory_bytes();
         parameters.check(block_size, creation.doublewrite_slots, memory)?;
+        content.list_within(&self.disk, &self.directory);
         content.check_names()?;
         content.check_places(&self.disk, &self.directory)?;
         let (disk, options) = (&self.disk.clone(), parameters.filesystemio_options.file_options());

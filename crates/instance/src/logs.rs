@@ -19,7 +19,10 @@ use os::Session;
 use redo::{
     GROUPS_MAX, KeepMembers, Leaving, LogGroup, LogMember, LogView, MEMBERS_MAX, MemberChange,
 };
-use space::{ControlContent, ControlFile, Enqueue, LogGroupContent, LogMemberContent, NewFiles};
+use space::{
+    ControlContent, ControlFile, Enqueue, LogGroupContent, LogMemberContent, NewFiles,
+    within_directory,
+};
 use stop::{Halt, RefusalKind, Stop};
 
 use crate::create::check_free;
@@ -242,11 +245,12 @@ impl Instance {
     }
 
     /// A path from the database's directory on: one that begins with the directory, as views show
-    /// it, is taken without it.
+    /// it, is taken without it, also if the directory's is relative.
     fn within_directory(&self, path: &str) -> String {
-        let inside = Path::new(path).strip_prefix(&self.place.1);
-        let inside = inside.ok().and_then(Path::to_str).filter(|rest| !rest.is_empty());
-        inside.unwrap_or(path).to_string()
+        let (disk, directory) = &self.place;
+        let shown = Path::new(path).strip_prefix(directory).ok().and_then(Path::to_str);
+        let shown = shown.filter(|rest| directory.is_relative() && !rest.is_empty());
+        within_directory(disk, directory, shown.unwrap_or(path))
     }
 
     /// The path of the member that a user means: in the database's directory, else any spelling of

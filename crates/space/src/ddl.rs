@@ -58,6 +58,7 @@ impl Space {
         };
         let mut after = before.clone();
         let shapes = add(&mut after)?;
+        after.list_within(&self.shared.disk, &self.shared.directory);
         let tablespaces = &after.tablespaces[before.tablespaces.len()..];
         let entries = &after.data_files[before.data_files.len()..];
         after.check_places(&self.shared.disk, &self.shared.directory)?;

@@ -9,8 +9,9 @@
 //! dropped.
 //!
 //! Invariants
-//!   * all blocks of the segment but for the last are directory blocks; the last may be one that a
-//!     crash kept from being formatted: it is formatted when it is needed
+//!   * a block of the segment is handed out in the group that formats it; older programs did that
+//!     in two groups, so the last may be one that a crash kept from being formatted: it is
+//!     formatted when it is needed
 //!   * a block has entries only in places of the index, and the other way round (SP13)
 //!
 //! Callers: `space`, when the database is opened; `create`, when there is no place; `check`.
@@ -23,11 +24,11 @@ use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
 
-use crate::Space;
 use crate::apply::{FORMAT_DIRECTORY, LAYER, place_at};
 use crate::data_file::{DATA_FILE, DIRECTORY};
 use crate::index::{Entry, Index, Place};
-use crate::segment::{Holds, SegmentState};
+use crate::segment::{Holds, SegmentState, next_blocks};
+use crate::{HandOut, Space};
 
 const FIRST: Dba = Dba { file: DATA_FILE, block: DIRECTORY };
 
@@ -67,8 +68,9 @@ impl Space {
         Ok(each.skip(1).collect())
     }
 
-    /// The last of the further blocks: a crash between the step that hands it out and the one that
-    /// formats it has left zeros there, or what another life wrote.
+    /// The last of the further blocks: with an older program a crash between the step that hands it
+    /// out and the one that formats it has left zeros there, or what another life wrote. One that
+    /// can't be read is refused, for nothing tells that it has no entries.
     fn pin_last<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
         self.changes().cache().pin_or_unwritten(address, session)
     }
@@ -107,19 +109,32 @@ impl Space {
             return Ok(());
         }
         let header = self.own_segment(session)?;
-        let address = match self.further_blocks(header, session)?.last() {
-            Some(last) if !self.is_formatted(*last, session)? => *last,
-            _ => self.hand_out(header, 1, session)?.first,
+        let own = self.pin(header.file, header.block, session)?;
+        let (address, is_new) = match self.further_blocks(header, session)?.last() {
+            Some(last) if !self.is_formatted(*last, session)? => (*last, false),
+            _ => (self.peek_next(&own, session)?, true),
         };
         let pin = self.changes().cache().pin_new(address, session)?;
-        let mut group = self.changes().begin(credits_for(&[0]), session)?;
+        let payloads = [0, HandOut::PAYLOAD_BYTES];
+        let mut group = self.changes().begin(credits_for(&payloads), session)?;
         let block = pin.exclusive(FrameOrder::Directory, session);
         let count = places(block.len());
         group.format(block, &LAYER, FORMAT_DIRECTORY, &[]);
+        if is_new {
+            let next = self.next(&own, 1, session).expect("only who extends it takes its blocks");
+            next.add_to(&mut group);
+        }
         group.commit(session);
         let mut index = self.shared.index.exclusive(session);
         (0..count).for_each(|number| index.add_free(Place { block: address, number }));
         Ok(())
+    }
+
+    /// The block that the directory's own segment hands out next.
+    fn peek_next(&self, own: &Pin<'_>, session: &Session) -> Result<Dba, Stop> {
+        self.ensure_room(own.address(), session)?;
+        let header = own.shared(FrameOrder::SegmentHeader, session);
+        Ok(next_blocks(&header, 1).expect("there is room, and nobody else takes it").0)
     }
 
     fn is_formatted(&self, address: Dba, session: &Session) -> Result<bool, Stop> {

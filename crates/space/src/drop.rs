@@ -28,7 +28,8 @@ use crate::apply::{
 };
 use crate::data_file::EXTENT_MAP;
 use crate::index::Entry;
-use crate::segment::{extents, is_header, object_of};
+use crate::room::is_taken;
+use crate::segment::{extents, is_header, is_live, object_of};
 use crate::{SegmentState, Space};
 
 /// So many extents of a header are given back by one group at most: its redo stays small.
@@ -134,7 +135,7 @@ impl Space {
             self.changes().begin(credits_for(&[size_of::<PlaceState>(), 0]), session)?;
         let block = directory.exclusive(FrameOrder::Directory, session);
         let header = header.exclusive(FrameOrder::SegmentHeader, session);
-        check_is_of(&header, entry)?;
+        check_is_of(&header, entry, false)?;
         let (number, state) = (U32Le::new(place.number), SegmentState::Dropping.number());
         let state = PlaceState { number, state };
         group.change(block, &LAYER, SET_STATE, &[state.bytes()]);
@@ -159,7 +160,7 @@ impl Space {
         // Nobody else changes the header any more: what is read here stays so.
         let last = {
             let header = pin.shared(FrameOrder::SegmentHeader, session);
-            check_is_of(&header, entry)?;
+            check_is_of(&header, entry, true)?;
             last_of_one_file(&header)
         };
         let Some((first, _)) = last.first() else { return Ok(false) };
@@ -171,6 +172,9 @@ impl Space {
         let map = map.exclusive(FrameOrder::ExtentMap, session);
         let size = self.tablespace_of(file, session).extent_blocks;
         let runs: Vec<ExtentRun> = last.iter().map(|run| run_of(&map, *run, size)).collect();
+        if !runs.iter().all(|run| is_all_taken(&map, run)) {
+            return Err(older_header(entry));
+        }
         let runs: Vec<&[u8]> = runs.iter().map(ExtentRun::bytes).collect();
         let count = Count { count: U32Le::new(last.len() as u32) };
         group.change(header, &LAYER, LOSE_EXTENTS, &[count.bytes()]);
@@ -219,12 +223,31 @@ fn run_of(map: &[u8], (first, blocks): (Dba, u32), extent_blocks: u32) -> Extent
     ExtentRun { first: U32Le::new(number), count: U32Le::new(blocks / extent_blocks) }
 }
 
-/// SP13: the directory names this header. Else the medium has something else there.
-fn check_is_of(header: &[u8], entry: &Entry) -> Result<(), Stop> {
-    if is_header(header) && object_of(header) == Some(entry.object) {
-        return Ok(());
+fn is_all_taken(map: &[u8], run: &ExtentRun) -> bool {
+    let (first, count) = (run.first.get(), run.count.get());
+    (first..first + count).all(|number| is_taken(map, number))
+}
+
+/// SP13: the directory names this header. Else the medium has something else there. And it says
+/// whether it is being dropped, as the directory does (SP14). Else one of both is an older version.
+fn check_is_of(header: &[u8], entry: &Entry, is_dropping: bool) -> Result<(), Stop> {
+    if !is_header(header) || object_of(header) != Some(entry.object) {
+        let (name, at) = (&entry.name, entry.header());
+        let message = format!("block {at} isn't the header of segment {name}; verify the database");
+        return Err(Stop::refuse(RefusalKind::Corrupt, message));
     }
+    match is_live(header) != is_dropping {
+        true => Ok(()),
+        false => Err(older_header(entry)),
+    }
+}
+
+/// A write was lost, or a block was put back.
+fn older_header(entry: &Entry) -> Stop {
     let (name, at) = (&entry.name, entry.header());
-    let message = format!("block {at} isn't the header of segment {name}; verify the database");
-    Err(Stop::refuse(RefusalKind::Corrupt, message))
+    let message = format!(
+        "block {at}, the header of segment {name}, and what the directory and the extent maps say \
+         of it are of different times; verify the database"
+    );
+    Stop::refuse(RefusalKind::Corrupt, message)
 }

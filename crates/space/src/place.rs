@@ -4,23 +4,53 @@
 //! it. The control file says where it was when it was written: anywhere else it is a copy's, or the
 //! directory was moved, and only people know which.
 //!
-//! Callers: `control`; `instance`, before it opens anything else.
+//! Callers: `control`; `ddl`; `instance`, before it opens anything else, and when it lists files.
 
 use std::path::{Path, PathBuf};
 
 use os::{Disk, Error, Named, Session};
 use stop::{RefusalKind, Stop};
 
+use crate::ControlContent;
 use crate::control::{ControlFile, NAMES};
 
 /// What the control file says of its place: FNV-1a of the path, and not 0.
 pub(crate) fn place_of(disk: &Disk, directory: &Path) -> u64 {
-    let place = disk.place_of(&directory.join(NAMES[0]));
+    let place = own_place(disk, directory);
     let bytes = place.as_os_str().as_encoded_bytes().iter();
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     hash.max(1)
+}
+
+fn own_place(disk: &Disk, directory: &Path) -> PathBuf {
+    disk.place_of(&directory.join(NAMES[0]))
+}
+
+/// A path as the control file lists it: an absolute one of a file inside of the database's
+/// directory is taken from the directory on, so that the file moves along with it.
+pub fn within_directory(disk: &Disk, directory: &Path, path: &str) -> String {
+    let file = Path::new(path);
+    if !file.is_absolute() {
+        return path.to_string();
+    }
+    let (own, place) = (own_place(disk, directory), disk.place_of(file));
+    let inside = own.parent().and_then(|own| place.strip_prefix(own).ok());
+    // By a link inside of it the file may lie elsewhere.
+    let inside = inside.or_else(|| file.strip_prefix(directory).ok());
+    inside.and_then(Path::to_str).filter(|rest| !rest.is_empty()).unwrap_or(path).to_string()
+}
+
+impl ControlContent {
+    /// Lists each file by its path within the directory, if it lies there.
+    pub fn list_within(&mut self, disk: &Disk, directory: &Path) {
+        let members = self.log_groups.iter_mut().flat_map(|group| &mut group.members);
+        let members = members.map(|member| &mut member.path);
+        for path in self.data_files.iter_mut().map(|file| &mut file.path).chain(members) {
+            *path = within_directory(disk, directory, path);
+        }
+    }
 }
 
 impl ControlFile {
@@ -69,7 +99,7 @@ fn lies_outside(
     session: &Session,
 ) -> Result<bool, Error> {
     let file = directory.join(path);
-    let own: PathBuf = disk.place_of(&directory.join(NAMES[0]));
+    let own = own_place(disk, directory);
     let is_inside = own.parent().is_some_and(|own| disk.place_of(&file).starts_with(own));
     Ok(!is_inside || disk.look_up(&file, session)? == Some(Named::Other))
 }

@@ -1,11 +1,16 @@
 //! Files of different times put together: a copy of a data file or of the control file that is
-//! older than the rest is refused, for what was committed since would be gone.
+//! older than the rest is refused, for what was committed since would be gone. And a block of a
+//! file that is older than the rest.
 
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use database::{Creation, Database, ErrorKind, Options, Value};
+use database::{Creation, DataFileSpec, Database, ErrorKind, Options, Value};
 use format::{BlockHeader, BlockKind, LogHeader, REDO_BLOCK, ScnLe, U32Le};
 use ids::{BlockNo, BlockSize, Dba, FileNo, Scn};
+use sim::BadPlaces;
+use space::{Holds, SegmentState};
+use waits::SessionKind;
 
 use crate::common::{Scratch, account, balance};
 
@@ -254,4 +259,61 @@ fn a_control_file_of_format_4_is_refused() {
         std::fs::write(&path, bytes).expect("written");
     }
     refused(&directory, &["is of format 4, which was never released", "create the database again"]);
+}
+
+/// Rule space/SP14: what a drop that was cut off has left has an older header, as if a write of it
+/// had been lost: from before the drop, or from before an extent was given back. It stays as it is,
+/// the database opens, and with the right header the drop goes on.
+#[test]
+fn an_older_header_of_a_leftover_keeps_no_database_shut() {
+    let (scratch, bad) = (Scratch::new("headers-leftover"), BadPlaces::default());
+    let session = os::linux::start().adopt("app", SessionKind::Foreground);
+    let (disk, mut options, bytes) = (bad.over(&os::linux::disk()), options(), 400 * 2048);
+    let more = DataFileSpec { path: "data02.dbf".into(), bytes, bytes_max: 0, growth_bytes: 0 };
+    options.creation.data_files = vec![more];
+    let open = || Database::open_in((&disk, &scratch.0), &options, &session).expect("it opens");
+    let shut = |database: Database| database.shutdown_by(&session).expect("in good order");
+    let database = Database::create_in((&disk, &scratch.0), &options, &session).expect("created");
+    let space = database.instance().space();
+    let segment = space.create("left", Holds::Table, &session).expect("made");
+    // Extents in its own file, the other, its own, and the other.
+    for _ in 0..20 {
+        space.hand_out(segment.header, 1, &session).expect("there is one");
+    }
+    shut(database);
+    let own = scratch.0.join(format!("data{:02}.dbf", segment.header.file.get()));
+    let other = scratch.0.join(format!("data{:02}.dbf", 3 - segment.header.file.get()));
+    let (file, at) = (
+        std::fs::OpenOptions::new().read(true).write(true).open(&own).expect("there"),
+        u64::from(segment.header.block.get()) * 2048,
+    );
+    let header = || {
+        let mut header = [0; 2048];
+        file.read_exact_at(&mut header, at).expect("read");
+        header
+    };
+    let live = header();
+    let database = open();
+    bad.add_for(&other, 2048..2049, 1);
+    let space = database.instance().space();
+    space.drop_segment(segment.object, &session).expect_err("a map can't be read");
+    shut(database);
+    let begun = header();
+    bad.add_for(&own, 2048..2049, 1);
+    shut(open());
+    let newest = header();
+    assert!(live != begun && begun != newest, "the second cut comes when an extent has gone");
+    for older in [live, begun] {
+        file.write_all_at(&older, at).expect("written");
+        let database = open();
+        let state = database.instance().space().state(segment.object, &session);
+        assert_eq!(state, Some(SegmentState::Dropping));
+        shut(database);
+        assert!(header() == older, "it was written");
+    }
+    file.write_all_at(&newest, at).expect("written");
+    let database = open();
+    assert_eq!(database.instance().space().state(segment.object, &session), None);
+    database.instance().space().check(&session).expect("all is in order");
+    shut(database);
 }

@@ -22,12 +22,23 @@ fn with_logs() -> Creation {
 
 /// One with such a data file.
 fn with_data() -> Creation {
-    let (path, bytes) = ("/outside/data02.dbf".to_string(), 64 * 2048);
-    let file = DataFileSpec { path, bytes, bytes_max: 0, growth_bytes: 0 };
-    Creation { data_files: vec![file], ..creation() }
+    Creation { data_files: vec![file("/outside/data02.dbf")], ..creation() }
 }
 
-/// A disk with such a database that crashed, and a copy of its directory.
+fn file(path: &str) -> DataFileSpec {
+    DataFileSpec { path: path.to_string(), bytes: 64 * 2048, bytes_max: 0, growth_bytes: 0 }
+}
+
+/// One whose files all lie in its directory, by absolute paths.
+fn with_all_inside() -> Creation {
+    let bytes = creation().log_file_bytes;
+    let group = |number| LogGroupSpec { bytes, members: vec![format!("/db/redo{number}.log")] };
+    let log_files = (1..=3).map(group).collect();
+    Creation { log_files, data_files: vec![file("/db/data02.dbf")], ..creation() }
+}
+
+/// A disk with such a database that crashed, and a copy of its directory. It was given files inside
+/// of that by absolute paths.
 fn base(creation: Creation) -> FileSystem {
     let mut content = FileSystem::new(CAPACITY);
     for directory in ["/outside", "/copy"] {
@@ -40,6 +51,12 @@ fn base(creation: Creation) -> FileSystem {
         let instance = Instance::open(&disk, directory(), &parameters(), session).expect("opened");
         let table = Rows::create(&instance, TABLE, session).expect("made");
         fill(&instance, &table, 10, session);
+        for path in ["/db/data03.dbf", "/outside/../db/data04.dbf"] {
+            instance.add_data_file("system", &file(path), session).expect("added");
+        }
+        let members = vec!["/outside/../db/redo4.log".to_string()];
+        let spec = LogGroupSpec { bytes: redo::LOG_BLOCKS_MIN as u64 * 4096, members };
+        instance.add_log_group(&spec, session).expect("added");
         drop(table);
         instance.abort(session);
     });
@@ -65,7 +82,8 @@ fn outside(disk: &mut FileSystem) -> Vec<Vec<u8>> {
 /// files are all in its directory is a database.
 #[test]
 fn a_copy_whose_files_outside_are_the_originals_is_not_opened() {
-    for (creation, is_refused) in [(with_logs(), true), (with_data(), true), (creation(), false)] {
+    let all = [with_logs(), with_data(), creation(), with_all_inside()];
+    for (creation, is_refused) in all.into_iter().zip([true, true, false, false]) {
         let mut disk = base(creation);
         let before = outside(&mut disk);
         let mut report = machine(2, disk).run(move |world, session| {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use access::HeapInserter;
 use ids::{BlockSize, Dba, ObjectNo};
 use instance::{Creation, DataFileSpec, Instance, Parameters, TablespaceSpec, Transaction};
+use latch::FrameOrder;
 use os::Session;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
@@ -18,7 +19,7 @@ use waits::{Nanos, WaitEvent};
 
 use crate::common::{
     self, Dice, abort, add, bytes_of, check, creation, database_with, directory, ended, join, left,
-    machine, number, open, open_as, parameters, put, racy, rows, shut, start,
+    machine, number, open, open_as, parameters, pause, put, racy, rows, shut, start,
 };
 use crate::rows::{Row, Rows};
 use crate::tablespaces::{crashes, crashes_in, verified};
@@ -646,7 +647,8 @@ fn a_directory_block_that_a_crash_kept_from_being_formatted_is_no_damage() {
     let mut report = machine(1, base).run(|world, session| {
         let instance = open(world, session);
         let own = instance.space().list_of(Holds::Directory, session).expect("read")[0].header;
-        // The first step of a directory that grows; the crash comes before its second.
+        // The first of two steps in which older programs had a directory grow; the crash comes
+        // before the second.
         instance.space().hand_out(own, 1, session).expect("handed out");
         make_durable(&instance, session);
         abort(instance, session);
@@ -664,4 +666,52 @@ fn a_directory_block_that_a_crash_kept_from_being_formatted_is_no_damage() {
         abort(instance, session);
     });
     ended(again, "the last directory block is zeros, which is allowed");
+}
+
+/// Rule space/SP13: who sees that a block of the directory was handed out sees it formatted, and so
+/// does recovery, for both are one group.
+#[test]
+fn a_block_of_the_directory_is_handed_out_and_formatted_in_one_step() {
+    let base = database_with(creation(), parameters(), |_, _| {});
+    for seed in 0..20 {
+        let report = racy(seed, base.clone()).run(|world, session| {
+            let instance = open(world, session);
+            let is_done = Arc::new(AtomicBool::new(false));
+            let says = Arc::clone(&is_done);
+            let maker = start("maker", &instance, session, move |instance, session| {
+                for n in 0..90 {
+                    let name = format!("s{n}");
+                    instance.space().create(&name, Holds::Table, session).expect("made");
+                }
+                says.store(true, SeqCst);
+            });
+            let reader = start("reader", &instance, session, move |instance, session| {
+                let mut seen = 0;
+                while !is_done.load(SeqCst) {
+                    pause(Nanos::from_micros(1), session);
+                    seen = directory_blocks(instance, session);
+                }
+                assert_eq!(seen, 2, "it has grown twice");
+            });
+            join(vec![maker, reader], session);
+            shut(instance, session);
+        });
+        ended(report, seed);
+    }
+}
+
+/// How many blocks of the directory's own segment were handed out; each is formatted.
+fn directory_blocks(instance: &Instance, session: &Session) -> usize {
+    let own = instance.space().list_of(Holds::Directory, session).expect("read");
+    let Some(own) = own.first() else { return 0 };
+    let runs = instance.space().blocks(own.header, session).expect("read");
+    let blocks = runs.iter().flat_map(|run| {
+        (0..run.count).map(|at| Dba::new(run.first.file.get(), run.first.block.get() + at))
+    });
+    let further = blocks.skip(1).inspect(|address| {
+        let pin = instance.cache().pin_or_unwritten(*address, session).expect("read");
+        let block = pin.shared(FrameOrder::Directory, session);
+        assert!(!cache::is_unwritten(&block), "{address} isn't formatted");
+    });
+    further.count()
 }
