@@ -16,7 +16,7 @@ use relation::{Comparison, Condition, Operand};
 use value::{OwnedValue, RowLayout, RowView, Type, Value};
 
 /// Conditions are nested so deep at most.
-pub(crate) const DEPTH_MAX: usize = 100;
+const DEPTH_MAX: usize = 100;
 
 const COMPARE: u8 = 1;
 const IS_NULL: u8 = 2;
@@ -51,10 +51,10 @@ pub(crate) fn value_in(kind: Type, bytes: &[u8]) -> Option<OwnedValue> {
     row.get(0).ok().map(Value::to_owned)
 }
 
-/// The bytes of a condition; none if it is nested too deep or has too many parts.
-pub(crate) fn of_condition(condition: &Condition) -> Option<Vec<u8>> {
+/// The bytes of a condition, or why it has none, said of its table.
+pub(crate) fn of_condition(condition: &Condition) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    push(condition, DEPTH_MAX, &mut bytes).then_some(bytes)
+    push(condition, DEPTH_MAX, &mut bytes).map(|()| bytes)
 }
 
 /// The condition in these bytes.
@@ -64,13 +64,15 @@ pub(crate) fn condition_in(bytes: &[u8]) -> Option<Condition> {
     reader.0.is_empty().then_some(condition)
 }
 
-fn push(condition: &Condition, depth: usize, out: &mut Vec<u8>) -> bool {
-    let Some(depth) = depth.checked_sub(1) else { return false };
+fn push(condition: &Condition, depth: usize, out: &mut Vec<u8>) -> Result<(), String> {
+    let deep = || format!("a CHECK is nested more than {DEPTH_MAX} deep; split it");
+    let depth = depth.checked_sub(1).ok_or_else(deep)?;
     match condition {
         Condition::Compare(left, how, right) => {
             let number = COMPARISONS.iter().position(|one| one == how);
             out.extend([COMPARE, number.expect("every comparison is in the list") as u8]);
-            push_operand(left, out) && push_operand(right, out)
+            push_operand(left, out)?;
+            push_operand(right, out)
         }
         Condition::IsNull(operand) => {
             out.push(IS_NULL);
@@ -85,17 +87,20 @@ fn push(condition: &Condition, depth: usize, out: &mut Vec<u8>) -> bool {
     }
 }
 
-fn push_parts(tag: u8, parts: &[Condition], depth: usize, out: &mut Vec<u8>) -> bool {
-    let Ok(count) = u16::try_from(parts.len()) else { return false };
+fn push_parts(tag: u8, parts: &[Condition], depth: usize, out: &mut Vec<u8>) -> Result<(), String> {
+    let (has, most) = (parts.len(), u16::MAX);
+    let long = |_| format!("a CHECK has an AND or OR of {has} parts; split it, {most} is the most");
+    let count = u16::try_from(has).map_err(long)?;
     out.push(tag);
     out.extend(count.to_le_bytes());
-    parts.iter().all(|part| push(part, depth, out))
+    parts.iter().try_for_each(|part| push(part, depth, out))
 }
 
-fn push_operand(operand: &Operand, out: &mut Vec<u8>) -> bool {
+fn push_operand(operand: &Operand, out: &mut Vec<u8>) -> Result<(), String> {
     match operand {
         Operand::Column(column) => {
-            let Ok(column) = u16::try_from(*column) else { return false };
+            let none = |_| format!("of its CHECK column {column}, counted from 0, isn't there");
+            let column = u16::try_from(*column).map_err(none)?;
             out.push(COLUMN);
             out.extend(column.to_le_bytes());
         }
@@ -103,16 +108,16 @@ fn push_operand(operand: &Operand, out: &mut Vec<u8>) -> bool {
             out.push(CONSTANT);
             let Some(kind) = widest(value.get()) else {
                 out.extend([0; 4]);
-                return true;
+                return Ok(());
             };
             let bytes = of_value(kind, value.get());
-            let Ok(length) = u32::try_from(bytes.len()) else { return false };
+            let length = u32::try_from(bytes.len()).expect("a row is shorter");
             out.extend(kind.stored());
             out.extend(length.to_le_bytes());
             out.extend(bytes);
         }
     }
-    true
+    Ok(())
 }
 
 /// The type that holds every value of this one's kind; none of NULL.
@@ -224,13 +229,13 @@ mod tests {
             let bytes = of_condition(&condition).expect("neither deep nor long");
             let read = condition_in(&bytes).expect("read");
             prop_assert_eq!(format!("{read:?}"), format!("{condition:?}"));
-            prop_assert_eq!(of_condition(&read), Some(bytes));
+            prop_assert_eq!(of_condition(&read), Ok(bytes));
         }
 
         #[test]
         fn no_bytes_make_reading_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
             if let Some(condition) = condition_in(&bytes) {
-                prop_assert!(of_condition(&condition).is_some());
+                prop_assert!(of_condition(&condition).is_ok());
             }
         }
     }
@@ -241,7 +246,7 @@ mod tests {
         for _ in 1..DEPTH_MAX {
             condition = Condition::Not(Box::new(condition));
         }
-        assert!(of_condition(&condition).is_some());
-        assert!(of_condition(&Condition::Not(Box::new(condition))).is_none());
+        assert!(of_condition(&condition).is_ok());
+        assert!(of_condition(&Condition::Not(Box::new(condition))).is_err());
     }
 }

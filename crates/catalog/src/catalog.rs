@@ -16,7 +16,7 @@ use os::{Disk, Session};
 use relation::{Relation, Relations, TableDefinition};
 use sort::SortConfig;
 use space::{Enqueue, NAMED_BY_NUMBER, SegmentState, Space};
-use stop::Stop;
+use stop::{RefusalKind, Stop};
 use txn::Transactions;
 use waits::WaitEvent;
 
@@ -120,7 +120,11 @@ impl Catalog {
     pub fn relation(&self, name: &str, session: &Session) -> Result<Arc<Relation>, Stop> {
         loop {
             let object = self.object(name, session)?;
-            let relation = self.relation_of(object, session)?;
+            let relation = match self.relation_of(object, session) {
+                // It was dropped while it was opened: by now the name is nobody's, or another's.
+                Err(stop) if stop.refusal() == Some(RefusalKind::DefinitionChanged) => continue,
+                found => found?,
+            };
             // It may have got another name, and another table this one, while it was opened.
             if relation.definition().name == name {
                 return Ok(relation);

@@ -196,9 +196,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn add_constraint(&mut self, spec: &ConstraintSpec) -> Result<(), Stop> {
         if let Some(name) = &spec.name {
             names::check("constraint", name)?;
-            if self.is_taken(name) {
-                return Err(names::taken("a constraint or index", name));
-            }
+            self.check_free(name)?;
         }
         match &spec.rule {
             Rule::PrimaryKey(columns) => self.add_primary(spec, columns),
@@ -208,11 +206,7 @@ impl<'a> Draft<'a> {
                 self.push_index(name, columns, (true, false)).map(|_| ())
             }
             Rule::Check(condition) => {
-                if bytes::of_condition(condition).is_none() {
-                    let most = bytes::DEPTH_MAX;
-                    let what = format!("a CHECK is nested more than {most} deep; split it");
-                    return Err(self.refuse(&what));
-                }
+                bytes::of_condition(condition).map_err(|what| self.refuse(&what))?;
                 let columns = &self.table.columns;
                 let kind = |column: usize| {
                     let of = columns.get(column).filter(|column| !column.is_dropped());
@@ -258,9 +252,7 @@ impl<'a> Draft<'a> {
     /// CREATE INDEX.
     pub(crate) fn add_index(&mut self, spec: &IndexSpec) -> Result<ObjectNo, Stop> {
         names::check("index", &spec.name)?;
-        if self.is_taken(&spec.name) {
-            return Err(names::taken("a constraint or index", &spec.name));
-        }
+        self.check_free(&spec.name)?;
         let mut columns = Vec::new();
         for column in &spec.columns {
             let direction = column.direction;
@@ -272,6 +264,7 @@ impl<'a> Draft<'a> {
 
     /// Adds an index that was made for an earlier definition, if this one allows it too.
     pub(crate) fn push_made(&mut self, index: IndexDefinition) -> Result<(), Stop> {
+        self.check_free(&index.name)?;
         self.check_another(&index.name, &index.columns, index.unique)?;
         self.table.indexes.push(index);
         Ok(())
@@ -439,6 +432,14 @@ impl<'a> Draft<'a> {
     /// Whether an index or a constraint has the name.
     fn is_taken(&self, name: &str) -> bool {
         self.dictionary.has_index_name(name) || index_names(&self.table).any(|has| has == name)
+    }
+
+    /// Refuses the name of an index or a constraint that is there.
+    fn check_free(&self, name: &str) -> Result<(), Stop> {
+        match self.is_taken(name) {
+            true => Err(names::taken("a constraint or index", name)),
+            false => Ok(()),
+        }
     }
 
     fn name_for(&mut self, spec: &ConstraintSpec, kind: &str) -> String {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use ids::ObjectNo;
 use os::Session;
 use relation::{OnDelete, TableDefinition};
-use stop::Stop;
+use stop::{RefusalKind, Stop};
 
+use crate::store::corrupt;
 use crate::{Catalog, SequenceDefinition};
 
 /// A table, with its size.
@@ -82,12 +83,12 @@ pub struct SequenceView {
 impl Catalog {
     /// Every table, by name, with sizes. A table that is dropped meanwhile isn't there.
     pub fn tables(&self, session: &Session) -> Result<Vec<TableView>, Stop> {
-        let mut all = Vec::new();
-        for definition in self.definitions(session) {
-            if let Some(view) = self.table_view(definition, session)? {
-                all.push(view);
-            }
-        }
+        let views = self.definitions(session).into_iter();
+        let views = views.map(|definition| self.table_view(definition, session));
+        let all: Result<Vec<TableView>, Stop> = views.filter_map(Result::transpose).collect();
+        let mut all = all?;
+        // One may have got another name meanwhile.
+        all.sort_by(|one, other| one.definition.name.cmp(&other.definition.name));
         Ok(all)
     }
 
@@ -98,9 +99,31 @@ impl Catalog {
         all
     }
 
+    /// A table by its newest definition, for a segment of another may have gone. None if it was
+    /// dropped meanwhile.
     fn table_view(
         &self,
-        definition: Arc<TableDefinition>,
+        mut definition: Arc<TableDefinition>,
+        session: &Session,
+    ) -> Result<Option<TableView>, Stop> {
+        loop {
+            if let Some(view) = self.view_by(&definition, session)? {
+                return Ok(Some(view));
+            }
+            let dictionary = self.dictionary.shared(session);
+            let Ok(newest) = dictionary.table_of(definition.object) else { return Ok(None) };
+            if Arc::ptr_eq(newest, &definition) {
+                let what = format!("a segment of table {} isn't there", definition.name);
+                return Err(corrupt(&what));
+            }
+            definition = Arc::clone(newest);
+        }
+    }
+
+    /// None if a segment isn't there any more.
+    fn view_by(
+        &self,
+        definition: &Arc<TableDefinition>,
         session: &Session,
     ) -> Result<Option<TableView>, Stop> {
         let Some(blocks) = self.blocks(definition.segment, session)? else { return Ok(None) };
@@ -111,19 +134,19 @@ impl Catalog {
             indexes.push(IndexView {
                 object: index.object,
                 name: index.name.clone(),
-                columns: column_names(&definition, columns),
+                columns: column_names(definition, columns),
                 unique: index.unique,
                 blocks,
             });
         }
-        Ok(Some(TableView { definition, blocks, indexes }))
+        Ok(Some(TableView { definition: Arc::clone(definition), blocks, indexes }))
     }
 
     /// None if the segment isn't there any more.
     fn blocks(&self, segment: ObjectNo, session: &Session) -> Result<Option<u32>, Stop> {
         let Some(segment) = self.space.segment(segment, session)? else { return Ok(None) };
         let runs = match self.space.blocks(segment.header, session) {
-            Err(Stop::Refused(_)) => return Ok(None),
+            Err(stop) if stop.refusal() == Some(RefusalKind::NotFound) => return Ok(None),
             runs => runs?,
         };
         Ok(Some(runs.iter().map(|run| run.count).sum()))

@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use value::{OwnedValue, Type, Value};
+use value::{OwnedValue, Type, Value, shown};
 
 /// A condition.
 #[derive(Clone, Debug)]
@@ -157,7 +157,7 @@ impl Operand {
         let said = |operand: &Operand, kind: Option<Type>| match (operand, kind) {
             (Operand::Column(column), Some(kind)) => format!("column {column}, a {kind},"),
             (Operand::Column(column), None) => format!("column {column}"),
-            (Operand::Constant(value), _) => value.get().to_string(),
+            (Operand::Constant(value), _) => shown(value.get()),
         };
         match may {
             true => Ok(()),

@@ -455,7 +455,7 @@ impl Relation {
 fn text(relation: &Relation, columns: &[usize], values: &[OwnedValue]) -> String {
     let name = |column: &usize| &relation.definition().columns[*column].name;
     let each = columns.iter().zip(values);
-    let each = each.map(|(column, value)| crate::insert::shown(name(column), value.get()));
+    let each = each.map(|(column, value)| crate::insert::assigned(name(column), value.get()));
     each.collect::<Vec<_>>().join(", ")
 }
 

@@ -4,7 +4,7 @@
 
 use access::{Inserted, RowAddress};
 use stop::{RefusalKind, Stop};
-use value::Value;
+use value::{Value, shown};
 
 use crate::keys::address_bytes;
 use crate::scratch::{Scratch, Work};
@@ -53,7 +53,8 @@ impl Relation {
         (known, rows): (usize, impl IntoIterator<Item = &'v [Value<'v>]>),
         mut inserted: impl FnMut(RowAddress),
     ) -> Result<u64, Stop> {
-        let mut rows = rows.into_iter();
+        // Some are taken at a time, and the iterator isn't asked again behind its end.
+        let mut rows = rows.into_iter().fuse();
         self.change_statement(work, |work| {
             let mut count = 0;
             loop {
@@ -262,7 +263,7 @@ impl Relation {
         let definition = self.definition();
         let name = |column: usize| &definition.columns[column].name;
         let columns = check.condition.columns();
-        let values = columns.into_iter().map(|column| shown(name(column), value(column)));
+        let values = columns.into_iter().map(|column| assigned(name(column), value(column)));
         let message = format!(
             "a row of table {} can't have {}: check {} forbids it; give other values",
             definition.name,
@@ -307,7 +308,7 @@ impl Relation {
         let show = |column: usize| {
             let name = &self.definition().columns[column].name;
             match row.get(column) {
-                Ok(value) => shown(name, value),
+                Ok(value) => assigned(name, value),
                 Err(_) => format!("{name} unreadable"),
             }
         };
@@ -315,14 +316,7 @@ impl Relation {
     }
 }
 
-/// How much of a value a message shows.
-const SHOWN_CHARS: usize = 40;
-
 /// A column and its value, for messages.
-pub(crate) fn shown(column: &str, value: Value<'_>) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{column} = {}…", &text[..end]),
-        None => format!("{column} = {text}"),
-    }
+pub(crate) fn assigned(column: &str, value: Value<'_>) -> String {
+    format!("{column} = {}", shown(value))
 }

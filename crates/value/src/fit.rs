@@ -152,8 +152,8 @@ fn fit_bytes(value: Value<'_>, bytes: usize) -> Result<Value<'_>, Why> {
     if bytes <= BYTES_MAX { Ok(value) } else { Err(Why::Bytes(bytes)) }
 }
 
-/// The value in a message: one line, and not a long one.
-fn shown(value: Value<'_>) -> String {
+/// A value in a message: one line, and not a long one.
+pub fn shown(value: Value<'_>) -> String {
     let text = match value {
         // A gigabyte isn't written out to be thrown away.
         Value::Text(text) => {

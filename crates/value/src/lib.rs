@@ -35,6 +35,7 @@ mod types;
 mod value;
 
 pub use fault::{Damaged, Misfit, MisfitKind};
+pub use fit::shown;
 pub use key::{Direction, KeyRange, NullsPlace, encode_key, key_prefix, key_push, key_successor};
 pub use moment::{Date, Timestamp};
 pub use number::{Number, NumberFault};

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use database::{
-    Alteration, ColumnSpec, Connection, ErrorKind, IndexSpec, OnDelete, SequenceOptions, TableSpec,
-    Type, Value, Which,
+    Alteration, ColumnSpec, Connection, ErrorKind, IndexSpec, Nanos, OnDelete, SequenceOptions,
+    TableSpec, Type, Value, WaitEvent, Which,
 };
 use latch::SharedFlag;
 use sim::{Outside, Perturbation};
@@ -31,6 +31,10 @@ fn child() -> TableSpec {
         "parent",
         OnDelete::NoAction,
     )
+}
+
+fn plain(name: &str) -> TableSpec {
+    TableSpec::new(name).column(ColumnSpec::new("a", Type::BigInt))
 }
 
 fn rows_of(connection: &mut Connection<'_>, table: &str) -> u32 {
@@ -192,8 +196,7 @@ fn a_table_is_given_to_who_made_it_whatever_becomes_of_its_name_meanwhile() {
             let makes = start("makes", (database, session), move |database, session| {
                 let mut connection = database.connect_with(session);
                 for turn in 0..6 {
-                    let spec = TableSpec::new("t").column(ColumnSpec::new("a", Type::BigInt));
-                    match connection.create_table(&spec) {
+                    match connection.create_table(&plain("t")) {
                         Ok(made) => {
                             assert_eq!(made.name(), "t");
                             made_it.with(|[made, ..]| *made += 1);
@@ -225,6 +228,85 @@ fn a_table_is_given_to_who_made_it_whatever_becomes_of_its_name_meanwhile() {
     println!("{made} tables made, {refused} refused, {dropped} dropped");
     assert!(made >= 60 && dropped > 30, "{made} tables made, {dropped} dropped");
     assert!(refused > 0, "nobody met a table that was there");
+}
+
+/// It is found, or there is none: that one went while it was looked up is nobody's concern.
+#[test]
+fn a_table_that_comes_and_goes_is_found_by_its_name_or_is_not_there() {
+    let base = made(|database, session| {
+        database.connect_with(session).create_table(&plain("other")).expect("made");
+    });
+    for seed in 0..30 {
+        racing(seed, base.clone(), |database, session| {
+            let defines = start("defines", (database, session), |database, session| {
+                let mut connection = database.connect_with(session);
+                for _ in 0..10 {
+                    connection.create_table(&plain("t")).expect("made");
+                    connection.drop_table("t", false).expect("dropped");
+                }
+            });
+            let asks = start("asks", (database, session), |database, session| {
+                let mut connection = database.connect_with(session);
+                for n in 0..100 {
+                    if let Err(stop) = connection.table("t") {
+                        assert_eq!(stop.refusal(), Some(ErrorKind::NotFound), "{stop}");
+                    }
+                    commit_row(&mut connection, "other", &[Value::Int(n)]);
+                }
+            });
+            join(vec![defines, asks], session);
+        });
+    }
+}
+
+/// Both hold the table together (S), so that neither sees the other's index before its own is made.
+#[test]
+fn of_two_that_make_an_index_of_one_name_one_is_told_that_it_exists() {
+    let base = made(|database, session| {
+        database.connect_with(session).create_table(&plain("t")).expect("made");
+    });
+    let told = Outside::new(Vec::new());
+    for seed in 0..10 {
+        let all = told.clone();
+        racing(seed, base.clone(), move |database, session| {
+            let both = (0..2).map(|_| {
+                let told = all.clone();
+                start("defines", (database, session), move |database, session| {
+                    let index = IndexSpec::new("by_a", "t", ["a"]);
+                    let made = database.connect_with(session).create_index(&index);
+                    told.with(|all| all.extend(made.err().map(|stop| stop.refusal())));
+                })
+            });
+            join(both.collect(), session);
+        });
+    }
+    assert_eq!(told.take(), [Some(ErrorKind::AlreadyExists); 10]);
+}
+
+#[test]
+fn a_table_that_is_truncated_meanwhile_is_listed() {
+    let base = made(|database, session| {
+        database.connect_with(session).create_table(&parent()).expect("made");
+    });
+    for seed in 0..30 {
+        racing(seed, base.clone(), |database, session| {
+            let truncates = start("truncates", (database, session), |database, session| {
+                let mut connection = database.connect_with(session);
+                for _ in 0..10 {
+                    connection.truncate_table("parent").expect("truncated");
+                }
+            });
+            let lists = start("lists", (database, session), |database, session| {
+                for _ in 0..200 {
+                    let all = database.catalog().tables(session).expect("listed");
+                    assert_eq!(all.len(), 1, "its only table is always there");
+                    let pause = session.waiting(WaitEvent::PlSqlLockTimer);
+                    session.pause(Nanos(20_000), pause);
+                }
+            });
+            join(vec![truncates, lists], session);
+        });
+    }
 }
 
 /// The database is aborted as soon as a session is told that there is no such sequence any more.

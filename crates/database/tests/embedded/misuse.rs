@@ -4,8 +4,8 @@ use std::ops::{Bound, ControlFlow};
 
 use database::{
     Alteration, Bounds, ColumnSpec, Comparison, Condition, Connection, ConstraintSpec, Database,
-    Direction, Error, ErrorKind, ForUpdate, IndexSpec, Operand, Rule, SequenceOptions, Table,
-    TableSpec, Type, Value, Which,
+    Direction, Error, ErrorKind, ForUpdate, IndexSpec, OnDelete, Operand, Rule, SequenceOptions,
+    Table, TableSpec, Type, Value, Which,
 };
 
 use crate::common::{Scratch, filled as accounts, options};
@@ -170,7 +170,7 @@ fn specs_without_what_they_need_are_refused() {
             (table("t").named("nothing"), "nothing"),
             (table("t").primary_key([]), "0 columns"),
             (table("t").column(ColumnSpec::new("", Type::Text)), "empty"),
-            (table("t").foreign_key([], "goods", database::OnDelete::Cascade), "0 columns"),
+            (table("t").foreign_key([], "goods", OnDelete::Cascade), "0 columns"),
         ] {
             refused(connection.create_table(&spec), &[says]);
         }
@@ -247,6 +247,68 @@ fn a_key_that_is_too_long_is_refused_with_the_names_of_its_index_and_table() {
         refused(tx.insert(goods, &row), &["by_kind", "goods"]);
         tx.rollback().expect("ended");
     });
+}
+
+fn compared(column: usize, value: Value<'_>) -> Condition {
+    let constant = Operand::Constant(value.to_owned());
+    Condition::Compare(Operand::Column(column), Comparison::NotEqual, constant)
+}
+
+#[test]
+fn a_check_that_cannot_be_kept_is_refused_for_what_is_wrong_with_it() {
+    with_goods("wrong-checks", |_, connection, _| {
+        let id = || TableSpec::new("t").column(ColumnSpec::new("id", Type::BigInt));
+        let mut deep = compared(0, Value::Int(1));
+        for _ in 0..100 {
+            deep = Condition::Not(Box::new(deep));
+        }
+        let long = (0..70_000).map(|n| compared(0, Value::Int(n))).collect();
+        for (check, says) in [
+            (deep, "100 deep"),
+            (Condition::And(long), "70000 parts"),
+            (compared(7, Value::Int(1)), "column 7"),
+            (compared(70_000, Value::Int(1)), "column 70000"),
+        ] {
+            refused(connection.create_table(&id().check(check)), &["table t", says]);
+        }
+    });
+}
+
+/// Whatever the values are, and as few of them as anybody reads.
+#[test]
+fn a_constraint_that_forbids_a_row_shows_its_values_in_one_short_line() {
+    let scratch = Scratch::new("shown-values");
+    let database = Database::create(&scratch.0, &options()).expect("created");
+    let mut connection = database.connect("app");
+    let key = || ColumnSpec::new("k", Type::Text);
+    let spec = TableSpec::new("parent").column(key()).primary_key(["k"]);
+    let parent = connection.create_table(&spec).expect("made");
+    let spec = TableSpec::new("child").column(key()).check(compared(0, Value::Text("no\n")));
+    let spec = spec.foreign_key(["k"], "parent", OnDelete::NoAction);
+    let child = connection.create_table(&spec).expect("made");
+    let (there, none) = ([Value::Text("a\nb")], [Value::Text("x\u{1b}[2J")]);
+    let long = format!("\n{}", "long ".repeat(100));
+    let mut tx = connection.begin();
+    tx.insert(&parent, &there).expect("inserted");
+    tx.insert(&child, &there).expect("inserted");
+    for (done, says) in [
+        (tx.insert(&parent, &there).map(drop), r"k = 'a\nb'"),
+        (tx.insert(&child, &none).map(drop), r"k = 'x\u{1b}[2J'"),
+        (tx.insert(&child, &[Value::Text(&long)]).map(drop), r"k = '\nlong long"),
+        (tx.delete(&parent, &there).map(drop), r"k = 'a\nb'"),
+        (tx.insert(&child, &[Value::Text("no\n")]).map(drop), r"k = 'no\n'"),
+    ] {
+        let told = done.expect_err("forbidden").to_string();
+        assert!(told.contains(says) && !told.contains(char::is_control), "{told:?}");
+        assert!(told.len() < 300, "{told}");
+    }
+    tx.rollback().expect("ended");
+    let spec = TableSpec::new("t").column(ColumnSpec::new("id", Type::BigInt));
+    let told = connection.create_table(&spec.check(compared(0, Value::Text(&long))));
+    let told = told.err().expect("a number and a text").to_string();
+    assert!(told.len() < 300 && !told.contains(char::is_control), "{told:?}");
+    drop(connection);
+    database.shutdown().expect("in good order");
 }
 
 /// What rows have in a column that was dropped is shown to nobody (rule catalog/DC9).

@@ -288,6 +288,18 @@ fn long_rows_leave_no_memory_to_the_session_that_has_worked_on_them() {
     });
 }
 
+/// As in a loop, also where the iterator would go on behind its end.
+#[test]
+fn rows_end_with_the_first_none_that_their_iterator_gives() {
+    with_rows(|client, relation| {
+        let all: Vec<_> = (1_001..1_011).map(row).collect();
+        let all: Vec<_> = all.iter().map(|row| values(row)).collect();
+        let until = all.iter().map_while(|row| (row[0] != Value::Int(1_004)).then_some(&row[..]));
+        let count = relation.insert_many(&mut client.work(), until, |_| ()).expect("inserted");
+        assert_eq!((count, rows(relation, client.view(), client.session).len()), (3, 303));
+    });
+}
+
 /// Short rows are put together before the first is inserted, long ones only two or three of them.
 #[test]
 fn rows_that_are_inserted_together_are_as_few_as_they_are_long() {
