@@ -45,6 +45,10 @@ pub fn replay<'r>(
                 replayed.skipped += 1;
             }
             if changes.peek().is_none() {
+                // One that can't be read now may be read the next time, and lack these changes.
+                if stop.refusal() == Some(RefusalKind::Io) {
+                    return Err(stop);
+                }
                 replayed.unusable = Some(stop);
                 return Ok(replayed);
             }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The next log begins in the free group whose log is the oldest; one that has none goes first,
-//! and one that couldn't be written last.
+//! and one whose header can't be read last.
 //!
 //! Invariants
 //!   * a group holds one log, and a log lies in one group
@@ -50,14 +50,21 @@ pub struct LogView {
     pub members: Vec<(PathBuf, bool)>,
 }
 
-struct Entry {
-    group: Arc<OpenGroup>,
-    /// The log that it holds; 0 if none.
-    sequence: u32,
+/// A group and the log that it holds.
+pub(crate) struct Entry {
+    pub(crate) group: Arc<OpenGroup>,
+    /// The log; 0 if none.
+    pub(crate) sequence: u32,
+    /// Its header can't be read: a log begins there if it can nowhere else.
+    pub(crate) is_unreadable: bool,
     /// It is to be dropped: no log begins there.
     leaves: bool,
-    /// Its header couldn't be written at the opening: a log begins there if it can nowhere else.
-    failed: bool,
+}
+
+impl Entry {
+    pub(crate) fn new(group: Arc<OpenGroup>, sequence: u32, is_unreadable: bool) -> Entry {
+        Entry { group, sequence, is_unreadable, leaves: false }
+    }
 }
 
 pub(crate) struct Groups {
@@ -74,18 +81,8 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Groups with the logs that they hold, the current one among them; and the numbers of those
-    /// that couldn't be written.
-    pub(crate) fn new(
-        (groups, failed): (Vec<(Arc<OpenGroup>, u32)>, &[u16]),
-        sequence: u32,
-        checkpoint: u32,
-    ) -> Groups {
-        let entry = |(group, sequence): (Arc<OpenGroup>, u32)| {
-            let failed = failed.contains(&group.number);
-            Entry { group, sequence, leaves: false, failed }
-        };
-        let entries: Vec<_> = groups.into_iter().map(entry).collect();
+    /// Groups with the logs that they hold, the current one among them.
+    pub(crate) fn new(entries: Vec<Entry>, sequence: u32, checkpoint: u32) -> Groups {
         let current = entries.iter().find(|entry| entry.sequence == sequence);
         let group = &current.expect("the current log lies in a group").group;
         let (current, blocks) = (group.number, group.blocks);
@@ -135,10 +132,10 @@ impl Groups {
     pub(crate) fn begin_next(&mut self) {
         let sequence = self.sequence.checked_add(1).expect("4 billion logs were written");
         let free = (0..self.entries.len()).filter(|at| self.is_free(&self.entries[*at]));
-        let order = |entry: &Entry| (entry.failed, entry.sequence);
+        let order = |entry: &Entry| (entry.is_unreadable, entry.sequence);
         let next = free.min_by_key(|at| order(&self.entries[*at]));
         let entry = &mut self.entries[next.expect("no redo log is free (rule RD4)")];
-        entry.sequence = sequence;
+        (entry.sequence, entry.is_unreadable) = (sequence, false);
         (self.sequence, self.current) = (sequence, entry.group.number);
         self.blocks = entry.group.blocks;
         self.count();
@@ -223,7 +220,7 @@ impl Groups {
     pub(crate) fn add(&mut self, group: Arc<OpenGroup>) {
         assert!(self.entries.len() < usize::from(GROUPS_MAX), "checked with the control file");
         let at = self.entries.partition_point(|entry| entry.group.number < group.number);
-        self.entries.insert(at, Entry { group, sequence: 0, leaves: false, failed: false });
+        self.entries.insert(at, Entry::new(group, 0, false));
         self.count();
     }
 

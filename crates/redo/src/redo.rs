@@ -12,14 +12,14 @@ use os::{Disk, Session};
 use stop::{Failpoint, Halt, RefusalKind, Stop};
 use waits::{Statistic, WaitEvent};
 
-use crate::groups::Groups;
+use crate::groups::{Entry, Groups};
 use crate::landing::Landings;
 use crate::log_file::{Beginning, OpenGroup};
 use crate::medium::Medium;
 use crate::members::{self, KeepMembers};
 use crate::queue::{LANES, Lanes};
 use crate::state::State;
-use crate::{CommitLeader, LogStart, RedoConfig};
+use crate::{CommitLeader, EndReason, LogStart, RedoConfig};
 
 /// Asks for a checkpoint; called without a latch.
 pub type CheckpointWanted = Box<dyn Fn(&Session) + Send + Sync>;
@@ -211,8 +211,8 @@ fn would_overwrite(config: &RedoConfig, start: &LogStart) -> Stop {
     Stop::refuse(RefusalKind::WrongState, message)
 }
 
-/// Opens the groups, and begins the first log in the one that is free for longest, of those that
-/// can be written.
+/// Opens the groups, and begins the first log in the one that is free for longest; of those whose
+/// header can be read, if there is one.
 fn begin_first(
     how: (&Medium, &KeepMembers),
     config: &RedoConfig,
@@ -224,41 +224,21 @@ fn begin_first(
     for group in &config.groups {
         let group = Arc::new(OpenGroup::open(medium, group, session)?);
         let header = group.read_header(&medium.owner, session)?;
+        let is_unreadable = matches!(header, Err(EndReason::Unreadable { .. }));
         // What is called later than the log that begins belongs to no log of ours.
         let holds = header.map_or(0, |header| header.log_sequence.get());
-        groups.push((group, if holds < sequence { holds } else { 0 }));
+        let holds = if holds < sequence { holds } else { 0 };
+        groups.push(Entry::new(group, holds, is_unreadable));
     }
+    let free = groups.iter_mut().filter(|entry| entry.sequence < start.checkpoint.sequence);
+    let Some(free) = free.min_by_key(|entry| (entry.is_unreadable, entry.sequence)) else {
+        return Err(would_overwrite(config, start));
+    };
     let beginning = Beginning { first_scn: start.next_scn, previous_end: start.previous_end };
-    let is_free = |at: &usize| groups[*at].1 < start.checkpoint.sequence;
-    let mut free: Vec<usize> = (0..groups.len()).filter(is_free).collect();
-    free.sort_by_key(|at| groups[*at].1);
-    let mut failed: Vec<(u16, Stop)> = Vec::new();
-    for at in free {
-        let (group, holds) = &mut groups[at];
-        let waiting = session.waiting(WaitEvent::LogFileSingleWrite).p(group.number.into(), 0, 1);
-        match members::begin(how, group, (sequence, beginning), waiting) {
-            Ok((begun, _)) => (*group, *holds) = (begun, sequence),
-            Err(stop) if stop.refusal() == Some(RefusalKind::Io) => {
-                failed.push((group.number, stop));
-                continue;
-            }
-            Err(stop) => return Err(stop),
-        }
-        let numbers = pass_over(&failed, session);
-        return Ok(Groups::new((groups, &numbers), sequence, start.checkpoint.sequence));
-    }
-    Err(failed.into_iter().next().map_or_else(|| would_overwrite(config, start), |(_, stop)| stop))
-}
-
-/// Says which free groups can't be written, where another one can: their numbers.
-fn pass_over(failed: &[(u16, Stop)], session: &Session) -> Vec<u16> {
-    for (number, stop) in failed {
-        session.os().notice(&format!(
-            "redo log group {number} is passed over, for its header can't be written, and another \
-             is free: {stop}"
-        ));
-    }
-    failed.iter().map(|(number, _)| *number).collect()
+    let waiting = session.waiting(WaitEvent::LogFileSingleWrite).p(free.group.number.into(), 0, 1);
+    let (begun, _) = members::begin(how, &free.group, (sequence, beginning), waiting)?;
+    *free = Entry::new(begun, sequence, false);
+    Ok(Groups::new(groups, sequence, start.checkpoint.sequence))
 }
 
 impl fmt::Debug for Redo {

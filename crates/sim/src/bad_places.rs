@@ -31,7 +31,7 @@ struct Refusal {
     times: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Place {
     /// The last part of the file's path.
     name: String,
@@ -102,13 +102,18 @@ impl BadPlaces {
         })
     }
 
-    /// What is written can be read again.
+    /// What is written can be read again; what lies beside it still can't.
     fn mend(&self, name: &str, written: &Range<u64>) {
-        let stays = |place: &Place| {
-            let is_inside = written.start <= place.range.start && place.range.end <= written.end;
-            place.name != name || !is_inside
+        let left = |place: Place| -> Vec<Place> {
+            if place.name != name {
+                return vec![place];
+            }
+            let Range { start, end } = place.range;
+            let beside = [start..end.min(written.start), start.max(written.end)..end];
+            let there = beside.into_iter().filter(|range| !range.is_empty());
+            there.map(|range| Place { range, ..place.clone() }).collect()
         };
-        self.with(|places| places.retain(stays));
+        self.with(|places| *places = places.drain(..).flat_map(left).collect());
     }
 }
 

@@ -13,6 +13,7 @@ mod committing;
 mod common;
 mod counted;
 mod crowded;
+mod cut_off;
 mod damage;
 mod definitions;
 mod descriptors;
