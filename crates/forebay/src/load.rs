@@ -167,10 +167,9 @@ impl Create {
                 }
                 Filling::OrderEntry(scale) => order_entry::load(database, scale, session),
             };
-            let stopped = "stopped; the database is removed again";
             match is_filled? {
                 true => Ok(()),
-                false => Err(Stop::refuse(RefusalKind::WrongState, stopped)),
+                false => Err(Stop::refuse(RefusalKind::WrongState, "stopped")),
             }
         };
         let place = (disk, self.directory.as_path());
