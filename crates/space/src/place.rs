@@ -61,7 +61,8 @@ pub fn say_moved(disk: &Disk, directory: &Path, session: &Session) -> Result<(),
     Ok(control.settle(session)?)
 }
 
-/// Whether a file lies outside the directory, also by a link.
+/// Whether a file lies outside the directory, also by a link. What is no file, such as a directory
+/// in its place, is called so by who opens it.
 fn lies_outside(
     disk: &Disk,
     directory: &Path,
@@ -71,5 +72,5 @@ fn lies_outside(
     let file = directory.join(path);
     let own: PathBuf = disk.place_of(&directory.join(NAMES[0]));
     let is_inside = own.parent().is_some_and(|own| disk.place_of(&file).starts_with(own));
-    Ok(!is_inside || disk.look_up(&file, session)? == Some(Named::Other))
+    Ok(!is_inside || disk.look_up(&file, session)? == Some(Named::Link))
 }
