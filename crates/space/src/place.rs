@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use os::{Disk, Error, Named, Session};
 use stop::{RefusalKind, Stop};
 
+use crate::ControlContent;
 use crate::control::{ControlFile, NAMES};
 
 /// What the control file says of its place: FNV-1a of the path, and not 0.
@@ -59,6 +60,32 @@ impl ControlFile {
 pub fn say_moved(disk: &Disk, directory: &Path, session: &Session) -> Result<(), Stop> {
     let mut control = ControlFile::open(disk, directory, false, session)?;
     Ok(control.settle(session)?)
+}
+
+/// Why nothing is done with a database whose creation didn't come to its end (SP3). Another
+/// database may have got the names of its files elsewhere by now, once somebody had removed those.
+pub fn unfinished(
+    content: &ControlContent,
+    (disk, directory): (&Disk, &Path),
+    what: &str,
+    session: &Session,
+) -> Stop {
+    let lies = |path: &&String| lies_outside(disk, directory, path, session).unwrap_or(true);
+    let outside = content.paths().filter(lies).map(|path| directory.join(path));
+    let outside: Vec<String> = outside.map(|path| path.display().to_string()).collect();
+    let elsewhere = match outside.is_empty() {
+        true => String::new(),
+        false => format!(
+            ", and of its files elsewhere those that are no other database's ({})",
+            outside.join(", ")
+        ),
+    };
+    let directory = directory.display();
+    let message = format!(
+        "cannot {what} {directory}: its creation didn't come to its end; remove it{elsewhere}, and \
+         create it again"
+    );
+    Stop::refuse(RefusalKind::WrongState, message)
 }
 
 /// Whether a file lies outside the directory, also by a link. What is no file, such as a directory
