@@ -56,7 +56,7 @@ fn send(signal: &str, to: &Child) {
 fn begun(folder: &Folder, signals: &str) -> Child {
     let mut create = Command::new("env");
     create.args([signals, env!("CARGO_BIN_EXE_forebay"), "load", "create", "db"]);
-    create.args(["--megabytes", "16"]).current_dir(&folder.0).stderr(Stdio::piped());
+    create.args(["--megabytes", "8"]).current_dir(&folder.0).stderr(Stdio::piped());
     let mut creating = create.stdout(Stdio::null()).spawn().expect("it starts");
     wait_for_its_files(&mut creating, &folder.0.join("db"));
     creating
