@@ -297,7 +297,8 @@ fn doublewrite_regions(config: &CacheConfig, file: &File) -> Result<u64, Stop> {
         RefusalKind::Invalid,
         format!(
             "cannot use {path} for doublewrite: it has {has} bytes, and {writers} writers with \
-             batches of {batch} blocks of {} need {wants}; make it larger, or lower one of these",
+             batches of {batch} blocks of {} need {wants}; make it larger, or lower \
+             db_working_sets, which is how many writers there can be, or db_writer_batch",
             config.block_size
         ),
     ))

@@ -123,7 +123,7 @@ impl Database {
                 Err(stop)
             }
         });
-        filled.inspect_err(|_| made.take_back(session))
+        filled.map_err(|stop| stop.saying(&made.take_back(session)))
     }
 
     /// As [`Database::open`], on a given disk, which may be a simulated one, by a session that the

@@ -128,7 +128,7 @@ fn alter(
     session: &Session,
 ) -> Altered {
     let (began, mut altered) = (session.now(), Altered::default());
-    for Alteration { after, name, value } in all {
+    for (Alteration { after, name, value }, made) in all.iter().zip(1..) {
         while session.now().since(began) < *after {
             if ended.is_raised(session) {
                 altered.text += "the load ended before the other changes were due\n";
@@ -137,7 +137,7 @@ fn alter(
             session.pause(LOOK, session.waiting(WaitEvent::PlSqlLockTimer));
         }
         let asked = session.now();
-        let made = match LogChange::read(name, value) {
+        let done = match LogChange::read(name, value) {
             Some(change) => change.and_then(|change| {
                 let go_on = || !os::linux::interrupted();
                 instance.change_logs_while(&change, &go_on, session)
@@ -146,8 +146,12 @@ fn alter(
         };
         let (at, took) = (asked.since(began), session.now().since(asked));
         let (at, took) = (at.as_secs_f64(), took.as_secs_f64() * 1e3);
-        if let Err(stop) = made {
-            altered.refused = Some(format!("after {at:.1} s: {name} = {value}: {stop}"));
+        if let Err(stop) = done {
+            let others = match all.len() - made {
+                0 => String::new(),
+                left => format!("; changes that were to follow and aren't made: {left}"),
+            };
+            altered.refused = Some(format!("after {at:.1} s: {name} = {value}: {stop}{others}"));
             return altered;
         }
         writeln!(altered.text, "after {at:.1} s: {name} = {value}, in {took:.1} ms")

@@ -28,8 +28,9 @@ use crate::order_entry;
 use crate::output::{Failure, Outcome, tell};
 use crate::settings::Settings;
 
-/// The most that a session's number may be, so that those that follow have numbers too.
-const SESSION_NUMBER_MAX: i64 = 4_000_000_000;
+/// The most that a session's number may be, so that those that follow have numbers too: the tables
+/// of order entry have an INTEGER for them.
+const SESSION_NUMBER_MAX: i64 = 2_000_000_000;
 
 /// A file of acknowledged commits has at most so many bytes: it is read whole.
 const ACKNOWLEDGED_MAX: u64 = 1 << 30;
@@ -167,10 +168,9 @@ impl Create {
                 }
                 Filling::OrderEntry(scale) => order_entry::load(database, scale, session),
             };
-            let stopped = "stopped; the database is removed again";
             match is_filled? {
                 true => Ok(()),
-                false => Err(Stop::refuse(RefusalKind::WrongState, stopped)),
+                false => Err(Stop::refuse(RefusalKind::WrongState, "stopped")),
             }
         };
         let place = (disk, self.directory.as_path());

@@ -91,10 +91,10 @@ impl Instance {
             .and_then(|()| make_undo((disk, &made.directory), creation, parameters, session));
         match done {
             Ok(()) => Ok(made),
-            Err(stop) => {
-                made.remove(session);
-                Err(stop)
-            }
+            Err(stop) => Err(match made.remove(session) {
+                None => stop,
+                Some(left) => stop.saying(&left),
+            }),
         }
     }
 }
@@ -107,27 +107,33 @@ pub struct Made {
     makes_directory: bool,
     /// The database's identity; 0 before it has one.
     database: u64,
-    files: Vec<PathBuf>,
-    /// Of these, the copies of the control file.
-    control: Vec<PathBuf>,
+    files: Vec<MadeFile>,
+    /// Of these, how many are copies of the control file: the last.
+    control: usize,
+}
+
+struct MadeFile {
+    path: PathBuf,
+    /// By name alone it could be another, once somebody has moved the directory away.
+    identity: (u64, u64),
 }
 
 impl Made {
     fn nothing((disk, directory): (&Disk, &Path), makes_directory: bool) -> Made {
         let (disk, directory) = (disk.clone(), directory.to_path_buf());
-        let (files, control) = (Vec::new(), Vec::new());
-        Made { disk, directory, makes_directory, database: 0, files, control }
+        Made { disk, directory, makes_directory, database: 0, files: Vec::new(), control: 0 }
     }
 
-    /// The database is of no use to the caller: removes what was made (IN11). Nobody has the
-    /// database open; if somebody has, nothing is removed.
-    pub fn take_back(self, session: &Session) {
-        let plain = FileOptions { direct: false, write_through: false };
-        let open = |path: &PathBuf| self.disk.open(path, plain, session);
-        let copies: Vec<File> = self.control.iter().filter_map(|path| open(path).ok()).collect();
-        if copies.iter().all(|copy| matches!(copy.try_lock(), Ok(true))) {
-            self.remove(session);
+    /// The database is of no use to the caller: removes what was made (IN11), and says whether all
+    /// of it is gone. Nobody has the database open; if somebody has, nothing is removed.
+    pub fn take_back(self, session: &Session) -> String {
+        let copies = &self.files[self.files.len() - self.control..];
+        let found = copies.iter().filter_map(|copy| self.find(copy, session).ok());
+        let copies: Vec<File> = found.collect();
+        if !copies.iter().all(|copy| matches!(copy.try_lock(), Ok(true))) {
+            return "nothing of the database is removed, for another program has it open".into();
         }
+        self.remove(session).unwrap_or_else(|| "the database is removed again".into())
     }
 
     /// Makes all files; each is locked until all are there.
@@ -160,21 +166,20 @@ impl Made {
         let (disk, options) = (&self.disk.clone(), parameters.filesystemio_options.file_options());
         self.check_room(creation, &shapes, &content)?;
         let mut files = redo::create(disk, &log_groups(&self.directory, &content), session)?;
-        self.note(&files);
+        self.note(&files)?;
         for (shape, entry) in shapes.iter().zip(&content.data_files) {
             let path = self.directory.join(&entry.path);
             let file = create_data_file(disk, &path, options, shape, session)?;
-            self.note(std::slice::from_ref(&file));
+            self.note(std::slice::from_ref(&file))?;
             files.push(file);
         }
         let bytes = u64::from(creation.doublewrite_slots) * block_size.bytes() as u64;
         let doublewrite =
             disk.create(&doublewrite_path(&self.directory), bytes, options, session)?;
-        self.note(std::slice::from_ref(&doublewrite));
+        self.note(std::slice::from_ref(&doublewrite))?;
         let made = ControlFile::create(disk, &self.directory, options.direct, content, session)?;
-        self.control = made.paths();
-        self.files.extend(made.paths());
-        Ok(())
+        self.control = made.copies().len();
+        self.note(made.copies())
     }
 
     /// Refuses before the first byte what can't be made, however the files lie in directories: the
@@ -199,31 +204,47 @@ impl Made {
         check_free(&self.directory, what, (needed, free))
     }
 
-    fn note(&mut self, files: &[File]) {
-        self.files.extend(files.iter().map(|file| file.path().to_path_buf()));
+    fn note(&mut self, files: &[File]) -> Result<(), Stop> {
+        for file in files {
+            let (path, identity) = (file.path().to_path_buf(), file.identity()?);
+            self.files.push(MadeFile { path, identity });
+        }
+        Ok(())
     }
 
-    /// Removes what was made. What can't be removed is not a database either: its control file says
-    /// "creating".
-    fn remove(&self, session: &Session) {
-        for path in self.files.iter().filter(|path| !self.is_anothers(path, session)) {
-            let _ = self.disk.remove(path, session);
-        }
+    /// Removes what was made, and says what is left. What can't be removed is not a database
+    /// either: its control file says "creating".
+    fn remove(&self, session: &Session) -> Option<String> {
+        let removed = self.files.iter().map(|file| {
+            let found = self.find(file, session)?;
+            self.disk.remove(found.path(), session).map_err(Stop::from)
+        });
+        let left: Vec<Stop> = removed.filter_map(Result::err).collect();
         if self.makes_directory {
             // Another creator may have put files there.
             let _ = self.disk.remove(&self.directory, session);
         }
+        let (count, all) = (left.len(), self.files.len());
+        left.first().map(|why| {
+            format!(
+                "{count} of its {all} files are not removed again: {why}; if they lie elsewhere \
+                 now, remove them by hand"
+            )
+        })
     }
-}
 
-impl Made {
-    /// Whether the data file of this name is another database's: somebody has removed the one that
-    /// was made, and the name was free.
-    fn is_anothers(&self, path: &Path, session: &Session) -> bool {
+    /// The file that was made, by its name. Refused if that is another's: somebody has moved or
+    /// removed the one that was made, and the name was free. The number of one that was removed may
+    /// be given anew, so a data file's header is looked at too.
+    fn find(&self, made: &MadeFile, session: &Session) -> Result<File, Stop> {
         let plain = FileOptions { direct: false, write_through: false };
-        let found = self.disk.open_read_only(path, plain, session);
-        let found = found.and_then(|file| database_of(&file, session));
-        found.is_ok_and(|found| found.is_some_and(|found| found != self.database))
+        let file = self.disk.open(&made.path, plain, session)?;
+        let database = database_of(&file, session).ok().flatten();
+        if file.identity()? == made.identity && database.is_none_or(|one| one == self.database) {
+            return Ok(file);
+        }
+        let message = format!("another file has the name {} now", made.path.display());
+        Err(Stop::refuse(RefusalKind::AlreadyExists, message))
     }
 }
 

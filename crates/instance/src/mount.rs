@@ -12,9 +12,9 @@ use recovery::{Layout, Progress, Recovered, recover};
 use redo::RedoConfig;
 use space::{
     ControlContent, ControlFile, ControlState, DataFileContent, open_data_files, remove_leftovers,
-    settle_name,
+    settle_name, unfinished,
 };
-use stop::{RefusalKind, Stop};
+use stop::Stop;
 use waits::Nanos;
 
 use crate::Parameters;
@@ -103,12 +103,7 @@ impl Mounted {
         let mut control = ControlFile::open(disk, directory, options.direct, session)?;
         let content = control.content().clone();
         if content.state == ControlState::Creating && state != ControlState::Creating {
-            let message = format!(
-                "cannot open {}: its creation didn't come to its end; remove it and create it \
-                 again",
-                directory.display()
-            );
-            return Err(Stop::refuse(RefusalKind::WrongState, message));
+            return Err(unfinished(&content, (disk, directory), "open", session));
         }
         control.check_place((disk, directory), &[DOUBLEWRITE_NAME], session)?;
         check_buffers(&content, parameters)?;

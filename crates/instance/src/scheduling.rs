@@ -136,6 +136,11 @@ fn matches(pattern: &str, process: &str) -> bool {
 }
 
 impl Parameters {
+    fn process_patterns(&self) -> impl Iterator<Item = &String> {
+        let affinity = self.process_affinity.0.iter().map(|(pattern, _)| pattern);
+        self.high_priority_processes.0.iter().chain(affinity)
+    }
+
     /// Whether they say the same of priorities and CPUs.
     pub(crate) fn are_scheduled_as(&self, other: &Parameters) -> bool {
         self.high_priority_processes == other.high_priority_processes
@@ -172,6 +177,15 @@ impl Instance {
             return Ok(());
         }
         let all = &settings.processes;
+        let names: Vec<&str> = all.schedulable().map(ThreadHandle::name).collect();
+        for pattern in wanted.process_patterns() {
+            if !names.iter().any(|name| matches(pattern, name)) {
+                session.os().notice(&format!(
+                    "no process runs that is called {pattern}: what was said of its priority or \
+                     CPUs counts when one starts"
+                ));
+            }
+        }
         schedule(all.schedulable(), wanted, session).inspect_err(|_| {
             // It was so before.
             let _ = schedule(all.schedulable(), now, session);

@@ -94,7 +94,8 @@ impl File {
         Ok(self.identity()? == other.identity()?)
     }
 
-    fn identity(&self) -> Result<(u64, u64), Error> {
+    /// Which file it is, whatever its name: device and number.
+    pub fn identity(&self) -> Result<(u64, u64), Error> {
         let told = self.inner.port.identity();
         told.map_err(|error| Error::on("identify", self.path(), &error))
     }

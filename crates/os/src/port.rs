@@ -94,7 +94,9 @@ pub trait Port: Send + Sync {
 pub enum Named {
     /// Of a regular file.
     File,
-    /// Of a directory, a link, a pipe or a device.
+    /// Of a link, wherever that leads.
+    Link,
+    /// Of a directory, a pipe, a socket or a device.
     Other,
 }
 

@@ -235,8 +235,9 @@ pub(crate) fn check_blocks(blocks: u32) -> Result<(), Stop> {
         return Ok(());
     }
     let message = format!(
-        "a redo log of {blocks} blocks is too small: it has at least {LOG_BLOCKS_MIN}, to hold the \
-         largest record twice"
+        "a redo log of {} bytes is too small: it has at least {}, to hold the largest record twice",
+        u64::from(blocks) * REDO_BLOCK.bytes() as u64,
+        u64::from(LOG_BLOCKS_MIN) * REDO_BLOCK.bytes() as u64
     );
     Err(Stop::refuse(RefusalKind::Invalid, message))
 }

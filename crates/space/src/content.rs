@@ -188,12 +188,16 @@ impl ControlContent {
     pub fn check(&self) -> Result<(), Stop> {
         let refuse = |kind, message: String| Err(Stop::refuse(kind, message));
         let counts = [
-            ("tablespaces", self.tablespaces.len(), Self::TABLESPACES_MAX),
-            ("data files", self.data_files.len(), Self::DATA_FILES_MAX),
+            (("tablespaces", "fewer"), self.tablespaces.len(), Self::TABLESPACES_MAX),
+            // A database too large for one file's extent map is made of several.
+            (("data files", "fewer, or less data"), self.data_files.len(), Self::DATA_FILES_MAX),
         ];
-        for (what, count, most) in counts {
+        for ((what, choose), count, most) in counts {
             if count > most {
-                let message = format!("a database has at most {most} {what}, and has them all");
+                let message = format!(
+                    "a database has at most {most} {what}, and this would have {count}; choose \
+                     {choose}"
+                );
                 return refuse(RefusalKind::NoSpace, message);
             }
         }
@@ -216,7 +220,8 @@ impl ControlContent {
         if needs > most {
             let message = format!(
                 "the control file has room for {most} bytes of tablespaces, files and their \
-                 paths, and these would be {needs}; choose shorter paths"
+                 paths, and these would be {needs}; choose shorter \
+                 paths, or fewer files (of redo logs: log_groups, log_members)"
             );
             return refuse(RefusalKind::NoSpace, message);
         }
@@ -231,8 +236,8 @@ impl ControlContent {
             let place = disk.place_of(&directory.join(path));
             if let Some(other) = places.insert(place, path) {
                 let message = format!(
-                    "{path} is a file of the database already, under the name {other}; choose \
-                     another name"
+                    "{path} is a file of the database already, or given twice, under the name \
+                     {other}; choose another name"
                 );
                 return Err(Stop::refuse(RefusalKind::AlreadyExists, message));
             }
@@ -293,7 +298,8 @@ impl ControlContent {
                 return Some(format!("there is a redo log group {number} already"));
             }
             if let Some(member) = group.members.iter().find(|member| !paths.insert(&member.path)) {
-                return Some(format!("{} is a file of the database already", member.path));
+                let path = &member.path;
+                return Some(format!("{path} is a file of the database already, or given twice"));
             }
             if !group.members.iter().any(|member| member.good) {
                 return Some(format!("redo log group {number} would have no good member"));
@@ -537,8 +543,8 @@ mod tests {
             let stop = content.check().expect_err(says).to_string();
             assert!(stop.contains(says), "'{stop}' doesn't say '{says}'");
         };
-        says(content(ControlContent::DATA_FILES_MAX + 1, 3), "at most 256 data files");
-        says(content(200, 255), "the control file has room for");
+        says(content(ControlContent::DATA_FILES_MAX + 1, 3), "and this would have 257; choose");
+        says(content(200, 255), "log_members");
         says(content(2, 256), "the path of a file has 1 to 255 bytes");
         let with = |change: fn(&mut ControlContent)| {
             let mut content = content(3, 9);

@@ -211,9 +211,9 @@ impl ControlFile {
         Err(Stop::refuse(RefusalKind::WrongState, message))
     }
 
-    /// The files, for messages.
-    pub fn paths(&self) -> Vec<PathBuf> {
-        self.copies.iter().map(|file| file.path().to_path_buf()).collect()
+    /// The files.
+    pub fn copies(&self) -> &[File] {
+        &self.copies
     }
 
     fn write(&mut self, session: &Session) -> Result<(), Error> {

@@ -112,7 +112,8 @@ impl DataFileShape {
         if most < blocks || (most > blocks && step < self.extent_blocks) {
             return refuse(format!(
                 "a data file of {blocks} blocks can't grow to {most} by {step} at a time: let it \
-                 grow to more, and by an extent of {} at least",
+                 grow to more, and by an extent of {} at least (data_growth_bytes, \
+                 undo_growth_bytes)",
                 self.extent_blocks
             ));
         }

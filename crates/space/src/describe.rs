@@ -76,7 +76,7 @@ impl ControlContent {
             blocks_max: blocks(if spec.bytes_max == 0 { spec.bytes } else { spec.bytes_max }),
             growth_blocks: if spec.bytes_max == 0 { 0 } else { blocks(spec.growth_bytes) },
         };
-        shape.check()?;
+        shape.check().map_err(|stop| stop.saying(&format!("this is for {}", spec.path)))?;
         let entry = DataFileContent {
             number: shape.number,
             tablespace,

@@ -67,13 +67,14 @@ impl Space {
         Err(refused.unwrap_or_else(|| {
             let name = &tablespace.name;
             // What the first data file of these may become is said when a database is created.
-            let most = match name.as_str() {
-                UNDO_TABLESPACE => "undo_bytes_max",
-                _ => "data_bytes_max",
+            // Deleting makes undo, and its room comes back when transactions end.
+            let (shorten, most) = match name.as_str() {
+                UNDO_TABLESPACE => ("let transactions be shorter", "undo_bytes_max"),
+                _ => ("delete rows", "data_bytes_max"),
             };
             let message = format!(
                 "cannot give {whom} another extent: tablespace {name} is full, and its data files \
-                 have all the blocks that they may have; delete rows, or create a database with a \
+                 have all the blocks that they may have; {shorten}, or create a database with a \
                  larger {most} (an application can also call Instance::add_data_file)"
             );
             Stop::refuse(RefusalKind::NoSpace, message)

@@ -76,6 +76,6 @@ pub use look::{
     look_at_map, map_of,
 };
 pub use new_file::{NewFiles, new_path, remove_leftovers, settle_name, unnamed_path};
-pub use place::{say_moved, within_directory};
+pub use place::{say_moved, unfinished, within_directory};
 pub use segment::{Holds, Segment, SegmentState};
 pub use space::{Blocks, HandOut, Space, Storage};

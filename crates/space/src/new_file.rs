@@ -174,7 +174,7 @@ fn remove_leftover(
 ) -> Result<Leftover, Error> {
     match disk.look_up(path, session)? {
         None => return Ok(Leftover::Gone),
-        Some(Named::Other) => return Ok(Leftover::NoFile),
+        Some(Named::Link | Named::Other) => return Ok(Leftover::NoFile),
         Some(Named::File) => {}
     }
     match disk.open_read_only(path, PLAIN, session) {

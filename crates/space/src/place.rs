@@ -91,7 +91,34 @@ pub fn say_moved(disk: &Disk, directory: &Path, session: &Session) -> Result<(),
     Ok(control.settle(session)?)
 }
 
-/// Whether a file lies outside the directory, also by a link.
+/// Why nothing is done with a database whose creation didn't come to its end (SP3). Another
+/// database may have got the names of its files elsewhere by now, once somebody had removed those.
+pub fn unfinished(
+    content: &ControlContent,
+    (disk, directory): (&Disk, &Path),
+    what: &str,
+    session: &Session,
+) -> Stop {
+    let lies = |path: &&String| lies_outside(disk, directory, path, session).unwrap_or(true);
+    let outside = content.paths().filter(lies).map(|path| directory.join(path));
+    let outside: Vec<String> = outside.map(|path| path.display().to_string()).collect();
+    let elsewhere = match outside.is_empty() {
+        true => String::new(),
+        false => format!(
+            ", and of its files elsewhere those that are no other database's ({})",
+            outside.join(", ")
+        ),
+    };
+    let directory = directory.display();
+    let message = format!(
+        "cannot {what} {directory}: its creation didn't come to its end; remove it{elsewhere}, and \
+         create it again"
+    );
+    Stop::refuse(RefusalKind::WrongState, message)
+}
+
+/// Whether a file lies outside the directory, also by a link. What is no file, such as a directory
+/// in its place, is called so by who opens it.
 fn lies_outside(
     disk: &Disk,
     directory: &Path,
@@ -101,5 +128,5 @@ fn lies_outside(
     let file = directory.join(path);
     let own = own_place(disk, directory);
     let is_inside = own.parent().is_some_and(|own| disk.place_of(&file).starts_with(own));
-    Ok(!is_inside || disk.look_up(&file, session)? == Some(Named::Other))
+    Ok(!is_inside || disk.look_up(&file, session)? == Some(Named::Link))
 }

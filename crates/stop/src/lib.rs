@@ -37,6 +37,14 @@ impl Stop {
         Stop::Refused(Refusal::new(kind, message))
     }
 
+    /// The same refusal, which also says this.
+    pub fn saying(self, more: &str) -> Stop {
+        match self {
+            Stop::Refused(refusal) => Stop::refuse(refusal.kind(), format!("{refusal}; {more}")),
+            halted @ Stop::Halted(_) => halted,
+        }
+    }
+
     /// The kind of refusal, if it is one.
     pub fn refusal(&self) -> Option<RefusalKind> {
         match self {

@@ -12,7 +12,7 @@ use os::{Cause, Disk, File, FileOptions, IoBuf, OwnedFiles, Session};
 use redo::{LogGroup, Reader, RedoConfig};
 use space::{
     ControlContent, ControlCopy, ControlFile, ControlState, look_at_file_header,
-    open_data_file_read_only,
+    open_data_file_read_only, unfinished,
 };
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
@@ -52,12 +52,8 @@ impl Files {
             ControlFile::look(place.disk, place.directory, place.options.direct, place.session)?;
         let content = believed(place, &copies, run)?;
         if content.state == ControlState::Creating {
-            let message = format!(
-                "cannot verify {}: its creation didn't come to its end; remove it and create it \
-                 again",
-                place.directory.display()
-            );
-            return Err(Stop::refuse(RefusalKind::WrongState, message));
+            let is_at = (place.disk, place.directory);
+            return Err(unfinished(&content, is_at, "verify", place.session));
         }
         check_doublewrite(place, &content, run)?;
         let mut has_unnamed = false;

@@ -162,9 +162,9 @@ fn pending(states: &CrashStates, seed: u64) -> Vec<(String, u64, u64)> {
     for part in text.split("; ") {
         let Some((name, rest)) = part.split_once(": write of ") else { continue };
         let mut words = rest.split([' ', ':']);
-        let length: u64 = words.next().unwrap().parse().expect("a number");
+        let length: u64 = words.next().expect("a word").parse().expect("a number");
         assert_eq!(words.next(), Some("at"));
-        let offset: u64 = words.next().unwrap().parse().expect("a number");
+        let offset: u64 = words.next().expect("a word").parse().expect("a number");
         found.push((name.to_string(), offset, length));
     }
     found
@@ -214,7 +214,7 @@ fn live(seed: u64, tally: &mut Tally) {
         disk.lose_power_at(cut_at);
         machine.disks[0].content = disk;
         let (places, inside, options) = (bad.clone(), known.clone(), options(seed));
-        let mut report = machine.run(move |world, session| {
+        let report = machine.run(move |world, session| {
             let disk = places.over(&world.disk());
             let opened = Database::open_in((&disk, Path::new("/db")), &options, session);
             let database = opened.map_err(|stop| stop.to_string())?;

@@ -105,6 +105,8 @@ fn a_lone_transaction_has_undo_after_another_was_refused_it() {
         let refused = (0..5_000).find_map(|id| tx.insert(&table, &row(id)).err());
         let refused = refused.expect("the undo tablespace is full sometime");
         assert_eq!(refused.refusal(), Some(ErrorKind::NoSpace), "{refused}");
+        let said = refused.to_string();
+        assert!(said.contains("undo_bytes_max") && !said.contains("delete rows"), "{said}");
         tx.rollback().expect("rolled back");
         let (mut first, mut second) = (one.begin(), two.begin());
         first.insert(&table, &row(1)).expect("room for undo");

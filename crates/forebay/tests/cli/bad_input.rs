@@ -192,12 +192,22 @@ fn a_file_system_without_direct_io_is_probed_without() {
 /// Where io_uring is refused I/O slaves take over: one notice says so, with what to do.
 #[test]
 fn refused_io_uring_is_one_notice() {
+    for (errno, advice) in [
+        (libc::EPERM, "kernel.io_uring_disabled=0"),
+        (libc::EMFILE, "ulimit -n"),
+        (libc::ENOSYS, "it needs Linux 5.6"),
+    ] {
+        probe_without_io_uring(errno, advice);
+    }
+}
+
+fn probe_without_io_uring(errno: i32, advice: &str) {
     let scratch = Scratch::new("uring");
     let place = scratch.text();
     // A program has the filters of the thread that starts it.
     let started = std::thread::spawn(move || {
         use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
-        let refuse = SeccompAction::Errno(libc::EPERM as u32);
+        let refuse = SeccompAction::Errno(errno as u32);
         let arch = TargetArch::try_from(std::env::consts::ARCH).expect("a known processor");
         let rules = [(libc::SYS_io_uring_setup, vec![])].into_iter().collect();
         let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch).expect("good");
@@ -210,7 +220,7 @@ fn refused_io_uring_is_one_notice() {
     assert!(output.status.success(), "{stderr}");
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
     assert!(stderr.starts_with("notice: I/O slaves do the work, for I cannot use io_uring: "));
-    assert!(stderr.contains("kernel.io_uring_disabled=0"), "{stderr}");
+    assert!(stderr.contains(advice), "{stderr}");
     assert!(stdout.contains("asynchronous I/O 32 I/O slaves\n"), "{stdout}");
     assert!(scratch.is_empty());
 }

@@ -1,6 +1,7 @@
 //! `load create` that doesn't come to its end.
 
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::folder::{Folder, text};
@@ -29,14 +30,66 @@ fn a_creation_that_is_interrupted_leaves_what_others_put_there() {
         std::thread::sleep(Duration::from_millis(50));
     }
     std::fs::write(database.join("mine"), "mine").expect("written");
-    let sent = Command::new("kill").args(["-INT", &creating.id().to_string()]).status();
-    assert!(sent.expect("kill runs").success());
+    send("-INT", &creating);
     let output = creating.wait_with_output().expect("it ends");
     let said = text(&output.stderr);
     assert!(!output.status.success() && said.contains("stopped"), "{said}");
     let entries = std::fs::read_dir(&database).expect("it was there before");
     let left: Vec<_> = entries.map(|entry| entry.expect("read").file_name()).collect();
     assert_eq!(left, ["mine"], "{said}");
+}
+
+/// Waits for the last file that a creation makes; rows are filled in after it.
+fn wait_for_its_files(creating: &mut Child, database: &Path) {
+    while !database.join("control02.ctl").exists() {
+        assert!(creating.try_wait().expect("known").is_none(), "it ended before it filled");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn send(signal: &str, to: &Child) {
+    let sent = Command::new("kill").args([signal, &to.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+}
+
+/// A creation of `db`, started by `env` with this option, which has made its files.
+fn begun(folder: &Folder, signals: &str) -> Child {
+    let mut create = Command::new("env");
+    create.args([signals, env!("CARGO_BIN_EXE_forebay"), "load", "create", "db"]);
+    create.args(["--megabytes", "8"]).current_dir(&folder.0).stderr(Stdio::piped());
+    let mut creating = create.stdout(Stdio::null()).spawn().expect("it starts");
+    wait_for_its_files(&mut creating, &folder.0.join("db"));
+    creating
+}
+
+/// As nohup does.
+#[test]
+fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
+    let folder = Folder::new("create-ignoring");
+    let creating = begun(&folder, "--ignore-signal=HUP");
+    send("-HUP", &creating);
+    let output = creating.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+/// What has the name of a file that was made may be another's by then.
+#[test]
+fn a_creation_whose_directory_was_replaced_meanwhile_removes_nothing_of_it() {
+    let folder = Folder::new("create-replaced");
+    let creating = begun(&folder, "--default-signal=INT");
+    let database = folder.0.join("db");
+    std::fs::rename(&database, folder.0.join("moved")).expect("renamed");
+    std::fs::create_dir(&database).expect("made");
+    let names = ["data01.dbf", "redo01.log", "doublewrite01.dbl", "control01.ctl"];
+    for name in names {
+        std::fs::write(database.join(name), "mine").expect("written");
+    }
+    send("-INT", &creating);
+    let said = text(&creating.wait_with_output().expect("it ends").stderr);
+    let left = |name: &&str| database.join(name).exists();
+    assert!(names.iter().all(left), "{said}");
+    assert!(said.contains("another file has the name"), "{said}");
+    assert!(!said.contains("the database is removed again"), "{said}");
 }
 
 /// As a full disk does: the signal that comes with the limit doesn't end the process.
@@ -59,11 +112,7 @@ fn a_creation_whose_directory_was_renamed_meanwhile_does_not_succeed() {
     let folder = Folder::new("create-renamed");
     let create = ["load", "create", "db", "--megabytes", "8"];
     let mut creating = folder.command(&create).stderr(Stdio::piped()).spawn().expect("it starts");
-    // The last file that a creation makes; rows are filled in after it.
-    while !folder.0.join("db/control02.ctl").exists() {
-        assert!(creating.try_wait().expect("known").is_none(), "it ended before it filled");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_for_its_files(&mut creating, &folder.0.join("db"));
     std::thread::sleep(Duration::from_millis(700));
     std::fs::rename(folder.0.join("db"), folder.0.join("moved")).expect("renamed");
     let output = creating.wait_with_output().expect("it ends");

@@ -31,6 +31,10 @@ fn a_load_that_is_altered_can_be_audited() {
     std::fs::write(folder.0.join("told"), &told).expect("it is written");
     let audit = said(&folder.forebay(&["load", "audit", "db", "--acknowledged", "told"]));
     assert!(audit.starts_with("none of "), "{audit}");
+    let refused = ["--alter", "0.1:db_8k_cache_size=1m"];
+    let output = folder.forebay(&[&run[..], &refused, &altered].concat());
+    let told = text(&output.stderr);
+    assert!(told.contains("that were to follow and aren't made: 1"), "{told}");
 }
 
 /// Ten seconds of work, and the books of each session and each process close to one per cent. What
@@ -127,6 +131,23 @@ fn wrong_input_is_one_clear_line() {
         let said = folder.misused(&["load", "run", "db", "--set", setting]);
         assert!(said.contains(answer), "{said}");
     }
+    for (setting, answer) in [
+        ("data_bytes=8t", "at most 256 data files, and this would have "),
+        ("undo_growth_bytes=0", "undo_growth_bytes); this is for undo01.dbf"),
+    ] {
+        let said = folder.refused(&["load", "create", "new", "--set", setting]);
+        assert!(said.contains(answer), "{said}");
+    }
+    let said = folder.refused(&["load", "run", "db", "--set", "db_8k_cache_size=1m"]);
+    assert!(said.contains("db_8k_cache_size is for a database of other blocks"), "{said}");
+    // The most that a column of order entry's holds, and more.
+    let said = folder.misused(&["load", "run", "db", "--first-session", "2147483647"]);
+    assert!(said.contains("2147483647 is not in 0..=2000000000"), "{said}");
+    let doublewrite =
+        std::fs::File::options().write(true).open(folder.0.join("db/doublewrite01.dbl"));
+    doublewrite.and_then(|file| file.set_len(500 << 10)).expect("cut off");
+    let said = folder.refused(&["load", "run", "db"]);
+    assert!(said.contains("lower db_working_sets"), "{said}");
     let unknown = folder.forebay(&["lab", "run", "perpetual-motion"]);
     assert_eq!(unknown.status.code(), Some(2));
     let error = String::from_utf8_lossy(&unknown.stderr).into_owned();
@@ -282,6 +303,7 @@ fn a_parameter_of_creation_is_not_altered() {
 #[test]
 fn what_is_no_file_in_a_files_place_is_called_what_it_is() {
     let folder = Folder::with_database("load-no-file");
+    // Where it was, and, as of a copy, elsewhere: there it isn't taken for the original's (space/SP22).
     for (file, put, says) in [
         ("data01.dbf", "mkfifo db/data01.dbf", "it is a pipe, and must be a file"),
         ("data01.dbf", "mkdir db/data01.dbf", "it is a directory, and must be a file"),
@@ -296,8 +318,12 @@ fn what_is_no_file_in_a_files_place_is_called_what_it_is() {
             assert!(done.expect("it runs").success(), "{script}");
         };
         shell(&script);
-        let said = refused(&folder.briefly(&["load", "audit", "db"]).output().expect("it starts"));
-        assert!(said.contains(says), "{put}: {said}");
+        for (place, next) in [("db", "other"), ("other", "db")] {
+            let audit = ["load", "audit", place];
+            let said = refused(&folder.briefly(&audit).output().expect("it starts"));
+            assert!(said.contains(says), "{put}: {said}");
+            std::fs::rename(folder.0.join(place), folder.0.join(next)).expect("moved");
+        }
         shell(&back);
     }
     let mut fed = std::process::Command::new("bash");

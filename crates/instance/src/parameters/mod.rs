@@ -207,6 +207,13 @@ impl Parameters {
             ));
         }
         let mut all = u64::from(buffers);
+        if self.bytes_of(block_size) > 0 {
+            return refuse(format!(
+                "db_{}k_cache_size is for a database of other blocks, and the size of this one's \
+                 is {block_size}: choose 0, and db_cache_size for them",
+                block_size.bytes() >> 10
+            ));
+        }
         for size in BlockSize::ALL.into_iter().filter(|size| *size != block_size) {
             all += u64::from(self.check_pool(size, block_size, least)?);
         }
@@ -234,7 +241,7 @@ impl Parameters {
         if self.doublewrite && needed > slots {
             return refuse(format!(
                 "{} writers with batches of {} blocks need {needed} slots of the doublewrite file, \
-                 which has {slots}; choose fewer or smaller ones",
+                 which has {slots}; choose fewer db_writer_processes or a smaller db_writer_batch",
                 self.db_writer_processes, self.db_writer_batch
             ));
         }

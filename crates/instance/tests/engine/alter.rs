@@ -306,10 +306,14 @@ fn a_process_with_high_priority_comes_first() {
         assert!(said.contains("simulated machine has none of them"), "{said}");
         let shows = instance.parameters(session).get("process_affinity").expect("there");
         assert_eq!(shows, "dbw*:0");
+        let later = instance.set_parameter("process_affinity", "dbw*:0|dbw9:0", session);
+        later.expect("such a process may come");
         instance.set_parameter("process_affinity", "", session).expect("all CPUs again");
         shut(instance, session);
     });
+    let notices = report.notices.clone();
     ended(report, "CPUs");
+    assert!(notices.len() == 1 && notices[0].contains("is called dbw9"), "{notices:?}");
 }
 
 /// CPUs that the opening couldn't give are as if nobody had asked for them: every parameter can be

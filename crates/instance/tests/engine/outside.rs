@@ -4,6 +4,7 @@ use std::path::Path;
 
 use instance::{Creation, DataFileSpec, Instance, LogGroupSpec, Parameters, say_moved};
 use sim::fs::FileSystem;
+use space::{ControlContent, ControlFile, ControlState};
 use stop::RefusalKind;
 
 use crate::common::{
@@ -76,6 +77,22 @@ fn base(creation: Creation) -> FileSystem {
 fn outside(disk: &mut FileSystem) -> Vec<Vec<u8>> {
     let names = disk.list("/outside").expect("there");
     names.iter().map(|name| bytes_of(disk, &format!("/outside/{name}"))).collect()
+}
+
+/// Who creates it again must remove those too.
+#[test]
+fn files_outside_of_a_creation_that_was_cut_off_are_named() {
+    let report = machine(1, base(with_logs())).run(|world, session| {
+        let disk = world.disk();
+        let control = ControlFile::open(&disk, directory(), false, session);
+        let cut_off = |content: &mut ControlContent| content.state = ControlState::Creating;
+        control.expect("there").update(cut_off, session).expect("written");
+        let refused = Instance::open(&disk, directory(), &parameters(), session);
+        let said = refused.err().expect("it isn't whole").to_string();
+        assert!(said.contains("(/outside/redo1.log, /outside/redo2.log, "), "{said}");
+        assert!(!said.contains("/db/redo1.log"), "{said}");
+    });
+    ended(report, "cut off");
 }
 
 /// A copy is refused before anything is written; the original opens. A copy of a database whose

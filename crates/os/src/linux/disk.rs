@@ -92,6 +92,7 @@ impl DiskPort for LinuxDisk {
         match rustix::fs::lstat(path) {
             Ok(found) => match FileType::from_raw_mode(found.st_mode) {
                 FileType::RegularFile => Ok(Some(Named::File)),
+                FileType::Symlink => Ok(Some(Named::Link)),
                 _ => Ok(Some(Named::Other)),
             },
             Err(Errno::NOENT) => Ok(None),

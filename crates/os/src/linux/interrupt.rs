@@ -16,7 +16,8 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// From now on the first of these signals only raises the flag.
+/// From now on the first of these signals only raises the flag. One that the process was started to
+/// ignore, as by nohup(1), stays ignored.
 pub fn listen() {
     extern "C" fn note(_: libc::c_int) {
         INTERRUPTED.store(true, Ordering::Relaxed);
@@ -27,6 +28,15 @@ pub fn listen() {
         action.sa_sigaction = note as extern "C" fn(libc::c_int) as libc::sighandler_t;
         // The handler is for one signal; the next does what signals do. Calls go on.
         action.sa_flags = libc::SA_RESETHAND | libc::SA_RESTART;
+        // SAFETY: all zero is a valid `sigaction`, which the call only fills.
+        let is_ignored = unsafe {
+            let mut known: libc::sigaction = std::mem::zeroed();
+            let read = libc::sigaction(signal, std::ptr::null(), &raw mut known);
+            read == 0 && known.sa_sigaction == libc::SIG_IGN
+        };
+        if is_ignored {
+            continue;
+        }
         // SAFETY: the handler only stores to an atomic, which a handler may, and lives for ever.
         let installed = unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
         assert_eq!(installed, 0, "a handler for a known signal can be installed");
