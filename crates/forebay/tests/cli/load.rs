@@ -303,7 +303,7 @@ fn a_parameter_of_creation_is_not_altered() {
 #[test]
 fn what_is_no_file_in_a_files_place_is_called_what_it_is() {
     let folder = Folder::with_database("load-no-file");
-    // Where it was, and, as of a copy, elsewhere: there it isn't taken for the original's (space/SP22).
+    // Where it was, and, as of a copy, elsewhere: there it is not the original's (rule space/SP22).
     for (file, put, says) in [
         ("data01.dbf", "mkfifo db/data01.dbf", "it is a pipe, and must be a file"),
         ("data01.dbf", "mkdir db/data01.dbf", "it is a directory, and must be a file"),
