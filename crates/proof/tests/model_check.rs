@@ -19,7 +19,7 @@ const OPERATIONS: u64 = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
 const THREADS: u64 = 2;
 
 /// Within so many seeds each break is found.
-const SEEDS_BROKEN: u64 = 60;
+const SEEDS_BROKEN: u64 = 200;
 
 /// Every second seed, from this one on, until so much was done.
 fn check_from(first: u64) -> ModelTally {
