@@ -31,8 +31,9 @@ use super::content::{
 };
 use super::descent::{Passed, Tree};
 use super::index::NEW_LIST;
-use super::node::{MARKED, Node};
+use super::node::Node;
 use super::position::{BLOCK_BYTES, OwnPosition, Position, Probe, ROW_BYTES, block_bytes};
+use super::take_out::are_deleted;
 
 /// So many undo records are looked at when a leaf is split that was purged: those of a leaf full of
 /// entries, as a rule.
@@ -263,9 +264,8 @@ fn is_there(pin: &Pin<'_>, (passed, object): (&Passed, u32), session: &Session) 
 }
 
 /// Whether these are entries of a leaf, and all of them deleted.
-fn is_empty(node: &Node<'_>, mut entries: Range<u16>) -> bool {
-    let is_deleted = |number| node.slot(number).flags & MARKED != 0;
-    node.level() == 0 && !entries.is_empty() && entries.all(is_deleted)
+fn is_empty(node: &Node<'_>, entries: Range<u16>) -> bool {
+    node.level() == 0 && !entries.is_empty() && are_deleted(node, entries)
 }
 
 /// The root's content for the block below, and what the root becomes.

@@ -14,6 +14,8 @@
 //! Callers: `index`, before a split, which wants a block.
 //! Sources: Lanin & Shasha, "A Symmetric Concurrent B-Tree Algorithm" (FJCC '86).
 
+use std::ops::Range;
+
 use cache::{Cache, Pin};
 use change::credits_for;
 use format::BlockHeader;
@@ -320,7 +322,12 @@ fn not_ours(taken: Result<bool, Stop>) -> Result<bool, Stop> {
 
 /// Whether all entries of a leaf are deleted.
 pub(super) fn has_nothing(leaf: &Node<'_>) -> bool {
-    (0..leaf.count()).all(|number| leaf.slot(number).flags & MARKED != 0)
+    are_deleted(leaf, 0..leaf.count())
+}
+
+/// Whether all of these entries are deleted.
+pub(super) fn are_deleted(leaf: &Node<'_>, mut entries: Range<u16>) -> bool {
+    entries.all(|number| leaf.slot(number).flags & MARKED != 0)
 }
 
 /// Whether all entries but this one are deleted; not of the first leaf, which stays. Queues are

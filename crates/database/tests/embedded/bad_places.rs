@@ -9,13 +9,13 @@ use database::{
     BlockSize, ColumnSpec, Connection, DataFileSpec, Database, FilesystemIo, Options, TableSpec,
     TablespaceSpec, Type, Value,
 };
-use format::ExtentMap;
 use os::Session;
 use sim::BadPlaces;
 use space::{Holds, NAMED_BY_NUMBER};
 use stop::RefusalKind;
 use waits::SessionKind;
 
+use crate::bad_growth::free_extents;
 use crate::common::{Scratch, filled_by, options};
 
 fn small() -> Options {
@@ -305,16 +305,6 @@ fn a_header_of_an_index_that_can_not_be_read_keeps_no_database_shut() {
     let database = Database::open_in((&disk, &scratch.0), &small(), &session).expect("it opens");
     assert_eq!(accounts(&mut database.connect_with(&session)), 100);
     database.abort_by(&session);
-}
-
-/// Where the first blocks of the free extents of a data file begin, in bytes.
-fn free_extents(path: &Path) -> Vec<u64> {
-    let bytes = std::fs::read(path).expect("there");
-    let map = &bytes[8_192..2 * 8_192];
-    let head = ExtentMap::at(map, ExtentMap::START);
-    let is_free = |at: &u32| map[ExtentMap::BITS + *at as usize / 8] & (1 << (at % 8)) == 0;
-    let first = |extent| head.first_block.get() + extent * small().creation.extent_blocks;
-    (0..head.extents.get()).filter(is_free).map(|at| u64::from(first(at)) * 8_192).collect()
 }
 
 /// Where the header of the next segment would lie.

@@ -14,22 +14,11 @@ use sim::fs::crash::CrashStates;
 use sim::{BadPlaces, Outside, Simulation};
 use stop::RefusalKind;
 
+use crate::room::Dice;
 use crate::simulated;
 
 /// Lives that are tried; 1,000 found nothing else.
 const SEEDS: u64 = 40;
-
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
 
 type Rows = BTreeMap<i64, String>;
 type Model = BTreeMap<String, Rows>;
