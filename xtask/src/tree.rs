@@ -191,13 +191,13 @@ mod tests {
     #[test]
     fn only_path_dependencies_are_arrows_and_dev_is_told_apart() {
         let metadata = serde_json::json!({ "packages": [{
-        "name": "os", "manifest_path": "/r/crates/os/Cargo.toml", "dependencies": [
-            { "name": "waits", "kind": null, "path": "/r/crates/waits" },
-            { "name": "sim", "kind": "dev", "path": "/r/crates/sim" },
+        "name": "os", "manifest_path": "/r/crates/ground/os/Cargo.toml", "dependencies": [
+            { "name": "waits", "kind": null, "path": "/r/crates/ground/waits" },
+            { "name": "sim", "kind": "dev", "path": "/r/crates/ground/sim" },
             { "name": "libc", "kind": null, "path": null },
         ]}]});
         let members = members(&metadata, Path::new("/r")).expect("sound metadata");
-        assert_eq!(members[0].folder, "crates/os");
+        assert_eq!(members[0].folder, "crates/ground/os");
         let arrow = |to: &str, is_dev| Arrow { to: to.to_string(), is_dev };
         assert_eq!(members[0].arrows, [arrow("waits", false), arrow("sim", true)]);
     }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn test_files_are_known_by_their_place() {
         let is_test = |path| SourceFile::new("os", path, "").is_test();
-        assert!(is_test("crates/os/tests/a.rs") && is_test("crates/os/src/disk/tests.rs"));
-        assert!(!is_test("crates/os/src/lib.rs"));
+        assert!(is_test("crates/ground/os/tests/a.rs") && is_test("crates/ground/os/src/disk/tests.rs"));
+        assert!(!is_test("crates/ground/os/src/lib.rs"));
     }
 }

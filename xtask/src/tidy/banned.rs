@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_file_without_an_essay_is_found() {
-        assert_eq!(check(&SourceFile::new("ids", "crates/ids/src/a.rs", "fn f() {}\n")).len(), 1);
+        assert_eq!(check(&SourceFile::new("ids", "crates/ground/ids/src/a.rs", "fn f() {}\n")).len(), 1);
     }
 
     #[test]

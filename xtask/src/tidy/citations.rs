@@ -138,7 +138,7 @@ mod tests {
         };
         Tree {
             members: vec![member("waits", readme), member("os", "**O1** Only here.")],
-            files: vec![SourceFile::new("waits", "crates/waits/src/cell.rs", source)],
+            files: vec![SourceFile::new("waits", "crates/ground/waits/src/cell.rs", source)],
         }
     }
 

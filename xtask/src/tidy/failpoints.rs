@@ -12,7 +12,7 @@ use crate::rust_text::{item_end, words};
 use crate::tree::{SourceFile, Tree};
 
 /// Where failpoints are declared.
-const HOME: &str = "crates/stop/src/failpoint.rs";
+const HOME: &str = "crates/ground/stop/src/failpoint.rs";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let listed = Failpoint::ALL.iter().map(|point| (format!("{point:?}"), point.tests()));
@@ -60,12 +60,12 @@ fn body_of_test<'c>(code: &'c str, function: &str) -> Option<&'c str> {
 mod tests {
     use super::*;
 
-    const TEST: &str = "crates/redo/tests/a.rs is_noticed";
+    const TEST: &str = "crates/storage/redo/tests/a.rs is_noticed";
 
     fn found(code: &str, test: &str) -> Vec<String> {
         let files = [
-            SourceFile::new("redo", "crates/redo/src/a.rs", code),
-            SourceFile::new("redo", "crates/redo/tests/a.rs", test),
+            SourceFile::new("redo", "crates/storage/redo/src/a.rs", code),
+            SourceFile::new("redo", "crates/storage/redo/tests/a.rs", test),
         ];
         judge("Skip", &[TEST], &files).into_iter().map(|finding| finding.message).collect()
     }

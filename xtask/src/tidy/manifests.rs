@@ -66,7 +66,7 @@ mod tests {
     fn found(manifest: &str, reasons: &str) -> Vec<Finding> {
         let member = Member {
             name: "os".to_string(),
-            folder: "crates/os".to_string(),
+            folder: "crates/ground/os".to_string(),
             manifest: manifest.to_string(),
             readme: String::new(),
             arrows: Vec::new(),

@@ -145,12 +145,12 @@ mod tests {
 
     fn long_function(lines: usize) -> SourceFile {
         let text = format!("fn long() {{\n{}}}\n", "    x();\n".repeat(lines - 2));
-        SourceFile::new("os", "crates/os/src/a.rs", &text)
+        SourceFile::new("os", "crates/ground/os/src/a.rs", &text)
     }
 
     fn entry(what: &str, name: &str, size: usize) -> Vec<Held> {
         let text = format!(
-            "[[held]]\nwhat = \"{what}\"\npath = \"crates/os/src/a.rs\"\nname = \"{name}\"\n\
+            "[[held]]\nwhat = \"{what}\"\npath = \"crates/ground/os/src/a.rs\"\nname = \"{name}\"\n\
              size = {size}\nreason = \"a dictionary\"\n"
         );
         held(&text).expect("a sound ratchet")
@@ -182,18 +182,18 @@ mod tests {
         let code = "const A: u8 = 1;\n".repeat(500);
         let free = "// an essay\n\n".repeat(50);
         let tests = format!("#[cfg(test)]\nmod tests {{\n{code}}}\n");
-        let path = "crates/os/src/a.rs";
+        let path = "crates/ground/os/src/a.rs";
         let file =
             |extra: &str| SourceFile::new("os", path, &format!("{code}{free}{extra}{tests}"));
         assert_eq!(check(&[file("")], &[]), []);
         assert!(says(&file("const B: u8 = 2;\n"), &[], "has 501 lines of code"));
-        let test_file = SourceFile::new("os", "crates/os/tests/a.rs", &code.repeat(2));
+        let test_file = SourceFile::new("os", "crates/ground/os/tests/a.rs", &code.repeat(2));
         assert_eq!(check(&[test_file], &[]), []);
     }
 
     #[test]
     fn a_line_over_a_hundred_columns_is_found_unless_it_is_an_address() {
-        let file = |text: &str| SourceFile::new("os", "crates/os/src/a.rs", text);
+        let file = |text: &str| SourceFile::new("os", "crates/ground/os/src/a.rs", text);
         assert_eq!(check(&[file(&format!("// {}", "é".repeat(97)))], &[]), []);
         assert!(says(&file(&format!("// {}", "é".repeat(98))), &[], "over 100 columns"));
         assert_eq!(check(&[file(&format!("// https://{}", "a".repeat(98)))], &[]), []);
