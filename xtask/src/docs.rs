@@ -1,113 +1,83 @@
 //! The verb `docs`: writes the documents that are generated from code.
 //!
-//! A fact has one home; a document that repeats it is generated from there, and `tidy` refuses it
-//! when it is stale. A generated document is one line of [`DOCUMENTS`].
+//! A fact has one home; a document that repeats it is generated from there. The table of rooms in
+//! `docs/ARCHITECTURE.md` is made here, and `tidy` refuses it when it is stale. The documents that
+//! the engine's code makes are written by the test `documents` of `proof`, which fails when one is
+//! stale; so this program compiles without the engine.
 
 use std::fs;
 use std::path::Path;
+use xtask::workspace;
 
 use crate::tidy::Finding;
 use crate::{Outcome, house, tree};
 
-/// How much of a file is generated.
-enum Part {
-    /// All of it; the generator says so in the text.
-    Whole,
-    /// The lines between `<!-- generated: NAME -->` and `<!-- end of NAME -->`.
-    Section(&'static str),
-}
+const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
+const OPEN: &str = "<!-- generated: the house table -->";
+const CLOSE: &str = "<!-- end of the house table -->";
 
-/// A generated document: where it is, how much of it, and what generates it.
-struct Document(&'static str, Part, fn() -> String);
+/// Tells the test `documents` to write what is stale.
+const WRITE: &str = "FOREBAY_WRITE_DOCUMENTS";
 
-const DOCUMENTS: &[Document] = &[
-    Document("docs/ARCHITECTURE.md", Part::Section("the house table"), house::markdown),
-    Document("docs/COSTS.md", Part::Whole, sim::model::costs_markdown),
-    Document("docs/FORMAT.md", Part::Whole, format::markdown),
-    Document("docs/PARAMETERS.md", Part::Whole, instance::markdown),
-    Document("docs/WAITS.md", Part::Whole, waits::markdown),
-];
-
-/// Writes every generated document that is stale, and says which.
+/// Writes every generated document that is stale.
 pub(crate) fn run(root: &Path) -> Outcome {
-    for document in DOCUMENTS {
-        let path = root.join(document.0);
-        let old = fs::read_to_string(&path).ok();
-        let new = fresh(document, old.as_deref())?;
-        if old.as_deref() != Some(&new) {
-            fs::write(&path, new).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-            println!("docs: wrote {}", document.0);
-        }
+    let path = root.join(ARCHITECTURE);
+    let old = tree::read(&path)?;
+    let new = with_table(&old, &house::markdown())?;
+    if old != new {
+        fs::write(&path, new).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        println!("docs: wrote {ARCHITECTURE}");
     }
-    println!("docs: {} documents are fresh", DOCUMENTS.len());
-    Ok(())
-}
-
-/// The documents that aren't what their generator says now.
-pub(crate) fn stale(root: &Path) -> Vec<Finding> {
-    let judge = |document: &Document| {
-        let old = tree::read(&root.join(document.0)).ok();
-        verdict(document, old.as_deref()).map(|say| Finding::new(document.0, 0, say))
-    };
-    DOCUMENTS.iter().filter_map(judge).collect()
-}
-
-/// Why a document isn't fresh; nothing if it is.
-fn verdict(document: &Document, old: Option<&str>) -> Option<String> {
-    match fresh(document, old) {
-        Ok(new) if Some(new.as_str()) == old => None,
-        Ok(_) => Some("is stale: run `cargo xtask docs`".to_string()),
-        Err(why) => Some(why),
+    let wrote = workspace::cargo()
+        .args(["test", "--quiet", "--package", "proof", "--test", "documents"])
+        .args(["--", "--nocapture"])
+        .env(WRITE, "1")
+        .current_dir(root)
+        .status()
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    match wrote.success() {
+        true => Ok(()),
+        false => Err("docs: the documents of the engine couldn't be written; see above".into()),
     }
 }
 
-/// What the document must contain, given what it contains now.
-fn fresh(Document(path, part, generate): &Document, old: Option<&str>) -> Result<String, String> {
-    let body = generate();
-    let body = body.trim();
-    let name = match part {
-        Part::Whole => return Ok(format!("{body}\n")),
-        Part::Section(name) => name,
+/// Why the table of rooms isn't fresh; nothing if it is.
+pub(crate) fn stale(root: &Path) -> Option<Finding> {
+    let say = match tree::read(&root.join(ARCHITECTURE)) {
+        Err(why) => why,
+        Ok(old) => match with_table(&old, &house::markdown()) {
+            Err(why) => why,
+            Ok(new) if new == old => return None,
+            Ok(_) => "is stale: run `cargo xtask docs`".to_string(),
+        },
     };
-    let (open, close) = (format!("<!-- generated: {name} -->"), format!("<!-- end of {name} -->"));
-    let old = old.unwrap_or_default();
-    let sides = old.split_once(&open).and_then(|(before, rest)| {
-        rest.split_once(&close).map(|(_, after)| format!("{before}{open}\n{body}\n{close}{after}"))
+    Some(Finding::new(ARCHITECTURE, 0, say))
+}
+
+/// The text with `table` between the two marks.
+fn with_table(old: &str, table: &str) -> Result<String, String> {
+    let table = table.trim();
+    let sides = old.split_once(OPEN).and_then(|(before, rest)| {
+        rest.split_once(CLOSE).map(|(_, after)| format!("{before}{OPEN}\n{table}\n{CLOSE}{after}"))
     });
-    sides.ok_or_else(|| format!("{path} needs the lines `{open}` and `{close}`, in that order"))
+    sides.ok_or_else(|| format!("{ARCHITECTURE} needs the lines `{OPEN}` and `{CLOSE}`"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn table() -> String {
-        "| new |\n".to_string()
-    }
-
-    const SECTION: Document = Document("a.md", Part::Section("t"), table);
-
     #[test]
-    fn a_section_is_replaced_and_its_surroundings_stay() {
-        let old = "Before\n<!-- generated: t -->\n| old |\n<!-- end of t -->\nAfter\n";
-        let new = fresh(&SECTION, Some(old)).expect("both marks are there");
+    fn the_table_is_replaced_and_its_surroundings_stay() {
+        let old = format!("Before\n{OPEN}\n| old |\n{CLOSE}\nAfter\n");
+        let new = with_table(&old, "| new |\n").expect("both marks are there");
         assert_eq!(new, old.replace("old", "new"));
-        assert_eq!(fresh(&SECTION, Some(&new)), Ok(new.clone()));
+        assert_eq!(with_table(&new, "| new |\n"), Ok(new.clone()));
     }
 
     #[test]
-    fn a_stale_or_missing_document_is_told_and_a_fresh_one_is_not() {
-        let whole = Document("b.md", Part::Whole, table);
-        let new = fresh(&whole, None).expect("needs nothing");
-        assert_eq!(verdict(&whole, Some(&new)), None);
-        let stale = verdict(&whole, Some(&new.replace("new", "old"))).expect("it is stale");
-        assert!(stale.contains("cargo xtask docs"));
-        assert!(verdict(&whole, None).is_some());
-    }
-
-    #[test]
-    fn a_document_without_the_marks_of_its_section_is_refused() {
-        let why = fresh(&SECTION, Some("nothing here")).expect_err("no marks");
-        assert!(why.contains("<!-- generated: t -->"));
+    fn a_document_without_the_marks_is_refused() {
+        let why = with_table("nothing here", "| new |").expect_err("no marks");
+        assert!(why.contains(OPEN));
     }
 }

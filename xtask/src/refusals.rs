@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value;
+use xtask::workspace;
 
 use crate::{Outcome, tree};
 
@@ -54,7 +55,7 @@ pub(crate) fn run(root: &Path) -> Outcome {
 /// Runs clippy over the fixture; its messages, one JSON value a line.
 fn clippy(root: &Path) -> Result<String, String> {
     let folder = root.join(FIXTURE);
-    let mut command = tree::cargo();
+    let mut command = workspace::cargo();
     command
         .args(["clippy", "--quiet", "--offline", "--message-format=json", "--"])
         .args(LINTS.iter().flat_map(|(lint, _)| ["--deny", lint]))

@@ -8,8 +8,9 @@
 
 use std::path::Path;
 use std::time::Instant;
+use xtask::workspace;
 
-use crate::{Outcome, tree};
+use crate::Outcome;
 
 /// One suite: its name, and the environment and arguments that cargo runs it with.
 struct Step {
@@ -29,19 +30,19 @@ const STEPS: &[Step] = &[
     Step {
         name: "the binary, killed under load",
         env: &[],
-        cargo: &["xtask", "kill", "--rounds", "10"],
+        cargo: &["xbench", "kill", "--rounds", "10"],
     },
     Step {
         name: "order entry, killed under load",
         env: &[],
-        cargo: &["xtask", "kill", "--rounds", "10", "--order-entry"],
+        cargo: &["xbench", "kill", "--rounds", "10", "--order-entry"],
     },
-    Step { name: "determinism", env: &[], cargo: &["xtask", "determinism"] },
+    Step { name: "determinism", env: &[], cargo: &["xbench", "determinism"] },
 ];
 
 pub(crate) fn run(root: &Path) -> Outcome {
     run_steps(STEPS, |step| {
-        let mut command = tree::cargo();
+        let mut command = workspace::cargo();
         command.envs(step.env.iter().copied()).args(step.cargo).current_dir(root);
         let status = command.status();
         Ok(status.map_err(|error| format!("cannot start cargo: {error}"))?.success())

@@ -6,9 +6,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
+use xtask::workspace;
 
 use crate::rust_text::{self, Halves};
 
@@ -80,7 +80,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) fn read(root: &Path) -> Result<Tree, String> {
-        let mut members = members(&metadata(root)?, root)?;
+        let mut members = members(&workspace::metadata(root)?, root)?;
         let mut files = Vec::new();
         for member in &mut members {
             let folder = root.join(&member.folder);
@@ -98,21 +98,9 @@ impl Tree {
     }
 }
 
-/// The workspace's root folder.
-pub(crate) fn root() -> PathBuf {
-    let here = std::env::var_os("CARGO_MANIFEST_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    here.parent().map_or_else(|| here.clone(), Path::to_path_buf)
-}
-
 /// Reads a text file; the error names it.
 pub(crate) fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
-}
-
-/// The name of the cargo that runs us.
-pub(crate) fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 fn relative(path: &Path, root: &Path) -> String {
@@ -133,16 +121,6 @@ fn list_rust(folder: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-fn metadata(root: &Path) -> Result<Value, String> {
-    let mut command = cargo();
-    command.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(root);
-    let output = command.output().map_err(|error| format!("cannot start cargo: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr)));
-    }
-    serde_json::from_slice(&output.stdout).map_err(|e| format!("cannot read cargo metadata: {e}"))
 }
 
 /// The members in cargo's description of the workspace, manifests and READMEs still unread.
@@ -171,19 +149,6 @@ pub(crate) fn members(metadata: &Value, root: &Path) -> Result<Vec<Member>, Stri
     Ok(found)
 }
 
-/// Where cargo puts what it builds.
-pub(crate) fn target_directory(root: &Path) -> Result<PathBuf, String> {
-    let asked = cargo()
-        .args(["metadata", "--format-version", "1", "--no-deps"])
-        .current_dir(root)
-        .output()
-        .map_err(|error| format!("cannot start cargo: {error}"))?;
-    let told: serde_json::Value = serde_json::from_slice(&asked.stdout)
-        .map_err(|error| format!("cargo metadata can't be read: {error}"))?;
-    let path = told["target_directory"].as_str().ok_or("cargo metadata names no target folder")?;
-    Ok(PathBuf::from(path))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,7 +170,9 @@ mod tests {
     #[test]
     fn test_files_are_known_by_their_place() {
         let is_test = |path| SourceFile::new("os", path, "").is_test();
-        assert!(is_test("crates/ground/os/tests/a.rs") && is_test("crates/ground/os/src/disk/tests.rs"));
+        assert!(
+            is_test("crates/ground/os/tests/a.rs") && is_test("crates/ground/os/src/disk/tests.rs")
+        );
         assert!(!is_test("crates/ground/os/src/lib.rs"));
     }
 }

@@ -1,11 +1,10 @@
 //! Each failpoint is asked for by the engine, and noticed by the tests that it names.
 //!
-//! The list is [`Failpoint::ALL`]; a failpoint without a test doesn't compile. A test is named by
-//! its file's path and its function, is marked as a test, and has the failpoint in its body.
+//! The list is read from the source of crate `stop`, as text; a failpoint without a test doesn't
+//! compile there. A test is named by its file's path and its function, is marked as a test, and has
+//! the failpoint in its body.
 //!
 //! Rule stop/K6.
-
-use stop::Failpoint;
 
 use super::Finding;
 use crate::rust_text::{item_end, words};
@@ -15,12 +14,36 @@ use crate::tree::{SourceFile, Tree};
 const HOME: &str = "crates/ground/stop/src/failpoint.rs";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    let listed = Failpoint::ALL.iter().map(|point| (format!("{point:?}"), point.tests()));
-    listed.flat_map(|(name, tests)| judge(&name, tests, &tree.files)).collect()
+    let home = tree.files.iter().find(|file| file.path == HOME);
+    let listed = home.map(|file| listed(&file.text)).unwrap_or_default();
+    if listed.is_empty() {
+        return vec![Finding::new(HOME, 0, "no failpoint is read from its list: tidy looks there")];
+    }
+    let found = listed.iter().map(|(name, tests)| judge(name, tests, &tree.files));
+    found.flatten().collect()
+}
+
+/// The failpoints that the source declares, each with the tests that it names.
+fn listed(source: &str) -> Vec<(String, Vec<String>)> {
+    let Some((_, list)) = source.split_once("\nfailpoints! {") else { return Vec::new() };
+    let list = list.split_once("\n}").map_or(list, |(list, _)| list);
+    let without_comments: String =
+        list.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let entry = |text: &str| {
+        let (name, tests) = text.split_once(':')?;
+        // Every other piece is inside quotes; a string that goes on in the next line has a `\`.
+        let inside = tests.split('"').skip(1).step_by(2);
+        let tests = inside.map(|test| {
+            let words: Vec<&str> = test.split(['\\', ' ']).filter(|w| !w.is_empty()).collect();
+            words.join(" ")
+        });
+        Some((name.trim().to_string(), tests.collect()))
+    };
+    without_comments.split(';').filter_map(entry).collect()
 }
 
 /// What is wrong with one failpoint.
-fn judge(name: &str, tests: &[&str], files: &[SourceFile]) -> Vec<Finding> {
+fn judge(name: &str, tests: &[String], files: &[SourceFile]) -> Vec<Finding> {
     let find = |message: String| Finding::new(HOME, 0, message);
     let mut findings = Vec::new();
     let asks = |file: &SourceFile| file.path != HOME && has(&file.code_outside_tests(), name);
@@ -67,11 +90,40 @@ mod tests {
             SourceFile::new("redo", "crates/storage/redo/src/a.rs", code),
             SourceFile::new("redo", "crates/storage/redo/tests/a.rs", test),
         ];
-        judge("Skip", &[TEST], &files).into_iter().map(|finding| finding.message).collect()
+        judge("Skip", &[TEST.to_string()], &files)
+            .into_iter()
+            .map(|finding| finding.message)
+            .collect()
     }
 
     const CODE: &str = "fn f() { points.has(Failpoint::Skip) }";
     const NOTICES: &str = "#[test]\nfn is_noticed() { run(Failpoint::Skip); }";
+
+    #[test]
+    fn the_list_is_read_from_its_source() {
+        let source = r#"macro_rules! failpoints { () => {} }
+
+failpoints! {
+    // The redo.
+
+    /// Breaks: it; and that.
+    A:
+        "a.rs f",
+        "b.rs g";
+
+    /// Another.
+    B:
+        "c.rs \
+         long_name";
+}
+"#;
+        let entry = |name: &str, tests: &[&str]| {
+            (name.to_string(), tests.iter().map(|test| test.to_string()).collect::<Vec<_>>())
+        };
+        let read = listed(source);
+        assert_eq!(read, [entry("A", &["a.rs f", "b.rs g"]), entry("B", &["c.rs long_name"])]);
+        assert_eq!(listed("fn f() {}"), []);
+    }
 
     #[test]
     fn a_failpoint_that_is_asked_for_and_noticed_is_in_order() {

@@ -1,4 +1,5 @@
-//! Arrows between crates point down only, by the ranks of [`house::HOUSE`].
+//! Crates lie in their floor's folder, and arrows between them point down only: to a lower floor,
+//! or to a lower level of the same floor, by [`house::HOUSE`].
 //!
 //! A dependency for tests only may point up or sideways, as long as it doesn't close a circle:
 //! then a crate's tests would compile against a second copy of the crate itself. A room that
@@ -8,45 +9,50 @@
 use std::collections::BTreeSet;
 
 use super::Finding;
-use crate::house::{self, HOUSE};
+use crate::house;
 use crate::tree::Member;
 
 const TABLE: &str = "the table in xtask/src/house.rs";
 
 pub(crate) fn check(members: &[Member]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for member in members {
-        let path = format!("{}/Cargo.toml", member.folder);
-        let Some(from) = house::room(&member.name) else {
-            let say = format!("crate `{}` has no room: give it a rank in {TABLE}", member.name);
-            findings.push(Finding::new(&path, 0, say));
-            continue;
-        };
-        for arrow in &member.arrows {
-            let Some(to) = house::room(&arrow.to) else {
-                let say = format!("`{}` has no room: give it a rank in {TABLE}", arrow.to);
-                findings.push(Finding::new(&path, 0, say));
-                continue;
-            };
-            let refusal = if arrow.is_dev {
-                let circle = !to.serves_tests && reaches(members, to.name, from.name);
-                circle.then_some("closes a circle; move the tests that need it up there")
-            } else {
-                (to.rank >= from.rank)
-                    .then_some("doesn't point down; move the code, or declare a trait below")
-            };
-            if let Some(what) = refusal {
-                let say = format!(
-                    "the arrow `{}` (rank {}) -> `{}` (rank {}) {what}",
-                    from.name, from.rank, to.name, to.rank
-                );
-                findings.push(Finding::new(&path, 0, say));
-            }
-        }
-    }
-    for room in HOUSE.iter().filter(|room| members.iter().all(|m| m.name != room.name)) {
+    let mut findings: Vec<Finding> =
+        members.iter().flat_map(|member| check_member(member, members)).collect();
+    for (_, room) in house::rooms().filter(|(_, r)| members.iter().all(|m| m.name != r.name)) {
         let say = format!("room `{}` has no crate: take it out of the table", room.name);
         findings.push(Finding::new("xtask/src/house.rs", 0, say));
+    }
+    findings
+}
+
+fn check_member(member: &Member, members: &[Member]) -> Vec<Finding> {
+    let path = format!("{}/Cargo.toml", member.folder);
+    let find = |say: String| Finding::new(&path, 0, say);
+    let Some((stands, room)) = house::room(&member.name) else {
+        return vec![find(format!("crate `{}` has no room: put it into {TABLE}", member.name))];
+    };
+    let mut findings = Vec::new();
+    let folder = house::folder(stands, room);
+    if folder != member.folder {
+        findings.push(find(format!("crate `{}` belongs in the folder {folder}", member.name)));
+    }
+    for arrow in &member.arrows {
+        let Some((to_stands, to)) = house::room(&arrow.to) else {
+            findings.push(find(format!("`{}` has no room: put it into {TABLE}", arrow.to)));
+            continue;
+        };
+        let refusal = if arrow.is_dev {
+            let circle = !to.serves_tests && reaches(members, to.name, room.name);
+            circle.then_some("closes a circle; move the tests that need it up there")
+        } else {
+            (to_stands >= stands)
+                .then_some("doesn't point down; move the code, or declare a trait below")
+        };
+        if let Some(what) = refusal {
+            findings.push(find(format!(
+                "the arrow `{}` ({stands}) -> `{}` ({to_stands}) {what}",
+                room.name, to.name
+            )));
+        }
     }
     findings
 }
@@ -75,7 +81,7 @@ mod tests {
     fn house(arrows: &[(&str, &str)]) -> Vec<Member> {
         let member = |name: &str| Member {
             name: name.to_string(),
-            folder: format!("crates/{name}"),
+            folder: house::room(name).map(|(at, room)| house::folder(at, room)).expect("a room"),
             manifest: String::new(),
             readme: String::new(),
             arrows: arrows
@@ -87,7 +93,7 @@ mod tests {
                 })
                 .collect(),
         };
-        HOUSE.iter().map(|room| member(room.name)).collect()
+        house::rooms().map(|(_, room)| member(room.name)).collect()
     }
 
     fn says(members: &[Member], what: &str) -> bool {
@@ -98,13 +104,28 @@ mod tests {
 
     #[test]
     fn arrows_that_point_down_are_fine() {
-        let arrows = [("os", "waits"), ("sim", "os"), ("format", "ids"), ("xtask", "rivals")];
+        let arrows = [("os", "waits"), ("sim", "os"), ("format", "ids"), ("bench", "xtask")];
         assert_eq!(check(&house(&arrows)), []);
     }
 
     #[test]
     fn an_upward_arrow_is_refused() {
-        assert!(says(&house(&[("waits", "os")]), "`waits` (rank 1) -> `os` (rank 2)"));
+        assert!(says(
+            &house(&[("waits", "os")]),
+            "`waits` (floor ground, level 1) -> `os` (floor ground, level 2)"
+        ));
+    }
+
+    #[test]
+    fn an_arrow_to_a_higher_floor_is_refused() {
+        assert!(says(&house(&[("cache", "txn")]), "doesn't point down"));
+    }
+
+    #[test]
+    fn a_crate_in_another_floors_folder_is_refused() {
+        let mut members = house(&[]);
+        members[0].folder = "crates/storage/ids".to_string();
+        assert!(says(&members, "crate `ids` belongs in the folder crates/ground/ids"));
     }
 
     #[test]

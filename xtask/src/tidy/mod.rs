@@ -3,7 +3,7 @@
 //! Each check is one file and one function from the tree to [`Finding`]s, so that its tests can
 //! hand it a small tree that is wrong on purpose. A finding says where, what, and what to do.
 //!
-//!   layers      arrows between crates point down; every crate has a room
+//!   layers      arrows between crates point down; every crate has a room, in its floor's folder
 //!   manifests   lints are inherited; every foreign crate has its reason written down
 //!   unsafety    `unsafe` has its rooms, and each block its reason
 //!   citations   a rule that a comment cites exists
@@ -11,7 +11,7 @@
 //!   failpoints  each is asked for, and its tests exist and switch it on
 //!   banned      words and marks that mean "not finished" or "don't look"
 //!
-//! Then the generated documents are compared (`docs`) and clippy's refusals shown (`refusals`).
+//! Then the generated table of rooms is compared (`docs`) and clippy's refusals shown (`refusals`).
 
 use std::fmt;
 use std::path::Path;

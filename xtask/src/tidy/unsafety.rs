@@ -14,7 +14,7 @@ const REASON_LINES_MAX: usize = 12;
 
 pub(crate) fn check(file: &SourceFile) -> Vec<Finding> {
     let code = &file.halves.code;
-    let allowed = house::room(&file.krate).is_some_and(|room| room.holds_unsafe);
+    let allowed = house::room(&file.krate).is_some_and(|(_, room)| room.holds_unsafe);
     let mut findings = Vec::new();
     let is_empty = code.trim().is_empty();
     if !allowed && file.is_root() && !is_empty && !code.contains("#![forbid(unsafe_code)]") {

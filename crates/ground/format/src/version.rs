@@ -35,7 +35,8 @@ nothing has to be unloaded or converted first. Blocks are written in format N+1 
 the way back is a copy. A program that meets a format newer than its own changes nothing and says \
 so. Each format has golden files that must open in every later one: a block in \
 `crates/ground/format/tests/golden/`, and a whole database, shut and crashed, in \
-`crates/proof/proof/tests/golden/`. Formats 1 to 4 were never released: databases of them are refused.";
+`crates/proof/proof/tests/golden/`. Formats 1 to 4 were never released: databases of \
+them are refused.";
 
 /// Whether this program can read blocks of this version.
 pub(crate) fn is_known(format: u8) -> bool {

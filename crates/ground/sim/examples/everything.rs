@@ -3,7 +3,7 @@
 //! I/O slaves, faults, random numbers, threads that come and go.
 //!
 //! `cargo run -p sim --example everything SEED` prints the complete event log. The same seed gives
-//! the same bytes in every process, build and load; `cargo xtask determinism` holds it to that.
+//! the same bytes in every process, build and load; `cargo xbench determinism` holds it to that.
 
 use std::io::Write;
 use std::path::Path;

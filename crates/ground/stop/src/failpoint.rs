@@ -11,25 +11,14 @@
 //!
 //! Callers: the configurations of redo, cache, recovery and transactions; `instance::Parameters`.
 
-/// Declares the failpoints: what each breaks, and the tests that must notice it.
+/// Declares the failpoints: what each breaks, and the tests that must notice it, each as its file's
+/// path and its name. `cargo xtask tidy` reads the tests from this file's text.
 macro_rules! failpoints {
     ($($(#[doc = $breaks:literal])+ $name:ident: $($test:literal),+;)+) => {
         /// A way to break the engine on purpose.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Failpoint {
             $($(#[doc = $breaks])+ $name,)+
-        }
-
-        impl Failpoint {
-            /// All failpoints.
-            pub const ALL: &[Failpoint] = &[$(Failpoint::$name),+];
-
-            /// The tests that must notice it, each as the path of its file and its name.
-            pub const fn tests(self) -> &'static [&'static str] {
-                match self {
-                    $(Failpoint::$name => &[$($test),+],)+
-                }
-            }
         }
     };
 }
@@ -112,7 +101,8 @@ failpoints! {
     /// Snapshots see commits that aren't durable.
     SeeBeforeDurable:
         "crates/proof/proof/tests/failpoints.rs rows_seen_before_they_are_durable_are_caught",
-        "crates/proof/proof/tests/append_check.rs histories_show_commits_seen_before_they_are_durable";
+        "crates/proof/proof/tests/append_check.rs \
+         histories_show_commits_seen_before_they_are_durable";
 
     /// Going back to a savepoint leaves one change.
     SkipSavepointRecord:
@@ -132,7 +122,8 @@ failpoints! {
 
     /// No session looks for deadlocks.
     SkipDeadlocks:
-        "crates/transactions/txn/tests/locks/failpoints.rs deadlocks_that_nobody_looks_for_are_noticed";
+        "crates/transactions/txn/tests/locks/failpoints.rs \
+         deadlocks_that_nobody_looks_for_are_noticed";
 
     /// A transaction that ends doesn't wake the sessions that wait for it.
     SkipWake:
@@ -140,7 +131,8 @@ failpoints! {
 
     /// Weak modes are kept at the seat, also of a table that is watched.
     IgnoreWatch:
-        "crates/transactions/txn/tests/locks/failpoints.rs a_watch_that_is_not_looked_at_is_noticed";
+        "crates/transactions/txn/tests/locks/failpoints.rs \
+         a_watch_that_is_not_looked_at_is_noticed";
 
     /// A session that watches a table doesn't ask the seats which transactions have it.
     SkipSweep:
@@ -152,7 +144,8 @@ failpoints! {
 
     /// A session that gives up waiting doesn't serve the requests that it held up.
     SkipServe:
-        "crates/transactions/txn/tests/locks/failpoints.rs a_request_behind_one_that_gave_up_is_noticed";
+        "crates/transactions/txn/tests/locks/failpoints.rs \
+         a_request_behind_one_that_gave_up_is_noticed";
 
     // Foreign keys.
 

@@ -8,7 +8,8 @@ use crate::{Statistic, WaitEvent};
 pub fn markdown() -> String {
     let mut out = String::from(
         "# Wait events and statistics\n\n\
-         Generated from `crates/ground/waits/src/event.rs` and `statistic.rs` by `cargo xtask docs`.\n\
+         Generated from `crates/ground/waits/src/event.rs` and `statistic.rs` by \
+         `cargo xtask docs`.\n\
          Don't edit.\n\n## Wait events\n\n\
          | event | class | p1, p2, p3 | a session is in it when |\n|---|---|---|---|\n",
     );

@@ -14,7 +14,7 @@
 //! cells of a table: [`free_buffer_waits`].
 //!
 //! Rules LB1 to LB5 are in the README. Callers: the binary's `lab`;
-//! `cargo xtask validity`, which runs one setting in both worlds.
+//! `cargo xbench validity`, which runs one setting in both worlds.
 
 #![forbid(unsafe_code)]
 

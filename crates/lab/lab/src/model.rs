@@ -50,7 +50,7 @@ impl Machine {
         format!(
             "Modelled machine {name}: {} CPUs, time slices of {} us, {} ns for a switch and {} ns \
              for a migration; disk {disk}. What an operation costs is in docs/COSTS.md, measured \
-             by `cargo xtask calibrate`.",
+             by `cargo xbench calibrate`.",
             m.cpus, m.time_slice_us, m.switch_cost_ns, m.migration_cost_ns
         )
     }

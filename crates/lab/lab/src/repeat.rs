@@ -4,7 +4,7 @@
 //! setting. Each run is as an experiment's (LB1 to LB3): the same restored files, ended as a crash
 //! does, audited; run `n` meets the same load in both worlds.
 //!
-//! Caller: `cargo xtask validity`.
+//! Caller: `cargo xbench validity`.
 
 use std::path::Path;
 

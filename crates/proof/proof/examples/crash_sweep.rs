@@ -1,7 +1,7 @@
 //! The crash sweep at length: `cargo run --release -p proof --example crash_sweep -- small 0 100`.
 //!
 //! At the end it says what should have happened and never did. With `--states` the hash of each
-//! distinct crash state is printed too, for whoever adds up several runs: `cargo xtask soak crash`.
+//! distinct crash state is printed too, for `cargo xbench soak crash`, which adds up several runs.
 #![forbid(unsafe_code)]
 
 use std::fmt::Write;

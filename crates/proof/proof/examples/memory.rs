@@ -1,5 +1,5 @@
 //! What a database of many times its cache takes of memory, against what its parameters allow:
-//! `cargo xtask soak memory`, or
+//! `cargo xbench soak memory`, or
 //! `cargo run --release -p proof --example memory -- DIRECTORY CACHE-MB TIMES SESSIONS`.
 #![forbid(unsafe_code)]
 #![expect(

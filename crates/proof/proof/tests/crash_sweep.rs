@@ -2,7 +2,7 @@
 //! loads at every third operation, larger ones here and there, recovery cut again three deep. In
 //! release the two tests see 100,000 distinct crash states at least, in some six minutes of two
 //! cores, and everything that a tally asks for has happened in each; in debug they see a slice.
-//! `cargo xtask soak crash` sees as many as are asked for.
+//! `cargo xbench soak crash` sees as many as are asked for.
 //!
 //! The databases of the two kinds have different identities, so they have no state in common.
 #![forbid(unsafe_code)]

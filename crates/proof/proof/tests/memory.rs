@@ -14,7 +14,7 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// The short form; the long one is `cargo xtask soak memory`.
+/// The short form; the long one is `cargo xbench soak memory`.
 #[test]
 fn a_database_of_many_times_its_cache_takes_what_its_parameters_allow() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("memory");

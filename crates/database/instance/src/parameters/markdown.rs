@@ -8,7 +8,8 @@ use super::{Creation, ParameterInfo, Parameters};
 pub fn markdown() -> String {
     let mut out = String::from(
         "# Parameters\n\n\
-         Generated from `crates/database/instance/src/parameters/mod.rs` by `cargo xtask docs`. Don't \
+         Generated from `crates/database/instance/src/parameters/mod.rs` by \
+         `cargo xtask docs`. Don't \
          edit.\n\n\
          A number of bytes may be written with `k`, `m`, `g` or `t`.\n",
     );

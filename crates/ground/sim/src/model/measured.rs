@@ -22,7 +22,7 @@
 //! Left out: state. What was written before, what the host has cached and how its load changes is
 //! in the figures as it was when they were taken.
 //!
-//! Callers: `disk`. `cargo xtask validity` measures and writes such files.
+//! Callers: `disk`. `cargo xbench validity` measures and writes such files.
 
 use super::disk::{DiskRequest, RequestKind};
 use super::error::ModelError;

@@ -68,7 +68,7 @@
 //!
 //! # The disk at hand (`kind = "measured"`)
 //! No physics: the latencies of lone requests by rank, and a gate that lets so many pass a second,
-//! as `cargo xtask validity` measures them; see `measured.rs`.
+//! as `cargo xbench validity` measures them; see `measured.rs`.
 //!
 //! # What is here
 //! * [`DiskModel`], [`DiskParameters`], [`DiskRequest`], [`RequestKind`]: the disks

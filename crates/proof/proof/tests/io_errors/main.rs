@@ -17,7 +17,7 @@
 //! is given twice; a write or sync of redo, or of a data file by a database writer, that fails
 //! halts the instance. A creation that failed has left nothing.
 //!
-//! In release every eleventh N, in debug a few; every N by `cargo xtask soak io-errors`.
+//! In release every eleventh N, in debug a few; every N by `cargo xbench soak io-errors`.
 #![forbid(unsafe_code)]
 
 mod holds;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Callers: the test `memory`, in a short form; the example `memory`, and through it
-//! `cargo xtask soak memory`.
+//! `cargo xbench soak memory`.
 
 use std::ops::ControlFlow;
 use std::path::Path;

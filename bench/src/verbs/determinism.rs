@@ -1,0 +1,139 @@
+//! The verb `determinism`: the same seed gives the same event log, byte for byte.
+//!
+//! Runs the simulator's example `everything`, which uses every primitive, once per seed and
+//! setting, each in a process of its own: debug and release, on an idle and on a loaded machine.
+//! Every log of a seed must be the same to the byte, and different seeds must differ.
+//!
+//! Callers: people, and the verb `test`.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use xtask::workspace;
+
+use crate::Outcome;
+
+/// One way to run the program.
+struct Setting {
+    name: &'static str,
+    build: &'static str,
+    loaded: bool,
+}
+
+const SETTINGS: [Setting; 4] = [
+    Setting { name: "debug, idle", build: "debug", loaded: false },
+    Setting { name: "release, idle", build: "release", loaded: false },
+    Setting { name: "debug, loaded", build: "debug", loaded: true },
+    Setting { name: "release, loaded", build: "release", loaded: true },
+];
+
+pub(crate) fn run(root: &Path, seeds: u64) -> Outcome {
+    if seeds < 2 {
+        return Err("determinism: two seeds at least, or none could differ".into());
+    }
+    let target = workspace::target_directory(root)?;
+    let began = Instant::now();
+    let first = logs_of(root, &target, &SETTINGS[0], seeds)?;
+    for setting in &SETTINGS[1..] {
+        for (index, log) in logs_of(root, &target, setting, seeds)?.iter().enumerate() {
+            compare(index as u64 + 1, &first[index], log, setting.name)?;
+        }
+    }
+    if let Some(pair) = first.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!("determinism: two seeds gave the same log of {} bytes", pair[0].len()));
+    }
+    let lines: usize = first.iter().map(|log| log.iter().filter(|b| **b == b'\n').count()).sum();
+    let bytes: usize = first.iter().map(Vec::len).sum();
+    println!(
+        "determinism: {seeds} seeds x {} settings in processes of their own: every log of a seed \
+         is the same, {lines} lines and {bytes} bytes in all, and the seeds differ ({:.1} s)",
+        SETTINGS.len(),
+        began.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+fn compare(seed: u64, expected: &[u8], log: &[u8], setting: &str) -> Outcome {
+    if expected == log {
+        return Ok(());
+    }
+    let mut pairs = expected.split(|b| *b == b'\n').zip(log.split(|b| *b == b'\n')).enumerate();
+    let differs = pairs.find(|(_, (left, right))| left != right);
+    let place = differs.map_or("one is longer".to_string(), |(line, (left, right))| {
+        let (left, right) = (String::from_utf8_lossy(left), String::from_utf8_lossy(right));
+        format!("line {}: \"{left}\" against \"{right}\"", line + 1)
+    });
+    Err(format!(
+        "determinism: seed {seed} differs between {} and {setting}: {place}",
+        SETTINGS[0].name
+    ))
+}
+
+fn logs_of(
+    root: &Path,
+    target: &Path,
+    setting: &Setting,
+    seeds: u64,
+) -> Result<Vec<Vec<u8>>, String> {
+    let mut build = workspace::cargo();
+    build.args(["build", "--quiet", "--package", "sim", "--example", "everything"]);
+    if setting.build == "release" {
+        build.arg("--release");
+    }
+    let built = build.current_dir(root).status().map_err(|e| format!("cannot start cargo: {e}"))?;
+    if !built.success() {
+        return Err("determinism: the example doesn't build".into());
+    }
+    let program = target.join(setting.build).join("examples/everything");
+    let began = Instant::now();
+    let run_all = || (1..=seeds).map(|seed| log_of(&program, seed)).collect();
+    let logs = if setting.loaded { under_load(run_all) } else { run_all() };
+    println!("determinism: {}: {:.1} s", setting.name, began.elapsed().as_secs_f64());
+    logs
+}
+
+/// Runs `work` while every CPU, and half of them twice, is busy with something else.
+fn under_load<T>(work: impl FnOnce() -> T) -> T {
+    let burners = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 3 / 2;
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..burners {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+fn log_of(program: &Path, seed: u64) -> Result<Vec<u8>, String> {
+    let run = Command::new(program).arg(seed.to_string()).output();
+    let run = run.map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+    if !run.status.success() {
+        let why = String::from_utf8_lossy(&run.stderr);
+        let last = String::from_utf8_lossy(&run.stdout);
+        let last = last.lines().last().unwrap_or_default();
+        return Err(format!("determinism: seed {seed} failed: {last}\n{why}"));
+    }
+    Ok(run.stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A difference is told with its seed and the first line that differs.
+    #[test]
+    fn a_difference_is_told_with_its_line() {
+        assert_eq!(compare(3, b"a\nb\n", b"a\nb\n", "x"), Ok(()));
+        let why = compare(3, b"a\nb\nc", b"a\nB\nc", "release, loaded").expect_err("differs");
+        assert!(why.contains("seed 3 differs between debug, idle and release, loaded"), "{why}");
+        assert!(why.contains("line 2: \"b\" against \"B\""), "{why}");
+        assert!(compare(3, b"a", b"a\nb", "x").is_err());
+    }
+}

@@ -1,0 +1,8 @@
+//! The verbs of `cargo xbench`, one module for each.
+
+pub(crate) mod calibrate;
+pub(crate) mod determinism;
+pub(crate) mod kill;
+pub(crate) mod races;
+pub(crate) mod soak;
+pub(crate) mod validity;

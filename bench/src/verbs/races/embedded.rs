@@ -1,0 +1,64 @@
+//! Our side of races through the embedded API: a database in the race's folder.
+//!
+//! Callers: races `insert`, `lookup`, `tpcb`, `update`.
+
+#[cfg(feature = "sqlite")]
+use std::time::Duration;
+
+use bench::Scratch;
+use database::{Connection, Creation, Database, Options, Parameters};
+use os::Session;
+#[cfg(feature = "sqlite")]
+use waits::Nanos;
+use waits::SessionKind;
+
+use super::told;
+
+/// A database of ours, open.
+pub(crate) struct Embedded {
+    pub(crate) database: Database,
+    pub(crate) session: Session,
+}
+
+impl Embedded {
+    /// Makes one with a cache of so many bytes, and other parameters as they are by themselves.
+    pub(crate) fn create(
+        scratch: &Scratch,
+        cache_bytes: u64,
+        creation: Creation,
+    ) -> bench::Result<Embedded> {
+        let session = os::linux::start().adopt("race", SessionKind::Foreground);
+        let parameters = Parameters { db_cache_size: cache_bytes, ..Parameters::default() };
+        let options = Options { creation, parameters };
+        let database = Database::create(scratch.path().join("database"), &options);
+        Ok(Embedded { database: database.map_err(told)?, session })
+    }
+
+    /// A connection of the race's own session.
+    pub(crate) fn connect(&self) -> Connection<'_> {
+        self.database.connect_with(&self.session)
+    }
+
+    /// Writes all that is dirty, so that no run pays for what was before it.
+    pub(crate) fn checkpoint(&self) -> bench::Result<()> {
+        self.database.instance().checkpoint(&self.session).map_err(told)
+    }
+
+    /// Shuts it in good order.
+    pub(crate) fn shut(self) -> bench::Result<()> {
+        self.database.shutdown_by(&self.session).map_err(told)
+    }
+
+    /// What it is, for the race's head.
+    pub(crate) fn settings(cache_bytes: u64) -> String {
+        format!(
+            "ours: the embedded API, db_cache_size {} MiB, other parameters at their defaults",
+            cache_bytes >> 20
+        )
+    }
+}
+
+#[cfg(feature = "sqlite")]
+pub(crate) fn nanos(length: Duration) -> Nanos {
+    Nanos(u64::try_from(length.as_nanos()).expect("runs are short"))
+}
