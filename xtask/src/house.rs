@@ -129,11 +129,9 @@ pub(crate) const HOUSE: &[Floor] = &[
         meaning: "rows, indexes, and who may see and change them when",
         levels: &[
             &[Room::new(
-                "block",
-                "what blocks of tables and indexes have in common: interested transactions, slots",
+                "txn",
+                "begin, commit, roll back: undo, interested transactions, locks, snapshots",
             )],
-            &[Room::new("undo", "undo segments, transaction tables")],
-            &[Room::new("txn", "begin, commit, roll back; row locks")],
             &[Room::new("access", "tables: heap blocks and their rows; indexes: B-trees")],
         ],
     },

@@ -15,7 +15,7 @@ use latch::{Condition, Latch, LatchKind, SharedFlag, Signal};
 use os::{Os, Session};
 use stop::Halt;
 use txn::Transactions;
-use undo::UndoLog;
+use txn::undo::UndoLog;
 use waits::{Nanos, WaitEvent};
 
 /// The process monitor looks around so often.

@@ -337,7 +337,7 @@ fn make_undo(
     let state = ControlState::Creating;
     let instance = Instance::open_in(place, parameters, state, &|_| (), session)?;
     let (segments, slots) = (creation.undo_segments.max(1), creation.undo_slots.max(1));
-    let made = undo::Undo::create(instance.space(), segments, slots, session);
+    let made = txn::undo::Undo::create(instance.space(), segments, slots, session);
     match made {
         Ok(()) => instance.shutdown(session),
         Err(stop) => {

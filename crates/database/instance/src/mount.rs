@@ -23,7 +23,7 @@ use crate::tablespaces::check_buffers;
 
 /// Who owns which blocks.
 pub(crate) static LAYERS: [&Layer; 4] =
-    [&space::LAYER, &undo::LAYER, &access::LAYER, &access::INDEX_LAYER];
+    [&space::LAYER, &txn::undo::LAYER, &access::LAYER, &access::INDEX_LAYER];
 
 /// Long enough to tell ways of a durable write apart that differ much.
 const PROBE: ProbeConfig = ProbeConfig { rounds_min: 16, length: Nanos::from_millis(20) };

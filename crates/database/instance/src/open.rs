@@ -13,8 +13,8 @@ use recovery::{Progress, Recovered};
 use redo::{CommitMode, Hooks, LogStart, Redo, RedoConfig};
 use space::{Ahead, ControlContent, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, Stop};
+use txn::undo::Undo;
 use txn::{Locks, Transaction, Transactions};
-use undo::Undo;
 use waits::{Nanos, WaitEvent};
 
 use crate::Parameters;

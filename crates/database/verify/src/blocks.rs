@@ -6,13 +6,14 @@
 //! Callers: `closed`, `live`.
 
 use std::collections::BTreeMap;
+use txn::block;
 
 use access::{check_free_map, check_heap_block, check_index_block};
 use format::{BlockHeader, BlockKind};
 use ids::{Dba, Scn, TxnId};
 use space::{kind_before_extents, look_at_directory, look_at_free, look_at_header};
 use stop::Stop;
-use undo::{check_table, check_undo_block};
+use txn::undo::{check_table, check_undo_block};
 
 use crate::Kind;
 use crate::source::{Check, Seen};

@@ -9,7 +9,7 @@ use format::{TransactionSlot, TransactionTable};
 use ids::{Dba, TxnId};
 use space::Holds;
 use stop::Stop;
-use undo::{TableSeen, check_table, check_undo_block, record_seen};
+use txn::undo::{TableSeen, check_table, check_undo_block, record_seen};
 
 use crate::Kind;
 use crate::blocks::Used;

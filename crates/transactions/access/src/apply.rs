@@ -6,15 +6,16 @@ pub(crate) use format::changes::heap::{BACK, CHANGE, FORMAT, FORMAT_MAP, NOTE};
 use format::changes::heap::{BACK_CROSSED_OUT, CHANGES, HeapFormat};
 use format::{BlockHeader, BlockKind};
 use latch::FrameOrder;
+use txn::block;
+use txn::undo::CROSSED_OUT;
 use txn::{apply_interest, apply_interest_back};
-use undo::CROSSED_OUT;
 
 use crate::free_map::{self, MapPlace};
 use crate::inspect::{check_free_map, check_heap_block};
 use crate::ops::apply_all;
 
 /// The numbers with the bit are met in copies only, which were made before the change was taken
-/// back for good: then it is taken back in the copy as any other (rule undo/UN8).
+/// back for good: then it is taken back in the copy as any other (rule txn/UN8).
 const _: () = assert!(BACK_CROSSED_OUT == BACK | CROSSED_OUT);
 
 /// Tables.
@@ -60,7 +61,7 @@ fn check(block: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Each active transaction can roll back (rule block/BL4).
+/// Each active transaction can roll back (rule txn/BL4).
 #[inline]
 fn assert_kept(block: &[u8]) {
     let (kept, free) = (block::kept(block), block::room_of(block));

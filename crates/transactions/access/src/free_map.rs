@@ -24,6 +24,7 @@ use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
+use txn::block;
 
 use crate::apply::{LAYER, NOTE};
 use crate::heap::is_of;

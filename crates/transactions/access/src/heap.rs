@@ -18,6 +18,7 @@ use format::{BlockHeader, BlockKind, DataHead};
 use ids::{Scn, TxnId};
 use os::Session;
 use stop::Stop;
+use txn::block;
 use txn::{Asked, Interest, Patience, RowWait, RowWanted, Transaction, Transactions, Unsure};
 use waits::{Nanos, Timestamp, WaitEvent};
 
@@ -52,7 +53,7 @@ pub(crate) struct Plan {
     pub(crate) back: Vec<u8>,
     /// Slots that the transaction locks and hadn't locked.
     pub(crate) locks: u16,
-    /// Bytes of rows that become free; negative if they are taken (rule block/BL4).
+    /// Bytes of rows that become free; negative if they are taken (rule txn/BL4).
     pub(crate) freed: isize,
 }
 
@@ -189,7 +190,7 @@ fn try_change_block<T>(
 }
 
 /// Tries a change and what takes it back in a copy of the block: after each of them the block is in
-/// order, with what rollbacks need free (rule block/BL4), and in the end it has its bytes again.
+/// order, with what rollbacks need free (rule txn/BL4), and in the end it has its bytes again.
 #[cfg(debug_assertions)]
 fn assert_taken_back(block: &[u8], target: &Target<'_>, forward: [&[u8]; 2], back: [&[u8]; 2]) {
     let (layer, (opcode, opcode_back)) = (target.layer, target.opcodes);

@@ -5,6 +5,7 @@
 
 use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, FreeMap};
 use ids::Dba;
+use txn::block;
 
 use crate::RowAddress;
 use crate::free_map::{REFILL, WHOLE, entries, entries_of, is_map, map_of};

@@ -18,6 +18,7 @@
 
 use format::DataSlot;
 pub(crate) use format::changes::heap::Step as Op;
+use txn::block;
 
 /// Flag of a slot that has a row, or the first piece of one.
 pub(crate) const ROW: u8 = 1;

@@ -9,6 +9,7 @@
 use format::{DataHead, DataSlot, InterestedTransaction};
 use latch::Guess;
 use os::CACHE_LINE;
+use txn::block;
 
 /// One block in so many is asked what it looks like: what every reader wrote to would be in no
 /// processor's cache for long.

@@ -21,11 +21,11 @@
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Weak};
 
+use crate::undo::Tail;
 use ids::{Dba, Scn, TxnId};
 use latch::{Latch, LatchKind, Shared64};
 use os::{Os, Session};
 use stop::{RefusalKind, Stop};
-use undo::Tail;
 
 /// A session pins at most so many blocks at once while it works for a transaction (rule TX5).
 const PINS_MAX: u32 = 4;
@@ -77,7 +77,7 @@ pub struct Active {
 
 struct Shared {
     /// Segments in which nobody is active. The one that was left last is taken first: its blocks
-    /// are in the cache (but see rule undo/UN11).
+    /// are in the cache (but see rule UN11).
     idle: Vec<Tail>,
     /// How many segments there are.
     made: u16,
@@ -346,7 +346,7 @@ impl Active {
 
 /// The segment that was left last. But if its last transaction was refused room for its undo, that
 /// with the largest ring: in a ring of a few blocks the next transaction would be refused as well,
-/// though all undo there is may be expired (rule undo/UN11).
+/// though all undo there is may be expired (rule UN11).
 fn take_idle(idle: &mut Vec<Tail>) -> Option<Tail> {
     if !idle.last()?.is_short() {
         return idle.pop();

@@ -17,12 +17,13 @@
 //! Sources: Oracle's consistent read clones; Bridge et al., "The Oracle Universal Server Buffer
 //! Manager" (VLDB '97).
 
+use crate::block;
+use crate::undo::ByTable;
 use change::BlockMut;
 use format::{InterestedTransaction, PayloadFault, RESTORE_ALL, ScnLe};
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use os::Session;
 use stop::{Failpoint, RefusalKind, Stop};
-use undo::ByTable;
 use waits::Statistic;
 
 use crate::Transactions;
@@ -123,7 +124,7 @@ impl Transactions {
                     return false;
                 }
                 left -= 1;
-                let before = |record: undo::RecordView<'_>| {
+                let before = |record: crate::undo::RecordView<'_>| {
                     let (layer, opcode) = (record.head.layer, record.head.opcode);
                     self.layer(layer).changes.check(opcode, record.payload).ok()?;
                     (!concerns(record.payload)).then(|| entry_before(entry, record.payload))
@@ -271,7 +272,7 @@ impl Transactions {
         let (Some(id), Some(undo)) = (entry.transaction.get(), entry.undo.get()) else {
             return Ok(false);
         };
-        let take_back = |record: undo::RecordView<'_>| {
+        let take_back = |record: crate::undo::RecordView<'_>| {
             let (layer, opcode) = (record.head.layer, record.head.opcode);
             let layer = self.layer(layer);
             layer.changes.check(opcode, record.payload)?;
@@ -333,7 +334,7 @@ impl Transactions {
             return Ok(Seen::Yes);
         }
         let Some(undo) = entry.undo.get() else { return Ok(Seen::Yes) };
-        let ordinal = |record: undo::RecordView<'_>| record.head.ordinal.get();
+        let ordinal = |record: crate::undo::RecordView<'_>| record.head.ordinal.get();
         let newest = self.undo().with_record((undo, own.id), ordinal, session)?;
         Ok(match newest {
             Some(ordinal) if ordinal < own.before => Seen::Yes,

@@ -12,11 +12,11 @@
 //! Callers: `consistent`, `interest`; `transaction`, when undo is to be overwritten, and for
 //! transactions that had much of it.
 
+use crate::undo::ByUndo;
 use ids::{Scn, TxnId, UndoAddress};
 use latch::{Latch, LatchKind};
 use os::{Os, Session};
 use stop::Stop;
-use undo::ByUndo;
 
 use crate::Transactions;
 

@@ -9,6 +9,7 @@
 //!
 //! Callers: layers with rows or entries, under the block's exclusive latch.
 
+use crate::block;
 use format::changes::interest::{
     self as stored, Before, BeforeEntry, Cleanout, InterestHead, InterestOwn,
 };
@@ -139,7 +140,7 @@ impl Interest {
 
     /// Free bytes of the block that this transaction may give to the directory: not those that its
     /// own rollback needs, because a rollback doesn't give bytes of the directory back (rule
-    /// block/BL4).
+    /// BL4).
     pub fn directory_room(&self, block: &[u8]) -> usize {
         self.room(block).saturating_sub(self.held_before().1.into())
     }

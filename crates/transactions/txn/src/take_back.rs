@@ -2,11 +2,11 @@
 //!
 //! Callers: `transaction`, where a transaction or a part of it is rolled back.
 
+use crate::undo::{Undo, UndoChange, UndoLog};
 use change::credits_for;
 use latch::FrameOrder;
 use os::Session;
 use stop::{Failpoint, Stop};
-use undo::{Undo, UndoChange, UndoLog};
 use waits::Statistic;
 
 use crate::Transactions;

@@ -8,10 +8,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::undo::TransactionEnd;
 use ids::{Scn, TxnId};
 use latch::{Latch, LatchKind};
 use os::{Os, Session};
-use undo::TransactionEnd;
 
 /// So many bounds are kept of a segment. There are more than one only while a snapshot is in use
 /// that is older than what was overwritten; with more of them every second one goes.

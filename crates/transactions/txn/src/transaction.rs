@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Weak};
 
+use crate::undo::{Ended, Found, Tail, Undo, UndoLog};
 use change::{Changes, Layer};
 use ids::{Scn, TxnId};
 use latch::{Latch, LatchKind, Shared64};
@@ -11,7 +12,6 @@ use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
 use space::Enqueue;
 use stop::{Failpoint, Failpoints, RefusalKind, Stop};
-use undo::{Ended, Found, Keeper, Tail, Undo, UndoLog};
 use waits::{Statistic, Timestamp, WaitEvent};
 
 use crate::active::Taken;
@@ -450,7 +450,7 @@ impl Transactions {
         self.let_go(&mut transaction, session);
         let Some(log) = transaction.log else { return Ok(None) };
         if log.records() == 0 {
-            // It leaves no undo, by which others find out when it ended (rule undo/UN7).
+            // It leaves no undo, by which others find out when it ended (rule UN7).
             return self.end_by_rollback(log, session).map(|()| None);
         }
         session.charge(Cost::Transaction, 1);

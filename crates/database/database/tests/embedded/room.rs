@@ -1,4 +1,4 @@
-//! Rolling back needs no room that isn't there (rule block/BL4): transactions that delete, insert
+//! Rolling back needs no room that isn't there (rule txn/BL4): transactions that delete, insert
 //! and change many rows of few blocks, beside each other, with savepoints and crashes.
 
 use std::collections::BTreeMap;

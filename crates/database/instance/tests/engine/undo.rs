@@ -120,7 +120,7 @@ fn a_rollback_that_is_cut_off_goes_on_where_it_stopped() {
 }
 
 /// The data file is full: the statement is refused, the transaction can go on with what needs no
-/// space, and be rolled back or committed (rule undo/UN5).
+/// space, and be rolled back or committed (rule txn/UN5).
 #[test]
 fn a_full_data_file_refuses_statements_and_stops_no_rollback() {
     let creation = instance::Creation { data_bytes: 64 * 2048, ..creation() };

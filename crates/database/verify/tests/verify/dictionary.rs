@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use txn::block;
 
 use access::RowAddress;
 use catalog::{

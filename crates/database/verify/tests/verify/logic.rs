@@ -1,6 +1,7 @@
 //! Damage with right checksums, as a bug would leave it: each is found, and named for what it is.
 
 use std::collections::BTreeMap;
+use txn::block;
 
 use format::{
     BlockKind, DataHead, DataSlot, DbaLe, Directory, DirectoryEntry, Extent, ExtentMap, FreeBlock,

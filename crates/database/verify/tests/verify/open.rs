@@ -1,6 +1,7 @@
 //! Databases that are open: nothing is found while others work, and what is wrong is found.
 
 use std::sync::Arc;
+use txn::block;
 
 use access::{HeapInserter, Index, RowAddress};
 use ids::Dba;

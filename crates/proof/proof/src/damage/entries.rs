@@ -7,6 +7,7 @@ use format::{BlockKind, DataSlot, U16Le};
 use ids::Dba;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use space::Holds;
+use txn::block;
 use value::{RowLayout, RowView};
 use verify::Kind;
 

@@ -7,6 +7,7 @@
 //! Callers: `damages`.
 
 use std::collections::BTreeSet;
+use txn::block;
 
 use access::{RowAddress, check_heap_block, check_index_block, heap_slots, is_of};
 use format::BlockKind;

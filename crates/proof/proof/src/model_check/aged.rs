@@ -1,5 +1,5 @@
 //! An old database: its undo segments have given out almost all names of transactions that they
-//! have (rule undo/UN9).
+//! have (rule txn/UN9).
 //!
 //! Nobody runs four thousand million transactions to get there: in a database that was shut the
 //! transaction tables are written as so many transactions would have left them.

@@ -2,7 +2,7 @@
 //! and their payloads.
 //!
 //! What is taken back for good leaves the list of interested transactions as it is: the chain of
-//! undo that it names stays whole (rule undo/UN8).
+//! undo that it names stays whole (rule txn/UN8).
 
 use cache::{Cache, Get};
 use change::{BlockMut, Layer, Moves};
@@ -15,8 +15,9 @@ use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
+use txn::block;
+use txn::undo::CROSSED_OUT;
 use txn::{apply_interest, apply_interest_back, split_interest_back};
-use undo::CROSSED_OUT;
 
 use super::check::{check_index_block, check_unique};
 use super::content::{cut, fence_flags, read_child, read_cut, read_position, write};

@@ -14,6 +14,7 @@
 //! Callers: `verify`, and tests.
 
 use std::collections::BTreeSet;
+use txn::block;
 
 use cache::is_unwritten;
 use format::{BlockHeader, BlockKind, DataHead};

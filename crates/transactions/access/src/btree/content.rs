@@ -12,6 +12,7 @@ use format::changes::index::{
 };
 use format::{BlockKind, DataHead, DataSlot, DbaLe, InterestedTransaction, U16Le, U32Le};
 use ids::Dba;
+use txn::block;
 
 use super::node::{ENTRY, FENCES, Node, PURGED, UNIQUE, WITH_ROW};
 use super::position::{Position, ROW_BYTES, block_bytes};

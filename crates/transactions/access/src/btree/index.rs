@@ -3,6 +3,7 @@
 //! Callers: users of tables that have indexes.
 
 use std::sync::Arc;
+use txn::block;
 
 use cache::Get;
 use change::{Changes, credits_for};
@@ -12,8 +13,8 @@ use latch::{FrameOrder, Guess};
 use os::Session;
 use space::{Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
+use txn::undo::UndoLog;
 use txn::{Interest, RowWait, Transaction, Transactions, View};
-use undo::UndoLog;
 
 use super::apply::{BACK, CHANGE, LAYER, WRITE};
 use super::content::{Content, Shape};

@@ -15,6 +15,7 @@
 use cache::is_unwritten;
 use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe};
 use ids::Dba;
+use txn::block;
 
 use super::position::{BLOCK_BYTES, Position, Probe, block_from};
 use crate::outline::{Outline, Places};

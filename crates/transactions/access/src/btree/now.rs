@@ -8,6 +8,7 @@
 //! Callers: constraints between tables.
 
 use std::ops::Bound;
+use txn::block;
 
 use cache::Get;
 use ids::{Dba, TxnId};

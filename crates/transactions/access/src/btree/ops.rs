@@ -11,7 +11,7 @@
 //!   * *for good*, in the leaf that has it: it is there, and it is its transaction's
 //!   * in a *copy* of any leaf that was there when the change was made, or was split off from such
 //!     a one: what lies outside its fences isn't its business; what was purged comes back. If the
-//!     record is crossed out (rule undo/UN8), the copy may be from before or from after that: what
+//!     record is crossed out (rule txn/UN8), the copy may be from before or from after that: what
 //!     the transaction hasn't locked was taken back already.
 //!
 //! Callers: `index`, which makes them; `apply`, which does them.
@@ -20,6 +20,7 @@ pub(super) use format::changes::index::LeafKind as Kind;
 use format::changes::index::{LeafBack, LeafChange, StoredBlock};
 use format::{DataHead, DataSlot, U16Le, U32Le};
 use ids::Dba;
+use txn::block;
 
 use super::node::{ENTRY, FENCES, MARKED, Node, PURGED};
 use super::position::{Position, Probe, ROW_BYTES, row_bytes, row_of, stored_row};

@@ -13,6 +13,7 @@
 //! Callers: `index`, when a leaf is full.
 
 use std::ops::Range;
+use txn::block;
 
 use cache::Pin;
 use change::{Changes, credits_for};

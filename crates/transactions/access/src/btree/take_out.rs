@@ -15,6 +15,7 @@
 //! Sources: Lanin & Shasha, "A Symmetric Concurrent B-Tree Algorithm" (FJCC '86).
 
 use std::ops::Range;
+use txn::block;
 
 use cache::{Cache, Pin};
 use change::credits_for;

@@ -16,6 +16,7 @@ use format::DataSlot;
 use ids::Scn;
 use os::Session;
 use stop::{Failpoint, Stop};
+use txn::block;
 use txn::{Interest, Own, Patience, RowWait, Transaction, View};
 
 use super::difference::splices;

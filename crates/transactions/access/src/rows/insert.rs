@@ -6,6 +6,7 @@ use format::DataSlot;
 use ids::Scn;
 use os::Session;
 use stop::Stop;
+use txn::block;
 use txn::{Interest, Transaction, View};
 
 use super::piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, stored, whole};

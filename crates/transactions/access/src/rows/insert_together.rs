@@ -5,6 +5,7 @@
 use format::DataSlot;
 use os::{Cost, Session};
 use stop::Stop;
+use txn::block;
 use txn::{Interest, Transaction, View};
 
 use super::insert::is_free;

@@ -17,6 +17,7 @@ mod together;
 mod version;
 
 use std::sync::Arc;
+use txn::block;
 
 use cache::Pin;
 use change::Wanted;
@@ -26,8 +27,8 @@ use latch::{FrameOrder, Guess};
 use os::Session;
 use space::{Blocks, Segment, Space};
 use stop::{RefusalKind, Stop};
+use txn::undo::UndoLog;
 use txn::{Interest, Transactions};
-use undo::UndoLog;
 
 use crate::apply::{BACK, CHANGE, LAYER};
 use crate::free_map::{WHOLE, entries, map_of, room_of};

@@ -13,6 +13,7 @@
 
 use format::{DataSlot, PieceAddress, U16Le, U32Le};
 use ids::Dba;
+use txn::block;
 
 use crate::RowAddress;
 pub(crate) use crate::ops::ROW;

@@ -7,6 +7,7 @@ use latch::FrameOrder;
 use os::{Cost, Session};
 use stop::Stop;
 use txn::View;
+use txn::block;
 
 use super::Heap;
 use super::change::Wanted;

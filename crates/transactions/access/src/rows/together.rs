@@ -15,6 +15,7 @@
 use cache::Pin;
 use os::{Cost, Session};
 use stop::Stop;
+use txn::block;
 use txn::{Interest, Transaction, View};
 
 use super::Heap;

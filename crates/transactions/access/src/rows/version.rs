@@ -15,6 +15,7 @@ use ids::{Scn, TxnId};
 use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
+use txn::block;
 use txn::{View, split_interest_back};
 
 use super::Heap;

@@ -8,7 +8,7 @@ use format::{
 };
 use ids::{Dba, Scn, TxnId, UndoAddress};
 
-use crate::apply::{ACTIVE, COMMITTED, ROLLED_BACK, record_at, slot_at};
+use super::apply::{ACTIVE, COMMITTED, ROLLED_BACK, record_at, slot_at};
 
 /// What a transaction table says.
 #[derive(Clone, PartialEq, Eq, Debug)]

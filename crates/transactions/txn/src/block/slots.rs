@@ -10,7 +10,7 @@ use format::{
 };
 use ids::Dba;
 
-use crate::list::entries;
+use super::list::entries;
 
 /// An empty block of this kind, with a list of so many entries.
 pub fn create(block: &mut [u8], kind: BlockKind, address: Dba, object: u32, interested: u8) {

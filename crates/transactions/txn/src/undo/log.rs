@@ -18,11 +18,11 @@ use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
 
-use crate::apply::{
+use super::apply::{
     BEGIN, Begun, CROSS_OUT, CROSSED_OUT, LAYER, POP, PUSH, RecordNumber, SET_CURRENT, record_at,
 };
-use crate::crossed::{CrossedOut, Stretch};
-use crate::segment::Undo;
+use super::crossed::{CrossedOut, Stretch};
+use super::segment::Undo;
 
 /// Bytes of a first record's payload before the layer's: when the transaction before it ended.
 const BEFORE_BYTES: usize = size_of::<ScnLe>();

@@ -14,10 +14,10 @@ use redo::Placed;
 use space::{HandOut, Holds, Space, UNDO_TABLESPACE};
 use stop::Stop;
 
-use crate::apply::{
+use super::apply::{
     ACTIVE, COMMITTED, END, FORMAT_TABLE, LAYER, ROLLED_BACK, SET_NEXT_SEGMENT, SlotState, slot_at,
 };
-use crate::log::{Tail, UndoLog};
+use super::log::{Tail, UndoLog};
 
 /// The segment, in the sense of space, that all undo segments take their blocks from.
 const NAME: &str = "_undo";

@@ -4,8 +4,8 @@
 
 use format::{DataHead, DataSlot, InterestedTransaction, ScnLe, TxnIdLe};
 
-use crate::list::{entries, entry, kept};
-use crate::slots::{room_of, slot, slots};
+use super::list::{entries, entry, kept};
+use super::slots::{room_of, slot, slots};
 
 /// What is wrong with a block, if anything is: the invariants of the crate.
 pub fn check(block: &[u8]) -> Result<(), String> {

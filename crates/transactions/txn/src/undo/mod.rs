@@ -10,14 +10,11 @@
 //!
 //! * [`Undo`]: making segments, finding them, ending transactions.
 //! * [`Tail`], [`UndoLog`]: where a segment's undo ends; the undo of the transaction that has it.
-//! * [`Keeper`]: who knows which undo is still needed.
-//! * [`LAYER`]: how blocks of this crate change.
+//! * [`LAYER`]: how these blocks change.
 //! * [`check_table`], [`check_undo_block`]: whether a block is in order, by itself.
 //!
-//! Callers: `txn`; `verify`.
+//! Callers: the rest of this crate; `verify`.
 //! Sources: Oracle's undo segments (header with transaction table, undo block chain).
-
-#![forbid(unsafe_code)]
 
 mod apply;
 mod check;
@@ -29,5 +26,5 @@ mod segment;
 pub use apply::{CROSSED_OUT, LAYER};
 pub use check::{RecordSeen, TableSeen, UndoSeen, check_table, check_undo_block, record_seen};
 pub use log::{RecordView, Tail, UndoChange, UndoLog, UndoPins};
-pub use ring::{ByUndo, Keeper, TransactionEnd};
+pub use ring::{ByUndo, TransactionEnd};
 pub use segment::{ByTable, Ended, Found, Undo};

@@ -16,33 +16,17 @@ use os::Session;
 use space::{Blocks, HandOut};
 use stop::{RefusalKind, Stop};
 
-use crate::apply::{LAYER, RESET, Reset, SET_CURRENT, SET_NEXT, SET_SPARE, Spare, TAKE_SPARE};
-use crate::log::{UndoLog, before, fits};
-use crate::segment::Undo;
+use crate::Transactions;
+
+use super::apply::{LAYER, RESET, Reset, SET_CURRENT, SET_NEXT, SET_SPARE, Spare, TAKE_SPARE};
+use super::log::{UndoLog, before, fits};
+use super::segment::Undo;
 
 /// A segment gets so many neighbouring blocks at a time.
 const BLOCKS_AT_ONCE: u32 = 8;
 
 /// A transaction that has ended, and when.
 pub type TransactionEnd = (TxnId, Scn);
-
-/// Who knows which undo is still needed.
-pub trait Keeper {
-    /// By when a transaction had ended, which isn't active and of whose records this is one:
-    /// exactly, unless every snapshot sees it anyway. Waits; called without latches.
-    fn ended_by(&self, record: (UndoAddress, TxnId), session: &Session) -> Result<Scn, Stop>;
-
-    /// Whether a snapshot may still need undo of what ended by this SCN.
-    fn is_needed(&self, by: Scn, session: &Session) -> bool;
-
-    /// Returns when every snapshot to come sees what ended by this SCN. Waits; called without
-    /// latches.
-    fn make_visible(&self, by: Scn, session: &Session) -> Result<(), Stop>;
-
-    /// The undo of these transactions of one segment, each of which had ended by its SCN, and of
-    /// those before them, is gone from now on. The newest is the last.
-    fn is_taken(&self, taken: &[TransactionEnd], session: &Session);
-}
 
 /// The block after the current one.
 struct Next {
@@ -67,7 +51,7 @@ impl Undo {
         &self,
         log: &mut UndoLog,
         payload: usize,
-        keeper: &dyn Keeper,
+        transactions: &Transactions,
         session: &Session,
     ) -> Result<(), Stop> {
         let bytes = self.space.changes().cache().block_size().bytes();
@@ -76,7 +60,7 @@ impl Undo {
         }
         let most = UndoLog::payload_max(bytes);
         assert!(payload <= most, "undo of {payload} bytes fits no block of {bytes}");
-        let made = self.go_on_for(log, (payload, bytes), keeper, session);
+        let made = self.go_on_for(log, (payload, bytes), transactions, session);
         let is_refused = |stop: &Stop| stop.refusal() == Some(RefusalKind::NoSpace);
         log.tail.is_short |= made.as_ref().is_err_and(is_refused);
         made
@@ -87,7 +71,7 @@ impl Undo {
         &self,
         log: &mut UndoLog,
         (payload, bytes): (usize, usize),
-        keeper: &dyn Keeper,
+        transactions: &Transactions,
         session: &Session,
     ) -> Result<(), Stop> {
         let Some(current) = log.tail.current else {
@@ -108,18 +92,18 @@ impl Undo {
         let Some((record, last)) = next.newest else {
             return self.reuse(log, &next, None, session);
         };
-        let by = keeper.ended_by((record, last), session)?;
-        if keeper.is_needed(by, session) {
+        let by = transactions.ended_by((record, last), session)?;
+        if transactions.is_needed(by, session) {
             match self.insert(log, Some(current), session) {
                 // What a full disk leaves: undo that a snapshot may need, but no transaction.
                 Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => {
-                    keeper.make_visible(by, session)?;
+                    transactions.make_visible(by, session)?;
                 }
                 inserted => return inserted,
             }
         }
         let taken: Vec<TransactionEnd> = next.ends.iter().copied().chain([(last, by)]).collect();
-        self.reuse(log, &next, Some((keeper, &taken)), session)
+        self.reuse(log, &next, Some((transactions, &taken)), session)
     }
 
     /// Whether the transaction was in this block already, was taken back out of it, and has room
@@ -173,7 +157,7 @@ impl Undo {
         &self,
         log: &mut UndoLog,
         next: &Next,
-        tells: Option<(&dyn Keeper, &[TransactionEnd])>,
+        tells: Option<(&Transactions, &[TransactionEnd])>,
         session: &Session,
     ) -> Result<(), Stop> {
         let changes = self.space.changes();
@@ -181,9 +165,9 @@ impl Undo {
         let table = changes.cache().pin(log.table(), session)?;
         let mut group =
             changes.begin(credits_for(&[size_of::<Reset>(), size_of::<DbaLe>()]), session)?;
-        if let Some((keeper, taken)) = tells {
+        if let Some((transactions, taken)) = tells {
             // Before anybody can miss it.
-            keeper.is_taken(taken, session);
+            transactions.note_taken(taken, session);
         }
         let block = pin.exclusive(FrameOrder::Undo, session);
         let transaction = TxnIdLe::new(log.id);

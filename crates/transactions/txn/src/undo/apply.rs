@@ -13,7 +13,7 @@ use format::{
 use ids::Dba;
 use latch::FrameOrder;
 
-use crate::check::{check_table, check_undo_block};
+use super::check::{check_table, check_undo_block};
 
 /// Bit of a record's opcode: the change was taken back already (UN8).
 pub const CROSSED_OUT: u8 = 0x80;

@@ -4,7 +4,7 @@
 
 use format::{DataHead, DataSlot, InterestedTransaction, ScnLe, U16Le};
 
-use crate::slots::{directory_end, set_slot, slot, slots};
+use super::slots::{directory_end, set_slot, slot, slots};
 
 /// How many entries the list has.
 #[inline]
@@ -40,11 +40,11 @@ pub fn kept(block: &[u8]) -> usize {
 /// Adds an entry that nobody has.
 ///
 /// # Panics
-/// When there is no room for it between directory and bytes: see [`room_of`](crate::room_of).
+/// When there is no room for it between directory and bytes: see [`room_of`](super::room_of).
 pub fn grow_list(block: &mut [u8]) {
     let (begin, end) = (place_of(entries(block)), directory_end(block));
     let grown = end + InterestedTransaction::BYTES;
-    crate::slots::make_gap(block, grown);
+    super::slots::make_gap(block, grown);
     block.copy_within(begin..end, begin + InterestedTransaction::BYTES);
     let head = DataHead::at_mut(block, DataHead::START);
     head.interested = head.interested.checked_add(1).expect("a list has at most 255 entries");
