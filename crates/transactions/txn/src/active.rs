@@ -21,11 +21,12 @@
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Weak};
 
-use crate::undo::Tail;
 use ids::{Dba, Scn, TxnId};
 use latch::{Latch, LatchKind, Shared64};
 use os::{Os, Session};
 use stop::{RefusalKind, Stop};
+
+use crate::undo::Tail;
 
 /// A session pins at most so many blocks at once while it works for a transaction (rule TX5).
 const PINS_MAX: u32 = 4;

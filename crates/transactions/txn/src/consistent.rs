@@ -17,8 +17,6 @@
 //! Sources: Oracle's consistent read clones; Bridge et al., "The Oracle Universal Server Buffer
 //! Manager" (VLDB '97).
 
-use crate::block;
-use crate::undo::ByTable;
 use change::BlockMut;
 use format::{InterestedTransaction, PayloadFault, RESTORE_ALL, ScnLe};
 use ids::{Dba, Scn, TxnId, UndoAddress};
@@ -28,7 +26,9 @@ use waits::Statistic;
 
 use crate::Transactions;
 use crate::active::Fate;
+use crate::block;
 use crate::interest::entry_before;
+use crate::undo::ByTable;
 
 /// A copy has so many more bytes for each byte of its block: versions of different times together
 /// may need more room than any one of them.

@@ -12,13 +12,13 @@
 //! Callers: `consistent`, `interest`; `transaction`, when undo is to be overwritten, and for
 //! transactions that had much of it.
 
-use crate::undo::ByUndo;
 use ids::{Scn, TxnId, UndoAddress};
 use latch::{Latch, LatchKind};
 use os::{Os, Session};
 use stop::Stop;
 
 use crate::Transactions;
+use crate::undo::ByUndo;
 
 /// So many ends are remembered, each in the place that its name leads to.
 const PLACES_LOG: u32 = 10;

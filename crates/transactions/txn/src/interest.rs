@@ -9,7 +9,6 @@
 //!
 //! Callers: layers with rows or entries, under the block's exclusive latch.
 
-use crate::block;
 use format::changes::interest::{
     self as stored, Before, BeforeEntry, Cleanout, InterestHead, InterestOwn,
 };
@@ -19,6 +18,7 @@ use os::Session;
 use stop::{Failpoint, Stop};
 
 use crate::active::Fate;
+use crate::block;
 use crate::{Active, Transactions};
 
 /// No list is longer.

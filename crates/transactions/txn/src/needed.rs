@@ -2,7 +2,6 @@
 //!
 //! Caller: `undo::ring`, before it uses a block of a ring again.
 
-use crate::undo::TransactionEnd;
 use ids::{Scn, TxnId, UndoAddress};
 use os::Session;
 use stop::{Failpoint, Stop};
@@ -10,6 +9,7 @@ use waits::WaitEvent;
 
 use crate::Transactions;
 use crate::active::Fate;
+use crate::undo::TransactionEnd;
 
 impl Transactions {
     /// By when the transaction of an undo record had ended, which isn't active: exactly, unless

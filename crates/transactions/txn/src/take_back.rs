@@ -2,7 +2,6 @@
 //!
 //! Callers: `transaction`, where a transaction or a part of it is rolled back.
 
-use crate::undo::{Undo, UndoChange, UndoLog};
 use change::credits_for;
 use latch::FrameOrder;
 use os::Session;
@@ -11,6 +10,7 @@ use waits::Statistic;
 
 use crate::Transactions;
 use crate::consistent::unreadable;
+use crate::undo::{Undo, UndoChange, UndoLog};
 
 impl Transactions {
     /// Takes back all but its first so many changes, as long as there are buffers for that.

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use crate::undo::TransactionEnd;
+
 use ids::{Scn, TxnId};
 use latch::{Latch, LatchKind};
 use os::{Os, Session};

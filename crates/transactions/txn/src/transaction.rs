@@ -4,7 +4,6 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::undo::{Ended, Found, Tail, Undo, UndoLog};
 use change::{Changes, Layer};
 use ids::{Scn, TxnId};
 use latch::{Latch, LatchKind, Shared64};
@@ -19,6 +18,7 @@ use crate::ends::Ends;
 use crate::retention::Retention;
 use crate::snapshots::{Place, Snapshots};
 use crate::taken::TakenUndo;
+use crate::undo::{Ended, Found, Tail, Undo, UndoLog};
 use crate::waited::Waited;
 use crate::{Active, Locks, Own, Patience, RowWanted, View};
 
