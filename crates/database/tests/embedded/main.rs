@@ -8,6 +8,7 @@
 
 mod bad_growth;
 mod bad_places;
+mod cascades;
 mod closures;
 mod committing;
 mod common;
