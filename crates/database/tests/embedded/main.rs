@@ -14,6 +14,7 @@ mod committing;
 mod common;
 mod counted;
 mod crowded;
+mod cut_again;
 mod cut_off;
 mod damage;
 mod definitions;
