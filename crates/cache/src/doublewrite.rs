@@ -14,10 +14,10 @@
 //! where nothing begins that is a block of the size that its file has, the next place is looked at.
 //!
 //! What a read shows needn't be durable: after a sync that failed nothing is known (M11), and a
-//! process that was killed may not have synced yet. So the file is synced before a copy is used; and
-//! a block that is at home what its copy is, or older, is written home again as it is: the write
-//! that was to follow its copy may have failed, and yet come to the medium, torn, when the power
-//! goes. Until then its copy must not be overwritten (CB28).
+//! process that was killed may not have synced yet. So the file is synced before a copy is used;
+//! and a block that is at home what its copy is, or older, is written home again as it is: the
+//! write that was to follow its copy may have failed, and yet come to the medium, torn, when the
+//! power goes. Until then its copy must not be overwritten (CB28).
 //!
 //! A copy whose block at home is broken, or is what the copy is, was durable before that block was
 //! written home. It isn't written again: the power cut might leave it unreadable, and the block has
