@@ -43,6 +43,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) sequences: Vec<SequenceDefinition>,
     /// Names that nobody gave.
     pub(crate) made: MadeNames,
+    /// Names that the statement gives to constraints: none is made up for another one.
+    given: Vec<String>,
     /// The next number that means nothing.
     next: u32,
     /// The number of the first sequence that is made.
@@ -77,7 +79,8 @@ impl<'a> Draft<'a> {
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
         };
-        let mut draft = Draft { first_sequence, ..Draft::alter(table, dictionary) };
+        let given = spec.constraints.iter().filter_map(|one| one.name.clone()).collect();
+        let mut draft = Draft { first_sequence, given, ..Draft::alter(table, dictionary) };
         if spec.columns.is_empty() {
             return Err(draft.refuse("it has no column; name one"));
         }
@@ -106,8 +109,9 @@ impl<'a> Draft<'a> {
 
     /// Of a table that is there.
     pub(crate) fn alter(table: TableDefinition, dictionary: &'a Dictionary) -> Draft<'a> {
-        let (sequences, made, next) = (Vec::new(), MadeNames::default(), NEW_TABLE - 1);
-        Draft { dictionary, table, sequences, made, next, first_sequence: 1 }
+        let (sequences, made, given) = (Vec::new(), MadeNames::default(), Vec::new());
+        let next = NEW_TABLE - 1;
+        Draft { dictionary, table, sequences, made, given, next, first_sequence: 1 }
     }
 
     /// Whether an object has no number yet.
@@ -413,10 +417,7 @@ impl<'a> Draft<'a> {
         if let Some(index) = self.table.indexes.iter().find(begins) {
             return Ok(index.object);
         }
-        let is_taken = |name: &str| name == key || self.is_taken(name);
-        let stem = format!("{key}_idx");
-        let name = names::free(&stem, is_taken);
-        self.made.add_constraint(&name, stem);
+        let name = self.make_name(format!("{key}_idx"), key);
         let direction = Direction::Ascending;
         let nulls = NullsPlace::of(direction);
         let columns =
@@ -445,13 +446,17 @@ impl<'a> Draft<'a> {
     fn name_for(&mut self, spec: &ConstraintSpec, kind: &str) -> String {
         match &spec.name {
             Some(name) => name.clone(),
-            None => {
-                let stem = format!("{}_{kind}", self.table.name);
-                let name = names::free(&stem, |name| self.is_taken(name));
-                self.made.add_constraint(&name, stem);
-                name
-            }
+            None => self.make_name(format!("{}_{kind}", self.table.name), ""),
         }
+    }
+
+    /// A name of this stem that no index or constraint has or is given, and that isn't `other`.
+    fn make_name(&mut self, stem: String, other: &str) -> String {
+        let is_given = |name: &str| self.given.iter().any(|given| given == name);
+        let is_taken = |name: &str| name == other || is_given(name) || self.is_taken(name);
+        let name = names::free(&stem, is_taken);
+        self.made.add_constraint(&name, stem);
+        name
     }
 
     fn refuse(&self, what: &str) -> Stop {

@@ -16,7 +16,7 @@ use stop::{RefusalKind, Stop};
 use txn::{Patience, TableMode};
 
 use crate::Catalog;
-use crate::dictionary::Edit;
+use crate::dictionary::{Dictionary, Edit};
 use crate::draft::NEW_SEGMENT;
 use crate::statement::Statement;
 
@@ -82,7 +82,14 @@ impl Catalog {
             let mut table = TableDefinition::clone(&before);
             table.segment = NEW_SEGMENT;
             table.indexes.iter_mut().for_each(|index| index.segment = NEW_SEGMENT);
-            statement.make_segments(&mut table, (&tablespace, &of_indexes))?;
+            let made = statement.make_segments(&mut table, (&tablespace, &of_indexes));
+            made.map_err(|stop| match stop.refusal() {
+                Some(RefusalKind::NoSpace) => stop.saying(
+                    "truncate needs room for empty segments before it gives the full ones back: \
+                     drop an index of the table first, or the table",
+                ),
+                _ => stop,
+            })?;
             statement.publish(|_| Ok(Edit::of(table)), &segments_of(&before))
         })
     }
@@ -96,11 +103,13 @@ impl Catalog {
     ) -> Result<(), Stop> {
         self.run(patience, session, |statement| {
             let table = loop {
-                let found =
-                    statement.read(|dictionary| dictionary.table_of_index(name).cloned())?;
-                let locked = statement.lock(&found.name, TableMode::Exclusive)?;
-                if locked.indexes.iter().any(|index| index.name == name) {
-                    break locked;
+                let look = |dictionary: &Dictionary| dictionary.table_of_index(name).cloned();
+                let found = statement.read(look)?;
+                // By its number: its name may be another one when the lock is had.
+                statement.lock_object(found.object, TableMode::Exclusive)?;
+                let now = statement.read(look)?;
+                if now.object == found.object {
+                    break now;
                 }
             };
             let index = table.indexes.iter().find(|index| index.name == name);

@@ -37,8 +37,10 @@ use crate::{ForeignKey, OnDelete, Relation, RowChange};
 /// What a statement has to look for at its end.
 #[derive(Default)]
 pub(crate) struct Pending {
-    /// Rows that go, or change, with one that is deleted.
-    acts: Vec<Item>,
+    /// Rows that go with one that is deleted.
+    cascades: Vec<Item>,
+    /// Rows that refer to none any more because of one that is deleted.
+    set_nulls: Vec<Item>,
     /// What has to be there, or may not be.
     checks: Vec<Item>,
     /// A row has lost a key that is referred to by an update. Another row of the same statement may
@@ -70,7 +72,8 @@ enum What {
 
 impl Pending {
     pub(crate) fn clear(&mut self) {
-        self.acts.clear();
+        self.cascades.clear();
+        self.set_nulls.clear();
         self.checks.clear();
         self.has_moved_keys = false;
     }
@@ -78,17 +81,19 @@ impl Pending {
     /// Forgets all of it, and gives each list back that takes more than so many bytes.
     pub(crate) fn give_back(&mut self, most: usize) {
         self.clear();
-        shrink(&mut self.acts, most);
+        shrink(&mut self.cascades, most);
+        shrink(&mut self.set_nulls, most);
         shrink(&mut self.checks, most);
     }
 
     /// How many bytes the lists take.
     pub(crate) fn bytes(&self) -> usize {
-        (self.acts.capacity() + self.checks.capacity()) * size_of::<Item>()
+        let acts = self.cascades.capacity() + self.set_nulls.capacity();
+        (acts + self.checks.capacity()) * size_of::<Item>()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.acts.len() + self.checks.len()
+        self.cascades.len() + self.set_nulls.len() + self.checks.len()
     }
 }
 
@@ -167,7 +172,8 @@ impl Relation {
                 let item = Item { what: What::Children, of: definition.object, number, values };
                 match key.on_delete {
                     OnDelete::NoAction => pending.checks.push(item),
-                    OnDelete::Cascade | OnDelete::SetNull => pending.acts.push(item),
+                    OnDelete::Cascade => pending.cascades.push(item),
+                    OnDelete::SetNull => pending.set_nulls.push(item),
                 }
             }
         }
@@ -185,10 +191,17 @@ impl Relation {
 }
 
 /// Does what is pending: changes other rows, and checks what is left.
+///
+/// All rows that go, go first: a row that one foreign key takes away is not changed by another one
+/// before, so what is left doesn't depend on the order of foreign keys. SET NULL takes no row away.
 pub(crate) fn settle(work: &mut Work<'_>) -> Result<(), Stop> {
-    while let Some(item) = work.scratch.pending.acts.pop() {
+    while let Some(item) = work.scratch.pending.cascades.pop() {
         follow(work, &item)?;
     }
+    while let Some(item) = work.scratch.pending.set_nulls.pop() {
+        follow(work, &item)?;
+    }
+    assert!(work.scratch.pending.cascades.is_empty(), "SET NULL takes no row away");
     while let Some(item) = work.scratch.pending.checks.pop() {
         match item.what {
             What::Parent => has_parent(work, &item)?,

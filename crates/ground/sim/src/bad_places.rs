@@ -51,6 +51,14 @@ impl BadPlaces {
         self.add_for(path, range, u32::MAX);
     }
 
+    /// The same places on another disk: a write here doesn't mend them there.
+    pub fn copy(&self) -> BadPlaces {
+        let copy = BadPlaces::default();
+        let places = self.with(|places| places.clone());
+        copy.with(|theirs| *theirs = places);
+        copy
+    }
+
     /// The same for so many reads.
     pub fn add_for(&self, path: &Path, range: Range<u64>, reads: u32) {
         let place = Place { name: name_of(path), range, reads };

@@ -13,11 +13,16 @@
 //! matter. Where one ends the next begins, of any size; so the file is read from front to end, and
 //! where nothing begins that is a block of the size that its file has, the next place is looked at.
 //!
-//! What a read shows needn't be durable: after a sync that failed nothing is known (M11), and who
-//! was killed may not have synced yet. So copies are written again where they lie, and synced,
-//! before one is used; and a block that is at home what its copy is, or older, is written home
-//! again as it is: the write that was to follow its copy may have failed, and yet come to the
-//! medium, torn, when the power goes. Until then its copy must not be overwritten (CB28).
+//! What a read shows needn't be durable: after a sync that failed nothing is known (M11), and a
+//! process that was killed may not have synced yet. So the file is synced before a copy is used;
+//! and a block that is at home what its copy is, or older, is written home again as it is: the
+//! write that was to follow its copy may have failed, and yet come to the medium, torn, when the
+//! power goes. Until then its copy must not be overwritten (CB28).
+//!
+//! A copy whose block at home is broken, or is what the copy is, was durable before that block was
+//! written home. It isn't written again: the power cut might leave it unreadable, and the block has
+//! no other. A copy whose block at home is older may be from a batch whose sync failed, and is
+//! written again where it lies.
 //!
 //! Invariants
 //!   * a block that is valid at home is never overwritten with anything else (CB14)
@@ -27,7 +32,8 @@
 //!
 //! Caller: recovery, after it has found the end of the redo and before it changes a block.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
 use format::BlockHeader;
 use ids::{BlockSize, Dba, FileNo, Scn};
@@ -59,6 +65,19 @@ pub struct Restored {
 struct Newest {
     version: (Scn, u32),
     image: IoBuf,
+    /// Where it lies in the doublewrite file.
+    at: u64,
+}
+
+/// What a block is at home, beside its newest copy.
+enum Home {
+    /// Whole and newer: its copy's time has gone.
+    Newer,
+    /// Whole, and what its copy is.
+    Same(IoBuf),
+    /// Whole and older.
+    Older(IoBuf),
+    Broken,
 }
 
 /// Writes the copy of every block home that isn't valid there, and makes it durable. `from` is the
@@ -73,38 +92,26 @@ pub fn restore(
 ) -> Result<Restored, Stop> {
     let mut found = Restored::default();
     let copies = newest_copies(files, doublewrite, (from, through), &mut found, session)?;
-    let mut written: Vec<&File> = Vec::new();
-    if !copies.is_empty() && !doublewrite.options().write_through {
-        doublewrite.sync(session.waiting(WaitEvent::DbFileParallelWrite))?;
-    }
-    for (address, copy) in &copies {
-        let (number, file, size) = file_of(files, *address).expect("a copy is of a file");
+    let mut homes = Vec::with_capacity(copies.len());
+    for (address, copy) in copies {
         found.examined += 1;
-        let offset = address.block.byte_offset(*size);
-        let mut home = IoBuf::zeroed(size.bytes());
-        let named = (u64::from(number.get()), u64::from(address.block.get()));
-        let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
-        match file.read_at(offset, &mut home, waiting.p(named.0, named.1, 1)) {
-            // A device may say so of a block whose write the power cut off (CB14).
-            Err(error) if error.cause() == Cause::Device => {
-                session.os().notice(&format!("a block is written from its copy, for I {error}"));
-                home.fill(0);
-            }
-            read => read?,
-        }
-        session.charge(Cost::ChecksumKib, kib(home.len()));
-        // Zeros are mended too: a torn first write may have left nothing.
-        let is_whole = match format::check(&home, *address) {
-            Ok(header) if (header.changed(), header.sequence()) > copy.version => continue,
-            checked => checked.is_ok(),
+        homes.push((address, look_home(files, address, &copy, session)?, copy));
+    }
+    secure(files, doublewrite, &homes, session)?;
+    let mut written: Vec<&File> = Vec::new();
+    for (address, home, copy) in &homes {
+        let image = match home {
+            Home::Newer => continue,
+            Home::Same(home) | Home::Older(home) => home,
+            Home::Broken => &copy.image,
         };
-        let image = if is_whole { &home } else { &copy.image };
+        let (_, file, size) = file_of(files, *address).expect("a copy is of a file");
         let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
-        file.write_at(offset, image, waiting.p(1, 0, 0))?;
+        file.write_at(address.block.byte_offset(*size), image, waiting.p(1, 0, 0))?;
         if written.iter().all(|written| written.path() != file.path()) {
             written.push(file);
         }
-        if !is_whole {
+        if matches!(home, Home::Broken) {
             found.restored.push(*address);
         }
     }
@@ -116,13 +123,79 @@ pub fn restore(
     Ok(found)
 }
 
+/// Reads a block where it is at home, and compares it with its copy.
+fn look_home(
+    files: &[DataFile],
+    address: Dba,
+    copy: &Newest,
+    session: &Session,
+) -> Result<Home, Stop> {
+    let (number, file, size) = file_of(files, address).expect("a copy is of a file");
+    let mut home = IoBuf::zeroed(size.bytes());
+    let named = (u64::from(number.get()), u64::from(address.block.get()));
+    let waiting = session.waiting(WaitEvent::DbFileSequentialRead).p(named.0, named.1, 1);
+    match file.read_at(address.block.byte_offset(*size), &mut home, waiting) {
+        // A device may say so of a block whose write the power cut off (CB14).
+        Err(error) if error.cause() == Cause::Device => {
+            session.os().notice(&format!("a block is written from its copy, for I {error}"));
+            return Ok(Home::Broken);
+        }
+        read => read?,
+    }
+    session.charge(Cost::ChecksumKib, kib(home.len()));
+    // Zeros are mended too: a torn first write may have left nothing.
+    Ok(match format::check(&home, address) {
+        Err(_) => Home::Broken,
+        Ok(header) => match (header.changed(), header.sequence()).cmp(&copy.version) {
+            Ordering::Greater => Home::Newer,
+            Ordering::Equal => Home::Same(home),
+            Ordering::Less => Home::Older(home),
+        },
+    })
+}
+
+/// Makes the copies durable (CB28). Those are written again, as they are, beside which no home says
+/// that their batch was synced.
+fn secure(
+    files: &[DataFile],
+    doublewrite: &File,
+    homes: &[(Dba, Home, Newest)],
+    session: &Session,
+) -> Result<(), Stop> {
+    let unit = unit_of(files, doublewrite);
+    let units = |copy: &Newest| copy.at / unit..(copy.at + copy.image.len() as u64).div_ceil(unit);
+    let of = |is_it: fn(&Home) -> bool| -> BTreeSet<u64> {
+        let those = homes.iter().filter(|(_, home, _)| is_it(home));
+        those.flat_map(|(.., copy)| units(copy)).collect()
+    };
+    let synced = of(|home| matches!(home, Home::Same(_) | Home::Broken));
+    let doubtful = of(|home| matches!(home, Home::Older(_)));
+    let mut bytes = IoBuf::zeroed(unit as usize);
+    for at in doubtful.difference(&synced) {
+        let reads = session.waiting(WaitEvent::DbFileScatteredRead);
+        doublewrite.read_at(at * unit, &mut bytes, reads.p(0, *at, 1))?;
+        let writes = session.waiting(WaitEvent::DbFileParallelWrite);
+        doublewrite.write_at(at * unit, &bytes, writes.p(1, 0, 0))?;
+    }
+    if !homes.is_empty() && !doublewrite.options().write_through {
+        doublewrite.sync(session.waiting(WaitEvent::DbFileParallelWrite))?;
+    }
+    Ok(())
+}
+
+/// The doublewrite file is read and written by multiples of so many bytes: direct I/O may want more
+/// than a block (CB17).
+fn unit_of(files: &[DataFile], doublewrite: &File) -> u64 {
+    let smallest = files.iter().map(|(.., size)| size.bytes()).min().unwrap_or(1);
+    (smallest as u64).max(doublewrite.alignment().offset.into())
+}
+
 /// The file of this block, if the database has it still.
 fn file_of(files: &[DataFile], address: Dba) -> Option<&DataFile> {
     files.iter().find(|(number, ..)| *number == address.file)
 }
 
 /// For each block its newest copy of those whose SCN is above the first and not above the second.
-/// Each is written again where it lies.
 fn newest_copies(
     files: &[DataFile],
     doublewrite: &File,
@@ -134,8 +207,7 @@ fn newest_copies(
     let Some(smallest) = files.iter().map(|(.., size)| size.bytes()).min() else {
         return Ok(newest);
     };
-    // Direct I/O wants multiples of this, which may be longer than a block (CB17).
-    let unit = smallest.max(doublewrite.alignment().offset as usize);
+    let unit = unit_of(files, doublewrite) as usize;
     let end = doublewrite.length()? / unit as u64 * unit as u64;
     // What is kept of the piece before lies in front of the next one.
     let piece_max = READ_BYTES.min(usize::try_from(end).unwrap_or(READ_BYTES));
@@ -155,7 +227,6 @@ fn newest_copies(
         session.charge(Cost::ChecksumKib, kib(piece));
         offset += piece as u64;
         let (mut at, stop) = (KEPT_MAX - kept, KEPT_MAX + piece);
-        let mut used: Option<std::ops::Range<usize>> = None;
         while at < stop {
             let rest = &mut bytes[at..stop];
             match look(files, rest, smallest) {
@@ -165,8 +236,8 @@ fn newest_copies(
                     if in_question && newest.get(&address).is_none_or(|have| have.version < version)
                     {
                         let image = IoBuf::copy_of(&rest[..size]);
-                        newest.insert(address, Newest { version, image });
-                        used = Some(used.map_or(at, |used| used.start)..at + size);
+                        let at = offset - (stop - at) as u64;
+                        newest.insert(address, Newest { version, image, at });
                     }
                     at += size;
                 }
@@ -174,17 +245,8 @@ fn newest_copies(
                 Look::Cut | Look::Nothing => at += smallest,
             }
         }
-        if let Some(used) = used {
-            let used = used.start / unit * unit..used.end.next_multiple_of(unit);
-            let place = offset - (stop - used.start) as u64;
-            let waiting = session.waiting(WaitEvent::DbFileParallelWrite);
-            let copies = IoBuf::copy_of(&bytes[used]);
-            doublewrite.write_at(place, &copies, waiting.p(1, 0, 0))?;
-        }
         kept = stop.saturating_sub(at);
-        // From a multiple of the unit on, so that it can be written again.
-        bytes
-            .copy_within((stop - kept) / unit * unit..stop, KEPT_MAX - kept.next_multiple_of(unit));
+        bytes.copy_within(stop - kept..stop, KEPT_MAX - kept);
     }
     Ok(newest)
 }

@@ -69,17 +69,42 @@ impl OpenGroup {
         }
         let files: Vec<&File> = self.files().collect();
         let written = medium.disk.write_copies(&files, offset, bytes, waiting);
+        let durable = files.iter().zip(written).map(|(file, result)| match result {
+            Ok(()) if medium.needs_sync => file.sync(waiting),
+            result => result,
+        });
+        self.failed(durable)
+    }
+
+    /// Writes again, durably, what the good members have already, one after the other: a power cut
+    /// may leave what was being written unreadable, and then another member has it (RD17). Says
+    /// which failed; an error if all did.
+    pub(crate) fn write_again(
+        &self,
+        medium: &Medium,
+        first_block: u32,
+        bytes: &[u8],
+        waiting: Waiting<'_>,
+    ) -> Result<Vec<Failed>, Error> {
+        let offset = BlockNo::new(first_block).byte_offset(REDO_BLOCK);
+        self.failed(self.files().map(|file| match file.write_at(offset, bytes, waiting) {
+            Ok(()) if medium.needs_sync => file.sync(waiting),
+            result => result,
+        }))
+    }
+
+    /// The good members whose result isn't one; an error if there is no other.
+    fn failed(
+        &self,
+        results: impl Iterator<Item = Result<(), Error>>,
+    ) -> Result<Vec<Failed>, Error> {
         let mut failed = Vec::new();
-        for (file, result) in files.iter().zip(written) {
-            let durable = match result {
-                Ok(()) if medium.needs_sync => file.sync(waiting),
-                result => result,
-            };
-            if let Err(error) = durable {
+        for (file, result) in self.files().zip(results) {
+            if let Err(error) = result {
                 failed.push(Failed { path: file.path().to_path_buf(), error });
             }
         }
-        if failed.len() < files.len() {
+        if failed.len() < self.files().count() {
             return Ok(failed);
         }
         Err(failed.swap_remove(0).error)

@@ -9,6 +9,8 @@
 //! After a sync that failed, reads show what was written, and no later sync writes it. A recovery
 //! that believed them would bring blocks to disk whose redo is lost with the next power cut. The
 //! blocks are written as they are: where one is durable already, that changes no byte, torn or not.
+//! Where the power cut leaves it unreadable, only another member has it: so members are written one
+//! after the other.
 //!
 //! Caller: `recovery`, between reading the redo and the first block that it writes.
 
@@ -46,7 +48,9 @@ pub fn secure(
 ) -> Result<Secured, Stop> {
     // All of the logs before it was durable when this one was begun (RD6), and its header was when
     // its first block was written.
-    if end.reason == EndReason::NotBegun {
+    // So it was if the control file knows the log (RD27).
+    let is_known = end.block == 1 && end.sequence <= config.newest_log;
+    if end.reason == EndReason::NotBegun || is_known {
         return Ok(Secured::default());
     }
     // What lies below the place where reading begins is needed by nobody, and may be anything.
@@ -92,7 +96,7 @@ fn write(
     let copies = group.copies();
     let waiting = session.waiting(WaitEvent::LogFileParallelWrite);
     let waiting = waiting.p(copies, copies * u64::from(blocks), copies);
-    let failed = group.write(&logs.medium, first, bytes, waiting)?;
+    let failed = group.write_again(&logs.medium, first, bytes, waiting)?;
     for failed in &failed {
         session.os().notice(&format!("a member of a redo log is invalid, for {}", failed.error));
     }

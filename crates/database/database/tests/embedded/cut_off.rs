@@ -144,21 +144,6 @@ fn changed<'c, 'd>(
     tx
 }
 
-/// Writes that weren't durable at the cut: file, offset, length.
-fn pending(states: &CrashStates, seed: u64) -> Vec<(String, u64, u64)> {
-    let text = states.describe_sample(seed);
-    let mut found = Vec::new();
-    for part in text.split("; ") {
-        let Some((name, rest)) = part.split_once(": write of ") else { continue };
-        let mut words = rest.split([' ', ':']);
-        let length: u64 = words.next().expect("a word").parse().expect("a number");
-        assert_eq!(words.next(), Some("at"));
-        let offset: u64 = words.next().expect("a word").parse().expect("a number");
-        found.push((name.to_string(), offset, length));
-    }
-    found
-}
-
 /// What came of some lives.
 #[derive(Default, Debug)]
 struct Tally {
@@ -223,7 +208,7 @@ fn live(seed: u64, tally: &mut Tally) {
         tally.cuts += 1;
         let states = CrashStates::of(&report.disks["disk"]);
         let sample = dice.below(u64::MAX);
-        let writes = pending(&states, sample);
+        let writes = simulated::pending(&states, sample);
         disk = states.sample(sample);
         disk.close_all();
         for _ in 0..dice.below(4).min(writes.len() as u64) {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use database::{
-    Alteration, ColumnSpec, Connection, ErrorKind, IndexSpec, Nanos, OnDelete, SequenceOptions,
-    TableSpec, Type, Value, WaitEvent, Which,
+    Alteration, ColumnSpec, Connection, ErrorKind, IndexSpec, Nanos, OnDelete, Patience,
+    SequenceOptions, TableSpec, Type, Value, WaitEvent, Which,
 };
 use latch::SharedFlag;
 use sim::{Outside, Perturbation};
@@ -335,4 +335,38 @@ fn a_sequence_is_refused_only_when_its_drop_is_durable() {
             assert_eq!(told.refusal(), Some(ErrorKind::NotFound), "{told}");
         });
     }
+}
+
+#[test]
+fn an_index_is_dropped_though_its_table_gets_another_name_meanwhile() {
+    let base = made(|database, session| {
+        let mut connection = database.connect_with(session);
+        connection.create_table(&parent()).expect("made");
+        let alteration = Alteration::AddColumn(ColumnSpec::new("note", Type::Text));
+        connection.alter_table("parent", &alteration).expect("altered");
+        connection.create_index(&IndexSpec::new("by_note", "parent", ["note"])).expect("made");
+    });
+    racing(1, base, |database, session| {
+        let mut holder = database.connect_with(session);
+        let table = holder.table("parent").expect("there");
+        let mut tx = holder.begin();
+        tx.insert(&table, &[Value::Int(1), Value::Null]).expect("inserted");
+        let define = |what: fn(&mut Connection<'_>)| {
+            let thread = start("defines", (database, session), move |database, session| {
+                let mut connection = database.connect_with(session);
+                connection.set_patience(Patience::Forever);
+                what(&mut connection);
+            });
+            // The next one waits behind it.
+            session.pause(Nanos::from_millis(50), session.waiting(WaitEvent::PlSqlLockTimer));
+            thread
+        };
+        let renames = define(|connection| {
+            let to = Alteration::RenameTable("parents".into());
+            connection.alter_table("parent", &to).expect("renamed");
+        });
+        let drops = define(|connection| connection.drop_index("by_note").expect("dropped"));
+        tx.commit().expect("committed");
+        join(vec![renames, drops], session);
+    });
 }

@@ -8,11 +8,13 @@
 
 mod bad_growth;
 mod bad_places;
+mod cascades;
 mod closures;
 mod committing;
 mod common;
 mod counted;
 mod crowded;
+mod cut_again;
 mod cut_off;
 mod damage;
 mod definitions;

@@ -5,6 +5,7 @@ use std::path::Path;
 use database::{Creation, Database, Error, Options, Parameters};
 use os::{Session, ThreadHandle, ThreadSpec};
 use sim::fs::FileSystem;
+use sim::fs::crash::CrashStates;
 use sim::{Perturbation, Report, Simulation};
 
 fn directory() -> &'static Path {
@@ -159,4 +160,19 @@ pub(crate) fn join(threads: Vec<ThreadHandle>, session: &Session) {
     for thread in threads {
         assert!(thread.join(session).is_ok(), "{} panicked", thread.name());
     }
+}
+
+/// Writes that weren't durable at the cut: file, offset, length.
+pub(crate) fn pending(states: &CrashStates, seed: u64) -> Vec<(String, u64, u64)> {
+    let text = states.describe_sample(seed);
+    let mut found = Vec::new();
+    for part in text.split("; ") {
+        let Some((name, rest)) = part.split_once(": write of ") else { continue };
+        let mut words = rest.split([' ', ':']);
+        let length: u64 = words.next().expect("a word").parse().expect("a number");
+        assert_eq!(words.next(), Some("at"));
+        let offset: u64 = words.next().expect("a word").parse().expect("a number");
+        found.push((name.to_string(), offset, length));
+    }
+    found
 }
