@@ -9,6 +9,7 @@
 mod bad_growth;
 mod bad_places;
 mod cascades;
+mod bad_undo;
 mod closures;
 mod committing;
 mod common;
