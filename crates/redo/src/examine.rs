@@ -20,7 +20,7 @@ use os::{Disk, File, FileOptions, Session};
 use stop::Stop;
 
 use crate::log_file::{LogOwner, Member, OpenGroup, corrupt};
-use crate::log_files::begins_in;
+use crate::log_files::has_block;
 use crate::medium::{Medium, check_length};
 use crate::{EndReason, LogGroup, RedoConfig};
 
@@ -100,7 +100,7 @@ fn examine_group(
             let member = Member::new(file.path(), Some(file.clone()));
             let newer = OpenGroup { members: vec![member], ..alone };
             // Where that can't be read there may be redo, and the others lack it.
-            begins_in(medium, &newer, sequence, session).unwrap_or(true)
+            has_block(medium, &newer, (sequence, 1), session).unwrap_or(true)
         }
         _ => false,
     };
