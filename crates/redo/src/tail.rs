@@ -295,7 +295,8 @@ impl Reader {
         let address = group.address(block);
         let is_last = group.blocks - block <= self.cut_blocks;
         let mut header = IoBuf::zeroed(REDO_BLOCK.bytes());
-        if !works && !(is_last && group.read_any(0, &mut header, session).is_ok()) {
+        let works = works || is_last && group.read_any(0, &mut header, session).is_ok();
+        if !works {
             return Err(corrupt(format!(
                 "redo can be read through SCN {last} only, for block {address} can't be read, nor \
                  any behind it that would tell whether the device works: try again; if log_buffer \
