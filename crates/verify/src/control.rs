@@ -172,9 +172,9 @@ fn check_doublewrite(
     Ok(())
 }
 
-/// The headers of the members that are good: after a crash one may be half written. Then the redo
-/// from the checkpoint on, as opening reads it: its last SCN, if it comes to its end, and whether
-/// there was any.
+/// The headers of the members that are good. Then the redo from the checkpoint on, as opening reads
+/// it: its last SCN, if it comes to its end, and whether there was any. A group without a header
+/// holds no log (rule redo/RD28), and is no loss if the redo comes to its end all the same.
 fn check_logs(
     place: Place<'_>,
     content: &ControlContent,
@@ -185,38 +185,71 @@ fn check_logs(
     for member in config.groups.iter_mut().flat_map(|group| &mut group.members) {
         member.path = place.now_at(std::mem::take(&mut member.path), has_unnamed);
     }
-    let (owner, mut lost) = (config.owner(), Vec::new());
-    for group in &config.groups {
-        let alone = LogGroup { members: Vec::new(), ..group.clone() };
-        for member in group.members.iter().filter(|member| member.good) {
-            place.may_read(&member.path, REDO_BLOCK)?;
-            let media = (place.disk, place.options);
-            let what = (&alone, &*member.path);
-            let looked = redo::look_at_member(media, &owner, what, place.session)
-                .and_then(|_| own(place, &member.path, &mut config.owned));
-            if let Err(what) = looked {
-                let file = member.path.display().to_string();
-                let what = format!("of group {} is no good: {what}", group.number);
-                run.find(&Finding { kind: Kind::Log, file, block: None, what });
-                lost.push(member.path.clone());
-            }
-        }
-    }
-    config.distrust(&lost);
+    let (lost, headless) = look_at_members(place, &mut config)?;
+    lost.iter().for_each(|member| run.find(&member.finding(Kind::Log)));
+    config.distrust(&lost.into_iter().map(|member| member.path).collect::<Vec<_>>());
     let has_good = |group: &LogGroup| group.members.iter().any(|member| member.good);
-    if !config.groups.iter().all(has_good) {
-        return Ok(None);
-    }
     let from = (content.checkpoint, content.checkpoint_scn);
-    Ok(match read_redo(place.disk, &config, from, place.session) {
-        Ok(read) => Some(read),
-        Err(stop) => {
+    let read = match config.groups.iter().all(has_good) {
+        true => Some(read_redo(place.disk, &config, from, place.session)),
+        false => None,
+    };
+    let kind = if let Some(Ok(_)) = read { Kind::FreeLog } else { Kind::Log };
+    headless.iter().for_each(|member| run.find(&member.finding(kind)));
+    match read {
+        Some(Err(stop)) if headless.is_empty() => {
             let file = place.directory.display().to_string();
             let what = format!("can't be opened: {stop}");
             run.find(&Finding { kind: Kind::Redo, file, block: None, what });
-            None
+            Ok(None)
         }
-    })
+        read => Ok(read.and_then(Result::ok)),
+    }
+}
+
+/// A member of a redo log group that is no good.
+struct NoGood {
+    path: PathBuf,
+    group: u16,
+    why: String,
+}
+
+impl NoGood {
+    fn finding(&self, kind: Kind) -> Finding {
+        let what = format!("of group {} is no good: {}", self.group, self.why);
+        Finding { kind, file: self.path.display().to_string(), block: None, what }
+    }
+}
+
+/// Looks at the members that are called good, and locks them, for who reads redo. Those that are no
+/// good; and all of a group of which none has a header.
+fn look_at_members(
+    place: Place<'_>,
+    config: &mut RedoConfig,
+) -> Result<(Vec<NoGood>, Vec<NoGood>), Stop> {
+    let (owner, media) = (config.owner(), (place.disk, place.options));
+    let (mut lost, mut headless) = (Vec::new(), Vec::new());
+    for group in &config.groups {
+        let alone = LogGroup { members: Vec::new(), ..group.clone() };
+        let (mut has_header, mut without) = (false, Vec::new());
+        for member in group.members.iter().filter(|member| member.good) {
+            place.may_read(&member.path, REDO_BLOCK)?;
+            let what = (&alone, &*member.path);
+            let looked = redo::look_at_member(media, &owner, what, place.session);
+            let looked = looked.and_then(|reason| {
+                own(place, &member.path, &mut config.owned)?;
+                Ok(reason)
+            });
+            let no_good = |why| NoGood { path: member.path.clone(), group: group.number, why };
+            match looked {
+                Ok(None) => has_header = true,
+                Ok(Some(reason)) => without.push(no_good(reason.to_string())),
+                Err(why) => lost.push(no_good(why)),
+            }
+        }
+        if has_header { &mut lost } else { &mut headless }.append(&mut without);
+    }
+    Ok((lost, headless))
 }
 
 /// Opens a member only to be read, and locks it, for who reads redo.

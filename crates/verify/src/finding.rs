@@ -45,6 +45,9 @@ kinds! {
     Control = "control", "copy the good control file over it";
     /// A member of a redo log group isn't what the control file says.
     Log = "log", "copy a good member of its group over it; without one, restore all files";
+    /// A redo log that nobody needs has no header that can be read.
+    FreeLog = "free log", "no redo of this group is needed: add another one and drop this, with \
+        forebay logs DIR --change add_log_group=SIZE:PATH --change drop_log_group=NUMBER";
     /// The doublewrite file isn't there, or is too short.
     Doublewrite = "doublewrite", "put it back, or restore all files from one copy";
     /// Redo that opening needs isn't there, or isn't what it should be.
