@@ -8,8 +8,8 @@
 
 mod bad_growth;
 mod bad_places;
-mod cascades;
 mod bad_undo;
+mod cascades;
 mod closures;
 mod committing;
 mod common;
