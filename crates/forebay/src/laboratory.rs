@@ -42,8 +42,8 @@ pub(crate) struct Run {
     /// Runs on a model of a machine: two-core, eight-core, thirty-two-core or hp-ux.
     #[arg(long, value_name = "MACHINE")]
     simulate: Option<String>,
-    /// The modelled machine's disk: nvme (if none is named), nvme-consumer, disk-7200, array, fixed
-    /// or exponential.
+    /// The modelled machine's disk: nvme (if none is named, but for free-buffer-waits), array (if
+    /// none is named for that), nvme-consumer, disk-7200, fixed or exponential.
     #[arg(long, value_name = "DISK", requires = "simulate")]
     simulated_disk: Option<String>,
     /// Of free-buffer-waits: makes this machine's disk as slow as a modelled one (array, if none is

@@ -25,7 +25,7 @@ use workload::{Drive, Mixture, Scale, Tables, Witness};
 use crate::alter::{self, Alterations};
 use crate::filling::Filling;
 use crate::order_entry;
-use crate::output::{Failure, Outcome, tell};
+use crate::output::{Failure, Outcome, print, tell};
 use crate::settings::Settings;
 
 /// The most that a session's number may be, so that those that follow have numbers too: the tables
@@ -169,16 +169,17 @@ impl Create {
                 Filling::OrderEntry(scale) => order_entry::load(database, scale, session),
             };
             match is_filled? {
-                true => Ok(()),
+                // What isn't where it was to be wasn't made.
+                true => database.instance().check_directory(session),
                 false => Err(Stop::refuse(RefusalKind::WrongState, "stopped")),
             }
         };
         let place = (disk, self.directory.as_path());
         let database = Database::create_filled(place, &options, fill, session)?;
-        let is_there = database.instance().check_directory(session);
-        database.shutdown_by(session)?;
-        is_there?;
-        Ok(format!("{}: {} rows\n", self.directory.display(), filling.rows()))
+        let made = "the database was created, and is whole";
+        database.shutdown_by(session).map_err(|stop| stop.saying(made))?;
+        let text = format!("{}: {} rows\n", self.directory.display(), filling.rows());
+        print(&text).map(|()| String::new()).map_err(|failure| failure.saying(made))
     }
 
     fn filling(&self) -> Filling {

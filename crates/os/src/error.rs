@@ -23,6 +23,8 @@ pub enum Cause {
     NoSpace,
     /// The process, or the file system, allows no file that is so large.
     FileTooLarge,
+    /// The process, or the machine, has as many files open as it may.
+    TooManyFiles,
     /// The machine has no memory for it.
     NoMemory,
     /// The file system can't do direct I/O.
@@ -52,6 +54,7 @@ impl Cause {
             Some(libc::EROFS) => Cause::ReadOnly,
             Some(libc::ENOSPC | libc::EDQUOT) => Cause::NoSpace,
             Some(libc::EFBIG) => Cause::FileTooLarge,
+            Some(libc::EMFILE | libc::ENFILE) => Cause::TooManyFiles,
             Some(libc::ENOMEM) => Cause::NoMemory,
             // EIO, and what a kernel's block layer says more exactly (block/blk-core.c:
             // blk_errors): timeout, transport, target, reservation, medium, protection, offline
@@ -75,7 +78,7 @@ impl Cause {
     }
 
     /// What a person can do, where something general can be said.
-    fn advice(self) -> &'static str {
+    pub(crate) fn advice(self) -> &'static str {
         match self {
             Cause::NotFound => "check the path",
             Cause::AlreadyExists => "choose another name or remove it first",
@@ -83,10 +86,13 @@ impl Cause {
             Cause::InUse => "end the program that has it first, or use a copy that is whole",
             Cause::SameFile => "remove the second name, and put a file of its own there",
             Cause::ReadOnly => "choose a place on a writable file system",
-            Cause::NoSpace => "free space there, or choose another place or a smaller size",
+            Cause::NoSpace => "free space there",
             Cause::FileTooLarge => {
                 "a limit of the process (ulimit -f) or of the file system is met: raise it, or \
                  choose smaller files"
+            }
+            Cause::TooManyFiles => {
+                "raise the limit on open files (ulimit -n), or the machine's (sysctl fs.file-max)"
             }
             Cause::NoMemory => {
                 "ask for less, raise its limit (ulimit -v), or end programs that have it"
@@ -176,8 +182,10 @@ mod tests {
         assert_eq!(error.cause(), Cause::NoSpace);
         assert_eq!(
             error.to_string(),
-            "cannot create /data/system01.dbf: no space left on device; free space there, or \
-             choose another place or a smaller size"
+            "cannot create /data/system01.dbf: no space left on device; free space there"
         );
+        let io = io::Error::from_raw_os_error(libc::EMFILE);
+        let error = Error::on("open", Path::new("/data/system01.dbf"), &io);
+        assert!(error.to_string().contains("ulimit -n"), "{error}");
     }
 }
