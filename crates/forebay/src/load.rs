@@ -26,7 +26,7 @@ use crate::alter::{self, Alterations};
 use crate::filling::Filling;
 use crate::order_entry;
 use crate::output::{Failure, Outcome, print, tell};
-use crate::settings::Settings;
+use crate::settings::{Settings, wrapped};
 
 /// The most that a session's number may be, so that those that follow have numbers too: the tables
 /// of order entry have an INTEGER for them.
@@ -375,12 +375,12 @@ impl Audit {
         let recovered = &opened.recovered;
         Ok(format!(
             "{lost}\n{found}\nrecovery read {} redo records in {:.2} s ({:.2} s were estimated)\n\
-             recovery rolled {} transactions back\n{}\n",
+             recovery rolled {} transactions back\n{}",
             recovered.records,
             recovered.elapsed.as_secs_f64(),
             opened.estimated_recovery.as_secs_f64(),
             opened.rolled_back,
-            recovered.end
+            wrapped(&recovered.end.to_string(), "")
         ))
     }
 }
@@ -425,7 +425,13 @@ impl Instanced {
 /// How many commits each session was told of.
 fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<(u32, u64)>, Stop> {
     let options = FileOptions { direct: false, write_through: false };
-    let file = disk.open_read_only(path, options, session)?;
+    let file =
+        disk.open_read_only(path, options, session).map_err(|error| match error.cause() {
+            os::Cause::NotAFile => {
+                error.advise("write what comes from there to a file, and give that")
+            }
+            _ => error,
+        })?;
     let length = file.length()?;
     if length > ACKNOWLEDGED_MAX {
         let message = format!(

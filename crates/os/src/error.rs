@@ -9,6 +9,8 @@ use std::path::Path;
 pub enum Cause {
     /// A file or directory isn't there.
     NotFound,
+    /// What has the name is a directory, a pipe or a device, where a file must be.
+    NotAFile,
     /// It exists already.
     AlreadyExists,
     /// The process lacks a right or a privilege.
@@ -71,6 +73,8 @@ impl Cause {
                 | libc::ENXIO,
             ) => Cause::Device,
             Some(libc::EINVAL) => Cause::Invalid,
+            // Whatever it is.
+            _ if error.kind() == io::ErrorKind::IsADirectory => Cause::NotAFile,
             Some(libc::EHOSTDOWN) => Cause::PowerLost,
             _ if error.kind() == io::ErrorKind::UnexpectedEof => Cause::EndOfFile,
             _ => Cause::Other,
@@ -81,6 +85,7 @@ impl Cause {
     pub(crate) fn advice(self) -> &'static str {
         match self {
             Cause::NotFound => "check the path",
+            Cause::NotAFile => "put the file there",
             Cause::AlreadyExists => "choose another name or remove it first",
             Cause::PermissionDenied => "give this user the right, or choose another place",
             Cause::InUse => "end the program that has it first, or use a copy that is whole",

@@ -4,7 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use format::{BlockFault, BlockHeader, BlockKind, CONTROL_BLOCK, FORMAT, OLDEST, check, seal};
+use format::{
+    BlockFault, BlockHeader, BlockKind, CONTROL_BLOCK, FORMAT, OLDEST, RESTORE_ALL, check, seal,
+};
 use ids::{BlockNo, Dba, FileNo};
 use os::{Disk, Error, File, FileOptions, IoBuf, OwnedFiles, Session};
 use stop::{Halt, RefusalKind, Stop};
@@ -106,7 +108,7 @@ impl ControlFile {
             )));
         }
         let newest = whole.into_iter().max_by_key(|(version, ..)| *version);
-        let (version, content, place) = newest.ok_or_else(|| corrupt(faults.join("; ")))?;
+        let (version, content, place) = newest.ok_or_else(|| no_control_file("open", &faults))?;
         // The other one may be damaged, and this the only whole one: it is written last.
         copies[..].rotate_left(place + 1);
         faults.iter().for_each(|fault| {
@@ -241,6 +243,18 @@ pub(crate) fn not_owned(error: Error) -> Stop {
 
 fn options(direct: bool) -> FileOptions {
     FileOptions { direct, write_through: true }
+}
+
+/// Neither copy can be used, for these faults, by who was about to do so.
+pub fn no_control_file(verb: &str, faults: &[String]) -> Stop {
+    // What to do is said once, behind them.
+    let faults = faults.iter().map(|fault| fault.split("; ").next().unwrap_or(fault));
+    let message = format!(
+        "cannot {verb} the database: {}; put a good copy of the control file there, as new as the \
+         other files; without one, {RESTORE_ALL}",
+        faults.collect::<Vec<_>>().join(", and ")
+    );
+    Stop::refuse(RefusalKind::Corrupt, message)
 }
 
 fn missing(path: &Path) -> impl Fn(Error) -> Stop {

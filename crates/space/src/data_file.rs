@@ -294,6 +294,14 @@ fn fault_of(
                 found.file
             )));
         }
+        Err(fault @ (BlockFault::NeverWritten { .. } | BlockFault::BadChecksum { .. })) => {
+            let fault = fault.to_string();
+            return Ok(Some(format!(
+                "isn't a data file of ours: {}; put the right one there; if it is lost, \
+                 {RESTORE_ALL}",
+                fault.split("; ").next().unwrap_or(&fault)
+            )));
+        }
         Err(fault) => return Ok(Some(format!("isn't a data file of ours: {fault}"))),
         Ok(header) if header.kind() != BlockKind::FileHeader => {
             return Ok(Some(format!("begins with a {} block", header.kind())));

@@ -11,10 +11,10 @@ use os::probe::DurableWrite;
 use os::{Cause, Disk, File, FileOptions, IoBuf, OwnedFiles, Session};
 use redo::{LogGroup, Reader, RedoConfig};
 use space::{
-    ControlContent, ControlCopy, ControlFile, ControlState, look_at_file_header,
+    ControlContent, ControlCopy, ControlFile, ControlState, look_at_file_header, no_control_file,
     open_data_file_read_only, unfinished,
 };
-use stop::{RefusalKind, Stop};
+use stop::Stop;
 use waits::WaitEvent;
 
 use crate::report::Run;
@@ -98,7 +98,7 @@ impl Place<'_> {
 /// rights and its options: that says nothing of what the file holds.
 pub(crate) fn of_file(error: os::Error) -> Result<os::Error, Stop> {
     let is_so = match error.cause() {
-        Cause::NotFound | Cause::SameFile | Cause::EndOfFile => true,
+        Cause::NotFound | Cause::NotAFile | Cause::SameFile | Cause::EndOfFile => true,
         Cause::Device | Cause::FailedForGood | Cause::NoSpace | Cause::FileTooLarge => true,
         Cause::PermissionDenied | Cause::ReadOnly => false,
         Cause::NoMemory | Cause::TooManyFiles => false,
@@ -135,8 +135,7 @@ fn believed(
     let best = whole.into_iter().max_by_key(|(version, content)| (own(content), *version));
     let Some((newest, content)) = best else {
         let faults: Vec<_> = copies.iter().filter_map(|copy| copy.said.clone().err()).collect();
-        let message = format!("cannot verify the database: {}", faults.join("; "));
-        return Err(Stop::refuse(RefusalKind::Corrupt, message));
+        return Err(no_control_file("verify", &faults));
     };
     for copy in copies {
         let fault = match &copy.said {
@@ -172,7 +171,7 @@ fn check_doublewrite(
         .open_read_only(&path, place.options, place.session)
         .and_then(|file| file.length());
     let what = match length {
-        Err(error) => format!("can't be used: {}", of_file(error)?),
+        Err(error) => format!("can't be used: {}", of_file(error)?.advise("")),
         Ok(length) if length < needed => format!("has {length} bytes, and {needed} are needed"),
         Ok(_) => return Ok(()),
     };

@@ -160,6 +160,7 @@ fn an_audit_needs_nothing_but_the_database() {
     let folder = Folder::with_database("load-audit-alone");
     said(&folder.forebay(&["load", "run", "db", "--seconds", "1"]));
     let audit = said(&folder.forebay(&["load", "audit", "db"]));
+    assert!(audit.lines().all(|line| line.len() <= 80), "{audit}");
     assert!(audit.contains("nothing is said of commits"), "{audit}");
     assert!(audit.contains("the books balance"), "{audit}");
     // The last line says in the reader's words why the redo ends, however long that is.
@@ -330,5 +331,5 @@ fn what_is_no_file_in_a_files_place_is_called_what_it_is() {
     let line = "\"$0\" load audit db --acknowledged <(echo 1 1)";
     let fed = fed.args(["-c", line, env!("CARGO_BIN_EXE_forebay")]).current_dir(&folder.0).output();
     let said = refused(&fed.expect("it starts"));
-    assert!(said.contains("it is a pipe, and must be a file"), "{said}");
+    assert!(said.contains("it is a pipe, and must be a file; write what comes"), "{said}");
 }
