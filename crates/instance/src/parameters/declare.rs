@@ -335,8 +335,8 @@ macro_rules! declared {
                 let list = $structure::list();
                 list.into_iter().find(|info| info.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
                     let message = format!(
-                        "there is no parameter {name} to be chosen here; 'forebay parameters' lists \
-                         those that are"
+                        "there is no parameter {name} to be chosen here; 'forebay parameters' \
+                         lists those that are"
                     );
                     Stop::refuse(RefusalKind::Invalid, message)
                 })
