@@ -130,6 +130,10 @@ impl ControlFile {
             let path = directory.join(name);
             let file = match disk.open_read_only(&path, options(direct), session) {
                 Ok(file) => file,
+                // That says nothing of the file.
+                Err(error) if !is_of_file(&error) => {
+                    return Err(error.while_doing("look at the control file").into());
+                }
                 Err(error) => {
                     let said = Err(missing(&path)(error).to_string());
                     return Ok(ControlCopy { path, said, _file: None });
@@ -243,6 +247,11 @@ pub(crate) fn not_owned(error: Error) -> Stop {
 
 fn options(direct: bool) -> FileOptions {
     FileOptions { direct, write_through: true }
+}
+
+/// Whether it is the file or its device that can't be opened, rather than this process that can't.
+fn is_of_file(error: &Error) -> bool {
+    matches!(error.cause(), os::Cause::NotFound | os::Cause::NotAFile | os::Cause::Device)
 }
 
 /// Neither copy can be used, for these faults, by who was about to do so.
