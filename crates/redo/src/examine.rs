@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use os::{Disk, File, FileOptions, Session};
 use stop::Stop;
 
-use crate::log_file::{LogOwner, Member, OpenGroup, corrupt};
+use crate::log_file::{LogOwner, Member, OpenGroup, corrupt, if_lost};
 use crate::log_files::has_block;
 use crate::medium::{Medium, check_length};
 use crate::{EndReason, LogGroup, RedoConfig};
@@ -62,7 +62,7 @@ pub fn look_at_member(
     session: &Session,
 ) -> Result<Option<EndReason>, String> {
     let say = |stop: Stop| stop.to_string();
-    let file = disk.open_read_only(path, options, session).map_err(|e| say(e.into()))?;
+    let file = disk.open_read_only(path, options, session).map_err(|e| say(e.advise("").into()))?;
     check_length(&file, group.blocks).map_err(say)?;
     let (number, blocks) = (group.number, group.blocks);
     let alone = OpenGroup { number, blocks, members: Vec::new() };
@@ -128,7 +128,7 @@ fn examine_group(
         faults.extend(unreadable);
     }
     if faults.len() == found.len() {
-        return Err(faults.swap_remove(0).1);
+        return Err(if_lost(faults.swap_remove(0).1));
     }
     for (path, stop) in faults {
         session.os().notice(&format!(

@@ -11,10 +11,10 @@ use os::probe::DurableWrite;
 use os::{Cause, Disk, File, FileOptions, IoBuf, OwnedFiles, Session};
 use redo::{LogGroup, Reader, RedoConfig};
 use space::{
-    ControlContent, ControlCopy, ControlFile, ControlState, look_at_file_header,
+    ControlContent, ControlCopy, ControlFile, ControlState, look_at_file_header, no_control_file,
     open_data_file_read_only, unfinished,
 };
-use stop::{RefusalKind, Stop};
+use stop::Stop;
 use waits::WaitEvent;
 
 use crate::report::Run;
@@ -35,6 +35,10 @@ pub(crate) struct Files {
     /// Keep others from opening the database.
     _copies: [ControlCopy; 2],
 }
+
+/// A crash leaves one copy so many writes behind the other, at most: one number was passed over
+/// (rule space/SP12), and the write was under way.
+const BEHIND_MAX: u64 = 2;
 
 /// Where a database is, and how its files are opened.
 #[derive(Clone, Copy)]
@@ -94,9 +98,10 @@ impl Place<'_> {
 /// rights and its options: that says nothing of what the file holds.
 pub(crate) fn of_file(error: os::Error) -> Result<os::Error, Stop> {
     let is_so = match error.cause() {
-        Cause::NotFound | Cause::SameFile | Cause::EndOfFile => true,
+        Cause::NotFound | Cause::NotAFile | Cause::SameFile | Cause::EndOfFile => true,
         Cause::Device | Cause::FailedForGood | Cause::NoSpace | Cause::FileTooLarge => true,
-        Cause::PermissionDenied | Cause::ReadOnly | Cause::NoMemory => false,
+        Cause::PermissionDenied | Cause::ReadOnly => false,
+        Cause::NoMemory | Cause::TooManyFiles => false,
         Cause::InUse | Cause::AlreadyExists | Cause::Invalid | Cause::PowerLost => false,
         Cause::DirectIoUnsupported | Cause::IoUringUnavailable | Cause::Other => false,
     };
@@ -128,10 +133,9 @@ fn believed(
     let differ = whole.windows(2).any(|both| both[0].1.database != both[1].1.database);
     let own = |content: &ControlContent| if differ { own_files(place, content) } else { 0 };
     let best = whole.into_iter().max_by_key(|(version, content)| (own(content), *version));
-    let Some((_, content)) = best else {
+    let Some((newest, content)) = best else {
         let faults: Vec<_> = copies.iter().filter_map(|copy| copy.said.clone().err()).collect();
-        let message = format!("cannot verify the database: {}", faults.join("; "));
-        return Err(Stop::refuse(RefusalKind::Corrupt, message));
+        return Err(no_control_file("verify", &faults));
     };
     for copy in copies {
         let fault = match &copy.said {
@@ -139,6 +143,10 @@ fn believed(
             Ok((_, said)) if said.database != content.database => {
                 Some("is of another database".to_string())
             }
+            Ok((version, _)) if version + BEHIND_MAX < newest => Some(format!(
+                "is of another time: it says what write {version} said, and the other copy what \
+                 write {newest} did"
+            )),
             Ok(_) => None,
         };
         if let Some(what) = fault {
@@ -163,7 +171,7 @@ fn check_doublewrite(
         .open_read_only(&path, place.options, place.session)
         .and_then(|file| file.length());
     let what = match length {
-        Err(error) => format!("can't be used: {}", of_file(error)?),
+        Err(error) => format!("can't be used: {}", of_file(error)?.advise("")),
         Ok(length) if length < needed => format!("has {length} bytes, and {needed} are needed"),
         Ok(_) => return Ok(()),
     };
@@ -232,6 +240,14 @@ fn look_at_members(
     for group in &config.groups {
         let alone = LogGroup { members: Vec::new(), ..group.clone() };
         let (mut has_header, mut without) = (false, Vec::new());
+        for member in group.members.iter().filter(|member| !member.good) {
+            place.session.os().notice(&format!(
+                "the member {} of redo log group {} is invalid, and wasn't looked at; it is good \
+                 again when a log has begun there, as long as the file can be written",
+                member.path.display(),
+                group.number
+            ));
+        }
         for member in group.members.iter().filter(|member| member.good) {
             place.may_read(&member.path, REDO_BLOCK)?;
             let what = (&alone, &*member.path);

@@ -57,7 +57,7 @@ kinds! {
     /// A block was changed later than anything that control file and redo know of.
     Ahead = "ahead", "restore all files from one copy";
     /// A block isn't what was written there: torn, rotted, lost or misdirected.
-    Block = "block", "its rows are lost: restore all files from one copy";
+    Block = "block", "what it held is lost: restore all files from one copy";
     /// A block of a table has had rows, and is empty or another's now.
     Emptied = "emptied block", "its rows are lost: restore all files from one copy";
     /// A whole block contradicts itself.
