@@ -42,8 +42,8 @@ pub(crate) struct Run {
     /// Runs on a model of a machine: two-core, eight-core, thirty-two-core or hp-ux.
     #[arg(long, value_name = "MACHINE")]
     simulate: Option<String>,
-    /// The modelled machine's disk: nvme (if none is named), nvme-consumer, disk-7200, array, fixed
-    /// or exponential.
+    /// The modelled machine's disk: nvme (if none is named, but for free-buffer-waits), array (if
+    /// none is named for that), nvme-consumer, disk-7200, fixed or exponential.
     #[arg(long, value_name = "DISK", requires = "simulate")]
     simulated_disk: Option<String>,
     /// Of free-buffer-waits: makes this machine's disk as slow as a modelled one (array, if none is
@@ -171,7 +171,7 @@ impl Run {
         progress.end();
         match found {
             Ok(Some(found)) if self.json => Ok(json(&found) + "\n"),
-            Ok(Some(found)) => Ok(text(&found)),
+            Ok(Some(found)) => Ok(text(&found).lines().map(fitting).collect()),
             Ok(None) => Err(stopped()),
             Err(stop) => Err(stop.into()),
         }
@@ -317,6 +317,14 @@ impl Run {
     }
 }
 
+/// A line, and where it is too long for a screen, several.
+fn fitting(line: &str) -> String {
+    match line.len() {
+        ..=80 => format!("{line}\n"),
+        _ => wrapped(line, ""),
+    }
+}
+
 /// This machine, and the session in which all is done.
 fn begin() -> os::Session {
     let os = os::linux::start_with(Arc::new(|line: &str| {
@@ -358,5 +366,18 @@ impl RowsFile {
     /// There are no rows.
     fn remove(self, session: &os::Session) -> Result<(), os::Error> {
         self.disk.remove(self.file.path(), session)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitting;
+
+    #[test]
+    fn a_line_that_is_too_long_is_several_and_others_stay_as_they_are() {
+        let bar = format!("   4.436        218  {}", "#".repeat(59));
+        assert_eq!(fitting(&bar), format!("{bar}\n"));
+        let long = fitting(&"a word ".repeat(30));
+        assert!(long.lines().count() == 3 && long.lines().all(|line| line.len() <= 80), "{long}");
     }
 }

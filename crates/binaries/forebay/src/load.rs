@@ -25,8 +25,8 @@ use workload::{Drive, Mixture, Scale, Tables, Witness};
 use crate::alter::{self, Alterations};
 use crate::filling::Filling;
 use crate::order_entry;
-use crate::output::{Failure, Outcome, tell};
-use crate::settings::Settings;
+use crate::output::{Failure, Outcome, print, tell};
+use crate::settings::{Settings, wrapped};
 
 /// The most that a session's number may be, so that those that follow have numbers too: the tables
 /// of order entry have an INTEGER for them.
@@ -169,16 +169,17 @@ impl Create {
                 Filling::OrderEntry(scale) => order_entry::load(database, scale, session),
             };
             match is_filled? {
-                true => Ok(()),
+                // What isn't where it was to be wasn't made.
+                true => database.instance().check_directory(session),
                 false => Err(Stop::refuse(RefusalKind::WrongState, "stopped")),
             }
         };
         let place = (disk, self.directory.as_path());
         let database = Database::create_filled(place, &options, fill, session)?;
-        let is_there = database.instance().check_directory(session);
-        database.shutdown_by(session)?;
-        is_there?;
-        Ok(format!("{}: {} rows\n", self.directory.display(), filling.rows()))
+        let made = "the database was created, and is whole";
+        database.shutdown_by(session).map_err(|stop| stop.saying(made))?;
+        let text = format!("{}: {} rows\n", self.directory.display(), filling.rows());
+        print(&text).map(|()| String::new()).map_err(|failure| failure.saying(made))
     }
 
     fn filling(&self) -> Filling {
@@ -374,12 +375,12 @@ impl Audit {
         let recovered = &opened.recovered;
         Ok(format!(
             "{lost}\n{found}\nrecovery read {} redo records in {:.2} s ({:.2} s were estimated)\n\
-             recovery rolled {} transactions back\n{}\n",
+             recovery rolled {} transactions back\n{}",
             recovered.records,
             recovered.elapsed.as_secs_f64(),
             opened.estimated_recovery.as_secs_f64(),
             opened.rolled_back,
-            recovered.end
+            wrapped(&recovered.end.to_string(), "")
         ))
     }
 }
@@ -424,7 +425,13 @@ impl Instanced {
 /// How many commits each session was told of.
 fn read_acknowledged(disk: &Disk, path: &Path, session: &Session) -> Result<Vec<(u32, u64)>, Stop> {
     let options = FileOptions { direct: false, write_through: false };
-    let file = disk.open_read_only(path, options, session)?;
+    let file =
+        disk.open_read_only(path, options, session).map_err(|error| match error.cause() {
+            os::Cause::NotAFile => {
+                error.advise("write what comes from there to a file, and give that")
+            }
+            _ => error,
+        })?;
     let length = file.length()?;
     if length > ACKNOWLEDGED_MAX {
         let message = format!(

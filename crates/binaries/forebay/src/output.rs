@@ -60,6 +60,12 @@ impl Failure {
         Failure { status: FAILED, text: String::new(), message: None }
     }
 
+    /// The same, which also says this.
+    pub(crate) fn saying(self, more: &str) -> Failure {
+        let message = self.message.map(|message| format!("{message}; {more}"));
+        Failure { message, ..self }
+    }
+
     /// The same behind what was found out before.
     pub(crate) fn behind(self, text: String) -> Failure {
         Failure { text, ..self }

@@ -76,8 +76,9 @@ impl Instance {
         let most = settings.log_writes_max;
         if wanted.log_writes_in_flight > most {
             let message = format!(
-                "log_writes_in_flight is {}: the log buffer was divided for {most} when the \
-                 instance opened, so choose 1 to {most}",
+                "log_writes_in_flight is {0}: the log buffer was divided for {most} when the \
+                 instance opened, so choose 1 to {most}, or open it with --set \
+                 log_writes_in_flight={0}",
                 wanted.log_writes_in_flight
             );
             return Err(Stop::refuse(RefusalKind::Invalid, message));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use format::REDO_BLOCK;
 use ids::{Rba, Scn};
 use os::probe::DurableWrite;
-use os::{Cause, Disk, File, FileOptions, OwnedFiles, Session};
+use os::{Cause, Disk, File, FileOptions, IO_ALIGNMENT, OwnedFiles, Session};
 use redo::RedoConfig;
 use space::{
     ControlContent, ControlFile, ControlState, DataFileShape, DataFileSpec, TablespaceSpec,
@@ -25,6 +25,12 @@ pub(crate) const DOUBLEWRITE_NAME: &str = "doublewrite01.dbl";
 /// Where the doublewrite file is of a database in this directory.
 pub fn doublewrite_path(directory: &Path) -> PathBuf {
     directory.join(DOUBLEWRITE_NAME)
+}
+
+/// How long a new doublewrite file is: room for its slots, and as direct I/O wants it.
+fn doublewrite_bytes(creation: &Creation) -> u64 {
+    let slots = u64::from(creation.doublewrite_slots) * creation.db_block_size.bytes() as u64;
+    slots.next_multiple_of(IO_ALIGNMENT as u64)
 }
 
 /// Refuses to do something in a directory that needs more bytes than are free there; with less
@@ -173,7 +179,7 @@ impl Made {
             self.note(std::slice::from_ref(&file))?;
             files.push(file);
         }
-        let bytes = u64::from(creation.doublewrite_slots) * block_size.bytes() as u64;
+        let bytes = doublewrite_bytes(creation);
         let doublewrite =
             disk.create(&doublewrite_path(&self.directory), bytes, options, session)?;
         self.note(std::slice::from_ref(&doublewrite))?;
@@ -197,8 +203,7 @@ impl Made {
             let members = group.members.iter().filter(|member| own(&member.path)).count() as u64;
             members * u64::from(group.blocks) * REDO_BLOCK.bytes() as u64
         });
-        let copies = u64::from(creation.doublewrite_slots) * creation.db_block_size.bytes() as u64;
-        let needed = data.chain(logs).fold(copies, u64::saturating_add);
+        let needed = data.chain(logs).fold(doublewrite_bytes(creation), u64::saturating_add);
         let free = self.disk.free_bytes(&self.directory)?;
         let what = ("create a database", "smaller files");
         check_free(&self.directory, what, (needed, free))

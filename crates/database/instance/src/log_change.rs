@@ -6,7 +6,7 @@
 //! | `drop_log_group` | its number |
 //! | `add_log_member` | number of the group and member: `3:/disk2/redo03b.log` |
 //! | `drop_log_member` | the member |
-//! | `switch_log` | `next` |
+//! | `switch_log` | `next`; refused while the current log is empty |
 //!
 //! Callers: the binary.
 
@@ -14,7 +14,7 @@ use os::Session;
 use stop::{RefusalKind, Stop};
 
 use crate::parameters::number;
-use crate::{Instance, LogGroupSpec};
+use crate::{Instance, LogGroupSpec, LogStatus};
 
 /// A change of the redo log groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -101,7 +101,30 @@ impl Instance {
                 self.add_log_member_while((*number, path), go_on, session)
             }
             LogChange::DropMember(path) => self.drop_log_member(path, session),
-            LogChange::Switch => self.redo().switch(session),
+            LogChange::Switch => self.switch_log(session),
+        }
+    }
+
+    /// Refused if nothing has been written to the current log: one that is empty isn't closed, and
+    /// who asks for the next would believe that it has begun.
+    fn switch_log(&self, session: &Session) -> Result<(), Stop> {
+        let current = || {
+            let views = self.log_groups(session);
+            let view = views.into_iter().find(|view| view.status == LogStatus::Current);
+            view.map(|view| (view.sequence, view.number))
+        };
+        let before = current();
+        self.redo().switch(session)?;
+        match before {
+            Some((log, group)) if current() == before => {
+                let message = format!(
+                    "cannot switch the redo log: log {log}, the current one, in group {group}, is \
+                     empty; change something first, or open the database anew, which begins the \
+                     next log"
+                );
+                Err(Stop::refuse(RefusalKind::WrongState, message))
+            }
+            _ => Ok(()),
         }
     }
 }

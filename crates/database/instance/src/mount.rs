@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use change::Layer;
+use format::RESTORE_ALL;
 use ids::{BlockSize, FileNo};
 use os::probe::{DurableWrite, ProbeConfig, durable_writes};
 use os::{Cause, Disk, File, FileOptions, OwnedFiles, Session};
@@ -116,8 +117,14 @@ impl Mounted {
         // All are this opening's alone before anything is written (IN12).
         let mut owned = OwnedFiles::default();
         let opened = open_data_files(disk, directory, options, &content, &mut owned, session)?;
-        let doublewrite = disk.open(&doublewrite_path(directory), options, session)?;
         let not_owned = |error: os::Error| Stop::from(error.while_doing("open the database"));
+        let doublewrite = disk.open(&doublewrite_path(directory), options, session);
+        let doublewrite = doublewrite.map_err(|error| match error.cause() {
+            Cause::NotFound => {
+                not_owned(error.advise(format!("put it back; if it is lost, {RESTORE_ALL}")))
+            }
+            _ => error.into(),
+        })?;
         owned.lock(&doublewrite, session).map_err(not_owned)?;
         let mut redo = redo_config(directory, &content, parameters, (redo_write, owned));
         settle_names(disk, &redo, session)?;

@@ -71,7 +71,13 @@ pub(crate) fn check(check: &mut Check<'_, '_, '_>, known: Known<'_>) -> Result<(
                         );
                     }
                 }
-                Seen::Damaged(what) => check.find(Kind::Block, address, what),
+                Seen::Damaged(what) => {
+                    let what = match kind_before_extents(address) {
+                        Some(kind) => format!("{what}, where {kind} belongs"),
+                        None => what,
+                    };
+                    check.find(Kind::Block, address, what);
+                }
                 Seen::Nowhere => {
                     check.find(Kind::File, address, "isn't there: the file ends before")
                 }

@@ -11,10 +11,10 @@ use os::probe::DurableWrite;
 use os::{Cause, Disk, File, FileOptions, IoBuf, OwnedFiles, Session};
 use redo::{LogGroup, Reader, RedoConfig};
 use space::{
-    ControlContent, ControlCopy, ControlFile, ControlState, look_at_file_header,
+    ControlContent, ControlCopy, ControlFile, ControlState, look_at_file_header, no_control_file,
     open_data_file_read_only, unfinished,
 };
-use stop::{RefusalKind, Stop};
+use stop::Stop;
 use waits::WaitEvent;
 
 use crate::report::Run;
@@ -35,6 +35,10 @@ pub(crate) struct Files {
     /// Keep others from opening the database.
     _copies: [ControlCopy; 2],
 }
+
+/// A crash leaves one copy so many writes behind the other, at most: one number was passed over
+/// (rule space/SP12), and the write was under way.
+const BEHIND_MAX: u64 = 2;
 
 /// Where a database is, and how its files are opened.
 #[derive(Clone, Copy)]
@@ -94,9 +98,10 @@ impl Place<'_> {
 /// rights and its options: that says nothing of what the file holds.
 pub(crate) fn of_file(error: os::Error) -> Result<os::Error, Stop> {
     let is_so = match error.cause() {
-        Cause::NotFound | Cause::SameFile | Cause::EndOfFile => true,
+        Cause::NotFound | Cause::NotAFile | Cause::SameFile | Cause::EndOfFile => true,
         Cause::Device | Cause::FailedForGood | Cause::NoSpace | Cause::FileTooLarge => true,
-        Cause::PermissionDenied | Cause::ReadOnly | Cause::NoMemory => false,
+        Cause::PermissionDenied | Cause::ReadOnly => false,
+        Cause::NoMemory | Cause::TooManyFiles => false,
         Cause::InUse | Cause::AlreadyExists | Cause::Invalid | Cause::PowerLost => false,
         Cause::DirectIoUnsupported | Cause::IoUringUnavailable | Cause::Other => false,
     };
@@ -128,10 +133,9 @@ fn believed(
     let differ = whole.windows(2).any(|both| both[0].1.database != both[1].1.database);
     let own = |content: &ControlContent| if differ { own_files(place, content) } else { 0 };
     let best = whole.into_iter().max_by_key(|(version, content)| (own(content), *version));
-    let Some((_, content)) = best else {
+    let Some((newest, content)) = best else {
         let faults: Vec<_> = copies.iter().filter_map(|copy| copy.said.clone().err()).collect();
-        let message = format!("cannot verify the database: {}", faults.join("; "));
-        return Err(Stop::refuse(RefusalKind::Corrupt, message));
+        return Err(no_control_file("verify", &faults));
     };
     for copy in copies {
         let fault = match &copy.said {
@@ -139,6 +143,10 @@ fn believed(
             Ok((_, said)) if said.database != content.database => {
                 Some("is of another database".to_string())
             }
+            Ok((version, _)) if version + BEHIND_MAX < newest => Some(format!(
+                "is of another time: it says what write {version} said, and the other copy what \
+                 write {newest} did"
+            )),
             Ok(_) => None,
         };
         if let Some(what) = fault {
@@ -163,7 +171,7 @@ fn check_doublewrite(
         .open_read_only(&path, place.options, place.session)
         .and_then(|file| file.length());
     let what = match length {
-        Err(error) => format!("can't be used: {}", of_file(error)?),
+        Err(error) => format!("can't be used: {}", of_file(error)?.advise("")),
         Ok(length) if length < needed => format!("has {length} bytes, and {needed} are needed"),
         Ok(_) => return Ok(()),
     };
@@ -172,9 +180,9 @@ fn check_doublewrite(
     Ok(())
 }
 
-/// The headers of the members that are good: after a crash one may be half written. Then the redo
-/// from the checkpoint on, as opening reads it: its last SCN, if it comes to its end, and whether
-/// there was any.
+/// The headers of the members that are good. Then the redo from the checkpoint on, as opening reads
+/// it: its last SCN, if it comes to its end, and whether there was any. A group without a header
+/// holds no log (rule redo/RD28), and is no loss if the redo comes to its end all the same.
 fn check_logs(
     place: Place<'_>,
     content: &ControlContent,
@@ -185,38 +193,79 @@ fn check_logs(
     for member in config.groups.iter_mut().flat_map(|group| &mut group.members) {
         member.path = place.now_at(std::mem::take(&mut member.path), has_unnamed);
     }
-    let (owner, mut lost) = (config.owner(), Vec::new());
-    for group in &config.groups {
-        let alone = LogGroup { members: Vec::new(), ..group.clone() };
-        for member in group.members.iter().filter(|member| member.good) {
-            place.may_read(&member.path, REDO_BLOCK)?;
-            let media = (place.disk, place.options);
-            let what = (&alone, &*member.path);
-            let looked = redo::look_at_member(media, &owner, what, place.session)
-                .and_then(|_| own(place, &member.path, &mut config.owned));
-            if let Err(what) = looked {
-                let file = member.path.display().to_string();
-                let what = format!("of group {} is no good: {what}", group.number);
-                run.find(&Finding { kind: Kind::Log, file, block: None, what });
-                lost.push(member.path.clone());
-            }
-        }
-    }
-    config.distrust(&lost);
+    let (lost, headless) = look_at_members(place, &mut config)?;
+    lost.iter().for_each(|member| run.find(&member.finding(Kind::Log)));
+    config.distrust(&lost.into_iter().map(|member| member.path).collect::<Vec<_>>());
     let has_good = |group: &LogGroup| group.members.iter().any(|member| member.good);
-    if !config.groups.iter().all(has_good) {
-        return Ok(None);
-    }
     let from = (content.checkpoint, content.checkpoint_scn);
-    Ok(match read_redo(place.disk, &config, from, place.session) {
-        Ok(read) => Some(read),
-        Err(stop) => {
+    let read = match config.groups.iter().all(has_good) {
+        true => Some(read_redo(place.disk, &config, from, place.session)),
+        false => None,
+    };
+    let kind = if let Some(Ok(_)) = read { Kind::FreeLog } else { Kind::Log };
+    headless.iter().for_each(|member| run.find(&member.finding(kind)));
+    match read {
+        Some(Err(stop)) if headless.is_empty() => {
             let file = place.directory.display().to_string();
             let what = format!("can't be opened: {stop}");
             run.find(&Finding { kind: Kind::Redo, file, block: None, what });
-            None
+            Ok(None)
         }
-    })
+        read => Ok(read.and_then(Result::ok)),
+    }
+}
+
+/// A member of a redo log group that is no good.
+struct NoGood {
+    path: PathBuf,
+    group: u16,
+    why: String,
+}
+
+impl NoGood {
+    fn finding(&self, kind: Kind) -> Finding {
+        let what = format!("of group {} is no good: {}", self.group, self.why);
+        Finding { kind, file: self.path.display().to_string(), block: None, what }
+    }
+}
+
+/// Looks at the members that are called good, and locks them, for who reads redo. Those that are no
+/// good; and all of a group of which none has a header.
+fn look_at_members(
+    place: Place<'_>,
+    config: &mut RedoConfig,
+) -> Result<(Vec<NoGood>, Vec<NoGood>), Stop> {
+    let (owner, media) = (config.owner(), (place.disk, place.options));
+    let (mut lost, mut headless) = (Vec::new(), Vec::new());
+    for group in &config.groups {
+        let alone = LogGroup { members: Vec::new(), ..group.clone() };
+        let (mut has_header, mut without) = (false, Vec::new());
+        for member in group.members.iter().filter(|member| !member.good) {
+            place.session.os().notice(&format!(
+                "the member {} of redo log group {} is invalid, and wasn't looked at; it is good \
+                 again when a log has begun there, as long as the file can be written",
+                member.path.display(),
+                group.number
+            ));
+        }
+        for member in group.members.iter().filter(|member| member.good) {
+            place.may_read(&member.path, REDO_BLOCK)?;
+            let what = (&alone, &*member.path);
+            let looked = redo::look_at_member(media, &owner, what, place.session);
+            let looked = looked.and_then(|reason| {
+                own(place, &member.path, &mut config.owned)?;
+                Ok(reason)
+            });
+            let no_good = |why| NoGood { path: member.path.clone(), group: group.number, why };
+            match looked {
+                Ok(None) => has_header = true,
+                Ok(Some(reason)) => without.push(no_good(reason.to_string())),
+                Err(why) => lost.push(no_good(why)),
+            }
+        }
+        if has_header { &mut lost } else { &mut headless }.append(&mut without);
+    }
+    Ok((lost, headless))
 }
 
 /// Opens a member only to be read, and locks it, for who reads redo.

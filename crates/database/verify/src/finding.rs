@@ -45,6 +45,9 @@ kinds! {
     Control = "control", "copy the good control file over it";
     /// A member of a redo log group isn't what the control file says.
     Log = "log", "copy a good member of its group over it; without one, restore all files";
+    /// A redo log that nobody needs has no header that can be read.
+    FreeLog = "free log", "no redo of this group is needed: add another one and drop this, with \
+        forebay logs DIR --change add_log_group=SIZE:PATH --change drop_log_group=NUMBER";
     /// The doublewrite file isn't there, or is too short.
     Doublewrite = "doublewrite", "put it back, or restore all files from one copy";
     /// Redo that opening needs isn't there, or isn't what it should be.
@@ -54,7 +57,7 @@ kinds! {
     /// A block was changed later than anything that control file and redo know of.
     Ahead = "ahead", "restore all files from one copy";
     /// A block isn't what was written there: torn, rotted, lost or misdirected.
-    Block = "block", "its rows are lost: restore all files from one copy";
+    Block = "block", "what it held is lost: restore all files from one copy";
     /// A block of a table has had rows, and is empty or another's now.
     Emptied = "emptied block", "its rows are lost: restore all files from one copy";
     /// A whole block contradicts itself.

@@ -127,12 +127,13 @@ impl Disk {
         if let Err(error) = made {
             // While it is locked, so that it can't be another's. Where there are no locks, nobody
             // takes files of others for leftovers.
-            let removed = self.remove(path, session);
-            let error = error.while_doing(what);
-            return Err(match removed {
-                Ok(()) => error,
-                Err(left) => error.advise(format!("remove it by hand, for I {left}")),
-            });
+            let error = match error.cause() {
+                Cause::NoSpace => {
+                    error.advise("free space there, or choose another place or a smaller size")
+                }
+                _ => error,
+            };
+            return Err(self.unmake(path, error.while_doing(what), session));
         }
         Ok(file)
     }
@@ -207,6 +208,19 @@ impl Disk {
             self.port.remove(path, event)
         })?;
         self.sync_dir(parent(path), session)
+    }
+
+    /// Removes a file whose making has failed by this error, which also says so if the file is
+    /// still there. One that is gone needn't be removed by hand, whether or not that is durable.
+    pub fn unmake(&self, path: &Path, error: Error, session: &Session) -> Error {
+        let unlink = |event| self.port.remove(path, event);
+        match self.operation(FileOperation::Remove, path, session, unlink) {
+            Ok(()) => {
+                let _ = self.sync_dir(parent(path), session);
+                error
+            }
+            Err(left) => error.advise(format!("remove it by hand, for I {left}")),
+        }
     }
 
     /// The names in a directory, sorted.

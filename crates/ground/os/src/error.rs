@@ -9,6 +9,8 @@ use std::path::Path;
 pub enum Cause {
     /// A file or directory isn't there.
     NotFound,
+    /// What has the name is a directory, a pipe or a device, where a file must be.
+    NotAFile,
     /// It exists already.
     AlreadyExists,
     /// The process lacks a right or a privilege.
@@ -23,6 +25,8 @@ pub enum Cause {
     NoSpace,
     /// The process, or the file system, allows no file that is so large.
     FileTooLarge,
+    /// The process, or the machine, has as many files open as it may.
+    TooManyFiles,
     /// The machine has no memory for it.
     NoMemory,
     /// The file system can't do direct I/O.
@@ -52,6 +56,7 @@ impl Cause {
             Some(libc::EROFS) => Cause::ReadOnly,
             Some(libc::ENOSPC | libc::EDQUOT) => Cause::NoSpace,
             Some(libc::EFBIG) => Cause::FileTooLarge,
+            Some(libc::EMFILE | libc::ENFILE) => Cause::TooManyFiles,
             Some(libc::ENOMEM) => Cause::NoMemory,
             // EIO, and what a kernel's block layer says more exactly (block/blk-core.c:
             // blk_errors): timeout, transport, target, reservation, medium, protection, offline
@@ -68,6 +73,8 @@ impl Cause {
                 | libc::ENXIO,
             ) => Cause::Device,
             Some(libc::EINVAL) => Cause::Invalid,
+            // Whatever it is.
+            _ if error.kind() == io::ErrorKind::IsADirectory => Cause::NotAFile,
             Some(libc::EHOSTDOWN) => Cause::PowerLost,
             _ if error.kind() == io::ErrorKind::UnexpectedEof => Cause::EndOfFile,
             _ => Cause::Other,
@@ -75,18 +82,22 @@ impl Cause {
     }
 
     /// What a person can do, where something general can be said.
-    fn advice(self) -> &'static str {
+    pub(crate) fn advice(self) -> &'static str {
         match self {
             Cause::NotFound => "check the path",
+            Cause::NotAFile => "put the file there",
             Cause::AlreadyExists => "choose another name or remove it first",
             Cause::PermissionDenied => "give this user the right, or choose another place",
             Cause::InUse => "end the program that has it first, or use a copy that is whole",
             Cause::SameFile => "remove the second name, and put a file of its own there",
             Cause::ReadOnly => "choose a place on a writable file system",
-            Cause::NoSpace => "free space there, or choose another place or a smaller size",
+            Cause::NoSpace => "free space there",
             Cause::FileTooLarge => {
                 "a limit of the process (ulimit -f) or of the file system is met: raise it, or \
                  choose smaller files"
+            }
+            Cause::TooManyFiles => {
+                "raise the limit on open files (ulimit -n), or the machine's (sysctl fs.file-max)"
             }
             Cause::NoMemory => {
                 "ask for less, raise its limit (ulimit -v), or end programs that have it"
@@ -176,8 +187,10 @@ mod tests {
         assert_eq!(error.cause(), Cause::NoSpace);
         assert_eq!(
             error.to_string(),
-            "cannot create /data/system01.dbf: no space left on device; free space there, or \
-             choose another place or a smaller size"
+            "cannot create /data/system01.dbf: no space left on device; free space there"
         );
+        let io = io::Error::from_raw_os_error(libc::EMFILE);
+        let error = Error::on("open", Path::new("/data/system01.dbf"), &io);
+        assert!(error.to_string().contains("ulimit -n"), "{error}");
     }
 }

@@ -79,8 +79,7 @@ impl Form {
         let scale = Scale::of_mib(data / MIB);
         let creation = Creation {
             db_block_size: BlockSize::KIB_8,
-            // The rows, and room for history, into which the file needn't grow.
-            data_bytes: (scale.bytes() * 5 / 4).next_multiple_of(MIB) + 24 * MIB,
+            data_bytes: data_bytes(&scale),
             data_bytes_max: scale.bytes() * 4 + 1_024 * MIB,
             log_file_bytes: log,
             doublewrite_slots: 8 * 128,
@@ -113,28 +112,22 @@ impl Form {
     /// Bytes of disk that an experiment takes up: the database as it was loaded, and the copy.
     pub(crate) fn disk_bytes(&self) -> u64 {
         let c = &self.creation;
+        let data = c.data_bytes.max(data_bytes(&self.scale)) + c.undo_bytes;
         let doublewrite = u64::from(c.doublewrite_slots) * c.db_block_size.bytes() as u64;
         let logs = u64::from(c.log_groups) * u64::from(c.log_members) * c.log_file_bytes;
-        2 * (c.data_bytes + logs + doublewrite + MIB)
+        2 * (data + logs + doublewrite + MIB)
     }
 
     /// Everything that a row must say of it, and of a setting.
     pub(crate) fn describe(&self, parameters: &Parameters) -> BTreeMap<String, String> {
-        let (c, m, s) = (&self.creation, &self.mixture, &self.scale);
-        let pairs: [(&str, String); 21] = [
-            ("db_block_size", c.db_block_size.bytes().to_string()),
-            ("data_file_bytes", c.data_bytes.to_string()),
-            ("log_file_bytes", c.log_file_bytes.to_string()),
-            ("log_groups", c.log_groups.to_string()),
-            ("log_members", c.log_members.to_string()),
-            ("db_cache_size", parameters.db_cache_size.to_string()),
-            ("db_writer_processes", parameters.db_writer_processes.to_string()),
-            ("db_working_sets", parameters.db_working_sets.to_string()),
-            ("db_writer_batch", parameters.db_writer_batch.to_string()),
-            ("log_buffer", parameters.log_buffer.to_string()),
-            ("commit_leader", format!("{:?}", parameters.commit_leader).to_lowercase()),
-            ("filesystemio_options", parameters.filesystemio_options.to_string()),
-            ("doublewrite", parameters.doublewrite.to_string()),
+        let (m, s) = (&self.mixture, &self.scale);
+        // By the lists, so that a parameter that comes is in it.
+        let fixed =
+            Creation::list().into_iter().map(|info| (info.name, self.creation.get(info.name)));
+        let chosen =
+            Parameters::list().into_iter().map(|info| (info.name, parameters.get(info.name)));
+        let chosen = fixed.chain(chosen).map(|(name, value)| (name, value.expect("it is listed")));
+        let load: [(&str, String); 8] = [
             ("branches", s.branches.to_string()),
             ("tellers", s.tellers.to_string()),
             ("accounts", s.accounts.to_string()),
@@ -144,11 +137,44 @@ impl Form {
             ("warm_up_ms", (m.warm_up.0 / 1_000_000).to_string()),
             ("length_ms", (m.length.0 / 1_000_000).to_string()),
         ];
-        pairs.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+        chosen.chain(load).map(|(name, value)| (name.to_string(), value)).collect()
     }
 
     /// What the load is asked to do, in one line.
     pub(crate) fn work(&self) -> String {
         format!("debit-credit {:?} {:?}", self.scale, self.mixture)
+    }
+}
+
+/// The rows, and room for history, into which the file needn't grow.
+fn data_bytes(scale: &Scale) -> u64 {
+    (scale.bytes() * 13 / 8).next_multiple_of(MIB) + 24 * MIB
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else runs that aren't alike have the same hash.
+    #[test]
+    fn a_row_names_every_parameter_by_what_it_is_set_to() {
+        let form = Form::tiny();
+        let plain = form.describe(&form.parameters);
+        for (name, value) in [("disk_asynch_io", "false"), ("lock_timeout", "7")] {
+            let mut changed = form.parameters.clone();
+            changed.set(name, value).expect("it is one");
+            assert_eq!(form.describe(&changed)[name], value);
+            assert_ne!(plain[name], value);
+        }
+        let listed = Creation::list().into_iter().chain(Parameters::list());
+        assert!(listed.into_iter().all(|info| plain.contains_key(info.name)), "{plain:?}");
+    }
+
+    #[test]
+    fn the_disk_has_room_for_undo_too() {
+        let form = Form::quick();
+        let (data, undo) = (form.creation.data_bytes, form.creation.undo_bytes);
+        assert!(data > 590 * MIB, "the file would grow under the load: {data}");
+        assert!(form.disk_bytes() > 2 * (data + undo), "{}", form.disk_bytes());
     }
 }

@@ -151,7 +151,8 @@ pub(crate) fn drive(
         let mut turns = Turns { number, bounds, stop, witness, acknowledged, counting };
         let (client, done) = (Arc::clone(&client), Arc::clone(&done));
         // A thread's name has at most 15 bytes.
-        let spec = ThreadSpec::foreground(format!("session{}", number % 100_000_000));
+        let word = if number < 100_000_000 { "session" } else { "s" };
+        let spec = ThreadSpec::foreground(format!("{word}{number}"));
         threads.push(session.spawn(spec, move |session| {
             let ended = client(&mut turns, session).map(|()| turns.done(session));
             done.exclusive(session).push(ended);

@@ -293,12 +293,16 @@ fn doublewrite_regions(config: &CacheConfig, file: &File) -> Result<u64, Stop> {
         return Ok((has / wants).min(CacheConfig::FLYING_MAX.into()));
     }
     let (path, writers, batch) = (file.path().display(), config.writers_max, config.batch_blocks);
+    let fewer = match writers {
+        1 => "",
+        _ => "db_working_sets, which is how many writers there can be, or ",
+    };
     Err(Stop::refuse(
         RefusalKind::Invalid,
         format!(
             "cannot use {path} for doublewrite: it has {has} bytes, and {writers} writers with \
              batches of {batch} blocks of {} need {wants}; make it larger, or lower \
-             db_working_sets, which is how many writers there can be, or db_writer_batch",
+             {fewer}db_writer_batch",
             config.block_size
         ),
     ))

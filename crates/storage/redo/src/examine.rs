@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use os::{Disk, File, FileOptions, Session};
 use stop::Stop;
 
-use crate::log_file::{LogOwner, Member, OpenGroup, corrupt};
-use crate::log_files::begins_in;
+use crate::log_file::{LogOwner, Member, OpenGroup, corrupt, if_lost};
+use crate::log_files::has_block;
 use crate::medium::{Medium, check_length};
 use crate::{EndReason, LogGroup, RedoConfig};
 
@@ -52,26 +52,26 @@ pub fn examine(
     Ok(lost)
 }
 
-/// Looks at the header of one member and writes nothing: the log that it holds, 0 if none; or what
-/// is wrong.
+/// Looks at the header of one member and writes nothing. Why it says nothing of what the member
+/// holds, if it is torn or can't be read: then that is no log (RD28). An error if the member is no
+/// good.
 pub fn look_at_member(
     (disk, options): (&Disk, FileOptions),
     owner: &LogOwner,
     (group, path): (&LogGroup, &Path),
     session: &Session,
-) -> Result<u32, String> {
+) -> Result<Option<EndReason>, String> {
     let say = |stop: Stop| stop.to_string();
-    let file = disk.open_read_only(path, options, session).map_err(|e| say(e.into()))?;
+    let file = disk.open_read_only(path, options, session).map_err(|e| say(e.advise("").into()))?;
     check_length(&file, group.blocks).map_err(say)?;
     let (number, blocks) = (group.number, group.blocks);
     let alone = OpenGroup { number, blocks, members: Vec::new() };
     match alone.read_header_of(&file, owner, session).map_err(say)? {
-        Ok(header) => Ok(header.log_sequence.get()),
-        Err(EndReason::NeverWritten { .. }) => Ok(0),
-        Err(reason) => Err(match owner.told(reason) {
-            Some(told) => format!("it {told}"),
-            None => reason.to_string(),
-        }),
+        Ok(_) | Err(EndReason::NeverWritten { .. }) => Ok(None),
+        Err(reason) => match owner.told(reason) {
+            Some(told) => Err(format!("it {told}")),
+            None => Ok(Some(reason)),
+        },
     }
 }
 
@@ -100,7 +100,7 @@ fn examine_group(
             let member = Member::new(file.path(), Some(file.clone()));
             let newer = OpenGroup { members: vec![member], ..alone };
             // Where that can't be read there may be redo, and the others lack it.
-            begins_in(medium, &newer, sequence, session).unwrap_or(true)
+            has_block(medium, &newer, (sequence, 1), session).unwrap_or(true)
         }
         _ => false,
     };
@@ -128,7 +128,7 @@ fn examine_group(
         faults.extend(unreadable);
     }
     if faults.len() == found.len() {
-        return Err(faults.swap_remove(0).1);
+        return Err(if_lost(faults.swap_remove(0).1));
     }
     for (path, stop) in faults {
         session.os().notice(&format!(

@@ -237,7 +237,8 @@ impl Groups {
         };
         let entry = &self.entries[at];
         if entry.sequence == self.sequence {
-            return wrong("it is the current one; switch to the next log first".into());
+            let then = "switch to the next log first, or, if it is empty, open the database anew";
+            return wrong(format!("it is the current one; {then}"));
         }
         if !self.is_free(entry) || (entry.sequence > 0 && entry.sequence >= needed) {
             let log = entry.sequence;

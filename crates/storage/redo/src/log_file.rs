@@ -178,7 +178,7 @@ impl OpenGroup {
         let mut members = Vec::with_capacity(group.members.len());
         for member in &group.members {
             let file = match member.good {
-                true => Some(medium.open(&member.path, blocks, session)?),
+                true => Some(medium.open(&member.path, blocks, session).map_err(if_lost)?),
                 false => None,
             };
             members.push(Member::new(&member.path, file));
@@ -407,6 +407,16 @@ fn moved_header(block: &[u8], owner: &LogOwner, (address, found): (Dba, Dba)) ->
 /// A refusal because of what is on disk.
 pub(crate) fn corrupt(message: String) -> Stop {
     Stop::refuse(RefusalKind::Corrupt, message)
+}
+
+/// The refusal to open the only member of a group, which says what to do if it isn't there.
+pub(crate) fn if_lost(stop: Stop) -> Stop {
+    match stop.refusal() {
+        Some(RefusalKind::NotFound) => stop.saying(&format!(
+            "its redo log group has no other member: put it back; if it is lost, {RESTORE_ALL}"
+        )),
+        _ => stop,
+    }
 }
 
 /// What a block that is none of ours ends a log with.

@@ -60,7 +60,7 @@ impl LogFiles {
             let Some(sequence) = self.groups[at].sequence() else { continue };
             let before = self.groups[..at].iter().position(|h| h.sequence() == Some(sequence));
             let Some(before) = before else { continue };
-            let empty = match self.begins_in(&self.groups[at].group, sequence, session)? {
+            let empty = match self.has_block(&self.groups[at].group, (sequence, 1), session)? {
                 true => before,
                 false => at,
             };
@@ -129,14 +129,14 @@ impl LogFiles {
         Stop::refuse(RefusalKind::Io, format!("{message}; the header of {header} {advice}"))
     }
 
-    /// Whether a good member of this group has the first block of this log.
-    pub(crate) fn begins_in(
+    /// Whether a good member of this group has this block of redo of this log.
+    pub(crate) fn has_block(
         &self,
         group: &OpenGroup,
-        sequence: u32,
+        block: (u32, u32),
         session: &Session,
     ) -> Result<bool, Error> {
-        begins_in(&self.medium, group, sequence, session)
+        has_block(&self.medium, group, block, session)
     }
 
     /// What was written to this log, if it has begun, is durable when this returns, in the members
@@ -265,18 +265,20 @@ impl Held {
     }
 }
 
-/// Whether a good member of this group has the first block of this log.
-pub(crate) fn begins_in(
+/// Whether a good member of this group has this block of redo of this log.
+pub(crate) fn has_block(
     medium: &Medium,
     group: &OpenGroup,
-    sequence: u32,
+    (sequence, number): (u32, u32),
     session: &Session,
 ) -> Result<bool, Error> {
     let (mut is_readable, mut failed) = (false, None);
     for file in group.files() {
         let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
-        match group.read(file, 1, &mut block, session) {
-            Ok(()) if is_whole(medium, group, &block, (sequence, 1), session) => return Ok(true),
+        match group.read(file, number, &mut block, session) {
+            Ok(()) if is_whole(medium, group, &block, (sequence, number), session) => {
+                return Ok(true);
+            }
             Ok(()) => is_readable = true,
             Err(error) => failed = Some(error),
         }

@@ -75,6 +75,8 @@ pub struct Reader {
     lost: Vec<PathBuf>,
     /// Writes in flight when all before the end was durable may have reached so many blocks.
     pub(crate) flight_blocks: u32,
+    /// The power can cut off the writes of so many blocks at once, at most.
+    pub(crate) cut_blocks: u32,
     ahead: ReadAhead,
     /// What was read last, and which blocks that is.
     buffer: Option<IoBuf>,
@@ -113,6 +115,7 @@ impl Reader {
             logs,
             lost: Vec::new(),
             flight_blocks: config.buffer_blocks(),
+            cut_blocks: config.part_blocks().saturating_mul(config.writes_in_flight),
             ahead: ReadAhead::new(disk, session),
             buffer: None,
             piece: None,

@@ -23,9 +23,9 @@
 use format::{LogHeader, REDO_BLOCK, RESTORE_ALL};
 use ids::Rba;
 use os::{Cause, IoBuf, Session};
-use stop::Stop;
+use stop::{RefusalKind, Stop};
 
-use crate::log_file::corrupt;
+use crate::log_file::{OpenGroup, corrupt};
 use crate::log_files::LogFiles;
 use crate::reader::{Expected, Place, Reader};
 use crate::{EndReason, LogEnd};
@@ -74,7 +74,10 @@ impl Reader {
         let unreadable = self.unreadable.take();
         let left = self.leave_log_at(unreadable.as_ref().map(|(block, _)| *block), reason, session);
         match (left, unreadable) {
-            (Err(Stop::Refused(_)), Some((_, error))) => Err(error.into()),
+            (Err(Stop::Refused(refusal)), Some((_, error))) => {
+                let message = format!("{refusal}; the device says: {error}");
+                Err(Stop::refuse(RefusalKind::Io, message))
+            }
             (left, _) => left,
         }
     }
@@ -182,9 +185,9 @@ impl Reader {
     /// No group has a header of this log: its first block must not be there either, for a header is
     /// durable before that is written (RD6).
     fn check_not_begun(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
-        self.check_unreadable(session)?;
+        self.check_unreadable(sequence, session)?;
         for group in self.logs.groups() {
-            let begins = match self.logs.begins_in(group, sequence, session) {
+            let begins = match self.logs.has_block(group, (sequence, 1), session) {
                 // One that can't be read proves nothing.
                 Err(error) if error.cause() == Cause::Device => {
                     let told = "the first block of a log that isn't needed is passed over, for I";
@@ -194,21 +197,17 @@ impl Reader {
                 begins => begins?,
             };
             if begins {
-                return Err(corrupt(format!(
-                    "redo is missing: {} has no header of log {sequence}, but block 1 of that \
-                     log; put the log back; if it is lost, {RESTORE_ALL}",
-                    group.first().path().display()
-                )));
+                return Err(has_begun(group, (sequence, 1)));
             }
         }
         Ok(())
     }
 
     /// A header that can't be read says as little as a torn one, but only if the device works
-    /// otherwise and goes on to say so (RD28): the block behind it is read, and the header isn't.
-    fn check_unreadable(&self, session: &Session) -> Result<(), Stop> {
+    /// otherwise and goes on to say so (RD28): a block behind it is read, and the header isn't.
+    fn check_unreadable(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
         for group in self.logs.unreadable() {
-            self.logs.begins_in(group, self.logs.newest() + 1, session)?;
+            self.check_behind_header(group, sequence, session)?;
             if let Ok(header) = group.read_header(&self.logs.medium.owner, session)?
                 && header.log_sequence.get() > self.logs.newest()
             {
@@ -219,6 +218,27 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// The first block behind a header that can be read isn't of this log. The power may have cut
+    /// off the first redo of a log, too. A device that is gone isn't asked for each block: each
+    /// step goes twice as far.
+    fn check_behind_header(
+        &self,
+        group: &OpenGroup,
+        sequence: u32,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let mut failed = None;
+        for block in (0..u32::BITS).map(|power| 1 << power).take_while(|no| *no < group.blocks) {
+            match self.logs.has_block(group, (sequence, block), session) {
+                Ok(false) => return Ok(()),
+                Ok(true) => return Err(has_begun(group, (sequence, block))),
+                Err(error) if error.cause() == Cause::Device => failed = failed.or(Some(error)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(failed.expect("a log has blocks of redo").into())
     }
 
     /// Looks behind the end for a block that was written when more was durable than was read. One
@@ -255,17 +275,39 @@ impl Reader {
                 )));
             }
         }
-        if unreadable.is_some_and(|block| block + 1 == self.logs.of(sequence).blocks) {
-            // There is none behind it.
-            let mut header = IoBuf::zeroed(REDO_BLOCK.bytes());
-            works = self.logs.of(sequence).read_any(0, &mut header, session).is_ok();
-        }
         match unreadable {
-            Some(block) if !works || self.block(sequence, block, session).is_ok() => {
-                let address = self.logs.of(sequence).address(block);
-                Err(corrupt(format!("block {address} can't be read")))
-            }
-            _ => Ok(()),
+            Some(block) => self.check_unreadable_end(block, works, session),
+            None => Ok(()),
+        }
+    }
+
+    /// Redo ends at this block only if the device works otherwise, and it can't be read even then.
+    /// Behind what was being written at the end of a log nothing lies that could be read, so the
+    /// log's header is.
+    fn check_unreadable_end(
+        &mut self,
+        block: u32,
+        works: bool,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let (sequence, last) = (self.place.sequence, self.last_scn());
+        let group = self.logs.of(sequence);
+        let address = group.address(block);
+        let is_last = group.blocks - block <= self.cut_blocks;
+        let mut header = IoBuf::zeroed(REDO_BLOCK.bytes());
+        let works = works || is_last && group.read_any(0, &mut header, session).is_ok();
+        if !works {
+            return Err(corrupt(format!(
+                "redo can be read through SCN {last} only, for block {address} can't be read, nor \
+                 any behind it that would tell whether the device works: try again; if log_buffer \
+                 was larger when the database was open, open it with that"
+            )));
+        }
+        match self.block(sequence, block, session) {
+            Ok(_) => Err(corrupt(format!(
+                "block {address} can be read now, and couldn't before: try again"
+            ))),
+            Err(_) => Ok(()),
         }
     }
 }
@@ -281,6 +323,14 @@ pub(crate) fn check_newest(logs: &LogFiles, from: Rba, known: u32) -> Result<(),
          was lost, or an older copy of it lies there; put it back; if it is lost, {RESTORE_ALL}",
         logs.contents()
     )))
+}
+
+fn has_begun(group: &OpenGroup, (sequence, block): (u32, u32)) -> Stop {
+    corrupt(format!(
+        "redo is missing: {} has no header of log {sequence}, but block {block} of that log; put \
+         the log back; if it is lost, {RESTORE_ALL}",
+        group.first().path().display()
+    ))
 }
 
 fn ends_within_record(reason: EndReason) -> bool {

@@ -4,7 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use format::{BlockFault, BlockHeader, BlockKind, CONTROL_BLOCK, FORMAT, OLDEST, check, seal};
+use format::{
+    BlockFault, BlockHeader, BlockKind, CONTROL_BLOCK, FORMAT, OLDEST, RESTORE_ALL, check, seal,
+};
 use ids::{BlockNo, Dba, FileNo};
 use os::{Disk, Error, File, FileOptions, IoBuf, OwnedFiles, Session};
 use stop::{Halt, RefusalKind, Stop};
@@ -106,7 +108,7 @@ impl ControlFile {
             )));
         }
         let newest = whole.into_iter().max_by_key(|(version, ..)| *version);
-        let (version, content, place) = newest.ok_or_else(|| corrupt(faults.join("; ")))?;
+        let (version, content, place) = newest.ok_or_else(|| no_control_file("open", &faults))?;
         // The other one may be damaged, and this the only whole one: it is written last.
         copies[..].rotate_left(place + 1);
         faults.iter().for_each(|fault| {
@@ -128,6 +130,10 @@ impl ControlFile {
             let path = directory.join(name);
             let file = match disk.open_read_only(&path, options(direct), session) {
                 Ok(file) => file,
+                // That says nothing of the file.
+                Err(error) if !is_of_file(&error) => {
+                    return Err(error.while_doing("look at the control file").into());
+                }
                 Err(error) => {
                     let said = Err(missing(&path)(error).to_string());
                     return Ok(ControlCopy { path, said, _file: None });
@@ -241,6 +247,23 @@ pub(crate) fn not_owned(error: Error) -> Stop {
 
 fn options(direct: bool) -> FileOptions {
     FileOptions { direct, write_through: true }
+}
+
+/// Whether it is the file or its device that can't be opened, rather than this process that can't.
+fn is_of_file(error: &Error) -> bool {
+    matches!(error.cause(), os::Cause::NotFound | os::Cause::NotAFile | os::Cause::Device)
+}
+
+/// Neither copy can be used, for these faults, by who was about to do so.
+pub fn no_control_file(verb: &str, faults: &[String]) -> Stop {
+    // What to do is said once, behind them.
+    let faults = faults.iter().map(|fault| fault.split("; ").next().unwrap_or(fault));
+    let message = format!(
+        "cannot {verb} the database: {}; put a good copy of the control file there, as new as the \
+         other files; without one, {RESTORE_ALL}",
+        faults.collect::<Vec<_>>().join(", and ")
+    );
+    Stop::refuse(RefusalKind::Corrupt, message)
 }
 
 fn missing(path: &Path) -> impl Fn(Error) -> Stop {

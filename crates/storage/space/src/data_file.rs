@@ -156,12 +156,8 @@ pub fn create_data_file(
     let file = disk.create(path, bytes, options, session)?;
     if let Err(error) = write_first_blocks(&file, shape, session) {
         // While it is locked, so that it can't be another's.
-        let removed = disk.remove(path, session);
         let error = error.while_doing(format!("create {}", path.display()));
-        return Err(Stop::from(match removed {
-            Ok(()) => error,
-            Err(left) => error.advise(format!("remove it by hand, for I {left}")),
-        }));
+        return Err(Stop::from(disk.unmake(path, error, session)));
     }
     Ok(file)
 }
@@ -296,6 +292,14 @@ fn fault_of(
                 "says that it is file {}, and file {wanted} belongs there: files have been \
                  exchanged; give each its name back",
                 found.file
+            )));
+        }
+        Err(fault @ (BlockFault::NeverWritten { .. } | BlockFault::BadChecksum { .. })) => {
+            let fault = fault.to_string();
+            return Ok(Some(format!(
+                "isn't a data file of ours: {}; put the right one there; if it is lost, \
+                 {RESTORE_ALL}",
+                fault.split("; ").next().unwrap_or(&fault)
             )));
         }
         Err(fault) => return Ok(Some(format!("isn't a data file of ours: {fault}"))),

@@ -58,7 +58,7 @@ pub use content::{
     ControlContent, ControlState, DataFileContent, LogGroupContent, LogMemberContent,
     TablespaceContent, TablespaceNo, UNDO_TABLESPACE,
 };
-pub use control::{ControlCopy, ControlFile};
+pub use control::{ControlCopy, ControlFile, no_control_file};
 pub use data_file::{
     DATA_FILE, DataFileShape, History, create_data_file, database_of, open_data_file,
     open_data_file_read_only,

@@ -80,6 +80,8 @@ struct Shared {
     /// Segments in which nobody is active. The one that was left last is taken first: its blocks
     /// are in the cache (but see rule UN11).
     idle: Vec<Tail>,
+    /// Of those, the ones that are taken where no other is to be had (UN12).
+    stuck: Vec<Tail>,
     /// How many segments there are.
     made: u16,
     /// The table of the last of them.
@@ -121,6 +123,7 @@ impl Active {
         let segments: Vec<Segment> = (0..most.max(found)).map(|_| segment()).collect();
         let shared = Shared {
             idle: Vec::new(),
+            stuck: Vec::new(),
             made: 0,
             last: None,
             closed: false,
@@ -135,7 +138,7 @@ impl Active {
     /// A segment is there, with nobody active in it; whoever was ended by `by`.
     pub(crate) fn add(&self, tail: Tail, by: Scn, session: &Session) {
         self.note(&tail, by, session);
-        self.state.exclusive(session).idle.push(tail);
+        self.state.exclusive(session).put_back(tail);
     }
 
     /// A segment is there, with a transaction active in it; whoever was before ended by `by`.
@@ -224,8 +227,13 @@ impl Active {
     }
 
     /// A segment in which nobody is active, for a transaction whose session has the other end of
-    /// `alive`; or what a new one needs.
-    pub(crate) fn take(&self, alive: &Arc<()>, session: &Session) -> Result<Taken, Stop> {
+    /// `alive`; or what a new one needs. One whose ring can't be gone on in only if none can be
+    /// made, or the caller says so.
+    pub(crate) fn take(
+        &self,
+        (alive, stuck_too): (&Arc<()>, bool),
+        session: &Session,
+    ) -> Result<Taken, Stop> {
         let mut state = self.state.exclusive(session);
         if state.closed {
             let message = "cannot begin a transaction: the instance is being shut down";
@@ -239,23 +247,25 @@ impl Active {
             );
             return Err(Stop::refuse(RefusalKind::NoSpace, message));
         }
-        // A segment that is used up stays out of the list from then on.
-        while state.idle.last().is_some_and(Tail::is_used_up) {
-            state.idle.pop();
+        let all_made = usize::from(state.made) >= self.segments.len();
+        let mut tail = take_idle(&mut state.idle);
+        if tail.is_none() && (all_made || stuck_too) {
+            tail = take_idle(&mut state.stuck);
         }
-        if state.idle.is_empty() && usize::from(state.made) >= self.segments.len() {
-            let message = "cannot begin a transaction: the names of transactions of all undo \
-                           segments are used up; raise db_cache_size, which allows more segments";
-            return Err(Stop::refuse(RefusalKind::NoSpace, message));
-        }
-        Ok(match take_idle(&mut state.idle) {
+        match tail {
             Some(tail) => {
                 state.active += 1;
                 state.sessions[usize::from(tail.segment())] = Arc::downgrade(alive);
-                Taken::Segment(tail)
+                Ok(Taken::Segment(tail))
             }
-            None => Taken::NeedsSegment(state.made, state.last),
-        })
+            None if all_made => {
+                let message = "cannot begin a transaction: the names of transactions of all undo \
+                               segments are used up; raise db_cache_size, which allows more \
+                               segments";
+                Err(Stop::refuse(RefusalKind::NoSpace, message))
+            }
+            None => Ok(Taken::NeedsSegment(state.made, state.last)),
+        }
     }
 
     /// The transaction has begun.
@@ -295,7 +305,7 @@ impl Active {
         state.active -= 1;
         state.dead.retain(|segment| *segment != id.segment);
         state.sessions[usize::from(id.segment)] = Weak::new();
-        state.idle.push(tail);
+        state.put_back(tail);
     }
 
     /// The cache has so many buffers from now on; refused if more are active than these are enough
@@ -345,10 +355,24 @@ impl Active {
     }
 }
 
+impl Shared {
+    /// Nobody is active in this segment any more.
+    fn put_back(&mut self, tail: Tail) {
+        match tail.is_stuck() {
+            true => self.stuck.push(tail),
+            false => self.idle.push(tail),
+        }
+    }
+}
+
 /// The segment that was left last. But if its last transaction was refused room for its undo, that
 /// with the largest ring: in a ring of a few blocks the next transaction would be refused as well,
 /// though all undo there is may be expired (rule UN11).
 fn take_idle(idle: &mut Vec<Tail>) -> Option<Tail> {
+    // A segment that is used up stays out of the list from then on.
+    while idle.last().is_some_and(Tail::is_used_up) {
+        idle.pop();
+    }
     if !idle.last()?.is_short() {
         return idle.pop();
     }

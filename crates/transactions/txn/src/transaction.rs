@@ -423,16 +423,22 @@ impl Transactions {
     }
 
     fn take_segment(&self, alive: &Arc<()>, session: &Session) -> Result<Tail, Stop> {
-        if let Taken::Segment(tail) = self.active.take(alive, session)? {
+        if let Taken::Segment(tail) = self.active.take((alive, false), session)? {
             return Ok(tail);
         }
         let _making = self.shared.making.hold(0, session);
         loop {
-            match self.active.take(alive, session)? {
+            let (number, last) = match self.active.take((alive, false), session)? {
                 Taken::Segment(tail) => return Ok(tail),
-                Taken::NeedsSegment(number, last) => {
-                    let tail = self.undo.add_segment(last, number, session)?;
-                    self.active.add(tail, Scn::ZERO, session);
+                Taken::NeedsSegment(number, last) => (number, last),
+            };
+            match self.undo.add_segment(last, number, session) {
+                Ok(tail) => self.active.add(tail, Scn::ZERO, session),
+                Err(stop) => {
+                    return match self.active.take((alive, true), session)? {
+                        Taken::Segment(tail) => Ok(tail),
+                        Taken::NeedsSegment(..) => Err(stop),
+                    };
                 }
             }
         }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::folder::Folder;
+
 const FOREBAY: &str = env!("CARGO_BIN_EXE_forebay");
 
 /// A directory of this test alone, gone when it ends.
@@ -335,4 +337,58 @@ fn a_parameter_out_of_its_bounds_is_a_wrong_command_line_everywhere() {
         assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
         assert!(said.contains("log_buffer is") && said.contains("choose 200k to 1g"), "{said}");
     }
+}
+
+/// What is lost is said with what to do, and the rest is checked.
+#[test]
+fn a_lost_or_emptied_file_is_refused_with_what_to_do() {
+    let folder = Folder::with_database("bad-lost");
+    let db = |name: &str| folder.0.join("db").join(name);
+    let restore = "restore the whole database from one copy";
+    let refused_with = |begin: &str| {
+        let said = folder.refused(&["logs", "db"]);
+        assert!(said.contains(begin) && said.matches(restore).count() == 1, "{said}");
+    };
+    for name in ["redo01.log", "doublewrite01.dbl"] {
+        std::fs::rename(db(name), folder.0.join("kept")).expect("moved");
+        refused_with("put it back");
+        std::fs::create_dir(db(name)).expect("made");
+        let output = folder.forebay(&["verify", "db"]);
+        let said = text(&output.stdout);
+        assert!(said.contains("it is a directory") && said.contains("files, "), "{said}");
+        std::fs::remove_dir(db(name)).expect("removed");
+        std::fs::rename(folder.0.join("kept"), db(name)).expect("moved");
+    }
+    for (names, bytes, begin) in [
+        (&["data01.dbf"][..], 8192, "put the right one there"),
+        (&["control01.ctl", "control02.ctl"], 32768, "put a good copy of the control file there"),
+    ] {
+        for name in names {
+            let mut content = std::fs::read(db(name)).expect("it is read");
+            content[..bytes].fill(0);
+            std::fs::write(db(name), content).expect("it is written");
+        }
+        refused_with(begin);
+    }
+}
+
+/// What can be done about it is said.
+#[test]
+fn what_cannot_be_chosen_is_refused_with_what_can() {
+    let folder =
+        Folder::filled("bad-chosen", &["--megabytes", "1", "--set", "doublewrite_slots=128"]);
+    let run = ["load", "run", "db", "--seconds", "1", "--sessions", "1"];
+    let with =
+        |more: &[&str]| folder.command(&[&run[..], more].concat()).output().expect("it runs");
+    let said = text(&with(&["--set", "db_working_setz=1"]).stderr);
+    assert!(said.contains("'forebay parameters' lists"), "{said}");
+    let said = text(&with(&["--set", "db_writer_batch=256"]).stderr);
+    assert!(said.contains("choose a smaller db_writer_batch"), "{said}");
+    let said = text(&with(&["--alter", "0:log_writes_in_flight=8"]).stderr)
+        + &text(&with(&["--alter", "0:log_writes_in_flight=8"]).stdout);
+    assert!(said.contains("--set log_writes_in_flight=8"), "{said}");
+    // A session is called by its whole number.
+    let output = with(&["--first-session", "100000005"]);
+    let said = text(&output.stdout);
+    assert!(output.status.success() && !said.contains("session5"), "{said}");
 }

@@ -131,3 +131,40 @@ fn a_limit_on_the_size_of_files_is_named() {
     let said = text(&output.output().expect("it runs").stderr);
     assert!(said.contains("ulimit -f") && !said.contains("free space"), "{said}");
 }
+
+/// Whatever can't be opened, nothing is left, and what to do is said.
+#[test]
+fn a_creation_without_descriptors_leaves_nothing_that_it_does_not_tell_of() {
+    let folder = Folder::new("create-descriptors");
+    let line = |limit| {
+        format!(
+            "ulimit -n {limit}; exec \"$0\" load create db --megabytes 1 --set undo_bytes=1m --set \
+             log_file_bytes=1m --set doublewrite_slots=128"
+        )
+    };
+    for limit in [9, 11, 13, 16, 17, 18, 19] {
+        let mut create = Command::new("bash");
+        let create = create.args(["-c", &line(limit), env!("CARGO_BIN_EXE_forebay")]);
+        let output = create.current_dir(&folder.0).output().expect("it runs");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.success(), folder.0.join("db").exists(), "{limit}: {said}");
+        if output.status.success() {
+            assert!(limit > 16, "no limit was too low");
+            break;
+        }
+        assert!(said.contains("ulimit -n") && !said.contains("by hand"), "{limit}: {said}");
+    }
+}
+
+/// Who can't be told of the database is told that there is one.
+#[test]
+fn a_database_that_cannot_be_reported_is_said_to_be_there() {
+    let folder = Folder::new("create-unreported");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+    let create = ["load", "create", "db", "--megabytes", "1"];
+    let output = folder.command(&create).stdout(full).output().expect("it runs");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the database was created, and is whole"), "{said}");
+    folder.said(&["verify", "db"]);
+}

@@ -176,3 +176,50 @@ fn a_control_file_of_another_database_is_the_one_to_be_replaced() {
         std::fs::write(&place, own).expect("it is put back");
     }
 }
+
+/// Nobody is to believe that there are two, or to copy an old one over the other.
+#[test]
+fn an_older_control_file_and_an_invalid_member_are_told() {
+    let folder = Folder::filled("verify-older", &["--megabytes", "1", "--set", "log_members=2"]);
+    let db = |name: &str| folder.0.join("db").join(name);
+    let old = std::fs::read(db("control01.ctl")).expect("it is read");
+    std::fs::remove_file(db("redo01b.log")).expect("it is there");
+    let ran = folder.forebay(&["logs", "db"]);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let output = folder.forebay(&["verify", "db"]);
+    assert!(output.status.success(), "{}", text(&output.stdout));
+    let said = text(&output.stderr);
+    assert!(said.contains("redo01b.log of redo log group 1 is invalid"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+
+    std::fs::write(db("control01.ctl"), old).expect("it is put back");
+    let output = folder.forebay(&["verify", "db"]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let begin = "control: db/control01.ctl is of another time";
+    assert!(
+        said.starts_with(begin) && said.contains("copy the good control file over it"),
+        "{said}"
+    );
+}
+
+/// A block that no table has may be the damaged one.
+#[test]
+fn what_is_damaged_is_not_said_to_have_had_rows() {
+    let folder = Folder::with_database("verify-unused");
+    for (name, from_end) in [("data01.dbf", true), ("undo01.dbf", false)] {
+        let path = folder.0.join("db").join(name);
+        let whole = std::fs::read(&path).expect("it can be read");
+        let mut content = whole.clone();
+        let at = if from_end { content.len() - 8192 } else { 8192 };
+        content[at..at + 8192].fill(0x5a);
+        std::fs::write(&path, &content).expect("it can be written");
+        let output = folder.forebay(&["verify", "db"]);
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let line = said.lines().find(|line| line.starts_with("block: ")).expect("a finding");
+        assert!(line.contains("what it held is lost") && !line.contains("rows"), "{line}");
+        assert!(from_end || line.contains("belongs"), "{line}");
+        std::fs::write(&path, &whole).expect("it is put back");
+    }
+}

@@ -8,6 +8,7 @@
 
 mod bad_growth;
 mod bad_places;
+mod bad_undo;
 mod cascades;
 mod closures;
 mod committing;

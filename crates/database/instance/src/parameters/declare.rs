@@ -334,7 +334,10 @@ macro_rules! declared {
             pub(crate) fn info(name: &str) -> Result<ParameterInfo, Stop> {
                 let list = $structure::list();
                 list.into_iter().find(|info| info.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-                    let message = format!("there is no parameter {name} to be chosen here");
+                    let message = format!(
+                        "there is no parameter {name} to be chosen here; 'forebay parameters' \
+                         lists those that are"
+                    );
                     Stop::refuse(RefusalKind::Invalid, message)
                 })
             }

@@ -130,7 +130,8 @@ declared! {
         log_checkpoint_timeout: u32 = 1_800, "seconds", Allowed::Between(0, 1 << 20), AnyTime;
     "Who writes redo that sessions wait for: the first of them, or the log writer alone."
         commit_leader: CommitLeader = CommitLeader::Session, "", COMMIT_LEADERS, AnyTime;
-    "How many redo writes are in flight at once, at most."
+    "How many redo writes are in flight at once, at most. While the instance is open, up to as \
+     many as it opened with."
         log_writes_in_flight: u32 = 1, "writes",
         Allowed::Between(1, redo::WRITES_IN_FLIGHT_MAX as u64), AnyTime;
     "How old undo becomes that only snapshots need, before it is overwritten rather than the undo \
@@ -239,9 +240,11 @@ impl Parameters {
         }
         let needed = self.db_writer_processes * self.db_writer_batch;
         if self.doublewrite && needed > slots {
+            let fewer =
+                if self.db_writer_processes > 1 { "fewer db_writer_processes or " } else { "" };
             return refuse(format!(
                 "{} writers with batches of {} blocks need {needed} slots of the doublewrite file, \
-                 which has {slots}; choose fewer db_writer_processes or a smaller db_writer_batch",
+                 which has {slots}; choose {fewer}a smaller db_writer_batch",
                 self.db_writer_processes, self.db_writer_batch
             ));
         }

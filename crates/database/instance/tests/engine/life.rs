@@ -8,7 +8,7 @@ use format::BlockKind;
 use ids::{BlockSize, Dba};
 use instance::{CommitMode, Creation, Instance, Parameters, Transaction};
 use latch::{FrameOrder, Latch, LatchKind};
-use os::Session;
+use os::{FilesystemIo, Session};
 use sim::ThreadReport;
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
@@ -252,6 +252,21 @@ fn databases_with_blocks_of_every_size_work() {
             rows_of_every_length(instance, bytes as usize, session);
             check(instance, session);
         });
+    }
+}
+
+/// The file of an odd number of blocks of 2 KiB is no multiple of what direct I/O wants.
+#[test]
+fn any_number_of_doublewrite_slots_will_do() {
+    for doublewrite_slots in [16, 17] {
+        for filesystemio_options in FilesystemIo::ALL {
+            let creation = Creation { doublewrite_slots, ..creation() };
+            let parameters = Parameters { filesystemio_options, ..parameters() };
+            common::database_with(creation, parameters, |instance, session| {
+                rows_of_every_length(instance, 2048, session);
+                check(instance, session);
+            });
+        }
     }
 }
 

@@ -85,8 +85,8 @@ fn a_flipped_byte_of_another_file_is_found_if_it_is_used() {
             ("control01.ctl", usize::MAX, Some(Kind::Control)),
             ("control02.ctl", usize::MAX, Some(Kind::Control)),
             ("redo01.log", 4096, Some(Kind::Log)),
-            ("redo02.log", 4096, Some(Kind::Log)),
-            ("redo03.log", 4096, Some(Kind::Log)),
+            ("redo02.log", 4096, Some(Kind::FreeLog)),
+            ("redo03.log", 4096, Some(Kind::FreeLog)),
             ("doublewrite01.dbl", 0, None),
         ];
         for (name, used, kind) in used {

@@ -3,7 +3,9 @@
 use access::HeapInserter;
 use format::{BlockHeader, BlockKind, LogHeader, ScnLe, U16Le, U32Le, U64Le};
 use ids::{BlockNo, Dba, FileNo, Scn};
-use instance::{Instance, Transaction};
+use instance::{Instance, LogChange, LogStatus, LogView, Transaction};
+use os::Disk;
+use sim::BadPlaces;
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use space::Holds;
@@ -200,6 +202,57 @@ fn logs_of_another_owner_are_found() {
         }
         assert!(begun > 1, "{begun} logs");
         let (report, told) = check(&disk, Some(objects), session);
+        assert_eq!(told, []);
+        assert!(report.expect("checked").is_clean());
+    });
+}
+
+/// The header of a log that nobody needs can't be read: nothing is to be restored, and what is said
+/// helps. If the log is needed, it is another matter.
+#[test]
+fn a_free_log_whose_header_can_not_be_read_is_no_reason_to_restore_anything() {
+    with_database(database().0, |world, session| {
+        let open = |disk: &Disk| {
+            Instance::open(disk, directory(), &parameters(), session).expect("opened")
+        };
+        let group = |instance: &Instance, status| {
+            let groups = instance.log_groups(session);
+            groups.into_iter().find(|group| group.status == status).expect("there is one")
+        };
+        // The disk when the header of this group can't be read, and the one line that is told.
+        let without_header = |group: &LogView, kind: Kind| {
+            let bad = BadPlaces::default();
+            let disk = bad.over(&world.disk());
+            bad.add(&group.members[0].0, 0..512);
+            let (report, told) = check(&disk, None, session);
+            assert!(!report.expect("checked").is_clean());
+            assert_eq!(kinds(&told), [(kind, 1)].into(), "{told:?}");
+            (disk, told[0].to_string())
+        };
+        let instance = open(&world.disk());
+        let current = group(&instance, LogStatus::Current);
+        instance.abort(session);
+        drop(instance);
+        let (_, line) = without_header(&current, Kind::Log);
+        assert!(line.contains("restore all files"), "{line}");
+        let instance = open(&world.disk());
+        let free = group(&instance, LogStatus::Inactive);
+        instance.shutdown(session).expect("shut in good order");
+        drop(instance);
+        let (disk, line) = without_header(&free, Kind::FreeLog);
+        let is_named = line.contains(&format!("of group {} ", free.number));
+        assert!(is_named && line.contains("drop_log_group=NUMBER"), "{line}");
+        assert!(!line.contains("restore"), "{line}");
+        let instance = open(&disk);
+        let more = format!("{}:redo04.log", u64::from(redo::LOG_BLOCKS_MIN) * 4096);
+        let changes = [("add_log_group", more), ("drop_log_group", free.number.to_string())];
+        for (name, value) in changes {
+            let change = LogChange::read(name, &value).expect("there is one").expect("a change");
+            instance.change_logs_while(&change, &|| true, session).expect("changed");
+        }
+        instance.shutdown(session).expect("shut in good order");
+        drop(instance);
+        let (report, told) = check(&disk, None, session);
         assert_eq!(told, []);
         assert!(report.expect("checked").is_clean());
     });

@@ -142,5 +142,6 @@ fn check_kind(path: &Path, mode: OpenMode, opened: Result<&OwnedFd, Errno>) -> i
         }
         _ => return Ok(()),
     };
-    Err(io::Error::other(format!("it is {what}, and must be a file; put the file there")))
+    let detail = format!("it is {what}, and must be a file");
+    Err(io::Error::new(io::ErrorKind::IsADirectory, detail))
 }

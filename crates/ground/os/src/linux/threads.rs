@@ -114,8 +114,10 @@ pub(crate) fn spawn(spec: &ThreadSpec, body: ThreadBody) -> Result<ThreadId, Err
         body();
     };
     std::thread::Builder::new().name(spec.name.clone()).spawn(run).map_err(|error| {
-        Error::from_io(format!("start thread {}", spec.name), &error)
-            .advise("raise the limit on processes (ulimit -u) or use fewer threads")
+        Error::from_io(format!("start thread {}", spec.name), &error).advise(
+            "raise the limit on processes (ulimit -u) or on memory (ulimit -v), or use fewer \
+                 threads",
+        )
     })?;
     Ok(receiver.recv().expect("a thread that started tells its number"))
 }

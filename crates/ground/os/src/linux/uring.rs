@@ -249,8 +249,7 @@ fn unavailable(error: &io::Error) -> Error {
             "allow it (sysctl kernel.io_uring_disabled=0, and no seccomp filter against it, as \
              containers have)"
         }
-        Some(libc::EMFILE) => "raise the limit on open files (ulimit -n)",
-        Some(libc::ENFILE) => "raise the machine's limit on open files (sysctl fs.file-max)",
+        Some(libc::EMFILE | libc::ENFILE) => Cause::TooManyFiles.advice(),
         Some(libc::ENOMEM) => "raise the limit on locked memory (ulimit -l)",
         _ => "it needs Linux 5.6 or later",
     };

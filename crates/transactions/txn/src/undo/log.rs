@@ -50,6 +50,8 @@ pub struct Tail {
     pub(crate) blocks: u32,
     /// Whether the last transaction was refused room for its undo.
     pub(crate) is_short: bool,
+    /// Whether a block of the ring can't be read that is needed to go on in it (UN12).
+    pub(crate) is_stuck: bool,
 }
 
 /// Where a transaction's undo stands. Only the transaction has it (UN1).
@@ -107,7 +109,8 @@ pub struct UndoPins<'a> {
 impl Tail {
     pub(crate) fn new(segment: u16, table: Dba, slots: u16) -> Tail {
         let (newest, before) = ((0, slots - 1), Scn::ZERO);
-        let (current, spare, blocks, is_short) = (None, None, 0, false);
+        let (current, spare, blocks) = (None, None, 0);
+        let (is_short, is_stuck) = (false, false);
         let (free, records) = (0, 0);
         Tail {
             segment,
@@ -121,6 +124,7 @@ impl Tail {
             spare,
             blocks,
             is_short,
+            is_stuck,
         }
     }
 
@@ -158,6 +162,21 @@ impl Tail {
     /// Whether the segment's last transaction was refused room for its undo (UN11).
     pub fn is_short(&self) -> bool {
         self.is_short
+    }
+
+    /// Whether the segment's ring can't be gone on in: other segments are taken first (UN12).
+    pub fn is_stuck(&self) -> bool {
+        self.is_stuck
+    }
+
+    /// Its ring can't be gone on in, for this reason.
+    pub(crate) fn set_stuck(&mut self, stop: &Stop, session: &Session) {
+        if !std::mem::replace(&mut self.is_stuck, true) {
+            session.os().notice(&format!(
+                "undo segment {} is used only where no other is to be had: {stop}",
+                self.segment
+            ));
+        }
     }
 
     /// Whether the segment's transactions have used up all their names: then none begins there any

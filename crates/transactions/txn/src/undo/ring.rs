@@ -77,7 +77,12 @@ impl Undo {
         let Some(current) = log.tail.current else {
             return self.insert(log, None, session);
         };
-        let Some(next) = self.look_at_next(current, session)? else {
+        let next = match self.look_at_next(current, session) {
+            Err(stop) if stop.is_of_medium() => return self.pass_over(log, current, stop, session),
+            next => next?,
+        };
+        log.tail.is_stuck = false;
+        let Some(next) = next else {
             return self.insert(log, Some(current), session);
         };
         if self.is_left(&next, log, (payload, bytes)) {
@@ -92,7 +97,10 @@ impl Undo {
         let Some((record, last)) = next.newest else {
             return self.reuse(log, &next, None, session);
         };
-        let by = transactions.ended_by((record, last), session)?;
+        let by = match transactions.ended_by((record, last), session) {
+            Err(stop) if stop.is_of_medium() => return self.pass_over(log, current, stop, session),
+            by => by?,
+        };
         if transactions.is_needed(by, session) {
             match self.insert(log, Some(current), session) {
                 // What a full disk leaves: undo that a snapshot may need, but no transaction.
@@ -104,6 +112,22 @@ impl Undo {
         }
         let taken: Vec<TransactionEnd> = next.ends.iter().copied().chain([(last, by)]).collect();
         self.reuse(log, &next, Some((transactions, &taken)), session)
+    }
+
+    /// Puts a new block behind the current one, for nobody can tell whether the undo in the next
+    /// one is needed. If there is no room, that is why it is refused.
+    fn pass_over(
+        &self,
+        log: &mut UndoLog,
+        current: Dba,
+        stop: Stop,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        log.tail.set_stuck(&stop, session);
+        match self.insert(log, Some(current), session) {
+            Err(refused) if refused.refusal() == Some(RefusalKind::NoSpace) => Err(stop),
+            inserted => inserted,
+        }
     }
 
     /// Whether the transaction was in this block already, was taken back out of it, and has room

@@ -104,12 +104,20 @@ impl Undo {
 
     /// The segment with this table as it is now, for who is its only user.
     pub fn found(&self, table: Dba, session: &Session) -> Result<Found, Stop> {
-        let (tail, is_active) = {
+        let (mut tail, is_active) = {
             let cache = self.space.changes().cache();
             let block = cache.pin_shared(table, FrameOrder::TransactionTable, session)?;
             look_at(&block, table)
         };
-        let tail = self.tail_of(tail, session)?;
+        match self.place_in_current(&tail, session) {
+            Ok((free, records)) => (tail.free, tail.records) = (free, records),
+            // What is there is nobody's to take back: it is as good as full (UN12).
+            Err(stop) if !is_active && stop.is_of_medium() => {
+                tail.free = u16::MAX;
+                tail.set_stuck(&stop, session);
+            }
+            Err(stop) => return Err(stop),
+        }
         Ok(if is_active { Found::Dead(UndoLog::of_dead(tail)) } else { Found::Idle(tail) })
     }
 
@@ -162,7 +170,7 @@ impl Undo {
             let table = self.peek_next(&header_pin, session)?;
             // Read, though it is to be formatted: until the header is latched another session may
             // take the block, write it and let its buffer go.
-            let pin = cache.pin_or_unwritten(table, session)?;
+            let pin = cache.pin_to_format(table, session)?;
             let payloads =
                 [size_of::<TransactionTable>(), size_of::<DbaLe>(), HandOut::PAYLOAD_BYTES];
             let mut group = changes.begin(credits_for(&payloads), session)?;
@@ -230,15 +238,14 @@ impl Undo {
         })
     }
 
-    /// The end of what the table's current block has.
-    fn tail_of(&self, mut tail: Tail, session: &Session) -> Result<Tail, Stop> {
-        if let Some(current) = tail.current {
-            let cache = self.space.changes().cache();
-            let block = cache.pin_shared(current, FrameOrder::Undo, session)?;
-            let undo = UndoBlock::at(&block, UndoBlock::START);
-            (tail.free, tail.records) = (undo.free.get(), undo.records.get());
-        }
-        Ok(tail)
+    /// The end of what the table's current block has: its first free byte, and how many records
+    /// there are.
+    fn place_in_current(&self, tail: &Tail, session: &Session) -> Result<(u16, u16), Stop> {
+        let Some(current) = tail.current else { return Ok((0, 0)) };
+        let cache = self.space.changes().cache();
+        let block = cache.pin_shared(current, FrameOrder::Undo, session)?;
+        let undo = UndoBlock::at(&block, UndoBlock::START);
+        Ok((undo.free.get(), undo.records.get()))
     }
 
     /// Every undo block of every segment, for checks: in one ring, and handed out.
