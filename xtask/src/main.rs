@@ -7,6 +7,7 @@
 //!   tidy      layers, `unsafe`, cited rules, sizes, banned words, generated documents, refusals
 //!   refusals  clippy really refuses what `clippy.toml` says it refuses
 //!   docs      writes the generated documents
+//!   figures   how large the house is
 //!   test      the whole test suite, step by step
 //!
 //! Callers: people, and `.ci/run`.
@@ -18,12 +19,14 @@
     reason = "a build tool lives in the real world only: it reads the tree and starts cargo"
 )]
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::workspace;
 
 mod docs;
+mod figures;
 mod house;
 mod refusals;
 mod rust_text;
@@ -49,6 +52,12 @@ enum Verb {
     Refusals,
     /// Write the documents that are generated from code
     Docs,
+    /// Say how large the house is, in figures
+    Figures {
+        /// Another checkout than this one
+        #[arg(long)]
+        root: Option<PathBuf>,
+    },
     /// Run every test suite in order; stops at the first failure
     Test,
 }
@@ -59,6 +68,7 @@ fn main() -> ExitCode {
         Verb::Tidy => tidy::run(&root),
         Verb::Refusals => refusals::run(&root),
         Verb::Docs => docs::run(&root),
+        Verb::Figures { root: other } => figures::run(&other.unwrap_or_else(|| root.clone())),
         Verb::Test => test::run(&root),
     };
     match outcome {

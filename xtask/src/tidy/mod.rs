@@ -24,6 +24,7 @@ mod citations;
 mod failpoints;
 mod layers;
 mod manifests;
+pub(crate) mod signatures;
 mod sizes;
 mod unsafety;
 
