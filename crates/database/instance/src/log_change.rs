@@ -6,7 +6,7 @@
 //! | `drop_log_group` | its number |
 //! | `add_log_member` | number of the group and member: `3:/disk2/redo03b.log` |
 //! | `drop_log_member` | the member |
-//! | `switch_log` | `next`; refused while the current log is empty |
+//! | `switch_log` | `next`; while the current log is empty it stays |
 //!
 //! Callers: the binary.
 
@@ -105,8 +105,8 @@ impl Instance {
         }
     }
 
-    /// Refused if nothing has been written to the current log: one that is empty isn't closed, and
-    /// who asks for the next would believe that it has begun.
+    /// A current log to which nothing has been written stays, and a notice says so: who asks for the
+    /// next would believe that it has begun.
     fn switch_log(&self, session: &Session) -> Result<(), Stop> {
         let current = || {
             let views = self.log_groups(session);
@@ -115,16 +115,13 @@ impl Instance {
         };
         let before = current();
         self.redo().switch(session)?;
-        match before {
-            Some((log, group)) if current() == before => {
-                let message = format!(
-                    "cannot switch the redo log: log {log}, the current one, in group {group}, is \
-                     empty; change something first, or open the database anew, which begins the \
-                     next log"
-                );
-                Err(Stop::refuse(RefusalKind::WrongState, message))
-            }
-            _ => Ok(()),
+        if let Some((log, group)) = before.filter(|before| current() == Some(*before)) {
+            session.os().notice(&format!(
+                "the redo log isn't switched: log {log}, the current one, in group {group}, is \
+                 empty; change something first, or open the database anew, which begins the next \
+                 log"
+            ));
         }
+        Ok(())
     }
 }
