@@ -7,10 +7,12 @@ use std::path::Path;
 use waits::WaitEvent;
 
 /// Which test provokes an event that isn't provoked here.
-const ELSEWHERE: [(&str, &str); 11] = [
+const ELSEWHERE: [(&str, &str); 13] = [
     ("DbFileParallelRead", "storage/cache/tests/multiblock.rs"),
     ("DbFileSingleWrite", "database/instance/tests/engine/headers.rs"),
     ("DirectPathRead", "storage/cache/tests/direct.rs"),
+    ("DirectPathReadTemp", "storage/sort/tests/order.rs"),
+    ("DirectPathWriteTemp", "storage/sort/tests/order.rs"),
     ("EnqKoFastObjectCheckpoint", "storage/cache/tests/direct.rs"),
     ("EnqSqContention", "database/catalog/tests/catalog/sequences.rs"),
     ("EnqTmContention", "transactions/txn/tests/locks/endings.rs"),
