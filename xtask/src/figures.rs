@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::Outcome;
 use crate::rust_text::{functions, words};
-use crate::tidy::signatures::tuple_parameters;
+use crate::signatures::tuple_parameters;
 use crate::tree::{Member, SourceFile, Tree};
 
 /// What may be public.

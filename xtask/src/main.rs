@@ -30,6 +30,7 @@ mod figures;
 mod house;
 mod refusals;
 mod rust_text;
+mod signatures;
 mod test;
 mod tidy;
 mod tree;

@@ -24,7 +24,6 @@ mod citations;
 mod failpoints;
 mod layers;
 mod manifests;
-pub(crate) mod signatures;
 mod sizes;
 mod unsafety;
 

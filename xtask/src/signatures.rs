@@ -1,8 +1,9 @@
 //! Arguments have names: no parameter is an anonymous tuple.
 //!
 //! A tuple hides several arguments from the caller behind one pair of brackets. It becomes a small
-//! struct with a name, or plain arguments. A tuple of two with one meaning (a range's ends, a key and
-//! its value) may stay where it is held in `xtask/ratchet.toml`; more than two never.
+//! struct with a name, or plain arguments.
+//!
+//! Callers: `figures`, which counts them.
 
 use crate::rust_text::{bracket_end, is_word, line_at, words};
 
@@ -109,7 +110,8 @@ mod tests {
 
     #[test]
     fn a_tuple_is_found_however_it_is_taken() {
-        let code = "fn a((x, y): (u8, u16), s: &S) {}\nfn b<T: Fn(u8) -> u8>(p: &mut (T, T, T)) {}\n\
+        let code = "fn a((x, y): (u8, u16), s: &S) {}\n\
+                    fn b<T: Fn(u8) -> u8>(p: &mut (T, T, T)) {}\n\
                     fn c(\n    pair: &(A<B, C>, D),\n) {}";
         let expected = [("a", 2), ("b", 3), ("c", 2)].map(|(name, n)| (name.to_string(), n));
         assert_eq!(found(code), expected);
@@ -117,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_is_no_tuple_is_not_found() {
-        let code = "fn a(f: impl Fn((u8, u8)), x: [u8; 4], y: Option<(u8, u8)>) -> (u8, u8) { (1, 2) }\n\
+        let code = "fn a(f: impl Fn((u8, u8)), x: [u8; 4], y: Option<(u8, u8)>) -> (u8, u8) {}\n\
                     fn b(unit: (), one: (u8)) {}\nlet f: fn((u8, u8)) = g;";
         assert_eq!(found(code), []);
     }
