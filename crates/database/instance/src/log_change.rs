@@ -105,8 +105,8 @@ impl Instance {
         }
     }
 
-    /// A current log to which nothing has been written stays, and a notice says so: the caller would
-    /// believe that the next one has begun.
+    /// A current log to which nothing has been written stays, and a notice says so: the caller
+    /// would believe that the next one has begun.
     fn switch_log(&self, session: &Session) -> Result<(), Stop> {
         let current = || {
             let views = self.log_groups(session);
