@@ -11,6 +11,7 @@ use std::path::Path;
 use crate::Outcome;
 use crate::rust_text::{functions, words};
 use crate::signatures::tuple_parameters;
+use crate::tidy::citations::leading_number;
 use crate::tree::{Member, SourceFile, Tree};
 
 /// What may be public.
@@ -63,7 +64,7 @@ fn public_items(code: &str) -> usize {
         .filter(|at| {
             let rest = code[at + 3..].trim_start();
             let word = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-            ITEMS.contains(&word) || word == "async" || word == "unsafe"
+            ITEMS.contains(&word)
         })
         .count()
 }
@@ -72,17 +73,12 @@ fn public_items(code: &str) -> usize {
 fn rule_lengths(member: &Member) -> Vec<usize> {
     let lines: Vec<&str> = member.readme.lines().collect();
     let begins = |line: &str| {
-        let inside = line.trim_start_matches("- ").strip_prefix("**");
-        inside.is_some_and(|rest| {
-            let letters = rest.chars().take_while(char::is_ascii_uppercase).count();
-            (1..=2).contains(&letters) && rest[letters..].starts_with(|c: char| c.is_ascii_digit())
-        })
+        line.trim_start_matches("- ").strip_prefix("**").and_then(leading_number).is_some()
     };
     let mut found = Vec::new();
-    for (at, line) in lines.iter().enumerate().filter(|(_, line)| begins(line)) {
+    for (at, _) in lines.iter().enumerate().filter(|(_, line)| begins(line)) {
         let rest = lines[at + 1..].iter();
         let more = rest.take_while(|next| !next.trim().is_empty() && !begins(next)).count();
-        debug_assert!(!line.is_empty());
         found.push(1 + more);
     }
     found

@@ -72,7 +72,7 @@ fn declared_again(member: &Member) -> Vec<Finding> {
 }
 
 /// The rule number that a text begins with.
-fn leading_number(text: &str) -> Option<String> {
+pub(crate) fn leading_number(text: &str) -> Option<String> {
     let letters = text.chars().take_while(char::is_ascii_uppercase).count();
     let digits = text[letters..].chars().take_while(char::is_ascii_digit).count();
     let end = letters + digits;

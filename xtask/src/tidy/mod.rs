@@ -20,7 +20,7 @@ use crate::tree::{self, Tree};
 use crate::{Outcome, docs, refusals};
 
 mod banned;
-mod citations;
+pub(crate) mod citations;
 mod failpoints;
 mod layers;
 mod manifests;

@@ -170,12 +170,14 @@ fn secure(
     };
     let synced = of(|home| matches!(home, Home::Same(_) | Home::Broken));
     let doubtful = of(|home| matches!(home, Home::Older(_)));
-    let mut bytes = IoBuf::zeroed(unit as usize);
-    for at in doubtful.difference(&synced) {
+    let again: Vec<u64> = doubtful.difference(&synced).copied().collect();
+    let runs = again.chunk_by(|one, next| one + 1 == *next);
+    for run in runs.flat_map(|run| run.chunks((READ_BYTES as u64 / unit) as usize)) {
+        let mut bytes = IoBuf::zeroed(run.len() * unit as usize);
         let reads = session.waiting(WaitEvent::DbFileScatteredRead);
-        doublewrite.read_at(at * unit, &mut bytes, reads.p(0, *at, 1))?;
+        doublewrite.read_at(run[0] * unit, &mut bytes, reads.p(0, run[0], run.len() as u64))?;
         let writes = session.waiting(WaitEvent::DbFileParallelWrite);
-        doublewrite.write_at(at * unit, &bytes, writes.p(1, 0, 0))?;
+        doublewrite.write_at(run[0] * unit, &bytes, writes.p(1, 0, 0))?;
     }
     if !homes.is_empty() && !doublewrite.options().write_through {
         doublewrite.sync(session.waiting(WaitEvent::DbFileParallelWrite))?;

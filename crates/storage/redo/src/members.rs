@@ -58,15 +58,10 @@ impl OpenGroup {
         bytes: &[u8],
         waiting: Waiting<'_>,
     ) -> Result<Vec<Failed>, Error> {
-        let offset = BlockNo::new(first_block).byte_offset(REDO_BLOCK);
-        if let [member] = &self.members[..] {
-            let file = member.file.as_ref().expect("a group has a good member");
-            file.write_at(offset, bytes, waiting)?;
-            if medium.needs_sync {
-                file.sync(waiting)?;
-            }
-            return Ok(Vec::new());
+        if self.members.len() == 1 {
+            return self.write_in_turn(medium, first_block, bytes, waiting);
         }
+        let offset = BlockNo::new(first_block).byte_offset(REDO_BLOCK);
         let files: Vec<&File> = self.files().collect();
         let written = medium.disk.write_copies(&files, offset, bytes, waiting);
         let durable = files.iter().zip(written).map(|(file, result)| match result {
@@ -76,10 +71,9 @@ impl OpenGroup {
         self.failed(durable)
     }
 
-    /// Writes again, durably, what the good members have already, one after the other: a power cut
-    /// may leave what was being written unreadable, and then another member has it (RD17). Says
-    /// which failed; an error if all did.
-    pub(crate) fn write_again(
+    /// The same in one good member after the other. For what they have already: a power cut may
+    /// leave what was being written unreadable, and then another member has it (RD17).
+    pub(crate) fn write_in_turn(
         &self,
         medium: &Medium,
         first_block: u32,

@@ -96,7 +96,7 @@ fn write(
     let copies = group.copies();
     let waiting = session.waiting(WaitEvent::LogFileParallelWrite);
     let waiting = waiting.p(copies, copies * u64::from(blocks), copies);
-    let failed = group.write_again(&logs.medium, first, bytes, waiting)?;
+    let failed = group.write_in_turn(&logs.medium, first, bytes, waiting)?;
     for failed in &failed {
         session.os().notice(&format!("a member of a redo log is invalid, for {}", failed.error));
     }
