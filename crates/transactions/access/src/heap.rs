@@ -18,7 +18,6 @@ use format::{BlockHeader, BlockKind, DataHead};
 use ids::{Scn, TxnId};
 use os::Session;
 use stop::Stop;
-use txn::block;
 use txn::{Asked, Interest, Patience, RowWait, RowWanted, Transaction, Transactions, Unsure};
 use waits::{Nanos, Timestamp, WaitEvent};
 
@@ -200,13 +199,13 @@ fn assert_taken_back(block: &[u8], target: &Target<'_>, forward: [&[u8]; 2], bac
         let (address, scn) = (target.pin.address(), Scn::ZERO);
         let bytes = &mut copy[..];
         (layer.apply)(change::BlockMut { address, scn, bytes }, opcode, &payload.concat());
-        if let Err(what) = block::check(&copy) {
+        if let Err(what) = txn::block::check(&copy) {
             panic!("change {opcode} of layer {} breaks the block: {what}", layer.name);
         }
-        block::used(&copy)
+        txn::block::used(&copy)
     };
     apply(opcode, forward);
-    let (used, was) = (apply(opcode_back, back), block::used(block));
+    let (used, was) = (apply(opcode_back, back), txn::block::used(block));
     // A purge of an index's leaf isn't taken back (BT4).
     let purges = layer.moves.is_some() && used < was;
     assert!(used == was || purges, "{used} bytes are used after a rollback, and {was} before");
