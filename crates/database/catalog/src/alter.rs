@@ -11,7 +11,7 @@ use ids::ObjectNo;
 use os::Session;
 use relation::{ColumnDefinition, Default, IndexDefinition, TableDefinition};
 use stop::{RefusalKind, Stop};
-use txn::{Patience, TableMode};
+use txn::{LockWait, TableMode};
 
 use crate::dictionary::{Dictionary, Edit};
 use crate::draft::{Draft, place_of};
@@ -26,10 +26,10 @@ impl Catalog {
         &self,
         name: &str,
         alteration: &Alteration,
-        patience: Patience,
+        lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
-        self.run(patience, session, |statement| {
+        self.run(lock_wait, session, |statement| {
             let before = statement.lock(name, TableMode::Exclusive)?;
             let table = TableDefinition::clone(&before);
             match alteration {

@@ -9,7 +9,7 @@ use ids::ObjectNo;
 use os::Session;
 use relation::TableDefinition;
 use stop::Stop;
-use txn::{Patience, TableMode};
+use txn::{LockWait, TableMode};
 
 use crate::dictionary::{Dictionary, Edit};
 use crate::draft::Draft;
@@ -26,10 +26,10 @@ impl Catalog {
     pub fn create_table(
         &self,
         spec: &TableSpec,
-        patience: Patience,
+        lock_wait: LockWait,
         session: &Session,
     ) -> Result<Arc<TableDefinition>, Stop> {
-        self.run(patience, session, |statement| {
+        self.run(lock_wait, session, |statement| {
             for constraint in &spec.constraints {
                 match &constraint.rule {
                     Rule::ForeignKey(key) if key.references != spec.name => {
@@ -66,10 +66,10 @@ impl Catalog {
     pub fn create_index(
         &self,
         spec: &IndexSpec,
-        patience: Patience,
+        lock_wait: LockWait,
         session: &Session,
     ) -> Result<ObjectNo, Stop> {
-        self.run(patience, session, |statement| {
+        self.run(lock_wait, session, |statement| {
             let before = statement.lock(&spec.table, TableMode::Share)?;
             let mut table = statement.read(|dictionary| {
                 let mut draft = Draft::alter(TableDefinition::clone(&before), dictionary);
@@ -107,7 +107,7 @@ impl Catalog {
         names::check("sequence", name)?;
         let object = ObjectNo::new(self.number_sequences(1, session));
         let sequence = new_sequence(options.define(object, name)?, session);
-        self.run(Patience::Forever, session, |statement| {
+        self.run(LockWait::Forever, session, |statement| {
             let edit = Edit { new_sequences: vec![sequence], ..Edit::default() };
             statement.publish(|_| Ok(edit), &[])?;
             Ok(object)

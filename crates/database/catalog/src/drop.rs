@@ -13,7 +13,7 @@ use ids::ObjectNo;
 use os::Session;
 use relation::{Default, ForeignKey, IndexDefinition, TableDefinition};
 use stop::{RefusalKind, Stop};
-use txn::{Patience, TableMode};
+use txn::{LockWait, TableMode};
 
 use crate::Catalog;
 use crate::dictionary::{Dictionary, Edit};
@@ -27,10 +27,10 @@ impl Catalog {
         &self,
         name: &str,
         cascade: bool,
-        patience: Patience,
+        lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
-        self.run(patience, session, |statement| {
+        self.run(lock_wait, session, |statement| {
             let table = statement.lock(name, TableMode::Exclusive)?;
             let others = |key: &&ForeignKey| key.table != table.object;
             let keys: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
@@ -56,10 +56,10 @@ impl Catalog {
     pub fn truncate_table(
         &self,
         name: &str,
-        patience: Patience,
+        lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
-        self.run(patience, session, |statement| {
+        self.run(lock_wait, session, |statement| {
             let before = statement.lock(name, TableMode::Exclusive)?;
             let children: BTreeSet<ObjectNo> =
                 before.referenced_by.iter().map(|key| key.table).collect();
@@ -98,10 +98,10 @@ impl Catalog {
     pub fn drop_index(
         &self,
         name: &str,
-        patience: Patience,
+        lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
-        self.run(patience, session, |statement| {
+        self.run(lock_wait, session, |statement| {
             let table = loop {
                 let look = |dictionary: &Dictionary| dictionary.table_of_index(name).cloned();
                 let found = statement.read(look)?;
@@ -140,7 +140,7 @@ impl Catalog {
 
     /// Drops a sequence. Refused for that of an identity column.
     pub fn drop_sequence(&self, name: &str, session: &Session) -> Result<(), Stop> {
-        self.run(Patience::Forever, session, |statement| {
+        self.run(LockWait::Forever, session, |statement| {
             statement.publish(
                 |dictionary| {
                     let sequence = Arc::clone(dictionary.sequence(name)?);

@@ -23,7 +23,7 @@ use redo::CommitMode;
 use relation::{ColumnDefinition, Relation, TableDefinition};
 use space::{Holds, NAMED_BY_NUMBER};
 use stop::{RefusalKind, Stop};
-use txn::{Patience, RowWait, RowWanted, TableMode, Transaction, View};
+use txn::{LockWait, RowWait, RowWanted, TableMode, Transaction, View};
 
 use crate::Catalog;
 use crate::dictionary::{Dictionary, Edit};
@@ -36,7 +36,7 @@ use crate::stored::Stored;
 pub(crate) struct Statement<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) session: &'a Session,
-    pub(crate) patience: Patience,
+    pub(crate) lock_wait: LockWait,
     transaction: Transaction,
     id: TxnId,
     /// Segments that it has made.
@@ -49,7 +49,7 @@ impl Catalog {
     /// Runs a statement; what it leaves if it fails is taken back.
     pub(crate) fn run<T>(
         &self,
-        patience: Patience,
+        lock_wait: LockWait,
         session: &Session,
         body: impl FnOnce(&mut Statement<'_>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
@@ -64,7 +64,7 @@ impl Catalog {
         };
         let made = Vec::new();
         let mut statement =
-            Statement { catalog: self, session, patience, transaction, id, made, is_done: false };
+            Statement { catalog: self, session, lock_wait, transaction, id, made, is_done: false };
         let result = body(&mut statement);
         let Statement { transaction, made, is_done, .. } = statement;
         if is_done {
@@ -107,7 +107,7 @@ impl Statement<'_> {
     /// Locks a table that another one refers to, or is referred to by.
     pub(crate) fn lock_object(&mut self, table: ObjectNo, mode: TableMode) -> Result<(), Stop> {
         let locks = self.catalog.transactions.locks();
-        locks.lock_table(self.id, table.get(), mode, self.patience, self.session)?;
+        locks.lock_table(self.id, table.get(), mode, self.lock_wait, self.session)?;
         // The statement that had the lock before gave it up when it committed, and replaces the
         // definition only then.
         let is_changing =
@@ -131,11 +131,11 @@ impl Statement<'_> {
         let header = self.catalog.space.segment(table.segment, self.session)?;
         let block = header.ok_or_else(|| corrupt("a table has no segment"))?.header;
         let wanted = RowWanted { what: RowWait::Row, object: table.object.get(), block, slot: 0 };
-        let patience = (self.patience, self.session.now());
+        let lock_wait = (self.lock_wait, self.session.now());
         for dead in &self.catalog.dead {
             if transactions.active().is_active(*dead, self.session) {
                 let both = (*dead, self.id);
-                transactions.wait_for(both, wanted, patience, self.session)?;
+                transactions.wait_for(both, wanted, lock_wait, self.session)?;
             }
         }
         Ok(())

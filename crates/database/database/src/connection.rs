@@ -6,11 +6,11 @@ use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
 use access::Direction;
-use instance::Patiences;
+use instance::LockWaits;
 use os::Session;
 use relation::{Bounds, IndexId, Relation, Scratch};
 use stop::Stop;
-use txn::{Patience, Transaction, View};
+use txn::{LockWait, Transaction, View};
 use value::{RowView, Value};
 use waits::Totals;
 
@@ -32,13 +32,13 @@ pub struct Connection<'s> {
     pub(crate) session: Held<'s>,
     pub(crate) scratch: Scratch,
     /// For statements that define something.
-    pub(crate) patience: Patience,
+    pub(crate) ddl_lock_wait: LockWait,
     /// What a `Tx` of the connection works in, which is the last of these. It is here so that it
     /// ends though the `Tx` is forgotten (DB20). Those before it, if any, came to their end within
     /// a closure of another statement, where they can't be rolled back (DB11).
     pub(crate) open: Vec<OpenTransaction>,
     /// For statements of transactions.
-    lock_patience: Patience,
+    lock_wait: LockWait,
 }
 
 /// A session, of the connection's own or of who made it.
@@ -61,9 +61,10 @@ impl Deref for Held<'_> {
 impl<'s> Connection<'s> {
     pub(crate) fn new(shared: Arc<Shared>, session: Held<'s>) -> Connection<'s> {
         let (_counted, open) = (Arc::clone(&shared.connections), Vec::new());
-        let Patiences { locks: lock_patience, definitions: patience } = shared.instance.patiences();
+        let LockWaits { locks: lock_wait, definitions: ddl_lock_wait } =
+            shared.instance.lock_waits();
         let (relations, scratch) = (Relations::default(), Scratch::default());
-        Connection { relations, shared, _counted, session, scratch, patience, open, lock_patience }
+        Connection { relations, shared, _counted, session, scratch, ddl_lock_wait, open, lock_wait }
     }
 
     /// Rolls back what is open: the transaction of a `Tx`, or what one that was forgotten has left
@@ -110,7 +111,7 @@ impl<'s> Connection<'s> {
     }
 
     fn begin_as(&mut self, mut transaction: Transaction) -> Tx<'_, 's> {
-        transaction.set_patience(self.lock_patience);
+        transaction.set_lock_wait(self.lock_wait);
         self.open.push(OpenTransaction::of(transaction));
         Tx { connection: self }
     }
@@ -200,8 +201,8 @@ impl<'s> Connection<'s> {
     /// meets is waited for so long, whoever has it one after the other (DB13).
     ///
     /// With a bound, also two connections of one thread can't wait for each other for ever.
-    pub fn set_lock_patience(&mut self, patience: Patience) {
-        self.lock_patience = patience;
+    pub fn set_lock_wait(&mut self, lock_wait: LockWait) {
+        self.lock_wait = lock_wait;
     }
 
     /// Begins a transaction each of whose statements sees what was committed when it began.

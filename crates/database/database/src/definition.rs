@@ -1,13 +1,13 @@
 //! Making, altering and dropping tables, indexes and sequences.
 //!
 //! Each of these is a transaction of its own, durable when it returns. It waits for transactions
-//! that use the table as long as the connection's patience says ([`Connection::set_patience`]).
+//! that use the table as long as the connection says ([`Connection::set_ddl_lock_wait`]).
 //!
 //! Callers: applications.
 
 use catalog::{Alteration, IndexSpec, SequenceOptions, TableSpec};
 use stop::Stop;
-use txn::Patience;
+use txn::LockWait;
 
 use crate::connection::Connection;
 use crate::table::Table;
@@ -15,14 +15,14 @@ use crate::table::Table;
 impl Connection<'_> {
     /// How long statements that define something wait for transactions that use the table: as
     /// `ddl_lock_timeout` said when the connection was made, if nothing else is said.
-    pub fn set_patience(&mut self, patience: Patience) {
-        self.patience = patience;
+    pub fn set_ddl_lock_wait(&mut self, lock_wait: LockWait) {
+        self.ddl_lock_wait = lock_wait;
     }
 
     /// Makes a table.
     pub fn create_table(&mut self, spec: &TableSpec) -> Result<Table, Stop> {
         let _statement = self.begin_alone()?;
-        let made = self.shared.catalog.create_table(spec, self.patience, &self.session)?;
+        let made = self.shared.catalog.create_table(spec, self.ddl_lock_wait, &self.session)?;
         // It is there from here on, whatever a disk or another session does: nothing is asked for.
         Ok(Table::made(made, &self.shared))
     }
@@ -31,7 +31,7 @@ impl Connection<'_> {
     /// meanwhile, readers don't.
     pub fn create_index(&mut self, spec: &IndexSpec) -> Result<(), Stop> {
         let _statement = self.begin_alone()?;
-        self.shared.catalog.create_index(spec, self.patience, &self.session).map(|_| ())
+        self.shared.catalog.create_index(spec, self.ddl_lock_wait, &self.session).map(|_| ())
     }
 
     /// Makes a sequence.
@@ -75,26 +75,26 @@ impl Connection<'_> {
     /// ```
     pub fn alter_table(&mut self, name: &str, alteration: &Alteration) -> Result<(), Stop> {
         let _statement = self.begin_alone()?;
-        self.shared.catalog.alter_table(name, alteration, self.patience, &self.session)
+        self.shared.catalog.alter_table(name, alteration, self.ddl_lock_wait, &self.session)
     }
 
     /// Drops a table with its rows and indexes; with `cascade` also the foreign keys of others that
     /// refer to it.
     pub fn drop_table(&mut self, name: &str, cascade: bool) -> Result<(), Stop> {
         let _statement = self.begin_alone()?;
-        self.shared.catalog.drop_table(name, cascade, self.patience, &self.session)
+        self.shared.catalog.drop_table(name, cascade, self.ddl_lock_wait, &self.session)
     }
 
     /// Takes all rows of a table away.
     pub fn truncate_table(&mut self, name: &str) -> Result<(), Stop> {
         let _statement = self.begin_alone()?;
-        self.shared.catalog.truncate_table(name, self.patience, &self.session)
+        self.shared.catalog.truncate_table(name, self.ddl_lock_wait, &self.session)
     }
 
     /// Drops an index that no constraint needs.
     pub fn drop_index(&mut self, name: &str) -> Result<(), Stop> {
         let _statement = self.begin_alone()?;
-        self.shared.catalog.drop_index(name, self.patience, &self.session)
+        self.shared.catalog.drop_index(name, self.ddl_lock_wait, &self.session)
     }
 
     /// Drops a sequence.

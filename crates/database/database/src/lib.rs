@@ -76,7 +76,7 @@ pub use relation::{
 };
 pub use stop::{HaltCause, Refusal, RefusalKind as ErrorKind, Stop as Error};
 pub use table::Table;
-pub use txn::Patience;
+pub use txn::LockWait;
 pub use value::{
     Chars, Damaged, Date, Digits, Direction as IndexDirection, Misfit, MisfitKind, NullsPlace,
     Number, NumberFault, OwnedValue, RowView as Row, Timestamp, Type, Value,

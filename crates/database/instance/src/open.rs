@@ -24,9 +24,9 @@ use crate::cleaners::Cleaners;
 use crate::create::redo_config;
 use crate::gate::Gate;
 use crate::incremental::Pace;
+use crate::lock_waits::LockTimeouts;
 use crate::logs::keep_members;
 use crate::mount::{LAYERS, Mounted};
-use crate::patiences::LockTimeouts;
 use crate::processes::{Processes, join_all, process};
 
 /// What opening found to do.

@@ -319,7 +319,7 @@ fn follow(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
 impl Relation {
     fn lock_as(&self, work: &mut Work<'_>, mode: TableMode) -> Result<(), Stop> {
         let id = work.transaction.id().expect("who looks for others has written something");
-        self.lock_table((id, mode, work.transaction.patience()), work.session)
+        self.lock_table((id, mode, work.transaction.lock_wait()), work.session)
     }
 
     fn index_of(&self, object: ObjectNo) -> Result<usize, Stop> {
@@ -425,7 +425,7 @@ impl Relation {
     ) -> Result<Referring, Stop> {
         let view = work.transaction.fixed_view();
         let mut lock = |view| {
-            let target = (row, view, work.transaction.patience());
+            let target = (row, view, work.transaction.lock_wait());
             self.heap().lock(work.transaction, target, work.session)
         };
         match lock(view)? {

@@ -16,7 +16,7 @@ use access::{Changed, Direction, RowAddress};
 use ids::Dba;
 use os::Session;
 use stop::Stop;
-use txn::{Patience, Snapshot, View};
+use txn::{LockWait, Snapshot, View};
 use value::{Misreads, RowView};
 use waits::Nanos;
 
@@ -28,7 +28,7 @@ use crate::statement::{Filter, Which};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IfHeld {
     /// They are waited for, so long each in all (rule txn/TX21); then the statement is refused.
-    Wait(Patience),
+    Wait(LockWait),
     /// They are passed by.
     Skip,
 }
@@ -51,18 +51,18 @@ impl ForUpdate {
 
     /// FOR UPDATE: waits as long as the transaction's other statements.
     pub fn wait() -> ForUpdate {
-        ForUpdate::new(IfHeld::Wait(Patience::Forever))
+        ForUpdate::new(IfHeld::Wait(LockWait::Forever))
     }
 
     /// FOR UPDATE NOWAIT: refused if another transaction has a row.
     pub fn nowait() -> ForUpdate {
-        ForUpdate::new(IfHeld::Wait(Patience::NoWait))
+        ForUpdate::new(IfHeld::Wait(LockWait::NoWait))
     }
 
     /// FOR UPDATE WAIT n: waits so long for each row, whoever has it one after the other, then it
     /// is refused (rule txn/TX21). It waits so long for the table too.
     pub fn wait_for(length: Nanos) -> ForUpdate {
-        ForUpdate::new(IfHeld::Wait(Patience::For(length)))
+        ForUpdate::new(IfHeld::Wait(LockWait::For(length)))
     }
 
     /// FOR UPDATE SKIP LOCKED.
@@ -106,12 +106,12 @@ impl Relation {
         how: ForUpdate,
         look: &mut dyn FnMut(RowAddress, RowView<'_>),
     ) -> Result<u64, Stop> {
-        let own = work.transaction.patience();
+        let own = work.transaction.lock_wait();
         let (how, for_table) = match how.if_held {
-            IfHeld::Wait(Patience::Forever) => {
+            IfHeld::Wait(LockWait::Forever) => {
                 (ForUpdate { if_held: IfHeld::Wait(own), ..how }, own)
             }
-            IfHeld::Wait(patience) => (how, patience),
+            IfHeld::Wait(lock_wait) => (how, lock_wait),
             IfHeld::Skip => (how, own),
         };
         self.lock_for_changes_within(for_table, work)?;
@@ -236,8 +236,8 @@ impl Relation {
         let view = self.transactions().view_of(snapshot, Some(work.transaction));
         let (heap, session) = (self.heap(), work.session);
         let done = match how.if_held {
-            IfHeld::Wait(patience) => {
-                heap.lock(work.transaction, (row, Some(view), patience), session)?
+            IfHeld::Wait(lock_wait) => {
+                heap.lock(work.transaction, (row, Some(view), lock_wait), session)?
             }
             IfHeld::Skip => heap.try_lock(work.transaction, (row, Some(view)), session)?,
         };

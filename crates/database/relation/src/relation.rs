@@ -19,7 +19,7 @@ use latch::SharedFlag;
 use os::Session;
 use space::Space;
 use stop::{RefusalKind, Stop};
-use txn::{Patience, TableMode, Transactions, View};
+use txn::{LockWait, TableMode, Transactions, View};
 use value::{Damaged, RowLayout, RowView};
 
 use crate::{IndexColumn, IndexDefinition, IndexId, TableDefinition, Work};
@@ -169,13 +169,13 @@ impl Relation {
     /// Locks the table for changes of rows, for a transaction that may have changed nothing yet.
     /// From here on its definition stays, until the transaction ends.
     pub fn lock_for_changes(&self, work: &mut Work<'_>) -> Result<(), Stop> {
-        self.lock_for_changes_within(work.transaction.patience(), work)
+        self.lock_for_changes_within(work.transaction.lock_wait(), work)
     }
 
-    /// The same with less patience.
+    /// The same with less lock wait.
     pub(crate) fn lock_for_changes_within(
         &self,
-        patience: Patience,
+        lock_wait: LockWait,
         work: &mut Work<'_>,
     ) -> Result<(), Stop> {
         let session = work.session;
@@ -183,17 +183,17 @@ impl Relation {
             Some(id) => id,
             None => self.transactions.prepare(work.transaction, 0, session)?,
         };
-        self.lock_table((id, TableMode::RowExclusive, patience), session)
+        self.lock_table((id, TableMode::RowExclusive, lock_wait), session)
     }
 
     /// Locks the table for a transaction, and sees that it is as its definition says.
     pub(crate) fn lock_table(
         &self,
-        (id, mode, patience): (TxnId, TableMode, Patience),
+        (id, mode, lock_wait): (TxnId, TableMode, LockWait),
         session: &Session,
     ) -> Result<(), Stop> {
         let (object, locks) = (self.definition.object.get(), self.transactions.locks());
-        locks.lock_table(id, object, mode, patience, session)?;
+        locks.lock_table(id, object, mode, lock_wait, session)?;
         if self.is_stale(session) {
             let message = format!(
                 "cannot change table {}: its definition was changed since the statement was \

@@ -4,7 +4,7 @@
 
 use access::{Changed, RowAddress};
 use stop::Stop;
-use txn::{Patience, View};
+use txn::{LockWait, View};
 use value::{Misreads, RowView, Value};
 
 use crate::change::Set;
@@ -83,14 +83,14 @@ impl Relation {
     }
 
     /// Locks a row, so that nobody else changes it. Waits while another transaction has it, as long
-    /// as `patience` says.
+    /// as `lock wait` says.
     pub fn lock(
         &self,
         work: &mut Work<'_>,
-        (address, view, patience): (RowAddress, Option<View>, Patience),
+        (address, view, lock_wait): (RowAddress, Option<View>, LockWait),
     ) -> Result<Changed, Stop> {
         self.change_statement(work, |work| {
-            let target = (address, view, patience);
+            let target = (address, view, lock_wait);
             self.heap().lock(work.transaction, target, work.session)
         })
     }

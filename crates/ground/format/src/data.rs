@@ -1,7 +1,7 @@
 //! What blocks of tables and leaves of indexes have in common.
 //!
 //! ```text
-//!   header │ DataHead │ InterestedTransaction … │ slots … ──▶   free   ◀── … rows or entries
+//!   header │ DataHead │ ItlEntry … │ slots … ──▶   free   ◀── … rows or entries
 //! ```
 //!
 //! Callers: `txn`, which reads and keeps the list; `access`, for the rest.
@@ -19,8 +19,8 @@ layout! {
     pub struct DataHead: 24 {
         /// Number of the object that the block belongs to.
         0 => pub object: U32Le,
-        /// How many interested transactions the list has room for.
-        4 => pub interested: u8,
+        /// How many entries the ITL has room for.
+        4 => pub itl_count: u8,
         /// In an index: 0 in a leaf, and one more in each level above.
         5 => pub level: u8,
         /// How many slots the directory has.
@@ -43,13 +43,13 @@ layout! {
 impl DataHead {
     /// Where it lies in its block.
     pub const START: usize = BlockHeader::BYTES;
-    /// Where the list of interested transactions begins.
+    /// Where the ITL begins.
     pub const LIST: usize = DataHead::START + size_of::<DataHead>();
 }
 
 layout! {
     /// A transaction that has changed, or locked something in, a block.
-    pub struct InterestedTransaction: 30 {
+    pub struct ItlEntry: 30 {
         /// The transaction; none if the entry was never used.
         0 => pub transaction: TxnIdLe,
         /// Its newest undo record for this block.
@@ -67,12 +67,12 @@ layout! {
     }
 }
 
-impl InterestedTransaction {
+impl ItlEntry {
     /// How many bytes it has.
-    pub const BYTES: usize = size_of::<InterestedTransaction>();
+    pub const BYTES: usize = size_of::<ItlEntry>();
 
     /// An entry that was never used.
-    pub const NONE: InterestedTransaction = InterestedTransaction {
+    pub const NONE: ItlEntry = ItlEntry {
         transaction: TxnIdLe::NONE,
         undo: UndoAddressLe::NONE,
         ended: ScnLe::ZERO,
@@ -92,7 +92,7 @@ layout! {
         2 => pub length: U16Le,
         /// 0 if it is free; else what it is, in the owner's own bits.
         4 => pub flags: u8,
-        /// Number of the interested transaction, from 1, that has it locked; 0 is none.
+        /// Number of the ITL entry, from 1, whose transaction has it locked; 0 is none.
         5 => pub lock: u8,
     }
 }

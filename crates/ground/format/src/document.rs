@@ -6,15 +6,14 @@ use std::fmt::Write;
 
 use ids::BlockSize;
 
-use crate::changes::{self, Change, Changes, heap, index, interest, space, undo};
+use crate::changes::{self, Change, Changes, heap, index, itl, space, undo};
 use crate::layout::Layout;
 use crate::{
     BlockHeader, BlockKind, ChangeVector, Control, DataFileEntry, DataHead, DataSlot, DbaLe,
-    Directory, DirectoryEntry, Extent, ExtentMap, FORMAT, FileHeader, FreeBlock, FreeMap,
-    InterestedTransaction, LogGroupEntry, LogHeader, LogMemberEntry, PROMISE, PieceAddress,
-    RecordOffset, RedoBlock, RedoRecord, ScnLe, SegmentHeader, SortBlock, SortRecord,
-    TablespaceEntry, TransactionSlot, TransactionTable, TxnIdLe, UndoAddressLe, UndoBlock,
-    UndoRecord,
+    Directory, DirectoryEntry, Extent, ExtentMap, FORMAT, FileHeader, FreeBlock, FreeMap, ItlEntry,
+    LogGroupEntry, LogHeader, LogMemberEntry, PROMISE, PieceAddress, RecordOffset, RedoBlock,
+    RedoRecord, ScnLe, SegmentHeader, SortBlock, SortRecord, TablespaceEntry, TransactionSlot,
+    TransactionTable, TxnIdLe, UndoAddressLe, UndoBlock, UndoRecord,
 };
 
 /// Every layout, in the order of the document.
@@ -46,7 +45,7 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     RecordOffset::LAYOUT,
     UndoRecord::LAYOUT,
     DataHead::LAYOUT,
-    InterestedTransaction::LAYOUT,
+    ItlEntry::LAYOUT,
     DataSlot::LAYOUT,
     PieceAddress::LAYOUT,
     FreeMap::LAYOUT,
@@ -61,10 +60,10 @@ pub(crate) const LAYOUTS: &[Layout] = &[
     undo::Reset::LAYOUT,
     undo::Spare::LAYOUT,
     undo::RecordNumber::LAYOUT,
-    interest::InterestHead::LAYOUT,
-    interest::Cleanout::LAYOUT,
-    interest::InterestBack::LAYOUT,
-    interest::InterestOwn::LAYOUT,
+    itl::ItlChangeHead::LAYOUT,
+    itl::Cleanout::LAYOUT,
+    itl::ItlBack::LAYOUT,
+    itl::ItlOwn::LAYOUT,
     heap::HeapFormat::LAYOUT,
     heap::MapFormat::LAYOUT,
     heap::MapNote::LAYOUT,

@@ -43,7 +43,7 @@ pub use block_fault::BlockFault;
 pub use block_header::BlockHeader;
 pub use block_kind::BlockKind;
 pub use changes::PayloadFault;
-pub use data::{DataHead, DataSlot, FreeMap, InterestedTransaction, PieceAddress};
+pub use data::{DataHead, DataSlot, FreeMap, ItlEntry, PieceAddress};
 pub use document::markdown;
 pub use file::{
     CONTROL_BLOCK, Control, DataFileEntry, Directory, DirectoryEntry, Extent, ExtentMap,

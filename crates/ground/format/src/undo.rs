@@ -125,7 +125,7 @@ layout! {
         28 => pub length: U16Le,
         /// Whose change it is.
         30 => pub layer: u8,
-        /// Which change, in the layer's own numbers; the highest bit says that it is crossed out.
+        /// Which change, in the layer's own numbers; the highest bit says that it is applied.
         31 => pub opcode: u8,
     }
 }

@@ -11,15 +11,13 @@ use format::changes::index::{
     Content, ContentHead, ContentSlot, Cut, LeafBack, LeafChange, LeafKind, PlaceHead, StoredBlock,
     StoredRow,
 };
-use format::changes::interest::{
-    Before, BeforeEntry, Cleanout, Interest, InterestHead, InterestOwn,
-};
+use format::changes::itl::{Before, BeforeEntry, Cleanout, ItlChange, ItlChangeHead, ItlOwn};
 use format::changes::space::{Count, ExtentRun, Place, PlaceState};
 use format::changes::undo::{Begun, RecordNumber, Reset, SlotState, Spare};
 use format::changes::{LAYERS, heap, index, space, undo};
 use format::{
-    DbaLe, DirectoryEntry, Extent, FreeBlock, InterestedTransaction, PayloadFault, ScnLe,
-    SegmentHeader, TransactionTable, TxnIdLe, U16Le, U32Le, UndoAddressLe, UndoRecord,
+    DbaLe, DirectoryEntry, Extent, FreeBlock, ItlEntry, PayloadFault, ScnLe, SegmentHeader,
+    TransactionTable, TxnIdLe, U16Le, U32Le, UndoAddressLe, UndoRecord,
 };
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use proptest::prelude::*;
@@ -94,14 +92,14 @@ fn undo_examples() -> Vec<(u8, Vec<u8>)> {
         (undo::POP, vec![]),
         (undo::SET_SPARE, spare.bytes().to_vec()),
         (undo::TAKE_SPARE, vec![]),
-        (undo::CROSS_OUT, number.bytes().to_vec()),
+        (undo::MARK_APPLIED, number.bytes().to_vec()),
     ]
 }
 
 /// The interest of a change; what an entry said that was the transaction's own; and one that
 /// wasn't.
 fn interests() -> [Vec<u8>; 3] {
-    let head = InterestHead {
+    let head = ItlChangeHead {
         number: 2,
         cleanouts: 1,
         transaction: TxnIdLe::new(TRANSACTION),
@@ -110,9 +108,9 @@ fn interests() -> [Vec<u8>; 3] {
         locks: U16Le::new(0x4344),
     };
     let cleanout = Cleanout { number: 1, inexact: 1, ended: ScnLe::new(ENDED) };
-    let own = InterestOwn { undo: head.undo, freed: head.freed, locks: head.locks };
+    let own = ItlOwn { undo: head.undo, freed: head.freed, locks: head.locks };
     let own = Before { number: 2, entry: BeforeEntry::Own(&own) };
-    let whole = InterestedTransaction { ended: ScnLe::new(ENDED), ..InterestedTransaction::NONE };
+    let whole = ItlEntry { ended: ScnLe::new(ENDED), ..ItlEntry::NONE };
     let whole = Before { number: 2, entry: BeforeEntry::Whole(&whole) };
     [[head.bytes(), cleanout.bytes()].concat(), own.bytes(), whole.bytes()]
 }
@@ -120,7 +118,7 @@ fn interests() -> [Vec<u8>; 3] {
 fn heap_examples() -> Vec<(u8, Vec<u8>)> {
     let format = HeapFormat {
         object: U32Le::new(0x0102_0304),
-        interested: 2,
+        itl_count: 2,
         map: DbaLe::new(BLOCK),
         entry: U16Le::new(0x0506),
     };
@@ -146,7 +144,7 @@ fn heap_examples() -> Vec<(u8, Vec<u8>)> {
         (heap::BACK, [own, steps.clone()].concat()),
         (heap::FORMAT_MAP, map.bytes().to_vec()),
         (heap::NOTE, note.bytes().to_vec()),
-        (heap::BACK_CROSSED_OUT, [whole, steps].concat()),
+        (heap::BACK_APPLIED, [whole, steps].concat()),
     ]
 }
 
@@ -154,14 +152,14 @@ fn index_examples() -> Vec<(u8, Vec<u8>)> {
     let (block, object) = (StoredBlock::new(BLOCK), U32Le::new(0x0102_0304));
     let row = StoredRow { block, slot: U16Le::new(0x0D0E) };
     let old_row = StoredRow { slot: U16Le::new(0x0F10), ..row };
-    let head = ContentHead { object, level: 0, flags: 1, next: block, interested: 1 };
+    let head = ContentHead { object, level: 0, flags: 1, next: block, itl_count: 1 };
     let slot = |flags, bytes: &[u8]| {
         let head = ContentSlot { flags, lock: 0, length: U16Le::new(bytes.len() as u16) };
         [head.bytes(), bytes].concat()
     };
     let content = [
         head.bytes().to_vec(),
-        InterestedTransaction::NONE.bytes().to_vec(),
+        ItlEntry::NONE.bytes().to_vec(),
         slot(0, b""),
         slot(1, b"fence"),
         slot(1, &[b"key", row.bytes()].concat()),
@@ -188,7 +186,7 @@ fn index_examples() -> Vec<(u8, Vec<u8>)> {
         (index::BACK, back(&own, LeafKind::Replace)),
         (index::BACK_FOR_GOOD, back(&own, LeafKind::Delete)),
         (index::REMOVE_CHILD, with_row),
-        (index::BACK_CROSSED_OUT, back(&whole, LeafKind::Insert)),
+        (index::BACK_APPLIED, back(&whole, LeafKind::Insert)),
     ]
 }
 
@@ -255,8 +253,8 @@ fn what_is_wrong_with_a_payload_is_said() {
 fn read_all(layer: u8, opcode: u8, payload: &[u8]) {
     if layer == heap::CHANGES.layer {
         let steps = match opcode {
-            heap::CHANGE => Interest::read(payload).map(|(_, rest)| rest),
-            heap::BACK | heap::BACK_CROSSED_OUT => Before::read(payload).map(|(_, rest)| rest),
+            heap::CHANGE => ItlChange::read(payload).map(|(_, rest)| rest),
+            heap::BACK | heap::BACK_APPLIED => Before::read(payload).map(|(_, rest)| rest),
             _ => return,
         };
         let mut steps = steps.expect("accepted");

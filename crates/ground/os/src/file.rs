@@ -21,7 +21,7 @@ use crate::{
 const TRIES_MAX: u32 = 1_000;
 
 /// A lock that another opening has is waited for so long: a write that is in flight lands sooner.
-const LOCK_PATIENCE: Nanos = Nanos::from_millis(1_000);
+const LOCK_WAIT: Nanos = Nanos::from_millis(1_000);
 
 /// Between two looks whether it can be had.
 const LOCK_LOOK: Nanos = Nanos::from_millis(10);
@@ -72,7 +72,7 @@ impl File {
     pub fn lock(&self, session: &Session) -> Result<(), Error> {
         let mut waited = Nanos::ZERO;
         while !self.try_lock()? {
-            if waited >= LOCK_PATIENCE {
+            if waited >= LOCK_WAIT {
                 let what = format!("lock {}", self.path().display());
                 let detail = "another program has it open";
                 return Err(Error::new(what, Cause::InUse, detail));

@@ -93,7 +93,7 @@ impl fmt::Display for Nanos {
 mod tests {
     use super::*;
 
-    /// What doesn't fit is as long as can be: a patience of that length doesn't end at once.
+    /// What doesn't fit is as long as can be: a lock wait of that length doesn't end at once.
     #[test]
     fn a_length_that_does_not_fit_is_the_longest() {
         let longest = Nanos(u64::MAX);

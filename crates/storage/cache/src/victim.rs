@@ -31,7 +31,7 @@ pub(crate) const STAY: u32 = 8;
 /// The longest wait for a free buffer before the session looks again by itself.
 const WAIT_MAX: Nanos = Nanos::from_secs(1);
 /// A session that waits for nothing but pins of others is refused after so long.
-const PATIENCE: Nanos = Nanos::from_secs(10);
+const LOCK_WAIT: Nanos = Nanos::from_secs(10);
 /// Between two such refusals in one pool.
 const BETWEEN_REFUSALS: Nanos = Nanos::from_secs(1);
 
@@ -64,7 +64,7 @@ impl Cache {
                     }
                     Awaited::Pins => {
                         let since = *pinned_since.get_or_insert(session.now());
-                        self.check_patience(pool, since, session)?;
+                        self.check_lock_wait(pool, since, session)?;
                         continue;
                     }
                 },
@@ -90,9 +90,14 @@ impl Cache {
 
     /// Refuses a session that only pins of others have kept from a buffer since this moment, if
     /// that is long ago (CB36). One session at a time: what it lets go may do for all others.
-    fn check_patience(&self, pool: &Pool, since: Timestamp, session: &Session) -> Result<(), Stop> {
+    fn check_lock_wait(
+        &self,
+        pool: &Pool,
+        since: Timestamp,
+        session: &Session,
+    ) -> Result<(), Stop> {
         let now = session.now();
-        if now.since(since) < PATIENCE {
+        if now.since(since) < LOCK_WAIT {
             return Ok(());
         }
         let last = pool.refused_at.load(session);
@@ -106,7 +111,7 @@ impl Cache {
             "there was no free buffer for a block of {} in {} s: all {} are in use by sessions \
              that wait for more; choose a larger db_cache_size, or work with fewer sessions",
             pool.block_size,
-            PATIENCE.0 / 1_000_000_000,
+            LOCK_WAIT.0 / 1_000_000_000,
             pool.frames.load(session)
         );
         Err(Stop::refuse(RefusalKind::NoBuffer, message))

@@ -3,12 +3,12 @@
 
 use change::{BlockMut, Layer, Watch};
 pub(crate) use format::changes::heap::{BACK, CHANGE, FORMAT, FORMAT_MAP, NOTE};
-use format::changes::heap::{BACK_CROSSED_OUT, CHANGES, HeapFormat};
+use format::changes::heap::{BACK_APPLIED, CHANGES, HeapFormat};
 use format::{BlockHeader, BlockKind};
 use latch::FrameOrder;
 use txn::block;
-use txn::undo::CROSSED_OUT;
-use txn::{apply_interest, apply_interest_back};
+use txn::undo::APPLIED;
+use txn::{apply_itl_back, apply_itl_change};
 
 use crate::free_map::{self, MapPlace};
 use crate::inspect::{check_free_map, check_heap_block};
@@ -16,7 +16,7 @@ use crate::ops::apply_all;
 
 /// The numbers with the bit are met in copies only, which were made before the change was taken
 /// back for good: then it is taken back in the copy as any other (rule txn/UN8).
-const _: () = assert!(BACK_CROSSED_OUT == BACK | CROSSED_OUT);
+const _: () = assert!(BACK_APPLIED == BACK | APPLIED);
 
 /// Tables.
 pub static LAYER: Layer = Layer {
@@ -34,17 +34,17 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
     let bytes = block.bytes;
     match opcode {
         FORMAT => {
-            let HeapFormat { object, interested, map, entry } = *HeapFormat::whole(payload);
-            block::create(bytes, BlockKind::Heap, block.address, object.get(), interested);
+            let HeapFormat { object, itl_count, map, entry } = *HeapFormat::whole(payload);
+            block::create(bytes, BlockKind::Heap, block.address, object.get(), itl_count);
             MapPlace { map, entry: entry.get() }.write(bytes);
         }
         CHANGE => {
-            let (_, steps) = apply_interest(bytes, payload);
+            let (_, steps) = apply_itl_change(bytes, payload);
             apply_all(bytes, steps);
             assert_kept(bytes);
         }
-        BACK | BACK_CROSSED_OUT => {
-            let (_, steps) = apply_interest_back(bytes, payload);
+        BACK | BACK_APPLIED => {
+            let (_, steps) = apply_itl_back(bytes, payload);
             apply_all(bytes, steps);
             assert_kept(bytes);
         }

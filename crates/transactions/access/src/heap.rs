@@ -3,7 +3,7 @@
 //!
 //!   1. the transaction gets a name and room for undo; the block and its undo block are pinned;
 //!      credits
-//!   2. latch the block; have an entry in its list of interested transactions
+//!   2. latch the block; have an entry in its ITL
 //!   3. the caller looks at the block, and says by which steps it changes
 //!   4. latch the undo block; commit both
 //!
@@ -18,7 +18,9 @@ use format::{BlockHeader, BlockKind, DataHead};
 use ids::{Scn, TxnId};
 use os::Session;
 use stop::Stop;
-use txn::{Asked, Interest, Patience, RowWait, RowWanted, Transaction, Transactions, Unsure};
+use txn::{
+    ItlAllocation, LockWait, OwnItlEntry, RowWait, RowWanted, Transaction, Transactions, Unsure,
+};
 use waits::{Nanos, Timestamp, WaitEvent};
 
 use crate::RowAddress;
@@ -106,7 +108,7 @@ pub(crate) fn change_block<T>(
     transactions: &Transactions,
     transaction: &mut Transaction,
     target: &Target<'_>,
-    wish: &mut dyn FnMut(&[u8], &Interest) -> Wish<T>,
+    wish: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Wish<T>,
     session: &Session,
 ) -> Result<Outcome<T>, Stop> {
     let unsure = match try_change_block(transactions, transaction, (target, &[]), wish, session)? {
@@ -125,7 +127,7 @@ fn try_change_block<T>(
     transactions: &Transactions,
     transaction: &mut Transaction,
     (target, known): (&Target<'_>, &[(TxnId, Scn)]),
-    wish: &mut dyn FnMut(&[u8], &Interest) -> Wish<T>,
+    wish: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Wish<T>,
     session: &Session,
 ) -> Result<Try<T>, Stop> {
     let changes = transactions.changes();
@@ -135,40 +137,40 @@ fn try_change_block<T>(
     let mut cleanouts = CLEANOUTS;
     loop {
         let takes_over_by = transactions.takes_over_by(transaction, target.snapshot, session);
-        let longest_back = Interest::BACK_BYTES_MAX + longest;
-        let credits = credits_for(&[Interest::forward_bytes_max(cleanouts) + longest])
+        let longest_back = OwnItlEntry::BACK_BYTES_MAX + longest;
+        let credits = credits_for(&[OwnItlEntry::forward_bytes_max(cleanouts) + longest])
             + transaction.undo().credits(longest_back);
         let mut group = changes.begin(credits, session)?;
         let block = pin.exclusive(layer.order, session);
         if !(target.is_it)(&block) {
             return Ok(Try::Ended(Outcome::Foreign));
         }
-        let asked = transactions.ask_interest(&block, (id, takes_over_by), known, session);
-        let interest = match asked {
-            Asked::Interest(interest) => interest,
-            Asked::NoRoom(why) if why.is_worth_waiting(transaction.is_serializable()) => {
+        let asked = transactions.allocate_itl_entry(&block, (id, takes_over_by), known, session);
+        let itl = match asked {
+            ItlAllocation::Entry(itl) => itl,
+            ItlAllocation::NoRoom(why) if why.is_worth_waiting(transaction.is_serializable()) => {
                 return Ok(Try::Ended(Outcome::WaitForEntry(why.holders)));
             }
-            Asked::NoRoom(why) => return Ok(Try::NoEntry(Outcome::TooNew, why.unsure)),
+            ItlAllocation::NoRoom(why) => return Ok(Try::NoEntry(Outcome::TooNew, why.unsure)),
         };
-        if interest.cleanouts() > cleanouts {
+        if itl.cleanouts() > cleanouts {
             cleanouts = u8::MAX;
             continue;
         }
-        let (plan, done) = match wish(&block, &interest) {
+        let (plan, done) = match wish(&block, &itl) {
             Wish::Change(plan, done) => (plan, done),
             Wish::Nothing(outcome) => return Ok(Try::Ended(outcome)),
             Wish::NotIfGrows(outcome) => {
-                return Ok(Try::NoEntry(outcome, interest.unsure().to_vec()));
+                return Ok(Try::NoEntry(outcome, itl.unsure().to_vec()));
             }
         };
         let log = transaction.undo();
-        let back = interest.back();
+        let back = itl.back();
         let undo_bytes = back.len() + plan.back.len();
         if undo_bytes > log.room(changes.cache().block_size().bytes()) {
             return Ok(Try::Ended(Outcome::NoUndo(undo_bytes)));
         }
-        let forward = interest.forward(log.next_address(), plan.locks, plan.freed);
+        let forward = itl.forward(log.next_address(), plan.locks, plan.freed);
         #[cfg(debug_assertions)]
         assert_taken_back(&block, target, [&forward, &plan.forward], [&back, &plan.back]);
         let address = block.address();
@@ -222,16 +224,16 @@ pub(crate) enum Awaited {
 }
 
 impl Awaited {
-    /// Some patience, if nobody else is waited for.
-    fn needs_nobody(&self) -> Option<Patience> {
-        matches!(self, Awaited::Visible).then_some(Patience::Forever)
+    /// Some lock wait, if nobody else is waited for.
+    fn needs_nobody(&self) -> Option<LockWait> {
+        matches!(self, Awaited::Visible).then_some(LockWait::Forever)
     }
 }
 
 /// How a statement waits for rows of a block, and for entries of its list.
 pub(crate) struct Waiter {
     /// None: it doesn't wait for others, and is refused nothing.
-    patience: Option<Patience>,
+    lock_wait: Option<LockWait>,
     /// How long the statement had waited for the same before.
     before: Nanos,
     /// Since when it waits, for whichever transactions (rule txn/TX21): so long ago that `before`
@@ -240,8 +242,8 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    pub(crate) fn new(patience: Option<Patience>) -> Waiter {
-        Waiter { patience, before: Nanos::ZERO, began: None }
+    pub(crate) fn new(lock_wait: Option<LockWait>) -> Waiter {
+        Waiter { lock_wait, before: Nanos::ZERO, began: None }
     }
 
     /// The same for a statement that has waited so long for the row before.
@@ -269,18 +271,18 @@ impl Waiter {
         (object, RowAddress { block, slot }): (u32, RowAddress),
         session: &Session,
     ) -> Result<bool, Stop> {
-        let Some(patience) = self.patience.or(awaited.needs_nobody()) else { return Ok(false) };
+        let Some(lock_wait) = self.lock_wait.or(awaited.needs_nobody()) else { return Ok(false) };
         let waiter = transaction.id().expect("who waits for a row has begun");
         let waited = match awaited {
             Awaited::One(holder, what) => {
                 let wanted = RowWanted { what: *what, object, block, slot };
-                let patience = (patience, self.began(session));
-                transactions.wait_for((*holder, waiter), wanted, patience, session)
+                let lock_wait = (lock_wait, self.began(session));
+                transactions.wait_for((*holder, waiter), wanted, lock_wait, session)
             }
             Awaited::Any(holders) => {
                 let wanted = RowWanted { what: RowWait::ItlEntry, object, block, slot: 0 };
-                let patience = (patience, self.began(session));
-                transactions.wait_for_any((holders, waiter), wanted, patience, session)
+                let lock_wait = (lock_wait, self.began(session));
+                transactions.wait_for_any((holders, waiter), wanted, lock_wait, session)
             }
             Awaited::Visible => wait_for_visible(transactions, session),
         };

@@ -40,7 +40,7 @@ const VAIN_MAX: u8 = 4;
 /// So many blocks with less room than their maps say it looks at, before it gets a new one. Each is
 /// met once: then its map says what is true.
 const WRONG_MAX: u8 = 32;
-/// A new block has a list of so many interested transactions.
+/// A new block has a ITL of so many entries.
 pub(crate) const LIST_ENTRIES: u8 = 2;
 
 /// Where one session's inserts into a table go (AC4). Used with another table it begins anew. What
@@ -254,7 +254,7 @@ impl<'a> Filler<'a> {
         let map = map.as_ref().map(|map| map.exclusive(FrameOrder::FreeMap, session));
         let format = HeapFormat {
             object: U32Le::new(self.object),
-            interested: LIST_ENTRIES,
+            itl_count: LIST_ENTRIES,
             map: place.map,
             entry: U16Le::new(place.entry),
         };

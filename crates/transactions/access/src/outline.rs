@@ -6,7 +6,7 @@
 //!
 //! Callers: who gets a block to look at one of its slots.
 
-use format::{DataHead, DataSlot, InterestedTransaction};
+use format::{DataHead, DataSlot, ItlEntry};
 use latch::Guess;
 use os::CACHE_LINE;
 use txn::block;
@@ -47,7 +47,7 @@ impl Outline {
     }
 
     fn of(block: &[u8], from: u16) -> Outline {
-        let list = usize::from(block::entries(block)) * InterestedTransaction::BYTES;
+        let list = usize::from(block::entries(block)) * ItlEntry::BYTES;
         let directory = DataHead::LIST + list + usize::from(from) * DataSlot::BYTES;
         let slots = block::directory(block).get(usize::from(from)..).unwrap_or_default();
         let at = |slot: Option<&DataSlot>| slot.map_or(0, |slot| slot.at.get());

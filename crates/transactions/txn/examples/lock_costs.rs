@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ids::TxnId;
 use os::{Os, Session, ThreadSpec};
 use stop::Halt;
-use txn::{Locks, Patience, TableMode};
+use txn::{LockWait, Locks, TableMode};
 use waits::SessionKind;
 
 const ROUNDS: u64 = 9;
@@ -56,7 +56,7 @@ const CASES: [Case; 4] = [
 ];
 
 fn lock(locks: &Locks, id: TxnId, table: u32, mode: TableMode, session: &Session) {
-    locks.lock_table(id, table, mode, Patience::NoWait, session).expect("nobody is in the way");
+    locks.lock_table(id, table, mode, LockWait::NoWait, session).expect("nobody is in the way");
 }
 
 /// Nanoseconds a call, over all calls of one thread.

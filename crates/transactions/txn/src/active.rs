@@ -16,7 +16,7 @@
 //!   * a slot's SCN is there before the word says that its transaction has ended; before a slot is
 //!     used again its SCN is in `older`
 //!
-//! Callers: `transaction`, `consistent`, `interest`; `locks`, through `transaction`.
+//! Callers: `transaction`, `consistent`, `itl`; `locks`, through `transaction`.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Weak};
@@ -36,7 +36,7 @@ const SEGMENTS_MAX: u32 = 4_096;
 
 /// What became of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum TransactionStatus {
     /// It has not ended.
     Active,
     /// It is being committed, and its SCN isn't known here yet.
@@ -174,21 +174,21 @@ impl Active {
 
     /// What became of a transaction.
     #[inline]
-    pub fn fate(&self, id: TxnId, session: &Session) -> Fate {
+    pub fn status(&self, id: TxnId, session: &Session) -> TransactionStatus {
         let (newest, state) = self.newest(id, session);
         let segment = self.segment(id);
         if newest == key(id) {
             match state {
-                State::Active => return Fate::Active,
-                State::Committing => return Fate::Committing,
+                State::Active => return TransactionStatus::Active,
+                State::Committing => return TransactionStatus::Committing,
                 State::Committed | State::Idle => {}
             }
         }
         let ended = Scn::new(segment.ended[usize::from(id.slot)].load(session));
         // The slot may have been used again, now or before.
         match self.is_overwritten(id, session) {
-            false => Fate::Ended(ended),
-            true => Fate::EndedBy(Scn::new(segment.older.load(session))),
+            false => TransactionStatus::Ended(ended),
+            true => TransactionStatus::EndedBy(Scn::new(segment.older.load(session))),
         }
     }
 

@@ -18,16 +18,16 @@
 //! Manager" (VLDB '97).
 
 use change::BlockMut;
-use format::{InterestedTransaction, PayloadFault, RESTORE_ALL, ScnLe};
+use format::{ItlEntry, PayloadFault, RESTORE_ALL, ScnLe};
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use os::Session;
 use stop::{Failpoint, RefusalKind, Stop};
 use waits::Statistic;
 
 use crate::Transactions;
-use crate::active::Fate;
+use crate::active::TransactionStatus;
 use crate::block;
-use crate::interest::entry_before;
+use crate::itl::entry_before;
 use crate::undo::ByTable;
 
 /// A copy has so many more bytes for each byte of its block: versions of different times together
@@ -79,7 +79,7 @@ enum Seen {
 /// Its undo isn't there any more. It may have been rolled back meanwhile: then a new copy of the
 /// block doesn't name it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Gone(InterestedTransaction);
+pub struct Gone(ItlEntry);
 
 impl Transactions {
     /// Whether a block can be read as it is. It is latched, and nobody waits in here.
@@ -94,10 +94,10 @@ impl Transactions {
             if let Some(own) = view.own.filter(|own| own.id == id) {
                 return own.all;
             }
-            match self.active().fate(id, session) {
-                Fate::Active => self.failpoints().has(Failpoint::SeeActive),
-                Fate::Committing => self.failpoints().has(Failpoint::SeeCommitting),
-                Fate::Ended(scn) | Fate::EndedBy(scn) => scn <= view.scn,
+            match self.active().status(id, session) {
+                TransactionStatus::Active => self.failpoints().has(Failpoint::SeeActive),
+                TransactionStatus::Committing => self.failpoints().has(Failpoint::SeeCommitting),
+                TransactionStatus::Ended(scn) | TransactionStatus::EndedBy(scn) => scn <= view.scn,
             }
         };
         (0..block::entries(block)).all(seen)
@@ -140,19 +140,14 @@ impl Transactions {
 
     /// Whether an entry's transaction had ended by the snapshot, as far as that is known without
     /// looking at undo.
-    fn is_surely_seen(
-        &self,
-        entry: &InterestedTransaction,
-        snapshot: Scn,
-        session: &Session,
-    ) -> bool {
+    fn is_surely_seen(&self, entry: &ItlEntry, snapshot: Scn, session: &Session) -> bool {
         if entry.ended != ScnLe::ZERO {
             return entry.ended.get() <= snapshot;
         }
         let Some(id) = entry.transaction.get() else { return true };
-        match self.active().fate(id, session) {
-            Fate::Active | Fate::Committing => false,
-            Fate::Ended(scn) | Fate::EndedBy(scn) => scn <= snapshot,
+        match self.active().status(id, session) {
+            TransactionStatus::Active | TransactionStatus::Committing => false,
+            TransactionStatus::Ended(scn) | TransactionStatus::EndedBy(scn) => scn <= snapshot,
         }
     }
 
@@ -165,9 +160,9 @@ impl Transactions {
                 return Some(entry.ended.get());
             }
             let Some(id) = entry.transaction.get() else { return Some(Scn::ZERO) };
-            match self.active().fate(id, session) {
-                Fate::Active | Fate::Committing => None,
-                Fate::Ended(scn) | Fate::EndedBy(scn) => Some(scn),
+            match self.active().status(id, session) {
+                TransactionStatus::Active | TransactionStatus::Committing => None,
+                TransactionStatus::Ended(scn) | TransactionStatus::EndedBy(scn) => Some(scn),
             }
         };
         let all = (0..block::entries(block)).map(ended);
@@ -265,7 +260,7 @@ impl Transactions {
     fn take_back_one(
         &self,
         (address, copy): (Dba, &mut [u8]),
-        entry: &InterestedTransaction,
+        entry: &ItlEntry,
         watch: &mut dyn FnMut(TxnId, &[u8]),
         session: &Session,
     ) -> Result<bool, Stop> {
@@ -286,31 +281,34 @@ impl Transactions {
         done.transpose().map(|done| done.is_some()).map_err(|fault| unreadable(undo, fault))
     }
 
-    fn seen(
-        &self,
-        entry: &InterestedTransaction,
-        view: View,
-        session: &Session,
-    ) -> Result<Seen, Stop> {
+    fn seen(&self, entry: &ItlEntry, view: View, session: &Session) -> Result<Seen, Stop> {
         let by = |scn: Scn| if scn <= view.scn { Seen::Yes } else { Seen::No(scn) };
         let Some(id) = entry.transaction.get() else { return Ok(Seen::Yes) };
         if let Some(own) = view.own.filter(|own| own.id == id) {
             return self.seen_own(entry, own, session);
         }
         loop {
-            let fate = match entry.ended.get() {
-                Scn::ZERO => self.active().fate(id, session),
-                ended if entry.inexact != 0 => Fate::EndedBy(ended),
-                ended => Fate::Ended(ended),
+            let status = match entry.ended.get() {
+                Scn::ZERO => self.active().status(id, session),
+                ended if entry.inexact != 0 => TransactionStatus::EndedBy(ended),
+                ended => TransactionStatus::Ended(ended),
             };
-            return Ok(match fate {
-                Fate::Active if self.failpoints().has(Failpoint::SeeActive) => Seen::Yes,
-                Fate::Active => Seen::No(Scn::new(u64::MAX)),
-                Fate::Committing if self.failpoints().has(Failpoint::SeeCommitting) => Seen::Yes,
-                Fate::Ended(scn) => by(scn),
-                Fate::EndedBy(scn) if scn <= view.scn => Seen::Yes,
-                Fate::EndedBy(scn) => self.ended_before(entry, (id, scn), view.scn, session)?,
-                Fate::Committing => {
+            return Ok(match status {
+                TransactionStatus::Active if self.failpoints().has(Failpoint::SeeActive) => {
+                    Seen::Yes
+                }
+                TransactionStatus::Active => Seen::No(Scn::new(u64::MAX)),
+                TransactionStatus::Committing
+                    if self.failpoints().has(Failpoint::SeeCommitting) =>
+                {
+                    Seen::Yes
+                }
+                TransactionStatus::Ended(scn) => by(scn),
+                TransactionStatus::EndedBy(scn) if scn <= view.scn => Seen::Yes,
+                TransactionStatus::EndedBy(scn) => {
+                    self.ended_before(entry, (id, scn), view.scn, session)?
+                }
+                TransactionStatus::Committing => {
                     let table = self.active().table_of(id, session);
                     match self.undo().ended_by_table(id, table, session)? {
                         ByTable::Ended(scn) => by(scn),
@@ -324,12 +322,7 @@ impl Transactions {
         }
     }
 
-    fn seen_own(
-        &self,
-        entry: &InterestedTransaction,
-        own: Own,
-        session: &Session,
-    ) -> Result<Seen, Stop> {
+    fn seen_own(&self, entry: &ItlEntry, own: Own, session: &Session) -> Result<Seen, Stop> {
         if own.all {
             return Ok(Seen::Yes);
         }
@@ -346,7 +339,7 @@ impl Transactions {
     /// its undo says more.
     fn ended_before(
         &self,
-        entry: &InterestedTransaction,
+        entry: &ItlEntry,
         (id, by): (TxnId, Scn),
         snapshot: Scn,
         session: &Session,

@@ -2,14 +2,14 @@
 //! out: from undo, which may take as many blocks as the transaction has filled.
 //!
 //! ```text
-//!   fate ──▶ EndedBy ──▶ known here? ──no──▶ the first record of the next one in the ring says it
+//!   status ─▶ EndedBy ─▶ known here? ──no──▶ the first record of the next one in the ring says it
 //!                            ▲                                     │
 //!                            └──────────── remembered ◀────────────┘
 //! ```
 //!
 //! What is remembered stays true: a name is given to one transaction, and that one ends once.
 //!
-//! Callers: `consistent`, `interest`; `transaction`, when undo is to be overwritten, and for
+//! Callers: `consistent`, `itl`; `transaction`, when undo is to be overwritten, and for
 //! transactions that had much of it.
 
 use ids::{Scn, TxnId, UndoAddress};

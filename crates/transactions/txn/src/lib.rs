@@ -10,7 +10,7 @@
 //! its undo, from where it is taken back and read as it was. Rules TX, UN and BL are in the README.
 //!
 //! * [`Transactions`]: begin, commit, roll back, snapshots.
-//! * [`Interest`]: a transaction's entry in a block that it changes.
+//! * [`OwnItlEntry`]: a transaction's entry in a block that it changes.
 //! * [`View`]: what a read sees; [`Transactions::make_consistent`]: a block as a view sees it.
 //! * [`Active`]: who is active, and who waits for whom.
 //! * [`undo`]: undo segments, their rings of blocks, and transaction tables.
@@ -24,7 +24,7 @@ mod active;
 pub mod block;
 mod consistent;
 mod ends;
-mod interest;
+mod itl;
 mod locks;
 mod needed;
 mod retention;
@@ -35,13 +35,13 @@ mod transaction;
 pub mod undo;
 mod waited;
 
-pub use active::{Active, Fate};
+pub use active::{Active, TransactionStatus};
 pub use consistent::{Gone, Own, View};
-pub use interest::{
-    Asked, Interest, NoRoom, Unsure, apply_interest, apply_interest_back, split_interest_back,
+pub use itl::{
+    ItlAllocation, NoRoom, OwnItlEntry, Unsure, apply_itl_back, apply_itl_change, split_itl_back,
 };
 pub use locks::{
-    LockHeld, LockMark, LockName, LockNames, LockWaiting, LockWanted, Locks, Patience, RowWait,
+    LockHeld, LockMark, LockName, LockNames, LockWait, LockWaiting, LockWanted, Locks, RowWait,
     RowWanted, TableMode,
 };
 pub use transaction::{Savepoint, Snapshot, Transaction, Transactions};

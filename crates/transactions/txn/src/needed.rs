@@ -8,7 +8,7 @@ use stop::{Failpoint, Stop};
 use waits::WaitEvent;
 
 use crate::Transactions;
-use crate::active::Fate;
+use crate::active::TransactionStatus;
 use crate::undo::TransactionEnd;
 
 impl Transactions {
@@ -19,12 +19,14 @@ impl Transactions {
         (record, id): (UndoAddress, TxnId),
         session: &Session,
     ) -> Result<Scn, Stop> {
-        Ok(match self.active().fate(id, session) {
-            Fate::Ended(scn) => scn,
-            Fate::EndedBy(scn) if scn <= self.oldest_snapshot(session) => scn,
+        Ok(match self.active().status(id, session) {
+            TransactionStatus::Ended(scn) => scn,
+            TransactionStatus::EndedBy(scn) if scn <= self.oldest_snapshot(session) => scn,
             // Nobody else overwrites a segment's undo, so this one's is there.
-            Fate::EndedBy(scn) => self.exact_end((record, id), session)?.unwrap_or(scn),
-            Fate::Active | Fate::Committing => {
+            TransactionStatus::EndedBy(scn) => {
+                self.exact_end((record, id), session)?.unwrap_or(scn)
+            }
+            TransactionStatus::Active | TransactionStatus::Committing => {
                 unreachable!("{id} is active in a segment that serves another (rule UN1)")
             }
         })

@@ -4,7 +4,7 @@
 //! order too. So each block that is overwritten bounds the ends of all up to the newest in it, and
 //! of one transaction the first such bound from it on says most.
 //!
-//! Callers: `keeper`, before a block is overwritten; `consistent` and `interest`, who found none.
+//! Callers: `keeper`, before a block is overwritten; `consistent` and `itl`, who found none.
 
 use std::collections::BTreeMap;
 

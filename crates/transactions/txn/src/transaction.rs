@@ -20,7 +20,7 @@ use crate::snapshots::{Place, Snapshots};
 use crate::taken::TakenUndo;
 use crate::undo::{Ended, Found, Tail, Undo, UndoLog};
 use crate::waited::Waited;
-use crate::{Active, Locks, Own, Patience, RowWanted, View};
+use crate::{Active, LockWait, Locks, Own, RowWanted, View};
 
 /// The end of a transaction is remembered if it has filled so many undo blocks.
 const BLOCKS_MANY: u32 = 4;
@@ -66,7 +66,7 @@ pub struct Transaction {
     /// Records that it had when its present statement began.
     statement: Option<u32>,
     /// How long each of its waits for a lock may take.
-    patience: Patience,
+    lock_wait: LockWait,
     /// How long its present statement has waited for rows.
     pub(crate) waited: Waited,
     /// Others have the other end, and see when it is dropped.
@@ -108,13 +108,13 @@ impl Transaction {
     }
 
     /// How long each wait for a lock may take from now on, where a statement doesn't say it.
-    pub fn set_patience(&mut self, patience: Patience) {
-        self.patience = patience;
+    pub fn set_lock_wait(&mut self, lock_wait: LockWait) {
+        self.lock_wait = lock_wait;
     }
 
     /// How long each of its waits for a lock may take.
-    pub fn patience(&self) -> Patience {
-        self.patience
+    pub fn lock_wait(&self) -> LockWait {
+        self.lock_wait
     }
 
     /// Its name, from its first change on.
@@ -254,11 +254,11 @@ impl Transactions {
         &self,
         (holder, waiter): (TxnId, TxnId),
         wanted: RowWanted,
-        patience: (Patience, Timestamp),
+        lock_wait: (LockWait, Timestamp),
         session: &Session,
     ) -> Result<(), Stop> {
         let is_active = |id| self.active.is_active(id, session);
-        self.locks.wait_for_transaction(holder, waiter, wanted, patience, &is_active, session)
+        self.locks.wait_for_transaction(holder, waiter, wanted, lock_wait, &is_active, session)
     }
 
     /// The same for any of several, of whom each will do. It returns from time to time while all of
@@ -267,11 +267,11 @@ impl Transactions {
         &self,
         (holders, waiter): (&[TxnId], TxnId),
         wanted: RowWanted,
-        patience: (Patience, Timestamp),
+        lock_wait: (LockWait, Timestamp),
         session: &Session,
     ) -> Result<(), Stop> {
         let is_active = |id| self.active.is_active(id, session);
-        self.locks.wait_for_any((holders, waiter), wanted, patience, &is_active, session)
+        self.locks.wait_for_any((holders, waiter), wanted, lock_wait, &is_active, session)
     }
 
     /// The undo segments.

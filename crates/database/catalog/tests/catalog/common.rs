@@ -19,10 +19,10 @@ use sim::fs::FileSystem;
 use sim::{Perturbation, Report, Simulation, World};
 use sort::SortConfig;
 use stop::{RefusalKind, Stop};
-use txn::Patience;
+use txn::LockWait;
 use value::{Direction, OwnedValue, RowView, Type, Value};
 
-pub(crate) const WAIT: Patience = Patience::Forever;
+pub(crate) const WAIT: LockWait = LockWait::Forever;
 
 pub(crate) fn directory() -> &'static Path {
     Path::new("/db")

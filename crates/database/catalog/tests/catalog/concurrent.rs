@@ -9,7 +9,7 @@ use instance::Transaction;
 use os::Session;
 use relation::{Bounds, OnDelete, Scratch, Which};
 use stop::RefusalKind;
-use txn::Patience;
+use txn::LockWait;
 use value::{Type, Value};
 use waits::WaitEvent;
 
@@ -32,10 +32,10 @@ fn a_statement_waits_for_who_changes_rows_or_is_refused() {
         let row = [Value::Int(1), Value::Null, Value::Null];
         relation.insert(&mut work, &row).expect("inserted");
         let before = db.describe(session);
-        let drop = db.catalog.drop_table("customer", false, Patience::NoWait, session);
+        let drop = db.catalog.drop_table("customer", false, LockWait::NoWait, session);
         refused(drop, RefusalKind::Busy, "");
         let spec = index("by_name", "customer", &["name"], false);
-        let made = db.catalog.create_index(&spec, Patience::NoWait, session);
+        let made = db.catalog.create_index(&spec, LockWait::NoWait, session);
         refused(made, RefusalKind::Busy, "");
         let waiting = db.start("makes", session, move |db, session| {
             db.catalog.create_index(&spec, WAIT, session).expect("created");
@@ -64,8 +64,8 @@ fn a_truncate_waits_for_who_changes_rows_that_refer_to_the_table() {
             session,
         };
         orders.insert(&mut work, &[Value::Int(1), Value::Int(3)]).expect("inserted");
-        let truncate = |patience| db.catalog.truncate_table("customer", patience, session);
-        refused(truncate(Patience::NoWait), RefusalKind::Busy, "");
+        let truncate = |lock_wait| db.catalog.truncate_table("customer", lock_wait, session);
+        refused(truncate(LockWait::NoWait), RefusalKind::Busy, "");
         db.instance.commit(transaction, session).expect("committed");
         refused(truncate(WAIT), RefusalKind::ForeignKeyViolation, "orders refers to it");
     });
@@ -89,20 +89,20 @@ fn a_constraint_goes_when_nobody_changes_the_table_that_it_refers_to() {
         };
         let row = [Value::Int(9), Value::Null, Value::Null];
         customer.insert(&mut work, &row).expect("inserted");
-        let patience = Patience::NoWait;
+        let lock_wait = LockWait::NoWait;
         let (name, cascade) = ("orders_customer_fk".into(), false);
         let drop = Alteration::DropConstraint { name, cascade };
-        let dropped = db.catalog.alter_table("orders", &drop, patience, session);
+        let dropped = db.catalog.alter_table("orders", &drop, lock_wait, session);
         refused(dropped, RefusalKind::Busy, "");
-        let dropped = db.catalog.drop_table("orders", false, patience, session);
+        let dropped = db.catalog.drop_table("orders", false, lock_wait, session);
         refused(dropped, RefusalKind::Busy, "");
-        let dropped = db.catalog.drop_index("orders_customer_fk_idx", patience, session);
+        let dropped = db.catalog.drop_index("orders_customer_fk_idx", lock_wait, session);
         refused(dropped, RefusalKind::Busy, "");
         let add = Alteration::AddColumn(column("note", Type::Text));
-        db.catalog.alter_table("orders", &add, patience, session).expect("altered");
+        db.catalog.alter_table("orders", &add, lock_wait, session).expect("altered");
         assert!(!customer.is_stale(session));
         db.instance.commit(transaction, session).expect("committed");
-        db.catalog.alter_table("orders", &drop, patience, session).expect("dropped");
+        db.catalog.alter_table("orders", &drop, lock_wait, session).expect("dropped");
         assert!(customer.is_stale(session));
         let now = db.relation("customer", session);
         assert_eq!(now.definition().referenced_by.len(), 0);

@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use database::{Connection, Database, ErrorKind, Nanos, Patience, Row, Table, Tx, Value};
+use database::{Connection, Database, ErrorKind, LockWait, Nanos, Row, Table, Tx, Value};
 
 use crate::common::{Scratch, balance, filled, options};
 
@@ -102,7 +102,7 @@ fn a_forgotten_transaction_ends_though_another_was_begun_within_a_closure() {
     let database = Database::create(&scratch.0, &options()).expect("created");
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));
-    other.set_lock_patience(Patience::For(Nanos::from_millis(300)));
+    other.set_lock_wait(LockWait::For(Nanos::from_millis(300)));
     std::mem::forget(changed(&mut other, &account));
     let (mut of, mut begun) = (Some(&mut other), None);
     let look = |_: Row<'_>| {

@@ -92,7 +92,7 @@ fn a_cascade_takes_as_much_for_each_row_of_many_as_of_few() {
     database.shutdown().expect("in good order");
 }
 
-/// What was taken back before and is crossed out isn't gone through again.
+/// What was taken back before and is applied isn't gone through again.
 #[test]
 fn going_back_to_a_savepoint_takes_as_much_after_many_times_as_after_few() {
     let scratch = Scratch::new("counted-savepoint");

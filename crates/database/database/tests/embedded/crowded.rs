@@ -1,4 +1,4 @@
-//! More sessions than a block's list of interested transactions has room for.
+//! More sessions than a block's ITL has room for.
 
 use database::{ColumnSpec, Statistic, Statistics, TableSpec, Type, Value};
 use sim::{Outside, Perturbation};

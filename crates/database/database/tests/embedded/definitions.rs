@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use database::{
-    Alteration, ColumnSpec, Connection, ErrorKind, IndexSpec, Nanos, OnDelete, Patience,
+    Alteration, ColumnSpec, Connection, ErrorKind, IndexSpec, LockWait, Nanos, OnDelete,
     SequenceOptions, TableSpec, Type, Value, WaitEvent, Which,
 };
 use latch::SharedFlag;
@@ -354,7 +354,7 @@ fn an_index_is_dropped_though_its_table_gets_another_name_meanwhile() {
         let define = |what: fn(&mut Connection<'_>)| {
             let thread = start("defines", (database, session), move |database, session| {
                 let mut connection = database.connect_with(session);
-                connection.set_patience(Patience::Forever);
+                connection.set_ddl_lock_wait(LockWait::Forever);
                 what(&mut connection);
             });
             // The next one waits behind it.

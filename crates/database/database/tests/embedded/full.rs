@@ -2,7 +2,7 @@
 
 use database::{
     BlockSize, Bounds, ColumnSpec, Comparison, Condition, Connection, Creation, Database,
-    ErrorKind, IndexSpec, Operand, Options, Parameters, Patience, RowChange, TableSpec, Tx, Type,
+    ErrorKind, IndexSpec, LockWait, Operand, Options, Parameters, RowChange, TableSpec, Tx, Type,
     Value, Which,
 };
 
@@ -87,7 +87,7 @@ fn a_delete_in_a_leaf_whose_list_is_full_needs_no_block() {
     };
     let (mut one, mut two) = (database.connect("one"), database.connect("two"));
     let mut three = database.connect("three");
-    three.set_lock_patience(Patience::NoWait);
+    three.set_lock_wait(LockWait::NoWait);
     let mut waits = 0;
     for first in [tag - 500, tag - 390, tag - 280, tag - 170] {
         let (mut t1, mut t2, mut t3) = (one.begin(), two.begin(), three.begin());

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use database::{
-    Bounds, Connection, Database, Error, ErrorKind, ForUpdate, Nanos, Patience, Table, Tx, Value,
+    Bounds, Connection, Database, Error, ErrorKind, ForUpdate, LockWait, Nanos, Table, Tx, Value,
     WaitEvent, Which,
 };
 use os::Session;
@@ -12,7 +12,7 @@ use sim::Outside;
 use crate::common::filled_by;
 use crate::simulated::{join, made, racing, start};
 
-const PATIENCE: Nanos = Nanos::from_secs(1);
+const LOCK_WAIT: Nanos = Nanos::from_secs(1);
 
 fn pause(session: &Session, millis: u64) {
     session.pause(Nanos::from_millis(millis), session.waiting(WaitEvent::PlSqlLockTimer));
@@ -57,7 +57,7 @@ fn waited(relay: Relay, commits: bool, waits: Waits) -> Vec<u64> {
                 pause(session, 100);
                 let mut connection = database.connect_with(session);
                 let account = connection.table("account").expect("there");
-                connection.set_lock_patience(Patience::For(PATIENCE));
+                connection.set_lock_wait(LockWait::For(LOCK_WAIT));
                 let began = session.now();
                 let done = waits(&mut connection, &account);
                 took.with(|all| all.push(session.now().since(began).0 / 1_000_000));
@@ -85,7 +85,7 @@ fn assert_within(waited: &[u64], most: u64) {
 fn for_update_waits_for_a_row_as_long_as_it_says_whoever_has_it_in_turn() {
     let locks: Waits = |connection, account| {
         let mut tx = connection.begin();
-        let how = ForUpdate::wait_for(PATIENCE);
+        let how = ForUpdate::wait_for(LOCK_WAIT);
         let done = tx.get_for_update(account, &[Value::Int(5)], how, |_| ()).map(drop);
         tx.rollback().and(done)
     };
@@ -112,7 +112,7 @@ fn a_statement_that_begins_again_waits_for_each_of_two_rows_so_long_in_all() {
         let (from, to) = (Bound::Included(Value::Int(5)), Bound::Included(Value::Int(6)));
         let which = Which::Range(primary, Bounds { equal: &[], from, to });
         let mut tx = connection.begin();
-        let how = ForUpdate::wait_for(PATIENCE);
+        let how = ForUpdate::wait_for(LOCK_WAIT);
         let done = tx.lock_where(account, which, None, how, |_| ()).map(drop);
         tx.rollback().and(done)
     };

@@ -306,7 +306,7 @@ fn a_row_that_others_have_only_locked_or_rolled_back_since_the_snapshot_may_be_c
     tx.commit().expect("committed");
 }
 
-/// A block whose list of interested transactions can't grow: one entry is of a transaction that
+/// A block whose ITL can't grow: one entry is of a transaction that
 /// ended after the snapshot, the other of one that is active.
 #[test]
 fn nobody_waits_for_a_list_entry_that_its_snapshot_could_not_take_over() {

@@ -1,6 +1,6 @@
 //! Keys of which no two rows are alike.
 
-use database::{ColumnSpec, Database, ErrorKind, Patience, TableSpec, Type, Value};
+use database::{ColumnSpec, Database, ErrorKind, LockWait, TableSpec, Type, Value};
 
 use crate::common::{Scratch, options};
 
@@ -14,7 +14,7 @@ fn a_primary_key_is_unique_while_two_others_are_active_in_the_last_leaf() {
     let mut three = database.connect("three");
     let spec = TableSpec::new("t").column(ColumnSpec::new("id", Type::BigInt)).primary_key(["id"]);
     let table = one.create_table(&spec).expect("made");
-    three.set_lock_patience(Patience::NoWait);
+    three.set_lock_wait(LockWait::NoWait);
     let (mut first, mut second, mut third) = (one.begin(), two.begin(), three.begin());
     second.insert(&table, &[Value::Int(1)]).expect("inserted");
     let mut twice = Vec::new();

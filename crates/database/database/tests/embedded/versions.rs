@@ -128,7 +128,7 @@ struct Side<'c, 's> {
 }
 
 /// Compares one statement's outcome with what it has to be. True if it was refused to serialize
-/// without need: a list of interested transactions may have been full.
+/// without need: a ITL may have been full.
 fn agree<T: PartialEq + std::fmt::Debug>(
     done: Result<T, Error>,
     expected: Result<T, ErrorKind>,

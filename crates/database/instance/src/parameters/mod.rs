@@ -18,7 +18,7 @@ use stop::{Failpoints, RefusalKind, Stop};
 use waits::Nanos;
 
 use crate::LogGroupSpec;
-use crate::patiences::Patiences;
+use crate::lock_waits::LockWaits;
 use crate::scheduling::{ProcessAffinity, ProcessPatterns};
 
 pub(crate) use declare::number;
@@ -75,7 +75,7 @@ declared! {
 }
 
 /// For how many seconds a lock is waited for.
-const PATIENCE: Allowed = Allowed::Between(0, Patiences::FOREVER as u64);
+const LOCK_WAIT: Allowed = Allowed::Between(0, LockWaits::FOREVER as u64);
 
 /// The smallest online redo log.
 const LOG_FILE_MIN: u64 = redo::LOG_BLOCKS_MIN as u64 * 4_096;
@@ -140,11 +140,11 @@ declared! {
         undo_retention: u32 = 0, "seconds", Allowed::Between(0, i32::MAX as u64), AnyTime;
     "How many seconds a statement waits for each lock that it meets: 0 for not at all, 1000000 for \
      as long as it takes. Connections that are made from then on begin with it."
-        lock_timeout: u32 = Patiences::FOREVER, "seconds", PATIENCE, AnyTime;
+        lock_timeout: u32 = LockWaits::FOREVER, "seconds", LOCK_WAIT, AnyTime;
     "How many seconds a statement that defines something waits for transactions that use the \
      table: 0 for not at all, 1000000 for as long as it takes. Connections that are made from then \
      on begin with it."
-        ddl_lock_timeout: u32 = Patiences::FOREVER, "seconds", PATIENCE, AnyTime;
+        ddl_lock_timeout: u32 = LockWaits::FOREVER, "seconds", LOCK_WAIT, AnyTime;
     "Whether a commit returns when it is durable, or at once."
         commit_wait: CommitWait = CommitWait::Wait, "", COMMIT_WAITS, AnyTime;
     "Whether the redo of a commit is written at once, or with whatever is written next."

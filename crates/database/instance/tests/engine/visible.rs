@@ -12,7 +12,7 @@ use latch::FrameOrder;
 use os::Session;
 use sim::fs::FileSystem;
 use space::Holds;
-use txn::{Patience, Snapshot, View};
+use txn::{LockWait, Snapshot, View};
 use waits::Nanos;
 
 use crate::common::{
@@ -118,7 +118,7 @@ impl<'a> Desk<'a> {
         transaction: &mut Transaction,
         (at, view): (RowAddress, Option<View>),
     ) -> Changed {
-        let target = (at, view, Patience::Forever);
+        let target = (at, view, LockWait::Forever);
         self.heap.lock(transaction, target, self.session).expect("nobody has it for ever")
     }
 

@@ -51,7 +51,7 @@ fn holds(instance: &Instance, told: &BTreeMap<u64, (u32, u32)>, session: &Sessio
         assert!(*committed <= version && version <= *tried, "{user}: {version} of {told:?}");
         assert!(!rolled_back, "{user} has version {version}");
     }
-    let untold = check(&index, &entries, session).untold;
+    let unposted = check(&index, &entries, session).unposted;
     // Writers that come by everywhere.
     let mut own = Transaction::new();
     for (key, _) in &entries {
@@ -60,9 +60,9 @@ fn holds(instance: &Instance, told: &BTreeMap<u64, (u32, u32)>, session: &Sessio
     index.insert(&mut own, (&[255; 9], row(5_000)), session).expect("inserted");
     instance.rollback(own, session).expect("rolled back");
     let checked = check(&index, &entries, session);
-    assert_eq!(checked.untold, 0, "splits are completed");
+    assert_eq!(checked.unposted, 0, "splits are completed");
     check_instance(instance, session);
-    untold
+    unposted
 }
 
 /// Users whose rows are there from the beginning, so that the index is larger than the cache.
@@ -97,7 +97,7 @@ fn filled() -> FileSystem {
 #[test]
 fn a_crash_anywhere_leaves_the_index_as_it_was_committed() {
     let base = filled();
-    let (mut cuts, mut untold) = (0, 0);
+    let (mut cuts, mut unposted) = (0, 0);
     for cut in (1..).step_by(5) {
         let mut content = base.clone();
         content.lose_power_at(content.crash_points() + cut);
@@ -126,13 +126,13 @@ fn a_crash_anywhere_leaves_the_index_as_it_was_committed() {
             let told = told.clone();
             let report = machine(cut, again).run(move |world, session| {
                 let instance = open(world, session);
-                let untold = holds(&instance, &told, session);
+                let unposted = holds(&instance, &told, session);
                 shut(instance, session);
-                untold
+                unposted
             });
-            untold += ended(report, format!("cut {cut}, draw {draw}"));
+            unposted += ended(report, format!("cut {cut}, draw {draw}"));
         }
     }
     assert!(cuts > 30, "{cuts} cuts");
-    assert!(untold > 0, "no crash came between the two groups of a split");
+    assert!(unposted > 0, "no crash came between the two groups of a split");
 }

@@ -1,9 +1,9 @@
-//! A leaf whose list of interested transactions is full.
+//! A leaf whose ITL is full.
 
 use access::Inserted;
 use ids::BlockSize;
 use instance::Transaction;
-use txn::Patience;
+use txn::LockWait;
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{database, ended, index, join, machine, open, row, shut, start};
@@ -26,7 +26,7 @@ fn who_waits_for_a_leafs_list_comes_in_when_any_of_it_has_ended() {
             let waiter = start("waiter", &instance, session, |instance, session| {
                 let index = index(instance, session);
                 let mut ninth = Transaction::new();
-                ninth.set_patience(Patience::For(Nanos::from_secs(5)));
+                ninth.set_lock_wait(LockWait::For(Nanos::from_secs(5)));
                 let inserted = index.insert(&mut ninth, (b"x", row(99)), session);
                 instance.rollback(ninth, session).expect("rolled back");
                 assert_eq!(inserted.expect("an entry is free"), Inserted::Done);

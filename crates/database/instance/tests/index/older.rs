@@ -1,5 +1,5 @@
 //! Snapshots that are older than what was done at the end of an index, where leaves that are split
-//! leave their lists of interested transactions behind (rule access/BT13).
+//! leave their ITLs behind (rule access/BT13).
 
 use std::collections::BTreeSet;
 

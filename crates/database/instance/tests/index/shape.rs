@@ -49,7 +49,7 @@ fn what_is_built_from_the_bottom_up_is_in_order_and_can_be_changed() {
             build(&index, &entries, session);
             let built = check(&index, &entries, session);
             assert!(count < 4_000 || built.levels > 2, "{built:?}");
-            assert_eq!(built.untold, 0);
+            assert_eq!(built.unposted, 0);
             let mut own = Transaction::new();
             for (key, row) in entries.iter().step_by(2) {
                 assert!(index.delete(&mut own, (key, *row), session).expect("deleted"));

@@ -356,7 +356,7 @@ fn after_the_cut(
         let entries = expected(pattern, &told, |told| told.0.clone());
         let checked = check(&index, &entries, session);
         assert_eq!(seen(&instance, &index, None, session), entries);
-        assert_eq!(checked.untold, 0);
+        assert_eq!(checked.unposted, 0);
         check_instance(&instance, session);
         drop(index);
         shut(instance, session);

@@ -5,7 +5,7 @@ use ids::BlockSize;
 use instance::{Instance, Transaction};
 use os::Session;
 use stop::RefusalKind;
-use txn::Patience;
+use txn::LockWait;
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{
@@ -190,7 +190,7 @@ fn a_find_sees_a_leaf_as_it_was_before_it_grew() {
     ended(report, "an old snapshot");
 }
 
-/// A last leaf whose list of interested transactions can't grow is split behind its last entry. The
+/// A last leaf whose ITL can't grow is split behind its last entry. The
 /// key of that entry may not be split from itself: the other half wouldn't know that it is there.
 #[test]
 fn a_key_stays_unique_where_the_list_of_the_last_leaf_is_full() {
@@ -199,7 +199,7 @@ fn a_key_stays_unique_where_the_list_of_the_last_leaf_is_full() {
         let index = index(&instance, session);
         let (mut one, mut two) = (Transaction::new(), Transaction::new());
         let mut three = Transaction::new();
-        three.set_patience(Patience::NoWait);
+        three.set_lock_wait(LockWait::NoWait);
         // The list of a leaf has two entries at first, and a leaf that is split off has the same.
         index.insert(&mut two, (b"a", row(0)), session).expect("inserted");
         let mut twice = Vec::new();

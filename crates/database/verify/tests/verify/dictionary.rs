@@ -23,7 +23,7 @@ use sim::{Perturbation, Simulation};
 use sort::SortConfig;
 use space::Holds;
 use stop::Stop;
-use txn::Patience;
+use txn::LockWait;
 use value::{Type, Value};
 use verify::{Finding, Kind, Report, Task};
 
@@ -32,7 +32,7 @@ use crate::common::{
     with_database,
 };
 
-const WAIT: Patience = Patience::Forever;
+const WAIT: LockWait = LockWait::Forever;
 /// Rows of each table.
 pub(crate) const ROWS: i64 = 90;
 

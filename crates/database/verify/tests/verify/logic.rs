@@ -5,8 +5,7 @@ use txn::block;
 
 use format::{
     BlockKind, DataHead, DataSlot, DbaLe, Directory, DirectoryEntry, Extent, ExtentMap, FreeBlock,
-    InterestedTransaction, SegmentHeader, TransactionSlot, TransactionTable, TxnIdLe, U16Le, U32Le,
-    UndoBlock,
+    ItlEntry, SegmentHeader, TransactionSlot, TransactionTable, TxnIdLe, U16Le, U32Le, UndoBlock,
 };
 use ids::{Dba, TxnId};
 use verify::Kind;
@@ -282,7 +281,7 @@ fn a_lock_of_nobody_and_a_transaction_that_never_was_are_found() {
     let found = found_after(DATA, |blocks, objects| {
         let (number, ..) = slot_with(blocks, objects, ROW);
         let never = TxnId { segment: 1, slot: 2, sequence: 1_000_000 };
-        let entry: &mut InterestedTransaction = block::entry_mut(&mut blocks.now[number], 0);
+        let entry: &mut ItlEntry = block::entry_mut(&mut blocks.now[number], 0);
         entry.transaction = TxnIdLe::new(never);
     });
     assert_eq!(found, only(Kind::Structure, 1));

@@ -7,7 +7,7 @@
 
 use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le};
 
-use super::interest::{BEFORE, INTEREST};
+use super::itl::{BEFORE, ITL_CHANGE};
 use super::{Part, PayloadFault, changes, split};
 use crate::DbaLe;
 use crate::layout::layout;
@@ -18,15 +18,15 @@ changes! {
     /// A new block of rows.
     FORMAT = 1, "heap": [HeapFormat::PART];
     /// Rows change. Undo takes it back by `BACK`.
-    CHANGE = 2, "heap": [INTEREST, STEPS];
+    CHANGE = 2, "heap": [ITL_CHANGE, STEPS];
     /// A change of rows is taken back. In redo, and in undo.
     BACK = 3, "heap": [BEFORE, STEPS];
     /// A new map of free space.
     FORMAT_MAP = 4, "free-space map": [MapFormat::PART];
     /// How much room blocks have.
     NOTE = 5, "free-space map": [MapNote::PART];
-    /// `BACK` of a record that is crossed out. In undo only.
-    BACK_CROSSED_OUT = 131, "heap": [BEFORE, STEPS];
+    /// `BACK` of a record that is applied. In undo only.
+    BACK_APPLIED = 131, "heap": [BEFORE, STEPS];
 }
 
 layout! {
@@ -34,8 +34,8 @@ layout! {
     pub struct HeapFormat: 15 {
         /// Number of the object that it belongs to.
         0 => pub object: U32Le,
-        /// How many entries its list of interested transactions has.
-        4 => pub interested: u8,
+        /// How many entries its ITL has.
+        4 => pub itl_count: u8,
         /// Its map of free space, or none.
         5 => pub map: DbaLe,
         /// The number of its byte in that map.

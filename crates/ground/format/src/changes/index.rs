@@ -5,9 +5,9 @@
 use ids::Dba;
 use zerocopy::little_endian::{U16 as U16Le, U32 as U32Le};
 
-use super::interest::{BEFORE, INTEREST};
+use super::itl::{BEFORE, ITL_CHANGE};
 use super::{Part, PayloadFault, bytes_named, changes, split};
-use crate::InterestedTransaction;
+use crate::ItlEntry;
 use crate::layout::layout;
 
 changes! {
@@ -20,15 +20,15 @@ changes! {
     /// A branch gets a block below, which begins at a place.
     ADD_CHILD = 3, "index branch": [StoredBlock::PART, PLACE];
     /// An entry changes. Undo takes it back by `BACK`.
-    CHANGE = 4, "index leaf": [INTEREST, LEAF_CHANGE, KEY];
+    CHANGE = 4, "index leaf": [ITL_CHANGE, LEAF_CHANGE, KEY];
     /// A change of an entry is taken back in a copy. In undo only.
     BACK = 5, "index leaf": [BEFORE, LEAF_BACK, KEY];
     /// A change of an entry is taken back for good, with the payload of its undo. In redo only.
     BACK_FOR_GOOD = 6, "index leaf": [BEFORE, LEAF_BACK, KEY];
     /// A branch loses the block below that begins at a place.
     REMOVE_CHILD = 7, "index branch": [PLACE];
-    /// `BACK` of a record that is crossed out. In undo only.
-    BACK_CROSSED_OUT = 133, "index leaf": [BEFORE, LEAF_BACK, KEY];
+    /// `BACK` of a record that is applied. In undo only.
+    BACK_APPLIED = 133, "index leaf": [BEFORE, LEAF_BACK, KEY];
 }
 
 layout! {
@@ -52,7 +52,7 @@ layout! {
 }
 
 layout! {
-    /// Head of the content of a block. Its list of interested transactions follows, and then its
+    /// Head of the content of a block. Its ITL follows, and then its
     /// slots, the two fences first.
     pub struct ContentHead: 13 {
         /// Number of the object.
@@ -60,12 +60,12 @@ layout! {
         /// 0 in a leaf, and one more in each level above.
         4 => pub level: u8,
         /// 1 if the index is unique; and 2, in a leaf, if entries were purged at some time since
-        /// its list of interested transactions was empty.
+        /// its ITL was empty.
         5 => pub flags: u8,
         /// The block to the right, or none.
         6 => pub next: StoredBlock,
-        /// How many entries the list of interested transactions has.
-        12 => pub interested: u8,
+        /// How many entries the ITL has.
+        12 => pub itl_count: u8,
     }
 }
 
@@ -182,8 +182,8 @@ impl StoredBlock {
 pub struct Content<'a> {
     /// Its head.
     pub head: &'a ContentHead,
-    /// Its list of interested transactions.
-    pub list: &'a [InterestedTransaction],
+    /// Its ITL.
+    pub list: &'a [ItlEntry],
     /// Its slots, each with its bytes: see [`slot`](Content::slot).
     pub slots: &'a [u8],
 }
@@ -192,7 +192,7 @@ impl<'a> Content<'a> {
     /// The content that begins here: it takes all bytes.
     pub fn read(payload: &'a [u8]) -> Result<Content<'a>, PayloadFault> {
         let (head, rest) = ContentHead::read(payload)?;
-        let (list, slots) = InterestedTransaction::read_many(rest, head.interested.into())?;
+        let (list, slots) = ItlEntry::read_many(rest, head.itl_count.into())?;
         Ok(Content { head, list, slots })
     }
 
@@ -205,7 +205,7 @@ impl<'a> Content<'a> {
 }
 
 const CONTENT: Part = Part {
-    name: "`ContentHead`, any number of `InterestedTransaction`, any number of `ContentSlot` \
+    name: "`ContentHead`, any number of `ItlEntry`, any number of `ContentSlot` \
            with its bytes",
     skip: skip_content,
 };

@@ -22,7 +22,7 @@ use std::fmt;
 
 pub mod heap;
 pub mod index;
-pub mod interest;
+pub mod itl;
 pub mod space;
 pub mod undo;
 

@@ -33,8 +33,8 @@ changes! {
     SET_SPARE = 10, "transaction table": [Spare::PART];
     /// The first spare block becomes the one that is filled.
     TAKE_SPARE = 11, "transaction table": [];
-    /// A record is crossed out: its change was taken back.
-    CROSS_OUT = 12, "undo": [RecordNumber::PART];
+    /// A record is applied: its change was taken back.
+    MARK_APPLIED = 12, "undo": [RecordNumber::PART];
 }
 
 layout! {

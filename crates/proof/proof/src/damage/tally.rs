@@ -73,10 +73,10 @@ impl fmt::Display for DamageTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} databases, {} damages noticed", self.databases, self.count())?;
         for (damage, each) in &self.each {
-            let Each { noticed, refused, open: [told, untold], kinds } = each;
+            let Each { noticed, refused, open: [told, unposted], kinds } = each;
             write!(
                 f,
-                "{noticed:>6} {}; opened: {refused} refused, {told} told, {untold} not;",
+                "{noticed:>6} {}; opened: {refused} refused, {told} told, {unposted} not;",
                 damage.name()
             )?;
             kinds.iter().try_for_each(|(kind, count)| write!(f, " {count} {kind},"))?;

@@ -3,7 +3,7 @@
 //! Callers: `bed`.
 
 use database::{
-    Alteration, ColumnSpec, CommitMode, Connection, Error, ErrorKind, IndexSpec, Nanos, Patience,
+    Alteration, ColumnSpec, CommitMode, Connection, Error, ErrorKind, IndexSpec, LockWait, Nanos,
     Savepoint, Table, Tx, Type, WaitEvent,
 };
 use instance::CommitWait;
@@ -347,14 +347,14 @@ impl<'a> Client<'a> {
     /// Makes an index, drops one, or adds a column; rows may change at once by the new definition.
     fn define(&mut self, connection: &mut Connection<'_>) -> Result<(), Error> {
         let table = self.any(TABLES.len() as u64) as usize;
-        let patience = match self.any(3) {
-            0 => Patience::NoWait,
-            _ => Patience::For(Nanos::from_millis(self.any(200))),
+        let lock_wait = match self.any(3) {
+            0 => LockWait::NoWait,
+            _ => LockWait::For(Nanos::from_millis(self.any(200))),
         };
-        connection.set_patience(patience);
+        connection.set_ddl_lock_wait(lock_wait);
         self.look_up(connection)?;
         let Some((define, descending)) = self.definition(table) else { return Ok(()) };
-        let is_nowait = patience == Patience::NoWait;
+        let is_nowait = lock_wait == LockWait::NoWait;
         let called = self.known.with(|known| known.defines(&define, is_nowait));
         let done = match &define {
             Define::CreateIndex(extra) => {

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::store::{Break, Not, Saved, Store};
 
 /// Turns that a statement waits for a lock before it is refused.
-const PATIENCE: u32 = 30;
+const LOCK_WAIT: u32 = 30;
 
 /// What a history is like.
 #[derive(Clone, Copy, Debug)]
@@ -223,7 +223,7 @@ impl Driver {
         let snapshot = if keeps { statement.called } else { self.store.snapshot(txn) };
         match self.store.lock(txn, &keys, snapshot) {
             Ok(()) => {}
-            Err(Not::Yet) if statement.waited < PATIENCE => {
+            Err(Not::Yet) if statement.waited < LOCK_WAIT => {
                 statement.waited += 1;
                 return State::Called(statement);
             }

@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 
 use database::{
     Alteration, Bounds, ColumnSpec, CommitLogging, CommitMode, CommitWait, Connection, Creation,
-    Database, Direction, Error, ErrorKind, ForUpdate, IndexSpec, Nanos, Options, Parameters,
-    Patience, Table, TableSpec, Tx, Type, Value, is_worth_repeating,
+    Database, Direction, Error, ErrorKind, ForUpdate, IndexSpec, LockWait, Nanos, Options,
+    Parameters, Table, TableSpec, Tx, Type, Value, is_worth_repeating,
 };
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -123,7 +123,7 @@ impl Round<'_> {
 
     fn connect(&self, name: &str) -> (Connection<'static>, Table) {
         let mut connection = self.database.connect(name);
-        connection.set_lock_patience(Patience::For(Nanos::from_secs(60)));
+        connection.set_lock_wait(LockWait::For(Nanos::from_secs(60)));
         let table = connection.table(&self.table).expect("it was made before");
         self.ready.wait();
         (connection, table)

@@ -1,7 +1,7 @@
 //! How blocks of indexes change (rule change/CH1). `format::changes::index` declares the changes
 //! and their payloads.
 //!
-//! What is taken back for good leaves the list of interested transactions as it is: the chain of
+//! What is taken back for good leaves the ITL as it is: the chain of
 //! undo that it names stays whole (rule txn/UN8).
 
 use cache::{Cache, Get};
@@ -10,14 +10,14 @@ use format::DataSlot;
 pub(super) use format::changes::index::{
     ADD_CHILD, BACK, BACK_FOR_GOOD, CHANGE, CUT, REMOVE_CHILD, WRITE,
 };
-use format::changes::index::{BACK_CROSSED_OUT, CHANGES};
+use format::changes::index::{BACK_APPLIED, CHANGES};
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
 use txn::block;
-use txn::undo::CROSSED_OUT;
-use txn::{apply_interest, apply_interest_back, split_interest_back};
+use txn::undo::APPLIED;
+use txn::{apply_itl_back, apply_itl_change, split_itl_back};
 
 use super::check::{check_index_block, check_unique};
 use super::content::{cut, fence_flags, read_child, read_cut, read_position, write};
@@ -25,11 +25,11 @@ use super::descent::Tree;
 use super::index::header_of;
 use super::node::{FENCES, Node};
 use super::ops::{Back, Kind, Op};
+use super::page_delete::is_last;
 use super::position::Probe;
-use super::take_out::is_last;
 use crate::outline::Outline;
 
-const _: () = assert!(BACK_CROSSED_OUT == BACK | CROSSED_OUT);
+const _: () = assert!(BACK_APPLIED == BACK | APPLIED);
 
 /// Indexes.
 pub static LAYER: Layer = Layer {
@@ -54,16 +54,16 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         ADD_CHILD => add_child(bytes, payload),
         REMOVE_CHILD => remove_child(bytes, payload),
         CHANGE => {
-            let (number, op) = apply_interest(bytes, payload);
+            let (number, op) = apply_itl_change(bytes, payload);
             Op::read(op).apply(bytes, number + 1);
         }
-        BACK | BACK_CROSSED_OUT => {
-            let (number, back) = apply_interest_back(bytes, payload);
-            let crossed_out = opcode == BACK_CROSSED_OUT;
-            Back::read(back).apply_in_copy(bytes, (number + 1, crossed_out));
+        BACK | BACK_APPLIED => {
+            let (number, back) = apply_itl_back(bytes, payload);
+            let is_applied = opcode == BACK_APPLIED;
+            Back::read(back).apply_in_copy(bytes, (number + 1, is_applied));
         }
         BACK_FOR_GOOD => {
-            let (number, back) = split_interest_back(payload);
+            let (number, back) = split_itl_back(payload);
             Back::read(back).apply_for_good(bytes, number + 1);
         }
         other => panic!("the index layer has no change {other}"),
@@ -94,7 +94,7 @@ fn remove_child(block: &mut [u8], payload: &[u8]) {
 }
 
 pub(super) fn back_of(payload: &[u8]) -> Back<'_> {
-    Back::read(split_interest_back(payload).1)
+    Back::read(split_itl_back(payload).1)
 }
 
 /// The leaf that has the entry of this undo now.

@@ -13,7 +13,7 @@
 //! Callers: whoever makes an index of a table that has rows.
 
 use change::credits_for;
-use format::{DataHead, DataSlot, InterestedTransaction};
+use format::{DataHead, DataSlot, ItlEntry};
 use ids::Dba;
 use latch::FrameOrder;
 use os::Session;
@@ -125,7 +125,7 @@ impl<'a> IndexBuilder<'a> {
         let filling = &mut self.levels[level];
         // Both fences may be as long as the longest key.
         let fences = 2 * (self.index.key_max() + ROW_BYTES + DataSlot::BYTES);
-        let list = if level == 0 { LIST_ENTRIES * InterestedTransaction::BYTES } else { 0 };
+        let list = if level == 0 { LIST_ENTRIES * ItlEntry::BYTES } else { 0 };
         let room = self.index.block_bytes() - DataHead::LIST - list;
         let fits = filling.bytes + takes <= room - fences;
         let is_full = filling.bytes + takes > room * FILL_PERCENT / 100;

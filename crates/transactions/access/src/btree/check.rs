@@ -44,7 +44,7 @@ pub struct Checked {
     /// Leaves of which all entries are deleted.
     pub empty: u64,
     /// Blocks of which the level above doesn't know yet.
-    pub untold: u64,
+    pub unposted: u64,
 }
 
 /// What is wrong with a tree.
@@ -217,7 +217,7 @@ impl Walk {
                     return Err(say(format!("is said to begin at {:?}", told.at)));
                 }
                 Some(_) => {}
-                None => self.checked.untold += 1,
+                None => self.checked.unposted += 1,
             }
             check_unique(&node, &mut last)
                 .map_err(|what| TreeFault { kind: TreeFaultKind::Unique, ..say(what) })?;

@@ -10,7 +10,7 @@
 use format::changes::index::{
     Content as Stored, ContentHead, ContentSlot, Cut, PlaceHead, StoredBlock,
 };
-use format::{BlockKind, DataHead, DataSlot, DbaLe, InterestedTransaction, U16Le, U32Le};
+use format::{BlockKind, DataHead, DataSlot, DbaLe, ItlEntry, U16Le, U32Le};
 use ids::Dba;
 use txn::block;
 
@@ -65,7 +65,7 @@ impl Shape {
 }
 
 impl Content {
-    /// One without entries, with this list of interested transactions.
+    /// One without entries, with this ITL.
     pub(super) fn new(
         shape: Shape,
         (low, high): (Option<Position<'_>>, Option<Position<'_>>),
@@ -78,7 +78,7 @@ impl Content {
             level: shape.level,
             flags: shape.flags(),
             next: next.map_or(StoredBlock::NONE, StoredBlock::new),
-            interested: (list.len() / InterestedTransaction::BYTES) as u8,
+            itl_count: (list.len() / ItlEntry::BYTES) as u8,
         };
         bytes.extend_from_slice(head.bytes());
         bytes.extend_from_slice(list);
@@ -125,7 +125,7 @@ pub(super) fn fence_flags(at: Position<'_>) -> u8 {
 
 /// The list of a block, as bytes.
 pub(super) fn list_of(block: &[u8]) -> &[u8] {
-    let length = usize::from(block::entries(block)) * InterestedTransaction::BYTES;
+    let length = usize::from(block::entries(block)) * ItlEntry::BYTES;
     &block[DataHead::LIST..DataHead::LIST + length]
 }
 
@@ -133,7 +133,7 @@ pub(super) fn list_of(block: &[u8]) -> &[u8] {
 pub(super) fn write(block: &mut [u8], address: Dba, content: &[u8]) {
     let Stored { head, list, mut slots } = Stored::read(content).expect(CHECKED);
     let kind = if head.level == 0 { BlockKind::Leaf } else { BlockKind::Branch };
-    block::create(block, kind, address, head.object.get(), head.interested);
+    block::create(block, kind, address, head.object.get(), head.itl_count);
     let stored = DataHead::at_mut(block, DataHead::START);
     (stored.level, stored.own) = (head.level, U16Le::new(head.flags.into()));
     if head.next != StoredBlock::NONE {

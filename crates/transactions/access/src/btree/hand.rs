@@ -7,7 +7,7 @@
 //!
 //! Its place is a fence, as a cursor's is. It is kept in memory: so after a restart it begins.
 //!
-//! Callers: `take_out`, before a split; `index`, where the tablespace is full.
+//! Callers: `page_delete`, before a split; `index`, where the tablespace is full.
 
 use cache::PinnedBlock;
 use ids::Dba;
@@ -17,8 +17,8 @@ use stop::{RefusalKind, Stop};
 
 use super::content::{read_position, write_position};
 use super::node::Node;
+use super::page_delete::{AROUND_MAX, PageDelete, Tried, has_nothing};
 use super::position::{Position, Probe};
-use super::take_out::{AROUND_MAX, Taker, Tried, has_nothing};
 
 /// How far the hand goes: over so many leaves that stay, and so many that go.
 type Steps = (u32, u32);
@@ -27,7 +27,7 @@ type Steps = (u32, u32);
 const STEPS: Steps = (2, AROUND_MAX);
 const ALL: Steps = (u32::MAX, u32::MAX);
 
-impl<'a> Taker<'a> {
+impl<'a> PageDelete<'a> {
     /// The hand goes a little further, if it isn't at rest.
     pub(super) fn move_hand(&self, session: &'a Session) -> Result<(), Stop> {
         match self.splitter.space.emptied().hand(self.splitter.header, session) {

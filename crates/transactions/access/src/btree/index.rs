@@ -7,35 +7,35 @@ use txn::block;
 
 use cache::Get;
 use change::{Changes, credits_for};
-use format::{DataHead, DataSlot, InterestedTransaction};
+use format::{DataHead, DataSlot, ItlEntry};
 use ids::{Dba, TxnId};
 use latch::{FrameOrder, Guess};
 use os::Session;
 use space::{Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
 use txn::undo::UndoLog;
-use txn::{Interest, RowWait, Transaction, Transactions, View};
+use txn::{OwnItlEntry, RowWait, Transaction, Transactions, View};
 
 use super::apply::{BACK, CHANGE, LAYER, WRITE};
 use super::content::{Content, Shape};
 use super::descent::Tree;
 use super::node::{MARKED, Node};
 use super::ops::{Back, Kind, Op, is_dead};
+use super::page_delete::{PageDelete, is_last};
 use super::position::{BLOCK_BYTES, Position, Probe, ROW_BYTES};
 use super::split::Splitter;
-use super::take_out::{Taker, is_last};
 use crate::RowAddress;
 use crate::heap::{Awaited, Outcome, Plan, Target, Waiter, Wish, change_block, wait_for_visible};
 use crate::outline::Outline;
 
-/// A new leaf has a list of so many interested transactions.
+/// A new leaf has a ITL of so many entries.
 pub(super) const LIST_ENTRIES: usize = 2;
 /// It, without any.
-pub(super) const NEW_LIST: [u8; LIST_ENTRIES * InterestedTransaction::BYTES] =
-    [0; LIST_ENTRIES * InterestedTransaction::BYTES];
+pub(super) const NEW_LIST: [u8; LIST_ENTRIES * ItlEntry::BYTES] =
+    [0; LIST_ENTRIES * ItlEntry::BYTES];
 /// So many entries with the longest key fit into a block, besides both fences.
 const ENTRIES_MIN: usize = 4;
-/// A list of interested transactions has one entry for so many bytes of a leaf at most.
+/// A ITL has one entry for so many bytes of a leaf at most.
 const BYTES_FOR_LIST_ENTRY: usize = 256;
 
 /// An index.
@@ -69,7 +69,7 @@ enum Found {
     Emptied,
     Duplicate(RowAddress),
     Missing,
-    /// Its list of interested transactions may not grow, and all in it ended after the snapshot.
+    /// Its ITL may not grow, and all in it ended after the snapshot.
     ListFull,
     /// It may not grow, and all in it are active: these.
     ListHeld(Vec<TxnId>),
@@ -246,11 +246,11 @@ impl Index {
         let fixed = transaction.fixed_view().filter(|_| self.is_unique);
         let mut before = fixed.map_or(Before::Unseen, |view| Before::Unknown(view.with_all_own()));
         loop {
-            let mut wish = |block: &[u8], interest: &Interest| match before {
+            let mut wish = |block: &[u8], itl: &OwnItlEntry| match before {
                 Before::Unknown(view) if !self.transactions.is_current(block, view, session) => {
                     Wish::Nothing(Outcome::Done(Found::Newer(view)))
                 }
-                _ => self.plan_insert(block, interest, (entry, before)),
+                _ => self.plan_insert(block, itl, (entry, before)),
             };
             match self.change(transaction, entry, &mut wish, session)? {
                 Found::Changed | Found::Emptied => return Ok(Inserted::Done),
@@ -278,7 +278,7 @@ impl Index {
     ) -> Result<bool, Stop> {
         self.check_key(key)?;
         let entry = Position { key, row: Some(row) };
-        let mut wish = |block: &[u8], interest: &Interest| self.plan_delete(block, interest, entry);
+        let mut wish = |block: &[u8], itl: &OwnItlEntry| self.plan_delete(block, itl, entry);
         let found = self.change(transaction, entry, &mut wish, session)?;
         Ok(matches!(found, Found::Changed))
     }
@@ -343,18 +343,18 @@ impl Index {
         &self,
         transaction: &mut Transaction,
         entry: Position<'_>,
-        wish: &mut dyn FnMut(&[u8], &Interest) -> Wish<Found>,
+        wish: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Wish<Found>,
         session: &Session,
     ) -> Result<Found, Stop> {
         let longest = Back::HEAD_BYTES.max(Op::HEAD_BYTES) + entry.key.len();
-        let undo_bytes = Interest::BACK_BYTES_MAX + longest;
+        let undo_bytes = OwnItlEntry::BACK_BYTES_MAX + longest;
         let (object, place) = (self.object(), entry.looked_for(self.is_unique));
         let is_it = |block: &[u8]| {
             let node = Node::of(block, object);
             node.is_some_and(|node| node.level() == 0 && node.covers(Probe::At(place)))
         };
         let opcodes = (CHANGE, BACK);
-        let mut waiter = Waiter::new(Some(transaction.patience()));
+        let mut waiter = Waiter::new(Some(transaction.lock_wait()));
         loop {
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let address = self.leaf_to_change(place, session)?;
@@ -406,7 +406,7 @@ impl Index {
         let (address, passed) = (reached.address, reached.passed);
         drop(reached.block);
         for passed in &passed {
-            self.splitter().tell(passed, session)?;
+            self.splitter().post_to_parent(passed, session)?;
         }
         Ok(address)
     }
@@ -417,7 +417,7 @@ impl Index {
         match self.split(place, session) {
             Err(stop)
                 if stop.refusal() == Some(RefusalKind::NoSpace)
-                    && self.taker().once_around(session)? =>
+                    && self.page_delete().once_around(session)? =>
             {
                 self.split(place, session)
             }
@@ -434,13 +434,13 @@ impl Index {
     }
 
     fn split(&self, place: Position<'_>, session: &Session) -> Result<bool, Stop> {
-        self.taker().before_split(place, session)?;
-        let needed = bytes_needed(place) + InterestedTransaction::BYTES;
+        self.page_delete().before_split(place, session)?;
+        let needed = bytes_needed(place) + ItlEntry::BYTES;
         self.splitter().split((place, 0), needed, session)
     }
 
-    fn taker(&self) -> Taker<'_> {
-        Taker { splitter: self.splitter() }
+    fn page_delete(&self) -> PageDelete<'_> {
+        PageDelete { splitter: self.splitter() }
     }
 
     #[cold]
@@ -466,16 +466,16 @@ impl Index {
         wait_for_visible(&self.transactions, session)
     }
 
-    /// Whether the list of a leaf may be as long as the interest would have it; else of whom one
+    /// Whether the list of a leaf may be as long as the ITL entry would have it; else of whom one
     /// has to end before.
-    fn list_room(&self, block: &[u8], interest: &Interest) -> Option<Wish<Found>> {
+    fn list_room(&self, block: &[u8], itl: &OwnItlEntry) -> Option<Wish<Found>> {
         let most = self.block_bytes / BYTES_FOR_LIST_ENTRY;
-        if usize::from(interest.lock()) <= most.max(block::entries(block).into()) {
+        if usize::from(itl.lock()) <= most.max(block::entries(block).into()) {
             return None;
         }
         // An end that isn't visible yet comes sooner than that of an active transaction, and
         // nobody who waits for it is waited for.
-        let holders = (0..block::entries(block)).map(|number| interest.holder(block, number + 1));
+        let holders = (0..block::entries(block)).map(|number| itl.holder(block, number + 1));
         let found = holders.collect::<Option<_>>().map_or(Found::ListFull, Found::ListHeld);
         Some(Wish::NotIfGrows(Outcome::Done(found)))
     }
@@ -483,10 +483,10 @@ impl Index {
     fn plan_insert(
         &self,
         block: &[u8],
-        interest: &Interest,
+        itl: &OwnItlEntry,
         (entry, before): (Position<'_>, Before),
     ) -> Wish<Found> {
-        if let Some(wish) = self.list_room(block, interest) {
+        if let Some(wish) = self.list_room(block, itl) {
             return wish;
         }
         let node = Node(block);
@@ -498,15 +498,15 @@ impl Index {
                 return is_gone;
             }
             let takes = bytes_needed(entry);
-            let room = interest.room(block);
+            let room = itl.room(block);
             let purges = room < takes;
-            if purges && room + self.dead_bytes(&node, interest) < takes {
+            if purges && room + self.dead_bytes(&node, itl) < takes {
                 return Wish::Nothing(Outcome::Full);
             }
             return Wish::Change(self.plan(Op { purges, ..op }, (false, row)), Found::Changed);
         };
         let slot = node.slot(number);
-        if let Some(holder) = interest.holder(block, slot.lock) {
+        if let Some(holder) = itl.holder(block, slot.lock) {
             return Wish::Nothing(Outcome::Wait(holder));
         }
         let old_row = node.place(number).row.expect("an entry of a leaf has a row");
@@ -517,11 +517,11 @@ impl Index {
             return is_gone;
         }
         let op = Op { kind: Kind::Replace, ..op };
-        Wish::Change(self.plan(op, (interest.owns(slot.lock), old_row)), Found::Changed)
+        Wish::Change(self.plan(op, (itl.owns(slot.lock), old_row)), Found::Changed)
     }
 
-    fn plan_delete(&self, block: &[u8], interest: &Interest, entry: Position<'_>) -> Wish<Found> {
-        if let Some(wish) = self.list_room(block, interest) {
+    fn plan_delete(&self, block: &[u8], itl: &OwnItlEntry, entry: Position<'_>) -> Wish<Found> {
+        if let Some(wish) = self.list_room(block, itl) {
             return wish;
         }
         let node = Node(block);
@@ -530,7 +530,7 @@ impl Index {
             return Wish::Nothing(Outcome::Done(Found::Missing));
         };
         let slot = node.slot(number);
-        if let Some(holder) = interest.holder(block, slot.lock) {
+        if let Some(holder) = itl.holder(block, slot.lock) {
             return Wish::Nothing(Outcome::Wait(holder));
         }
         if slot.flags & MARKED != 0 || node.place(number).row != Some(row) {
@@ -538,7 +538,7 @@ impl Index {
         }
         let op = Op { kind: Kind::Delete, purges: false, key: entry.key, row };
         let found = if is_last(&node, number) { Found::Emptied } else { Found::Changed };
-        Wish::Change(self.plan(op, (interest.owns(slot.lock), row)), found)
+        Wish::Change(self.plan(op, (itl.owns(slot.lock), row)), found)
     }
 
     fn plan(&self, op: Op<'_>, (was_locked, old_row): (bool, RowAddress)) -> Plan {
@@ -549,11 +549,11 @@ impl Index {
         Plan { forward: op.write(), back: back.write(), locks, freed: 0 }
     }
 
-    /// Bytes of entries that a purge takes away, once the interest is written.
-    fn dead_bytes(&self, node: &Node<'_>, interest: &Interest) -> usize {
+    /// Bytes of entries that a purge takes away, once the ITL entry is written.
+    fn dead_bytes(&self, node: &Node<'_>, itl: &OwnItlEntry) -> usize {
         let slots = (0..node.count()).map(|number| node.slot(number));
         let dead = slots.filter(|slot| {
-            let is_held = interest.owns(slot.lock) || interest.holder(node.0, slot.lock).is_some();
+            let is_held = itl.owns(slot.lock) || itl.holder(node.0, slot.lock).is_some();
             !is_held && is_dead(DataSlot { lock: 0, ..*slot })
         });
         dead.map(|slot| DataSlot::BYTES + usize::from(slot.length.get())).sum()
@@ -588,9 +588,9 @@ pub(super) fn bytes_needed(entry: Position<'_>) -> usize {
 /// The longest key for blocks of so many bytes, with undo blocks of so many: with the longest list
 /// some entries and both fences fit into a block, and a change into undo.
 fn key_max(block: usize, undo_block: usize) -> usize {
-    let list = (block / BYTES_FOR_LIST_ENTRY + 1) * InterestedTransaction::BYTES;
+    let list = (block / BYTES_FOR_LIST_ENTRY + 1) * ItlEntry::BYTES;
     let each = DataSlot::BYTES + BLOCK_BYTES + ROW_BYTES;
     let key = (block - DataHead::LIST - list) / (ENTRIES_MIN + 2) - each;
-    let undo = UndoLog::payload_max(undo_block) - Interest::BACK_BYTES_MAX - Back::HEAD_BYTES;
+    let undo = UndoLog::payload_max(undo_block) - OwnItlEntry::BACK_BYTES_MAX - Back::HEAD_BYTES;
     key.min(undo)
 }

@@ -12,7 +12,7 @@
 //!
 //! Callers: users of tables that have indexes.
 //! Sources: Lehman & Yao, "Efficient Locking for Concurrent Operations on B-Trees" (TODS '81);
-//! Oracle's index leaves, with a list of interested transactions.
+//! Oracle's index leaves, with a ITL.
 
 mod apply;
 mod build;
@@ -26,9 +26,9 @@ mod index;
 mod node;
 mod now;
 mod ops;
+mod page_delete;
 mod position;
 mod split;
-mod take_out;
 
 pub use apply::LAYER;
 pub use build::IndexBuilder;

@@ -116,8 +116,8 @@ impl Now<'_> {
             let wanted = RowWanted { what, object, block: leaf, slot: 0 };
             let transactions = self.index.transactions();
             let began = *self.waits_since.get_or_insert_with(|| session.now());
-            let patience = (transaction.patience(), began);
-            transactions.wait_for((holder, waiter), wanted, patience, session)?;
+            let lock_wait = (transaction.lock_wait(), began);
+            transactions.wait_for((holder, waiter), wanted, lock_wait, session)?;
         }
     }
 

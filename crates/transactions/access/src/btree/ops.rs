@@ -11,7 +11,7 @@
 //!   * *for good*, in the leaf that has it: it is there, and it is its transaction's
 //!   * in a *copy* of any leaf that was there when the change was made, or was split off from such
 //!     a one: what lies outside its fences isn't its business; what was purged comes back. If the
-//!     record is crossed out (rule txn/UN8), the copy may be from before or from after that: what
+//!     record is applied (rule txn/UN8), the copy may be from before or from after that: what
 //!     the transaction hasn't locked was taken back already.
 //!
 //! Callers: `index`, which makes them; `apply`, which does them.
@@ -156,7 +156,7 @@ impl<'a> Back<'a> {
     }
 
     /// Takes it back in a copy.
-    pub(super) fn apply_in_copy(&self, block: &mut [u8], (lock, crossed_out): (u8, bool)) {
+    pub(super) fn apply_in_copy(&self, block: &mut [u8], (lock, is_applied): (u8, bool)) {
         if !Node(block).covers(Probe::At(self.entry())) {
             return;
         }
@@ -164,7 +164,7 @@ impl<'a> Back<'a> {
         let number = match Node(block).find(self.entry()) {
             Ok(number) => number,
             // It was purged: so who deleted it has committed.
-            Err(number) if self.kind == Kind::Delete && !crossed_out => {
+            Err(number) if self.kind == Kind::Delete && !is_applied => {
                 insert(block, number, (0, old_lock), self.old_entry());
                 return;
             }
@@ -173,7 +173,7 @@ impl<'a> Back<'a> {
         let slot = Node(block).slot(number);
         // A lock of another transaction is a change on top of this one that the view sees: one of
         // the reader's own (BT12).
-        let is_free = slot.lock == 0 && !crossed_out;
+        let is_free = slot.lock == 0 && !is_applied;
         if slot.lock != lock && !is_free {
             return;
         }

@@ -18,7 +18,7 @@ use txn::block;
 use cache::Pin;
 use change::{Changes, credits_for};
 use format::changes::index::PlaceHead;
-use format::{DataSlot, InterestedTransaction};
+use format::{DataSlot, ItlEntry};
 use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
@@ -33,8 +33,8 @@ use super::content::{
 use super::descent::{Passed, Tree};
 use super::index::NEW_LIST;
 use super::node::Node;
+use super::page_delete::are_deleted;
 use super::position::{BLOCK_BYTES, OwnPosition, Position, Probe, ROW_BYTES, block_bytes};
-use super::take_out::are_deleted;
 
 /// So many undo records are looked at when a leaf is split that was purged: those of a leaf full of
 /// entries, as a rule.
@@ -101,7 +101,7 @@ impl<'a> Splitter<'a> {
             }
         };
         match split {
-            Split::Done(passed) => self.tell(&passed, session).map(|()| true),
+            Split::Done(passed) => self.post_to_parent(&passed, session).map(|()| true),
             Split::TooFew => Ok(false),
             _ => Ok(true),
         }
@@ -126,7 +126,7 @@ impl<'a> Splitter<'a> {
     ) -> Result<Split, Stop> {
         let longest = content_bytes_max(self.block_bytes(session));
         let rest = CUT_HEAD_BYTES + self.key_max + ROW_BYTES;
-        let root = content_bytes_max(InterestedTransaction::BYTES + rest);
+        let root = content_bytes_max(ItlEntry::BYTES + rest);
         let credits = credits_for(&[longest, rest.max(root), OneBlock::PAYLOAD_BYTES]);
         let oldest = self.transactions.oldest_snapshot(session);
         let mut group = self.changes().begin(credits, session)?;
@@ -181,7 +181,7 @@ impl<'a> Splitter<'a> {
     /// Has the level above know of a block that was split off, if it doesn't, and the block is
     /// still there: it can't be taken out while what is above it is latched (BT9).
     /// Where that would take a block and there is none, the next writer tries again (BT3).
-    pub(super) fn tell(&self, passed: &Passed, session: &'a Session) -> Result<(), Stop> {
+    pub(super) fn post_to_parent(&self, passed: &Passed, session: &'a Session) -> Result<(), Stop> {
         let at = passed.at.get();
         let level = passed.level + 1;
         let longest = BLOCK_BYTES + size_of::<PlaceHead>() + self.key_max + ROW_BYTES;

@@ -17,7 +17,7 @@ use ids::Scn;
 use os::Session;
 use stop::{Failpoint, Stop};
 use txn::block;
-use txn::{Interest, Own, Patience, RowWait, Transaction, View};
+use txn::{LockWait, Own, OwnItlEntry, RowWait, Transaction, View};
 
 use super::difference::splices;
 use super::piece::{NEXT, PIECE, Piece, ROW, piece_of, stored, whole};
@@ -85,7 +85,7 @@ enum Step {
 }
 
 /// How a slot of a block changes, once it may.
-type Planner<'a, T> = dyn FnMut(&[u8], DataSlot, &Interest) -> Wish<T> + 'a;
+type Planner<'a, T> = dyn FnMut(&[u8], DataSlot, &OwnItlEntry) -> Wish<T> + 'a;
 
 /// So often a row is compared with what the view sees, and its block changed by others before the
 /// row could be; then the row is locked first. Where 32 sessions change rows of one block, each
@@ -102,19 +102,19 @@ pub(super) struct Target {
     /// The statement's snapshot, if it has one.
     snapshot: Option<Scn>,
     /// How long one waits for it; none if it is passed by while others have it.
-    patience: Option<Patience>,
+    lock_wait: Option<LockWait>,
 }
 
 impl Target {
     /// A row of a statement that waits as long as it takes.
     pub(super) fn row(address: RowAddress, view: Option<View>) -> Target {
         let snapshot = view.map(|view| view.scn);
-        Target { address, wanted: Wanted::Row, view, snapshot, patience: Some(Patience::Forever) }
+        Target { address, wanted: Wanted::Row, view, snapshot, lock_wait: Some(LockWait::Forever) }
     }
 
-    /// The same with less patience.
-    pub(super) fn within(self, patience: Option<Patience>) -> Target {
-        Target { patience, ..self }
+    /// The same with less lock wait.
+    pub(super) fn within(self, lock_wait: Option<LockWait>) -> Target {
+        Target { lock_wait, ..self }
     }
 
     /// What is at this address of a row that the same statement has locked.
@@ -136,7 +136,7 @@ impl Heap {
         session: &Session,
     ) -> Result<Changed, Stop> {
         let savepoint = transaction.savepoint();
-        let target = Target::row(address, view).within(Some(transaction.patience()));
+        let target = Target::row(address, view).within(Some(transaction.lock_wait()));
         let updated = self.update_target(transaction, (inserter, target), change, session);
         if !matches!(updated, Ok(Changed::Yes)) {
             self.transactions.rollback_to(transaction, savepoint, session)?;
@@ -152,18 +152,18 @@ impl Heap {
         session: &Session,
     ) -> Result<Changed, Stop> {
         let mut new = Vec::new();
-        let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
+        let mut plan = |block: &[u8], slot: DataSlot, itl: &OwnItlEntry| {
             let piece = piece_of(block, slot);
             if let Some(next) = piece.next {
-                let locked = lock_plan(target.address.slot, slot, interest);
+                let locked = lock_plan(target.address.slot, slot, itl);
                 return Wish::Change(locked, Step::InPieces(piece.data.to_vec(), next));
             }
             new.clear();
             change(piece.data, &mut new);
-            match self.plan_in_place((block, target.address.slot, slot), &new, interest) {
+            match self.plan_in_place((block, target.address.slot, slot), &new, itl) {
                 Some(plan) => Wish::Change(plan, Step::Done),
                 None => {
-                    let locked = lock_plan(target.address.slot, slot, interest);
+                    let locked = lock_plan(target.address.slot, slot, itl);
                     Wish::Change(locked, Step::Moves(new.clone()))
                 }
             }
@@ -212,7 +212,7 @@ impl Heap {
         session: &Session,
     ) -> Result<Changed, Stop> {
         let savepoint = transaction.savepoint();
-        let target = Target::row(address, view).within(Some(transaction.patience()));
+        let target = Target::row(address, view).within(Some(transaction.lock_wait()));
         let deleted = self.delete_target(transaction, target, look, session);
         if !matches!(deleted, Ok(Changed::Yes)) {
             self.transactions.rollback_to(transaction, savepoint, session)?;
@@ -227,13 +227,13 @@ impl Heap {
         look: &mut dyn FnMut(&[u8]),
         session: &Session,
     ) -> Result<Changed, Stop> {
-        let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
+        let mut plan = |block: &[u8], slot: DataSlot, itl: &OwnItlEntry| {
             let piece = piece_of(block, slot);
             let next = piece.next.map(|next| (piece.data.to_vec(), next));
             if next.is_none() {
                 look(piece.data);
             }
-            let stub = stub_plan((block, target.address.slot, slot), interest);
+            let stub = stub_plan((block, target.address.slot, slot), itl);
             Wish::Change(stub, next)
         };
         let next = match self.change_slot(transaction, target, &mut plan, session)? {
@@ -285,9 +285,9 @@ impl Heap {
         let to = (inserter, target.snapshot);
         let first = self.put_in_pieces(transaction, to, (PIECE, new), session)?;
         let to = stored(first);
-        let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
+        let mut plan = |block: &[u8], slot: DataSlot, itl: &OwnItlEntry| {
             let what = (ROW | NEXT, &to[..]);
-            Wish::Change(replace_plan((block, target.address.slot, slot), what, interest), ())
+            Wish::Change(replace_plan((block, target.address.slot, slot), what, itl), ())
         };
         let target = target.of_locked(Wanted::Row, target.address);
         match self.change_slot(transaction, target, &mut plan, session)? {
@@ -306,8 +306,8 @@ impl Heap {
         session: &Session,
     ) -> Result<Result<(), Changed>, Stop> {
         for address in pieces {
-            let mut plan = |block: &[u8], slot: DataSlot, interest: &Interest| {
-                Wish::Change(stub_plan((block, address.slot, slot), interest), ())
+            let mut plan = |block: &[u8], slot: DataSlot, itl: &OwnItlEntry| {
+                Wish::Change(stub_plan((block, address.slot, slot), itl), ())
             };
             let target = target.of_locked(Wanted::Piece, address);
             match self.change_slot(transaction, target, &mut plan, session)? {
@@ -324,22 +324,22 @@ impl Heap {
         &self,
         (block, number, slot): (&[u8], u16, DataSlot),
         new: &[u8],
-        interest: &Interest,
+        itl: &OwnItlEntry,
     ) -> Option<Plan> {
         let old = block::bytes_of(block, slot);
         let (short, bytes) = whole(new);
         let grows = bytes.len().saturating_sub(old.len());
-        if bytes.len() > self.piece_max || grows > interest.room(block) {
+        if bytes.len() > self.piece_max || grows > itl.room(block) {
             return None;
         }
-        let (lock, before) = locks(slot, interest);
+        let (lock, before) = locks(slot, itl);
         let freed = old.len() as isize - bytes.len() as isize;
         let was_short = slot.flags & !ROW;
         if short != was_short {
-            return Some(replace_plan((block, number, slot), (ROW | short, &bytes), interest));
+            return Some(replace_plan((block, number, slot), (ROW | short, &bytes), itl));
         }
         let (forward, back) = splices((number, lock, before), old, &bytes);
-        let locks = u16::from(!interest.owns(slot.lock));
+        let locks = u16::from(!itl.owns(slot.lock));
         Some(Plan { locks, ..Plan::of(forward, back, freed) })
     }
 
@@ -378,24 +378,24 @@ impl Heap {
         session: &Session,
     ) -> Result<Tried<T>, Stop> {
         let longest = Op::HEAD_BYTES_MAX + self.piece_max;
-        let Target { address, view, patience, snapshot, .. } = target;
+        let Target { address, view, lock_wait, snapshot, .. } = target;
         let row = (address.block, address.slot);
-        let mut waiter = Waiter::new(patience).having_waited(transaction.waited_for(row));
+        let mut waiter = Waiter::new(lock_wait).having_waited(transaction.waited_for(row));
         let (failpoint, too_new) = if_too_new(transaction, snapshot);
         // Most need little; who needs more is told so.
-        let mut undo_bytes = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
+        let mut undo_bytes = OwnItlEntry::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
         loop {
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let own = view.map(|view| View { own: Some(all_of(transaction, view)), ..view });
             let cache = self.transactions.changes().cache();
             let pin = cache.pin_or_unwritten(address.block, session)?;
-            let mut wish = |block: &[u8], interest: &Interest| {
+            let mut wish = |block: &[u8], itl: &OwnItlEntry| {
                 let slot = self.slot(block, address.slot).unwrap_or(DataSlot::FREE);
-                let (latched, seen) = ((block, slot, interest), (target, own, failpoint));
+                let (latched, seen) = ((block, slot, itl), (target, own, failpoint));
                 if let Some(not) = self.not_now(latched, seen, (compared, locks), session) {
                     return not;
                 }
-                match plan(block, slot, interest) {
+                match plan(block, slot, itl) {
                     Wish::Change(plan, made) => Wish::Change(plan, Tried::Done(made)),
                     _ => unreachable!("what may be changed is"),
                 }
@@ -435,7 +435,7 @@ impl Heap {
     /// now. `own` sees what the statement does and all that its transaction has done.
     fn not_now<T>(
         &self,
-        (block, slot, interest): (&[u8], DataSlot, &Interest),
+        (block, slot, itl): (&[u8], DataSlot, &OwnItlEntry),
         (target, own, failpoint): (Target, Option<View>, Failpoint),
         (compared, locks): (Option<Compared>, bool),
         session: &Session,
@@ -444,18 +444,18 @@ impl Heap {
         let is_there = self.slot_with(block, address.slot, target.wanted).is_some();
         let is_deleted = slot.flags & DataSlot::DELETED != 0;
         if (is_there || is_deleted)
-            && let Some(holder) = interest.holder(block, slot.lock)
+            && let Some(holder) = itl.holder(block, slot.lock)
         {
             return Some(Wish::Nothing(Outcome::Wait(holder)));
         }
         // What it has locked itself its statement may have changed.
         let is_same =
-            |own| !interest.owns(slot.lock) && self.is_row_current(block, (own, address), session);
+            |own| !itl.owns(slot.lock) && self.is_row_current(block, (own, address), session);
         let same = own.is_none_or(is_same) || self.transactions.failpoints().has(failpoint);
         let compared = compared.filter(|compared| compared.holds(block));
         Some(match why_not(compared, same, is_there)? {
             Tried::Compare if locks && is_there => {
-                Wish::Change(lock_plan(address.slot, slot, interest), Tried::Locked)
+                Wish::Change(lock_plan(address.slot, slot, itl), Tried::Locked)
             }
             // The view has seen the row.
             Tried::Compare if locks => Wish::Nothing(Outcome::Done(Tried::Not(Changed::Since))),
@@ -485,35 +485,35 @@ fn why_not<T>(compared: Option<Compared>, same: bool, is_there: bool) -> Option<
 }
 
 /// The lock of a slot that is changed, and what it is when that is taken back.
-fn locks(slot: DataSlot, interest: &Interest) -> (u8, u8) {
-    (interest.lock(), interest.lock_before(slot.lock))
+fn locks(slot: DataSlot, itl: &OwnItlEntry) -> (u8, u8) {
+    (itl.lock(), itl.lock_before(slot.lock))
 }
 
-pub(super) fn lock_plan(number: u16, slot: DataSlot, interest: &Interest) -> Plan {
-    let (lock, before) = locks(slot, interest);
+pub(super) fn lock_plan(number: u16, slot: DataSlot, itl: &OwnItlEntry) -> Plan {
+    let (lock, before) = locks(slot, itl);
     let to = |lock| Op::Lock { slot: number, lock };
-    Plan { locks: u16::from(!interest.owns(slot.lock)), ..Plan::of(to(lock), to(before), 0) }
+    Plan { locks: u16::from(!itl.owns(slot.lock)), ..Plan::of(to(lock), to(before), 0) }
 }
 
-fn stub_plan((block, number, slot): (&[u8], u16, DataSlot), interest: &Interest) -> Plan {
-    let (lock, before) = locks(slot, interest);
+fn stub_plan((block, number, slot): (&[u8], u16, DataSlot), itl: &OwnItlEntry) -> Plan {
+    let (lock, before) = locks(slot, itl);
     let bytes = block::bytes_of(block, slot);
     let back = Op::Put { slot: number, flags: slot.flags, lock: before, bytes };
     let plan = Plan::of(Op::Stub { slot: number, lock }, back, bytes.len() as isize);
-    Plan { locks: u16::from(!interest.owns(slot.lock)), ..plan }
+    Plan { locks: u16::from(!itl.owns(slot.lock)), ..plan }
 }
 
 fn replace_plan(
     (block, number, slot): (&[u8], u16, DataSlot),
     (flags, bytes): (u8, &[u8]),
-    interest: &Interest,
+    itl: &OwnItlEntry,
 ) -> Plan {
-    let (lock, before) = locks(slot, interest);
+    let (lock, before) = locks(slot, itl);
     let old = block::bytes_of(block, slot);
     let forward = Op::Replace { slot: number, flags, lock, bytes };
     let back = Op::Replace { slot: number, flags: slot.flags, lock: before, bytes: old };
     let plan = Plan::of(forward, back, old.len() as isize - bytes.len() as isize);
-    Plan { locks: u16::from(!interest.owns(slot.lock)), ..plan }
+    Plan { locks: u16::from(!itl.owns(slot.lock)), ..plan }
 }
 
 /// All that the transaction has done is seen.

@@ -7,7 +7,7 @@ use ids::Scn;
 use os::Session;
 use stop::Stop;
 use txn::block;
-use txn::{Interest, Transaction, View};
+use txn::{OwnItlEntry, Transaction, View};
 
 use super::piece::{ADDRESS_BYTES, NEXT, PIECE, ROW, stored, whole};
 use super::{Heap, PCTFREE};
@@ -82,17 +82,17 @@ impl Heap {
         let filler = Filler { space: &self.space, header, object };
         let needed = self.bytes_needed(bytes.len());
         loop {
-            let undo_bytes = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
+            let undo_bytes = OwnItlEntry::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let pin = filler.block(inserter, needed, session)?;
             let of_statement = || snapshot.map(|scn| transaction.view_at(scn));
             let fixed = transaction.fixed_view().or_else(of_statement).map(View::with_all_own);
             let mut no_room = None;
-            let mut wish = |block: &[u8], interest: &Interest| {
+            let mut wish = |block: &[u8], itl: &OwnItlEntry| {
                 let wanted = bytes.len() + DataSlot::BYTES + kept_free(block);
                 no_room = Some(NoRoom { needed, is_kept: room_of(block) >= wanted });
                 let is_current = |view| self.transactions.is_current(block, view, session);
-                put_plan((block, fixed.is_none_or(is_current)), interest, (flags, &bytes))
+                put_plan((block, fixed.is_none_or(is_current)), itl, (flags, &bytes))
             };
             let is_it = |block: &[u8]| self.is_its(block);
             let target = Heap::target(&pin, (longest, snapshot), &is_it);
@@ -123,17 +123,17 @@ impl Heap {
 /// beside its own row (AC8).
 fn put_plan(
     (block, current): (&[u8], bool),
-    interest: &Interest,
+    itl: &OwnItlEntry,
     (flags, bytes): (u8, &[u8]),
 ) -> Wish<u16> {
     if !current {
         return Wish::Nothing(Outcome::Full);
     }
     let directory = block::directory(block);
-    let is_free = |slot: &DataSlot| is_free(slot, interest);
+    let is_free = |slot: &DataSlot| is_free(slot, itl);
     let slot = directory.iter().position(is_free).unwrap_or(directory.len());
     let kept_free = kept_free(block);
-    let (room, for_directory) = (interest.room(block), interest.directory_room(block));
+    let (room, for_directory) = (itl.room(block), itl.directory_room(block));
     // With so many bytes of the directory given up before.
     let has_room = |slot, slots, trimmed: usize| {
         let grown = if slot == slots { DataSlot::BYTES } else { 0 };
@@ -141,7 +141,7 @@ fn put_plan(
     };
     let put = |slot: usize| {
         let slot = slot as u16;
-        let put = Op::Put { slot, flags, lock: interest.lock(), bytes };
+        let put = Op::Put { slot, flags, lock: itl.lock(), bytes };
         let freed = -(bytes.len() as isize);
         (Plan { locks: 1, ..Plan::of(put, Op::Drop { slot }, freed) }, slot)
     };
@@ -166,8 +166,8 @@ pub(super) fn kept_free(block: &[u8]) -> usize {
     if block::used(block) == 0 { 0 } else { block.len() * PCTFREE / 100 }
 }
 
-/// Whether a slot is free, or will be, when the ends that the interest notes are.
-pub(super) fn is_free(slot: &DataSlot, interest: &Interest) -> bool {
+/// Whether a slot is free, or will be, when the ends that the ITL entry notes are.
+pub(super) fn is_free(slot: &DataSlot, itl: &OwnItlEntry) -> bool {
     let is_deleted = slot.flags & DataSlot::DELETED != 0;
-    *slot == DataSlot::FREE || is_deleted && interest.cleans(slot.lock)
+    *slot == DataSlot::FREE || is_deleted && itl.cleans(slot.lock)
 }

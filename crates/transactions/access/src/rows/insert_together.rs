@@ -6,7 +6,7 @@ use format::DataSlot;
 use os::{Cost, Session};
 use stop::Stop;
 use txn::block;
-use txn::{Interest, Transaction, View};
+use txn::{OwnItlEntry, Transaction, View};
 
 use super::insert::is_free;
 use super::piece::{ROW, whole};
@@ -55,19 +55,19 @@ impl Heap {
         if first > self.piece_max {
             return Ok(0);
         }
-        let undo_bytes = Interest::BACK_BYTES_MAX + ROWS_MIN * Op::HEAD_BYTES_MAX;
+        let undo_bytes = OwnItlEntry::BACK_BYTES_MAX + ROWS_MIN * Op::HEAD_BYTES_MAX;
         self.transactions.prepare(transaction, undo_bytes, session)?;
         let undo_block = self.transactions.changes().cache().block_size().bytes();
-        let most_back = transaction.undo().room(undo_block) - Interest::BACK_BYTES_MAX;
+        let most_back = transaction.undo().room(undo_block) - OwnItlEntry::BACK_BYTES_MAX;
         let Heap { header, object, .. } = *self;
         let filler = Filler { space: &self.space, header, object };
         let pin = filler.block(inserter, self.bytes_needed(first), session)?;
         let fixed = transaction.fixed_view().map(View::with_all_own);
-        let mut wish = |block: &[u8], interest: &Interest| {
+        let mut wish = |block: &[u8], itl: &OwnItlEntry| {
             if fixed.is_some_and(|view| !self.transactions.is_current(block, view, session)) {
                 return Wish::Nothing(Outcome::Full);
             }
-            let (plan, slots) = self.plan_many((block, rows), interest, most_back);
+            let (plan, slots) = self.plan_many((block, rows), itl, most_back);
             match slots.is_empty() {
                 true => Wish::Nothing(Outcome::Full),
                 false => Wish::Change(plan, slots),
@@ -91,14 +91,14 @@ impl Heap {
     fn plan_many(
         &self,
         (block, rows): (&[u8], &[&[u8]]),
-        interest: &Interest,
+        itl: &OwnItlEntry,
         most_back: usize,
     ) -> (Plan, Vec<u16>) {
         let directory = block::directory(block);
-        let free = (0..).zip(directory).filter(|(_, slot)| is_free(slot, interest));
+        let free = (0..).zip(directory).filter(|(_, slot)| is_free(slot, itl));
         let behind = directory.len() as u16..;
         let mut slots = free.map(|(number, _)| number).chain(behind);
-        let (mut room, mut for_directory) = (interest.room(block), interest.directory_room(block));
+        let (mut room, mut for_directory) = (itl.room(block), itl.directory_room(block));
         let (mut plan, mut taken) = (Plan::default(), Vec::new());
         for row in rows {
             let (flags, bytes) = whole(row);
@@ -113,7 +113,7 @@ impl Heap {
             if is_full || plan.back.len() + Op::HEAD_BYTES_MAX > most_back {
                 break;
             }
-            let put = Op::Put { slot, flags: ROW | flags, lock: interest.lock(), bytes: &bytes };
+            let put = Op::Put { slot, flags: ROW | flags, lock: itl.lock(), bytes: &bytes };
             put.write(&mut plan.forward);
             Op::Drop { slot }.write(&mut plan.back);
             room -= takes;

@@ -5,7 +5,7 @@
 use format::DataSlot;
 use os::Session;
 use stop::Stop;
-use txn::{Interest, Patience, Transaction, View};
+use txn::{LockWait, OwnItlEntry, Transaction, View};
 
 use super::Heap;
 use super::change::{Changed, Target, lock_plan};
@@ -14,19 +14,19 @@ use crate::heap::Wish;
 
 impl Heap {
     /// Locks a row, so that nobody else changes it. Waits while another transaction has it, as long
-    /// as `patience` says.
+    /// as `lock wait` says.
     pub fn lock(
         &self,
         transaction: &mut Transaction,
-        (address, view, patience): (RowAddress, Option<View>, Patience),
+        (address, view, lock_wait): (RowAddress, Option<View>, LockWait),
         session: &Session,
     ) -> Result<Changed, Stop> {
-        let target = Target::row(address, view).within(Some(patience));
+        let target = Target::row(address, view).within(Some(lock_wait));
         self.lock_target(transaction, target, session)
     }
 
     /// The same, but a row that another transaction has is `Held`, and nobody waits. So is one in a
-    /// block whose list of interested transactions is full.
+    /// block whose ITL is full.
     pub fn try_lock(
         &self,
         transaction: &mut Transaction,
@@ -44,8 +44,8 @@ impl Heap {
         session: &Session,
     ) -> Result<Changed, Stop> {
         let (savepoint, address) = (transaction.savepoint(), target.address);
-        let mut plan = |_: &[u8], slot: DataSlot, interest: &Interest| {
-            Wish::Change(lock_plan(address.slot, slot, interest), ())
+        let mut plan = |_: &[u8], slot: DataSlot, itl: &OwnItlEntry| {
+            Wish::Change(lock_plan(address.slot, slot, itl), ())
         };
         match self.change_slot(transaction, target, &mut plan, session)? {
             Ok(()) => Ok(Changed::Yes),

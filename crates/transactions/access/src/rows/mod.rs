@@ -21,14 +21,14 @@ use txn::block;
 
 use cache::Pin;
 use change::Wanted;
-use format::{DataHead, DataSlot, InterestedTransaction};
+use format::{DataHead, DataSlot, ItlEntry};
 use ids::{Dba, Scn};
 use latch::{FrameOrder, Guess};
 use os::Session;
 use space::{Blocks, Segment, Space};
 use stop::{RefusalKind, Stop};
 use txn::undo::UndoLog;
-use txn::{Interest, Transactions};
+use txn::{OwnItlEntry, Transactions};
 
 use crate::apply::{BACK, CHANGE, LAYER};
 use crate::free_map::{WHOLE, entries, map_of, room_of};
@@ -45,7 +45,7 @@ pub use change::Changed;
 const PCTFREE: usize = 10;
 
 /// Of a block one part in so many is left free by the longest pieces, so that they fit into one
-/// that was used before: lists of interested transactions grow, and never shrink.
+/// that was used before: ITLs grow, and never shrink.
 const LIST_SHARE: usize = 32;
 
 /// The rows of a table.
@@ -88,9 +88,9 @@ impl Heap {
         let cache = space.changes().cache();
         let undo_block = cache.block_size();
         let block = cache.block_size_of(segment.header.file, session).unwrap_or(undo_block);
-        let steps = Interest::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
+        let steps = OwnItlEntry::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
         let fits_undo = UndoLog::payload_max(undo_block.bytes()) - steps;
-        let list = usize::from(LIST_ENTRIES) * InterestedTransaction::BYTES;
+        let list = usize::from(LIST_ENTRIES) * ItlEntry::BYTES;
         let grown = block.bytes() / LIST_SHARE;
         let fits_block = block.bytes() - DataHead::LIST - list - grown - DataSlot::BYTES;
         Heap {

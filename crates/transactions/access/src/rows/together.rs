@@ -16,7 +16,7 @@ use cache::Pin;
 use os::{Cost, Session};
 use stop::Stop;
 use txn::block;
-use txn::{Interest, Transaction, View};
+use txn::{OwnItlEntry, Transaction, View};
 
 use super::Heap;
 use super::change::{Wanted, all_of};
@@ -63,7 +63,7 @@ impl Heap {
     ) -> Result<usize, Stop> {
         let (mut done, mut needed) = (0, Op::HEAD_BYTES_MAX);
         while let Some(first) = rows.get(done) {
-            let undo_bytes = Interest::BACK_BYTES_MAX + needed;
+            let undo_bytes = OwnItlEntry::BACK_BYTES_MAX + needed;
             self.transactions.prepare(transaction, undo_bytes, session)?;
             let pin = self.transactions.changes().cache().pin_or_unwritten(first.block, session)?;
             let what = (&pin, &rows[done..], view);
@@ -86,16 +86,16 @@ impl Heap {
         session: &Session,
     ) -> Result<Tried, Stop> {
         let undo_block = self.transactions.changes().cache().block_size().bytes();
-        let most = transaction.undo().room(undo_block) - Interest::BACK_BYTES_MAX;
+        let most = transaction.undo().room(undo_block) - OwnItlEntry::BACK_BYTES_MAX;
         // The statement sees all that its transaction did before it, and did nothing here.
         let seen = View { own: Some(all_of(transaction, view)), ..view };
         let mut needed = None;
-        let mut wish = |block: &[u8], interest: &Interest| {
+        let mut wish = |block: &[u8], itl: &OwnItlEntry| {
             if !self.transactions.is_current(block, seen, session) {
                 return Wish::Nothing(Outcome::Done(0));
             }
-            let mut steps = Steps::new(interest.room(block), most);
-            needed = self.gather_steps(&mut steps, (block, rows), interest, change);
+            let mut steps = Steps::new(itl.room(block), most);
+            needed = self.gather_steps(&mut steps, (block, rows), itl, change);
             match steps.rows {
                 0 => Wish::Nothing(Outcome::Done(0)),
                 count => Wish::Change(steps.into_plan(), count),
@@ -117,13 +117,13 @@ impl Heap {
         &self,
         steps: &mut Steps,
         (block, rows): (&[u8], &[RowAddress]),
-        interest: &Interest,
+        itl: &OwnItlEntry,
         change: &mut Changer<'_>,
     ) -> Option<usize> {
         let mut new = Vec::new();
         for row in rows {
             let slot = self.slot_with(block, row.slot, Wanted::Row)?;
-            if slot.flags != ROW || interest.holder(block, slot.lock).is_some() {
+            if slot.flags != ROW || itl.holder(block, slot.lock).is_some() {
                 return None;
             }
             let old = block::bytes_of(block, slot);
@@ -131,8 +131,8 @@ impl Heap {
             if !change(old, &mut new) || !(ADDRESS_BYTES..=self.piece_max).contains(&new.len()) {
                 return None;
             }
-            let before = interest.lock_before(slot.lock);
-            let ops = splices((row.slot, interest.lock(), before), old, &new);
+            let before = itl.lock_before(slot.lock);
+            let ops = splices((row.slot, itl.lock(), before), old, &new);
             let freed = old.len() as isize - new.len() as isize;
             if freed < 0 && freed.unsigned_abs() > steps.room {
                 return None;
@@ -141,7 +141,7 @@ impl Heap {
             if bytes.is_some() {
                 return bytes;
             }
-            steps.plan.locks += u16::from(!interest.owns(slot.lock));
+            steps.plan.locks += u16::from(!itl.owns(slot.lock));
         }
         None
     }

@@ -16,7 +16,7 @@ use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
 use txn::block;
-use txn::{View, split_interest_back};
+use txn::{View, split_itl_back};
 
 use super::Heap;
 use super::change::{Changed, Target};
@@ -69,7 +69,7 @@ impl Heap {
                 Compared { why: None, block: version_of(&block), is_locked }
             };
             let mut watch = |by, payload: &[u8]| {
-                let (_, steps) = split_interest_back(payload);
+                let (_, steps) = split_itl_back(payload);
                 if compared.why != Some(Changed::Since) && changes_row(steps, address.slot) {
                     let is_own = by == id;
                     compared.why = Some(if is_own { Changed::Already } else { Changed::Since });
@@ -96,7 +96,7 @@ impl Heap {
         (view, row): (View, RowAddress),
         session: &Session,
     ) -> bool {
-        let mut changes = |payload: &[u8]| changes_row(split_interest_back(payload).1, row.slot);
+        let mut changes = |payload: &[u8]| changes_row(split_itl_back(payload).1, row.slot);
         self.transactions.is_current(block, view, session)
             || self.transactions.nothing_unseen(block, (view, LOOKED_AT_MAX), &mut changes, session)
     }

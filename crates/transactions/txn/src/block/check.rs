@@ -2,14 +2,14 @@
 //!
 //! Callers: `access`, for `verify` and for tests.
 
-use format::{DataHead, DataSlot, InterestedTransaction, ScnLe, TxnIdLe};
+use format::{DataHead, DataSlot, ItlEntry, ScnLe, TxnIdLe};
 
 use super::list::{entries, entry, kept};
 use super::slots::{room_of, slot, slots};
 
 /// What is wrong with a block, if anything is: the invariants of the crate.
 pub fn check(block: &[u8]) -> Result<(), String> {
-    let list = usize::from(entries(block)) * InterestedTransaction::BYTES;
+    let list = usize::from(entries(block)) * ItlEntry::BYTES;
     let end = DataHead::LIST + list + usize::from(slots(block)) * DataSlot::BYTES;
     if end > block.len() {
         return Err(format!("its directory ends at {end} of {} bytes", block.len()));
@@ -60,7 +60,7 @@ pub fn check(block: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-fn check_entry(entry: &InterestedTransaction) -> Result<(), String> {
+fn check_entry(entry: &ItlEntry) -> Result<(), String> {
     let (locks, ended) = (entry.locks.get(), entry.ended.get());
     if locks > 0 && entry.ended != ScnLe::ZERO {
         return Err(format!("ended at {ended}, and has {locks} locks"));

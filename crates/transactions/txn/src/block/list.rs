@@ -1,31 +1,31 @@
-//! The list of interested transactions.
+//! The ITL.
 //!
 //! Callers: as of the crate.
 
-use format::{DataHead, DataSlot, InterestedTransaction, ScnLe, U16Le};
+use format::{DataHead, DataSlot, ItlEntry, ScnLe, U16Le};
 
 use super::slots::{directory_end, set_slot, slot, slots};
 
 /// How many entries the list has.
 #[inline]
 pub fn entries(block: &[u8]) -> u8 {
-    DataHead::at(block, DataHead::START).interested
+    DataHead::at(block, DataHead::START).itl_count
 }
 
 /// Entry `number`, from 0.
 #[inline]
-pub fn entry(block: &[u8], number: u8) -> &InterestedTransaction {
-    InterestedTransaction::at(block, place_of(number))
+pub fn entry(block: &[u8], number: u8) -> &ItlEntry {
+    ItlEntry::at(block, place_of(number))
 }
 
 /// The same, to be changed.
 #[inline]
-pub fn entry_mut(block: &mut [u8], number: u8) -> &mut InterestedTransaction {
-    InterestedTransaction::at_mut(block, place_of(number))
+pub fn entry_mut(block: &mut [u8], number: u8) -> &mut ItlEntry {
+    ItlEntry::at_mut(block, place_of(number))
 }
 
 fn place_of(number: u8) -> usize {
-    DataHead::LIST + usize::from(number) * InterestedTransaction::BYTES
+    DataHead::LIST + usize::from(number) * ItlEntry::BYTES
 }
 
 /// Bytes of the block that are kept free for the rollbacks of its active transactions (BL4).
@@ -43,13 +43,13 @@ pub fn kept(block: &[u8]) -> usize {
 /// When there is no room for it between directory and bytes: see [`room_of`](super::room_of).
 pub fn grow_list(block: &mut [u8]) {
     let (begin, end) = (place_of(entries(block)), directory_end(block));
-    let grown = end + InterestedTransaction::BYTES;
+    let grown = end + ItlEntry::BYTES;
     super::slots::make_gap(block, grown);
-    block.copy_within(begin..end, begin + InterestedTransaction::BYTES);
+    block.copy_within(begin..end, begin + ItlEntry::BYTES);
     let head = DataHead::at_mut(block, DataHead::START);
-    head.interested = head.interested.checked_add(1).expect("a list has at most 255 entries");
-    head.free = U16Le::new(head.free.get() - InterestedTransaction::BYTES as u16);
-    *InterestedTransaction::at_mut(block, begin) = InterestedTransaction::NONE;
+    head.itl_count = head.itl_count.checked_add(1).expect("a list has at most 255 entries");
+    head.free = U16Le::new(head.free.get() - ItlEntry::BYTES as u16);
+    *ItlEntry::at_mut(block, begin) = ItlEntry::NONE;
 }
 
 /// Takes away all locks of entry `number`, which has ended; slots that it has deleted become free.

@@ -1,8 +1,8 @@
-//! What blocks of tables and leaves of indexes have in common: a list of interested transactions,
+//! What blocks of tables and leaves of indexes have in common: a ITL,
 //! a directory of slots, and bytes that fill the block from its end.
 //!
 //! ```text
-//!   header │ head │ list of interested transactions │ slots ──▶  free  ◀── bytes of the slots
+//!   header │ head │ ITL │ slots ──▶  free  ◀── bytes of the slots
 //! ```
 //!
 //! Plain functions of a block's bytes, without memory of their own: forward, in recovery and on a

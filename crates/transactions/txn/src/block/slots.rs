@@ -5,23 +5,21 @@
 //!
 //! Callers: as of the crate.
 
-use format::{
-    BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, InterestedTransaction, U16Le, U32Le,
-};
+use format::{BlockHeader, BlockKind, DataHead, DataSlot, DbaLe, ItlEntry, U16Le, U32Le};
 use ids::Dba;
 
 use super::list::entries;
 
 /// An empty block of this kind, with a list of so many entries.
-pub fn create(block: &mut [u8], kind: BlockKind, address: Dba, object: u32, interested: u8) {
+pub fn create(block: &mut [u8], kind: BlockKind, address: Dba, object: u32, itl_count: u8) {
     block.fill(0);
     *BlockHeader::of_mut(block) = BlockHeader::new(kind, address);
     let end = block.len() as u16;
-    let list = usize::from(interested) * InterestedTransaction::BYTES;
+    let list = usize::from(itl_count) * ItlEntry::BYTES;
     let free = block.len() - DataHead::LIST - list;
     *DataHead::at_mut(block, DataHead::START) = DataHead {
         object: U32Le::new(object),
-        interested,
+        itl_count,
         level: 0,
         slots: U16Le::ZERO,
         rows: U16Le::new(end),
@@ -177,7 +175,7 @@ fn lowest(block: &[u8]) -> usize {
 
 #[inline]
 fn place_of(block: &[u8], number: u16) -> usize {
-    let list = usize::from(entries(block)) * InterestedTransaction::BYTES;
+    let list = usize::from(entries(block)) * ItlEntry::BYTES;
     DataHead::LIST + list + usize::from(number) * DataSlot::BYTES
 }
 

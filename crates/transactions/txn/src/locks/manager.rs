@@ -20,7 +20,7 @@ use crate::locks::deadlock::{LockNames, Namer};
 use crate::locks::queues::Queues;
 use crate::locks::seat::{Place, Seat};
 use crate::locks::table::Request;
-use crate::locks::{Patience, TableMode};
+use crate::locks::{LockWait, TableMode};
 
 /// Tables share so many watches. A table whose watch is raised for another is slower, not wrong.
 const WATCHES: usize = 1024;
@@ -78,14 +78,14 @@ impl Locks {
 
     /// Locks a table for a transaction, until it ends; a mode that it has already costs a look at
     /// its seat. Waits (`enq: TM - contention`) while others have or wanted the table otherwise;
-    /// refused if that takes longer than `patience`, or would close a circle. Called without
+    /// refused if that takes longer than `lock wait`, or would close a circle. Called without
     /// latches.
     pub fn lock_table(
         &self,
         owner: TxnId,
         object: u32,
         mode: TableMode,
-        patience: Patience,
+        lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
         assert_none_held("a wait for a table");
@@ -112,7 +112,7 @@ impl Locks {
             self.grant(&mut queues, object, request, session);
             return Ok(());
         }
-        self.wait_for_table(queues, object, request, patience, session)
+        self.wait_for_table(queues, object, request, lock_wait, session)
     }
 
     /// The transaction has ended; its status says so already. Lets go of its tables and wakes who

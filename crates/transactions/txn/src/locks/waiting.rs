@@ -29,7 +29,7 @@ use crate::locks::queues::Link;
 use crate::locks::seat::Place;
 use crate::locks::table::{Reason, Request};
 use crate::locks::wanted::{Wait, Who};
-use crate::locks::{LockWanted, Patience, RowWanted};
+use crate::locks::{LockWait, LockWanted, RowWanted};
 
 /// A sleeper looks up so often, should it ever be forgotten.
 const LOOK_UP: Nanos = Nanos::from_secs(3);
@@ -47,7 +47,7 @@ enum End {
 impl Locks {
     /// Waits (`enq: TX - row lock contention`, `enq: TX - allocate ITL entry`) until `holder` isn't
     /// active any more; then the caller looks at the block again. `began` is when the caller began
-    /// to wait for the row, whoever has had it since (TX21): if `patience` is over that long after,
+    /// to wait for the row, whoever has had it since (TX21): if `lock_wait` is over by then,
     /// it is refused, as it is if it would close a circle. `is_active` takes no latch. Called
     /// without latches.
     pub fn wait_for_transaction(
@@ -55,7 +55,7 @@ impl Locks {
         holder: TxnId,
         waiter: TxnId,
         wanted: RowWanted,
-        (patience, began): (Patience, Timestamp),
+        (lock_wait, began): (LockWait, Timestamp),
         is_active: &dyn Fn(TxnId) -> bool,
         session: &Session,
     ) -> Result<(), Stop> {
@@ -65,7 +65,7 @@ impl Locks {
             return Ok(());
         }
         let lock = LockWanted::Row { holder, wanted };
-        if patience == Patience::NoWait {
+        if lock_wait == LockWait::NoWait {
             return Err(self.busy(&lock, &[(holder, Reason::Row)], session));
         }
         let mut queues = self.queues.exclusive(session);
@@ -74,7 +74,7 @@ impl Locks {
         self.enter(&mut queues, Wait { waiter, who: Who::of(session), since: began, wanted: lock });
         let (p1, p2, p3) = wanted.parameters(holder);
         let waiting = session.waiting(wanted.what.event()).p(p1, p2, p3);
-        let until = patience.until(began);
+        let until = lock_wait.until(began);
         let end = self.circle(&queues, waiter, session);
         session.count(Statistic::EnqueueWaits, u64::from(end.is_none()));
         let end = loop {
@@ -100,7 +100,7 @@ impl Locks {
         &self,
         (holders, waiter): (&[TxnId], TxnId),
         wanted: RowWanted,
-        (patience, began): (Patience, Timestamp),
+        (lock_wait, began): (LockWait, Timestamp),
         is_active: &dyn Fn(TxnId) -> bool,
         session: &Session,
     ) -> Result<(), Stop> {
@@ -110,7 +110,7 @@ impl Locks {
         let Some(first) = holders.first().filter(|_| !has_ended()) else { return Ok(()) };
         let blockers = || holders.iter().map(|holder| (*holder, Reason::Row)).collect();
         let lock = LockWanted::Row { holder: *first, wanted };
-        if patience == Patience::NoWait {
+        if lock_wait == LockWait::NoWait {
             let blockers: Vec<_> = blockers();
             return Err(self.busy(&lock, &blockers, session));
         }
@@ -123,7 +123,7 @@ impl Locks {
         session.count(Statistic::EnqueueWaits, u64::from(circle.is_none()));
         let (p1, p2, p3) = wanted.parameters(holder);
         let waiting = session.waiting(wanted.what.event()).p(p1, p2, p3);
-        let (until, look_up) = (patience.until(began), now.after(ANY_LOOK_UP));
+        let (until, look_up) = (lock_wait.until(began), now.after(ANY_LOOK_UP));
         let end = loop {
             if circle.is_some() || has_ended() {
                 break circle;
@@ -179,14 +179,14 @@ impl Locks {
         mut queues: Held<'_>,
         object: u32,
         request: Request,
-        patience: Patience,
+        lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
         let Request { owner, mode } = request;
         let table = queues.table(object);
         let converts = table.mode_of(owner).is_some();
         let lock = LockWanted::Table { object, mode, converts };
-        if patience == Patience::NoWait {
+        if lock_wait == LockWait::NoWait {
             let blockers = table.blockers(request);
             // It may be watched for this request only.
             self.serve(&mut queues, object, &mut Vec::new(), session);
@@ -199,7 +199,7 @@ impl Locks {
         self.enter(&mut queues, wait);
         let (p1, p2, p3) = LockWanted::table_parameters(object, mode);
         let waiting = session.waiting(WaitEvent::EnqTmContention).p(p1, p2, p3);
-        let until = patience.until(began);
+        let until = lock_wait.until(began);
         let circle = self.circle(&queues, owner, session);
         session.count(Statistic::EnqueueWaits, u64::from(circle.is_none()));
         let end = loop {

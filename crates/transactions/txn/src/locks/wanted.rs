@@ -85,7 +85,7 @@ impl RowWanted {
 
 /// How long a statement waits for a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Patience {
+pub enum LockWait {
     /// Until it has it.
     #[default]
     Forever,
@@ -95,11 +95,11 @@ pub enum Patience {
     For(Nanos),
 }
 
-impl Patience {
+impl LockWait {
     pub(super) fn until(self, now: Timestamp) -> Option<Timestamp> {
         match self {
-            Patience::For(length) => Some(now.after(length)),
-            Patience::Forever | Patience::NoWait => None,
+            LockWait::For(length) => Some(now.after(length)),
+            LockWait::Forever | LockWait::NoWait => None,
         }
     }
 }

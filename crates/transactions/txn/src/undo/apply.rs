@@ -3,7 +3,7 @@
 
 use change::{BlockMut, Layer};
 pub(crate) use format::changes::undo::{
-    BEGIN, Begun, CHANGES, CROSS_OUT, END, FORMAT_TABLE, POP, PUSH, RESET, RecordNumber, Reset,
+    BEGIN, Begun, CHANGES, END, FORMAT_TABLE, MARK_APPLIED, POP, PUSH, RESET, RecordNumber, Reset,
     SET_CURRENT, SET_NEXT, SET_NEXT_SEGMENT, SET_SPARE, SlotState, Spare, TAKE_SPARE,
 };
 use format::{
@@ -16,7 +16,7 @@ use latch::FrameOrder;
 use super::check::{check_table, check_undo_block};
 
 /// Bit of a record's opcode: the change was taken back already (UN8).
-pub const CROSSED_OUT: u8 = 0x80;
+pub const APPLIED: u8 = 0x80;
 
 pub(crate) const ACTIVE: u8 = 1;
 pub(crate) const COMMITTED: u8 = 2;
@@ -86,7 +86,7 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         SET_NEXT => undo_mut(block.bytes).next = *DbaLe::whole(payload),
         PUSH => push(block.bytes, payload),
         POP => pop(block.bytes, block.address),
-        CROSS_OUT => cross_out(block.bytes, RecordNumber::whole(payload).number.get()),
+        MARK_APPLIED => cross_out(block.bytes, RecordNumber::whole(payload).number.get()),
         other => panic!("the undo layer has no change {other}"),
     }
 }
@@ -140,10 +140,10 @@ fn pop(block: &mut [u8], address: Dba) {
 }
 
 fn cross_out(block: &mut [u8], number: u16) {
-    let at = record_at(block, number).expect("what is crossed out is among the block's records");
+    let at = record_at(block, number).expect("what is applied is among the block's records");
     let record = UndoRecord::at_mut(block, at);
-    assert!(record.opcode & CROSSED_OUT == 0, "a record is crossed out twice (UN2)");
-    record.opcode |= CROSSED_OUT;
+    assert!(record.opcode & APPLIED == 0, "a record is applied twice (UN2)");
+    record.opcode |= APPLIED;
 }
 
 /// Where record `number` begins, if the block has it.

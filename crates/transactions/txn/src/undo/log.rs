@@ -18,10 +18,10 @@ use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
 
+use super::applied::{AppliedUndo, Stretch};
 use super::apply::{
-    BEGIN, Begun, CROSS_OUT, CROSSED_OUT, LAYER, POP, PUSH, RecordNumber, SET_CURRENT, record_at,
+    APPLIED, BEGIN, Begun, LAYER, MARK_APPLIED, POP, PUSH, RecordNumber, SET_CURRENT, record_at,
 };
-use super::crossed::{CrossedOut, Stretch};
 use super::segment::Undo;
 
 /// Bytes of a first record's payload before the layer's: when the transaction before it ended.
@@ -68,8 +68,8 @@ pub struct UndoLog {
     has_begun: bool,
     /// How often it went on to another block, since it began or was found.
     pub(crate) went_on: u32,
-    /// Which of its records are known to be crossed out.
-    crossed: CrossedOut,
+    /// Which of its records are known to be applied.
+    applied: AppliedUndo,
 }
 
 /// A change that takes another back.
@@ -202,8 +202,8 @@ impl Tail {
 
 impl UndoLog {
     fn new(id: TxnId, tail: Tail, has_begun: bool) -> UndoLog {
-        let crossed = CrossedOut::default();
-        UndoLog { id, tail, newest: None, records: 0, has_begun, went_on: 0, crossed }
+        let applied = AppliedUndo::default();
+        UndoLog { id, tail, newest: None, records: 0, has_begun, went_on: 0, applied }
     }
 
     /// Bytes of redo of a push with so many bytes of payload: what it adds to a group's credits.
@@ -270,7 +270,7 @@ impl UndoLog {
     /// No transaction has more records: views say "all" by the number above.
     const RECORDS_MAX: u32 = u32::MAX - 1;
 
-    /// Whether it has records now, crossed out or not.
+    /// Whether it has records now, applied or not.
     pub fn has_records(&self) -> bool {
         self.records > 0
     }
@@ -290,7 +290,7 @@ impl UndoLog {
     }
 
     /// Where the next transaction of the segment begins. `at` is when this one ended, if it has
-    /// left records: it has committed, or some are crossed out.
+    /// left records: it has committed, or some are applied.
     pub fn ended(self, at: Option<Scn>) -> Tail {
         let mut tail = self.tail;
         if self.has_begun {
@@ -352,7 +352,7 @@ impl Undo {
     }
 
     /// The newest change still to be taken back, of those that are not among the first `keep`; none
-    /// if there is none. Steps back over blocks that are empty, and goes through what is crossed
+    /// if there is none. Steps back over blocks that are empty, and goes through what is applied
     /// out once.
     pub fn newest(
         &self,
@@ -364,7 +364,7 @@ impl Undo {
         let (mut at, mut records) = (Some(last), 0);
         let found = loop {
             let Some(place) = at else { break None };
-            if let Some(known) = log.crossed.take(place) {
+            if let Some(known) = log.applied.take(place) {
                 (at, records) = (known.below, records + known.records);
                 continue;
             }
@@ -375,7 +375,7 @@ impl Undo {
             if ordinal < keep {
                 break None;
             }
-            if record.head.opcode & CROSSED_OUT == 0 {
+            if record.head.opcode & APPLIED == 0 {
                 break Some(UndoChange {
                     address: record.head.address.get(),
                     layer: record.head.layer,
@@ -388,11 +388,11 @@ impl Undo {
             }
             (at, records) = (record.head.previous.get(), records + 1);
         };
-        log.crossed.remember(Stretch { newest: last, below: at, records });
+        log.applied.remember(Stretch { newest: last, below: at, records });
         Ok(found)
     }
 
-    /// Where the transaction's last record is, crossed out or not; none when it has none.
+    /// Where the transaction's last record is, applied or not; none when it has none.
     fn last(&self, log: &mut UndoLog, session: &Session) -> Result<Option<UndoAddress>, Stop> {
         loop {
             let Some(current) = log.tail.current else { return Ok(None) };
@@ -432,9 +432,9 @@ impl Undo {
     /// Bytes of the payload by which a record is taken away.
     pub const TAKE_AWAY_BYTES: usize = size_of::<RecordNumber>();
 
-    /// Adds to the group the taking away of the newest record that isn't crossed out; `block` is
-    /// where it is. It is popped; or crossed out, if others may still look for it, or records that
-    /// are crossed out lie behind it (UN8).
+    /// Adds to the group the taking away of the newest record that isn't applied; `block` is
+    /// where it is. The record is popped. If others may still look for it, or if applied records
+    /// lie behind it, it is marked as applied instead (UN8).
     pub fn take_away<'a>(
         &self,
         group: &mut Group<'a>,
@@ -445,7 +445,7 @@ impl Undo {
             true => group.change(block, &LAYER, POP, &[]),
             false => {
                 let record = RecordNumber { number: U16Le::new(change.place.record) };
-                group.change(block, &LAYER, CROSS_OUT, &[record.bytes()]);
+                group.change(block, &LAYER, MARK_APPLIED, &[record.bytes()]);
             }
         }
     }

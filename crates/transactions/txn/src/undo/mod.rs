@@ -16,14 +16,14 @@
 //! Callers: the rest of this crate; `verify`.
 //! Sources: Oracle's undo segments (header with transaction table, undo block chain).
 
+mod applied;
 mod apply;
 mod check;
-mod crossed;
 mod log;
 mod ring;
 mod segment;
 
-pub use apply::{CROSSED_OUT, LAYER};
+pub use apply::{APPLIED, LAYER};
 pub use check::{RecordSeen, TableSeen, UndoSeen, check_table, check_undo_block, record_seen};
 pub use log::{RecordView, Tail, UndoChange, UndoLog, UndoPins};
 pub use ring::{ByUndo, TransactionEnd};

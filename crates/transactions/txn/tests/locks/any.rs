@@ -4,36 +4,36 @@ use ids::TxnId;
 use os::Session;
 use sim::Simulation;
 use stop::{RefusalKind, Stop};
-use txn::{Patience, RowWait, RowWanted};
+use txn::{LockWait, RowWait, RowWanted};
 use waits::{Nanos, Statistic, Timestamp, WaitEvent};
 
 use crate::common::{Bed, ended, kind, pause, racy, row, settle, start};
 
-const PATIENCE: Patience = Patience::For(Nanos::from_secs(3));
+const LOCK_WAIT: LockWait = LockWait::For(Nanos::from_secs(3));
 
 /// Waits once; whoever gets nothing looks again.
 fn wait_for_any(
     bed: &Bed,
     (holders, waiter): (&[TxnId], TxnId),
-    (patience, began): (Patience, Timestamp),
+    (lock_wait, began): (LockWait, Timestamp),
     session: &Session,
 ) -> Result<(), Stop> {
     let wanted = RowWanted { what: RowWait::ItlEntry, ..row(0) };
     let is_active = |id| bed.is_active(id, session);
-    let patience = (patience, began);
-    bed.locks.wait_for_any((holders, waiter), wanted, patience, &is_active, session)
+    let lock_wait = (lock_wait, began);
+    bed.locks.wait_for_any((holders, waiter), wanted, lock_wait, &is_active, session)
 }
 
 /// Waits until one of them has ended.
 fn await_any(
     bed: &Bed,
     (holders, waiter): (&[TxnId], TxnId),
-    patience: Patience,
+    lock_wait: LockWait,
     session: &Session,
 ) -> Result<(), Stop> {
     let began = session.now();
     while holders.iter().all(|holder| bed.is_active(*holder, session)) {
-        wait_for_any(bed, (holders, waiter), (patience, began), session)?;
+        wait_for_any(bed, (holders, waiter), (lock_wait, began), session)?;
     }
     Ok(())
 }
@@ -46,7 +46,7 @@ fn who_waits_for_any_of_several_goes_on_soon_after_one_has_ended() {
             let [one, other, own] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             let waiter = start("waiter", &bed, session, move |bed, session| {
                 let began = session.now();
-                await_any(bed, (&[one, other], own), PATIENCE, session).expect("one ends in time");
+                await_any(bed, (&[one, other], own), LOCK_WAIT, session).expect("one ends in time");
                 assert!(session.now().since(began) < Nanos::from_millis(1_200));
             });
             pause(Nanos::from_secs(1), session);
@@ -69,12 +69,12 @@ fn who_waits_for_any_of_several_is_refused_when_its_time_is_up_and_told_of_all()
         let bed = Bed::new(world.os(), 3, session);
         let [one, other, own] = [0, 1, 2].map(|segment| bed.begin(segment, session));
         let began = session.now();
-        let late = await_any(&bed, (&[one, other], own), PATIENCE, session);
+        let late = await_any(&bed, (&[one, other], own), LOCK_WAIT, session);
         assert_eq!(kind(&late), Some(RefusalKind::LockTimeout));
         let waited = session.now().since(began);
         assert!(waited >= Nanos::from_secs(3) && waited < Nanos::from_millis(3_001), "{waited}");
         assert_eq!(world.os().totals().statistic(Statistic::EnqueueTimeouts), 1);
-        let busy = await_any(&bed, (&[one, other], own), Patience::NoWait, session);
+        let busy = await_any(&bed, (&[one, other], own), LockWait::NoWait, session);
         assert_eq!(kind(&busy), Some(RefusalKind::Busy));
         [late, busy].map(|refused| refused.expect_err("refused").to_string())
     });
@@ -98,7 +98,7 @@ fn a_circle_through_one_of_several_is_no_deadlock_while_another_is_in_none() {
             let bed = Bed::new(world.os(), 3, session);
             let [one, other, own] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             let blocked = start("blocked", &bed, session, move |bed, session| {
-                bed.await_end(own, one, Patience::Forever, session).expect("it ends");
+                bed.await_end(own, one, LockWait::Forever, session).expect("it ends");
                 bed.end(one, session);
             });
             settle(session);
@@ -106,7 +106,7 @@ fn a_circle_through_one_of_several_is_no_deadlock_while_another_is_in_none() {
                 pause(Nanos::from_millis(500), session);
                 bed.end(other, session);
             });
-            await_any(&bed, (&[one, other], own), Patience::Forever, session).expect("one ends");
+            await_any(&bed, (&[one, other], own), LockWait::Forever, session).expect("one ends");
             bed.end(own, session);
             blocked.join(session).expect("no panic");
             ends.join(session).expect("no panic");
@@ -123,12 +123,12 @@ fn a_circle_through_each_of_several_is_a_deadlock() {
             let [one, other, own] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             let blocked = [one, other].map(|blocked| {
                 start("blocked", &bed, session, move |bed, session| {
-                    bed.await_end(own, blocked, Patience::Forever, session).expect("it ends");
+                    bed.await_end(own, blocked, LockWait::Forever, session).expect("it ends");
                     bed.end(blocked, session);
                 })
             });
             settle(session);
-            let refused = await_any(&bed, (&[one, other], own), Patience::Forever, session);
+            let refused = await_any(&bed, (&[one, other], own), LockWait::Forever, session);
             assert_eq!(kind(&refused), Some(RefusalKind::Deadlock));
             bed.end(own, session);
             blocked.into_iter().for_each(|one| one.join(session).expect("no panic"));

@@ -7,7 +7,7 @@ use ids::TxnId;
 use os::{Session, ThreadSpec};
 use sim::{Outside, World};
 use stop::RefusalKind;
-use txn::{LockName, LockNames, Locks, Patience, RowWait, RowWanted, TableMode};
+use txn::{LockName, LockNames, LockWait, Locks, RowWait, RowWanted, TableMode};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::common::{Bed, Dice, Waits, ended, kind, pause, racy, settle, start};
@@ -44,7 +44,7 @@ fn closes(world: &World, session: &Session, wishes: &[Wish], dice: &mut Dice) ->
             let id = ids[usize::from(number)];
             let next = ids[usize::from((number + 1) % count)];
             let waited = match wish {
-                Wish::Row => bed.await_end(next, id, Patience::Forever, session),
+                Wish::Row => bed.await_end(next, id, LockWait::Forever, session),
                 Wish::Table => bed.lock(id, 100 + u32::from(next.segment), S, session),
                 Wish::More => bed.lock(id, 9, X, session),
             };
@@ -115,7 +115,7 @@ fn a_circle_through_a_queue_is_found() {
                 bed.end(three, session);
             });
             settle(session);
-            let refused = bed.await_end(three, one, Patience::Forever, session);
+            let refused = bed.await_end(three, one, LockWait::Forever, session);
             assert_eq!(kind(&refused), Some(RefusalKind::Deadlock));
             bed.end(one, session);
             first.join(session).expect("no panic");
@@ -147,18 +147,18 @@ fn a_deadlock_names_everybody_in_80_columns() {
         locks.name_by(Arc::new(Accounts), session);
         let id = |segment, sequence| TxnId { segment, slot: 9, sequence };
         let ids = [id(0, 17), id(1, u32::MAX), id(2, 4)];
-        locks.lock_table(ids[0], 71, RX, Patience::Forever, session).expect("free");
+        locks.lock_table(ids[0], 71, RX, LockWait::Forever, session).expect("free");
         let wait_for = move |holder, waiter, what, locks: &Locks, session: &Session| {
             let row = RowWanted { what, object: 72, block: ids::Dba::new(4, 129), slot: 7 };
-            let patience = (Patience::For(Nanos::from_secs(3)), session.now());
-            locks.wait_for_transaction(holder, waiter, row, patience, &|_| true, session)
+            let lock_wait = (LockWait::For(Nanos::from_secs(3)), session.now());
+            locks.wait_for_transaction(holder, waiter, row, lock_wait, &|_| true, session)
         };
         let waits: [Waits<Locks>; 2] = [
             Box::new(move |locks, session| {
                 wait_for(ids[2], ids[1], RowWait::UniqueKey, locks, session)
             }),
             Box::new(move |locks, session| {
-                locks.lock_table(ids[2], 71, X, Patience::For(Nanos::from_secs(3)), session)
+                locks.lock_table(ids[2], 71, X, LockWait::For(Nanos::from_secs(3)), session)
             }),
         ];
         let waiters = waits.map(|wait| {

@@ -7,7 +7,7 @@ use latch::Shared64;
 use os::{Os, Session, ThreadHandle, ThreadSpec};
 use sim::{Perturbation, Report, Simulation};
 use stop::{Failpoints, Halt, RefusalKind, Stop};
-use txn::{Locks, Patience, RowWait, RowWanted, TableMode};
+use txn::{LockWait, Locks, RowWait, RowWanted, TableMode};
 use waits::{Nanos, WaitEvent};
 
 /// A stream of numbers from a seed (splitmix64).
@@ -92,7 +92,7 @@ impl Bed {
         mode: TableMode,
         session: &Session,
     ) -> Result<(), Stop> {
-        self.locks.lock_table(owner, object, mode, Patience::Forever, session)
+        self.locks.lock_table(owner, object, mode, LockWait::Forever, session)
     }
 
     /// Waits for the end of `holder`, for a row.
@@ -100,12 +100,12 @@ impl Bed {
         &self,
         holder: TxnId,
         waiter: TxnId,
-        patience: Patience,
+        lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
         let is_active = |id| self.is_active(id, session);
-        let patience = (patience, session.now());
-        self.locks.wait_for_transaction(holder, waiter, row(7), patience, &is_active, session)
+        let lock_wait = (lock_wait, session.now());
+        self.locks.wait_for_transaction(holder, waiter, row(7), lock_wait, &is_active, session)
     }
 }
 

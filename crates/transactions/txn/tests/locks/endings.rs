@@ -4,7 +4,7 @@ use ids::TxnId;
 use os::Session;
 use sim::{Report, Simulation};
 use stop::{RefusalKind, Stop};
-use txn::{Patience, RowWait, RowWanted, TableMode};
+use txn::{LockWait, RowWait, RowWanted, TableMode};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::common::{Bed, Waits, ended, kind, racy, row, settle, start};
@@ -26,9 +26,9 @@ fn nowait_is_refused_at_once_and_names_the_blocker() {
         let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
         bed.lock(one, 71, RX, session).expect("free");
         let began = session.now();
-        let table = bed.locks.lock_table(other, 71, S, Patience::NoWait, session);
+        let table = bed.locks.lock_table(other, 71, S, LockWait::NoWait, session);
         assert_eq!(bed.locks.tables_watched(session), 0, "the request leaves nothing");
-        let row = bed.await_end(one, other, Patience::NoWait, session);
+        let row = bed.await_end(one, other, LockWait::NoWait, session);
         assert!(session.now().since(began) < Nanos::from_micros(20));
         bed.lock(one, 71, X, session).expect("nobody has or wants it");
         let count = |statistic| world.os().totals().statistic(statistic);
@@ -62,12 +62,12 @@ fn a_wait_of_so_long_lasts_so_long() {
         bed.lock(one, 71, RX, session).expect("free");
         for seconds in [1, 4, 10] {
             let length = Nanos::from_secs(seconds);
-            let patience = Patience::For(length);
+            let lock_wait = LockWait::For(length);
             for is_table in [true, false] {
                 let began = session.now();
                 let waited = match is_table {
-                    true => bed.locks.lock_table(other, 71, X, patience, session),
-                    false => bed.await_end(one, other, patience, session),
+                    true => bed.locks.lock_table(other, 71, X, lock_wait, session),
+                    false => bed.await_end(one, other, lock_wait, session),
                 };
                 assert_eq!(kind(&waited), Some(RefusalKind::LockTimeout));
                 let took = session.now().since(began);
@@ -93,8 +93,8 @@ fn a_wait_ends_by_grant_or_by_time_and_never_both() {
             let [one, other] = [0, 1].map(|segment| bed.begin(segment, session));
             bed.lock(one, 71, RX, session).expect("free");
             let waiter = start("waiter", &bed, session, move |bed, session| {
-                let patience = Patience::For(Nanos::from_micros(1_000));
-                let waited = bed.locks.lock_table(other, 71, S, patience, session);
+                let lock_wait = LockWait::For(Nanos::from_micros(1_000));
+                let waited = bed.locks.lock_table(other, 71, S, lock_wait, session);
                 let has = bed.locks.held(session);
                 let has = has.iter().any(|held| held.owner == other && held.mode == S);
                 assert_eq!(has, waited.is_ok());
@@ -123,8 +123,8 @@ fn who_gives_up_holds_nobody_up() {
             let [one, two, three] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             bed.lock(one, 71, RX, session).expect("free");
             let first = start("first", &bed, session, move |bed, session| {
-                let patience = Patience::For(Nanos::from_millis(50));
-                let refused = bed.locks.lock_table(two, 71, X, patience, session);
+                let lock_wait = LockWait::For(Nanos::from_millis(50));
+                let refused = bed.locks.lock_table(two, 71, X, lock_wait, session);
                 assert_eq!(kind(&refused), Some(RefusalKind::LockTimeout));
             });
             settle(session);
@@ -153,7 +153,7 @@ fn a_halt_wakes_everybody() {
                 start("waiter", &bed, session, move |bed, session| {
                     let waited = match mode {
                         Some(mode) => bed.lock(id, 71, mode, session),
-                        None => bed.await_end(holder, id, Patience::Forever, session),
+                        None => bed.await_end(holder, id, LockWait::Forever, session),
                     };
                     assert!(matches!(waited, Err(Stop::Halted(_))), "{waited:?}");
                 })
@@ -192,13 +192,13 @@ fn a_wait_is_named_for_what_is_waited_for() {
             waiter.join(session).expect("no panic");
             wait.map(|wait| (wait.event, wait.p))
         };
-        let patience = Patience::For(Nanos::from_millis(100));
+        let lock_wait = LockWait::For(Nanos::from_millis(100));
         let rows = [RowWait::Row, RowWait::UniqueKey, RowWait::ItlEntry].map(|what| {
             named(Box::new(move |bed, session| {
                 let wanted = RowWanted { what, ..row(7) };
                 let is_active = |id| bed.is_active(id, session);
-                let (locks, patience) = (&bed.locks, (patience, session.now()));
-                locks.wait_for_transaction(one, other, wanted, patience, &is_active, session)
+                let (locks, lock_wait) = (&bed.locks, (lock_wait, session.now()));
+                locks.wait_for_transaction(one, other, wanted, lock_wait, &is_active, session)
             }))
         });
         let tx = |mode: u64| [0x5458_0000 + mode, 1, 1];
@@ -206,7 +206,7 @@ fn a_wait_is_named_for_what_is_waited_for() {
         assert_eq!(rows[1], Some((WaitEvent::EnqTxRowLock, tx(4))));
         assert_eq!(rows[2], Some((WaitEvent::EnqTxAllocateItl, tx(4))));
         let table = named(Box::new(move |bed, session| {
-            bed.locks.lock_table(other, 71, S, patience, session)
+            bed.locks.lock_table(other, 71, S, lock_wait, session)
         }));
         assert_eq!(table, Some((WaitEvent::EnqTmContention, [0x544d_0004, 71, 0])));
     });

@@ -1,4 +1,4 @@
-//! Locks that are waited for: modes, order, circles, patience, halts; each in schedules bent by
+//! Locks that are waited for: modes, order, circles, lock wait, halts; each in schedules bent by
 //! seeds, and against a model.
 #![forbid(unsafe_code)]
 

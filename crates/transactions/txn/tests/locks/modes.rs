@@ -3,7 +3,7 @@
 use os::Session;
 use sim::Outside;
 use stop::RefusalKind;
-use txn::{Patience, TableMode};
+use txn::{LockWait, TableMode};
 
 use crate::common::{Bed, ended, kind, racy, settle, start};
 
@@ -34,7 +34,7 @@ fn every_pair_of_modes_goes_together_or_waits_as_the_matrix_says() {
                     let other = bed.begin(1, session);
                     bed.lock(one, TABLE, first, session).expect("nobody has it");
                     let locks = &bed.locks;
-                    let refused = locks.lock_table(other, TABLE, second, Patience::NoWait, session);
+                    let refused = locks.lock_table(other, TABLE, second, LockWait::NoWait, session);
                     let busy = (!goes).then_some(RefusalKind::Busy);
                     assert_eq!(kind(&refused), busy, "{first}, then {second}");
                     let waiter = start("waiter", &bed, session, move |bed, session| {
@@ -147,7 +147,7 @@ fn nobody_overtakes_the_first_in_the_queue() {
                 settle(session);
             }
             let late = bed.begin(7, session);
-            let refused = bed.locks.lock_table(late, TABLE, RS, Patience::NoWait, session);
+            let refused = bed.locks.lock_table(late, TABLE, RS, LockWait::NoWait, session);
             assert_eq!(kind(&refused), Some(RefusalKind::Busy));
             bed.end(first, session);
             for waiter in waiters {

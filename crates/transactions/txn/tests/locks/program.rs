@@ -8,7 +8,7 @@ use latch::Signal;
 use os::Session;
 use sim::{Failure, Outside, World};
 use stop::{Failpoints, Stop};
-use txn::{LockMark, Patience, TableMode};
+use txn::{LockMark, LockWait, TableMode};
 use waits::{Nanos, WaitEvent};
 
 use crate::common::{Bed, Dice, SETTLED, pause, racy, settle, start};
@@ -42,11 +42,11 @@ fn user(bed: &Bed, number: usize, posts: &[Post], session: &Session) {
         let done = match step {
             Step::Lock(table, mode, manner) => {
                 let mode = TableMode::ALL[usize::from(mode - 2)];
-                bed.locks.lock_table(id, table as u32, mode, patience(manner), session)
+                bed.locks.lock_table(id, table as u32, mode, lock_wait(manner), session)
             }
             Step::Await(other, manner) => {
                 let holder = posts[other].id.with(|id| *id);
-                bed.await_end(holder, id, patience(manner), session)
+                bed.await_end(holder, id, lock_wait(manner), session)
             }
             Step::End => {
                 bed.end(id, session);
@@ -73,11 +73,11 @@ fn user(bed: &Bed, number: usize, posts: &[Post], session: &Session) {
     }
 }
 
-fn patience(manner: Manner) -> Patience {
+fn lock_wait(manner: Manner) -> LockWait {
     match manner {
-        Manner::Patient => Patience::Forever,
-        Manner::AWhile => Patience::For(A_WHILE),
-        Manner::NoWait => Patience::NoWait,
+        Manner::Patient => LockWait::Forever,
+        Manner::AWhile => LockWait::For(A_WHILE),
+        Manner::NoWait => LockWait::NoWait,
     }
 }
 

@@ -10,7 +10,7 @@ use latch::{Latch, LatchKind};
 use os::{Os, Session};
 use sim::{Failure, Outside};
 use stop::{Failpoints, RefusalKind};
-use txn::{Patience, TableMode};
+use txn::{LockWait, TableMode};
 use waits::{SessionKind, Statistic, WaitEvent};
 
 use crate::common::{Bed, Dice, kind, racy, start};
@@ -104,7 +104,7 @@ fn lock_row(bed: &Bed, world: &World, id: TxnId, row: usize, session: &Session) 
             }
         };
         let want = Want::End(holder);
-        let asked = || bed.await_end(holder, id, Patience::Forever, session);
+        let asked = || bed.await_end(holder, id, LockWait::Forever, session);
         if !ask(world, id, want, asked) {
             return false;
         }
@@ -146,7 +146,7 @@ fn work(bed: &Bed, world: &World, segment: u16, mut dice: Dice, session: &Sessio
             let goes_on = if dice.below(3) == 0 {
                 lock_row(bed, world, id, row, session)
             } else if dice.below(8) == 0 {
-                let had = bed.locks.lock_table(id, table, mode, Patience::NoWait, session);
+                let had = bed.locks.lock_table(id, table, mode, LockWait::NoWait, session);
                 had.is_ok() && said_to_have(world, id, table, mode)
             } else {
                 let asked = || bed.lock(id, table, mode, session);

@@ -1,6 +1,6 @@
 //! What views show: who has which table, who waits, since when and for whom.
 
-use txn::{LockHeld, LockWaiting, LockWanted, Patience, TableMode};
+use txn::{LockHeld, LockWait, LockWaiting, LockWanted, TableMode};
 use waits::Nanos;
 
 use crate::common::{Bed, ended, pause, racy, row, start};
@@ -20,7 +20,7 @@ fn views_show_who_has_what_and_who_waits_for_whom() {
             bed.lock(two, 71, S, session).expect("one ends");
         });
         let row_waiter = start("row_waiter", &bed, session, move |bed, session| {
-            bed.await_end(one, three, Patience::Forever, session).expect("one ends");
+            bed.await_end(one, three, LockWait::Forever, session).expect("one ends");
         });
         pause(Nanos::from_secs(1), session);
         let held = bed.locks.held(session);

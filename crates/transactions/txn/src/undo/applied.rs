@@ -1,4 +1,4 @@
-//! Which stretches of a transaction's undo are crossed out: they are passed by, and not gone
+//! Which stretches of a transaction's undo are applied: they are passed by, and not gone
 //! through record by record each time the transaction goes back to a savepoint.
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //!                   below     stretch      below    stretch
 //! ```
 //!
-//! What is remembered here stays true until the transaction ends: a record that is crossed out is
+//! What is remembered here stays true until the transaction ends: a record that is applied is
 //! neither taken away nor made live again, and none below it is taken away (UN8); the place of a
 //! record isn't given to another (UN6).
 //!
@@ -19,7 +19,7 @@ use ids::UndoAddress;
 /// that are live until the outer one is gone back to.
 const STRETCHES: usize = 4;
 
-/// Records that are all crossed out, one after the other.
+/// Records that are all applied, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stretch {
     /// The newest of them.
@@ -32,9 +32,9 @@ pub(crate) struct Stretch {
 
 /// The stretches that are remembered.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct CrossedOut([Option<Stretch>; STRETCHES]);
+pub(crate) struct AppliedUndo([Option<Stretch>; STRETCHES]);
 
-impl CrossedOut {
+impl AppliedUndo {
     /// The stretch that begins with this record, which isn't remembered any more: the caller
     /// remembers a longer one.
     pub(crate) fn take(&mut self, newest: UndoAddress) -> Option<Stretch> {
@@ -66,11 +66,11 @@ mod tests {
 
     #[test]
     fn the_shortest_stretch_is_forgotten_first() {
-        let mut crossed = CrossedOut::default();
+        let mut applied = AppliedUndo::default();
         for (record, records) in [(10, 5), (20, 0), (30, 2), (40, 7), (50, 3), (60, 1), (70, 9)] {
-            crossed.remember(stretch(record, records));
+            applied.remember(stretch(record, records));
         }
-        let mut taken = |record| crossed.take(stretch(record, 0).newest).map(|it| it.records);
+        let mut taken = |record| applied.take(stretch(record, 0).newest).map(|it| it.records);
         let known = [10, 20, 30, 40, 50, 60, 70].map(&mut taken);
         assert_eq!(known, [Some(5), None, None, Some(7), Some(3), None, Some(9)]);
         assert_eq!(taken(40), None, "it was taken");

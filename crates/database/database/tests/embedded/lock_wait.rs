@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use database::{
-    ColumnSpec, Connection, Database, Error, ErrorKind, Nanos, Patience, Statistic, Table,
+    ColumnSpec, Connection, Database, Error, ErrorKind, LockWait, Nanos, Statistic, Table,
     TableSpec, Tx, Type, Value, Which,
 };
 
@@ -28,10 +28,10 @@ fn statements(tx: &mut Tx<'_, '_>, account: &Table) -> Vec<(&'static str, Result
 fn refused_within(
     other: &mut Connection<'_>,
     account: &Table,
-    patience: Patience,
+    lock_wait: LockWait,
     kind: ErrorKind,
 ) {
-    other.set_lock_patience(patience);
+    other.set_lock_wait(lock_wait);
     let mut tx = other.begin();
     for (what, done) in statements(&mut tx, account) {
         let stop = done.expect_err(what);
@@ -58,11 +58,11 @@ fn two_connections_of_one_thread_do_not_wait_for_each_other_for_ever() {
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));
     let holder = holding(&mut one, &account);
-    let short = Patience::For(Nanos::from_millis(20));
+    let short = LockWait::For(Nanos::from_millis(20));
     refused_within(&mut other, &account, short, ErrorKind::LockTimeout);
-    refused_within(&mut other, &account, Patience::NoWait, ErrorKind::Busy);
+    refused_within(&mut other, &account, LockWait::NoWait, ErrorKind::Busy);
     holder.rollback().expect("ended");
-    other.set_lock_patience(Patience::Forever);
+    other.set_lock_wait(LockWait::Forever);
     let mut tx = other.begin();
     for (what, done) in statements(&mut tx, &account) {
         done.expect(what);
@@ -114,7 +114,7 @@ fn who_waits_some_time_for_an_entry_of_a_list_gets_any_that_is_free() {
     let database = Database::create(&scratch.0, &options()).expect("created");
     let mut filler = database.connect("filler");
     let table = full_block(&mut filler);
-    filler.set_lock_patience(Patience::NoWait);
+    filler.set_lock_wait(LockWait::NoWait);
     for stays_first in [true, false] {
         let (mut long, mut short) = (database.connect("long"), database.connect("short"));
         let (mut stays, mut goes) = (long.begin(), short.begin());
@@ -132,7 +132,7 @@ fn who_waits_some_time_for_an_entry_of_a_list_gets_any_that_is_free() {
         let done = std::thread::scope(|scope| {
             let waiter = scope.spawn(|| {
                 let mut waiter = database.connect("waiter");
-                waiter.set_lock_patience(Patience::For(Nanos::from_secs(10)));
+                waiter.set_lock_wait(LockWait::For(Nanos::from_secs(10)));
                 let mut tx = waiter.begin();
                 let done = set_size(&mut tx, &table, 3);
                 tx.rollback().expect("ended");
@@ -157,7 +157,7 @@ fn a_lock_that_is_not_had_is_told_by_table_and_key() {
     let account = filled(&database);
     let (mut one, mut other) = (database.connect("one"), database.connect("other"));
     let holder = holding(&mut one, &account);
-    other.set_lock_patience(Patience::NoWait);
+    other.set_lock_wait(LockWait::NoWait);
     let mut tx = other.begin();
     let told = statements(&mut tx, &account).into_iter();
     let told: Vec<(&str, String)> =
@@ -172,7 +172,7 @@ fn a_lock_that_is_not_had_is_told_by_table_and_key() {
         };
         assert!(says.iter().all(|part| text.contains(part)), "{what}: {text}");
     }
-    other.set_patience(Patience::NoWait);
+    other.set_ddl_lock_wait(LockWait::NoWait);
     let busy = other.drop_table("account", false).expect_err("somebody changes it").to_string();
     assert!(busy.starts_with("cannot lock table account ("), "{busy}");
     holder.rollback().expect("ended");
@@ -195,7 +195,7 @@ fn a_lock_that_is_not_had_is_told_by_table_and_key_after_a_truncate_too() {
     let mut holder = one.begin();
     holder.update(&account, &[Value::Int(5)], |_, set| set.set(2, Value::Int(7))).expect("changed");
     holder.insert(&account, &row(6)).expect("inserted");
-    other.set_lock_patience(Patience::NoWait);
+    other.set_lock_wait(LockWait::NoWait);
     let mut tx = other.begin();
     let of_row = tx.delete(&account, &[Value::Int(5)]).expect_err("it is held").to_string();
     let of_key = tx.insert(&account, &row(6)).expect_err("it is held").to_string();
@@ -274,7 +274,7 @@ fn new_connections_wait_for_locks_as_the_parameters_say() {
     let mut later = database.connect("later");
     assert_eq!(kind(change(&mut later)), Some(ErrorKind::LockTimeout));
     assert_eq!(kind(later.drop_table("account", false)), Some(ErrorKind::Busy));
-    later.set_lock_patience(Patience::NoWait);
+    later.set_lock_wait(LockWait::NoWait);
     assert_eq!(kind(change(&mut later)), Some(ErrorKind::Busy), "it says otherwise itself");
     for (name, value) in [("lock_timeout", "1000001"), ("ddl_lock_timeout", "-1")] {
         let said = set(name, value).expect_err("not allowed").to_string();

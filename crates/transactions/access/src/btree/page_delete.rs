@@ -45,7 +45,7 @@ const TURNS: u32 = 8;
 
 /// What takes blocks out of an index.
 #[derive(Clone, Copy)]
-pub(super) struct Taker<'a> {
+pub(super) struct PageDelete<'a> {
     pub(super) splitter: Splitter<'a>,
 }
 
@@ -67,7 +67,7 @@ struct Merge {
     above: Vec<u8>,
 }
 
-impl<'a> Taker<'a> {
+impl<'a> PageDelete<'a> {
     pub(super) fn cache(&self) -> &'a Cache {
         self.splitter.tree.cache
     }
@@ -152,7 +152,7 @@ impl<'a> Taker<'a> {
         };
         *noted = Some(from);
         match from {
-            Some(from) => self.take_out(low, from, session),
+            Some(from) => self.page_delete(low, from, session),
             None => Ok(Tried::Later),
         }
     }
@@ -185,7 +185,7 @@ impl<'a> Taker<'a> {
     }
 
     /// Takes out the leaf that begins here, and first the branches above that it is alone in.
-    fn take_out(
+    fn page_delete(
         &self,
         low: OwnPosition,
         from: EmptyFrom,

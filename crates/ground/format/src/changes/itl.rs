@@ -2,9 +2,9 @@
 //! of interested transactions (ITL).
 //!
 //! ```text
-//!   forward:  InterestHead │ Cleanout …           as many as the head says
-//!   back:     InterestBack │ InterestedTransaction   the entry was another's, or nobody's
-//!             InterestBack │ InterestOwn             the entry was the transaction's own
+//!   forward:  ItlChangeHead │ Cleanout …           as many as the head says
+//!   back:     ItlBack │ ItlEntry   the entry was another's, or nobody's
+//!             ItlBack │ ItlOwn             the entry was the transaction's own
 //! ```
 //!
 //! Callers: `txn`; the layers whose blocks transactions change.
@@ -12,13 +12,13 @@
 use zerocopy::little_endian::U16 as U16Le;
 
 use super::{Part, PayloadFault};
-use crate::InterestedTransaction;
+use crate::ItlEntry;
 use crate::layout::layout;
 use crate::number::{ScnLe, TxnIdLe, UndoAddressLe};
 
 layout! {
     /// The ITL entry that a change's transaction has from then on.
-    pub struct InterestHead: 22 {
+    pub struct ItlChangeHead: 22 {
         /// Number of the entry in the list, from 0.
         0 => pub number: u8,
         /// How many cleanouts follow.
@@ -48,18 +48,18 @@ layout! {
 
 layout! {
     /// The ITL entry that a change has changed, in the undo of the change.
-    pub struct InterestBack: 2 {
+    pub struct ItlBack: 2 {
         /// Number of the entry in the list, from 0.
         0 => pub number: u8,
         /// 0 if the entry was another transaction's or nobody's: then the whole entry follows. 1 if
-        /// it was the transaction's own: then `InterestOwn` follows.
+        /// it was the transaction's own: then `ItlOwn` follows.
         1 => pub own: u8,
     }
 }
 
 layout! {
     /// What the transaction's own ITL entry said before a change.
-    pub struct InterestOwn: 12 {
+    pub struct ItlOwn: 12 {
         /// Its newest undo record for this block.
         0 => pub undo: UndoAddressLe,
         /// Bytes that it had freed, and that were kept for it.
@@ -71,9 +71,9 @@ layout! {
 
 /// The interest of a change.
 #[derive(Clone, Copy, Debug)]
-pub struct Interest<'a> {
+pub struct ItlChange<'a> {
     /// The entry.
-    pub head: &'a InterestHead,
+    pub head: &'a ItlChangeHead,
     /// The ends of other transactions.
     pub cleanouts: &'a [Cleanout],
 }
@@ -91,17 +91,17 @@ pub struct Before<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum BeforeEntry<'a> {
     /// It was another transaction's, or nobody's.
-    Whole(&'a InterestedTransaction),
+    Whole(&'a ItlEntry),
     /// It was the transaction's own.
-    Own(&'a InterestOwn),
+    Own(&'a ItlOwn),
 }
 
-impl<'a> Interest<'a> {
+impl<'a> ItlChange<'a> {
     /// The interest at the beginning of a payload, and what follows it.
-    pub fn read(payload: &'a [u8]) -> Result<(Interest<'a>, &'a [u8]), PayloadFault> {
-        let (head, rest) = InterestHead::read(payload)?;
+    pub fn read(payload: &'a [u8]) -> Result<(ItlChange<'a>, &'a [u8]), PayloadFault> {
+        let (head, rest) = ItlChangeHead::read(payload)?;
         let (cleanouts, rest) = Cleanout::read_many(rest, head.cleanouts.into())?;
-        Ok((Interest { head, cleanouts }, rest))
+        Ok((ItlChange { head, cleanouts }, rest))
     }
 }
 
@@ -110,18 +110,18 @@ impl<'a> Before<'a> {
     const OWN: u8 = 1;
 
     /// Bytes of the longest one.
-    pub const BYTES_MAX: usize = size_of::<InterestBack>() + InterestedTransaction::BYTES;
+    pub const BYTES_MAX: usize = size_of::<ItlBack>() + ItlEntry::BYTES;
 
     /// What the entry said, at the beginning of a payload, and what follows it.
     pub fn read(payload: &'a [u8]) -> Result<(Before<'a>, &'a [u8]), PayloadFault> {
-        let (head, rest) = InterestBack::read(payload)?;
+        let (head, rest) = ItlBack::read(payload)?;
         let (entry, rest) = match head.own {
             Before::WHOLE => {
-                let (entry, rest) = InterestedTransaction::read(rest)?;
+                let (entry, rest) = ItlEntry::read(rest)?;
                 (BeforeEntry::Whole(entry), rest)
             }
             Before::OWN => {
-                let (entry, rest) = InterestOwn::read(rest)?;
+                let (entry, rest) = ItlOwn::read(rest)?;
                 (BeforeEntry::Own(entry), rest)
             }
             other => {
@@ -138,18 +138,18 @@ impl<'a> Before<'a> {
             BeforeEntry::Whole(entry) => (Before::WHOLE, entry.bytes()),
             BeforeEntry::Own(entry) => (Before::OWN, entry.bytes()),
         };
-        [InterestBack { number: self.number, own }.bytes(), entry].concat()
+        [ItlBack { number: self.number, own }.bytes(), entry].concat()
     }
 }
 
 /// The interest of a change.
-pub(crate) const INTEREST: Part = Part {
-    name: "`InterestHead`, any number of `Cleanout`",
-    skip: |rest| Interest::read(rest).map(|(_, rest)| rest),
+pub(crate) const ITL_CHANGE: Part = Part {
+    name: "`ItlChangeHead`, any number of `Cleanout`",
+    skip: |rest| ItlChange::read(rest).map(|(_, rest)| rest),
 };
 
 /// What an ITL entry said before a change.
 pub(crate) const BEFORE: Part = Part {
-    name: "`InterestBack`, `InterestedTransaction` or `InterestOwn`",
+    name: "`ItlBack`, `ItlEntry` or `ItlOwn`",
     skip: |rest| Before::read(rest).map(|(_, rest)| rest),
 };

@@ -5,30 +5,30 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use txn::Patience;
+use txn::LockWait;
 use waits::Nanos;
 
 use crate::{Instance, Parameters};
 
 /// How long a new connection's statements wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Patiences {
+pub struct LockWaits {
     /// For each lock of a row, a key or a table: the parameter `lock_timeout`.
-    pub locks: Patience,
+    pub locks: LockWait,
     /// Statements that define something, for transactions that use the table: the parameter
     /// `ddl_lock_timeout`.
-    pub definitions: Patience,
+    pub definitions: LockWait,
 }
 
-impl Patiences {
+impl LockWaits {
     /// So many seconds mean as long as it takes.
     pub(crate) const FOREVER: u32 = 1_000_000;
 
-    fn of(seconds: u32) -> Patience {
+    fn of(seconds: u32) -> LockWait {
         match seconds {
-            0 => Patience::NoWait,
-            Patiences::FOREVER.. => Patience::Forever,
-            seconds => Patience::For(Nanos::from_secs(seconds.into())),
+            0 => LockWait::NoWait,
+            LockWaits::FOREVER.. => LockWait::Forever,
+            seconds => LockWait::For(Nanos::from_secs(seconds.into())),
         }
     }
 }
@@ -50,9 +50,9 @@ impl LockTimeouts {
 
 impl Instance {
     /// How long the statements of a connection wait that is made now.
-    pub fn patiences(&self) -> Patiences {
-        let of = |seconds: &AtomicU32| Patiences::of(seconds.load(Ordering::Relaxed));
+    pub fn lock_waits(&self) -> LockWaits {
+        let of = |seconds: &AtomicU32| LockWaits::of(seconds.load(Ordering::Relaxed));
         let LockTimeouts { locks, definitions } = &self.lock_timeouts;
-        Patiences { locks: of(locks), definitions: of(definitions) }
+        LockWaits { locks: of(locks), definitions: of(definitions) }
     }
 }

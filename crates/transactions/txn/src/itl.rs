@@ -1,23 +1,22 @@
-//! The list of interested transactions of a block: having an entry in it, and how that is written
-//! and taken back (rules TX8, TX9).
+//! The ITL (interested transaction list) of a block: how a transaction gets an entry in it, and how
+//! the entry is written and taken back (rules TX8, TX9).
 //!
-//! A change of a data block begins with its *interest*: which entry is its transaction's, what that
-//! says from now on, and which other entries are cleaned out, for their transactions have ended.
-//! The undo of the change begins with what the entry said before.
+//! The payload of a change of a data block begins with its *ITL change*: the number of the
+//! transaction's entry, what the entry says from now on, and which other entries are cleaned out
+//! because their transactions have ended. The undo of the change begins with what the entry said
+//! before.
 //!
-//! `format::changes::interest` declares how both are stored.
+//! `format::changes::itl` declares how both are stored.
 //!
 //! Callers: layers with rows or entries, under the block's exclusive latch.
 
-use format::changes::interest::{
-    self as stored, Before, BeforeEntry, Cleanout, InterestHead, InterestOwn,
-};
-use format::{InterestedTransaction, ScnLe, TxnIdLe, U16Le, UndoAddressLe};
+use format::changes::itl::{self as stored, Before, BeforeEntry, Cleanout, ItlChangeHead, ItlOwn};
+use format::{ItlEntry, ScnLe, TxnIdLe, U16Le, UndoAddressLe};
 use ids::{Scn, TxnId, UndoAddress};
 use os::Session;
 use stop::{Failpoint, Stop};
 
-use crate::active::Fate;
+use crate::active::TransactionStatus;
 use crate::block;
 use crate::{Active, Transactions};
 
@@ -26,18 +25,18 @@ const ENTRIES_MAX: u8 = 250;
 
 /// An entry that a transaction has, or is about to take.
 #[derive(Clone, Debug)]
-pub struct Interest {
+pub struct OwnItlEntry {
     /// Its number in the list. As a lock in a slot it is one more.
     number: u8,
     transaction: TxnId,
     /// What it says before the change, with its end noted.
-    before: InterestedTransaction,
+    before: ItlEntry,
     /// Whether the list grows by it.
     grows: bool,
     cleanouts: Vec<Cleanout>,
     /// Free bytes of the block that others have freed and may need again.
     kept_for_others: usize,
-    /// See [`unsure`](Interest::unsure).
+    /// See [`unsure`](OwnItlEntry::unsure).
     unsure: Vec<Unsure>,
     /// A test wants to see what comes of rows that nobody has locked.
     ignores_locks: bool,
@@ -45,9 +44,9 @@ pub struct Interest {
 
 /// What asking for an entry came to.
 #[derive(Debug)]
-pub enum Asked {
+pub enum ItlAllocation {
     /// Here it is.
-    Interest(Interest),
+    Entry(OwnItlEntry),
     /// There is none, and no room for more.
     NoRoom(NoRoom),
 }
@@ -78,13 +77,13 @@ impl NoRoom {
 /// A transaction that may have ended earlier than is known, and its newest undo record in a block.
 pub type Unsure = (UndoAddress, TxnId);
 
-impl Interest {
-    /// Bytes of the longest interest of a change, with a list of so many entries.
+impl OwnItlEntry {
+    /// Bytes of the longest ITL entry of a change, with a list of so many entries.
     pub fn forward_bytes_max(entries: u8) -> usize {
-        size_of::<InterestHead>() + usize::from(entries) * size_of::<Cleanout>()
+        size_of::<ItlChangeHead>() + usize::from(entries) * size_of::<Cleanout>()
     }
 
-    /// Bytes of the longest interest of an undo record.
+    /// Bytes of the longest ITL entry of an undo record.
     pub const BACK_BYTES_MAX: usize = Before::BYTES_MAX;
 
     /// If the list grows by it: transactions whose entries it might have had, but it isn't known
@@ -116,7 +115,7 @@ impl Interest {
         (entry.ended == ScnLe::ZERO).then(|| entry.transaction.get()).flatten()
     }
 
-    /// Whether a slot with this lock has none when the interest is written: its transaction's end
+    /// Whether a slot with this lock has none when the ITL entry is written: its transaction's end
     /// is noted with it.
     pub fn cleans(&self, lock: u8) -> bool {
         self.cleanouts.iter().any(|cleanout| cleanout.number + 1 == lock)
@@ -134,7 +133,7 @@ impl Interest {
 
     /// Free bytes of the block that this transaction may give to rows.
     pub fn room(&self, block: &[u8]) -> usize {
-        let grown = if self.grows { InterestedTransaction::BYTES } else { 0 };
+        let grown = if self.grows { ItlEntry::BYTES } else { 0 };
         block::room_of(block).saturating_sub(grown + self.kept_for_others)
     }
 
@@ -159,7 +158,7 @@ impl Interest {
     pub fn forward(&self, undo: UndoAddress, locks: u16, freed: isize) -> Vec<u8> {
         let (held, kept) = self.held_before();
         let kept = (kept as isize + freed).clamp(0, u16::MAX as isize) as u16;
-        let head = InterestHead {
+        let head = ItlChangeHead {
             number: self.number,
             cleanouts: self.cleanouts.len() as u8,
             transaction: TxnIdLe::new(self.transaction),
@@ -175,7 +174,7 @@ impl Interest {
     /// What the undo record begins with.
     pub fn back(&self) -> Vec<u8> {
         let before = &self.before;
-        let own = InterestOwn { undo: before.undo, freed: before.freed, locks: before.locks };
+        let own = ItlOwn { undo: before.undo, freed: before.freed, locks: before.locks };
         let entry = match before.transaction == TxnIdLe::new(self.transaction) {
             true => BeforeEntry::Own(&own),
             false => BeforeEntry::Whole(before),
@@ -184,31 +183,30 @@ impl Interest {
     }
 }
 
-/// Writes the interest of a change into its block: the number of its entry, and what follows it in
+/// Writes the ITL entry of a change into its block: the number of its entry, and what follows it in
 /// the payload.
-pub fn apply_interest<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p [u8]) {
-    let (stored, rest) = stored::Interest::read(payload).expect(CHECKED);
+pub fn apply_itl_change<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p [u8]) {
+    let (stored, rest) = stored::ItlChange::read(payload).expect(CHECKED);
     for cleanout in stored.cleanouts {
         block::unlock(block, cleanout.number);
         let entry = block::entry_mut(block, cleanout.number);
         (entry.ended, entry.inexact) = (cleanout.ended, cleanout.inexact);
         entry.freed = U16Le::ZERO;
     }
-    let InterestHead { number, transaction, undo, freed, locks, .. } = *stored.head;
+    let ItlChangeHead { number, transaction, undo, freed, locks, .. } = *stored.head;
     if number == block::entries(block) {
         block::grow_list(block);
     }
     let entry = block::entry_mut(block, number);
     let is_free = entry.ended != ScnLe::ZERO || entry.transaction == TxnIdLe::NONE;
     assert!(entry.transaction == transaction || is_free, "an entry is taken from its owner (TX8)");
-    *entry =
-        InterestedTransaction { transaction, undo, freed, locks, ..InterestedTransaction::NONE };
+    *entry = ItlEntry { transaction, undo, freed, locks, ..ItlEntry::NONE };
     (number, rest)
 }
 
 /// Writes what the entry said before the change that is taken back: the entry's number, and what
 /// follows in the payload.
-pub fn apply_interest_back<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p [u8]) {
+pub fn apply_itl_back<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p [u8]) {
     let (before, rest) = Before::read(payload).expect(CHECKED);
     let entry = block::entry_mut(block, before.number);
     *entry = as_it_was(*entry, before.entry);
@@ -216,23 +214,23 @@ pub fn apply_interest_back<'p>(block: &mut [u8], payload: &'p [u8]) -> (u8, &'p 
 }
 
 /// What a list's entry said before the change of its newest undo record, which has this payload.
-pub(crate) fn entry_before(entry: InterestedTransaction, payload: &[u8]) -> InterestedTransaction {
+pub(crate) fn entry_before(entry: ItlEntry, payload: &[u8]) -> ItlEntry {
     let (before, _) = Before::read(payload).expect(CHECKED);
     as_it_was(entry, before.entry)
 }
 
-fn as_it_was(entry: InterestedTransaction, before: BeforeEntry<'_>) -> InterestedTransaction {
+fn as_it_was(entry: ItlEntry, before: BeforeEntry<'_>) -> ItlEntry {
     match before {
         BeforeEntry::Whole(whole) => *whole,
         BeforeEntry::Own(own) => {
-            let InterestOwn { undo, freed, locks } = *own;
-            InterestedTransaction { undo, freed, locks, ..entry }
+            let ItlOwn { undo, freed, locks } = *own;
+            ItlEntry { undo, freed, locks, ..entry }
         }
     }
 }
 
-/// The number of the entry in the payload of an undo record, and what follows its interest there.
-pub fn split_interest_back(payload: &[u8]) -> (u8, &[u8]) {
+/// The number of the entry in the payload of an undo record, and what follows its ITL entry there.
+pub fn split_itl_back(payload: &[u8]) -> (u8, &[u8]) {
     let (before, rest) = Before::read(payload).expect(CHECKED);
     (before.number, rest)
 }
@@ -244,18 +242,18 @@ impl Transactions {
     /// The transaction's entry in the list of a block that it is about to change, by a statement
     /// with a snapshot of this SCN. The block is latched exclusively. Of `known` transactions the
     /// caller has found out that they had ended by these SCNs.
-    pub fn ask_interest(
+    pub fn allocate_itl_entry(
         &self,
         block: &[u8],
         (transaction, snapshot): (TxnId, Scn),
         known: &[(TxnId, Scn)],
         session: &Session,
-    ) -> Asked {
+    ) -> ItlAllocation {
         let entries = block::entries(block);
         let (mut cleanouts, mut kept_for_others) = (Vec::new(), 0);
         let (mut holders, mut is_too_new, mut unsure) = (Vec::new(), false, Vec::new());
         // Of those that nobody needs any more, the one that ended first.
-        let mut free: Option<(Scn, u8, InterestedTransaction)> = None;
+        let mut free: Option<(Scn, u8, ItlEntry)> = None;
         let mut own = None;
         for number in 0..entries {
             let mut entry = *block::entry(block, number);
@@ -278,7 +276,7 @@ impl Transactions {
                 (entry.freed, entry.locks) = (U16Le::ZERO, U16Le::ZERO);
             }
             correct(&mut entry, known);
-            let InterestedTransaction { ended, inexact, undo, .. } = entry;
+            let ItlEntry { ended, inexact, undo, .. } = entry;
             if !is_noted {
                 cleanouts.push(Cleanout { number, inexact, ended });
             }
@@ -293,13 +291,13 @@ impl Transactions {
         let (number, before, grows) = match (own, free) {
             (Some((number, entry)), _) => (number, entry, false),
             (None, Some((_, number, entry))) => (number, entry, false),
-            (None, None) => (entries, InterestedTransaction::NONE, true),
+            (None, None) => (entries, ItlEntry::NONE, true),
         };
         let room = block::room_of(block).saturating_sub(kept_for_others);
-        if grows && (room < InterestedTransaction::BYTES || entries >= ENTRIES_MAX) {
-            return Asked::NoRoom(NoRoom { holders, is_too_new, unsure });
+        if grows && (room < ItlEntry::BYTES || entries >= ENTRIES_MAX) {
+            return ItlAllocation::NoRoom(NoRoom { holders, is_too_new, unsure });
         }
-        Asked::Interest(Interest {
+        ItlAllocation::Entry(OwnItlEntry {
             number,
             transaction,
             before,
@@ -313,7 +311,7 @@ impl Transactions {
 }
 
 /// The end that was estimated of an entry's transaction, if the caller knows better.
-fn correct(entry: &mut InterestedTransaction, known: &[(TxnId, Scn)]) {
+fn correct(entry: &mut ItlEntry, known: &[(TxnId, Scn)]) {
     let id = entry.transaction.get();
     if entry.inexact != 0
         && let Some((_, by)) = known.iter().find(|(known, _)| Some(*known) == id)
@@ -345,10 +343,10 @@ fn ended(active: &Active, id: TxnId, session: &Session) -> Option<(Scn, bool)> {
     if active.is_active(id, session) {
         return None;
     }
-    match active.fate(id, session) {
-        Fate::Ended(scn) => Some((scn, false)),
-        Fate::EndedBy(scn) => Some((scn, true)),
+    match active.status(id, session) {
+        TransactionStatus::Ended(scn) => Some((scn, false)),
+        TransactionStatus::EndedBy(scn) => Some((scn, true)),
         // It began between the two questions: so it isn't the one that was asked about.
-        Fate::Active | Fate::Committing => None,
+        TransactionStatus::Active | TransactionStatus::Committing => None,
     }
 }
