@@ -1,9 +1,10 @@
 //! The verb `docs`: writes the documents that are generated from code.
 //!
 //! A fact has one home; a document that repeats it is generated from there. The table of rooms in
-//! `docs/ARCHITECTURE.md` and the ranges of rules that each `lib.rs` quotes ("Rules CB1 to CB9") are
-//! made here, and `tidy` refuses them when they are stale. The documents that the engine's code makes are written by the test `documents` of `proof`, which fails when one is
-//! stale; so this program compiles without the engine.
+//! `docs/ARCHITECTURE.md` and the ranges of rules that each `lib.rs` quotes ("Rules CB1 to CB9")
+//! are made here, and `tidy` refuses them when they are stale. The documents that the engine's code
+//! makes are written by the test `documents` of `proof`, which fails when one is stale; so this
+//! program compiles without the engine.
 
 use std::fs;
 use std::path::Path;

@@ -15,6 +15,7 @@ use crate::tree::{Document, Tree};
 
 /// The longest rule, in lines. Reasons and measurements stand elsewhere.
 const RULE_LINES_MAX: usize = 4;
+const COLUMNS_MAX: usize = 100;
 
 /// A rule's declaration.
 pub(crate) struct Rule {
@@ -49,7 +50,8 @@ impl Rules {
         let lines: Vec<&str> = document.text.lines().collect();
         for (at, number) in lines.iter().enumerate().filter_map(|(i, l)| Some((i, declared(l)?))) {
             let goes_on = |line: &&&str| !line.trim().is_empty() && declared(line).is_none();
-            let length = 1 + lines[at + 1..].iter().take_while(goes_on).count();
+            let rest = lines[at + 1..].iter().take_while(goes_on);
+            let length = rest.chain([&lines[at]]).map(|line| lines_of(line)).sum();
             let (path, krate) = (document.path.clone(), document.krate.clone());
             let rule = Rule { path, krate, line: at + 1, lines: length };
             let say = match self.declared.entry(number) {
@@ -121,6 +123,11 @@ impl Rules {
         }
         fresh + rest
     }
+}
+
+/// How many lines a line is, where one has at most a hundred columns.
+fn lines_of(line: &str) -> usize {
+    line.chars().count().div_ceil(COLUMNS_MAX)
 }
 
 /// The number of the rule that a line declares.

@@ -10,6 +10,7 @@
 //!   sizes       functions, files and lines stay short; exceptions only shrink
 //!   signatures  arguments have names: no parameter is an anonymous tuple
 //!   failpoints  each is asked for, and its tests exist and switch it on
+//!   events      each wait event is raised by code
 //!   banned      words and marks that mean "not finished" or "don't look"
 //!
 //! Then the generated table of rooms is compared (`docs`) and clippy's refusals shown (`refusals`).
@@ -23,6 +24,7 @@ use crate::{Outcome, docs, refusals};
 
 mod banned;
 mod citations;
+mod events;
 mod failpoints;
 mod layers;
 mod manifests;
@@ -67,6 +69,7 @@ pub(crate) fn run(root: &Path) -> Outcome {
     let rules = Rules::read(&tree);
     findings.extend(citations::check(&tree, &rules));
     findings.extend(failpoints::check(&tree));
+    findings.extend(events::check(&tree));
     findings.extend(sizes::check(&tree.files, &held));
     for file in &tree.files {
         findings.extend(unsafety::check(file));

@@ -1,4 +1,4 @@
-//! The verb `validity`: one load on this machine and on a model of it, side by side (rule S2).
+//! The verb `validity`: one load on this machine and on a model of it, side by side (rule S9).
 //!
 //! ```text
 //!   calibrate ──▶ costs, CPUs ──────────────┐

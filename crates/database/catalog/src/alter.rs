@@ -89,7 +89,7 @@ fn user_of(table: &TableDefinition, column: usize) -> Option<String> {
 }
 
 impl Statement<'_> {
-    /// Rows that are there have the default of this moment (rule value/V4).
+    /// Rows that are there have the default of this moment (rule value/VA4).
     fn add_column(&mut self, before: TableDefinition, spec: &ColumnSpec) -> Result<(), Stop> {
         let name = before.name.clone();
         if matches!(spec.default, DefaultSpec::Identity { .. }) {

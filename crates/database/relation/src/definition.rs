@@ -49,7 +49,7 @@ pub struct ColumnDefinition {
     pub not_null: bool,
     /// What a row gets that doesn't say.
     pub default: Default,
-    /// What rows have that were there before the column was added (rule value/V4).
+    /// What rows have that were there before the column was added (rule value/VA4).
     pub missing: OwnedValue,
 }
 

@@ -376,7 +376,7 @@ impl Relation {
         let number = self.index_of(key.index)?;
         let Some(first) = self.key_of(number, (&key.columns, values))? else { return Ok(None) };
         let mut end = first.clone();
-        assert!(key_successor(&mut end), "a column of a key isn't all 0xff (rule value/V7)");
+        assert!(key_successor(&mut end), "a column of a key isn't all 0xff (rule value/VA7)");
         let now = self.index(number).now((Bound::Included(&first), Bound::Excluded(&end)));
         Ok(Some(Children { number, first, end, now }))
     }

@@ -13,7 +13,7 @@
 //! * [`Condition`]: what a CHECK says, in three-valued logic.
 //!
 //! The catalog keeps definitions in tables that are relations too; so this crate knows nothing of
-//! where a definition comes from. Rules RL1 to RL15 are in the README.
+//! where a definition comes from. Rules RL1 to RL18 are in the README.
 //!
 //! Callers: `catalog`, the embedded API, SQL.
 

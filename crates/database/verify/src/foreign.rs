@@ -163,7 +163,7 @@ impl<'d> Reference<'d> {
             key_push(fitted, of.direction, of.nulls, out);
         }
         if !can_be {
-            // No row has it; no key begins so (rule value/V7).
+            // No row has it; no key begins so (rule value/VA7).
             out.insert(0, 0);
         }
         true

@@ -14,7 +14,7 @@
 //!
 //! Each record has an SCN of its own, one more than that of the record before. So the order of SCNs
 //! is the order of redo, "durable through SCN x" is all there is to say about durability, and a
-//! reader sees a hole by its number. The rules, RD1 to RD26, and the proofs are in README.md.
+//! reader sees a hole by its number. The rules, RD1 to RD28, and the proofs are in README.md.
 //!
 //! * [`create`], [`examine`], [`Redo::open`], [`RedoConfig`], [`LogStart`]: from nothing to open.
 //! * [`LogGroup`], [`LogMember`], [`LogView`]: groups and their members; they come and go while it

@@ -12,7 +12,7 @@
 //! Invariants
 //!   * nothing is synced: what a power cut takes nobody wants any more
 //!   * a piece isn't read before its write has come back (ST5)
-//!   * the buffers are the sort's own: nobody else waits for them (rule L4)
+//!   * the buffers are the sort's own: nobody else waits for them (rule O9)
 //!
 //! Callers: `run_writer`, `run_reader`, `sorter`.
 
