@@ -323,9 +323,9 @@ fn take_into_use(
     // Before anybody makes segments or takes a snapshot.
     let dropped = space.finish_drops(session)?;
     wake_at_halt(halt, space.ahead(), Ahead::post, session);
-    let undo = Undo::open(&space, session)?;
+    let (undo, segments) = Undo::open(&space, session)?;
     let (transactions, logs) =
-        Transactions::new(undo, changes, &LAYERS, parameters.failpoints, session);
+        Transactions::new(undo, segments, changes, &LAYERS, parameters.failpoints, session);
     transactions.set_undo_retention(parameters.retention(), session);
     wake_at_halt(halt, transactions.locks(), Locks::wake_all, session);
     let dead = logs.len();

@@ -101,11 +101,16 @@ struct Shared {
 }
 
 /// Where a transaction may begin.
-pub(crate) enum Taken {
+pub(crate) enum SegmentChoice {
     /// In this segment.
-    Segment(Tail),
-    /// In a new one, of this number, behind the one with this table.
-    NeedsSegment(u16, Option<Dba>),
+    Existing(Tail),
+    /// In a new segment, which has to be made first.
+    NeedsNew {
+        /// Its number.
+        number: u16,
+        /// The transaction table of the segment before it.
+        last: Option<Dba>,
+    },
 }
 
 impl Active {
@@ -142,7 +147,7 @@ impl Active {
     }
 
     /// A segment is there, with a transaction active in it; whoever was before ended by `by`.
-    pub(crate) fn add_dead(&self, (id, tail): (TxnId, Tail), by: Scn, session: &Session) {
+    pub(crate) fn add_dead(&self, id: TxnId, tail: Tail, by: Scn, session: &Session) {
         self.note(&tail, by, session);
         self.segment(id).newest.store(packed(id, State::Active), session);
         let mut state = self.state.exclusive(session);
@@ -231,9 +236,10 @@ impl Active {
     /// made, or the caller says so.
     pub(crate) fn take(
         &self,
-        (alive, stuck_too): (&Arc<()>, bool),
+        alive: &Arc<()>,
+        stuck_too: bool,
         session: &Session,
-    ) -> Result<Taken, Stop> {
+    ) -> Result<SegmentChoice, Stop> {
         let mut state = self.state.exclusive(session);
         if state.closed {
             let message = "cannot begin a transaction: the instance is being shut down";
@@ -256,7 +262,7 @@ impl Active {
             Some(tail) => {
                 state.active += 1;
                 state.sessions[usize::from(tail.segment())] = Arc::downgrade(alive);
-                Ok(Taken::Segment(tail))
+                Ok(SegmentChoice::Existing(tail))
             }
             None if all_made => {
                 let message = "cannot begin a transaction: the names of transactions of all undo \
@@ -264,7 +270,7 @@ impl Active {
                                segments";
                 Err(Stop::refuse(RefusalKind::NoSpace, message))
             }
-            None => Ok(Taken::NeedsSegment(state.made, state.last)),
+            None => Ok(SegmentChoice::NeedsNew { number: state.made, last: state.last }),
         }
     }
 
@@ -284,7 +290,7 @@ impl Active {
     }
 
     /// The transaction ended at this SCN, but has its locks still; and whether it has left undo.
-    pub(crate) fn set_ended(&self, id: TxnId, (at, left_undo): (Scn, bool), session: &Session) {
+    pub(crate) fn set_ended(&self, id: TxnId, at: Scn, left_undo: bool, session: &Session) {
         let segment = self.segment(id);
         if left_undo {
             segment.last_commit.store(at.get(), session);

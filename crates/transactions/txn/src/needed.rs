@@ -2,30 +2,25 @@
 //!
 //! Caller: `undo::ring`, before it uses a block of a ring again.
 
-use ids::{Scn, TxnId, UndoAddress};
+use ids::Scn;
 use os::Session;
 use stop::{Failpoint, Stop};
 use waits::WaitEvent;
 
 use crate::Transactions;
 use crate::active::TransactionStatus;
-use crate::undo::TransactionEnd;
+use crate::undo::{TransactionEnd, UndoPointer};
 
 impl Transactions {
     /// By when the transaction of an undo record had ended, which isn't active: exactly, unless
     /// every snapshot sees it anyway. Waits; called without latches.
-    pub(crate) fn ended_by(
-        &self,
-        (record, id): (UndoAddress, TxnId),
-        session: &Session,
-    ) -> Result<Scn, Stop> {
+    pub(crate) fn ended_by(&self, undo: UndoPointer, session: &Session) -> Result<Scn, Stop> {
+        let id = undo.transaction;
         Ok(match self.active().status(id, session) {
             TransactionStatus::Ended(scn) => scn,
             TransactionStatus::EndedBy(scn) if scn <= self.oldest_snapshot(session) => scn,
             // Nobody else overwrites a segment's undo, so this one's is there.
-            TransactionStatus::EndedBy(scn) => {
-                self.exact_end((record, id), session)?.unwrap_or(scn)
-            }
+            TransactionStatus::EndedBy(scn) => self.exact_end(undo, session)?.unwrap_or(scn),
             TransactionStatus::Active | TransactionStatus::Committing => {
                 unreachable!("{id} is active in a segment that serves another (rule UN1)")
             }

@@ -31,7 +31,7 @@ pub(crate) struct Snapshots {
 
 /// A place of a snapshot; given back with [`Snapshots::give_back`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Place(u32);
+pub(crate) struct SnapshotSlot(u32);
 
 impl Snapshots {
     pub(crate) fn new(os: &Os) -> Snapshots {
@@ -48,7 +48,7 @@ impl Snapshots {
         &self,
         visible: impl FnOnce() -> Scn,
         session: &Session,
-    ) -> Result<(Place, Scn), Stop> {
+    ) -> Result<(SnapshotSlot, Scn), Stop> {
         let Some(number) = self.free.exclusive(session).pop() else {
             let message = format!("cannot begin to read: {PLACES} snapshots are in use");
             return Err(Stop::refuse(RefusalKind::NoSpace, message));
@@ -58,11 +58,11 @@ impl Snapshots {
         place.store(BEING_TAKEN, session);
         let scn = Scn::new(visible().get().max(LOWEST));
         place.store(scn.get(), session);
-        Ok((Place(number), scn))
+        Ok((SnapshotSlot(number), scn))
     }
 
     /// The snapshot isn't in use any more.
-    pub(crate) fn give_back(&self, place: Place, session: &Session) {
+    pub(crate) fn give_back(&self, place: SnapshotSlot, session: &Session) {
         self.places[place.0 as usize].store(NOBODY, session);
         self.free.exclusive(session).push(place.0);
     }

@@ -55,7 +55,7 @@ impl Transactions {
         let moves = layer.moves.as_ref();
         let emptied = moves.and_then(|moves| (moves.empties)(&block, &change.payload));
         group.change(block, layer, opcode, &[&change.payload]);
-        self.undo().take_away(&mut group, undo, (change, layer.moves.is_some()));
+        self.undo().take_away(&mut group, undo, change, layer.moves.is_some());
         group.commit(session);
         drop(undo_pin);
         if let Some(header) = emptied {

@@ -22,21 +22,24 @@ const BOUNDS_MAX: usize = 256;
 /// they had ended.
 type Bounds = BTreeMap<(u32, u16), Scn>;
 
-pub(crate) struct TakenUndo {
+pub(crate) struct OverwrittenUndo {
     /// Whoever was found when the database was opened had ended by this SCN.
     opened_by: Scn,
     segments: Latch<BTreeMap<u16, Bounds>>,
 }
 
-impl TakenUndo {
-    pub(crate) fn new(opened_by: Scn, os: &Os) -> TakenUndo {
-        TakenUndo { opened_by, segments: Latch::new(os, LatchKind::Innermost, BTreeMap::new()) }
+impl OverwrittenUndo {
+    pub(crate) fn new(opened_by: Scn, os: &Os) -> OverwrittenUndo {
+        OverwrittenUndo {
+            opened_by,
+            segments: Latch::new(os, LatchKind::Innermost, BTreeMap::new()),
+        }
     }
 
     /// By when a transaction had ended whose undo is gone, but wasn't taken back.
     pub(crate) fn ended_by(&self, id: TxnId, session: &Session) -> Scn {
         let segments = self.segments.shared(session);
-        let bounds = segments.get(&id.segment).into_iter().flat_map(|all| all.range(order(id)..));
+        let bounds = segments.get(&id.segment).into_iter().flat_map(|all| all.range(id.order()..));
         bounds.map(|(_, by)| *by).min().unwrap_or(self.opened_by)
     }
 
@@ -44,11 +47,13 @@ impl TakenUndo {
     /// from now on, and that of those before them; the newest is the last. Every snapshot in use,
     /// and every one to come, is at least `oldest`.
     pub(crate) fn note(&self, taken: &[TransactionEnd], oldest: Scn, session: &Session) {
-        let Some((newest, _)) = taken.last() else { return };
+        let Some(TransactionEnd { transaction: newest, .. }) = taken.last() else { return };
         let mut segments = self.segments.exclusive(session);
         let bounds = segments.entry(newest.segment).or_default();
         // Undo may say too early an end of one that was found when the database was opened.
-        bounds.extend(taken.iter().map(|(id, by)| (order(*id), (*by).max(self.opened_by))));
+        bounds.extend(
+            taken.iter().map(|end| (end.transaction.order(), end.ended.max(self.opened_by))),
+        );
         // What all see need not be told apart.
         if let Some(last) = bounds.iter().rev().find(|(_, by)| **by <= oldest) {
             let last = *last.0;
@@ -56,18 +61,13 @@ impl TakenUndo {
         }
         while bounds.len() > BOUNDS_MAX {
             // Every second one goes, but for the last.
-            let (newest, mut stays) = (order(*newest), false);
+            let (newest, mut stays) = (newest.order(), false);
             bounds.retain(|order, _| {
                 stays = !stays;
                 stays || *order == newest
             });
         }
     }
-}
-
-/// Transactions of one segment by time: slots are used in turn.
-fn order(id: TxnId) -> (u32, u16) {
-    (id.sequence, id.slot)
 }
 
 #[cfg(test)]
@@ -78,11 +78,12 @@ mod tests {
     fn the_first_bound_from_a_transaction_on_says_when_it_had_ended() {
         let simulation = sim::Simulation::new(1);
         let report = simulation.run(|_, session| {
-            let taken = TakenUndo::new(Scn::new(10), session.os());
+            let taken = OverwrittenUndo::new(Scn::new(10), session.os());
             let id = |sequence| TxnId { segment: 1, slot: 2, sequence };
             let by = |sequence| taken.ended_by(id(sequence), session).get();
             let note = |sequence, scn, oldest| {
-                taken.note(&[(id(sequence), Scn::new(scn))], Scn::new(oldest), session);
+                let (transaction, ended) = (id(sequence), Scn::new(scn));
+                taken.note(&[TransactionEnd { transaction, ended }], Scn::new(oldest), session);
             };
             assert_eq!(by(1), 10, "it was there when the database was opened");
             note(3, 300, 350);

@@ -11,16 +11,16 @@ use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
 use space::Enqueue;
 use stop::{Failpoint, Failpoints, RefusalKind, Stop};
-use waits::{Statistic, Timestamp, WaitEvent};
+use waits::{Statistic, WaitEvent};
 
-use crate::active::Taken;
+use crate::active::SegmentChoice;
 use crate::ends::Ends;
 use crate::retention::Retention;
-use crate::snapshots::{Place, Snapshots};
-use crate::taken::TakenUndo;
-use crate::undo::{Ended, Found, Tail, Undo, UndoLog};
+use crate::snapshots::{SnapshotSlot, Snapshots};
+use crate::taken::OverwrittenUndo;
+use crate::undo::{Ended, SegmentState, Tail, Undo, UndoLog};
 use crate::waited::Waited;
-use crate::{Active, LockWait, Locks, Own, RowWanted, View};
+use crate::{Active, LockWait, Locks, OwnChanges, RowRequest, View};
 
 /// The end of a transaction is remembered if it has filled so many undo blocks.
 const BLOCKS_MANY: u32 = 4;
@@ -41,7 +41,7 @@ struct Shared {
     snapshots: Snapshots,
     retention: Retention,
     ends: Ends,
-    taken: TakenUndo,
+    taken: OverwrittenUndo,
     /// The newest rollback that left undo. Nobody waits for it to be durable.
     rolled_back: Shared64,
     /// The newest commit that didn't wait to be durable: it is seen all the same (TX6).
@@ -52,7 +52,7 @@ struct Shared {
     /// One session at a time makes undo segments.
     making: Enqueue<()>,
     /// Snapshots of transactions, each with whether it still has a session.
-    kept: Latch<Vec<(Place, Weak<()>)>>,
+    kept: Latch<Vec<(SnapshotSlot, Weak<()>)>>,
 }
 
 /// A transaction of one session. What it has changed is taken back unless it is committed; it has
@@ -82,7 +82,7 @@ pub struct Snapshot<'a> {
     transactions: &'a Transactions,
     session: &'a Session,
     scn: Scn,
-    place: Option<Place>,
+    place: Option<SnapshotSlot>,
 }
 
 impl Snapshot<'_> {
@@ -163,10 +163,10 @@ impl Transaction {
         View { scn, own: self.own() }
     }
 
-    fn own(&self) -> Option<Own> {
+    fn own(&self) -> Option<OwnChanges> {
         let log = self.log.as_ref()?;
         let before = self.statement.unwrap_or(u32::MAX);
-        Some(Own { id: log.id, before, all: log.records() <= before })
+        Some(OwnChanges { id: log.id, before, all: log.records() <= before })
     }
 }
 
@@ -175,7 +175,8 @@ impl Transactions {
     /// can be taken back. Transactions that were active are still: see
     /// [`roll_back_dead`](Transactions::roll_back_dead).
     pub fn new(
-        (undo, found): (Undo, Vec<Found>),
+        undo: Undo,
+        segments: Vec<SegmentState>,
         changes: Changes,
         layers: &'static [&'static Layer],
         failpoints: Failpoints,
@@ -184,17 +185,17 @@ impl Transactions {
         let os = session.os();
         let config = changes.cache().config();
         let buffers = config.frames..=config.frames_max.max(config.frames);
-        let active = Active::new(os, undo.slots(), buffers, found.len());
+        let active = Active::new(os, undo.slots(), buffers, segments.len());
         let locks = Locks::new(os, active.segments_max(), changes.halt().clone());
         let locks = locks.broken_at(failpoints);
         // Whatever isn't active ended before any snapshot that there will be.
         let by = changes.redo().durable_scn(session);
         let mut dead = Vec::new();
-        for found in found {
-            match found {
-                Found::Idle(tail) => active.add(tail, by, session),
-                Found::Dead(log) => {
-                    active.add_dead((log.id, log.ended(None)), by, session);
+        for segment in segments {
+            match segment {
+                SegmentState::Idle(tail) => active.add(tail, by, session),
+                SegmentState::Dead(log) => {
+                    active.add_dead(log.id, log.ended(None), by, session);
                     dead.push(log);
                 }
             }
@@ -204,7 +205,7 @@ impl Transactions {
             snapshots: Snapshots::new(os),
             retention: Retention::new(os),
             ends: Ends::new(by, os),
-            taken: TakenUndo::new(by, os),
+            taken: OverwrittenUndo::new(by, os),
             rolled_back: Shared64::new(0),
             not_waited_for: Shared64::new(0),
             waiting: Shared64::new(0),
@@ -239,7 +240,7 @@ impl Transactions {
         &self.shared.ends
     }
 
-    pub(crate) fn taken(&self) -> &TakenUndo {
+    pub(crate) fn taken(&self) -> &OverwrittenUndo {
         &self.shared.taken
     }
 
@@ -248,30 +249,27 @@ impl Transactions {
         &self.locks
     }
 
-    /// Waits until `holder` isn't active any more, so that `waiter` may have what it wants; then
-    /// it looks again (TX3). `began` is when it began to wait for that, whoever had it since.
+    /// Waits until `holder` isn't active any more. The caller reads the row again afterwards (TX3).
     pub fn wait_for(
         &self,
-        (holder, waiter): (TxnId, TxnId),
-        wanted: RowWanted,
-        lock_wait: (LockWait, Timestamp),
+        holder: TxnId,
+        request: &RowRequest,
         session: &Session,
     ) -> Result<(), Stop> {
         let is_active = |id| self.active.is_active(id, session);
-        self.locks.wait_for_transaction(holder, waiter, wanted, lock_wait, &is_active, session)
+        self.locks.wait_for_transaction(holder, request, &is_active, session)
     }
 
-    /// The same for any of several, of whom each will do. It returns from time to time while all of
-    /// them are active, so that the waiter looks again.
+    /// Waits until any of the holders isn't active any more. It also returns from time to time
+    /// while all of them are active, so that the caller looks again.
     pub fn wait_for_any(
         &self,
-        (holders, waiter): (&[TxnId], TxnId),
-        wanted: RowWanted,
-        lock_wait: (LockWait, Timestamp),
+        holders: &[TxnId],
+        request: &RowRequest,
         session: &Session,
     ) -> Result<(), Stop> {
         let is_active = |id| self.active.is_active(id, session);
-        self.locks.wait_for_any((holders, waiter), wanted, lock_wait, &is_active, session)
+        self.locks.wait_for_any(holders, request, &is_active, session)
     }
 
     /// The undo segments.
@@ -348,7 +346,7 @@ impl Transactions {
     }
 
     /// A place among the snapshots in use, and its SCN. Called without latches.
-    fn take_snapshot(&self, session: &Session) -> Result<(Place, Scn), Stop> {
+    fn take_snapshot(&self, session: &Session) -> Result<(SnapshotSlot, Scn), Stop> {
         let (place, scn) = self.shared.snapshots.take(|| self.visible(session), session)?;
         match self.settle(scn, session) {
             Ok(()) => Ok((place, scn)),
@@ -423,21 +421,21 @@ impl Transactions {
     }
 
     fn take_segment(&self, alive: &Arc<()>, session: &Session) -> Result<Tail, Stop> {
-        if let Taken::Segment(tail) = self.active.take((alive, false), session)? {
+        if let SegmentChoice::Existing(tail) = self.active.take(alive, false, session)? {
             return Ok(tail);
         }
         let _making = self.shared.making.hold(0, session);
         loop {
-            let (number, last) = match self.active.take((alive, false), session)? {
-                Taken::Segment(tail) => return Ok(tail),
-                Taken::NeedsSegment(number, last) => (number, last),
+            let (number, last) = match self.active.take(alive, false, session)? {
+                SegmentChoice::Existing(tail) => return Ok(tail),
+                SegmentChoice::NeedsNew { number, last } => (number, last),
             };
             match self.undo.add_segment(last, number, session) {
                 Ok(tail) => self.active.add(tail, Scn::ZERO, session),
                 Err(stop) => {
-                    return match self.active.take((alive, true), session)? {
-                        Taken::Segment(tail) => Ok(tail),
-                        Taken::NeedsSegment(..) => Err(stop),
+                    return match self.active.take(alive, true, session)? {
+                        SegmentChoice::Existing(tail) => Ok(tail),
+                        SegmentChoice::NeedsNew { .. } => Err(stop),
                     };
                 }
             }
@@ -479,7 +477,7 @@ impl Transactions {
             }
             Err(halted) => return Err(halted),
         };
-        self.active.set_ended(log.id, (placed.scn, true), session);
+        self.active.set_ended(log.id, placed.scn, true, session);
         self.remember_end(&log, placed.scn, session);
         session.count(Statistic::UserCommits, 1);
         // If this is halted nobody reads any more, and it stays counted.
@@ -535,9 +533,9 @@ impl Transactions {
             let found = found.map_err(|stop| self.cannot_roll_back(id, &stop, session))?;
             // Of commits whose slots were used again the table knows nothing.
             match found.after(self.active.last_commit(id, session)) {
-                Found::Dead(log) => self.end_by_rollback(log, session)?,
+                SegmentState::Dead(log) => self.end_by_rollback(log, session)?,
                 // It had changed nothing.
-                Found::Idle(tail) => self.leave(id, tail, session),
+                SegmentState::Idle(tail) => self.leave(id, tail, session),
             }
         }
         Ok(count)
@@ -574,7 +572,7 @@ impl Transactions {
     /// Of a transaction with much undo, so that nobody has to go through all that to find it out.
     fn remember_end(&self, log: &UndoLog, at: Scn, session: &Session) {
         if log.blocks_filled() >= BLOCKS_MANY {
-            self.ends().remember((log.id, at), session);
+            self.ends().remember(log.id, at, session);
         }
     }
 
@@ -592,7 +590,7 @@ impl Transactions {
             let ended = insist(|| self.undo.end(&log, Ended::RolledBack, session));
             let placed = ended.map_err(|stop| self.cannot_roll_back(log.id, &stop, session))?;
             left = log.has_records().then_some(placed.scn);
-            self.active.set_ended(log.id, (placed.scn, left.is_some()), session);
+            self.active.set_ended(log.id, placed.scn, left.is_some(), session);
             if left.is_some() {
                 self.remember_end(&log, placed.scn, session);
                 self.shared.rolled_back.fetch_max(placed.scn.get(), session);

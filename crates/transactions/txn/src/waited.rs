@@ -11,10 +11,23 @@ use crate::Transaction;
 /// because it began again, waits for that one as if for the first time.
 const ROWS_MAX: usize = 64;
 
+#[derive(Debug)]
+struct WaitedRow {
+    block: Dba,
+    slot: u16,
+    length: Nanos,
+}
+
+impl WaitedRow {
+    fn is(&self, block: Dba, slot: u16) -> bool {
+        (self.block, self.slot) == (block, slot)
+    }
+}
+
 /// The rows that a statement has waited for, the last ones, and how long for each.
 #[derive(Debug, Default)]
 pub(crate) struct Waited {
-    rows: Vec<((Dba, u16), Nanos)>,
+    rows: Vec<WaitedRow>,
 }
 
 impl Waited {
@@ -23,21 +36,21 @@ impl Waited {
     }
 
     /// How long the row in this slot of this block was waited for.
-    pub(crate) fn of(&self, row: (Dba, u16)) -> Nanos {
-        let found = self.rows.iter().find(|(one, _)| *one == row);
-        found.map_or(Nanos::ZERO, |(_, length)| *length)
+    pub(crate) fn of(&self, block: Dba, slot: u16) -> Nanos {
+        let found = self.rows.iter().find(|row| row.is(block, slot));
+        found.map_or(Nanos::ZERO, |row| row.length)
     }
 
     /// A row was waited for, so long in all.
-    pub(crate) fn set(&mut self, row: (Dba, u16), length: Nanos) {
-        if let Some((_, known)) = self.rows.iter_mut().find(|(one, _)| *one == row) {
-            *known = length;
+    pub(crate) fn set(&mut self, block: Dba, slot: u16, length: Nanos) {
+        if let Some(row) = self.rows.iter_mut().find(|row| row.is(block, slot)) {
+            row.length = length;
             return;
         }
         if self.rows.len() == ROWS_MAX {
             self.rows.remove(0);
         }
-        self.rows.push((row, length));
+        self.rows.push(WaitedRow { block, slot, length });
     }
 }
 
@@ -48,13 +61,13 @@ impl Transaction {
     }
 
     /// How long its present statement has waited for the row in this slot of this block.
-    pub fn waited_for(&self, row: (Dba, u16)) -> Nanos {
-        self.waited.of(row)
+    pub fn waited_for(&self, block: Dba, slot: u16) -> Nanos {
+        self.waited.of(block, slot)
     }
 
     /// Its present statement has waited for a row so long in all.
-    pub fn has_waited_for(&mut self, row: (Dba, u16), length: Nanos) {
-        self.waited.set(row, length);
+    pub fn has_waited_for(&mut self, block: Dba, slot: u16, length: Nanos) {
+        self.waited.set(block, slot, length);
     }
 }
 
@@ -62,20 +75,17 @@ impl Transaction {
 mod tests {
     use super::*;
 
-    fn row(slot: usize) -> (Dba, u16) {
-        (Dba::new(4, 129), u16::try_from(slot).expect("a few rows"))
-    }
-
     #[test]
     fn the_last_rows_are_remembered_each_with_its_last_length() {
-        let mut waited = Waited::default();
-        for slot in 0..=ROWS_MAX {
-            waited.set(row(slot), Nanos(1));
-            waited.set(row(slot), Nanos(2 + slot as u64));
+        let (mut waited, block) = (Waited::default(), Dba::new(4, 129));
+        let last = ROWS_MAX as u16;
+        for slot in 0..=last {
+            waited.set(block, slot, Nanos(1));
+            waited.set(block, slot, Nanos(2 + u64::from(slot)));
         }
-        assert_eq!(waited.of(row(0)), Nanos::ZERO);
-        assert!((1..=ROWS_MAX).all(|slot| waited.of(row(slot)) == Nanos(2 + slot as u64)));
+        assert_eq!(waited.of(block, 0), Nanos::ZERO);
+        assert!((1..=last).all(|slot| waited.of(block, slot) == Nanos(2 + u64::from(slot))));
         waited.clear();
-        assert!((0..=ROWS_MAX).all(|slot| waited.of(row(slot)) == Nanos::ZERO));
+        assert!((0..=last).all(|slot| waited.of(block, slot) == Nanos::ZERO));
     }
 }

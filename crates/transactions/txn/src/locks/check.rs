@@ -94,9 +94,9 @@ mod tests {
 
     use super::*;
     use crate::locks::TableMode::{Exclusive, RowExclusive, Share};
-    use crate::locks::seat::Place;
+    use crate::locks::seat::ModeAt;
     use crate::locks::table::Request;
-    use crate::locks::wanted::{Wait, Who};
+    use crate::locks::wanted::{SessionName, Wait};
     use crate::locks::{RowWait, RowWanted, TableMode};
 
     const ONE: TxnId = TxnId { segment: 1, slot: 0, sequence: 1 };
@@ -105,7 +105,7 @@ mod tests {
     const TABLE: u32 = 17;
 
     fn waits(queues: &mut Queues, waiter: TxnId, wanted: LockWanted, session: &Session) {
-        let (who, since) = (Who::of(session), Timestamp::ZERO);
+        let (who, since) = (SessionName::of(session), Timestamp::ZERO);
         queues.waits[usize::from(waiter.segment)] = Some(Wait { waiter, who, since, wanted });
     }
 
@@ -188,7 +188,7 @@ mod tests {
             ("nobody's, with 2 tables", Holdings::forget_owner),
             ("in order", |seat, _| seat.tables_mut().reverse()),
             ("it keeps Exclusive of table 18 (TX12)", |seat, _| {
-                seat.tables_mut()[1].place = Place::Seat(Exclusive);
+                seat.tables_mut()[1].place = ModeAt::Seat(Exclusive);
             }),
             ("it was granted table 18, and hasn't it", |seat, _| seat.tables_mut().truncate(1)),
         ];
@@ -196,8 +196,8 @@ mod tests {
             for (named, break_it) in cases {
                 let mut seat = Holdings::default();
                 seat.enter(ONE, session);
-                seat.put(TABLE, Place::Seat(RowExclusive), None, now);
-                seat.put(18, Place::Table, None, now);
+                seat.put(TABLE, ModeAt::Seat(RowExclusive), None, now);
+                seat.put(18, ModeAt::Table, None, now);
                 assert_eq!(seat.check(), Ok(()));
                 break_it(&mut seat, session);
                 let said = seat.check().expect_err(named);

@@ -18,7 +18,7 @@ use waits::Statistic;
 
 use crate::locks::deadlock::{LockNames, Namer};
 use crate::locks::queues::Queues;
-use crate::locks::seat::{Place, Seat};
+use crate::locks::seat::{ModeAt, Seat};
 use crate::locks::table::Request;
 use crate::locks::{LockWait, TableMode};
 
@@ -33,8 +33,6 @@ pub struct Locks {
     pub(super) watches: Vec<Shared32>,
     /// In a place of its own: waiting must not slow those down who meet nobody.
     pub(super) queues: Box<Latch<Queues>>,
-    /// The last deadlock's text.
-    pub(super) deadlock: Latch<Option<Arc<str>>>,
     pub(super) halt: Halt,
     /// Once somebody has named objects and rows.
     names: Latch<Option<Arc<dyn LockNames>>>,
@@ -58,7 +56,6 @@ impl Locks {
             seats,
             watches: (0..WATCHES).map(|_| Shared32::new(0)).collect(),
             queues: Box::new(queues),
-            deadlock: Latch::new(os, LatchKind::Innermost, None),
             halt,
             names: Latch::new(os, LatchKind::Innermost, None),
             failpoints: Failpoints::NONE,
@@ -144,7 +141,7 @@ impl Locks {
     }
 
     /// Takes the transaction's locks of tables back to what they were then: for a rollback to a
-    /// savepoint. Who waits for a row of it goes on waiting for its end.
+    /// savepoint. SessionName waits for a row of it goes on waiting for its end.
     pub fn let_go_since(&self, owner: TxnId, mark: LockMark, session: &Session) {
         let grants = self.seat(owner).holdings.exclusive(session).take_back(owner, mark.0);
         if grants.is_empty() {
@@ -171,20 +168,15 @@ impl Locks {
         }
     }
 
-    /// What the last deadlock's victim was told, since the instance began.
-    pub fn last_deadlock(&self, session: &Session) -> Option<String> {
-        self.deadlock.exclusive(session).as_ref().map(|text| text.to_string())
-    }
-
     /// The usual case: a mode that the transaction has, or a weak one of a table that nobody
     /// watches. Whether it was that.
     fn lock_at_seat(&self, owner: TxnId, object: u32, mode: TableMode, session: &Session) -> bool {
         let mut holdings = self.seat(owner).holdings.exclusive(session);
         holdings.enter(owner, session);
         let has = match holdings.place(object) {
-            Some(Place::Seat(has)) if has.and(mode) == has => return true,
-            Some(Place::Seat(has)) => Some(has),
-            Some(Place::Table) => return false,
+            Some(ModeAt::Seat(has)) if has.and(mode) == has => return true,
+            Some(ModeAt::Seat(has)) => Some(has),
+            Some(ModeAt::Table) => return false,
             None => None,
         };
         let is_watched = self.watch_of(object).load(session) > 0;
@@ -193,7 +185,7 @@ impl Locks {
         }
         session.count(Statistic::EnqueueConversions, u64::from(has.is_some()));
         let mode = has.map_or(mode, |has| has.and(mode));
-        holdings.put(object, Place::Seat(mode), has, session.now());
+        holdings.put(object, ModeAt::Seat(mode), has, session.now());
         true
     }
 
@@ -206,8 +198,8 @@ impl Locks {
         session: &Session,
     ) -> Option<TableMode> {
         match self.seat(owner).holdings.exclusive(session).place(object)? {
-            Place::Seat(mode) => Some(mode),
-            Place::Table => queues.tables.get(&object).and_then(|table| table.mode_of(owner)),
+            ModeAt::Seat(mode) => Some(mode),
+            ModeAt::Table => queues.tables.get(&object).and_then(|table| table.mode_of(owner)),
         }
     }
 
@@ -239,14 +231,14 @@ impl Locks {
         let table = queues.table(object);
         if table.watched || table.mode_of(request.owner).is_some() {
             let before = table.grant(request);
-            holdings.put(object, Place::Table, before, now);
+            holdings.put(object, ModeAt::Table, before, now);
             return;
         }
         let before = match holdings.place(object) {
-            Some(Place::Seat(mode)) => Some(mode),
+            Some(ModeAt::Seat(mode)) => Some(mode),
             _ => None,
         };
-        holdings.put(object, Place::Seat(request.mode), before, now);
+        holdings.put(object, ModeAt::Seat(request.mode), before, now);
         if table.is_empty() {
             queues.tables.remove(&object);
         }
@@ -296,4 +288,4 @@ impl Locks {
 }
 
 /// The latch of the queues, held.
-pub(super) type Held<'a> = ExclusiveGuard<'a, Queues>;
+pub(super) type QueuesGuard<'a> = ExclusiveGuard<'a, Queues>;

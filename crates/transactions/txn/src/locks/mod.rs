@@ -34,4 +34,4 @@ pub use deadlock::{LockName, LockNames};
 pub use manager::{LockMark, Locks};
 pub use mode::TableMode;
 pub use views::{LockHeld, LockWaiting};
-pub use wanted::{LockWait, LockWanted, RowWait, RowWanted};
+pub use wanted::{LockWait, LockWanted, RowRequest, RowWait, RowWanted};

@@ -24,7 +24,7 @@ use os::{Os, Session};
 use waits::Timestamp;
 
 use crate::locks::TableMode;
-use crate::locks::wanted::Who;
+use crate::locks::wanted::SessionName;
 
 /// One undo segment's. Apart from others by cache lines, for it's written for each transaction.
 #[repr(align(128))]
@@ -57,23 +57,23 @@ pub(super) struct Holdings {
     /// Whose they are, if there are any.
     owner: Option<TxnId>,
     /// Its session. Stays for the next one, which may be the same session's.
-    who: Option<Who>,
+    who: Option<SessionName>,
     /// By object.
-    tables: Vec<Held>,
+    tables: Vec<HeldTable>,
     /// Each grant in order, with the mode that the transaction had before it.
     grants: Vec<Grant>,
 }
 
 /// One table.
-pub(super) struct Held {
+pub(super) struct HeldTable {
     pub(super) object: u32,
-    pub(super) place: Place,
+    pub(super) place: ModeAt,
     pub(super) since: Timestamp,
 }
 
 /// Where the mode is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum ModeAt {
     Seat(TableMode),
     Table,
 }
@@ -93,22 +93,22 @@ impl Holdings {
             self.owner = Some(owner);
         }
         if !self.who.as_ref().is_some_and(|who| who.is(session)) {
-            self.who = Some(Who::of(session));
+            self.who = Some(SessionName::of(session));
         }
     }
 
     /// The session of this transaction, if it has asked for a table.
-    pub(super) fn who(&self, owner: TxnId) -> Option<&Who> {
+    pub(super) fn who(&self, owner: TxnId) -> Option<&SessionName> {
         self.who.as_ref().filter(|_| self.owner == Some(owner))
     }
 
     /// Where the transaction has the table.
-    pub(super) fn place(&self, object: u32) -> Option<Place> {
+    pub(super) fn place(&self, object: u32) -> Option<ModeAt> {
         self.find(object).ok().map(|at| self.tables[at].place)
     }
 
     /// Whose these are, and what.
-    pub(super) fn all(&self) -> impl Iterator<Item = (TxnId, &Held)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (TxnId, &HeldTable)> {
         let owner = self.owner;
         self.tables.iter().filter_map(move |held| owner.map(|owner| (owner, held)))
     }
@@ -117,22 +117,22 @@ impl Holdings {
     pub(super) fn put(
         &mut self,
         object: u32,
-        place: Place,
+        place: ModeAt,
         before: Option<TableMode>,
         now: Timestamp,
     ) {
         self.grants.push(Grant { object, before });
         match self.find(object) {
-            Ok(at) => self.tables[at] = Held { object, place, since: now },
-            Err(at) => self.tables.insert(at, Held { object, place, since: now }),
+            Ok(at) => self.tables[at] = HeldTable { object, place, since: now },
+            Err(at) => self.tables.insert(at, HeldTable { object, place, since: now }),
         }
     }
 
     /// The table is being watched: takes the mode away from here, and says whose it is.
     pub(super) fn hand_over(&mut self, object: u32) -> Option<(TxnId, TableMode)> {
         let at = self.find(object).ok()?;
-        let Place::Seat(mode) = self.tables[at].place else { return None };
-        self.tables[at].place = Place::Table;
+        let ModeAt::Seat(mode) = self.tables[at].place else { return None };
+        self.tables[at].place = ModeAt::Table;
         Some((self.owner.expect("what is held is somebody's"), mode))
     }
 
@@ -151,11 +151,11 @@ impl Holdings {
             let grant = self.grants.pop().expect("there are more than the mark");
             let at = self.find(grant.object).expect("what was granted is held");
             match (grant.before, self.tables[at].place) {
-                (Some(before), Place::Seat(_)) => self.tables[at].place = Place::Seat(before),
-                (Some(_), Place::Table) => with_tables.push(grant),
+                (Some(before), ModeAt::Seat(_)) => self.tables[at].place = ModeAt::Seat(before),
+                (Some(_), ModeAt::Table) => with_tables.push(grant),
                 (None, place) => {
                     self.tables.remove(at);
-                    with_tables.extend((place == Place::Table).then_some(grant));
+                    with_tables.extend((place == ModeAt::Table).then_some(grant));
                 }
             }
         }
@@ -169,7 +169,7 @@ impl Holdings {
         }
         self.owner = None;
         self.grants.clear();
-        let with_tables = self.tables.iter().filter(|held| held.place == Place::Table);
+        let with_tables = self.tables.iter().filter(|held| held.place == ModeAt::Table);
         let with_tables = with_tables.map(|held| held.object).collect();
         self.tables.clear();
         with_tables
@@ -190,10 +190,10 @@ impl Holdings {
         }
         for held in &self.tables {
             match held.place {
-                Place::Seat(mode) if !mode.is_weak() => {
+                ModeAt::Seat(mode) if !mode.is_weak() => {
                     return Err(format!("it keeps {mode:?} of table {} (TX12)", held.object));
                 }
-                Place::Seat(_) | Place::Table => {}
+                ModeAt::Seat(_) | ModeAt::Table => {}
             }
             if !self.grants.iter().any(|grant| grant.object == held.object) {
                 return Err(format!("it has table {}, and was never granted it", held.object));
@@ -207,7 +207,7 @@ impl Holdings {
 
     /// The tables, to be broken by a test.
     #[cfg(test)]
-    pub(super) fn tables_mut(&mut self) -> &mut Vec<Held> {
+    pub(super) fn tables_mut(&mut self) -> &mut Vec<HeldTable> {
         &mut self.tables
     }
 

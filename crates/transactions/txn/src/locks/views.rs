@@ -1,4 +1,4 @@
-//! Who has what and who waits, as `v$lock` shows it.
+//! SessionName has what and who waits, as `v$lock` shows it.
 //!
 //! What a view says of two transactions is of one moment as far as waits and watched tables go;
 //! what is kept at seats is read seat by seat.
@@ -9,13 +9,13 @@ use ids::TxnId;
 use os::Session;
 use waits::Timestamp;
 
-use crate::locks::seat::Place;
+use crate::locks::seat::ModeAt;
 use crate::locks::{LockWanted, Locks, TableMode};
 
 /// A table that a transaction has locked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockHeld {
-    /// Who has it.
+    /// SessionName has it.
     pub owner: TxnId,
     /// The name of its session.
     pub session: String,
@@ -32,7 +32,7 @@ pub struct LockHeld {
 /// A transaction that waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockWaiting {
-    /// Who waits.
+    /// SessionName waits.
     pub waiter: TxnId,
     /// The name of its session.
     pub session: String,
@@ -54,8 +54,8 @@ impl Locks {
             for (owner, held) in holdings.all() {
                 let table = queues.tables.get(&held.object);
                 let mode = match held.place {
-                    Place::Seat(mode) => Some(mode),
-                    Place::Table => table.and_then(|table| table.mode_of(owner)),
+                    ModeAt::Seat(mode) => Some(mode),
+                    ModeAt::Table => table.and_then(|table| table.mode_of(owner)),
                 };
                 // None: it is just being let go.
                 let Some(mode) = mode else { continue };
@@ -72,7 +72,7 @@ impl Locks {
         all
     }
 
-    /// Who waits, by segment.
+    /// SessionName waits, by segment.
     pub fn waiting(&self, session: &Session) -> Vec<LockWaiting> {
         let queues = self.queues.shared(session);
         let waits = queues.waits.iter().flatten().map(|wait| LockWaiting {

@@ -11,7 +11,8 @@ use cache::{ExclusiveBlock, Get, Pin};
 use change::{Group, credits_for};
 use format::changes::undo::payload_of_record;
 use format::{
-    DbaLe, RecordOffset, ScnLe, TxnIdLe, U16Le, U32Le, UndoAddressLe, UndoBlock, UndoRecord,
+    DbaLe, ItlEntry, RecordOffset, ScnLe, TxnIdLe, U16Le, U32Le, UndoAddressLe, UndoBlock,
+    UndoRecord,
 };
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use latch::FrameOrder;
@@ -91,6 +92,23 @@ pub struct UndoChange {
     is_last: bool,
 }
 
+/// An undo record by its address, and the transaction that the reader expects it to be of (UN6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UndoPointer {
+    /// Where the record is.
+    pub address: UndoAddress,
+    /// The transaction that wrote it.
+    pub transaction: TxnId,
+}
+
+impl UndoPointer {
+    /// The newest undo record of an ITL entry; none if the entry names no transaction or record.
+    pub(crate) fn of_entry(entry: &ItlEntry) -> Option<UndoPointer> {
+        let (address, transaction) = (entry.undo.get()?, entry.transaction.get()?);
+        Some(UndoPointer { address, transaction })
+    }
+}
+
 /// A record of undo, under its block's latch.
 pub struct RecordView<'a> {
     /// Its head.
@@ -104,6 +122,7 @@ pub struct RecordView<'a> {
 pub struct UndoPins<'a> {
     block: Pin<'a>,
     table: Option<Pin<'a>>,
+    session: &'a Session,
 }
 
 impl Tail {
@@ -227,7 +246,7 @@ impl UndoLog {
 
     /// Whether `payload` more bytes fit into a current block of so many.
     pub(crate) fn has_room(&self, payload: usize, block_bytes: usize) -> bool {
-        fits((self.tail.free, self.tail.records), payload, block_bytes)
+        fits(self.tail.free, self.tail.records, payload, block_bytes)
     }
 
     /// The longest payload for which there is room in the current block, of so many bytes.
@@ -305,11 +324,12 @@ impl UndoLog {
         &mut self,
         group: &mut Group<'a>,
         pins: &'a UndoPins<'a>,
-        (address, layer, opcode): (Dba, u8, u8),
+        address: Dba,
+        layer: u8,
+        opcode: u8,
         payload: &[&[u8]],
-        session: &'a Session,
     ) {
-        let block = pins.block.exclusive(FrameOrder::Undo, session);
+        let block = pins.block.exclusive(FrameOrder::Undo, pins.session);
         assert_eq!(block.address(), self.current(), "undo goes to the current block");
         let before = ScnLe::new(self.tail.before);
         let before: &[u8] = if self.has_records() { &[] } else { before.bytes() };
@@ -334,7 +354,7 @@ impl UndoLog {
         group.change(block, &LAYER, PUSH, &parts[..2 + payload.len()]);
         if !self.has_begun {
             let table = pins.table.as_ref().expect("pinned for the first record");
-            let table = table.exclusive(FrameOrder::TransactionTable, session);
+            let table = table.exclusive(FrameOrder::TransactionTable, pins.session);
             let (slot, sequence) = (U16Le::new(self.id.slot), U32Le::new(self.id.sequence));
             group.change(table, &LAYER, BEGIN, &[Begun { slot, sequence }.bytes()]);
             self.has_begun = true;
@@ -348,7 +368,7 @@ impl Undo {
         let cache = self.space.changes().cache();
         let block = cache.pin(log.current(), session)?;
         let table = (!log.has_begun).then(|| cache.pin(log.table(), session)).transpose()?;
-        Ok(UndoPins { block, table })
+        Ok(UndoPins { block, table, session })
     }
 
     /// The newest change still to be taken back, of those that are not among the first `keep`; none
@@ -439,7 +459,8 @@ impl Undo {
         &self,
         group: &mut Group<'a>,
         block: ExclusiveBlock<'a>,
-        (change, others_look): (&UndoChange, bool),
+        change: &UndoChange,
+        others_look: bool,
     ) {
         match change.is_last && !others_look {
             true => group.change(block, &LAYER, POP, &[]),
@@ -454,32 +475,33 @@ impl Undo {
     /// None if the place has another transaction's by now, or none.
     pub fn with_record<T>(
         &self,
-        (address, transaction): (UndoAddress, TxnId),
+        undo: UndoPointer,
         look: impl FnOnce(RecordView<'_>) -> T,
         session: &Session,
     ) -> Result<Option<T>, Stop> {
         let cache = self.space.changes().cache();
         let (get, order) = (Get::Consistent, FrameOrder::Undo);
-        let block = cache.pin_shared_for(get, address.block, order, session)?;
-        Ok(view(&block, address.record, transaction).map(look))
+        let block = cache.pin_shared_for(get, undo.address.block, order, session)?;
+        Ok(view(&block, undo.address.record, undo.transaction).map(look))
     }
 
     /// The same, for who has the latch of a block that the record is about: none as well if the
     /// record's block isn't at hand in the cache.
     pub fn with_cached_record<T>(
         &self,
-        (address, transaction): (UndoAddress, TxnId),
+        undo: UndoPointer,
         look: impl FnOnce(RecordView<'_>) -> T,
         session: &Session,
     ) -> Option<T> {
-        let pin = self.space.changes().cache().pin_at_hand(address.block, session)?;
-        view(&pin.shared(FrameOrder::Undo, session), address.record, transaction).map(look)
+        let pin = self.space.changes().cache().pin_at_hand(undo.address.block, session)?;
+        let block = pin.shared(FrameOrder::Undo, session);
+        view(&block, undo.address.record, undo.transaction).map(look)
     }
 }
 
 /// Whether a record with so many bytes of payload fits into a block of so many bytes, behind what
 /// is there: its first free byte, and how many records there have been.
-pub(crate) fn fits((free, records): (u16, u16), payload: usize, block_bytes: usize) -> bool {
+pub(crate) fn fits(free: u16, records: u16, payload: usize, block_bytes: usize) -> bool {
     let offsets = usize::from(records) * RecordOffset::BYTES;
     usize::from(free) + UndoLog::needs(payload) + offsets <= block_bytes
 }

@@ -24,7 +24,9 @@ mod ring;
 mod segment;
 
 pub use apply::{APPLIED, LAYER};
-pub use check::{RecordSeen, TableSeen, UndoSeen, check_table, check_undo_block, record_seen};
-pub use log::{RecordView, Tail, UndoChange, UndoLog, UndoPins};
-pub use ring::{ByUndo, TransactionEnd};
-pub use segment::{ByTable, Ended, Found, Undo};
+pub use check::{
+    RecordLink, TableContents, UndoBlockContents, check_table, check_undo_block, record_link,
+};
+pub use log::{RecordView, Tail, UndoChange, UndoLog, UndoPins, UndoPointer};
+pub use ring::{EndInUndo, TransactionEnd};
+pub use segment::{Ended, SegmentState, TableStatus, Undo};

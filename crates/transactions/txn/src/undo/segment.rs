@@ -42,31 +42,39 @@ pub struct Undo {
 
 /// What a transaction table says of a transaction that has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ByTable {
+pub enum TableStatus {
     /// It has not ended.
     Active,
     /// It ended at this SCN.
     Ended(Scn),
     /// It has ended, and a later transaction has its slot.
-    UsedAgain,
+    SlotReused,
 }
 
 /// An undo segment as it was found.
-pub enum Found {
+pub enum SegmentState {
     /// Nobody is active in it: where the next transaction begins.
     Idle(Tail),
     /// A transaction was active when the instance stopped: its undo.
     Dead(UndoLog),
 }
 
-impl Found {
+impl SegmentState {
     /// The same, where it is known when the last transaction ended that left records.
-    pub fn after(self, at: Scn) -> Found {
+    pub fn after(self, at: Scn) -> SegmentState {
         match self {
-            Found::Idle(tail) => Found::Idle(tail.after(at)),
-            Found::Dead(log) => Found::Dead(log.after(at)),
+            SegmentState::Idle(tail) => SegmentState::Idle(tail.after(at)),
+            SegmentState::Dead(log) => SegmentState::Dead(log.after(at)),
         }
     }
+}
+
+/// The head of a transaction table.
+struct TableHead {
+    /// The table of the next segment.
+    next: Option<Dba>,
+    /// How many slots it has.
+    slots: u16,
 }
 
 impl Undo {
@@ -86,14 +94,14 @@ impl Undo {
 
     /// The undo segments of the database, in the order of their numbers. None are there while it
     /// is created.
-    pub fn open(space: &Space, session: &Session) -> Result<(Undo, Vec<Found>), Stop> {
+    pub fn open(space: &Space, session: &Session) -> Result<(Undo, Vec<SegmentState>), Stop> {
         let mut undo = Undo { space: space.clone(), header: Dba::new(0, 0), slots: 1 };
         let mut found = Vec::new();
         let Some(segment) = space.find(NAME, session)? else { return Ok((undo, found)) };
         undo.header = segment.header;
         // The first block that was handed out is the first segment's table.
         let mut at = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);
-        while let Some((next, slots)) = undo.table_at(at, session)? {
+        while let Some(TableHead { next, slots }) = undo.table_at(at, session)? {
             undo.slots = slots;
             found.push(undo.found(at, session)?);
             let Some(next) = next else { break };
@@ -103,7 +111,7 @@ impl Undo {
     }
 
     /// The segment with this table as it is now, for who is its only user.
-    pub fn found(&self, table: Dba, session: &Session) -> Result<Found, Stop> {
+    pub fn found(&self, table: Dba, session: &Session) -> Result<SegmentState, Stop> {
         let (mut tail, is_active) = {
             let cache = self.space.changes().cache();
             let block = cache.pin_shared(table, FrameOrder::TransactionTable, session)?;
@@ -118,11 +126,15 @@ impl Undo {
             }
             Err(stop) => return Err(stop),
         }
-        Ok(if is_active { Found::Dead(UndoLog::of_dead(tail)) } else { Found::Idle(tail) })
+        Ok(if is_active {
+            SegmentState::Dead(UndoLog::of_dead(tail))
+        } else {
+            SegmentState::Idle(tail)
+        })
     }
 
     /// The table behind this one, and how many slots this one has; none if there is no table.
-    fn table_at(&self, at: Dba, session: &Session) -> Result<Option<(Option<Dba>, u16)>, Stop> {
+    fn table_at(&self, at: Dba, session: &Session) -> Result<Option<TableHead>, Stop> {
         let cache = self.space.changes().cache();
         let block = cache.pin_shared(at, FrameOrder::TransactionTable, session)?;
         if is_unwritten(&block) || BlockHeader::at(&block, 0).kind() != BlockKind::TransactionTable
@@ -130,8 +142,8 @@ impl Undo {
             return Ok(None);
         }
         let head = TransactionTable::at(&block, TransactionTable::START);
-        let next = head.next_segment;
-        Ok(Some(((next != DbaLe::NONE).then(|| next.get()), head.slots.get())))
+        let next = (head.next_segment != DbaLe::NONE).then(|| head.next_segment.get());
+        Ok(Some(TableHead { next, slots: head.slots.get() }))
     }
 
     /// Where its segments are.
@@ -227,14 +239,14 @@ impl Undo {
         id: TxnId,
         table: Dba,
         session: &Session,
-    ) -> Result<ByTable, Stop> {
+    ) -> Result<TableStatus, Stop> {
         let cache = self.space.changes().cache();
         let block = cache.pin_shared(table, FrameOrder::TransactionTable, session)?;
         let slot = TransactionSlot::at(&block, slot_at(id.slot));
         Ok(match slot.sequence.get() == id.sequence {
-            true if slot.state == ACTIVE => ByTable::Active,
-            true => ByTable::Ended(slot.ended.get()),
-            false => ByTable::UsedAgain,
+            true if slot.state == ACTIVE => TableStatus::Active,
+            true => TableStatus::Ended(slot.ended.get()),
+            false => TableStatus::SlotReused,
         })
     }
 
