@@ -135,7 +135,7 @@ impl Statement<'_> {
         let request = RowRequest { waiter: self.id, wanted, lock_wait, began };
         for dead in &self.catalog.dead {
             if transactions.active().is_active(*dead, self.session) {
-                transactions.wait_for(*dead, &request, self.session)?;
+                transactions.wait_for(&[*dead], &request, self.session)?;
             }
         }
         Ok(())

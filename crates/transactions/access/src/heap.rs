@@ -119,7 +119,7 @@ pub(crate) fn change_block<T>(
             Try::NoEntry(outcome, ends) if ends.is_empty() => return Ok(outcome),
             Try::NoEntry(_, ends) => ends,
         };
-    let known = transactions.ended_by_undo(&inexact_ends, session)?;
+    let known = transactions.exact_ends(&inexact_ends, session)?;
     match try_change_block(transactions, transaction, (target, &known), wish, session)? {
         Try::Ended(outcome) | Try::NoEntry(outcome, _) => Ok(outcome),
     }
@@ -283,13 +283,13 @@ impl Waiter {
                 let wanted = RowWanted { what: *what, object, block, slot };
                 let began = self.began(session);
                 let request = RowRequest { waiter, wanted, lock_wait, began };
-                transactions.wait_for(*holder, &request, session)
+                transactions.wait_for(&[*holder], &request, session)
             }
             Awaited::Any(holders) => {
                 let wanted = RowWanted { what: RowWait::ItlEntry, object, block, slot: 0 };
                 let began = self.began(session);
                 let request = RowRequest { waiter, wanted, lock_wait, began };
-                transactions.wait_for_any(holders, &request, session)
+                transactions.wait_for(holders, &request, session)
             }
             Awaited::Visible => wait_for_visible(transactions, session),
         };

@@ -36,7 +36,7 @@ const SEGMENTS_MAX: u32 = 4_096;
 
 /// What became of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TransactionStatus {
+pub(crate) enum TransactionStatus {
     /// It has not ended.
     Active,
     /// It is being committed, and its SCN isn't known here yet.
@@ -116,7 +116,7 @@ pub(crate) enum SegmentChoice {
 impl Active {
     /// Nobody is active, and there is no segment. Tables have so many slots, `buffers` is how many
     /// the cache has and how many it can come to; there were `found` segments.
-    pub fn new(os: &Os, slots: u16, buffers: RangeInclusive<u32>, found: usize) -> Active {
+    pub(crate) fn new(os: &Os, slots: u16, buffers: RangeInclusive<u32>, found: usize) -> Active {
         let most = limit_with(*buffers.end());
         let segment = || Segment {
             newest: Shared64::new(0),
@@ -156,8 +156,8 @@ impl Active {
     }
 
     fn note(&self, tail: &Tail, by: Scn, session: &Session) {
-        let segment = &self.segments[usize::from(tail.segment())];
-        segment.table.store(tail.table().pack(), session);
+        let segment = &self.segments[usize::from(tail.segment)];
+        segment.table.store(tail.table.pack(), session);
         let ends = [&segment.older, &segment.last_commit];
         for scn in segment.ended.iter().chain(ends) {
             scn.store(by.get(), session);
@@ -166,8 +166,8 @@ impl Active {
             segment.newest.store(packed(last, State::Idle), session);
         }
         let mut state = self.state.exclusive(session);
-        state.made = state.made.max(tail.segment() + 1);
-        state.last = Some(tail.table());
+        state.made = state.made.max(tail.segment + 1);
+        state.last = Some(tail.table);
     }
 
     /// Whether this transaction has locks: it is active, or its commit isn't durable yet.
@@ -179,7 +179,7 @@ impl Active {
 
     /// What became of a transaction.
     #[inline]
-    pub fn status(&self, id: TxnId, session: &Session) -> TransactionStatus {
+    pub(crate) fn status(&self, id: TxnId, session: &Session) -> TransactionStatus {
         let (newest, state) = self.newest(id, session);
         let segment = self.segment(id);
         if newest == key(id) {
@@ -261,7 +261,7 @@ impl Active {
         match tail {
             Some(tail) => {
                 state.active += 1;
-                state.sessions[usize::from(tail.segment())] = Arc::downgrade(alive);
+                state.sessions[usize::from(tail.segment)] = Arc::downgrade(alive);
                 Ok(SegmentChoice::Existing(tail))
             }
             None if all_made => {
@@ -364,7 +364,7 @@ impl Active {
 impl Shared {
     /// Nobody is active in this segment any more.
     fn put_back(&mut self, tail: Tail) {
-        match tail.is_stuck() {
+        match tail.is_stuck {
             true => self.stuck.push(tail),
             false => self.idle.push(tail),
         }
@@ -379,11 +379,11 @@ fn take_idle(idle: &mut Vec<Tail>) -> Option<Tail> {
     while idle.last().is_some_and(Tail::is_used_up) {
         idle.pop();
     }
-    if !idle.last()?.is_short() {
+    if !idle.last()?.is_short {
         return idle.pop();
     }
     let usable = (0..idle.len()).filter(|at| !idle[*at].is_used_up());
-    usable.max_by_key(|at| idle[*at].blocks()).map(|at| idle.remove(at))
+    usable.max_by_key(|at| idle[*at].blocks).map(|at| idle.remove(at))
 }
 
 /// So many transactions a cache of so many buffers is enough for: there is always a buffer that

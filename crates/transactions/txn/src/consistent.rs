@@ -97,14 +97,12 @@ impl Transactions {
     pub fn is_current(&self, block: &[u8], view: View, session: &Session) -> bool {
         let seen = |number| {
             let entry = block::entry(block, number);
-            if entry.ended != ScnLe::ZERO {
-                return entry.ended.get() <= view.scn;
-            }
-            let Some(id) = entry.transaction.get() else { return true };
-            if let Some(own) = view.own.filter(|own| own.id == id) {
+            if entry.ended == ScnLe::ZERO
+                && let Some(own) = view.own.filter(|own| Some(own.id) == entry.transaction.get())
+            {
                 return own.all;
             }
-            match self.active().status(id, session) {
+            match self.entry_status(entry, session) {
                 TransactionStatus::Active => self.failpoints().has(Failpoint::SeeActive),
                 TransactionStatus::Committing => self.failpoints().has(Failpoint::SeeCommitting),
                 TransactionStatus::Ended(scn) | TransactionStatus::EndedBy(scn) => scn <= view.scn,
@@ -127,7 +125,7 @@ impl Transactions {
         let mut left = records_max;
         for number in 0..block::entries(block) {
             let mut entry = *block::entry(block, number);
-            while !self.is_surely_seen(&entry, view.scn, session) {
+            while self.ended_by_entry(&entry, session).is_none_or(|ended| ended > view.scn) {
                 let Some(undo) = UndoPointer::of_entry(&entry) else { return false };
                 if left == 0 {
                     return false;
@@ -147,33 +145,30 @@ impl Transactions {
         true
     }
 
-    /// Whether an entry's transaction had ended by the snapshot, as far as that is known without
-    /// looking at undo.
-    fn is_surely_seen(&self, entry: &ItlEntry, snapshot: Scn, session: &Session) -> bool {
-        if entry.ended != ScnLe::ZERO {
-            return entry.ended.get() <= snapshot;
-        }
-        let Some(id) = entry.transaction.get() else { return true };
-        match self.active().status(id, session) {
-            TransactionStatus::Active | TransactionStatus::Committing => false,
-            TransactionStatus::Ended(scn) | TransactionStatus::EndedBy(scn) => scn <= snapshot,
+    /// What is known of the transaction of an ITL entry without reading undo. An entry that names no
+    /// transaction ended at SCN 0.
+    #[inline]
+    fn entry_status(&self, entry: &ItlEntry, session: &Session) -> TransactionStatus {
+        match (entry.ended.get(), entry.transaction.get()) {
+            (Scn::ZERO, Some(id)) => self.active().status(id, session),
+            (ended, Some(_)) if entry.inexact != 0 => TransactionStatus::EndedBy(ended),
+            (ended, _) => TransactionStatus::Ended(ended),
         }
     }
 
-    /// From which snapshot on all see a latched block as it is; none if not all in its list have
-    /// ended. What it says is less exact, and may be later, when it is asked later.
+    /// By when the transaction of an ITL entry had ended, as far as that is known without reading
+    /// undo; none if it hasn't ended.
+    fn ended_by_entry(&self, entry: &ItlEntry, session: &Session) -> Option<Scn> {
+        match self.entry_status(entry, session) {
+            TransactionStatus::Active | TransactionStatus::Committing => None,
+            TransactionStatus::Ended(scn) | TransactionStatus::EndedBy(scn) => Some(scn),
+        }
+    }
+
+    /// The SCN from which on every snapshot sees a latched block as it is; none if a transaction in
+    /// its ITL hasn't ended. Asked later, the answer may be a higher SCN.
     pub fn is_current_from(&self, block: &[u8], session: &Session) -> Option<Scn> {
-        let ended = |number| {
-            let entry = block::entry(block, number);
-            if entry.ended != ScnLe::ZERO {
-                return Some(entry.ended.get());
-            }
-            let Some(id) = entry.transaction.get() else { return Some(Scn::ZERO) };
-            match self.active().status(id, session) {
-                TransactionStatus::Active | TransactionStatus::Committing => None,
-                TransactionStatus::Ended(scn) | TransactionStatus::EndedBy(scn) => Some(scn),
-            }
-        };
+        let ended = |number| self.ended_by_entry(block::entry(block, number), session);
         let all = (0..block::entries(block)).map(ended);
         all.reduce(|one, other| Some(one?.max(other?))).unwrap_or(Some(Scn::ZERO))
     }
@@ -299,12 +294,7 @@ impl Transactions {
             return self.seen_own(entry, own, session);
         }
         loop {
-            let status = match entry.ended.get() {
-                Scn::ZERO => self.active().status(id, session),
-                ended if entry.inexact != 0 => TransactionStatus::EndedBy(ended),
-                ended => TransactionStatus::Ended(ended),
-            };
-            return Ok(match status {
+            return Ok(match self.entry_status(entry, session) {
                 TransactionStatus::Active if self.failpoints().has(Failpoint::SeeActive) => {
                     Visibility::Visible
                 }

@@ -322,7 +322,7 @@ fn correct(entry: &mut ItlEntry, known: &[TransactionEnd]) {
 impl Transactions {
     /// By when these transactions had ended, as far as undo says more than memory. Waits; called
     /// without latches.
-    pub fn ended_by_undo(
+    pub fn exact_ends(
         &self,
         inexact_ends: &[UndoPointer],
         session: &Session,

@@ -9,7 +9,7 @@ use ids::{Scn, TxnId};
 use latch::{Latch, LatchKind, Shared64};
 use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
-use space::Enqueue;
+use space::{Enqueue, Space};
 use stop::{Failpoint, Failpoints, RefusalKind, Stop};
 use waits::{Statistic, WaitEvent};
 
@@ -171,17 +171,16 @@ impl Transaction {
 }
 
 impl Transactions {
-    /// Over the undo that was found when the database was opened; `layers` are those whose changes
-    /// can be taken back. Transactions that were active are still: see
-    /// [`roll_back_dead`](Transactions::roll_back_dead).
-    pub fn new(
-        undo: Undo,
-        segments: Vec<SegmentState>,
-        changes: Changes,
+    /// Opens the undo of the database; `layers` are those whose changes can be taken back. Returns
+    /// also the undo of the dead transactions, for [`roll_back_dead`](Self::roll_back_dead).
+    pub fn open(
+        space: &Space,
         layers: &'static [&'static Layer],
         failpoints: Failpoints,
         session: &Session,
-    ) -> (Transactions, Vec<UndoLog>) {
+    ) -> Result<(Transactions, Vec<UndoLog>), Stop> {
+        let (undo, segments) = Undo::open(space, session)?;
+        let changes = space.changes().clone();
         let os = session.os();
         let config = changes.cache().config();
         let buffers = config.frames..=config.frames_max.max(config.frames);
@@ -213,7 +212,7 @@ impl Transactions {
             kept: Latch::new(os, LatchKind::Innermost, Vec::new()),
         };
         let (active, locks, shared) = (Arc::new(active), Arc::new(locks), Arc::new(shared));
-        (Transactions { changes, undo, active, locks, shared, layers, failpoints }, dead)
+        Ok((Transactions { changes, undo, active, locks, shared, layers, failpoints }, dead))
     }
 
     /// What a test breaks on purpose.
@@ -249,27 +248,16 @@ impl Transactions {
         &self.locks
     }
 
-    /// Waits until `holder` isn't active any more. The caller reads the row again afterwards (TX3).
+    /// Waits until any of the holders isn't active any more. The caller reads the block again
+    /// afterwards (TX3). A wait for an ITL entry also returns from time to time while all are active.
     pub fn wait_for(
-        &self,
-        holder: TxnId,
-        request: &RowRequest,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let is_active = |id| self.active.is_active(id, session);
-        self.locks.wait_for_transaction(holder, request, &is_active, session)
-    }
-
-    /// Waits until any of the holders isn't active any more. It also returns from time to time
-    /// while all of them are active, so that the caller looks again.
-    pub fn wait_for_any(
         &self,
         holders: &[TxnId],
         request: &RowRequest,
         session: &Session,
     ) -> Result<(), Stop> {
         let is_active = |id| self.active.is_active(id, session);
-        self.locks.wait_for_any(holders, request, &is_active, session)
+        self.locks.wait_for_end(holders, request, &is_active, session)
     }
 
     /// The undo segments.
@@ -571,7 +559,7 @@ impl Transactions {
 
     /// Of a transaction with much undo, so that nobody has to go through all that to find it out.
     fn remember_end(&self, log: &UndoLog, at: Scn, session: &Session) {
-        if log.blocks_filled() >= BLOCKS_MANY {
+        if log.blocks_filled >= BLOCKS_MANY {
             self.ends().remember(log.id, at, session);
         }
     }

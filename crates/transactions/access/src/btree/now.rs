@@ -118,7 +118,7 @@ impl Now<'_> {
             let began = *self.waits_since.get_or_insert_with(|| session.now());
             let lock_wait = transaction.lock_wait();
             let request = RowRequest { waiter, wanted, lock_wait, began };
-            transactions.wait_for(holder, &request, session)?;
+            transactions.wait_for(&[holder], &request, session)?;
         }
     }
 

@@ -39,11 +39,6 @@ pub struct Locks {
     pub(super) failpoints: Failpoints,
 }
 
-/// A moment in a transaction, to let go of the tables that it locks later. Of the transaction that
-/// made it; the default is any transaction's beginning.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LockMark(usize);
-
 impl Locks {
     /// Nobody has or waits for anything. Segments have numbers below `segments_max`.
     pub fn new(os: &Os, segments_max: u16, halt: Halt) -> Locks {
@@ -125,7 +120,7 @@ impl Locks {
         let mut queues = self.queues.exclusive(session);
         let mut woken = Vec::new();
         for object in objects {
-            queues.table(object).lower(id, None);
+            queues.table(object).release(id);
             self.serve(&mut queues, object, &mut woken, session);
         }
         drop(queues);
@@ -133,30 +128,6 @@ impl Locks {
         if is_awaited && !self.failpoints.has(Failpoint::SkipWake) {
             seat.ended.notify_all(session);
         }
-    }
-
-    /// The present moment of a transaction.
-    pub fn mark(&self, owner: TxnId, session: &Session) -> LockMark {
-        LockMark(self.seat(owner).holdings.exclusive(session).mark(owner))
-    }
-
-    /// Takes the transaction's locks of tables back to what they were then: for a rollback to a
-    /// savepoint. SessionName waits for a row of it goes on waiting for its end.
-    pub fn let_go_since(&self, owner: TxnId, mark: LockMark, session: &Session) {
-        let grants = self.seat(owner).holdings.exclusive(session).take_back(owner, mark.0);
-        if grants.is_empty() {
-            return;
-        }
-        let mut queues = self.queues.exclusive(session);
-        let mut woken = Vec::new();
-        for grant in &grants {
-            queues.table(grant.object).lower(owner, grant.before);
-        }
-        for grant in &grants {
-            self.serve(&mut queues, grant.object, &mut woken, session);
-        }
-        drop(queues);
-        self.wake(&woken, session);
     }
 
     /// The instance halts: whoever waits looks up, and is told.
@@ -185,7 +156,7 @@ impl Locks {
         }
         session.count(Statistic::EnqueueConversions, u64::from(has.is_some()));
         let mode = has.map_or(mode, |has| has.and(mode));
-        holdings.put(object, ModeAt::Seat(mode), has, session.now());
+        holdings.put(object, ModeAt::Seat(mode), session.now());
         true
     }
 
@@ -213,7 +184,7 @@ impl Locks {
         }
         for seat in &*self.seats {
             if let Some((owner, mode)) = seat.holdings.exclusive(session).hand_over(object) {
-                let _ = table.grant(Request { owner, mode });
+                table.grant(Request { owner, mode });
             }
         }
     }
@@ -230,15 +201,11 @@ impl Locks {
         let mut holdings = self.seat(request.owner).holdings.exclusive(session);
         let table = queues.table(object);
         if table.watched || table.mode_of(request.owner).is_some() {
-            let before = table.grant(request);
-            holdings.put(object, ModeAt::Table, before, now);
+            table.grant(request);
+            holdings.put(object, ModeAt::Table, now);
             return;
         }
-        let before = match holdings.place(object) {
-            Some(ModeAt::Seat(mode)) => Some(mode),
-            _ => None,
-        };
-        holdings.put(object, ModeAt::Seat(request.mode), before, now);
+        holdings.put(object, ModeAt::Seat(request.mode), now);
         if table.is_empty() {
             queues.tables.remove(&object);
         }

@@ -3,7 +3,7 @@
 //! ```text
 //!                          nobody is met                     somebody is met
 //!   lock_table ───────────▶ seat (its own cache lines) ─────▶ queues: one latch for the instance
-//!   wait_for_transaction ───────────────────────────────────▶   tables, waits, circles
+//!   wait_for_end ───────────────────────────────────────────▶   tables, waits, circles
 //!   ended ────────────────▶ seat ── others wait for it ─────▶
 //! ```
 //!
@@ -31,7 +31,7 @@ mod waiting;
 mod wanted;
 
 pub use deadlock::{LockName, LockNames};
-pub use manager::{LockMark, Locks};
+pub use manager::Locks;
 pub use mode::TableMode;
 pub use views::{LockHeld, LockWaiting};
 pub use wanted::{LockWait, LockWanted, RowRequest, RowWait, RowWanted};

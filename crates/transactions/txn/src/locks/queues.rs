@@ -1,4 +1,4 @@
-//! SessionName waits for what: the tables that are watched, each transaction's wait, and the circles that
+//! Who waits for what: the tables that are watched, each transaction's wait, and the circles that
 //! waits close.
 //!
 //! All of it is under one latch, so a circle is looked for in one moment of the whole instance. It
@@ -73,7 +73,7 @@ impl Queues {
         // From each that was come to, the one before it on the way.
         let mut ways: BTreeMap<TxnId, (TxnId, BlockReason)> = BTreeMap::new();
         let mut next = VecDeque::from([start]);
-        // SessionName wants the same of a table waits for the same who have it: they are asked for once,
+        // Who wants the same of a table waits for the same who have it: they are asked for once,
         // or a long queue behind many would take the square of its length.
         let mut asked = BTreeSet::new();
         while let Some(at) = next.pop_front() {

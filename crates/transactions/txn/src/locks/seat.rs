@@ -60,8 +60,6 @@ pub(super) struct Holdings {
     who: Option<SessionName>,
     /// By object.
     tables: Vec<HeldTable>,
-    /// Each grant in order, with the mode that the transaction had before it.
-    grants: Vec<Grant>,
 }
 
 /// One table.
@@ -76,13 +74,6 @@ pub(super) struct HeldTable {
 pub(super) enum ModeAt {
     Seat(TableMode),
     Table,
-}
-
-/// One grant, and what it is taken back to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Grant {
-    pub(super) object: u32,
-    pub(super) before: Option<TableMode>,
 }
 
 impl Holdings {
@@ -114,14 +105,7 @@ impl Holdings {
     }
 
     /// The transaction has got the table, or more of it.
-    pub(super) fn put(
-        &mut self,
-        object: u32,
-        place: ModeAt,
-        before: Option<TableMode>,
-        now: Timestamp,
-    ) {
-        self.grants.push(Grant { object, before });
+    pub(super) fn put(&mut self, object: u32, place: ModeAt, now: Timestamp) {
         match self.find(object) {
             Ok(at) => self.tables[at] = HeldTable { object, place, since: now },
             Err(at) => self.tables.insert(at, HeldTable { object, place, since: now }),
@@ -136,39 +120,12 @@ impl Holdings {
         Some((self.owner.expect("what is held is somebody's"), mode))
     }
 
-    /// How many grants there have been.
-    pub(super) fn mark(&self, owner: TxnId) -> usize {
-        if self.owner == Some(owner) { self.grants.len() } else { 0 }
-    }
-
-    /// Takes back the grants since `mark`, the last one first. Those that are with their tables.
-    pub(super) fn take_back(&mut self, owner: TxnId, mark: usize) -> Vec<Grant> {
-        let mut with_tables = Vec::new();
-        if self.owner != Some(owner) {
-            return with_tables;
-        }
-        while self.grants.len() > mark {
-            let grant = self.grants.pop().expect("there are more than the mark");
-            let at = self.find(grant.object).expect("what was granted is held");
-            match (grant.before, self.tables[at].place) {
-                (Some(before), ModeAt::Seat(_)) => self.tables[at].place = ModeAt::Seat(before),
-                (Some(_), ModeAt::Table) => with_tables.push(grant),
-                (None, place) => {
-                    self.tables.remove(at);
-                    with_tables.extend((place == ModeAt::Table).then_some(grant));
-                }
-            }
-        }
-        with_tables
-    }
-
     /// The transaction has ended: forgets everything. The tables where it has more to be let go.
     pub(super) fn leave(&mut self, owner: TxnId) -> Vec<u32> {
         if self.owner != Some(owner) {
             return Vec::new();
         }
         self.owner = None;
-        self.grants.clear();
         let with_tables = self.tables.iter().filter(|held| held.place == ModeAt::Table);
         let with_tables = with_tables.map(|held| held.object).collect();
         self.tables.clear();
@@ -182,7 +139,7 @@ impl Holdings {
 
     /// What is wrong, if the invariants of this file don't hold that are seen from here.
     pub(super) fn check(&self) -> Result<(), String> {
-        if self.owner.is_none() && !(self.tables.is_empty() && self.grants.is_empty()) {
+        if self.owner.is_none() && !self.tables.is_empty() {
             return Err(format!("nobody's, with {} tables", self.tables.len()));
         }
         if !self.tables.is_sorted_by(|a, b| a.object < b.object) {
@@ -195,14 +152,8 @@ impl Holdings {
                 }
                 ModeAt::Seat(_) | ModeAt::Table => {}
             }
-            if !self.grants.iter().any(|grant| grant.object == held.object) {
-                return Err(format!("it has table {}, and was never granted it", held.object));
-            }
         }
-        match self.grants.iter().find(|grant| self.find(grant.object).is_err()) {
-            Some(grant) => Err(format!("it was granted table {}, and hasn't it", grant.object)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// The tables, to be broken by a test.

@@ -59,17 +59,14 @@ impl Table {
         self.grants.get(&owner).copied()
     }
 
-    /// Gives it; says what the transaction had before.
-    pub(super) fn grant(&mut self, request: Request) -> Option<TableMode> {
-        self.grants.insert(request.owner, request.mode)
+    /// Gives the transaction the mode that it asked for.
+    pub(super) fn grant(&mut self, request: Request) {
+        self.grants.insert(request.owner, request.mode);
     }
 
-    /// Gives less of it, or nothing.
-    pub(super) fn lower(&mut self, owner: TxnId, to: Option<TableMode>) {
-        match to {
-            Some(mode) => _ = self.grants.insert(owner, mode),
-            None => _ = self.grants.remove(&owner),
-        }
+    /// Takes away what the transaction has.
+    pub(super) fn release(&mut self, owner: TxnId) {
+        self.grants.remove(&owner);
     }
 
     /// Whether a wish can be granted that somebody has now.
@@ -90,7 +87,7 @@ impl Table {
         }
     }
 
-    /// SessionName waited gives up.
+    /// Who waited gives up.
     pub(super) fn give_up(&mut self, owner: TxnId) {
         self.converters.retain(|request| request.owner != owner);
         self.queue.retain(|request| request.owner != owner);

@@ -1,4 +1,4 @@
-//! SessionName has what and who waits, as `v$lock` shows it.
+//! Who has what and who waits, as `v$lock` shows it.
 //!
 //! What a view says of two transactions is of one moment as far as waits and watched tables go;
 //! what is kept at seats is read seat by seat.
@@ -15,7 +15,7 @@ use crate::locks::{LockWanted, Locks, TableMode};
 /// A table that a transaction has locked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockHeld {
-    /// SessionName has it.
+    /// Who has it.
     pub owner: TxnId,
     /// The name of its session.
     pub session: String,
@@ -32,7 +32,7 @@ pub struct LockHeld {
 /// A transaction that waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockWaiting {
-    /// SessionName waits.
+    /// Who waits.
     pub waiter: TxnId,
     /// The name of its session.
     pub session: String,
@@ -72,7 +72,7 @@ impl Locks {
         all
     }
 
-    /// SessionName waits, by segment.
+    /// Who waits, by segment.
     pub fn waiting(&self, session: &Session) -> Vec<LockWaiting> {
         let queues = self.queues.shared(session);
         let waits = queues.waits.iter().flatten().map(|wait| LockWaiting {

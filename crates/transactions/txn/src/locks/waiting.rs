@@ -10,7 +10,7 @@
 //! Nothing is held while a session sleeps, and what it waits for is looked at again each time it
 //! wakes. Messages are made after the latch was let go, for names of tables may have to be read.
 //!
-//! Why no wake-up is lost: a table is granted under the latch. SessionName waits for a transaction counts
+//! Why no wake-up is lost: a table is granted under the latch. Who waits for a transaction counts
 //! itself first, then looks whether that one is active, both under the latch, and sleeps; who ends
 //! stores its status first, then looks at the count, takes the latch and wakes. So either it finds
 //! the waiter counted, and asleep when it has the latch; or the waiter finds it ended.
@@ -29,13 +29,13 @@ use crate::locks::queues::WaitsForEdge;
 use crate::locks::seat::ModeAt;
 use crate::locks::table::{BlockReason, Request};
 use crate::locks::wanted::{SessionName, Wait};
-use crate::locks::{LockWait, LockWanted, RowRequest};
+use crate::locks::{LockWait, LockWanted, RowRequest, RowWait};
 
 /// A sleeper looks up so often, should it ever be forgotten.
 const LOOK_UP: Nanos = Nanos::from_secs(3);
 
-/// SessionName waits for any of several looks at all of them so often: the end of but one wakes it.
-const ANY_LOOK_UP: Nanos = Nanos::from_millis(100);
+/// Who waits for any of several looks at all of them so often: the end of but one wakes it.
+const ITL_LOOK_UP: Nanos = Nanos::from_millis(100);
 
 /// "TM" as p1 of a wait shows it, with the mode in the lower half.
 const TM: u64 = 0x544d_0000;
@@ -48,65 +48,19 @@ enum WaitEnd {
 }
 
 impl Locks {
-    /// Waits (`enq: TX - row lock contention`, `enq: TX - allocate ITL entry`) until `holder` isn't
-    /// active any more; then the caller looks at the block again. `began` is when the caller began
-    /// to wait for the row, whoever has had it since (TX21): if `lock_wait` is over by then,
-    /// it is refused, as it is if it would close a circle. `is_active` takes no latch. Called
-    /// without latches.
-    pub fn wait_for_transaction(
-        &self,
-        holder: TxnId,
-        request: &RowRequest,
-        is_active: &dyn Fn(TxnId) -> bool,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        assert_none_held("a wait for a row");
-        let RowRequest { waiter, wanted, lock_wait, began } = *request;
-        assert_ne!(holder, waiter, "a transaction waits for itself");
-        if !is_active(holder) {
-            return Ok(());
-        }
-        let lock = LockWanted::Row { holder, wanted };
-        if lock_wait == LockWait::NoWait {
-            return Err(self.busy(&lock, &[(holder, BlockReason::Row)], session));
-        }
-        let mut queues = self.queues.exclusive(session);
-        let seat = self.seat(holder);
-        seat.waiters.fetch_add(1, session);
-        self.enter(
-            &mut queues,
-            Wait { waiter, who: SessionName::of(session), since: began, wanted: lock },
-        );
-        let (waiting, until) = (wanted.waiting(holder, session), request.until());
-        let end = self.circle(&queues, waiter, session);
-        session.count(Statistic::EnqueueWaits, u64::from(end.is_none()));
-        let end = loop {
-            if end.is_some() || !is_active(holder) {
-                break end;
-            }
-            if let Some(end) = self.gives_up(&queues, waiter, until, session) {
-                break Some(end);
-            }
-            queues = sleep(&seat.ended, queues, waiting, until);
-        };
-        seat.waiters.fetch_sub(1, session);
-        queues.waits[usize::from(waiter.segment)] = None;
-        drop(queues);
-        end.map_or(Ok(()), |end| Err(self.refusal(end, &lock, began, session)))
-    }
-
-    /// The same until any of several isn't active any more; but it returns after a while also if
-    /// all of them are, for the caller may have what it wants without the end of one. What it waits
-    /// for is shown as the end of one of them. A circle through that one is none if another one is
-    /// in no circle.
-    pub fn wait_for_any(
+    /// Waits (`enq: TX - row lock contention`, `enq: TX - allocate ITL entry`) until any of the
+    /// holders isn't active any more; then the caller reads the block again. It is refused if its
+    /// lock wait is over, or if it would close a cycle through each holder (TX14, TX37). A wait for
+    /// an ITL entry also returns after [`ITL_LOOK_UP`], because the list may have room without the
+    /// end of a holder. `is_active` takes no latch. Called without latches.
+    pub fn wait_for_end(
         &self,
         holders: &[TxnId],
         request: &RowRequest,
         is_active: &dyn Fn(TxnId) -> bool,
         session: &Session,
     ) -> Result<(), Stop> {
-        assert_none_held("a wait for an entry of a list");
+        assert_none_held("a wait for the end of a transaction");
         let RowRequest { waiter, wanted, lock_wait, began } = *request;
         assert!(!holders.contains(&waiter), "a transaction waits for itself");
         let has_ended = || !holders.iter().all(|holder| is_active(*holder));
@@ -118,16 +72,17 @@ impl Locks {
             return Err(self.busy(&lock, &blockers, session));
         }
         let mut queues = self.queues.exclusive(session);
-        let now = session.now();
-        let (holder, circle) = self.enter_for_any(&mut queues, holders, request, session);
+        let look_up = session.now().after(ITL_LOOK_UP);
+        let look_up = Some(look_up).filter(|_| wanted.what == RowWait::ItlEntry);
+        let (holder, cycle) = self.enter_for_any(&mut queues, holders, request, session);
         let seat = self.seat(holder);
         seat.waiters.fetch_add(1, session);
-        session.count(Statistic::EnqueueWaits, u64::from(circle.is_none()));
-        let waiting = wanted.waiting(holder, session);
-        let (until, look_up) = (request.until(), now.after(ANY_LOOK_UP));
+        session.count(Statistic::EnqueueWaits, u64::from(cycle.is_none()));
+        let (waiting, until) = (wanted.waiting(holder, session), request.until());
+        let next = [until, look_up].into_iter().flatten().min();
         let end = loop {
-            if circle.is_some() || has_ended() {
-                break circle;
+            if cycle.is_some() || has_ended() {
+                break cycle;
             }
             if self.halt.is_raised(session) {
                 break Some(WaitEnd::Halted);
@@ -136,11 +91,10 @@ impl Locks {
             if until.is_some_and(|until| now >= until) {
                 break Some(WaitEnd::TimeUp(blockers()));
             }
-            if now >= look_up {
+            if look_up.is_some_and(|look_up| now >= look_up) {
                 break None;
             }
-            let next = until.map_or(look_up, |until| until.min(look_up));
-            queues = sleep(&seat.ended, queues, waiting, Some(next));
+            queues = sleep(&seat.ended, queues, waiting, next);
         };
         seat.waiters.fetch_sub(1, session);
         queues.waits[usize::from(waiter.segment)] = None;
@@ -212,8 +166,12 @@ impl Locks {
             if queues.wait_of(owner).is_none() {
                 return Ok(());
             }
-            if let Some(end) = self.gives_up(&queues, owner, until, session) {
-                break Some(end);
+            if self.halt.is_raised(session) {
+                break Some(WaitEnd::Halted);
+            }
+            if until.is_some_and(|until| session.now() >= until) {
+                let blockers = queues.wait_of(owner).map(|wait| queues.blockers(wait));
+                break blockers.map(WaitEnd::TimeUp);
             }
             queues = sleep(&self.seat(owner).granted, queues, waiting, until);
         };
@@ -252,30 +210,13 @@ impl Locks {
         queues.circle(waiter).map(WaitEnd::Circle)
     }
 
-    /// Whether it has a table that others wait for. SessionName waits for it in a queue came later.
+    /// Whether it has a table that others wait for. Who waits for it in a queue came later.
     fn is_in_the_way(&self, queues: &QueuesGuard<'_>, id: TxnId, session: &Session) -> bool {
         let holdings = self.seat(id).holdings.exclusive(session);
         let mut tables = holdings.all().filter(|(_, held)| held.place == ModeAt::Table);
         tables.any(|(_, held)| {
             queues.tables.get(&held.object).is_some_and(|table| table.is_waited_for())
         })
-    }
-
-    /// Whether a sleeper that hasn't got what it waits for goes on without. Here only the flag of
-    /// the halt: the cause is asked for without latches.
-    fn gives_up(
-        &self,
-        queues: &QueuesGuard<'_>,
-        waiter: TxnId,
-        until: Option<Timestamp>,
-        session: &Session,
-    ) -> Option<WaitEnd> {
-        if self.halt.is_raised(session) {
-            return Some(WaitEnd::Halted);
-        }
-        let is_over = until.is_some_and(|until| session.now() >= until);
-        let wait = queues.wait_of(waiter).filter(|_| is_over)?;
-        Some(WaitEnd::TimeUp(queues.blockers(wait)))
     }
 
     /// What the waiter is told.

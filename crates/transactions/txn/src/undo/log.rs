@@ -31,9 +31,10 @@ const BEFORE_BYTES: usize = size_of::<ScnLe>();
 /// Where the undo of a segment ends while nobody is active in it. Who has it may begin the next
 /// transaction there (UN1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tail {
-    segment: u16,
-    table: Dba,
+pub(crate) struct Tail {
+    pub(crate) segment: u16,
+    /// The segment's transaction table.
+    pub(crate) table: Dba,
     slots: u16,
     /// Sequence and slot of the last transaction; sequence 0 before the first.
     pub(crate) newest: (u32, u16),
@@ -68,14 +69,14 @@ pub struct UndoLog {
     /// Whether its first record was pushed: until then nothing on disk knows of it.
     has_begun: bool,
     /// How often it went on to another block, since it began or was found.
-    pub(crate) went_on: u32,
+    pub(crate) blocks_filled: u32,
     /// Which of its records are known to be applied.
     applied: AppliedUndo,
 }
 
 /// A change that takes another back.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UndoChange {
+pub(crate) struct UndoChange {
     /// The block that was changed.
     pub address: Dba,
     /// The layer's number.
@@ -110,7 +111,7 @@ impl UndoPointer {
 }
 
 /// A record of undo, under its block's latch.
-pub struct RecordView<'a> {
+pub(crate) struct RecordView<'a> {
     /// Its head.
     pub head: &'a UndoRecord,
     /// The layer's payload.
@@ -147,45 +148,15 @@ impl Tail {
         }
     }
 
-    /// Number of the segment.
-    pub fn segment(&self) -> u16 {
-        self.segment
-    }
-
-    /// The segment's transaction table.
-    pub fn table(&self) -> Dba {
-        self.table
-    }
-
     /// The segment's last transaction, if it had one.
-    pub fn last(&self) -> Option<TxnId> {
+    pub(crate) fn last(&self) -> Option<TxnId> {
         let (sequence, slot) = self.newest;
         (sequence > 0).then_some(TxnId { segment: self.segment, slot, sequence })
-    }
-
-    /// When the last transaction that left records ended; 0 if none has.
-    pub fn last_commit(&self) -> Scn {
-        self.before
     }
 
     /// The same, where it is known when the last transaction that left records ended.
     pub(crate) fn after(self, at: Scn) -> Tail {
         Tail { before: at, ..self }
-    }
-
-    /// How many undo blocks the segment's ring has.
-    pub fn blocks(&self) -> u32 {
-        self.blocks
-    }
-
-    /// Whether the segment's last transaction was refused room for its undo (UN11).
-    pub fn is_short(&self) -> bool {
-        self.is_short
-    }
-
-    /// Whether the segment's ring can't be gone on in: other segments are taken first (UN12).
-    pub fn is_stuck(&self) -> bool {
-        self.is_stuck
     }
 
     /// Its ring can't be gone on in, for this reason.
@@ -200,12 +171,12 @@ impl Tail {
 
     /// Whether the segment's transactions have used up all their names: then none begins there any
     /// more (UN9).
-    pub fn is_used_up(&self) -> bool {
+    pub(crate) fn is_used_up(&self) -> bool {
         self.newest == (u32::MAX, self.slots - 1)
     }
 
     /// The undo of the next transaction. The segment isn't used up.
-    pub fn begin(self) -> UndoLog {
+    pub(crate) fn begin(self) -> UndoLog {
         assert!(!self.is_used_up(), "undo segment {} has no name left (UN9)", self.segment);
         // The slots come in turn.
         let (sequence, slot) = self.newest;
@@ -222,7 +193,7 @@ impl Tail {
 impl UndoLog {
     fn new(id: TxnId, tail: Tail, has_begun: bool) -> UndoLog {
         let applied = AppliedUndo::default();
-        UndoLog { id, tail, newest: None, records: 0, has_begun, went_on: 0, applied }
+        UndoLog { id, tail, newest: None, records: 0, has_begun, blocks_filled: 0, applied }
     }
 
     /// Bytes of redo of a push with so many bytes of payload: what it adds to a group's credits.
@@ -266,23 +237,13 @@ impl UndoLog {
         UndoLog { tail: self.tail.after(at), ..self }
     }
 
-    /// The segment's transaction table.
-    pub fn table(&self) -> Dba {
-        self.tail.table
-    }
-
     /// How many records it has: a place to which it can be taken back.
-    pub fn records(&self) -> u32 {
+    pub(crate) fn records(&self) -> u32 {
         self.records
     }
 
-    /// How many blocks it has filled, about: those that it was taken back out of count too.
-    pub fn blocks_filled(&self) -> u32 {
-        self.went_on
-    }
-
     /// Whether it has as many records as it can have (UN9).
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.records == UndoLog::RECORDS_MAX
     }
 
@@ -290,12 +251,12 @@ impl UndoLog {
     const RECORDS_MAX: u32 = u32::MAX - 1;
 
     /// Whether it has records now, applied or not.
-    pub fn has_records(&self) -> bool {
+    pub(crate) fn has_records(&self) -> bool {
         self.records > 0
     }
 
     /// Whether it has pushed anything, ever.
-    pub fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
@@ -310,7 +271,7 @@ impl UndoLog {
 
     /// Where the next transaction of the segment begins. `at` is when this one ended, if it has
     /// left records: it has committed, or some are applied.
-    pub fn ended(self, at: Option<Scn>) -> Tail {
+    pub(crate) fn ended(self, at: Option<Scn>) -> Tail {
         let mut tail = self.tail;
         if self.has_begun {
             tail.newest = (self.id.sequence, self.id.slot);
@@ -367,14 +328,14 @@ impl Undo {
     pub fn pins<'a>(&'a self, log: &UndoLog, session: &'a Session) -> Result<UndoPins<'a>, Stop> {
         let cache = self.space.changes().cache();
         let block = cache.pin(log.current(), session)?;
-        let table = (!log.has_begun).then(|| cache.pin(log.table(), session)).transpose()?;
+        let table = (!log.has_begun).then(|| cache.pin(log.tail.table, session)).transpose()?;
         Ok(UndoPins { block, table, session })
     }
 
     /// The newest change still to be taken back, of those that are not among the first `keep`; none
     /// if there is none. Steps back over blocks that are empty, and goes through what is applied
     /// out once.
-    pub fn newest(
+    pub(crate) fn newest(
         &self,
         log: &mut UndoLog,
         keep: u32,
@@ -440,7 +401,7 @@ impl Undo {
 
     fn step_back(&self, log: &mut UndoLog, to: Dba, session: &Session) -> Result<(), Stop> {
         let changes = self.space.changes();
-        let pin = changes.cache().pin(log.table(), session)?;
+        let pin = changes.cache().pin(log.tail.table, session)?;
         let mut group = changes.begin(credits_for(&[size_of::<DbaLe>()]), session)?;
         let block = pin.exclusive(FrameOrder::TransactionTable, session);
         group.change(block, &LAYER, SET_CURRENT, &[DbaLe::new(to).bytes()]);
@@ -450,12 +411,12 @@ impl Undo {
     }
 
     /// Bytes of the payload by which a record is taken away.
-    pub const TAKE_AWAY_BYTES: usize = size_of::<RecordNumber>();
+    pub(crate) const TAKE_AWAY_BYTES: usize = size_of::<RecordNumber>();
 
     /// Adds to the group the taking away of the newest record that isn't applied; `block` is
     /// where it is. The record is popped. If others may still look for it, or if applied records
     /// lie behind it, it is marked as applied instead (UN8).
-    pub fn take_away<'a>(
+    pub(crate) fn take_away<'a>(
         &self,
         group: &mut Group<'a>,
         block: ExclusiveBlock<'a>,
@@ -473,7 +434,7 @@ impl Undo {
 
     /// Looks at a record by `look`, for a read, under its block's latch: so `look` only computes.
     /// None if the place has another transaction's by now, or none.
-    pub fn with_record<T>(
+    pub(crate) fn with_record<T>(
         &self,
         undo: UndoPointer,
         look: impl FnOnce(RecordView<'_>) -> T,
@@ -487,7 +448,7 @@ impl Undo {
 
     /// The same, for who has the latch of a block that the record is about: none as well if the
     /// record's block isn't at hand in the cache.
-    pub fn with_cached_record<T>(
+    pub(crate) fn with_cached_record<T>(
         &self,
         undo: UndoPointer,
         look: impl FnOnce(RecordView<'_>) -> T,

@@ -27,6 +27,9 @@ pub use apply::{APPLIED, LAYER};
 pub use check::{
     RecordLink, TableContents, UndoBlockContents, check_table, check_undo_block, record_link,
 };
-pub use log::{RecordView, Tail, UndoChange, UndoLog, UndoPins, UndoPointer};
-pub use ring::{EndInUndo, TransactionEnd};
-pub use segment::{Ended, SegmentState, TableStatus, Undo};
+pub(crate) use log::{RecordView, Tail, UndoChange};
+pub use log::{UndoLog, UndoPins, UndoPointer};
+pub(crate) use ring::EndInUndo;
+pub use ring::TransactionEnd;
+pub use segment::Undo;
+pub(crate) use segment::{Ended, SegmentState, TableStatus};

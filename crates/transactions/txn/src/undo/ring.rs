@@ -53,7 +53,7 @@ struct NextBlock {
 impl Undo {
     /// Makes sure that a record with a payload of so many bytes fits into the current block, if
     /// need be by going on to the next one. Waits; called without latches.
-    pub fn make_room(
+    pub(crate) fn make_room(
         &self,
         log: &mut UndoLog,
         payload: usize,
@@ -102,7 +102,7 @@ impl Undo {
             return self.insert(log, Some(current), session);
         }
         let Some(newest) = next.newest else {
-            return self.reuse(log, &next, None, session);
+            return self.reuse(log, &next, &[], transactions, session);
         };
         let by = match transactions.ended_by(newest, session) {
             Err(stop) if stop.is_of_medium() => return self.pass_over(log, current, stop, session),
@@ -119,7 +119,7 @@ impl Undo {
         }
         let last = TransactionEnd { transaction: newest.transaction, ended: by };
         let taken: Vec<TransactionEnd> = next.ends.iter().copied().chain([last]).collect();
-        self.reuse(log, &next, Some((transactions, &taken)), session)
+        self.reuse(log, &next, &taken, transactions, session)
     }
 
     /// Puts a new block behind the current one, for nobody can tell whether the undo in the next
@@ -155,7 +155,7 @@ impl Undo {
         session: &Session,
     ) -> Result<(), Stop> {
         let changes = self.space.changes();
-        let table = changes.cache().pin(log.table(), session)?;
+        let table = changes.cache().pin(log.tail.table, session)?;
         let mut group = changes.begin(credits_for(&[size_of::<DbaLe>()]), session)?;
         let table = table.exclusive(FrameOrder::TransactionTable, session);
         group.change(table, &LAYER, SET_CURRENT, &[DbaLe::new(next.address).bytes()]);
@@ -193,18 +193,17 @@ impl Undo {
         &self,
         log: &mut UndoLog,
         next: &NextBlock,
-        tells: Option<(&Transactions, &[TransactionEnd])>,
+        taken: &[TransactionEnd],
+        transactions: &Transactions,
         session: &Session,
     ) -> Result<(), Stop> {
         let changes = self.space.changes();
         let pin = changes.cache().pin(next.address, session)?;
-        let table = changes.cache().pin(log.table(), session)?;
+        let table = changes.cache().pin(log.tail.table, session)?;
         let mut group =
             changes.begin(credits_for(&[size_of::<Reset>(), size_of::<DbaLe>()]), session)?;
-        if let Some((transactions, taken)) = tells {
-            // Before anybody can miss it.
-            transactions.note_taken(taken, session);
-        }
+        // Before anybody can miss it.
+        transactions.note_taken(taken, session);
         let block = pin.exclusive(FrameOrder::Undo, session);
         let transaction = TxnIdLe::new(log.id);
         let reset = Reset { transaction, previous: came_from(log), next: next.next };
@@ -225,12 +224,12 @@ impl Undo {
     ) -> Result<(), Stop> {
         let (new, left) = match log.tail.spare {
             Some(spare) => spare,
-            None => self.give_spare(log.table(), session)?,
+            None => self.give_spare(log.tail.table, session)?,
         };
         log.tail.spare = Some((new, left));
         let changes = self.space.changes();
         let cache = changes.cache();
-        let table = cache.pin(log.table(), session)?;
+        let table = cache.pin(log.tail.table, session)?;
         let current = current.map(|current| cache.pin(current, session)).transpose()?;
         // Nobody else takes it: it is the segment's.
         let pin = cache.pin_new(new, session)?;
@@ -300,7 +299,11 @@ impl Undo {
 
     /// When a transaction that has ended, and isn't its segment's newest, committed, as the first
     /// record of the next one that has records says; found from a record of it.
-    pub fn ended_by_undo(&self, undo: UndoPointer, session: &Session) -> Result<EndInUndo, Stop> {
+    pub(crate) fn ended_by_undo(
+        &self,
+        undo: UndoPointer,
+        session: &Session,
+    ) -> Result<EndInUndo, Stop> {
         let UndoPointer { address, transaction: id } = undo;
         let cache = self.space.changes().cache();
         let first = (address.block, address.record);
@@ -379,7 +382,7 @@ fn says(block: &[u8], number: u16, id: TxnId) -> Option<EndInUndo> {
 
 /// What undo says of when a transaction committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum EndInUndo {
+pub(crate) enum EndInUndo {
     /// Then.
     Ended(Scn),
     /// It is the last of its segment that has committed.
@@ -397,7 +400,7 @@ fn came_from(log: &UndoLog) -> DbaLe {
 }
 
 fn go_on(log: &mut UndoLog, to: Dba) {
-    log.went_on += 1;
+    log.blocks_filled += 1;
     log.tail.current = Some(to);
     log.tail.records = 0;
     log.tail.free = UndoBlock::RECORDS as u16;

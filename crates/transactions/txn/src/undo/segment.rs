@@ -24,7 +24,7 @@ const NAME: &str = "_undo";
 
 /// How a transaction ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// Its changes stay.
     Committed,
     /// Its changes were taken back.
@@ -42,7 +42,7 @@ pub struct Undo {
 
 /// What a transaction table says of a transaction that has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TableStatus {
+pub(crate) enum TableStatus {
     /// It has not ended.
     Active,
     /// It ended at this SCN.
@@ -52,7 +52,7 @@ pub enum TableStatus {
 }
 
 /// An undo segment as it was found.
-pub enum SegmentState {
+pub(crate) enum SegmentState {
     /// Nobody is active in it: where the next transaction begins.
     Idle(Tail),
     /// A transaction was active when the instance stopped: its undo.
@@ -61,7 +61,7 @@ pub enum SegmentState {
 
 impl SegmentState {
     /// The same, where it is known when the last transaction ended that left records.
-    pub fn after(self, at: Scn) -> SegmentState {
+    pub(crate) fn after(self, at: Scn) -> SegmentState {
         match self {
             SegmentState::Idle(tail) => SegmentState::Idle(tail.after(at)),
             SegmentState::Dead(log) => SegmentState::Dead(log.after(at)),
@@ -87,14 +87,17 @@ impl Undo {
         let undo = Undo { space: space.clone(), header, slots };
         let mut last = None;
         for number in 0..segments.max(1) {
-            last = Some(undo.add_segment(last, number, session)?.table());
+            last = Some(undo.add_segment(last, number, session)?.table);
         }
         Ok(())
     }
 
     /// The undo segments of the database, in the order of their numbers. None are there while it
     /// is created.
-    pub fn open(space: &Space, session: &Session) -> Result<(Undo, Vec<SegmentState>), Stop> {
+    pub(crate) fn open(
+        space: &Space,
+        session: &Session,
+    ) -> Result<(Undo, Vec<SegmentState>), Stop> {
         let mut undo = Undo { space: space.clone(), header: Dba::new(0, 0), slots: 1 };
         let mut found = Vec::new();
         let Some(segment) = space.find(NAME, session)? else { return Ok((undo, found)) };
@@ -111,7 +114,7 @@ impl Undo {
     }
 
     /// The segment with this table as it is now, for who is its only user.
-    pub fn found(&self, table: Dba, session: &Session) -> Result<SegmentState, Stop> {
+    pub(crate) fn found(&self, table: Dba, session: &Session) -> Result<SegmentState, Stop> {
         let (mut tail, is_active) = {
             let cache = self.space.changes().cache();
             let block = cache.pin_shared(table, FrameOrder::TransactionTable, session)?;
@@ -147,17 +150,17 @@ impl Undo {
     }
 
     /// Where its segments are.
-    pub fn space(&self) -> &Space {
+    pub(crate) fn space(&self) -> &Space {
         &self.space
     }
 
     /// How many slots each table has.
-    pub fn slots(&self) -> u16 {
+    pub(crate) fn slots(&self) -> u16 {
         self.slots
     }
 
     /// Makes another segment, behind the one with the table `last`. One session at a time does.
-    pub fn add_segment(
+    pub(crate) fn add_segment(
         &self,
         last: Option<Dba>,
         number: u16,
@@ -218,9 +221,14 @@ impl Undo {
     }
 
     /// Ends a transaction that has begun. The record's SCN is when.
-    pub fn end(&self, log: &UndoLog, ended: Ended, session: &Session) -> Result<Placed, Stop> {
+    pub(crate) fn end(
+        &self,
+        log: &UndoLog,
+        ended: Ended,
+        session: &Session,
+    ) -> Result<Placed, Stop> {
         let changes = self.space.changes();
-        let pin = changes.cache().pin(log.table(), session)?;
+        let pin = changes.cache().pin(log.tail.table, session)?;
         let mut group = changes.begin(credits_for(&[size_of::<SlotState>()]), session)?;
         let block = pin.exclusive(FrameOrder::TransactionTable, session);
         let state = match ended {
@@ -234,7 +242,7 @@ impl Undo {
 
     /// What the segment's table says of a transaction. Waits for the table's latch, so also for a
     /// commit record that is being made.
-    pub fn ended_by_table(
+    pub(crate) fn ended_by_table(
         &self,
         id: TxnId,
         table: Dba,

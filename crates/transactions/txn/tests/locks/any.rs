@@ -23,7 +23,7 @@ fn await_any(
     let request = RowRequest { waiter, wanted, lock_wait, began: session.now() };
     let is_active = |id| bed.is_active(id, session);
     while holders.iter().all(|holder| is_active(*holder)) {
-        bed.locks.wait_for_any(holders, &request, &is_active, session)?;
+        bed.locks.wait_for_end(holders, &request, &is_active, session)?;
     }
     Ok(())
 }

@@ -152,7 +152,7 @@ fn a_deadlock_names_everybody_in_80_columns() {
             let wanted = RowWanted { what, object: 72, block: ids::Dba::new(4, 129), slot: 7 };
             let (lock_wait, began) = (LockWait::For(Nanos::from_secs(3)), session.now());
             let request = RowRequest { waiter, wanted, lock_wait, began };
-            locks.wait_for_transaction(holder, &request, &|_| true, session)
+            locks.wait_for_end(&[holder], &request, &|_| true, session)
         };
         let waits: [Waits<Locks>; 2] = [
             Box::new(move |locks, session| {

@@ -105,7 +105,7 @@ impl Bed {
     ) -> Result<(), Stop> {
         let is_active = |id| self.is_active(id, session);
         let request = RowRequest { waiter, wanted: row(7), lock_wait, began: session.now() };
-        self.locks.wait_for_transaction(holder, &request, &is_active, session)
+        self.locks.wait_for_end(&[holder], &request, &is_active, session)
     }
 }
 

@@ -199,7 +199,7 @@ fn a_wait_is_named_for_what_is_waited_for() {
                 let is_active = |id| bed.is_active(id, session);
                 let (waiter, began) = (other, session.now());
                 let request = RowRequest { waiter, wanted, lock_wait, began };
-                bed.locks.wait_for_transaction(one, &request, &is_active, session)
+                bed.locks.wait_for_end(&[one], &request, &is_active, session)
             }))
         });
         let tx = |mode: u64| [0x5458_0000 + mode, 1, 1];
