@@ -125,7 +125,10 @@ impl Transactions {
         let mut left = records_max;
         for number in 0..block::entries(block) {
             let mut entry = *block::entry(block, number);
-            while self.ended_by_entry(&entry, session).is_none_or(|ended| ended > view.scn) {
+            let is_seen = |entry: &ItlEntry| {
+                self.ended_by_entry(entry, session).is_some_and(|ended| ended <= view.scn)
+            };
+            while !is_seen(&entry) {
                 let Some(undo) = UndoPointer::of_entry(&entry) else { return false };
                 if left == 0 {
                     return false;

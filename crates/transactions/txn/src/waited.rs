@@ -1,16 +1,17 @@
-//! How long a statement has waited for rows (TX21).
+//! How long a statement has waited for each row (TX21).
 //!
-//! Callers: `transaction`.
+//! Callers: `transaction`; `access`.
 
 use ids::Dba;
 use waits::Nanos;
 
 use crate::Transaction;
 
-/// So many rows are remembered. A statement that waits for more, and for one of the first again
-/// because it began again, waits for that one as if for the first time.
+/// How many rows are remembered. A statement that waits for more rows and begins again has its
+/// whole lock wait for a forgotten row.
 const ROWS_MAX: usize = 64;
 
+/// A row that was waited for, and how long in all.
 #[derive(Debug)]
 struct WaitedRow {
     block: Dba,
@@ -24,7 +25,7 @@ impl WaitedRow {
     }
 }
 
-/// The rows that a statement has waited for, the last ones, and how long for each.
+/// The last rows that a statement has waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Waited {
     rows: Vec<WaitedRow>,
@@ -35,13 +36,13 @@ impl Waited {
         self.rows.clear();
     }
 
-    /// How long the row in this slot of this block was waited for.
+    /// How long the row was waited for.
     pub(crate) fn of(&self, block: Dba, slot: u16) -> Nanos {
         let found = self.rows.iter().find(|row| row.is(block, slot));
         found.map_or(Nanos::ZERO, |row| row.length)
     }
 
-    /// A row was waited for, so long in all.
+    /// Notes how long the row was waited for in all.
     pub(crate) fn set(&mut self, block: Dba, slot: u16, length: Nanos) {
         if let Some(row) = self.rows.iter_mut().find(|row| row.is(block, slot)) {
             row.length = length;
@@ -55,17 +56,18 @@ impl Waited {
 }
 
 impl Transaction {
-    /// A statement begins that has waited for nothing; one that begins again may have (TX21).
+    /// Forgets the waits, when a new statement begins; a statement that begins again keeps them
+    /// (TX21).
     pub fn forget_waits(&mut self) {
         self.waited.clear();
     }
 
-    /// How long its present statement has waited for the row in this slot of this block.
+    /// How long the present statement has waited for the row in this slot.
     pub fn waited_for(&self, block: Dba, slot: u16) -> Nanos {
         self.waited.of(block, slot)
     }
 
-    /// Its present statement has waited for a row so long in all.
+    /// Notes how long the present statement has waited for the row in all.
     pub fn has_waited_for(&mut self, block: Dba, slot: u16, length: Nanos) {
         self.waited.set(block, slot, length);
     }

@@ -13,7 +13,7 @@
 //! wants a table in a mode that RX doesn't go with, is the table *watched*: then what seats know of
 //! it is collected, and all that ask for it come to the queues.
 //!
-//! Rules TX10 to TX15 are in the README. Callers: `access`, `instance`.
+//! Rules TX are in the README. Callers: `access`, `instance`.
 //!
 //! Sources: Oracle Database Concepts, "Data Concurrency and Consistency", for modes, conversion and
 //! what is reported; PostgreSQL's `lmgr/README`, "Fast Path Locking", for weak modes that look at

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A segment serves one transaction at a time, which alone writes there; so its undo is a log of
-//! transactions in the order in which they ended. Rules UN1 to UN8 are in the README.
+//! transactions in the order in which they ended. Rules UN are in the README.
 //!
 //! * [`Undo`]: making segments, finding them, ending transactions.
 //! * [`Tail`], [`UndoLog`]: where a segment's undo ends; the undo of the transaction that has it.
