@@ -187,8 +187,8 @@ impl Statement<'_> {
         let place = place_of(&table, column)?;
         if let Some(FoundRow { address, .. }) = self.find_null(&table, place)? {
             let message = format!(
-                "cannot set column {column} of table {} NOT NULL: row {address} has NULL there; give \
-                 it a value first",
+                "cannot set column {column} of table {} NOT NULL: row {address} has NULL there; \
+                 give it a value first",
                 table.name
             );
             return Err(Stop::refuse(RefusalKind::NotNullViolation, message));
