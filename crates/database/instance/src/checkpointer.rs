@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use cache::Cache;
 use ids::Rba;
-use latch::{Latch, Shared64, SharedFlag, Signal};
+use latch::{Latch, LatchKind, Shared64, SharedFlag, Signal};
 use os::{Os, Session};
 use redo::Redo;
 use space::{ControlContent, ControlFile, Enqueue, FileCheckpoint};
@@ -58,12 +58,26 @@ pub(crate) struct Checkpointer {
     pub(crate) halt: Halt,
     /// Rule space/SP1.
     pub(crate) control: Arc<Enqueue<ControlFile>>,
-    pub(crate) bounds: Latch<Bounds>,
+    bounds: Latch<Bounds>,
     /// How long a recovery would take, as estimated last; only with `fast_start_mttr_target`.
     pub(crate) estimate_ns: Shared64,
 }
 
 impl Checkpointer {
+    pub(crate) fn new(
+        os: &Os,
+        wanted: Arc<Wanted>,
+        cache: Arc<Cache>,
+        redo: Arc<Redo>,
+        halt: Halt,
+        control: Arc<Enqueue<ControlFile>>,
+        bounds: Bounds,
+    ) -> Arc<Checkpointer> {
+        let bounds = Latch::new(os, LatchKind::Innermost, bounds);
+        let estimate_ns = Shared64::new(0);
+        Arc::new(Checkpointer { wanted, cache, redo, halt, control, bounds, estimate_ns })
+    }
+
     /// From now on the checkpoint may be so far behind.
     pub(crate) fn bind(&self, bounds: Bounds, session: &Session) {
         *self.bounds.exclusive(session) = bounds;

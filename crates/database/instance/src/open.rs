@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cache::Cache;
 use change::Changes;
 use ids::{Rba, Scn};
-use latch::{Latch, LatchKind, Shared32, Shared64};
+use latch::Shared32;
 use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadHandle};
 use recovery::{Progress, Recovered};
@@ -242,15 +242,11 @@ fn start(
     };
     storage.control.hold(0, session).update(says, session).map_err(Stop::from)?;
     let place = (storage.disk.clone(), storage.directory.clone());
-    let checkpointer = Arc::new(Checkpointer {
-        wanted,
-        cache: Arc::clone(&cache),
-        redo: Arc::clone(&redo),
-        halt: halt.clone(),
-        control: Arc::clone(&storage.control),
-        bounds: Latch::new(&os, LatchKind::Innermost, Bounds::of(parameters)),
-        estimate_ns: Shared64::new(0),
-    });
+    let control = Arc::clone(&storage.control);
+    let (of_cache, of_redo) = (Arc::clone(&cache), Arc::clone(&redo));
+    let bounds = Bounds::of(parameters);
+    let checkpointer =
+        Checkpointer::new(&os, wanted, of_cache, of_redo, halt.clone(), control, bounds);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency, &os);
     let mut processes = Processes::start(&checkpointer, parameters, session)?;
     let opened = take_into_use(changes, storage, &halt, parameters, session);
@@ -276,9 +272,8 @@ fn start(
         place,
         opened: Opened { recovered, estimated_recovery, rolled_back, dropped, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
-        lock_timeouts: LockTimeouts::default(),
+        lock_timeouts: LockTimeouts::of(parameters),
     };
-    instance.lock_timeouts.set(parameters);
     instance.schedule_at_opening(session);
     Ok(instance)
 }
