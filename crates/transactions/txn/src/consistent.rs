@@ -148,8 +148,8 @@ impl Transactions {
         true
     }
 
-    /// What is known of the transaction of an ITL entry without reading undo. An entry that names no
-    /// transaction ended at SCN 0.
+    /// What is known of the transaction of an ITL entry without reading undo. An entry that names
+    /// no transaction ended at SCN 0.
     #[inline]
     fn entry_status(&self, entry: &ItlEntry, session: &Session) -> TransactionStatus {
         match (entry.ended.get(), entry.transaction.get()) {
