@@ -14,9 +14,9 @@
 //! * [`Condition`]: what a CHECK says, in three-valued logic.
 //!
 //! The life of a statement is in `statement` (rules RL10, RL19 to RL22): it locks the table, takes
-//! a snapshot, finds its rows, has a `RowOperation` (`update`, `delete`) done to each, and ends with
 //! a snapshot, finds its rows, has a `RowOperation` (`update`, `delete`) done to each, and ends by
-//! are the two statements that aren't row operations. `read` and `range` change nothing.
+//! doing what foreign keys ask for (`foreign`, rules RL6 to RL9 and RL31 to RL37). `insert` and
+//! `lock` are the two statements that aren't row operations. `read` and `range` change nothing.
 //!
 //! The dictionary's own tables are relations too, so this crate doesn't know where a definition
 //! comes from. Rules RL1 to RL41 are in the README.
