@@ -29,6 +29,17 @@ pub struct Session {
     pause: WaitWord,
 }
 
+/// A session's account at one moment.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The moment.
+    pub at: Timestamp,
+    /// The thread's clocks since the session began.
+    pub times: ThreadTimes,
+    /// What the session has counted and waited for.
+    pub totals: Totals,
+}
+
 /// A wait about to happen: who waits, for what, with which parameters. Consumed by the call that
 /// blocks; if it turns out not to block, nothing is recorded.
 #[derive(Clone, Copy, Debug)]
@@ -166,11 +177,12 @@ impl Session {
 
     /// A reading from which [`time_account_since`](Session::time_account_since) starts. Taken at
     /// call boundaries, not inside a wait.
-    pub fn reading(&self) -> (Timestamp, ThreadTimes, Totals) {
+    pub fn reading(&self) -> Reading {
         let clocks = self.clocks();
         self.close_gap(clocks);
         let times = ThreadTimes { cpu: clocks.cpu, run_queue: clocks.run_queue };
-        (clocks.at, times.since(self.times_at_start), self.account().totals())
+        let times = times.since(self.times_at_start);
+        Reading { at: clocks.at, times, totals: self.account().totals() }
     }
 
     /// The way to the CPU clock is cold as a rule and takes 2-4 us, so it's gone twice: the second
@@ -227,9 +239,10 @@ impl Session {
     }
 
     /// Closes the books over the time since `start`. Called at call boundaries, not inside a wait.
-    pub fn time_account_since(&self, start: &(Timestamp, ThreadTimes, Totals)) -> TimeAccount {
-        let (now, times, totals) = self.reading();
-        TimeAccount::close(now.since(start.0), times.since(start.1), &totals.since(&start.2))
+    pub fn time_account_since(&self, start: &Reading) -> TimeAccount {
+        let now = self.reading();
+        let (elapsed, times) = (now.at.since(start.at), now.times.since(start.times));
+        TimeAccount::close(elapsed, times, &now.totals.since(&start.totals))
     }
 }
 

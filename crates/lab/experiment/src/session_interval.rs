@@ -21,8 +21,7 @@ use std::sync::Arc;
 
 use os::{RunningSession, Session, SessionTimes};
 use waits::{
-    CurrentWait, Nanos, SessionKind, ThreadTimes, TimeAccount, Timestamp, Totals, WaitEvent,
-    WaitLine,
+    CurrentWait, Nanos, SessionKind, ThreadTimes, TimeAccount, Totals, WaitEvent, WaitLine,
 };
 
 /// One session's books over an interval, closed.
@@ -40,10 +39,11 @@ pub struct SessionInterval {
 
 impl SessionInterval {
     /// Of the calling thread's own session, since its reading `start` ([`Session::reading`]).
-    pub fn since(session: &Session, start: &(Timestamp, ThreadTimes, Totals)) -> SessionInterval {
-        let (now, times, totals) = session.reading();
-        let totals = totals.since(&start.2);
-        let account = TimeAccount::close(now.since(start.0), times.since(start.1), &totals);
+    pub fn since(session: &Session, start: &os::Reading) -> SessionInterval {
+        let now = session.reading();
+        let totals = now.totals.since(&start.totals);
+        let (elapsed, times) = (now.at.since(start.at), now.times.since(start.times));
+        let account = TimeAccount::close(elapsed, times, &totals);
         let books = session.account();
         SessionInterval { name: books.name().to_owned(), kind: books.kind(), totals, account }
     }

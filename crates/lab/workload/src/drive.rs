@@ -13,7 +13,7 @@ use experiment::SessionInterval;
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadSpec};
 use stop::{RefusalKind, Stop};
-use waits::{Nanos, ThreadTimes, Timestamp, Totals, WaitEvent};
+use waits::{Nanos, Timestamp, WaitEvent};
 
 /// Who works, and how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,7 +85,7 @@ pub(crate) struct Turns {
 }
 
 struct Counting {
-    reading: (Timestamp, ThreadTimes, Totals),
+    reading: os::Reading,
     acknowledged: u64,
 }
 
