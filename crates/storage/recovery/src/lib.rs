@@ -14,8 +14,8 @@
 #![forbid(unsafe_code)]
 
 mod ahead;
+mod batch_queue;
 mod gate;
-mod line;
 mod progress;
 mod recover;
 mod roll;

@@ -6,14 +6,13 @@ use cache::CacheConfig;
 use change::Layer;
 use ids::{BlockSize, FileNo, Rba, Scn};
 use os::{Disk, File, Session};
-use redo::{LogEnd, Reader, RedoConfig};
+use redo::{LogEnd, Reader, RecordPosition, RedoConfig};
 use space::{ControlContent, ControlFile, FileCheckpoint};
 use stop::{Failpoints, RefusalKind, Stop};
 use waits::Nanos;
 
-use crate::ahead::Start;
 use crate::progress::Progress;
-use crate::roll::{Done, Roll, Surveyed};
+use crate::roll::{Done, Roll, RollPass};
 
 /// Where the parts of the database are, and how to work on them.
 pub struct Layout<'a> {
@@ -74,15 +73,15 @@ pub fn recover(
     let started = session.now();
     // The control file may know of SCNs whose redo was never durable; none is given out again.
     let known = control.content().checkpoint_scn;
-    let from = (control.content().checkpoint, known.next());
+    let from = RecordPosition { scn: known.next(), rba: control.content().checkpoint };
     let mut redo = layout.redo.clone();
     let (end, lost) = end_of_nothing(&layout, from, session)?;
     let mut logs = Logs { layout: &layout, redo: &mut redo, control };
-    logs.distrust(&lost, session)?;
+    logs.mark_invalid(&lost, session)?;
     let mut recovered = match end {
         Some(end) => {
-            logs.secure(from.0, &end, session)?;
-            Recovered::nothing(from.0, end)
+            logs.make_end_durable(from.rba, &end, session)?;
+            Recovered::nothing(from.rba, end)
         }
         None => roll_forward(&mut logs, from, session)?,
     };
@@ -116,20 +115,20 @@ struct Logs<'a> {
 impl Logs<'_> {
     /// Members of log groups that can't be read or written are no good from now on, and the control
     /// file says so before anybody relies on the others (rule redo/RD18).
-    fn distrust(&mut self, lost: &[PathBuf], session: &Session) -> Result<(), Stop> {
+    fn mark_invalid(&mut self, lost: &[PathBuf], session: &Session) -> Result<(), Stop> {
         if lost.is_empty() {
             return Ok(());
         }
-        self.redo.distrust(lost);
+        self.redo.mark_invalid(lost);
         let directory = self.layout.directory;
         let says = |content: &mut ControlContent| content.set_log_members(directory, lost, false);
         self.control.update(says, session).map_err(Stop::from)
     }
 
     /// Makes the end of the redo durable, in all members (rule redo/RD17).
-    fn secure(&mut self, from: Rba, end: &LogEnd, session: &Session) -> Result<(), Stop> {
-        let secured = redo::secure(self.layout.disk, self.redo, from, end, session)?;
-        self.distrust(&secured.lost, session)
+    fn make_end_durable(&mut self, from: Rba, end: &LogEnd, session: &Session) -> Result<(), Stop> {
+        let rewritten = redo::rewrite_tail(self.layout.disk, self.redo, from, end, session)?;
+        self.mark_invalid(&rewritten.lost, session)
     }
 }
 
@@ -137,10 +136,10 @@ impl Logs<'_> {
 /// relied on. After a shutdown in good order that is so, and no cache is needed.
 fn end_of_nothing(
     layout: &Layout<'_>,
-    (from, first_scn): Start,
+    from: RecordPosition,
     session: &Session,
 ) -> Result<(Option<LogEnd>, Vec<PathBuf>), Stop> {
-    let mut reader = Reader::open(layout.disk, layout.redo, from, first_scn, session)?;
+    let mut reader = Reader::open(layout.disk, layout.redo, from, session)?;
     let is_empty = reader.next(session)?.is_none();
     let end = reader.end().filter(|_| is_empty);
     let lost = reader.lost_members().to_vec();
@@ -149,43 +148,48 @@ fn end_of_nothing(
 }
 
 /// Does everything from here on again, and has it written.
-fn roll_forward(logs: &mut Logs<'_>, from: Start, session: &Session) -> Result<Recovered, Stop> {
+fn roll_forward(
+    logs: &mut Logs<'_>,
+    from: RecordPosition,
+    session: &Session,
+) -> Result<Recovered, Stop> {
     let (started, layout) = (session.now(), logs.layout);
-    let mut roll = Roll::open(layout, from.0, session)?;
-    let Surveyed { found, end: (end, known_at), rolled } = roll.survey(logs.redo, from, session)?;
-    let surveyed_in = known_at.since(started);
-    let applied_then = session.now().since(known_at);
-    logs.distrust(&found.lost, session)?;
+    let mut roll = Roll::open(layout, from.rba, session)?;
+    let RollPass { read, applied } = roll.survey(logs.redo, from, session)?;
+    let end = read.end.expect("a reader without a next record knows its end");
+    let surveyed_in = read.end_known_at.since(started);
+    let applied_then = session.now().since(read.end_known_at);
+    logs.mark_invalid(&read.lost, session)?;
     roll.check_end(&end)?;
-    logs.secure(from.0, &end, session)?;
-    let Some((_, first_scn)) = found.first else {
+    logs.make_end_durable(from.rba, &end, session)?;
+    let Some(first) = read.first else {
         let message = format!("cannot recover: {end}, and there was redo before; check the device");
         return Err(Stop::refuse(RefusalKind::Corrupt, message));
     };
     let (files, doublewrite) = (&layout.files, &layout.doublewrite);
-    let limits = (Scn::new(first_scn.get() - 1), end.last_scn);
-    let restored = cache::doublewrite::restore(files, doublewrite, limits.0, limits.1, session)?;
+    let before = Scn::new(first.scn.get() - 1);
+    let restored = cache::doublewrite::restore(files, doublewrite, before, end.last_scn, session)?;
     let repaired = restored.restored.len() as u64;
     let began = session.now();
-    let mut rest = found.rest;
-    if rolled.is_err() || repaired > 0 {
+    let mut rest = read.rest;
+    if applied.is_err() || repaired > 0 {
         // RC8: the buffers may have blocks as they were before.
         drop(roll);
-        roll = Roll::open(layout, from.0, session)?;
-        rest = Some((from.0, first_scn));
+        roll = Roll::open(layout, from.rba, session)?;
+        rest = Some(RecordPosition { scn: first.scn, rba: from.rba });
     }
-    let applied_at = roll.finish((logs.redo, rest), (&found, &end), session)?;
+    let applied_at = roll.finish(logs.redo, rest, &read, &end, session)?;
     let Done { applied, skipped, brought, .. } = roll.done;
     Ok(Recovered {
-        records: found.records,
-        bytes: found.bytes,
+        records: read.records,
+        bytes: read.bytes,
         applied,
         skipped,
         brought,
         repaired,
         surveyed_in,
         applied_in: Nanos(applied_then.0 + applied_at.since(began).0),
-        ..Recovered::nothing(from.0, end)
+        ..Recovered::nothing(from.rba, end)
     })
 }
 

@@ -16,13 +16,13 @@ use cache::{Cache, CacheConfig};
 use change::replay;
 use ids::{Dba, Rba, Scn};
 use os::{Session, ThreadHandle, ThreadId};
-use redo::{LogEnd, RedoConfig};
+use redo::{LogEnd, RecordPosition, RedoConfig};
 use stop::{Halt, RefusalKind, Stop};
 use waits::Timestamp;
 
-use crate::ahead::{Ahead, Found, Start};
+use crate::ahead::{Ahead, ReadSummary};
+use crate::batch_queue::Batch;
 use crate::gate::ReplayGate;
-use crate::line::Batch;
 use crate::progress::Progress;
 use crate::recover::Layout;
 
@@ -63,13 +63,11 @@ struct Untouched {
     buffers: u64,
 }
 
-/// What is known when the redo was read once.
-pub(crate) struct Surveyed {
-    pub(crate) found: Found,
-    /// Where the redo ends, and since when that is known.
-    pub(crate) end: (LogEnd, Timestamp),
-    /// Whether what was applied could be.
-    pub(crate) rolled: Result<(), Stop>,
+/// What one reading of the redo came to.
+pub(crate) struct RollPass {
+    pub(crate) read: ReadSummary,
+    /// Whether the changes that were handed on could be applied.
+    pub(crate) applied: Result<(), Stop>,
 }
 
 impl<'a> Roll<'a> {
@@ -100,19 +98,19 @@ impl<'a> Roll<'a> {
     pub(crate) fn survey(
         &mut self,
         redo: &RedoConfig,
-        from: Start,
+        from: RecordPosition,
         session: &Session,
-    ) -> Result<Surveyed, Stop> {
-        let (rolled, found) = self.roll((redo, from), None, session)?;
-        let end = found.end.expect("a reader without a next record knows its end");
-        Ok(Surveyed { found, end, rolled })
+    ) -> Result<RollPass, Stop> {
+        self.roll(redo, from, None, session)
     }
 
     /// Applies what is left of the redo, and writes everything. When all was applied.
     pub(crate) fn finish(
         &mut self,
-        (redo, rest): (&RedoConfig, Option<Start>),
-        (found, end): (&Found, &LogEnd),
+        redo: &RedoConfig,
+        rest: Option<RecordPosition>,
+        read: &ReadSummary,
+        end: &LogEnd,
         session: &Session,
     ) -> Result<Timestamp, Stop> {
         let mut writers = Vec::new();
@@ -121,12 +119,12 @@ impl<'a> Roll<'a> {
         let done = start_writers(&self.cache, config, &mut writers, session)
             .and_then(|()| match rest {
                 Some(rest) => {
-                    let rolled = self.roll((redo, rest), Some(found.bytes), session);
-                    rolled.and_then(|(rolled, _)| rolled)
+                    let pass = self.roll(redo, rest, Some(read.bytes), session);
+                    pass.and_then(|pass| pass.applied)
                 }
                 None => Ok(()),
             })
-            .and_then(|()| self.check_records(found.records))
+            .and_then(|()| self.check_records(read.records))
             .and_then(|()| self.check_end(end))
             .and_then(|()| {
                 applied_at = session.now();
@@ -150,28 +148,28 @@ impl<'a> Roll<'a> {
     /// error if it couldn't be read.
     fn roll(
         &mut self,
-        (redo, from): (&RedoConfig, Start),
+        redo: &RedoConfig,
+        from: RecordPosition,
         of: Option<u64>,
         session: &Session,
-    ) -> Result<(Result<(), Stop>, Found), Stop> {
-        let place = (self.layout.disk, redo);
-        let ahead = Ahead::new(session.os(), place, from, &self.cache, of.is_none(), &self.halt);
+    ) -> Result<RollPass, Stop> {
+        let (disk, is_first) = (self.layout.disk, of.is_none());
+        let ahead = Ahead::new(session.os(), disk, redo, from, &self.cache, is_first, &self.halt);
         let ahead = Arc::new(ahead);
         let process = ahead.start(&self.halt, session)?;
         let mut untouched = Untouched::of(&self.cache, process.id(), session);
         // Who is told of the progress may panic: then the processes end, and the files are let go.
         let guard = self.halt.guard("recovery panicked", session);
-        let rolled = self.apply_all(&ahead, of, &mut untouched, session);
+        let applied = self.apply_all(&ahead, of, &mut untouched, session);
         guard.disarm();
-        let rolled = rolled.and_then(|()| self.check_usable());
-        ahead.line.close(session);
+        let applied = applied.and_then(|()| self.check_usable());
+        ahead.queue.close(session);
         // A panic has raised the halt already.
         let _ = process.join(session);
         self.halt.check(session)?;
-        ahead.line.how_it_ended(session)?;
-        let found = ahead.found(session);
+        ahead.queue.how_it_ended(session)?;
         self.done.brought += ahead.brought.load(session);
-        Ok((rolled, found))
+        Ok(RollPass { read: ahead.summary(session), applied })
     }
 
     fn apply_all(
@@ -181,16 +179,16 @@ impl<'a> Roll<'a> {
         untouched: &mut Untouched,
         session: &Session,
     ) -> Result<(), Stop> {
-        let line = &ahead.line;
+        let queue = &ahead.queue;
         loop {
-            while line.is_empty(session)
+            while queue.is_empty(session)
                 && let Some(frame) = untouched.next_for(ahead.brought.load(session))
             {
                 self.cache.touch(frame, session);
             }
-            let Some(batch) = line.take(session)? else { return Ok(()) };
+            let Some(batch) = queue.take(session)? else { return Ok(()) };
             self.apply(&batch, session)?;
-            line.give_back(batch, session);
+            queue.give_back(batch, session);
             let elapsed = session.now().since(self.started);
             (self.layout.progress)(Progress { applied: self.done.bytes, of, elapsed });
         }
@@ -199,8 +197,8 @@ impl<'a> Roll<'a> {
     fn apply(&mut self, batch: &Batch, session: &Session) -> Result<(), Stop> {
         let Layout { layers, failpoints, .. } = *self.layout;
         // RC7: below all of its changes.
-        let (first, _) = batch.records.first().expect("a batch has records");
-        self.gate.move_to(first, session);
+        let first = batch.records.first().expect("a batch has records");
+        self.gate.move_to(first.rba, session);
         for (block, changes) in batch.records.by_block() {
             let replayed = replay(block, changes, layers, &self.cache, failpoints, session)?;
             self.done.applied += replayed.applied;
@@ -226,7 +224,7 @@ impl<'a> Roll<'a> {
         let (scn, block) = self.latest;
         let file = self.layout.files.iter().find(|(number, ..)| *number == block.file);
         let path = file.map_or(Path::new(""), |(_, file, _)| file.path());
-        end.check_reaches((block, path), scn)
+        end.check_reaches(block, path, scn)
     }
 
     fn check_records(&self, found: u64) -> Result<(), Stop> {

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use os::{Cause, File, Session};
 use stop::{RefusalKind, Stop};
 
-use crate::log_file::OpenGroup;
+use crate::log_file::{HeaderBlock, OpenGroup};
 use crate::medium::check_length;
 use crate::{EndReason, LogGroup, LogView, Redo};
 
 /// The files of a group of which some are to go, open and locked as long as this is there.
-pub struct Leaving(Arc<OpenGroup>);
+pub struct GroupFiles(Arc<OpenGroup>);
 
 impl Redo {
     /// Refuses a file that was made to be a member, and isn't one yet, unless it can be written in
@@ -36,9 +36,9 @@ impl Redo {
         let lanes = {
             let mut state = shared.state.exclusive(session);
             state.groups.add(group);
-            shared.serve_line(&mut state, session)
+            shared.serve_queue(&mut state, session)
         };
-        shared.wake_line(lanes, session);
+        shared.wake_queue(lanes, session);
         Ok(())
     }
 
@@ -54,9 +54,9 @@ impl Redo {
         let lanes = {
             let mut state = shared.state.exclusive(session);
             state.groups.end_retirement(number, drops);
-            shared.serve_line(&mut state, session)
+            shared.serve_queue(&mut state, session)
         };
-        shared.wake_line(lanes, session);
+        shared.wake_queue(lanes, session);
     }
 
     /// Takes one more member into a group. It is invalid until a log begins there.
@@ -70,8 +70,8 @@ impl Redo {
     }
 
     /// The files of a group, before it or one of its members is dropped.
-    pub fn leaving(&self, number: u16, session: &Session) -> Option<Leaving> {
-        self.shared.state.exclusive(session).groups.find(number).map(Leaving)
+    pub fn group_files(&self, number: u16, session: &Session) -> Option<GroupFiles> {
+        self.shared.state.exclusive(session).groups.find(number).map(GroupFiles)
     }
 
     /// Removes the file of a member that was dropped, if it is that (RD25). What else lies in its
@@ -79,7 +79,7 @@ impl Redo {
     /// take.
     pub fn remove_dropped(
         &self,
-        Leaving(group): &Leaving,
+        GroupFiles(group): &GroupFiles,
         path: &Path,
         session: &Session,
     ) -> Result<(), Stop> {
@@ -110,10 +110,10 @@ impl Redo {
         };
         let is_it = file.try_lock()?
             && check_length(&file, group.blocks).is_ok()
-            && match group.read_header_of(&file, &medium.owner, session)? {
-                Ok(_) | Err(EndReason::NeverWritten { .. }) => true,
-                Err(_) => false,
-            };
+            && matches!(
+                group.read_header_of(&file, &medium.owner, session)?,
+                HeaderBlock::Log(_) | HeaderBlock::Other(EndReason::NeverWritten { .. })
+            );
         if is_it { Ok(Some(file)) } else { Err(other_file(path)) }
     }
 

@@ -1,13 +1,13 @@
-//! One part of the log buffer: records laid out as redo blocks, ready to be written as they lie.
+//! One range of the log buffer: records laid out as redo blocks, ready to be written as they lie.
 //!
 //! ```text
 //!   buffer   │ block │ block │ block │ block (open) │ not begun …
-//!   parts    └─ log 7, from 62 ──┘└─ log 8, from 1 ─┘
+//!   ranges    └─ log 7, from 62 ──┘└─ log 8, from 1 ─┘
 //! ```
 //!
 //! Invariants
 //!   * every block but the open one is complete: head set, tail zeroed; `seal` is all it lacks
-//!   * parts are in the order of logs, and lie side by side in the buffer
+//!   * ranges are in the order of logs, and lie side by side in the buffer
 //!   * a batch that is written is closed first, so the next record begins a new block (RD2)
 //!
 //! Callers: `state`, under the redo allocation latch; `writer`, which owns a batch while it writes.
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use format::{BlockHeader, BlockKind, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock};
 use format::{U16Le, U32Le, U64Le};
-use ids::{Dba, Scn};
+use ids::{BlockNo, Dba, FileNo, Scn};
 use os::{Cost, IoBuf, Session};
 
 use crate::config::GROUPS_MAX;
@@ -27,7 +27,7 @@ pub(crate) const BLOCK_HEAD: usize = RedoBlock::START + RedoBlock::BYTES;
 
 /// The blocks of one log within a batch.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct LogRange {
     /// The number of the group in which the log lies.
     group: u16,
     /// The group as it was when the batch was taken; none before.
@@ -39,9 +39,9 @@ pub(crate) struct Part {
     pub(crate) blocks: u32,
 }
 
-impl Part {
-    fn new((group, sequence): (u16, u32), first_block: u32) -> Part {
-        Part { group, taken: None, sequence, beginning: None, first_block, blocks: 0 }
+impl LogRange {
+    fn new(group: u16, sequence: u32, first_block: u32) -> LogRange {
+        LogRange { group, taken: None, sequence, beginning: None, first_block, blocks: 0 }
     }
 
     /// The group in which it is written.
@@ -61,7 +61,7 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct Batch {
     buffer: IoBuf,
-    parts: Vec<Part>,
+    ranges: Vec<LogRange>,
     blocks: u32,
     open: Option<Open>,
     wasted: u64,
@@ -70,12 +70,12 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// An empty one. It never holds more than one part for each group, and one for the log that
-    /// goes on, so no part is ever allocated later.
+    /// An empty one. It never holds more than one range for each group, and one for the log that
+    /// goes on, so no range is ever allocated later.
     pub(crate) fn new(blocks: u32) -> Batch {
         Batch {
             buffer: IoBuf::zeroed(blocks as usize * REDO_BLOCK.bytes()),
-            parts: Vec::with_capacity(usize::from(GROUPS_MAX) + 1),
+            ranges: Vec::with_capacity(usize::from(GROUPS_MAX) + 1),
             blocks: 0,
             open: None,
             wasted: 0,
@@ -84,13 +84,13 @@ impl Batch {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.parts.clear();
+        self.ranges.clear();
         (self.blocks, self.open, self.wasted, self.filled) = (0, None, 0, 0);
     }
 
     /// Whether there is nothing to write, not even the header of a log.
     pub(crate) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+        self.ranges.is_empty()
     }
 
     /// Whether a log begins in it.
@@ -100,7 +100,7 @@ impl Batch {
 
     /// How many logs begin in it.
     pub(crate) fn logs_begun(&self) -> u32 {
-        self.parts.iter().filter(|part| part.beginning.is_some()).count() as u32
+        self.ranges.iter().filter(|range| range.beginning.is_some()).count() as u32
     }
 
     /// Blocks begun.
@@ -140,13 +140,13 @@ impl Batch {
     }
 
     /// Opens the next block, the one with this address.
-    pub(crate) fn begin_block(&mut self, log: (u16, u32), address: Dba, database: u64) {
+    pub(crate) fn begin_block(&mut self, group: u16, sequence: u32, number: u32, database: u64) {
         assert!(self.open.is_none(), "the block before was not closed");
-        let (_, sequence) = log;
-        if self.parts.last().is_none_or(|part| part.sequence != sequence) {
-            self.parts.push(Part::new(log, address.block.get()));
+        let address = Dba { file: FileNo::redo(group), block: BlockNo::new(number) };
+        if self.ranges.last().is_none_or(|range| range.sequence != sequence) {
+            self.ranges.push(LogRange::new(group, sequence, number));
         }
-        self.parts.last_mut().expect("pushed if it wasn't there").blocks += 1;
+        self.ranges.last_mut().expect("pushed if it wasn't there").blocks += 1;
         self.blocks += 1;
         self.open = Some(Open { filled: 0, first_record: None });
         let block = self.last_block();
@@ -160,14 +160,15 @@ impl Batch {
     }
 
     /// From here on, blocks belong to a log that begins: its group and sequence.
-    pub(crate) fn begin_log(&mut self, log: (u16, u32), beginning: Beginning) {
+    pub(crate) fn begin_log(&mut self, group: u16, sequence: u32, beginning: Beginning) {
         assert!(self.open.is_none(), "the last block of the log before was not closed");
-        self.parts.push(Part { beginning: Some(beginning), ..Part::new(log, 1) });
+        self.ranges
+            .push(LogRange { beginning: Some(beginning), ..LogRange::new(group, sequence, 1) });
     }
 
     /// It is taken: to be written to these groups, as they are now.
     pub(crate) fn find_groups(&mut self, find: impl Fn(u16) -> Arc<OpenGroup>) {
-        self.parts.iter_mut().for_each(|part| part.taken = Some(find(part.group)));
+        self.ranges.iter_mut().for_each(|range| range.taken = Some(find(range.group)));
     }
 
     /// Takes as many of the bytes as the open block has room for; says how many.
@@ -199,23 +200,23 @@ impl Batch {
             self.check().expect("a batch that is written is in order");
         }
         let mut blocks = self.buffer.chunks_exact_mut(REDO_BLOCK.bytes());
-        for part in &self.parts {
-            for number in part.first_block..part.first_block + part.blocks {
-                let block = blocks.next().expect("every part's blocks lie in the buffer");
+        for range in &self.ranges {
+            for number in range.first_block..range.first_block + range.blocks {
+                let block = blocks.next().expect("every range's blocks lie in the buffer");
                 BlockHeader::of_mut(block).stamp(durable, 0);
-                format::seal(block, part.group().address(number));
+                format::seal(block, range.group().address(number));
             }
         }
         session.charge(Cost::ChecksumKib, u64::from(self.blocks) * BLOCK_KIB);
     }
 
-    /// Each part with its bytes, in order.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (&Part, &[u8])> {
+    /// Each range with its bytes, in order.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = (&LogRange, &[u8])> {
         let mut rest: &[u8] = &self.buffer;
-        self.parts.iter().map(move |part| {
-            let (bytes, after) = rest.split_at(part.blocks as usize * REDO_BLOCK.bytes());
+        self.ranges.iter().map(move |range| {
+            let (bytes, after) = rest.split_at(range.blocks as usize * REDO_BLOCK.bytes());
             rest = after;
-            (part, bytes)
+            (range, bytes)
         })
     }
 
@@ -228,19 +229,19 @@ impl Batch {
 
 // For checks.
 impl Batch {
-    /// The log of the last part, and the first block behind it.
+    /// The log of the last range, and the first block behind it.
     pub(crate) fn end(&self) -> Option<(u32, u32)> {
-        self.parts.last().map(|part| (part.sequence, part.first_block + part.blocks))
+        self.ranges.last().map(|range| (range.sequence, range.first_block + range.blocks))
     }
 
     /// What is wrong, if the invariants of this file don't hold.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let blocks: u32 = self.parts.iter().map(|part| part.blocks).sum();
+        let blocks: u32 = self.ranges.iter().map(|range| range.blocks).sum();
         if blocks != self.blocks || self.open.is_some() && blocks == 0 {
             let own = self.blocks;
-            return Err(format!("a batch of {own} blocks has parts with {blocks}"));
+            return Err(format!("a batch of {own} blocks has ranges with {blocks}"));
         }
-        if let Some(pair) = self.parts.windows(2).find(|pair| pair[0].sequence >= pair[1].sequence)
+        if let Some(pair) = self.ranges.windows(2).find(|pair| pair[0].sequence >= pair[1].sequence)
         {
             let (before, after) = (pair[0].sequence, pair[1].sequence);
             return Err(format!("a batch has log {before} before log {after}"));
@@ -263,10 +264,6 @@ impl Batch {
 mod tests {
     use super::*;
 
-    fn address(block: u32) -> Dba {
-        Dba::new(ids::FileNo::redo(1).get(), block)
-    }
-
     fn head(batch: &Batch, block: usize) -> (u16, u16) {
         let start = block * REDO_BLOCK.bytes() + RedoBlock::START;
         let head = RedoBlock::at(&batch.buffer, start);
@@ -277,14 +274,14 @@ mod tests {
     #[test]
     fn a_block_says_where_its_first_record_begins() {
         let mut batch = Batch::new(4);
-        batch.begin_block((1, 1), address(1), 9);
+        batch.begin_block(1, 1, 1, 9);
         batch.begin_record();
         assert_eq!(batch.fill(&[1; 9_000]), REDO_PAYLOAD_BYTES);
         batch.close_block();
-        batch.begin_block((1, 1), address(2), 9);
+        batch.begin_block(1, 1, 2, 9);
         assert_eq!(batch.fill(&[2; 100]), 100);
         batch.close_block();
-        batch.begin_block((1, 1), address(3), 9);
+        batch.begin_block(1, 1, 3, 9);
         assert_eq!(batch.fill(&[3; 10]), 10);
         batch.begin_record();
         assert_eq!(batch.fill(&[4; 20]), 20);
@@ -301,16 +298,17 @@ mod tests {
     #[test]
     fn the_tail_of_a_used_buffer_is_cleared() {
         let mut batch = Batch::new(1);
-        batch.begin_block((1, 1), address(1), 9);
+        batch.begin_block(1, 1, 1, 9);
         batch.fill(&[7; REDO_PAYLOAD_BYTES]);
         batch.close_block();
         batch.clear();
-        batch.begin_block((1, 1), address(2), 9);
+        batch.begin_block(1, 1, 2, 9);
         batch.fill(&[8; 5]);
         batch.close_block();
         assert!(batch.buffer[BLOCK_HEAD + 5..].iter().all(|byte| *byte == 0));
-        let parts: Vec<_> = batch.parts().map(|(part, bytes)| (part.blocks, bytes.len())).collect();
-        assert_eq!(parts, [(1, REDO_BLOCK.bytes())]);
+        let ranges: Vec<_> =
+            batch.ranges().map(|(range, bytes)| (range.blocks, bytes.len())).collect();
+        assert_eq!(ranges, [(1, REDO_BLOCK.bytes())]);
     }
 
     type Break = fn(&mut Batch);
@@ -319,8 +317,8 @@ mod tests {
     #[test]
     fn what_is_broken_in_a_batch_is_named() {
         let cases: [(&str, Break); 4] = [
-            ("a batch of 3 blocks has parts with 2", |batch| batch.blocks += 1),
-            ("log 2 before log 2", |batch| batch.parts[0].sequence = 2),
+            ("a batch of 3 blocks has ranges with 2", |batch| batch.blocks += 1),
+            ("log 2 before log 2", |batch| batch.ranges[0].sequence = 2),
             ("block 0 of a batch isn't complete", |batch| batch.buffer[REDO_BLOCK.bytes() - 1] = 1),
             ("block 0 of a batch isn't complete", |batch| {
                 RedoBlock::at_mut(&mut batch.buffer, RedoBlock::START).first_record = U16Le::new(9);
@@ -328,10 +326,10 @@ mod tests {
         ];
         for (named, break_it) in cases {
             let mut batch = Batch::new(4);
-            batch.begin_block((1, 1), address(1), 9);
+            batch.begin_block(1, 1, 1, 9);
             batch.fill(&[1; 5]);
             batch.close_block();
-            batch.begin_block((2, 2), address(1), 9);
+            batch.begin_block(2, 2, 1, 9);
             assert_eq!((batch.check(), batch.end()), (Ok(()), Some((2, 2))));
             break_it(&mut batch);
             let said = batch.check().expect_err(named);

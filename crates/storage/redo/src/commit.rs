@@ -33,9 +33,9 @@ use crate::gather::Gather;
 use crate::landing::Seen;
 use crate::redo::{Redo, Shared};
 use crate::state::{Flight, lane};
-use crate::writer::Books;
+use crate::writer::WriteAccount;
 
-enum Turn {
+enum CommitStep {
     Durable,
     /// To write this batch, which has the record.
     Write(Flight),
@@ -49,13 +49,21 @@ enum Turn {
     },
 }
 
-/// Where a session stands that waits.
-struct Place {
-    /// The batch among whose waiters it is counted, and whether among the urgent ones.
-    counted: Option<(u64, bool)>,
+/// What a session that waits keeps between two looks at the state.
+struct CommitWaiter {
+    /// The batch among whose waiters it is counted, if it is.
+    counted: Option<Counted>,
     gathers: bool,
     /// It leaves the write to others.
     patient: bool,
+}
+
+/// Where a waiting session is counted.
+#[derive(Clone, Copy)]
+struct Counted {
+    batch: u64,
+    /// Among the urgent waiters of the batch, not the patient ones.
+    urgent: bool,
 }
 
 impl Redo {
@@ -98,26 +106,26 @@ impl Shared {
         session: &Session,
         event: WaitEvent,
     ) -> Result<(), Stop> {
-        let mut place = Place { counted: None, gathers: false, patient };
+        let mut waiter = CommitWaiter { counted: None, gathers: false, patient };
         while Scn::new(self.durable.load(session)) < scn {
             latch::assert_none_held("a wait for redo to be durable");
             self.halt.check(session)?;
-            let (turn, block) = self.take_turn(scn, &mut place, session);
+            let (step, block) = self.next_step(scn, &mut waiter, session);
             let waiting = session.waiting(event);
             let waiting = match event {
                 WaitEvent::LogFileSync => waiting.p(block, scn.get(), 0),
                 // Whoever writes it answers, and nobody gives up.
                 _ => waiting,
             };
-            match turn {
-                Turn::Durable => break,
-                Turn::Write(flight) => {
+            match step {
+                CommitStep::Durable => break,
+                CommitStep::Write(flight) => {
                     assert!(flight.through >= scn, "a leader's own record is in its batch");
                     // It may still have to wait for a write that was begun before.
-                    self.write(flight, Books::Caller(waiting), session)?;
+                    self.write(flight, WriteAccount::Caller(waiting), session)?;
                 }
-                Turn::Gather => Gather::turn(session),
-                Turn::Wait { number, seen, posts } => {
+                CommitStep::Gather => Gather::turn(session),
+                CommitStep::Wait { number, seen, posts } => {
                     if posts {
                         self.lgwr.post(session);
                     }
@@ -129,23 +137,28 @@ impl Shared {
     }
 
     /// What to do now, and the block of the log buffer that is being filled.
-    fn take_turn(&self, scn: Scn, place: &mut Place, session: &Session) -> (Turn, u64) {
+    fn next_step(
+        &self,
+        scn: Scn,
+        waiter: &mut CommitWaiter,
+        session: &Session,
+    ) -> (CommitStep, u64) {
         let mut state = self.state.exclusive(session);
         assert!(scn < state.next_scn, "SCN {scn} was never given to a record");
         let block = u64::from(state.active.blocks());
         if Scn::new(self.durable.load(session)) >= scn {
-            return (Turn::Durable, block);
+            return (CommitStep::Durable, block);
         }
         let number = state.number_of(scn);
-        let comes = place.counted.is_none_or(|(counted, _)| counted != number);
+        let comes = waiter.counted.is_none_or(|counted| counted.batch != number);
         if comes {
             // Without a log writer nobody would ever begin.
-            let urgent = !place.patient || !state.lgwr.runs;
-            place.counted = Some((number, urgent));
+            let urgent = !waiter.patient || !state.lgwr.runs;
+            waiter.counted = Some(Counted { batch: number, urgent });
             *state.waiters[lane(number)].of(urgent) += 1;
         }
-        let urgent = place.counted.is_some_and(|(_, urgent)| urgent);
-        let waits = Turn::Wait {
+        let urgent = waiter.counted.is_some_and(|counted| counted.urgent);
+        let waits = CommitStep::Wait {
             number,
             seen: self.landings.see(lane(number)),
             posts: urgent && number == state.number && state.can_take() && !state.sessions_lead(),
@@ -153,7 +166,7 @@ impl Shared {
         if number != state.number || !state.can_take() || !state.sessions_lead() {
             // With the batch taken the gathering has ended; else it would go on while its gatherer
             // sleeps (several writes in flight, and the batch has come to begin a log).
-            if std::mem::take(&mut place.gathers) && number == state.number {
+            if std::mem::take(&mut waiter.gathers) && number == state.number {
                 state.gather.leave();
             }
             return (waits, block);
@@ -168,13 +181,13 @@ impl Shared {
                 if comes {
                     state.gather.came(now);
                 }
-                place.gathers |= state.gather.enter();
-                return (if place.gathers { Turn::Gather } else { waits }, block);
+                waiter.gathers |= state.gather.enter();
+                return (if waiter.gathers { CommitStep::Gather } else { waits }, block);
             }
         }
         *state.waiters[lane(number)].of(urgent) -= 1;
-        place.counted = None;
-        (Turn::Write(self.take(&mut state, session)), block)
+        waiter.counted = None;
+        (CommitStep::Write(self.take(&mut state, session)), block)
     }
 
     fn sleep(&self, number: u64, seen: Seen, waiting: Waiting<'_>) {

@@ -203,17 +203,17 @@ impl RedoConfig {
 
     /// Opens and locks every good member, before anything of them is read (RD22). One that can't be
     /// opened is left for [`examine`](crate::examine) to find.
-    pub fn own(&mut self, disk: &Disk, session: &Session) -> Result<(), Stop> {
+    pub fn lock_members(&mut self, disk: &Disk, session: &Session) -> Result<(), Stop> {
         let medium = Medium::new(disk, self);
         let members = self.groups.iter().flat_map(|group| &group.members);
         for member in members.filter(|member| member.good) {
-            medium.own(&member.path, &mut self.owned, session)?;
+            medium.lock(&member.path, &mut self.owned, session)?;
         }
         Ok(())
     }
 
     /// The members of these paths are no good any more.
-    pub fn distrust(&mut self, paths: &[PathBuf]) {
+    pub fn mark_invalid(&mut self, paths: &[PathBuf]) {
         paths.iter().for_each(|path| self.owned.forget(path));
         let members = self.groups.iter_mut().flat_map(|group| &mut group.members);
         for member in members.filter(|member| paths.contains(&member.path)) {

@@ -22,9 +22,9 @@ use crate::config::blocks_of;
 use crate::queue::Lanes;
 use crate::record;
 use crate::redo::Shared;
-use crate::state::{Blocked, Placed, State, Wish};
-use crate::writer::Books;
-use crate::{RECORD_BYTES_MAX, Redo};
+use crate::state::{Blocked, RoomRequest, State};
+use crate::writer::WriteAccount;
+use crate::{RECORD_BYTES_MAX, RecordPosition, Redo};
 
 /// Room for one record.
 #[must_use = "credits that are dropped are given back"]
@@ -51,9 +51,9 @@ impl Drop for Credits<'_> {
         let lanes = {
             let mut state = shared.state.exclusive(self.session);
             state.return_credits(self.blocks);
-            shared.serve_line(&mut state, self.session)
+            shared.serve_queue(&mut state, self.session)
         };
-        shared.wake_line(lanes, self.session);
+        shared.wake_queue(lanes, self.session);
     }
 }
 
@@ -65,11 +65,11 @@ impl Redo {
         let blocks = blocks_for(bytes)?;
         self.shared.halt.check(session)?;
         let mut state = self.shared.state.exclusive(session);
-        let wish = Wish::Blocks(blocks);
-        if state.queue.is_empty() && state.check(wish).is_ok() {
-            state.grant(wish);
+        let request = RoomRequest::Blocks(blocks);
+        if state.queue.is_empty() && state.check(request).is_ok() {
+            state.grant(request);
         } else {
-            self.shared.stand_in_line(state, wish, session)?;
+            self.shared.wait_in_queue(state, request, session)?;
         }
         Ok(Credits { redo: self, session, blocks })
     }
@@ -81,11 +81,11 @@ impl Redo {
             return None;
         }
         let mut state = self.shared.state.exclusive(session);
-        let wish = Wish::Blocks(blocks);
-        if !state.queue.is_empty() || state.check(wish).is_err() {
+        let request = RoomRequest::Blocks(blocks);
+        if !state.queue.is_empty() || state.check(request).is_err() {
             return None;
         }
-        state.grant(wish);
+        state.grant(request);
         Some(Credits { redo: self, session, blocks })
     }
 
@@ -94,7 +94,12 @@ impl Redo {
     ///
     /// # Panics
     /// When the record isn't what its head says, or is larger than the credits.
-    pub fn append(&self, credits: Credits<'_>, record: &mut [u8], session: &Session) -> Placed {
+    pub fn append(
+        &self,
+        credits: Credits<'_>,
+        record: &mut [u8],
+        session: &Session,
+    ) -> RecordPosition {
         self.append_with(credits, record, |_, _| {}, session)
     }
 
@@ -106,7 +111,7 @@ impl Redo {
         record: &mut [u8],
         complete: impl FnOnce(Scn, &mut [u8]),
         session: &Session,
-    ) -> Placed {
+    ) -> RecordPosition {
         if let Err(fault) = record::check(record) {
             panic!("a record that recovery could not read was about to be appended: {fault}");
         }
@@ -123,10 +128,10 @@ impl Redo {
             shared.count_switches_since(before, &state, session);
             state.return_credits(credits);
             shared.publish(&state, session);
-            let lanes = shared.serve_line(&mut state, session);
+            let lanes = shared.serve_queue(&mut state, session);
             (placed, lanes, state.posts_after_append())
         };
-        shared.wake_line(lanes, session);
+        shared.wake_queue(lanes, session);
         if post {
             shared.lgwr.post(session);
         }
@@ -142,11 +147,11 @@ impl Redo {
         let shared = &self.shared;
         shared.halt.check(session)?;
         let mut state = shared.state.exclusive(session);
-        if !state.queue.is_empty() || state.check(Wish::Switch).is_err() {
-            return shared.stand_in_line(state, Wish::Switch, session);
+        if !state.queue.is_empty() || state.check(RoomRequest::Switch).is_err() {
+            return shared.wait_in_queue(state, RoomRequest::Switch, session);
         }
         let before = state.sequence();
-        state.grant(Wish::Switch);
+        state.grant(RoomRequest::Switch);
         shared.count_switches_since(before, &state, session);
         shared.publish(&state, session);
         Ok(())
@@ -154,29 +159,29 @@ impl Redo {
 }
 
 impl Shared {
-    /// Waits until the wish is granted, after those of all who came before. Who comes finds either
+    /// Waits until the request is granted, after those of all who came before. Who comes finds either
     /// a line or no room: else nobody would be there to grant it.
-    fn stand_in_line<'a>(
+    fn wait_in_queue<'a>(
         &'a self,
         mut state: ExclusiveGuard<'a, State>,
-        wish: Wish,
+        request: RoomRequest,
         session: &'a Session,
     ) -> Result<(), Stop> {
-        let ticket = state.queue.enter(wish);
+        let ticket = state.queue.enter(request);
         let mut asked = None;
         loop {
             if state.queue.is_served(ticket) {
                 return Ok(());
             }
-            let blocked = state.line_is_blocked_by().expect("who makes room hands it out");
+            let blocked = state.queue_is_blocked_by().expect("who makes room hands it out");
             let is_first = state.queue.is_first(ticket);
-            let event = event_of(blocked, wish, &state);
+            let event = event_of(blocked, request, &state);
             // Looked at under the same hold of the latch under which it goes to sleep: whoever
             // asks, and comes back to what others appended meanwhile, would wait for nobody.
             if is_first && blocked == Blocked::Buffer && state.is_up_to_sessions() {
                 let flight = self.take(&mut state, session);
                 drop(state);
-                self.write(flight, Books::Caller(session.waiting(event)), session)?;
+                self.write(flight, WriteAccount::Caller(session.waiting(event)), session)?;
                 state = self.state.exclusive(session);
                 continue;
             }
@@ -205,12 +210,12 @@ impl Shared {
 
     /// Hands out what room there is along the line, for the caller to wake once it has let go of
     /// the latch.
-    pub(crate) fn serve_line(&self, state: &mut State, session: &Session) -> Lanes {
+    pub(crate) fn serve_queue(&self, state: &mut State, session: &Session) -> Lanes {
         if state.queue.is_empty() {
             return Lanes::default();
         }
         let before = state.sequence();
-        let lanes = state.serve_line();
+        let lanes = state.serve_queue();
         self.count_switches_since(before, state, session);
         self.publish(state, session);
         lanes
@@ -218,14 +223,14 @@ impl Shared {
 }
 
 /// What a session is in that waits for room (RD15).
-fn event_of(blocked: Blocked, wish: Wish, state: &State) -> WaitEvent {
-    match (blocked, wish) {
+fn event_of(blocked: Blocked, request: RoomRequest, state: &State) -> WaitEvent {
+    match (blocked, request) {
         (Blocked::Logs, _) => WaitEvent::LogFileSwitchCheckpointIncomplete,
-        (Blocked::Buffer, Wish::Switch) => WaitEvent::LogFileSwitchCompletion,
-        (Blocked::Buffer, Wish::Blocks(_)) if state.is_switching() => {
+        (Blocked::Buffer, RoomRequest::Switch) => WaitEvent::LogFileSwitchCompletion,
+        (Blocked::Buffer, RoomRequest::Blocks(_)) if state.is_switching() => {
             WaitEvent::LogFileSwitchCompletion
         }
-        (Blocked::Buffer, Wish::Blocks(_)) => WaitEvent::LogBufferSpace,
+        (Blocked::Buffer, RoomRequest::Blocks(_)) => WaitEvent::LogBufferSpace,
     }
 }
 

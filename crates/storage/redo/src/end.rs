@@ -36,7 +36,7 @@ impl LogEnd {
 
     /// Refuses if the last change of this block, of this file, lies behind the end: redo is durable
     /// before a block is written, so redo is missing (RD27).
-    pub fn check_reaches(&self, (block, file): (Dba, &Path), changed: Scn) -> Result<(), Stop> {
+    pub fn check_reaches(&self, block: Dba, file: &Path, changed: Scn) -> Result<(), Stop> {
         if changed <= self.last_scn {
             return Ok(());
         }

@@ -19,13 +19,13 @@ use std::path::{Path, PathBuf};
 use os::{Disk, File, FileOptions, Session};
 use stop::Stop;
 
-use crate::log_file::{LogOwner, Member, OpenGroup, corrupt, if_lost};
+use crate::log_file::{HeaderBlock, LogOwner, Member, OpenGroup, corrupt, if_lost};
 use crate::log_files::has_block;
 use crate::medium::{Medium, check_length};
 use crate::{EndReason, LogGroup, RedoConfig};
 
 /// What was found of a member.
-enum Found {
+enum MemberContent {
     /// The log that it holds; 0 if none.
     Log(File, u32),
     /// A file that was something else.
@@ -48,7 +48,7 @@ pub fn examine(
     for group in config.groups.iter().filter(|group| group.members.len() > 1) {
         examine_group(&medium, group, &mut lost, session)?;
     }
-    config.distrust(&lost);
+    config.mark_invalid(&lost);
     Ok(lost)
 }
 
@@ -56,9 +56,11 @@ pub fn examine(
 /// holds, if it is torn or can't be read: then that is no log (RD28). An error if the member is no
 /// good.
 pub fn look_at_member(
-    (disk, options): (&Disk, FileOptions),
+    disk: &Disk,
+    options: FileOptions,
     owner: &LogOwner,
-    (group, path): (&LogGroup, &Path),
+    group: &LogGroup,
+    path: &Path,
     session: &Session,
 ) -> Result<Option<EndReason>, String> {
     let say = |stop: Stop| stop.to_string();
@@ -67,9 +69,9 @@ pub fn look_at_member(
     let (number, blocks) = (group.number, group.blocks);
     let alone = OpenGroup { number, blocks, members: Vec::new() };
     match alone.read_header_of(&file, owner, session).map_err(say)? {
-        Ok(_) | Err(EndReason::NeverWritten { .. }) => Ok(None),
-        Err(reason) => match owner.told(reason) {
-            Some(told) => Err(format!("it {told}")),
+        HeaderBlock::Log(_) | HeaderBlock::Other(EndReason::NeverWritten { .. }) => Ok(None),
+        HeaderBlock::Other(reason) => match owner.describe_foreign(reason) {
+            Some(what) => Err(format!("it {what}")),
             None => Ok(Some(reason)),
         },
     }
@@ -84,15 +86,15 @@ fn examine_group(
     let (number, blocks) = (group.number, group.blocks);
     let alone = OpenGroup { number, blocks, members: Vec::new() };
     let good = group.members.iter().filter(|member| member.good);
-    let found: Vec<(&PathBuf, Found)> =
+    let found: Vec<(&PathBuf, MemberContent)> =
         good.map(|member| (&member.path, look(medium, &alone, &member.path, session))).collect();
     let newest = found.iter().filter_map(|(_, found)| match found {
-        Found::Log(file, sequence) => Some((*sequence, file)),
+        MemberContent::Log(file, sequence) => Some((*sequence, file)),
         _ => None,
     });
     let newest = newest.max_by_key(|(sequence, _)| *sequence);
-    let is_older = |(_, found): &(&PathBuf, Found)| match (found, newest) {
-        (Found::Log(_, sequence), Some((newest, _))) => *sequence < newest,
+    let is_older = |(_, found): &(&PathBuf, MemberContent)| match (found, newest) {
+        (MemberContent::Log(_, sequence), Some((newest, _))) => *sequence < newest,
         _ => false,
     };
     let has_redo = match newest {
@@ -100,7 +102,7 @@ fn examine_group(
             let member = Member::new(file.path(), Some(file.clone()));
             let newer = OpenGroup { members: vec![member], ..alone };
             // Where that can't be read there may be redo, and the others lack it.
-            has_block(medium, &newer, (sequence, 1), session).unwrap_or(true)
+            has_block(medium, &newer, sequence, 1, session).unwrap_or(true)
         }
         _ => false,
     };
@@ -109,17 +111,17 @@ fn examine_group(
     let (mut foreign, mut unreadable) = (Vec::new(), Vec::new());
     for (path, found) in &found {
         match found {
-            Found::Log(_, other) if has_redo && *other < sequence => {
+            MemberContent::Log(_, other) if has_redo && *other < sequence => {
                 let what = format!(
                     "{} doesn't have the header of log {sequence}, though that log has redo",
                     path.display()
                 );
                 faults.push((*path, corrupt(what)));
             }
-            Found::Log(..) => {}
-            Found::Foreign(reason) => foreign.push((*path, *reason)),
-            Found::Unreadable(stop) => unreadable.push((*path, stop.clone())),
-            Found::Bad(stop) => faults.push((*path, stop.clone())),
+            MemberContent::Log(..) => {}
+            MemberContent::Foreign(reason) => foreign.push((*path, *reason)),
+            MemberContent::Unreadable(stop) => unreadable.push((*path, stop.clone())),
+            MemberContent::Bad(stop) => faults.push((*path, stop.clone())),
         }
     }
     let none_is_left = foreign.len() + faults.len() + unreadable.len() == found.len();
@@ -153,24 +155,24 @@ fn judge_foreign<'p>(
         return refusal.map_or(Ok(Vec::new()), Err);
     }
     let fault = |(path, reason): (&'p PathBuf, EndReason)| {
-        let told = owner.told(reason).unwrap_or_else(|| reason.to_string());
-        (path, corrupt(format!("{} {told}", path.display())))
+        let what = owner.describe_foreign(reason).unwrap_or_else(|| reason.to_string());
+        (path, corrupt(format!("{} {what}", path.display())))
     };
     Ok(foreign.into_iter().map(fault).collect())
 }
 
-fn look(medium: &Medium, group: &OpenGroup, path: &Path, session: &Session) -> Found {
+fn look(medium: &Medium, group: &OpenGroup, path: &Path, session: &Session) -> MemberContent {
     let file = match medium.open(path, group.blocks, session) {
         Ok(file) => file,
-        Err(stop) => return Found::Bad(stop),
+        Err(stop) => return MemberContent::Bad(stop),
     };
     match group.read_header_of(&file, &medium.owner, session) {
-        Ok(Ok(header)) => Found::Log(file, header.log_sequence.get()),
-        Ok(Err(reason @ EndReason::Unreadable { .. })) => {
-            Found::Unreadable(corrupt(format!("{}: {reason}", path.display())))
+        Ok(HeaderBlock::Log(header)) => MemberContent::Log(file, header.log_sequence.get()),
+        Ok(HeaderBlock::Other(reason @ EndReason::Unreadable { .. })) => {
+            MemberContent::Unreadable(corrupt(format!("{}: {reason}", path.display())))
         }
-        Ok(Err(reason)) if reason.is_foreign() => Found::Foreign(reason),
-        Ok(Err(_)) => Found::Log(file, 0),
-        Err(stop) => Found::Bad(stop),
+        Ok(HeaderBlock::Other(reason)) if reason.is_foreign() => MemberContent::Foreign(reason),
+        Ok(HeaderBlock::Other(_)) => MemberContent::Log(file, 0),
+        Err(stop) => MemberContent::Bad(stop),
     }
 }

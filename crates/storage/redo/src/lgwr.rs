@@ -12,12 +12,12 @@ use waits::{Nanos, WaitEvent};
 use crate::Redo;
 use crate::redo::Shared;
 use crate::state::Flight;
-use crate::writer::Books;
+use crate::writer::WriteAccount;
 
 /// Redo is written after this time even if nobody asks.
 const TICK: Nanos = Nanos::from_secs(3);
 
-enum Turn {
+enum LgwrStep {
     Write(Flight),
     Sleep,
     Leave,
@@ -37,10 +37,10 @@ impl Redo {
             if ticks {
                 tick = now.after(TICK);
             }
-            match shared.lgwr_turn(ticks, session) {
-                Turn::Write(flight) => shared.write(flight, Books::Lgwr, session)?,
-                Turn::Leave => return Ok(()),
-                Turn::Sleep => {
+            match shared.lgwr_step(ticks, session) {
+                LgwrStep::Write(flight) => shared.write(flight, WriteAccount::Lgwr, session)?,
+                LgwrStep::Leave => return Ok(()),
+                LgwrStep::Sleep => {
                     let left = tick.since(now);
                     let waiting = session.waiting(WaitEvent::RdbmsIpcMessage);
                     let waiting = waiting.p(left.0 / 10_000_000, 0, 0);
@@ -59,7 +59,7 @@ impl Redo {
 }
 
 impl Shared {
-    fn lgwr_turn(&self, ticks: bool, session: &Session) -> Turn {
+    fn lgwr_step(&self, ticks: bool, session: &Session) -> LgwrStep {
         let mut state = self.state.exclusive(session);
         if ticks {
             // Whoever writes now, it is written next: what is there now waits no longer.
@@ -68,13 +68,13 @@ impl Shared {
         let due = state.lgwr_is_due();
         let stops = state.lgwr.stops;
         if due && state.can_take() {
-            return Turn::Write(self.take(&mut state, session));
+            return LgwrStep::Write(self.take(&mut state, session));
         }
         state.lgwr.wants = state.is_writing() && (due || stops);
         if stops && !state.is_writing() {
             state.lgwr.runs = false;
-            return Turn::Leave;
+            return LgwrStep::Leave;
         }
-        Turn::Sleep
+        LgwrStep::Sleep
     }
 }

@@ -1,7 +1,7 @@
 //! Redo: the log buffer, the log writer, group commit, the online log groups, reading back.
 //!
 //! ```text
-//!   reserve ─▶ Credits ─▶ (block latches) ─▶ append ─▶ Placed      before a change, and with it
+//!   reserve ─▶ Credits ─▶ (block latches) ─▶ append ─▶ RecordPosition      before a change, and with it
 //!                                              │
 //!                     ┌────────────────────────▼─────┐
 //!                     │ log buffer: active │ spares  │   parts: one fills, others are written
@@ -20,7 +20,7 @@
 //! * [`LogGroup`], [`LogMember`], [`LogView`]: groups and their members; they come and go while it
 //!   is open ([`Redo::add_group`]).
 //! * [`Redo`]: reserve, append, make durable, switch, advance, stop.
-//! * [`Credits`], [`Placed`]: room promised, and where a record went.
+//! * [`Credits`], [`RecordPosition`]: room promised, and where a record went.
 //! * [`CommitLeader`]: who writes what a session waits for. [`CommitMode`]: whether it waits, and
 //!   when that is written.
 //! * [`Reader`], [`Record`], [`Records`], [`Vector`]: reading back.
@@ -50,12 +50,12 @@ mod reader;
 mod record;
 mod records;
 mod redo;
-mod secure;
+mod rewrite;
 mod state;
 mod tail;
 mod writer;
 
-pub use alter::Leaving;
+pub use alter::GroupFiles;
 pub use config::{
     CommitLeader, CommitLogging, CommitMode, CommitWait, GROUPS_MAX, LOG_BLOCKS_MIN,
     LOG_BUFFER_BYTES_MIN, LogGroup, LogMember, LogStart, MEMBERS_MAX, RECORD_BLOCKS_MAX,
@@ -69,8 +69,7 @@ pub use groups::{LogStatus, LogView};
 pub use log_file::{LogOwner, create, create_member, log_path};
 pub use members::{KeepMembers, MemberChange};
 pub use reader::Reader;
-pub use record::{Record, RecordFault, Vector, Vectors};
+pub use record::{Record, RecordFault, RecordPosition, Vector, Vectors};
 pub use records::{Change, Records};
 pub use redo::{CheckpointWanted, Hooks, Redo};
-pub use secure::{Secured, secure};
-pub use state::Placed;
+pub use rewrite::{TailRewrite, rewrite_tail};

@@ -47,7 +47,7 @@ pub fn create(disk: &Disk, groups: &[LogGroup], session: &Session) -> Result<Vec
     let mut made = Vec::new();
     let all = groups.iter().flat_map(|group| group.members.iter().map(|m| (&m.path, group.blocks)));
     for (path, blocks) in all {
-        match create_member(disk, (path, blocks), &|| true, session) {
+        match create_member(disk, path, blocks, &|| true, session) {
             Ok(file) => made.push(file),
             Err(stop) => {
                 remove_made(disk, &made, session);
@@ -62,7 +62,8 @@ pub fn create(disk: &Disk, groups: &[LogGroup], session: &Session) -> Result<Vec
 /// closed. If it fails, or `go_on` says that it isn't wanted any more, nothing is left.
 pub fn create_member(
     disk: &Disk,
-    (path, blocks): (&Path, u32),
+    path: &Path,
+    blocks: u32,
     go_on: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<File, Stop> {
@@ -107,7 +108,7 @@ impl LogOwner {
 
     /// What a member is that has another's header or another block in its header's place, to be
     /// said behind its name; none if that isn't what is wrong.
-    pub(crate) fn told(&self, reason: EndReason) -> Option<String> {
+    pub(crate) fn describe_foreign(&self, reason: EndReason) -> Option<String> {
         match reason {
             EndReason::OtherDatabase { found, .. } => Some(format!(
                 "is a log of database {found:016x}, and this is database {:016x}: put the right \
@@ -130,8 +131,8 @@ impl LogOwner {
     /// The refusal of a group without a member of its own, by one that is something else; none if
     /// that isn't what is wrong with it.
     pub(crate) fn refusal(&self, path: &Path, reason: EndReason) -> Option<Stop> {
-        let told = self.told(reason)?;
-        Some(corrupt(format!("{} {told}; if it is lost, {RESTORE_ALL}", path.display())))
+        let what = self.describe_foreign(reason)?;
+        Some(corrupt(format!("{} {what}; if it is lost, {RESTORE_ALL}", path.display())))
     }
 }
 
@@ -140,6 +141,15 @@ impl LogOwner {
 pub(crate) struct Beginning {
     pub(crate) first_scn: Scn,
     pub(crate) previous_end: u32,
+}
+
+/// What lies where the header of a log belongs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HeaderBlock {
+    /// The header of a log of this owner and group.
+    Log(LogHeader),
+    /// Anything else, or nothing.
+    Other(EndReason),
 }
 
 /// A member of an open group.
@@ -245,22 +255,22 @@ impl OpenGroup {
         &self,
         owner: &LogOwner,
         session: &Session,
-    ) -> Result<Result<LogHeader, EndReason>, Stop> {
-        let mut newest: Option<Result<LogHeader, EndReason>> = None;
+    ) -> Result<HeaderBlock, Stop> {
+        let mut newest = None;
         let (mut failed, mut foreign) = (None, None);
         for file in self.files() {
-            let sequence = |header: &LogHeader| header.log_sequence.get();
             let found = self.read_header_of(file, owner, session);
-            if let Ok(Err(reason)) = found
+            if let Ok(HeaderBlock::Other(reason)) = found
                 && let Some(stop) = owner.refusal(file.path(), reason)
             {
                 foreign = foreign.or(Some(stop));
                 continue;
             }
-            match (found, &newest) {
+            match (found, newest) {
                 (Err(stop), _) => failed = Some(stop),
-                (Ok(Err(_)), Some(_)) => {}
-                (Ok(Ok(one)), Some(Ok(other))) if sequence(&one) <= sequence(other) => {}
+                (Ok(HeaderBlock::Other(_)), Some(_)) => {}
+                (Ok(HeaderBlock::Log(one)), Some(HeaderBlock::Log(other)))
+                    if one.log_sequence.get() <= other.log_sequence.get() => {}
                 (Ok(found), _) => newest = Some(found),
             }
         }
@@ -273,7 +283,7 @@ impl OpenGroup {
         file: &File,
         owner: &LogOwner,
         session: &Session,
-    ) -> Result<Result<LogHeader, EndReason>, Stop> {
+    ) -> Result<HeaderBlock, Stop> {
         let address = self.address(0);
         let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
         let waiting = session.waiting(WaitEvent::LogFileSequentialRead);
@@ -283,7 +293,7 @@ impl OpenGroup {
                 session.os().notice(&format!("a redo log's header is passed over, for I {error}"));
                 let found = self.others_redo(file, owner, session);
                 let other = found.map(|found| EndReason::OtherDatabase { address, found });
-                return Ok(Err(other.unwrap_or(EndReason::Unreadable { address })));
+                return Ok(HeaderBlock::Other(other.unwrap_or(EndReason::Unreadable { address })));
             }
             read => read?,
         }
@@ -291,19 +301,19 @@ impl OpenGroup {
         let kind = match format::check(&block, address) {
             Ok(header) => header.kind(),
             Err(BlockFault::WrongAddress { found, .. }) => {
-                return Ok(Err(moved_header(&block, owner, (address, found))));
+                return Ok(HeaderBlock::Other(moved_header(&block, owner, address, found)));
             }
-            Err(fault) => return Ok(Err(EndReason::from(fault))),
+            Err(fault) => return Ok(HeaderBlock::Other(EndReason::from(fault))),
         };
         if kind != BlockKind::LogHeader {
-            return Ok(Err(EndReason::OtherKind { address, found: kind }));
+            return Ok(HeaderBlock::Other(EndReason::OtherKind { address, found: kind }));
         }
         let header = *LogHeader::at(&block, LogHeader::START);
         if let Err(reason) = owner.check_owner(&header, address) {
-            return Ok(Err(reason));
+            return Ok(HeaderBlock::Other(reason));
         }
         self.check_shape(file, &header)?;
-        Ok(Ok(header))
+        Ok(HeaderBlock::Log(header))
     }
 
     /// Of which other database the first block of this file is, if it is that: then the header that
@@ -393,7 +403,7 @@ impl OpenGroup {
 
 /// What a block is that was sealed for another address: the header of another owner's log, or
 /// another block.
-fn moved_header(block: &[u8], owner: &LogOwner, (address, found): (Dba, Dba)) -> EndReason {
+fn moved_header(block: &[u8], owner: &LogOwner, address: Dba, found: Dba) -> EndReason {
     let moved = EndReason::WrongAddress { address, found };
     match format::check(block, found) {
         Ok(header) if header.kind() == BlockKind::LogHeader => {

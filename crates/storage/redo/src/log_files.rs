@@ -13,13 +13,13 @@ use format::{BlockKind, LogHeader, REDO_BLOCK, RedoBlock};
 use os::{Cost, Disk, Error, File, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 
-use crate::log_file::{BLOCK_KIB, OpenGroup, corrupt};
+use crate::log_file::{BLOCK_KIB, HeaderBlock, OpenGroup, corrupt};
 use crate::medium::Medium;
 use crate::{EndReason, RedoConfig};
 
 /// An open group and the log that it holds.
 #[derive(Debug)]
-struct Held {
+struct GroupLog {
     group: OpenGroup,
     /// What its header says, if it holds a log of ours.
     header: Option<LogHeader>,
@@ -31,7 +31,7 @@ struct Held {
 #[derive(Debug)]
 pub(crate) struct LogFiles {
     pub(crate) medium: Medium,
-    groups: Vec<Held>,
+    groups: Vec<GroupLog>,
 }
 
 impl LogFiles {
@@ -44,23 +44,23 @@ impl LogFiles {
         let mut groups = Vec::with_capacity(config.groups.len());
         for group in &config.groups {
             let group = OpenGroup::open(&medium, group, session)?;
-            let mut held = Held { group, header: None, instead: None };
+            let mut held = GroupLog { group, header: None, instead: None };
             held.read_header(&medium, session)?;
             groups.push(held);
         }
         let mut logs = LogFiles { medium, groups };
-        logs.settle_twins(session)?;
+        logs.resolve_duplicates(session)?;
         Ok(logs)
     }
 
     /// A header whose write failed may come to light later, when its log was begun elsewhere. It
     /// has no block then, for that one was never believed.
-    fn settle_twins(&mut self, session: &Session) -> Result<(), Stop> {
+    fn resolve_duplicates(&mut self, session: &Session) -> Result<(), Stop> {
         for at in 1..self.groups.len() {
             let Some(sequence) = self.groups[at].sequence() else { continue };
             let before = self.groups[..at].iter().position(|h| h.sequence() == Some(sequence));
             let Some(before) = before else { continue };
-            let empty = match self.has_block(&self.groups[at].group, (sequence, 1), session)? {
+            let empty = match self.has_block(&self.groups[at].group, sequence, 1, session)? {
                 true => before,
                 false => at,
             };
@@ -71,7 +71,7 @@ impl LogFiles {
 
     /// The groups of which the device can't read the header.
     pub(crate) fn unreadable(&self) -> impl Iterator<Item = &OpenGroup> {
-        let is_it = |held: &&Held| matches!(held.instead, Some(EndReason::Unreadable { .. }));
+        let is_it = |held: &&GroupLog| matches!(held.instead, Some(EndReason::Unreadable { .. }));
         self.groups.iter().filter(is_it).map(|held| &held.group)
     }
 
@@ -86,7 +86,7 @@ impl LogFiles {
 
     /// The highest sequence of a log of this database; 0 if there is none.
     pub(crate) fn newest(&self) -> u32 {
-        self.groups.iter().filter_map(Held::sequence).max().unwrap_or(0)
+        self.groups.iter().filter_map(GroupLog::sequence).max().unwrap_or(0)
     }
 
     /// The header of this log, if it has begun.
@@ -104,13 +104,13 @@ impl LogFiles {
         self.holding(sequence).expect("a log that is read was found")
     }
 
-    fn held(&self, sequence: u32) -> Option<&Held> {
+    fn held(&self, sequence: u32) -> Option<&GroupLog> {
         self.groups.iter().find(|held| held.sequence() == Some(sequence))
     }
 
     /// What each group holds, for a message.
     pub(crate) fn contents(&self) -> String {
-        let content = |held: &Held| {
+        let content = |held: &GroupLog| {
             let number = held.group.number;
             match (held.sequence(), held.instead) {
                 (Some(sequence), _) => format!("group {number} holds log {sequence}"),
@@ -133,10 +133,11 @@ impl LogFiles {
     pub(crate) fn has_block(
         &self,
         group: &OpenGroup,
-        block: (u32, u32),
+        sequence: u32,
+        block: u32,
         session: &Session,
     ) -> Result<bool, Error> {
-        has_block(&self.medium, group, block, session)
+        has_block(&self.medium, group, sequence, block, session)
     }
 
     /// What was written to this log, if it has begun, is durable when this returns, in the members
@@ -175,19 +176,14 @@ impl LogFiles {
     }
 
     /// Whether this is a block of this log as it was sealed.
-    fn is_whole(&self, bytes: &[u8], (sequence, number): (u32, u32), session: &Session) -> bool {
-        is_whole(&self.medium, self.of(sequence), bytes, (sequence, number), session)
+    fn is_whole(&self, bytes: &[u8], sequence: u32, number: u32, session: &Session) -> bool {
+        is_whole(&self.medium, self.of(sequence), bytes, sequence, number, session)
     }
 
     /// Takes from any member what these blocks of a log lack that came from one, and says so.
     /// Behind the end of the redo all lack it. A member that can't be read in one piece is read
     /// block by block.
-    pub(crate) fn complete(
-        &self,
-        (sequence, first): (u32, u32),
-        bytes: &mut [u8],
-        session: &Session,
-    ) {
+    pub(crate) fn complete(&self, sequence: u32, first: u32, bytes: &mut [u8], session: &Session) {
         let group = self.of(sequence);
         if group.copies() < 2 {
             return;
@@ -196,7 +192,7 @@ impl LogFiles {
         let lacks = |bytes: &[u8]| -> Vec<usize> {
             let blocks = bytes.chunks_exact(size).zip(first..).enumerate();
             let lacking =
-                blocks.filter(|(_, (block, no))| !self.is_whole(block, (sequence, *no), session));
+                blocks.filter(|(_, (block, no))| !self.is_whole(block, sequence, *no, session));
             lacking.map(|(at, _)| at).collect()
         };
         let mut lacking = lacks(bytes);
@@ -218,24 +214,25 @@ impl LogFiles {
             }
             let there = |at: &usize| {
                 let block = &other[at * size..(at + 1) * size];
-                self.is_whole(block, (sequence, first + *at as u32), session)
+                self.is_whole(block, sequence, first + *at as u32, session)
             };
             let (found, still): (Vec<_>, Vec<_>) = lacking.into_iter().partition(there);
             for at in &found {
                 let range = at * size..(at + 1) * size;
                 bytes[range.clone()].copy_from_slice(&other[range]);
             }
-            tell(group, file, (sequence, first), &found, session);
+            notify_taken(group, file, sequence, first, &found, session);
             lacking = still;
         }
     }
 }
 
 /// Says that blocks were taken from a member, which another lacks.
-fn tell(
+fn notify_taken(
     group: &OpenGroup,
     file: &File,
-    (sequence, first): (u32, u32),
+    sequence: u32,
+    first: u32,
     found: &[usize],
     session: &Session,
 ) {
@@ -250,12 +247,12 @@ fn tell(
     ));
 }
 
-impl Held {
+impl GroupLog {
     /// Looks which log the good members hold.
     fn read_header(&mut self, medium: &Medium, session: &Session) -> Result<(), Stop> {
         (self.header, self.instead) = match self.group.read_header(&medium.owner, session)? {
-            Ok(header) => (Some(header), None),
-            Err(reason) => (None, Some(reason)),
+            HeaderBlock::Log(header) => (Some(header), None),
+            HeaderBlock::Other(reason) => (None, Some(reason)),
         };
         Ok(())
     }
@@ -269,14 +266,15 @@ impl Held {
 pub(crate) fn has_block(
     medium: &Medium,
     group: &OpenGroup,
-    (sequence, number): (u32, u32),
+    sequence: u32,
+    number: u32,
     session: &Session,
 ) -> Result<bool, Error> {
     let (mut is_readable, mut failed) = (false, None);
     for file in group.files() {
         let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
         match group.read(file, number, &mut block, session) {
-            Ok(()) if is_whole(medium, group, &block, (sequence, number), session) => {
+            Ok(()) if is_whole(medium, group, &block, sequence, number, session) => {
                 return Ok(true);
             }
             Ok(()) => is_readable = true,
@@ -293,7 +291,8 @@ fn is_whole(
     medium: &Medium,
     group: &OpenGroup,
     bytes: &[u8],
-    (sequence, number): (u32, u32),
+    sequence: u32,
+    number: u32,
     session: &Session,
 ) -> bool {
     session.charge(Cost::ChecksumKib, BLOCK_KIB);

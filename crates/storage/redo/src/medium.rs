@@ -73,7 +73,7 @@ impl Medium {
     }
 
     /// Opens a member and locks it for `owned`. One that can't be opened is noted there.
-    pub(crate) fn own(
+    pub(crate) fn lock(
         &self,
         path: &Path,
         owned: &mut OwnedFiles,

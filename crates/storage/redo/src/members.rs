@@ -21,7 +21,7 @@ use ids::BlockNo;
 use os::{Error, File, Session, Waiting};
 use stop::Stop;
 
-use crate::log_file::{Beginning, Member, OpenGroup, corrupt};
+use crate::log_file::{Beginning, HeaderBlock, Member, OpenGroup, corrupt};
 use crate::medium::Medium;
 
 /// A member that was written and isn't good any more, and why.
@@ -121,9 +121,10 @@ impl OpenGroup {
     fn reopen(&self, medium: &Medium, path: &Path, session: &Session) -> Result<File, Stop> {
         let file = medium.try_open(path, self.blocks, session)?;
         match self.read_header_of(&file, &medium.owner, session)? {
-            Err(reason) if reason.is_foreign() => {
-                let told = medium.owner.told(reason).unwrap_or_else(|| format!("has {reason}"));
-                Err(corrupt(format!("{} {told}", path.display())))
+            HeaderBlock::Other(reason) if reason.is_foreign() => {
+                let what = medium.owner.describe_foreign(reason);
+                let what = what.unwrap_or_else(|| format!("has {reason}"));
+                Err(corrupt(format!("{} {what}", path.display())))
             }
             _ => Ok(file),
         }
@@ -149,9 +150,11 @@ impl OpenGroup {
 /// Begins a log in a group, durably (RD6). Members that were invalid are tried again: with the
 /// header they have all of the log. The group as it is then, and what has changed.
 pub(crate) fn begin(
-    (medium, keep): (&Medium, &KeepMembers),
+    medium: &Medium,
+    keep: &KeepMembers,
     group: &Arc<OpenGroup>,
-    (sequence, beginning): (u32, Beginning),
+    sequence: u32,
+    beginning: Beginning,
     waiting: Waiting<'_>,
 ) -> Result<(Arc<OpenGroup>, Changes), Stop> {
     let session = waiting.session();
@@ -170,11 +173,11 @@ pub(crate) fn begin(
             Err(_) => {}
         }
     }
-    settle(keep, group, failed, changes, session)
+    record_changes(keep, group, failed, changes, session)
 }
 
 /// Has it written down that members failed or became good, before anybody relies on it.
-pub(crate) fn settle(
+pub(crate) fn record_changes(
     keep: &KeepMembers,
     group: &Arc<OpenGroup>,
     failed: Vec<Failed>,

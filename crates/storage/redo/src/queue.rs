@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::state::Wish;
+use crate::state::RoomRequest;
 
 /// On so many conditions they sleep.
 pub(crate) const LANES: usize = 8;
@@ -19,7 +19,7 @@ pub(crate) struct Ticket(u64);
 /// Those who wait, and how many were served before the first of them.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Queue {
-    wishes: VecDeque<Wish>,
+    requests: VecDeque<RoomRequest>,
     served: u64,
 }
 
@@ -30,12 +30,12 @@ pub(crate) struct Lanes(u8);
 
 impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
-        self.wishes.is_empty()
+        self.requests.is_empty()
     }
 
-    pub(crate) fn enter(&mut self, wish: Wish) -> Ticket {
-        self.wishes.push_back(wish);
-        Ticket(self.served + self.wishes.len() as u64 - 1)
+    pub(crate) fn enter(&mut self, request: RoomRequest) -> Ticket {
+        self.requests.push_back(request);
+        Ticket(self.served + self.requests.len() as u64 - 1)
     }
 
     pub(crate) fn is_first(&self, ticket: Ticket) -> bool {
@@ -48,13 +48,13 @@ impl Queue {
     }
 
     /// What the first waits for.
-    pub(crate) fn first(&self) -> Option<Wish> {
-        self.wishes.front().copied()
+    pub(crate) fn first(&self) -> Option<RoomRequest> {
+        self.requests.front().copied()
     }
 
     /// The first has what it wanted.
     pub(crate) fn serve_first(&mut self) {
-        self.wishes.pop_front().expect("somebody is first");
+        self.requests.pop_front().expect("somebody is first");
         self.served += 1;
     }
 

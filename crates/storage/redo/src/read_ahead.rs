@@ -39,7 +39,7 @@ pub(crate) struct Piece {
 
 /// A piece that was asked for.
 #[derive(Debug)]
-struct Asked {
+struct PieceRequest {
     piece: Piece,
     tag: u64,
     arrived: Option<(IoBuf, Result<(), Error>)>,
@@ -49,7 +49,7 @@ struct Asked {
 pub(crate) struct ReadAhead {
     /// `None`: the disk has no asynchronous I/O, and a piece is read when it is wanted.
     ring: Option<Ring>,
-    asked: VecDeque<Asked>,
+    requests: VecDeque<PieceRequest>,
     /// How many were, for their tags.
     tags: u64,
     spare: Vec<IoBuf>,
@@ -70,34 +70,35 @@ impl ReadAhead {
         let piece_bytes = PIECE_BLOCKS as usize * REDO_BLOCK.bytes();
         let pool = IoPool::new(IN_FLIGHT_MAX as u32 + 1, piece_bytes);
         let spare = pool.iter().flat_map(|pool| std::iter::from_fn(|| pool.take())).collect();
-        ReadAhead { ring, asked: VecDeque::new(), tags: 0, spare, done: Vec::new() }
+        ReadAhead { ring, requests: VecDeque::new(), tags: 0, spare, done: Vec::new() }
     }
 
     /// A piece that holds this block, with its bytes. Waits for it if it hasn't come yet.
     pub(crate) fn take(
         &mut self,
         logs: &LogFiles,
-        (sequence, block): (u32, u32),
+        sequence: u32,
+        block: u32,
         session: &Session,
     ) -> Result<(Piece, IoBuf), Error> {
-        if !self.asked.front().is_some_and(|asked| asked.piece.holds(sequence, block)) {
+        if !self.requests.front().is_some_and(|request| request.piece.holds(sequence, block)) {
             self.forget(logs, session)?;
         }
-        self.ask(logs, (sequence, block), session)?;
-        while self.asked.front().is_some_and(|asked| asked.arrived.is_none()) {
+        self.ask(logs, sequence, block, session)?;
+        while self.requests.front().is_some_and(|request| request.arrived.is_none()) {
             let waiting = self.waiting(logs, session);
             self.reap(1, waiting)?;
         }
-        let asked = self.asked.pop_front().expect("a piece was asked for");
-        let mut piece = asked.piece;
-        let (mut buffer, result) = asked.arrived.expect("it was waited for");
+        let request = self.requests.pop_front().expect("a piece was asked for");
+        let mut piece = request.piece;
+        let (mut buffer, result) = request.arrived.expect("it was waited for");
         let after = piece.first + piece.blocks;
         if result.is_err() {
             // Shorter, if a block can't be read: who wants that one asks for it.
             piece.blocks = logs.of(sequence).read_any(piece.first, &mut buffer, session)?;
         }
         if self.ring.is_some() {
-            self.ask(logs, (sequence, after), session)?;
+            self.ask(logs, sequence, after, session)?;
         }
         Ok((piece, buffer))
     }
@@ -116,7 +117,7 @@ impl ReadAhead {
             let waiting = self.waiting(logs, session);
             self.reap(in_flight, waiting)?;
         }
-        for (buffer, _) in self.asked.drain(..).filter_map(|asked| asked.arrived) {
+        for (buffer, _) in self.requests.drain(..).filter_map(|request| request.arrived) {
             self.spare.push(buffer);
         }
         self.spare.truncate(IN_FLIGHT_MAX + 1);
@@ -127,13 +128,15 @@ impl ReadAhead {
     fn ask(
         &mut self,
         logs: &LogFiles,
-        (sequence, from): (u32, u32),
+        sequence: u32,
+        from: u32,
         session: &Session,
     ) -> Result<(), Error> {
         let most = if self.ring.is_some() { IN_FLIGHT_MAX } else { 1 };
         let group = logs.of(sequence);
-        let mut first = self.asked.back().map_or(from, |last| last.piece.first + last.piece.blocks);
-        while self.asked.len() < most && first < group.blocks {
+        let mut first =
+            self.requests.back().map_or(from, |last| last.piece.first + last.piece.blocks);
+        while self.requests.len() < most && first < group.blocks {
             let blocks = PIECE_BLOCKS.min(group.blocks - first);
             let piece = Piece { sequence, first, blocks };
             let bytes = blocks as usize * REDO_BLOCK.bytes();
@@ -153,7 +156,7 @@ impl ReadAhead {
                     Some((buffer, result))
                 }
             };
-            self.asked.push_back(Asked { piece, tag, arrived });
+            self.requests.push_back(PieceRequest { piece, tag, arrived });
             self.tags += 1;
             first += blocks;
         }
@@ -167,16 +170,16 @@ impl ReadAhead {
         let ring = self.ring.as_mut().expect("without a ring a piece has come when asked for");
         ring.reap(at_least, None, &mut self.done, waiting)?;
         for Completion { tag, buffer, result } in self.done.drain(..) {
-            let asked = self.asked.iter_mut().find(|asked| asked.tag == tag);
-            asked.expect("a piece that was asked for").arrived = Some((buffer, result));
+            let request = self.requests.iter_mut().find(|request| request.tag == tag);
+            request.expect("a piece that was asked for").arrived = Some((buffer, result));
         }
         Ok(())
     }
 
     /// For the piece that is wanted next.
     fn waiting<'s>(&self, logs: &LogFiles, session: &'s Session) -> Waiting<'s> {
-        match self.asked.front() {
-            Some(asked) => asked.piece.waiting(logs, session),
+        match self.requests.front() {
+            Some(request) => request.piece.waiting(logs, session),
             None => session.waiting(WaitEvent::LogFileSequentialRead),
         }
     }

@@ -26,7 +26,7 @@ use crate::log_files::LogFiles;
 use crate::read_ahead::{Piece, ReadAhead};
 use crate::record;
 use crate::tail::check_newest;
-use crate::{EndReason, LogEnd, RECORD_BYTES_MAX, Record, RedoConfig};
+use crate::{EndReason, LogEnd, RECORD_BYTES_MAX, Record, RecordPosition, RedoConfig};
 
 /// The SCN that the next record must have.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl Expected {
 
 /// Where reading is in a log.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Cursor {
     pub(crate) sequence: u32,
     /// The present block; before the first, the one before it.
     pub(crate) block: u32,
@@ -65,6 +65,28 @@ pub(crate) struct Place {
     within: bool,
     /// No record has begun yet: those that began before the start are passed over.
     seeking: bool,
+}
+
+/// Why there is no redo at the place where it is looked for.
+#[derive(Debug)]
+pub(crate) enum NoRedo {
+    /// What lies there isn't redo, or isn't the next record.
+    Because(EndReason),
+    /// It can't be read.
+    Unread(Error),
+}
+
+impl From<EndReason> for NoRedo {
+    fn from(reason: EndReason) -> NoRedo {
+        NoRedo::Because(reason)
+    }
+}
+
+/// A block of redo that was read.
+pub(crate) struct ReadBlock {
+    /// Its stamp: redo was durable through this SCN when it was written (RD8).
+    pub(crate) durable: Scn,
+    head: RedoBlock,
 }
 
 /// Reads redo in order.
@@ -83,7 +105,7 @@ pub struct Reader {
     piece: Option<Piece>,
     /// It has what other members have of it.
     complete: bool,
-    pub(crate) place: Place,
+    pub(crate) cursor: Cursor,
     pub(crate) expected: Expected,
     record: Vec<u8>,
     /// The block at which reading stopped, if no member can read it, and why.
@@ -93,14 +115,14 @@ pub struct Reader {
 
 impl Reader {
     /// Begins at `from`: in the middle of a block at that record, else at the first record that
-    /// begins there or later. `first_scn` is above the SCN of every record below `from`.
+    /// begins there or later. Its SCN is above that of every record below its RBA.
     pub fn open(
         disk: &Disk,
         config: &RedoConfig,
-        from: Rba,
-        first_scn: Scn,
+        from: RecordPosition,
         session: &Session,
     ) -> Result<Reader, Stop> {
+        let RecordPosition { scn: first_scn, rba: from } = from;
         config.check()?;
         let logs = LogFiles::open(disk, config, session)?;
         check_newest(&logs, from, config.newest_log)?;
@@ -120,7 +142,7 @@ impl Reader {
             buffer: None,
             piece: None,
             complete: false,
-            place: Place::before(from.sequence, from.block.max(1)),
+            cursor: Cursor::before(from.sequence, from.block.max(1)),
             expected: Expected::AtMost(first_scn),
             record: Vec::with_capacity(RECORD_BYTES_MAX),
             unreadable: None,
@@ -138,17 +160,18 @@ impl Reader {
 
     /// The next record; none at the end.
     pub fn next(&mut self, session: &Session) -> Result<Option<Record<'_>>, Stop> {
-        let (scn, rba) = loop {
+        let position = loop {
             if self.end.is_some() {
                 self.ahead.forget(&self.logs, session)?;
                 return Ok(None);
             }
-            match self.gather(session)? {
-                Ok(found) => break found,
-                Err(reason) => self.leave_log(reason, session)?,
+            match self.read_record(session) {
+                Ok(position) => break position,
+                Err(NoRedo::Because(reason)) => self.leave_log(reason, session)?,
+                Err(NoRedo::Unread(error)) => return Err(error.into()),
             }
         };
-        Ok(Some(Record::new(scn, rba, &self.record)))
+        Ok(Some(Record::new(position, &self.record)))
     }
 
     /// Reads no more: waits for what is on its way.
@@ -172,8 +195,8 @@ impl Reader {
 
     /// Goes on in this log, which was synced, with this block as the next.
     pub(crate) fn enter_log(&mut self, sequence: u32, block: u32) {
-        let seeking = self.place.seeking;
-        self.place = Place { seeking, ..Place::before(sequence, block) };
+        let seeking = self.cursor.seeking;
+        self.cursor = Cursor { seeking, ..Cursor::before(sequence, block) };
     }
 
     /// If this log has begun, what is read of it from now on is durable (RD9). Members that can't
@@ -193,21 +216,23 @@ impl Reader {
             return Ok(());
         }
         let offset = usize::from(from.offset) - BLOCK_HEAD;
-        if self.enter_block(session)?.is_err() {
+        match self.enter_block(session) {
+            Ok(()) => {}
             // It was never written: the end, as any other.
-            return Ok(());
+            Err(NoRedo::Because(_)) => return Ok(()),
+            Err(NoRedo::Unread(error)) => return Err(error.into()),
         }
         if !self.begins_at(offset) {
             return Err(corrupt(format!("there is no redo record at {from}")));
         }
-        let place = &mut self.place;
-        (place.offset, place.seeking) = (offset, false);
+        let cursor = &mut self.cursor;
+        (cursor.offset, cursor.seeking) = (offset, false);
         Ok(())
     }
 
     /// Whether a record begins at this byte of the present block.
     fn begins_at(&self, offset: usize) -> bool {
-        let Place { block, used, first_record, .. } = self.place;
+        let Cursor { block, used, first_record, .. } = self.cursor;
         let bytes = &self.block_bytes(block)[BLOCK_HEAD..];
         let mut at = first_record;
         while at < offset && at + RedoRecord::BYTES <= used {
@@ -220,34 +245,22 @@ impl Reader {
     }
 
     /// Puts the next record together; or says why there is none.
-    pub(crate) fn gather(
-        &mut self,
-        session: &Session,
-    ) -> Result<Result<(Scn, Rba), EndReason>, Stop> {
+    pub(crate) fn read_record(&mut self, session: &Session) -> Result<RecordPosition, NoRedo> {
         self.record.clear();
-        while self.place.offset == self.place.used {
-            if let Err(reason) = self.enter_block(session)? {
-                return Ok(Err(reason));
-            }
+        while self.cursor.offset == self.cursor.used {
+            self.enter_block(session)?;
         }
         let rba = self.rba();
-        if let Err(reason) = self.collect(RedoRecord::BYTES, rba, session)? {
-            return Ok(Err(reason));
-        }
+        self.collect(RedoRecord::BYTES, rba, session)?;
         let head = *RedoRecord::at(&self.record, 0);
-        let length = match record::length(&head) {
-            Ok(length) => length,
-            Err(fault) => return Ok(Err(EndReason::BadRecord { rba, fault })),
-        };
-        if let Err(reason) = self.collect(length, rba, session)? {
-            return Ok(Err(reason));
-        }
-        Ok(self.accept(&head, rba))
+        let length = record::length(&head).map_err(|fault| EndReason::BadRecord { rba, fault })?;
+        self.collect(length, rba, session)?;
+        Ok(self.accept(&head, rba)?)
     }
 
     /// The record is complete: is it the next?
-    fn accept(&mut self, head: &RedoRecord, rba: Rba) -> Result<(Scn, Rba), EndReason> {
-        let Place { block, offset, first_record, within, .. } = self.place;
+    fn accept(&mut self, head: &RedoRecord, rba: Rba) -> Result<RecordPosition, EndReason> {
+        let Cursor { block, offset, first_record, within, .. } = self.cursor;
         if within && first_record != offset {
             return Err(EndReason::BrokenRecord { rba, block });
         }
@@ -259,73 +272,68 @@ impl Reader {
         if !expected.allows(found) || found.get() == u64::MAX {
             return Err(EndReason::WrongScn { rba, expected: expected.scn(), found });
         }
-        self.place.within = false;
+        self.cursor.within = false;
         self.expected = Expected::Exactly(found.next());
-        Ok((found, rba))
+        Ok(RecordPosition { scn: found, rba })
     }
 
     /// Collects bytes until the record that begins at `rba` has `total` of them.
-    fn collect(
-        &mut self,
-        total: usize,
-        rba: Rba,
-        session: &Session,
-    ) -> Result<Result<(), EndReason>, Stop> {
+    fn collect(&mut self, total: usize, rba: Rba, session: &Session) -> Result<(), NoRedo> {
         while self.record.len() < total {
-            let Place { offset, used, block, within, first_record, .. } = self.place;
+            let Cursor { offset, used, block, within, first_record, .. } = self.cursor;
             if offset == used {
                 if within && first_record != used {
-                    return Ok(Err(EndReason::BrokenRecord { rba, block }));
+                    return Err(EndReason::BrokenRecord { rba, block }.into());
                 }
-                if self.enter_block(session)?.is_err() {
-                    return Ok(Err(EndReason::CutOff { rba, block: block + 1 }));
-                }
+                self.enter_block(session).map_err(|none| match none {
+                    NoRedo::Because(_) => EndReason::CutOff { rba, block: block + 1 }.into(),
+                    unread => unread,
+                })?;
                 continue;
             }
             let taken = (total - self.record.len()).min(used - offset);
             let start = BLOCK_HEAD + offset;
             let Reader { buffer, piece, record, .. } = self;
             record.extend_from_slice(&bytes_of(buffer, piece, block)[start..start + taken]);
-            self.place.offset += taken;
+            self.cursor.offset += taken;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Goes to the next block of the log, if that is redo.
-    fn enter_block(&mut self, session: &Session) -> Result<Result<(), EndReason>, Stop> {
+    fn enter_block(&mut self, session: &Session) -> Result<(), NoRedo> {
         self.unreadable = None;
-        let number = self.place.block + 1;
-        if number >= self.logs.of(self.place.sequence).blocks {
-            return Ok(Err(EndReason::EndOfLastLog));
+        let number = self.cursor.block + 1;
+        if number >= self.logs.of(self.cursor.sequence).blocks {
+            return Err(EndReason::EndOfLastLog.into());
         }
-        let sequence = self.place.sequence;
-        let (_, head) = match self.block(sequence, number, session) {
-            Ok(Ok(found)) => found,
-            Ok(Err(reason)) => return Ok(Err(reason)),
+        let sequence = self.cursor.sequence;
+        let head = match self.block(sequence, number, session) {
+            Ok(block) => block.head,
             // A device may say so of a block whose write the power cut off (RD26).
-            Err(error) if error.cause() == Cause::Device => {
+            Err(NoRedo::Unread(error)) if error.cause() == Cause::Device => {
                 session.os().notice(&format!("redo is read up to a block, for I {error}"));
                 self.unreadable = Some((number, error));
                 let address = self.logs.of(sequence).address(number);
-                return Ok(Err(EndReason::Unreadable { address }));
+                return Err(EndReason::Unreadable { address }.into());
             }
-            Err(error) => return Err(error.into()),
+            Err(none) => return Err(none),
         };
         let (used, first_record) = (head.used.get().into(), head.first_record.get().into());
-        let (within, seeking) = (!self.record.is_empty(), self.place.seeking);
+        let (within, seeking) = (!self.record.is_empty(), self.cursor.seeking);
         let whole = used > 0 && used <= REDO_PAYLOAD_BYTES && first_record <= used;
         if !whole || (!within && !seeking && first_record != 0) {
-            return Ok(Err(EndReason::BadBlock {
-                address: self.logs.of(self.place.sequence).address(number),
+            return Err(NoRedo::Because(EndReason::BadBlock {
+                address: self.logs.of(sequence).address(number),
                 used: head.used.get(),
                 first_record: head.first_record.get(),
             }));
         }
         let offset = if seeking { first_record } else { 0 };
         let seeking = seeking && first_record == used;
-        let (sequence, block) = (self.place.sequence, number);
-        self.place = Place { sequence, block, offset, used, first_record, within, seeking };
-        Ok(Ok(()))
+        let block = number;
+        self.cursor = Cursor { sequence, block, offset, used, first_record, within, seeking };
+        Ok(())
     }
 
     /// A block of this log with the SCN in its stamp, if it is redo of this log in some member; an
@@ -335,33 +343,28 @@ impl Reader {
         sequence: u32,
         number: u32,
         session: &Session,
-    ) -> Result<Result<(Scn, RedoBlock), EndReason>, Error> {
-        self.load(sequence, number, session)?;
+    ) -> Result<ReadBlock, NoRedo> {
+        self.load(sequence, number, session).map_err(NoRedo::Unread)?;
         let found = self.look(sequence, number, session);
         if found.is_ok() || self.complete {
-            return Ok(found);
+            return Ok(found?);
         }
         self.complete = true;
         let (Some(buffer), Some(piece)) = (&mut self.buffer, &self.piece) else {
             panic!("no block is loaded")
         };
-        self.logs.complete((sequence, piece.first), buffer, session);
-        Ok(self.look(sequence, number, session))
+        self.logs.complete(sequence, piece.first, buffer, session);
+        Ok(self.look(sequence, number, session)?)
     }
 
-    fn look(
-        &self,
-        sequence: u32,
-        number: u32,
-        session: &Session,
-    ) -> Result<(Scn, RedoBlock), EndReason> {
+    fn look(&self, sequence: u32, number: u32, session: &Session) -> Result<ReadBlock, EndReason> {
         let block = self.block_bytes(number);
         session.charge(Cost::ChecksumKib, BLOCK_KIB);
         let address = self.logs.of(sequence).address(number);
         let header = format::check(block, address)?;
-        let (kind, stamp) = (header.kind(), header.changed());
+        let (kind, durable) = (header.kind(), header.changed());
         let head = *RedoBlock::at(block, RedoBlock::START);
-        self.belongs(kind, &head, sequence, address).map_or(Ok((stamp, head)), Err)
+        self.belongs(kind, &head, sequence, address).map_or(Ok(ReadBlock { durable, head }), Err)
     }
 
     /// Why this block isn't redo of this log, if it isn't.
@@ -396,7 +399,7 @@ impl Reader {
         if let Some(used) = self.buffer.take() {
             self.ahead.give_back(used);
         }
-        let (piece, buffer) = self.ahead.take(&self.logs, (sequence, number), session)?;
+        let (piece, buffer) = self.ahead.take(&self.logs, sequence, number, session)?;
         (self.piece, self.buffer) = (Some(piece), Some(buffer));
         Ok(())
     }
@@ -407,7 +410,7 @@ impl Reader {
     }
 
     fn rba(&self) -> Rba {
-        let Place { sequence, block, offset, .. } = self.place;
+        let Cursor { sequence, block, offset, .. } = self.cursor;
         let offset = u16::try_from(BLOCK_HEAD + offset).expect("a redo block has 4 KiB");
         Rba { sequence, block, offset }
     }
@@ -421,7 +424,7 @@ impl Reader {
             | EndReason::CutOff { rba, .. } => {
                 rba.block + u32::from(usize::from(rba.offset) > BLOCK_HEAD)
             }
-            _ => self.place.block + 1,
+            _ => self.cursor.block + 1,
         }
     }
 }
@@ -433,10 +436,10 @@ fn bytes_of<'b>(buffer: &'b Option<IoBuf>, piece: &Option<Piece>, block: u32) ->
     &buffer[start..start + REDO_BLOCK.bytes()]
 }
 
-impl Place {
+impl Cursor {
     /// Before this block.
-    pub(crate) fn before(sequence: u32, block: u32) -> Place {
-        Place {
+    pub(crate) fn before(sequence: u32, block: u32) -> Cursor {
+        Cursor {
             sequence,
             block: block - 1,
             offset: 0,

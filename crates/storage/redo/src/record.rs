@@ -17,6 +17,15 @@ use crate::RECORD_BYTES_MAX;
 /// Sizes of blocks are told in units of this many bytes.
 const BLOCK_UNIT: usize = 2 << 10;
 
+/// The SCN of a record, which is the SCN of its changes, and the RBA at which it begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecordPosition {
+    /// SCN of the record.
+    pub scn: Scn,
+    /// Where the record begins.
+    pub rba: Rba,
+}
+
 /// Changes that happen together or not at all.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
@@ -29,8 +38,13 @@ pub struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// `bytes` has been checked.
-    pub(crate) fn new(scn: Scn, rba: Rba, bytes: &'a [u8]) -> Record<'a> {
+    pub(crate) fn new(RecordPosition { scn, rba }: RecordPosition, bytes: &'a [u8]) -> Record<'a> {
         Record { scn, rba, bytes }
+    }
+
+    /// SCN and RBA of the record.
+    pub fn position(&self) -> RecordPosition {
+        RecordPosition { scn: self.scn, rba: self.rba }
     }
 
     /// The whole record, its head included.
@@ -222,8 +236,8 @@ mod tests {
     fn vectors_come_back_as_they_were_laid_down() {
         let bytes = record(2, &[b"one", b""]);
         assert_eq!(check(&bytes), Ok(()));
-        let rba = Rba::block(1, 1);
-        let vectors: Vec<_> = Record::new(Scn::new(9), rba, &bytes).vectors().collect();
+        let position = RecordPosition { scn: Scn::new(9), rba: Rba::block(1, 1) };
+        let vectors: Vec<_> = Record::new(position, &bytes).vectors().collect();
         assert_eq!((vectors[0].payload, vectors[1].payload), (&b"one"[..], &b""[..]));
         let Vector { address, before_scn, before_sequence, image, layer, opcode, .. } = vectors[0];
         assert_eq!((address, before_scn), (Dba::new(1, 2), Scn::new(3)));

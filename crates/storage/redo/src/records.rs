@@ -11,26 +11,19 @@
 use format::{ChangeVector, RedoRecord};
 use ids::{Dba, Rba, Scn};
 
-use crate::{Record, Vector};
+use crate::{Record, RecordPosition, Vector};
 
 /// Records in the order in which they were read, and their changes by block.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     bytes: Vec<u8>,
-    heads: Vec<Head>,
-    changes: Vec<Place>,
-}
-
-/// A record: its SCN, and where it begins in the redo.
-#[derive(Clone, Copy, Debug)]
-struct Head {
-    scn: Scn,
-    rba: Rba,
+    records: Vec<RecordPosition>,
+    changes: Vec<ChangeEntry>,
 }
 
 /// Where a change lies. In the order of blocks, then of the redo.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Place {
+struct ChangeEntry {
     block: Dba,
     /// In `bytes`.
     start: u32,
@@ -56,14 +49,14 @@ impl Records {
     /// One more. They are few enough for 4 GiB.
     pub fn push(&mut self, record: &Record<'_>) {
         let mut start = (self.bytes.len() + RedoRecord::BYTES) as u32;
-        let number_of = self.heads.len() as u32;
+        let number_of = self.records.len() as u32;
         for (vector, number) in record.vectors().zip(0..) {
             let block = vector.address;
-            self.changes.push(Place { block, start, record: number_of, number });
+            self.changes.push(ChangeEntry { block, start, record: number_of, number });
             start += (ChangeVector::BYTES + vector.payload.len()) as u32;
         }
         self.bytes.extend_from_slice(record.bytes());
-        self.heads.push(Head { scn: record.scn, rba: record.rba });
+        self.records.push(record.position());
     }
 
     /// Brings the changes in the order of their blocks.
@@ -78,12 +71,12 @@ impl Records {
 
     /// How many records there are.
     pub fn count(&self) -> usize {
-        self.heads.len()
+        self.records.len()
     }
 
     /// Where the first record begins, and its SCN.
-    pub fn first(&self) -> Option<(Rba, Scn)> {
-        self.heads.first().map(|head| (head.rba, head.scn))
+    pub fn first(&self) -> Option<RecordPosition> {
+        self.records.first().copied()
     }
 
     /// The blocks that are changed, each once, after [`sort`](Records::sort).
@@ -94,7 +87,7 @@ impl Records {
     /// The same with each block's changes, in the order of the redo.
     pub fn by_block(&self) -> impl Iterator<Item = (Dba, impl Iterator<Item = Change<'_>>)> {
         self.changes.chunk_by(same_block).map(|changes| {
-            let each = changes.iter().map(|place| self.change(place));
+            let each = changes.iter().map(|entry| self.change(entry));
             (changes[0].block, each)
         })
     }
@@ -102,17 +95,17 @@ impl Records {
     /// None any more; their memory is kept.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.heads.clear();
+        self.records.clear();
         self.changes.clear();
     }
 
-    fn change(&self, place: &Place) -> Change<'_> {
-        let Head { scn, rba } = self.heads[place.record as usize];
-        let vector = Vector::first_of(&self.bytes[place.start as usize..]);
-        Change { scn, rba, number: place.number, vector }
+    fn change(&self, entry: &ChangeEntry) -> Change<'_> {
+        let RecordPosition { scn, rba } = self.records[entry.record as usize];
+        let vector = Vector::first_of(&self.bytes[entry.start as usize..]);
+        Change { scn, rba, number: entry.number, vector }
     }
 }
 
-fn same_block(one: &Place, other: &Place) -> bool {
+fn same_block(one: &ChangeEntry, other: &ChangeEntry) -> bool {
     one.block == other.block
 }

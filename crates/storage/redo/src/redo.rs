@@ -14,7 +14,7 @@ use waits::{Statistic, WaitEvent};
 
 use crate::groups::{Entry, Groups};
 use crate::landing::Landings;
-use crate::log_file::{Beginning, OpenGroup};
+use crate::log_file::{Beginning, HeaderBlock, OpenGroup};
 use crate::medium::Medium;
 use crate::members::{self, KeepMembers};
 use crate::queue::{LANES, Lanes};
@@ -74,7 +74,7 @@ impl Redo {
         check_start(config, &start)?;
         let Hooks { checkpoint_wanted, keep_members } = hooks;
         let mut medium = Medium::new(disk, config);
-        let groups = begin_first((&medium, &keep_members), config, &start, session)?;
+        let groups = begin_first(&medium, &keep_members, config, &start, session)?;
         medium.let_go();
         let (os, last) = (session.os(), start.next_scn.get() - 1);
         let shared = Arc::new(Shared {
@@ -145,15 +145,15 @@ impl Redo {
         let lanes = {
             let mut state = self.shared.state.exclusive(session);
             state.advance_checkpoint(rba);
-            self.shared.serve_line(&mut state, session)
+            self.shared.serve_queue(&mut state, session)
         };
-        self.shared.wake_line(lanes, session);
+        self.shared.wake_queue(lanes, session);
     }
 }
 
 impl Shared {
     /// Wakes those in the line who sleep there.
-    pub(crate) fn wake_line(&self, lanes: Lanes, session: &Session) {
+    pub(crate) fn wake_queue(&self, lanes: Lanes, session: &Session) {
         lanes.iter().for_each(|lane| self.room[lane].notify_all(session));
     }
 
@@ -214,20 +214,25 @@ fn would_overwrite(config: &RedoConfig, start: &LogStart) -> Stop {
 /// Opens the groups, and begins the first log in the one that is free for longest; of those whose
 /// header can be read, if there is one.
 fn begin_first(
-    how: (&Medium, &KeepMembers),
+    medium: &Medium,
+    keep: &KeepMembers,
     config: &RedoConfig,
     start: &LogStart,
     session: &Session,
 ) -> Result<Groups, Stop> {
-    let (medium, sequence) = (how.0, start.sequence);
+    let sequence = start.sequence;
     let mut groups = Vec::with_capacity(config.groups.len());
     for group in &config.groups {
         let group = Arc::new(OpenGroup::open(medium, group, session)?);
         let header = group.read_header(&medium.owner, session)?;
-        let is_unreadable = matches!(header, Err(EndReason::Unreadable { .. }));
-        // What is called later than the log that begins belongs to no log of ours.
-        let holds = header.map_or(0, |header| header.log_sequence.get());
-        let holds = if holds < sequence { holds } else { 0 };
+        let is_unreadable = matches!(header, HeaderBlock::Other(EndReason::Unreadable { .. }));
+        let holds = match header {
+            // What is called later than the log that begins belongs to no log of ours.
+            HeaderBlock::Log(header) if header.log_sequence.get() < sequence => {
+                header.log_sequence.get()
+            }
+            _ => 0,
+        };
         groups.push(Entry::new(group, holds, is_unreadable));
     }
     let free = groups.iter_mut().filter(|entry| entry.sequence < start.checkpoint.sequence);
@@ -236,7 +241,7 @@ fn begin_first(
     };
     let beginning = Beginning { first_scn: start.next_scn, previous_end: start.previous_end };
     let waiting = session.waiting(WaitEvent::LogFileSingleWrite).p(free.group.number.into(), 0, 1);
-    let (begun, _) = members::begin(how, &free.group, (sequence, beginning), waiting)?;
+    let (begun, _) = members::begin(medium, keep, &free.group, sequence, beginning, waiting)?;
     *free = Entry::new(begun, sequence, false);
     Ok(Groups::new(groups, sequence, start.checkpoint.sequence))
 }

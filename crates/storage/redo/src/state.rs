@@ -19,7 +19,7 @@ mod check;
 use std::sync::Arc;
 
 use format::{RedoRecord, ScnLe};
-use ids::{BlockNo, Dba, FileNo, Rba, Scn};
+use ids::{Rba, Scn};
 use stop::Stop;
 
 use crate::batch::Batch;
@@ -29,16 +29,7 @@ use crate::gather::Gather;
 use crate::groups::Groups;
 use crate::log_file::Beginning;
 use crate::queue::{Lanes, Queue};
-use crate::{CommitLeader, LogStart};
-
-/// Where a record went.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Placed {
-    /// Its SCN: the SCN of its changes.
-    pub scn: Scn,
-    /// Where it begins.
-    pub rba: Rba,
-}
+use crate::{CommitLeader, LogStart, RecordPosition};
 
 /// What can't be admitted now, and why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +42,7 @@ pub(crate) enum Blocked {
 
 /// What one waits for in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wish {
+pub(crate) enum RoomRequest {
     /// Credits for so many redo blocks.
     Blocks(u32),
     /// To begin the next log.
@@ -72,7 +63,7 @@ pub(crate) struct Flight {
 
 /// Who is to be told that a batch has landed, beside those who waited for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Next {
+pub(crate) enum NextWriter {
     Nobody,
     /// One of those who wait for the active batch writes it.
     Waiter,
@@ -179,11 +170,11 @@ impl State {
 
     // Room
 
-    /// Whether the wish can be granted now, whoever else waits.
-    pub(crate) fn check(&self, wish: Wish) -> Result<(), Blocked> {
+    /// Whether the request can be granted now, whoever else waits.
+    pub(crate) fn check(&self, request: RoomRequest) -> Result<(), Blocked> {
         let free_room = self.groups.free_room();
-        match wish {
-            Wish::Blocks(blocks) => {
+        match request {
+            RoomRequest::Blocks(blocks) => {
                 let credits = self.credits + u64::from(blocks);
                 if u64::from(self.active.blocks()) + credits > u64::from(self.batch_blocks) {
                     return Err(Blocked::Buffer);
@@ -191,8 +182,8 @@ impl State {
                 let left = u64::from(self.blocks_left()) + free_room;
                 if credits <= left { Ok(()) } else { Err(Blocked::Logs) }
             }
-            Wish::Switch if self.groups.free() == 0 => Err(Blocked::Logs),
-            Wish::Switch => {
+            RoomRequest::Switch if self.groups.free() == 0 => Err(Blocked::Logs),
+            RoomRequest::Switch => {
                 // A free log becomes the current one, with B - 1 blocks left in it.
                 let left = free_room + u64::from(RECORD_BLOCKS_MAX) - 1;
                 if self.credits <= left { Ok(()) } else { Err(Blocked::Logs) }
@@ -201,20 +192,21 @@ impl State {
     }
 
     /// Grants what `check` allowed.
-    pub(crate) fn grant(&mut self, wish: Wish) {
-        match wish {
-            Wish::Blocks(blocks) => self.credits += u64::from(blocks),
-            Wish::Switch if self.next_block == 1 => {}
-            Wish::Switch => self.switch(),
+    pub(crate) fn grant(&mut self, request: RoomRequest) {
+        match request {
+            RoomRequest::Blocks(blocks) => self.credits += u64::from(blocks),
+            RoomRequest::Switch if self.next_block == 1 => {}
+            RoomRequest::Switch => self.switch(),
         }
     }
 
     /// Hands out what room there is, in the order of the line. To be woken: all who were served,
     /// and who is first now, to ask for what it still waits for.
-    pub(crate) fn serve_line(&mut self) -> Lanes {
+    pub(crate) fn serve_queue(&mut self) -> Lanes {
         let mut lanes = self.queue.first_lane();
-        while let Some(wish) = self.queue.first().filter(|wish| self.check(*wish).is_ok()) {
-            self.grant(wish);
+        while let Some(request) = self.queue.first().filter(|request| self.check(*request).is_ok())
+        {
+            self.grant(request);
             self.queue.serve_first();
             lanes = lanes.and(self.queue.first_lane());
         }
@@ -222,7 +214,7 @@ impl State {
     }
 
     /// What the first in line waits for, and with it all behind.
-    pub(crate) fn line_is_blocked_by(&self) -> Option<Blocked> {
+    pub(crate) fn queue_is_blocked_by(&self) -> Option<Blocked> {
         self.check(self.queue.first()?).err()
     }
 
@@ -263,7 +255,7 @@ impl State {
     // Appending
 
     /// Lays down a record; its SCN is set on the way. Says where it went; may begin a log for it.
-    pub(crate) fn append(&mut self, record: &[u8]) -> Placed {
+    pub(crate) fn append(&mut self, record: &[u8]) -> RecordPosition {
         let scn = self.next_scn;
         if self.blocks_to_begin(record.len()) > self.blocks_left() {
             self.switch();
@@ -282,7 +274,7 @@ impl State {
         self.put(head.bytes());
         self.put(&record[RedoRecord::BYTES..]);
         self.next_scn = scn.next();
-        Placed { scn, rba }
+        RecordPosition { scn, rba }
     }
 
     /// The block in which, or after which, the next record will begin.
@@ -310,9 +302,8 @@ impl State {
         assert!(self.active.blocks() < self.batch_blocks, "the log buffer is full (rule RD3)");
         assert!(self.blocks_left() > 0, "the log is full (rule RD4)");
         self.active.close_block();
-        let group = self.groups.current();
-        let address = Dba { file: FileNo::redo(group), block: BlockNo::new(self.next_block) };
-        self.active.begin_block((group, self.sequence()), address, self.database);
+        let (group, sequence) = (self.groups.current(), self.sequence());
+        self.active.begin_block(group, sequence, self.next_block, self.database);
         self.next_block += 1;
     }
 
@@ -322,7 +313,7 @@ impl State {
         let beginning = Beginning { first_scn: self.next_scn, previous_end: self.next_block };
         self.groups.begin_next();
         self.next_block = 1;
-        self.active.begin_log((self.groups.current(), self.sequence()), beginning);
+        self.active.begin_log(self.groups.current(), self.sequence(), beginning);
     }
 
     // Writing
@@ -370,7 +361,7 @@ impl State {
         self.flights.take(through, batch.logs_begun());
         self.number += 1;
         (self.lgwr.posted, self.lgwr.asked) = (false, false);
-        let lanes = self.serve_line();
+        let lanes = self.serve_queue();
         Flight { batch, number, through, durable, lanes }
     }
 
@@ -388,17 +379,17 @@ impl State {
     }
 
     /// Who is to write the active batch, after one has landed.
-    pub(crate) fn next_writer(&self) -> Next {
+    pub(crate) fn next_writer(&self) -> NextWriter {
         if !self.can_take() {
             // Whoever lands next looks again. Only the log writer's end waits for all of them.
-            return Next::Nobody;
+            return NextWriter::Nobody;
         }
         if self.waiting_for_active() > 0 && self.sessions_lead() {
-            Next::Waiter
+            NextWriter::Waiter
         } else if self.lgwr.runs && (self.lgwr.wants || self.lgwr_is_due()) {
-            Next::Lgwr
+            NextWriter::Lgwr
         } else {
-            Next::Nobody
+            NextWriter::Nobody
         }
     }
 
@@ -417,7 +408,7 @@ impl State {
     /// Whether the log writer should write the active batch without being told by its clock.
     pub(crate) fn lgwr_is_due(&self) -> bool {
         let large = self.is_large();
-        let waits = self.waiting_for_active() > 0 || self.line_wants_flush();
+        let waits = self.waiting_for_active() > 0 || self.queue_wants_write();
         !self.active.is_empty() && (large || waits || self.lgwr.asked || self.lgwr.stops)
     }
 
@@ -427,14 +418,14 @@ impl State {
     }
 
     /// Whether those who wait for room wait for a write. A checkpoint makes redo durable by itself.
-    fn line_wants_flush(&self) -> bool {
-        self.line_is_blocked_by() == Some(Blocked::Buffer)
+    fn queue_wants_write(&self) -> bool {
+        self.queue_is_blocked_by() == Some(Blocked::Buffer)
     }
 
     /// Whether to post the log writer after a record: once for a large batch, and for each record
     /// while anybody waits for room in the buffer.
     pub(crate) fn posts_after_append(&mut self) -> bool {
-        if self.line_wants_flush() {
+        if self.queue_wants_write() {
             return true;
         }
         self.is_large() && !std::mem::replace(&mut self.lgwr.posted, true)

@@ -25,9 +25,9 @@ use ids::Rba;
 use os::{Cause, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 
-use crate::log_file::{OpenGroup, corrupt};
+use crate::log_file::{HeaderBlock, OpenGroup, corrupt};
 use crate::log_files::LogFiles;
-use crate::reader::{Expected, Place, Reader};
+use crate::reader::{Cursor, Expected, NoRedo, Reader};
 use crate::{EndReason, LogEnd};
 
 impl Reader {
@@ -88,20 +88,20 @@ impl Reader {
         reason: EndReason,
         session: &Session,
     ) -> Result<(), Stop> {
-        let sequence = self.place.sequence;
+        let sequence = self.cursor.sequence;
         let block = self.first_without_redo(reason);
         self.sync(sequence + 1, session)?;
         let newest = self.logs.newest();
         let is_empty = matches!(self.expected, Expected::AtMost(_));
         if is_empty {
-            self.read_from_before((sequence, block), session)?;
+            self.read_from_before(sequence, block, session)?;
         }
         if newest <= sequence {
             if is_empty {
-                self.check_written_before((sequence, block), session)?;
+                self.check_written_before(sequence, block, session)?;
             }
             self.check_not_begun(sequence + 1, session)?;
-            self.find_lost_redo((block, unreadable), reason, session)?;
+            self.find_lost_redo(block, unreadable, reason, session)?;
             self.set_end(sequence, block, reason);
             return Ok(());
         }
@@ -127,21 +127,19 @@ impl Reader {
     /// Reading has begun at this block, and there was no record: so nobody knows which SCN would be
     /// the next, and a stamp behind the block would prove nothing. Records before it in the log say
     /// it, if they can be read up to the block. They needn't be: that is done with.
-    fn read_from_before(
-        &mut self,
-        (sequence, end): (u32, u32),
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let (expected, place) = (self.expected, self.place);
+    fn read_from_before(&mut self, sequence: u32, end: u32, session: &Session) -> Result<(), Stop> {
+        let (expected, cursor) = (self.expected, self.cursor);
         let first = self.logs.header(sequence).map(|header| header.first_scn.get());
         for start in (0..).map(|power| end.saturating_sub(1 << power).max(1)) {
-            self.place = Place::before(sequence, start);
+            self.cursor = Cursor::before(sequence, start);
             if start == 1 {
                 self.expected = first.map_or(expected, Expected::Exactly);
             }
             let reason = loop {
-                if let Err(reason) = self.gather(session)? {
-                    break reason;
+                match self.read_record(session) {
+                    Ok(_) => {}
+                    Err(NoRedo::Because(reason)) => break reason,
+                    Err(NoRedo::Unread(error)) => return Err(error.into()),
                 }
             };
             let is_known = matches!(self.expected, Expected::Exactly(_));
@@ -154,7 +152,7 @@ impl Reader {
                 break;
             }
         }
-        (self.place, self.unreadable) = (place, None);
+        (self.cursor, self.unreadable) = (cursor, None);
         Ok(())
     }
 
@@ -163,7 +161,8 @@ impl Reader {
     /// whole, proves nothing.
     fn check_written_before(
         &mut self,
-        (sequence, block): (u32, u32),
+        sequence: u32,
+        block: u32,
         session: &Session,
     ) -> Result<(), Stop> {
         let before = block - 1;
@@ -171,13 +170,13 @@ impl Reader {
             return Ok(());
         }
         match self.block(sequence, before, session) {
-            Ok(Err(reason @ (EndReason::EarlierLife { .. } | EndReason::NeverWritten { .. }))) => {
-                Err(corrupt(format!(
-                    "redo is missing: the checkpoint is at block {block} of log {sequence}, and \
-                     {reason}: the log is an older copy of itself; put it back as it was; if it is \
-                     lost, {RESTORE_ALL}"
-                )))
-            }
+            Err(NoRedo::Because(
+                reason @ (EndReason::EarlierLife { .. } | EndReason::NeverWritten { .. }),
+            )) => Err(corrupt(format!(
+                "redo is missing: the checkpoint is at block {block} of log {sequence}, and \
+                 {reason}: the log is an older copy of itself; put it back as it was; if it is \
+                 lost, {RESTORE_ALL}"
+            ))),
             _ => Ok(()),
         }
     }
@@ -187,7 +186,7 @@ impl Reader {
     fn check_not_begun(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
         self.check_unreadable(sequence, session)?;
         for group in self.logs.groups() {
-            let begins = match self.logs.has_block(group, (sequence, 1), session) {
+            let begins = match self.logs.has_block(group, sequence, 1, session) {
                 // One that can't be read proves nothing.
                 Err(error) if error.cause() == Cause::Device => {
                     let told = "the first block of a log that isn't needed is passed over, for I";
@@ -197,7 +196,7 @@ impl Reader {
                 begins => begins?,
             };
             if begins {
-                return Err(has_begun(group, (sequence, 1)));
+                return Err(has_begun(group, sequence, 1));
             }
         }
         Ok(())
@@ -208,7 +207,7 @@ impl Reader {
     fn check_unreadable(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
         for group in self.logs.unreadable() {
             self.check_behind_header(group, sequence, session)?;
-            if let Ok(header) = group.read_header(&self.logs.medium.owner, session)?
+            if let HeaderBlock::Log(header) = group.read_header(&self.logs.medium.owner, session)?
                 && header.log_sequence.get() > self.logs.newest()
             {
                 let path = group.first().path().display();
@@ -231,9 +230,9 @@ impl Reader {
     ) -> Result<(), Stop> {
         let mut failed = None;
         for block in (0..u32::BITS).map(|power| 1 << power).take_while(|no| *no < group.blocks) {
-            match self.logs.has_block(group, (sequence, block), session) {
+            match self.logs.has_block(group, sequence, block, session) {
                 Ok(false) => return Ok(()),
-                Ok(true) => return Err(has_begun(group, (sequence, block))),
+                Ok(true) => return Err(has_begun(group, sequence, block)),
                 Err(error) if error.cause() == Cause::Device => failed = failed.or(Some(error)),
                 Err(error) => return Err(error.into()),
             }
@@ -246,17 +245,19 @@ impl Reader {
     /// be read, one behind it must be read, and that one not even then (RD26).
     fn find_lost_redo(
         &mut self,
-        (end, unreadable): (u32, Option<u32>),
+        end: u32,
+        unreadable: Option<u32>,
         reason: EndReason,
         session: &Session,
     ) -> Result<(), Stop> {
-        let (sequence, last) = (self.place.sequence, self.last_scn());
+        let (sequence, last) = (self.cursor.sequence, self.last_scn());
         let until = end.saturating_add(self.flight_blocks).saturating_add(1);
         let mut works = false;
         for number in end..until.min(self.logs.of(sequence).blocks) {
-            let found = match self.block(sequence, number, session) {
-                Ok(found) => found,
-                Err(error) => {
+            let durable = match self.block(sequence, number, session) {
+                Ok(block) => Some(block.durable),
+                Err(NoRedo::Because(_)) => None,
+                Err(NoRedo::Unread(error)) => {
                     session.os().notice(&format!(
                         "a block behind the end of the redo, at block {end} of log {sequence}, \
                          can't be read: {error}"
@@ -265,7 +266,7 @@ impl Reader {
                 }
             };
             works |= unreadable.is_some_and(|block| number > block);
-            if let Ok((durable, _)) = found
+            if let Some(durable) = durable
                 && durable > last
             {
                 return Err(corrupt(format!(
@@ -290,7 +291,7 @@ impl Reader {
         works: bool,
         session: &Session,
     ) -> Result<(), Stop> {
-        let (sequence, last) = (self.place.sequence, self.last_scn());
+        let (sequence, last) = (self.cursor.sequence, self.last_scn());
         let group = self.logs.of(sequence);
         let address = group.address(block);
         let is_last = group.blocks - block <= self.cut_blocks;
@@ -304,10 +305,10 @@ impl Reader {
             )));
         }
         match self.block(sequence, block, session) {
-            Ok(_) => Err(corrupt(format!(
+            Err(NoRedo::Unread(_)) => Ok(()),
+            _ => Err(corrupt(format!(
                 "block {address} can be read now, and couldn't before: try again"
             ))),
-            Err(_) => Ok(()),
         }
     }
 }
@@ -325,7 +326,7 @@ pub(crate) fn check_newest(logs: &LogFiles, from: Rba, known: u32) -> Result<(),
     )))
 }
 
-fn has_begun(group: &OpenGroup, (sequence, block): (u32, u32)) -> Stop {
+fn has_begun(group: &OpenGroup, sequence: u32, block: u32) -> Stop {
     corrupt(format!(
         "redo is missing: {} has no header of log {sequence}, but block {block} of that log; put \
          the log back; if it is lost, {RESTORE_ALL}",

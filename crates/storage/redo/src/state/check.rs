@@ -25,7 +25,7 @@ impl State {
         self.check_batches()?;
         self.check_active()?;
         self.check_waiters()?;
-        self.check_line()
+        self.check_queue()
     }
 
     /// What was promised fits into the batch and into the logs.
@@ -109,9 +109,11 @@ impl State {
     }
 
     /// A session that makes room hands it out before it lets go of the latch.
-    fn check_line(&self) -> Result<(), String> {
-        match self.queue.first().filter(|wish| self.check(*wish).is_ok()) {
-            Some(wish) => Err(format!("the first in line waits for {wish:?}, and there is room")),
+    fn check_queue(&self) -> Result<(), String> {
+        match self.queue.first().filter(|request| self.check(*request).is_ok()) {
+            Some(request) => {
+                Err(format!("the first in line waits for {request:?}, and there is room"))
+            }
             None => Ok(()),
         }
     }
@@ -128,7 +130,7 @@ mod tests {
     use stop::{Failpoints, Halt};
 
     use super::*;
-    use crate::state::Wish;
+    use crate::state::RoomRequest;
     use crate::{
         CommitLeader, Hooks, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, LogGroup, LogStart, Redo,
         RedoConfig,
@@ -176,7 +178,7 @@ mod tests {
             }),
             ("wait in lane 9", |state| state.waiters[9].patient = 1),
             ("the first in line waits for", |state| {
-                state.queue.enter(Wish::Blocks(1));
+                state.queue.enter(RoomRequest::Blocks(1));
             }),
             ("free groups have room", |state| state.groups.spoil(0)),
             ("is the current", |state| state.groups.spoil(1)),

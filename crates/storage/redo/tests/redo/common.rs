@@ -12,7 +12,7 @@ use os::probe::DurableWrite;
 use os::{Disk, Session, ThreadSpec};
 use redo::{
     CheckpointWanted, CommitLeader, Hooks, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, LogEnd, LogGroup,
-    LogMember, LogStart, Placed, Reader, Record, Redo, RedoConfig,
+    LogMember, LogStart, Reader, Record, RecordPosition, Redo, RedoConfig,
 };
 use sim::fs::FileSystem;
 use sim::fs::crash::CrashStates;
@@ -148,14 +148,14 @@ pub(crate) fn tag_of(record: &Record<'_>) -> u64 {
 }
 
 /// Reserves and appends one record.
-pub(crate) fn put(redo: &Redo, tag: u64, length: usize, session: &Session) -> Placed {
+pub(crate) fn put(redo: &Redo, tag: u64, length: usize, session: &Session) -> RecordPosition {
     let mut record = record(tag, length);
     let credits = redo.reserve(record.len() - RedoRecord::BYTES, session).expect("room");
     redo.append(credits, &mut record, session)
 }
 
 /// The same and waits until it is durable.
-pub(crate) fn commit(redo: &Redo, tag: u64, length: usize, session: &Session) -> Placed {
+pub(crate) fn commit(redo: &Redo, tag: u64, length: usize, session: &Session) -> RecordPosition {
     let placed = put(redo, tag, length, session);
     redo.make_durable(placed.scn, session, WaitEvent::LogFileSync).expect("no halt");
     placed
@@ -193,7 +193,8 @@ pub(crate) fn read_from(
     first_scn: Scn,
     session: &Session,
 ) -> Result<Found, Stop> {
-    let mut reader = Reader::open(disk, config, from, first_scn, session)?;
+    let from = RecordPosition { scn: first_scn, rba: from };
+    let mut reader = Reader::open(disk, config, from, session)?;
     let mut records = Vec::new();
     while let Some(record) = reader.next(session)? {
         records.push((record.scn, record.rba, tag_of(&record)));

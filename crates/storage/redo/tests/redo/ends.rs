@@ -454,7 +454,8 @@ fn any_bytes_give_an_end_or_an_error() {
                 });
             }
             let (disk, from) = (world.disk(), Rba::block(1, 1));
-            let opened = redo::Reader::open(&disk, &config, from, Scn::new(1), session);
+            let from = redo::RecordPosition { scn: Scn::new(1), rba: from };
+            let opened = redo::Reader::open(&disk, &config, from, session);
             let mut reader = opened.expect("the header is whole");
             loop {
                 match reader.next(session) {

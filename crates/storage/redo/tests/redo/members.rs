@@ -6,7 +6,9 @@ use format::REDO_BLOCK;
 use ids::{Rba, Scn};
 use latch::{Latch, LatchKind};
 use os::Session;
-use redo::{Hooks, LOG_BLOCKS_MIN, LogStart, MemberChange, Redo, RedoConfig, examine};
+use redo::{
+    Hooks, LOG_BLOCKS_MIN, LogStart, MemberChange, RecordPosition, Redo, RedoConfig, examine,
+};
 use sim::World;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use sim::fs::{FileSystem, Operation};
@@ -18,7 +20,7 @@ use crate::common::{
     FIRST, commit, fresh, groups, hooks, mirrored, over, put, read, read_files, small,
 };
 
-const FROM: (Rba, Scn) = (Rba::block(1, 1), Scn::new(1));
+const FROM: RecordPosition = RecordPosition { scn: Scn::new(1), rba: Rba::block(1, 1) };
 
 fn two() -> RedoConfig {
     RedoConfig { groups: mirrored(&[LOG_BLOCKS_MIN; 3], 2), ..small() }
@@ -82,7 +84,7 @@ fn all_members_get_everything() {
             redo.stop(session);
             lgwr.join(session).expect("no panic");
             assert_eq!(kept.shared(session).len(), 0);
-            let found = read(world, &inside, FROM.0, FROM.1, session).expect("whole");
+            let found = read(world, &inside, FROM.rba, FROM.scn, session).expect("whole");
             assert_eq!(found.records.len(), 61);
             let totals = world.os().totals();
             (totals.statistic(Statistic::RedoWrites), totals)
@@ -123,7 +125,7 @@ fn examined(files: FileSystem, config: &RedoConfig) -> Result<(Vec<String>, u64)
     let mut config = config.clone();
     let report = over(files, 1).run(move |world, session| {
         let lost = examine(&world.disk(), &mut config, session)?;
-        let found = read(world, &config, FROM.0, FROM.1, session)?;
+        let found = read(world, &config, FROM.rba, FROM.scn, session)?;
         let names = lost.iter().map(|path| path.display().to_string()).collect();
         Ok((names, found.records.len() as u64))
     });
@@ -224,7 +226,7 @@ fn a_log_of_another_owner_is_never_the_groups_own() {
             is_refused(report.result.expect("it runs"), &a);
             put_bytes(&mut files, &b, &foreign);
             is_refused(examined(files.clone(), &config).map(drop), &a);
-            is_refused(read_files(files.clone(), &config, FROM.0, FROM.1).map(drop), &a);
+            is_refused(read_files(files.clone(), &config, FROM.rba, FROM.scn).map(drop), &a);
             let inside = config.clone();
             let report = over(files, 1).run(move |world, session| {
                 let next = (Rba::block(3, 1), Scn::new(99));
@@ -282,7 +284,7 @@ fn each_block_comes_from_the_member_that_has_it() {
         put_bytes(&mut disk, &path, &bytes);
     }
     let report = over(disk, 1).run(move |world, session| {
-        read(world, &config, FROM.0, FROM.1, session).expect("all is there").records.len()
+        read(world, &config, FROM.rba, FROM.scn, session).expect("all is there").records.len()
     });
     assert_eq!(report.result.expect("it runs"), 120);
 }
@@ -296,7 +298,8 @@ fn members_that_each_fail_in_one_piece_are_read_block_by_block() {
     // The first read of each is of its header, the second of a piece.
     let plan = FaultPlan::new(1).nth(2, Fault::Eio, reads("/a/1.log"));
     files.plan_faults(plan.nth(2, Fault::Eio, reads("/b/1.log")));
-    let found = read_files(files, &config, FROM.0, FROM.1).expect("each block is in one of them");
+    let found =
+        read_files(files, &config, FROM.rba, FROM.scn).expect("each block is in one of them");
     assert_eq!(found.records.len(), 40);
 }
 
@@ -310,7 +313,7 @@ fn what_can_not_be_read_behind_the_end_of_the_redo_is_nobodys_loss() {
     let scope = Scope::of(&[Operation::Read]).under("/redo01.log");
     let fails = |plan: FaultPlan, nth| plan.nth(nth, Fault::Eio, scope.clone());
     files.plan_faults([3, 6, 7].into_iter().fold(FaultPlan::new(1), fails));
-    let found = read_files(files, &config, FROM.0, FROM.1).expect("all acknowledged is there");
+    let found = read_files(files, &config, FROM.rba, FROM.scn).expect("all acknowledged is there");
     assert_eq!(found.records.len(), 10);
 }
 
@@ -330,11 +333,12 @@ fn a_header_that_only_a_lost_member_has_begins_no_log() {
     files.plan_faults(FaultPlan::new(1).nth(1, Fault::Eio, scope));
     let report = over(files, 1).run(move |world, session| {
         let (disk, mut config) = (world.disk(), config);
-        let mut reader = redo::Reader::open(&disk, &config, FROM.0, FROM.1, session)?;
+        let mut reader = redo::Reader::open(&disk, &config, FROM, session)?;
         while reader.next(session)?.is_some() {}
         let (end, lost) = (reader.end().expect("the end"), reader.lost_members().to_vec());
-        config.distrust(&lost);
-        redo::secure(&disk, &config, FROM.0, &end, session).map(|_| (end.sequence, lost.len()))
+        config.mark_invalid(&lost);
+        redo::rewrite_tail(&disk, &config, FROM.rba, &end, session)
+            .map(|_| (end.sequence, lost.len()))
     });
     assert_eq!(report.result.expect("it runs").expect("log 1 is the last"), (1, 1));
 }
@@ -462,7 +466,7 @@ fn without_a_good_member_the_instance_halts() {
 }
 
 /// The power goes at any moment. Whichever member is then lost, what was acknowledged is there; and
-/// once the end was secured, either member alone says the same.
+/// once the tail was written again, either member alone says the same.
 #[test]
 fn after_a_power_cut_either_member_will_do() {
     let (mut cut, mut differ) = (0, 0);
@@ -491,8 +495,8 @@ fn after_a_power_cut_either_member_will_do() {
             let mut report = over(files, 1).run(move |world, session| {
                 let mut config = config;
                 let lost = examine(&world.disk(), &mut config, session)?;
-                let secured = redo::secure(&world.disk(), &config, from.0, &end, session)?;
-                assert_eq!(secured.lost.len(), 0);
+                let rewritten = redo::rewrite_tail(&world.disk(), &config, from.0, &end, session)?;
+                assert_eq!(rewritten.lost.len(), 0);
                 Ok::<_, Stop>(lost)
             });
             let lost = std::mem::replace(&mut report.result, Ok(Ok(Vec::new())));

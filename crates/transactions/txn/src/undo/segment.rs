@@ -10,7 +10,7 @@ use format::{
 use ids::{Dba, Scn, TxnId};
 use latch::FrameOrder;
 use os::Session;
-use redo::Placed;
+use redo::RecordPosition;
 use space::{HandOut, Holds, Space, UNDO_TABLESPACE};
 use stop::Stop;
 
@@ -206,7 +206,12 @@ impl Undo {
     }
 
     /// Ends a transaction that has begun. The record's SCN is when.
-    pub fn end(&self, log: &UndoLog, ended: Ended, session: &Session) -> Result<Placed, Stop> {
+    pub fn end(
+        &self,
+        log: &UndoLog,
+        ended: Ended,
+        session: &Session,
+    ) -> Result<RecordPosition, Stop> {
         let changes = self.space.changes();
         let pin = changes.cache().pin(log.table(), session)?;
         let mut group = changes.begin(credits_for(&[size_of::<SlotState>()]), session)?;

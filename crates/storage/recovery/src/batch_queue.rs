@@ -35,7 +35,7 @@ pub(crate) struct Batch {
     pub(crate) blocks: Vec<Dba>,
 }
 
-pub(crate) struct Line {
+pub(crate) struct BatchQueue {
     state: Latch<State>,
     changed: Condition,
     halt: Halt,
@@ -51,9 +51,9 @@ struct State {
     closed: bool,
 }
 
-impl Line {
-    pub(crate) fn new(os: &Os, halt: &Halt) -> Line {
-        Line {
+impl BatchQueue {
+    pub(crate) fn new(os: &Os, halt: &Halt) -> BatchQueue {
+        BatchQueue {
             state: Latch::new(os, LatchKind::Innermost, State::default()),
             changed: Condition::new(os),
             halt: halt.clone(),

@@ -29,7 +29,7 @@ use crate::{EndReason, LogEnd, RedoConfig};
 
 /// What was secured.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Secured {
+pub struct TailRewrite {
     /// Blocks that were written again.
     pub blocks: u32,
     /// Members that could not be written: they are no good, and whoever goes on has that written
@@ -39,24 +39,24 @@ pub struct Secured {
 
 /// Writes again, durably and to every good member, all redo from this place to this end of which no
 /// block says that it is durable; of a log without redo its header.
-pub fn secure(
+pub fn rewrite_tail(
     disk: &Disk,
     config: &RedoConfig,
     from: Rba,
     end: &LogEnd,
     session: &Session,
-) -> Result<Secured, Stop> {
+) -> Result<TailRewrite, Stop> {
     // All of the logs before it was durable when this one was begun (RD6), and its header was when
     // its first block was written.
     // So it was if the control file knows the log (RD27).
     let is_known = end.block == 1 && end.sequence <= config.newest_log;
     if end.reason == EndReason::NotBegun || is_known {
-        return Ok(Secured::default());
+        return Ok(TailRewrite::default());
     }
     // What lies below the place where reading begins is needed by nobody, and may be anything.
     let lowest = if from.sequence == end.sequence { from.block.max(1) } else { 1 };
     if end.block > 1 && end.block <= lowest {
-        return Ok(Secured::default());
+        return Ok(TailRewrite::default());
     }
     let most = (end.block - lowest).max(1);
     let logs = LogFiles::open(disk, config, session)?;
@@ -91,7 +91,7 @@ fn write(
     first: u32,
     bytes: &[u8],
     session: &Session,
-) -> Result<Secured, Stop> {
+) -> Result<TailRewrite, Stop> {
     let (group, blocks) = (logs.of(end.sequence), (bytes.len() / REDO_BLOCK.bytes()) as u32);
     let copies = group.copies();
     let waiting = session.waiting(WaitEvent::LogFileParallelWrite);
@@ -100,7 +100,7 @@ fn write(
     for failed in &failed {
         session.os().notice(&format!("a member of a redo log is invalid, for {}", failed.error));
     }
-    Ok(Secured { blocks, lost: failed.into_iter().map(|failed| failed.path).collect() })
+    Ok(TailRewrite { blocks, lost: failed.into_iter().map(|failed| failed.path).collect() })
 }
 
 /// The blocks of the last log from this one to the end, each from a member that has it.
@@ -112,7 +112,7 @@ fn read(logs: &LogFiles, end: &LogEnd, first: u32, session: &Session) -> Result<
         let there = (at - first) as usize * REDO_BLOCK.bytes();
         at += group.read_any(at, &mut bytes[there..], session)?;
     }
-    logs.complete((end.sequence, first), &mut bytes, session);
+    logs.complete(end.sequence, first, &mut bytes, session);
     Ok(bytes)
 }
 
