@@ -242,28 +242,30 @@ impl<'c, 's> Tx<'c, 's> {
         key: &[Value<'_>],
         look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
-        self.connection.get_as((table, None), key, look)
+        self.connection.get_as(table, None, key, look)
     }
 
     /// The same by another index, of which the key has a value for each column.
     pub fn get_by<T>(
         &mut self,
         table: &Table,
-        (index, key): (IndexId, &[Value<'_>]),
+        index: IndexId,
+        key: &[Value<'_>],
         look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
-        self.connection.get_as((table, Some(index)), key, look)
+        self.connection.get_as(table, Some(index), key, look)
     }
 
     /// Looks at rows in a range of an index, one after the other, until `look` breaks it off.
     pub fn range(
         &mut self,
         table: &Table,
-        (index, bounds, direction): (IndexId, &Bounds<'_>, Direction),
+        index: IndexId,
+        bounds: &Bounds<'_>,
+        direction: Direction,
         look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        let range = (index, bounds, direction);
-        self.connection.range_as(table, range, look)
+        self.connection.range_as(table, index, bounds, direction, look)
     }
 
     /// Visits every row, in no order that means anything.

@@ -81,7 +81,7 @@ pub(crate) fn check(
         };
         check.find(Kind::Dictionary, at, format!("{slot}of {}, {what}", table.name()));
     }
-    missing(check, segments, (&own, &seen))?;
+    missing(check, segments, &own, &seen)?;
     if seen.faults.is_empty() && !check.source.is_live() {
         orphans(check, segments, &seen.tables);
     }
@@ -183,7 +183,8 @@ fn named(tables: &[TableDefinition]) -> Vec<Named> {
 fn missing(
     check: &mut Check<'_, '_, '_>,
     segments: &[Segment],
-    (own, seen): (&[Own], &Seen),
+    own: &[Own],
+    seen: &Seen,
 ) -> Result<(), Stop> {
     let is_there = |check: &Check<'_, '_, '_>, (object, holds, _): &Named| {
         let found = segments.iter().find(|one| one.object == object.get());

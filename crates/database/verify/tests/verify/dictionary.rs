@@ -572,8 +572,8 @@ fn a_pair_that_is_not_there_is_found_and_not_skipped() {
         let (heap, index) = (ObjectNo::new(4_711), ObjectNo::new(4_712));
         let pairs = [verify::Pair { heap, index, key_of }];
         let mut task = Task { pairs: &pairs, tell, go_on };
-        let place = (&world.disk(), directory());
-        verify::closed(place, crate::common::options(), &mut task, session).expect("checked");
+        verify::closed(&world.disk(), directory(), crate::common::options(), &mut task, session)
+            .expect("checked");
         told
     });
     assert_eq!(kinds(&told), only(Kind::Missing, 2), "{told:?}");
