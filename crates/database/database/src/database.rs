@@ -157,9 +157,9 @@ impl Database {
             file: FileNo::new(SORT_FILE),
         };
         let config = CatalogConfig { tablespace: TABLESPACE.into(), disk: disk.clone(), sort };
-        let both = (instance.space(), instance.transactions());
+        let (space, transactions) = (instance.space(), instance.transactions());
         // A database whose dictionary can't be read is left as it was found: shut in good order.
-        let catalog = Catalog::open(both, config, session).inspect_err(|_| {
+        let catalog = Catalog::open(space, transactions, config, session).inspect_err(|_| {
             if instance.shutdown(session).is_err() {
                 instance.abort(session);
             }

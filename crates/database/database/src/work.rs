@@ -122,7 +122,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// one that was dropped. Columns that were added since get their DEFAULT. Says where it is.
     pub fn insert(&mut self, table: &Table, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
         let known = table.known();
-        self.change(table, |relation, work| relation.insert_known(work, (known, values)))
+        self.change(table, |relation, work| relation.insert_known(work, known, values))
     }
 
     /// Inserts a row with values for the columns that are named; each other one gets its DEFAULT,
@@ -185,7 +185,7 @@ impl<'c, 's> Tx<'c, 's> {
         let mut rows = rows.into_iter();
         let known = table.known();
         self.change(table, |relation, work| {
-            relation.insert_many_known(work, (known, &mut rows), |_| ())
+            relation.insert_many_known(work, known, &mut rows, |_| ())
         })
     }
 
