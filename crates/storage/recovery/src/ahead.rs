@@ -1,15 +1,14 @@
-//! Ahead of who applies: reads the redo, and has the blocks that it names brought into the cache,
-//! many at once.
+//! The reader process: reads the redo, and brings the blocks that it names into the cache, many at
+//! once.
 //!
-//! A process of its own, `fb_rcv0`, so that reading and checking redo and blocks goes on while
-//! changes are applied. It works in batches, and brings the changes of each in the order of their
-//! blocks: so a block is got once for all of them. When a batch is handed on its blocks are there,
-//! as far as there were buffers; those that aren't are read by who applies. How far it is ahead is
-//! bounded by the cache (RC6).
+//! It is a process of its own, `fb_rcv0`, so that reading and checking go on while changes are
+//! applied. It works in batches, and sorts the changes of each by block, so that a block is got
+//! once for all of them. When a batch is handed on its blocks are in the cache, as far as there
+//! were buffers; the applying session reads the others. The cache bounds how far the process is
+//! ahead (RC6).
 //!
-//! The first time through the redo nothing is written, so batches are handed on only as long as
-//! there are free buffers for their blocks; from there on the redo is read to its end all the same
-//! (RC8).
+//! In the survey nothing is written, so batches are handed on only as long as free buffers hold
+//! their blocks. From there on the redo is only read, to its end (RC8).
 //!
 //! Caller: `roll`.
 
@@ -26,26 +25,26 @@ use waits::Timestamp;
 
 use crate::batch_queue::{Batch, BatchQueue};
 
-/// Redo of one batch, at most.
+/// The most redo of one batch.
 const BATCH_BYTES: usize = 4 << 20;
-/// New blocks of one batch take at most so large a share of the buffers: one in ...
+/// The new blocks of one batch take at most one in this many of the buffers.
 const BATCH_SHARE: u32 = 8;
 
-/// What it needs, and what it leaves.
+/// What the reader process needs, and what it leaves.
 pub(crate) struct Ahead {
     disk: Disk,
     redo: RedoConfig,
     from: RecordPosition,
     cache: Arc<Cache>,
-    /// Nothing is written yet: only what free buffers hold is handed on.
+    /// Whether this is the survey: only batches whose blocks free buffers hold are handed on.
     is_first: bool,
     pub(crate) queue: BatchQueue,
-    /// Blocks that were brought so far.
+    /// The number of blocks brought so far.
     pub(crate) brought: Shared64,
     summary: Latch<ReadSummary>,
 }
 
-/// What it found, and did.
+/// What the reader process read.
 #[derive(Clone, Default)]
 pub(crate) struct ReadSummary {
     /// The first record.
@@ -56,14 +55,14 @@ pub(crate) struct ReadSummary {
     pub(crate) rest: Option<RecordPosition>,
     /// Where the redo ends.
     pub(crate) end: Option<LogEnd>,
-    /// When that became known.
+    /// When the end became known.
     pub(crate) end_known_at: Timestamp,
-    /// Members of logs that can't be relied on.
+    /// Members of log groups that can't be relied on.
     pub(crate) lost: Vec<PathBuf>,
 }
 
-/// Which blocks were named lately: one place for each, which the next block there takes away. So it
-/// is small, and what it has forgotten is counted once more.
+/// The blocks that were named lately. Each block has one place, and loses it to the next block
+/// there: so the table is small, and a block that it has forgotten is counted once more.
 struct RecentBlocks(Vec<u64>);
 
 impl Ahead {
@@ -107,7 +106,7 @@ impl Ahead {
         started.map_err(Stop::from)
     }
 
-    /// What it has found, when reading has ended.
+    /// What was read, once reading has ended.
     pub(crate) fn summary(&self, session: &Session) -> ReadSummary {
         self.summary.shared(session).clone()
     }
@@ -128,7 +127,8 @@ impl Ahead {
             if fits {
                 let brought = blocks.prefetch(&batch.blocks)?;
                 self.brought.fetch_add(brought.into(), session);
-                // RC8: who applies would have to read what is missing, and there may be no buffer.
+                // RC8: the applying session would have to read a missing block, and there may be no
+                // buffer.
                 fits = !self.is_first || self.cache.holds(&batch.blocks, session);
             }
             if !fits || !self.queue.put(batch, session) {
@@ -136,7 +136,7 @@ impl Ahead {
                 break;
             }
         }
-        // RC8: also if nothing more can be applied.
+        // RC8: the end is needed also if no more batches are handed on.
         while self.is_first
             && let Some(record) = reader.next(session)?
         {
@@ -156,7 +156,7 @@ impl ReadSummary {
     }
 }
 
-/// Reads a batch; an empty one at the end.
+/// Reads a batch. It is empty at the end of the redo.
 fn read_batch(
     reader: &mut Reader,
     recent: &mut RecentBlocks,
@@ -176,12 +176,12 @@ fn read_batch(
 }
 
 impl RecentBlocks {
-    /// For a cache of so many buffers.
+    /// A table for a cache of this many buffers.
     fn new(buffers: u32) -> RecentBlocks {
         RecentBlocks(vec![u64::MAX; buffers.next_power_of_two() as usize])
     }
 
-    /// Whether the block wasn't named lately; it is now.
+    /// Notes that a block is named, and returns whether it wasn't named lately.
     fn is_new(&mut self, address: Dba) -> bool {
         let packed = address.pack();
         // Fibonacci hashing (Knuth, TAOCP 6.4).

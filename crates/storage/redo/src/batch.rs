@@ -1,12 +1,12 @@
-//! One range of the log buffer: records laid out as redo blocks, ready to be written as they lie.
+//! A batch: one part of the log buffer, with records laid out as redo blocks, ready to be written.
 //!
 //! ```text
 //!   buffer   │ block │ block │ block │ block (open) │ not begun …
-//!   ranges    └─ log 7, from 62 ──┘└─ log 8, from 1 ─┘
+//!   ranges   └─ log 7, from 62 ──┘└─ log 8, from 1 ─┘
 //! ```
 //!
 //! Invariants
-//!   * every block but the open one is complete: head set, tail zeroed; `seal` is all it lacks
+//!   * every block but the open one is complete but for its seal: its head is set, its tail is zero
 //!   * ranges are in the order of logs, and lie side by side in the buffer
 //!   * a batch that is written is closed first, so the next record begins a new block (RD2)
 //!
@@ -30,10 +30,10 @@ pub(crate) const BLOCK_HEAD: usize = RedoBlock::START + RedoBlock::BYTES;
 pub(crate) struct LogRange {
     /// The number of the group in which the log lies.
     group: u16,
-    /// The group as it was when the batch was taken; none before.
+    /// The group as it was when the batch was taken; `None` before.
     taken: Option<Arc<OpenGroup>>,
     pub(crate) sequence: u32,
-    /// Set if the log begins with this batch.
+    /// What the log's header says, if the log begins with this batch.
     pub(crate) beginning: Option<Beginning>,
     pub(crate) first_block: u32,
     pub(crate) blocks: u32,
@@ -44,17 +44,17 @@ impl LogRange {
         LogRange { group, taken: None, sequence, beginning: None, first_block, blocks: 0 }
     }
 
-    /// The group in which it is written.
+    /// The group to which the range is written.
     pub(crate) fn group(&self) -> &Arc<OpenGroup> {
         self.taken.as_ref().expect("found when the batch was taken")
     }
 }
 
-/// The block that is being filled: always the last that was begun.
+/// The block that is being filled: the last one begun.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     filled: usize,
-    /// Where the first record begins that begins here.
+    /// Where the first record begins that begins in this block.
     first_record: Option<usize>,
 }
 
@@ -70,8 +70,8 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// An empty one. It never holds more than one range for each group, and one for the log that
-    /// goes on, so no range is ever allocated later.
+    /// An empty batch of `blocks` blocks. It never holds more than one range for each group and one
+    /// for the log that goes on, so the ranges are allocated once.
     pub(crate) fn new(blocks: u32) -> Batch {
         Batch {
             buffer: IoBuf::zeroed(blocks as usize * REDO_BLOCK.bytes()),
@@ -103,7 +103,7 @@ impl Batch {
         self.ranges.iter().filter(|range| range.beginning.is_some()).count() as u32
     }
 
-    /// Blocks begun.
+    /// The number of blocks begun.
     pub(crate) fn blocks(&self) -> u32 {
         self.blocks
     }
@@ -118,7 +118,7 @@ impl Batch {
         self.wasted
     }
 
-    /// Bytes that still fit into the open block; none if no block is open.
+    /// Bytes that still fit into the open block; 0 if no block is open.
     pub(crate) fn room(&self) -> usize {
         self.open.map_or(0, |open| REDO_PAYLOAD_BYTES - open.filled)
     }
@@ -127,19 +127,19 @@ impl Batch {
         self.open.is_some()
     }
 
-    /// Where in its block the next byte comes to lie.
+    /// Where in its block the next byte will lie.
     pub(crate) fn offset(&self) -> u16 {
         let filled = self.open.map_or(0, |open| open.filled);
         u16::try_from(BLOCK_HEAD + filled).expect("a redo block has 4 KiB")
     }
 
-    /// The next byte begins a record.
+    /// Notes that a record begins with the next byte.
     pub(crate) fn begin_record(&mut self) {
         let open = self.open.as_mut().expect("a record begins in an open block");
         open.first_record.get_or_insert(open.filled);
     }
 
-    /// Opens the next block, the one with this address.
+    /// Begins block `number` of this log, and opens it.
     pub(crate) fn begin_block(&mut self, group: u16, sequence: u32, number: u32, database: u64) {
         assert!(self.open.is_none(), "the block before was not closed");
         let address = Dba { file: FileNo::redo(group), block: BlockNo::new(number) };
@@ -159,19 +159,20 @@ impl Batch {
         };
     }
 
-    /// From here on, blocks belong to a log that begins: its group and sequence.
+    /// Notes that the blocks from here on belong to this log, which begins.
     pub(crate) fn begin_log(&mut self, group: u16, sequence: u32, beginning: Beginning) {
         assert!(self.open.is_none(), "the last block of the log before was not closed");
         self.ranges
             .push(LogRange { beginning: Some(beginning), ..LogRange::new(group, sequence, 1) });
     }
 
-    /// It is taken: to be written to these groups, as they are now.
+    /// Notes the groups to which the batch will be written, as they are now. Called when it is
+    /// taken.
     pub(crate) fn find_groups(&mut self, find: impl Fn(u16) -> Arc<OpenGroup>) {
         self.ranges.iter_mut().for_each(|range| range.taken = Some(find(range.group)));
     }
 
-    /// Takes as many of the bytes as the open block has room for; says how many.
+    /// Copies as many of the bytes as fit into the open block, and returns their number.
     pub(crate) fn fill(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(self.room());
         let start = usize::from(self.offset());
@@ -193,7 +194,7 @@ impl Batch {
         self.wasted += (REDO_PAYLOAD_BYTES - filled) as u64;
     }
 
-    /// Seals every block. Their stamp says what was durable before they were written (RD8).
+    /// Seals every block, with the SCN through which redo is durable as its stamp (RD8).
     pub(crate) fn seal(&mut self, durable: Scn, session: &Session) {
         assert!(self.open.is_none(), "an open block was about to be written");
         if session.os().check_effort() > 0 {
@@ -220,21 +221,21 @@ impl Batch {
         })
     }
 
-    /// The block begun last.
+    /// The block that was begun last.
     fn last_block(&mut self) -> &mut [u8] {
         let start = (self.blocks as usize - 1) * REDO_BLOCK.bytes();
         &mut self.buffer[start..start + REDO_BLOCK.bytes()]
     }
 }
 
-// For checks.
+// Checks.
 impl Batch {
     /// The log of the last range, and the first block behind it.
     pub(crate) fn end(&self) -> Option<(u32, u32)> {
         self.ranges.last().map(|range| (range.sequence, range.first_block + range.blocks))
     }
 
-    /// What is wrong, if the invariants of this file don't hold.
+    /// Names the first invariant of this file that doesn't hold.
     pub(crate) fn check(&self) -> Result<(), String> {
         let blocks: u32 = self.ranges.iter().map(|range| range.blocks).sum();
         if blocks != self.blocks || self.open.is_some() && blocks == 0 {
@@ -313,7 +314,7 @@ mod tests {
 
     type Break = fn(&mut Batch);
 
-    /// Each invariant is broken in turn, and the check says which.
+    /// Each broken invariant is named by the check.
     #[test]
     fn what_is_broken_in_a_batch_is_named() {
         let cases: [(&str, Break); 4] = [

@@ -1,13 +1,13 @@
-//! Credits: room for a record in the log buffer and in the logs, promised before any block latch is
-//! taken, so that appending under latches never waits (RD1).
+//! Credits: room for a record in the log buffer and in the logs, taken before any block latch, so
+//! that an append under latches never waits (RD1).
 //!
 //! ```text
 //!   reserve ──(may wait)──▶ Credits ──▶ latches ──▶ append (never waits)
 //!                              └──── dropped unused: given back
 //! ```
 //!
-//! Who must wait stands in a line. Its first asks for what all wait for: a flush, or a checkpoint.
-//! Whoever makes room hands it out along the line. Callers: `change`.
+//! A session without room waits in the room queue. The first in the queue asks for what all wait
+//! for: a write, or a checkpoint. A session that makes room hands it out. Callers: `change`.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct Credits<'a> {
 }
 
 impl Credits<'_> {
-    /// They go over into a record.
+    /// Uses up the credits and returns their blocks.
     fn spend(mut self) -> u32 {
         std::mem::take(&mut self.blocks)
     }
@@ -58,8 +58,8 @@ impl Drop for Credits<'_> {
 }
 
 impl Redo {
-    /// Room for one record whose vectors have at most `bytes` bytes. Called before any latch is
-    /// taken (RD1); may wait, for log buffer space or for a checkpoint.
+    /// Takes room for one record whose vectors have at most `bytes` bytes. Called before any latch
+    /// is taken (RD1). May wait, for log buffer space or for a checkpoint.
     pub fn reserve<'a>(&'a self, bytes: usize, session: &'a Session) -> Result<Credits<'a>, Stop> {
         latch::assert_none_held("a reservation of redo");
         let blocks = blocks_for(bytes)?;
@@ -74,7 +74,8 @@ impl Redo {
         Ok(Credits { redo: self, session, blocks })
     }
 
-    /// The same without waiting, for whoever holds latches: none if there is no room now.
+    /// Takes room without waiting, for a session that holds latches. `None` if there is no room
+    /// now.
     pub fn try_reserve<'a>(&'a self, bytes: usize, session: &'a Session) -> Option<Credits<'a>> {
         let blocks = blocks_for(bytes).ok()?;
         if self.shared.halt.is_raised(session) {
@@ -89,8 +90,8 @@ impl Redo {
         Some(Credits { redo: self, session, blocks })
     }
 
-    /// Puts a record into the log buffer: a head whose length and count of vectors are set, and the
-    /// vectors. Its SCN is given here. Never fails and never waits but for the latch.
+    /// Puts a record into the log buffer. In its head the length and the number of vectors are set;
+    /// its SCN is set here. Never fails, and never waits but for redo allocation.
     ///
     /// # Panics
     /// When the record isn't what its head says, or is larger than the credits.
@@ -103,8 +104,8 @@ impl Redo {
         self.append_with(credits, record, |_, _| {}, session)
     }
 
-    /// The same for a record that depends on its SCN: `complete` is told it, and completes the
-    /// record without changing its length, under the redo allocation latch.
+    /// Appends a record that depends on its SCN. `complete` is given the SCN, and completes the
+    /// record without changing its length, under redo allocation.
     pub fn append_with(
         &self,
         credits: Credits<'_>,
@@ -140,8 +141,8 @@ impl Redo {
         placed
     }
 
-    /// Closes the current log and begins the next, as soon as one is free. A log that has no redo
-    /// yet stays. The new log's header is written with the next redo.
+    /// Closes the current log and begins the next, as soon as a group is free. A log without redo
+    /// stays. The new log's header is written with the next batch.
     pub fn switch(&self, session: &Session) -> Result<(), Stop> {
         latch::assert_none_held("a log switch");
         let shared = &self.shared;
@@ -159,8 +160,8 @@ impl Redo {
 }
 
 impl Shared {
-    /// Waits until the request is granted, after those of all who came before. Who comes finds either
-    /// a line or no room: else nobody would be there to grant it.
+    /// Waits in the room queue until the request is granted. The caller found sessions in the queue
+    /// or no room: otherwise no session would ever grant it.
     fn wait_in_queue<'a>(
         &'a self,
         mut state: ExclusiveGuard<'a, State>,
@@ -176,8 +177,9 @@ impl Shared {
             let blocked = state.queue_is_blocked_by().expect("who makes room hands it out");
             let is_first = state.queue.is_first(ticket);
             let event = event_of(blocked, request, &state);
-            // Looked at under the same hold of the latch under which it goes to sleep: whoever
-            // asks, and comes back to what others appended meanwhile, would wait for nobody.
+            // Checked under the same hold of the latch under which the session goes to sleep. A
+            // session that asked first, and came back to what others have appended meanwhile, would
+            // sleep with nobody to wake it.
             if is_first && blocked == Blocked::Buffer && state.is_up_to_sessions() {
                 let flight = self.take(&mut state, session);
                 drop(state);
@@ -185,8 +187,8 @@ impl Shared {
                 state = self.state.exclusive(session);
                 continue;
             }
-            // What was asked for a batch that has been taken since, or for fewer free logs, may
-            // have been done already.
+            // It asks again if a batch was taken or a log was freed since: what it asked for before
+            // may have been done already.
             let asks = (blocked, state.number, state.groups.free());
             if is_first && asked != Some(asks) {
                 asked = Some(asks);
@@ -208,8 +210,8 @@ impl Shared {
         }
     }
 
-    /// Hands out what room there is along the line, for the caller to wake once it has let go of
-    /// the latch.
+    /// Hands out the room that there is along the room queue. The caller wakes the lanes once it
+    /// has let go of the latch.
     pub(crate) fn serve_queue(&self, state: &mut State, session: &Session) -> Lanes {
         if state.queue.is_empty() {
             return Lanes::default();
@@ -222,7 +224,7 @@ impl Shared {
     }
 }
 
-/// What a session is in that waits for room (RD15).
+/// The event of a session that waits for room (RD15).
 fn event_of(blocked: Blocked, request: RoomRequest, state: &State) -> WaitEvent {
     match (blocked, request) {
         (Blocked::Logs, _) => WaitEvent::LogFileSwitchCheckpointIncomplete,
@@ -234,7 +236,7 @@ fn event_of(blocked: Blocked, request: RoomRequest, state: &State) -> WaitEvent 
     }
 }
 
-/// The redo blocks that a record with so many bytes of vectors may need.
+/// The redo blocks that a record may need whose vectors have this many bytes.
 fn blocks_for(bytes: usize) -> Result<u32, Stop> {
     let record = bytes.saturating_add(RedoRecord::BYTES);
     if record > RECORD_BYTES_MAX {

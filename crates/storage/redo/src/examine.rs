@@ -1,4 +1,4 @@
-//! Looking at all members before anything is read: which of those called good are (RD19).
+//! Looking at all members before redo is read: which of the good ones are good indeed (RD19).
 //!
 //! | found                                                           | then                  |
 //! |-----------------------------------------------------------------|-----------------------|
@@ -7,12 +7,12 @@
 //! | no header of the group can be read                              | left to the reader    |
 //! | of another database, incarnation or group (RD24)                | invalid               |
 //! | its header is older than another's, whose log has redo          | invalid: it was away  |
-//! | the same, and that log has none                                 | good: cut off between |
+//! | older header than a sibling's, whose log has no redo            | good: cut off between |
 //! | no good member would be left                                    | refused               |
 //!
-//! A group with one member isn't looked at here: what is wrong with it is found by who opens it.
+//! A group with one member isn't looked at here: the opening of its file finds what is wrong.
 //!
-//! Callers: `instance`, which writes down what is invalid before it goes on; `verify`.
+//! Callers: `instance`, which writes invalid members down before it goes on; `verify`.
 
 use std::path::{Path, PathBuf};
 
@@ -24,19 +24,19 @@ use crate::log_files::has_block;
 use crate::medium::{Medium, check_length};
 use crate::{EndReason, LogGroup, RedoConfig};
 
-/// What was found of a member.
+/// What a member holds.
 enum MemberContent {
     /// The log that it holds; 0 if none.
     Log(File, u32),
-    /// A file that was something else.
+    /// A file that is something else.
     Foreign(EndReason),
-    /// One whose header the device can't read.
+    /// A file whose header the device can't read.
     Unreadable(Stop),
     Bad(Stop),
 }
 
-/// Looks at every member that is called good. The paths of those that aren't, of groups that have
-/// another; they are said to be invalid in `config`.
+/// Looks at every member that is called good, in groups with more than one. Marks those that aren't
+/// as invalid in `config`, and returns their paths.
 pub fn examine(
     disk: &Disk,
     config: &mut RedoConfig,
@@ -52,9 +52,9 @@ pub fn examine(
     Ok(lost)
 }
 
-/// Looks at the header of one member and writes nothing. Why it says nothing of what the member
-/// holds, if it is torn or can't be read: then that is no log (RD28). An error if the member is no
-/// good.
+/// Looks at the header of one member, and writes nothing. Returns a reason if the header says
+/// nothing about what the member holds, because it is torn or can't be read: then the member holds
+/// no log (RD28). An error if the member is no good.
 pub fn look_at_member(
     disk: &Disk,
     options: FileOptions,
@@ -101,7 +101,7 @@ fn examine_group(
         Some((sequence, file)) if found.iter().any(is_older) => {
             let member = Member::new(file.path(), Some(file.clone()));
             let newer = OpenGroup { members: vec![member], ..alone };
-            // Where that can't be read there may be redo, and the others lack it.
+            // If that block can't be read there may be redo, and the others lack it.
             has_block(medium, &newer, sequence, 1, session).unwrap_or(true)
         }
         _ => false,
@@ -143,8 +143,8 @@ fn examine_group(
     Ok(())
 }
 
-/// Files that were something else are invalid where a member is left. Where none is, nothing is
-/// opened (RD24).
+/// Judges foreign files: they are invalid if a member is left. If none is, nothing is opened
+/// (RD24).
 fn judge_foreign<'p>(
     owner: &LogOwner,
     foreign: Vec<(&'p PathBuf, EndReason)>,

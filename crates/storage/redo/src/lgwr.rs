@@ -1,7 +1,8 @@
-//! The log writer: it writes what no session writes for itself.
+//! The log writer: it writes redo that no session writes for itself.
 //!
-//! That is a batch that has become large, room for those who wait for it, everything when it stops,
-//! and, every 3 seconds, whatever is there. With `commit_leader = lgwr` also every commit.
+//! It writes a batch that has become large, a batch that stands in the way of sessions in the room
+//! queue, everything when it stops, and whatever there is every 3 seconds. With `commit_leader =
+//! lgwr` it also writes for every commit (RD39, RD40).
 //!
 //! Callers: the instance's thread `fb_lgwr`.
 
@@ -14,7 +15,7 @@ use crate::redo::Shared;
 use crate::state::Flight;
 use crate::writer::WriteAccount;
 
-/// Redo is written after this time even if nobody asks.
+/// How long redo waits at most before it is written, if nobody asks.
 const TICK: Nanos = Nanos::from_secs(3);
 
 enum LgwrStep {
@@ -50,8 +51,8 @@ impl Redo {
         }
     }
 
-    /// Makes the log writer flush everything and leave. For the end, when nobody changes anything
-    /// any more.
+    /// Makes the log writer write everything and end. Called when no session changes anything any
+    /// more.
     pub fn stop(&self, session: &Session) {
         self.shared.state.exclusive(session).lgwr.stops = true;
         self.shared.lgwr.post(session);
@@ -62,7 +63,7 @@ impl Shared {
     fn lgwr_step(&self, ticks: bool, session: &Session) -> LgwrStep {
         let mut state = self.state.exclusive(session);
         if ticks {
-            // Whoever writes now, it is written next: what is there now waits no longer.
+            // Also if another write is in flight, the active batch is written next.
             state.ask_lgwr();
         }
         let due = state.lgwr_is_due();

@@ -1,11 +1,10 @@
-//! The open groups, for who reads them: which log lies where, and blocks from whichever member has
-//! them.
+//! The open groups for readers: which log lies where, and each block from a member that has it.
 //!
-//! A block is written once in its log's life (RD2), the same to all members; so wherever a whole
-//! block of the log lies, it is the block. A member may lack some: what was in flight at a crash,
-//! or what has rotted. Reading takes each block from the first member that has it (RD20).
+//! A block is written once in its log's life (RD2), and alike to all members: so a whole block of
+//! the log is the block, in whichever member it lies. A member may lack some: what was in flight at
+//! a crash, or what has rotted. Reading takes each block from the first member that has it (RD20).
 //!
-//! Callers: the reader, `read_ahead`, `secure`.
+//! Callers: the reader, `read_ahead`, `rewrite_tail`.
 
 use std::path::PathBuf;
 
@@ -21,9 +20,9 @@ use crate::{EndReason, RedoConfig};
 #[derive(Debug)]
 struct GroupLog {
     group: OpenGroup,
-    /// What its header says, if it holds a log of ours.
+    /// The header, if the group holds a log of this owner.
     header: Option<LogHeader>,
-    /// What is there instead.
+    /// What lies in its place, if not.
     instead: Option<EndReason>,
 }
 
@@ -53,8 +52,9 @@ impl LogFiles {
         Ok(logs)
     }
 
-    /// A header whose write failed may come to light later, when its log was begun elsewhere. It
-    /// has no block then, for that one was never believed.
+    /// Drops the second of two groups with one log. A header whose write failed may come to light
+    /// later, when its log was begun elsewhere. It has no block then, because it was never
+    /// believed.
     fn resolve_duplicates(&mut self, session: &Session) -> Result<(), Stop> {
         for at in 1..self.groups.len() {
             let Some(sequence) = self.groups[at].sequence() else { continue };
@@ -69,7 +69,7 @@ impl LogFiles {
         Ok(())
     }
 
-    /// The groups of which the device can't read the header.
+    /// The groups whose header the device can't read.
     pub(crate) fn unreadable(&self) -> impl Iterator<Item = &OpenGroup> {
         let is_it = |held: &&GroupLog| matches!(held.instead, Some(EndReason::Unreadable { .. }));
         self.groups.iter().filter(is_it).map(|held| &held.group)
@@ -79,7 +79,7 @@ impl LogFiles {
         self.groups.iter().map(|held| &held.group)
     }
 
-    /// The most blocks of a log.
+    /// The blocks of the largest log.
     pub(crate) fn blocks_max(&self) -> u32 {
         self.groups().map(|group| group.blocks).max().unwrap_or(0)
     }
@@ -99,7 +99,7 @@ impl LogFiles {
         self.held(sequence).map(|held| &held.group)
     }
 
-    /// The same of a log that was found there.
+    /// The group that holds this log, which was found.
     pub(crate) fn of(&self, sequence: u32) -> &OpenGroup {
         self.holding(sequence).expect("a log that is read was found")
     }
@@ -108,7 +108,7 @@ impl LogFiles {
         self.groups.iter().find(|held| held.sequence() == Some(sequence))
     }
 
-    /// What each group holds, for a message.
+    /// What each group holds, as text for a message.
     pub(crate) fn contents(&self) -> String {
         let content = |held: &GroupLog| {
             let number = held.group.number;
@@ -121,7 +121,7 @@ impl LogFiles {
         self.groups.iter().map(content).collect::<Vec<_>>().join("; ")
     }
 
-    /// The refusal for want of a log, which may be one whose header the device can't read.
+    /// The refusal because a log is missing. It may be one whose header the device can't read.
     pub(crate) fn missing(&self, message: String) -> Stop {
         let Some(group) = self.unreadable().next() else { return corrupt(message) };
         let advice = "can't be read: look at the kernel's log and at the device, and try again";
@@ -140,9 +140,9 @@ impl LogFiles {
         has_block(&self.medium, group, sequence, block, session)
     }
 
-    /// What was written to this log, if it has begun, is durable when this returns, in the members
-    /// that can be synced (RD9). The others are not read any more; an error if there are only such.
-    /// If only those had its header, it hasn't begun.
+    /// Makes everything that was written to this log durable, in the members that can be synced
+    /// (RD9). The others aren't read any more; an error if there are only such. If only those had
+    /// its header, the log hasn't begun.
     pub(crate) fn sync(
         &mut self,
         sequence: u32,
@@ -175,13 +175,13 @@ impl LogFiles {
         held.read_header(&self.medium, session)
     }
 
-    /// Whether this is a block of this log as it was sealed.
+    /// Whether this is a block of this log, as it was sealed.
     fn is_whole(&self, bytes: &[u8], sequence: u32, number: u32, session: &Session) -> bool {
         is_whole(&self.medium, self.of(sequence), bytes, sequence, number, session)
     }
 
-    /// Takes from any member what these blocks of a log lack that came from one, and says so.
-    /// Behind the end of the redo all lack it. A member that can't be read in one piece is read
+    /// Takes those of these blocks that aren't whole from other members, and says so. Behind the
+    /// end of the redo all members lack them. A member that can't be read in one piece is read
     /// block by block.
     pub(crate) fn complete(&self, sequence: u32, first: u32, bytes: &mut [u8], session: &Session) {
         let group = self.of(sequence);
@@ -196,7 +196,7 @@ impl LogFiles {
             lacking.map(|(at, _)| at).collect()
         };
         let mut lacking = lacks(bytes);
-        // Also the first: the bytes are another's if it couldn't be read.
+        // Also from the first member: the bytes are another's if the first couldn't be read.
         for file in group.files() {
             if lacking.is_empty() {
                 break;
@@ -227,7 +227,7 @@ impl LogFiles {
     }
 }
 
-/// Says that blocks were taken from a member, which another lacks.
+/// Says that blocks were taken from a member because another one lacks them.
 fn notify_taken(
     group: &OpenGroup,
     file: &File,
@@ -248,7 +248,7 @@ fn notify_taken(
 }
 
 impl GroupLog {
-    /// Looks which log the good members hold.
+    /// Reads which log the good members hold.
     fn read_header(&mut self, medium: &Medium, session: &Session) -> Result<(), Stop> {
         (self.header, self.instead) = match self.group.read_header(&medium.owner, session)? {
             HeaderBlock::Log(header) => (Some(header), None),

@@ -1,14 +1,14 @@
-//! Reading a log ahead of who reads it: pieces of a MiB, several in flight.
+//! Reading a log ahead of the reader: pieces of a MiB, several in flight.
 //!
 //! ```text
 //!   take ──▶ in hand │ arrived │ on its way │ on its way │ …      (log file sequential read)
 //! ```
 //!
 //! Invariants
-//!   * pieces are of one log, each begins where the one before ends; who wants another place gets
-//!     new ones, and what was asked for is let come and forgotten
-//!   * a block that no member can read is an error only to who wants it: the piece ends before it,
-//!     and behind the end of redo nobody does
+//!   * pieces are of one log, and each begins where the one before ends; for another place the
+//!     pieces in flight are awaited and dropped, and new ones are requested
+//!   * a block that no member can read is an error only when it is requested: a piece ends before
+//!     it, and behind the end of redo no block is requested
 //!
 //! Caller: the reader, which has synced the log before (RD9).
 
@@ -24,12 +24,12 @@ use waits::WaitEvent;
 
 use crate::log_files::LogFiles;
 
-/// Redo blocks of a piece: a MiB.
+/// Redo blocks of a piece: 1 MiB.
 const PIECE_BLOCKS: u32 = 256;
-/// So many pieces are on their way at once.
+/// The largest number of pieces in flight.
 const IN_FLIGHT_MAX: usize = 3;
 
-/// Neighbouring blocks of a log.
+/// A run of blocks of a log.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) sequence: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Piece {
     pub(crate) blocks: u32,
 }
 
-/// A piece that was asked for.
+/// A piece that was requested.
 #[derive(Debug)]
 struct PieceRequest {
     piece: Piece,
@@ -47,10 +47,10 @@ struct PieceRequest {
 
 #[derive(Debug)]
 pub(crate) struct ReadAhead {
-    /// `None`: the disk has no asynchronous I/O, and a piece is read when it is wanted.
+    /// `None` if the disk has no asynchronous I/O: then a piece is read when it is requested.
     ring: Option<Ring>,
     requests: VecDeque<PieceRequest>,
-    /// How many were, for their tags.
+    /// The number of requests so far, from which tags are made.
     tags: u64,
     spare: Vec<IoBuf>,
     done: Vec<Completion>,
@@ -64,16 +64,17 @@ impl ReadAhead {
             slave_event: WaitEvent::LogFileSequentialRead,
             pool: None,
         };
-        // Without one it goes too, only slower.
+        // Without a ring reading works too, but slower.
         let ring = disk.ring(&config, session).ok();
-        // In huge pages, so that a piece is one request of the device.
+        // Buffers lie in huge pages, so that a piece is one request of the device.
         let piece_bytes = PIECE_BLOCKS as usize * REDO_BLOCK.bytes();
         let pool = IoPool::new(IN_FLIGHT_MAX as u32 + 1, piece_bytes);
         let spare = pool.iter().flat_map(|pool| std::iter::from_fn(|| pool.take())).collect();
         ReadAhead { ring, requests: VecDeque::new(), tags: 0, spare, done: Vec::new() }
     }
 
-    /// A piece that holds this block, with its bytes. Waits for it if it hasn't come yet.
+    /// Returns a piece that holds this block, with its bytes. Waits for it if it hasn't arrived
+    /// yet.
     pub(crate) fn take(
         &mut self,
         logs: &LogFiles,
@@ -94,7 +95,8 @@ impl ReadAhead {
         let (mut buffer, result) = request.arrived.expect("it was waited for");
         let after = piece.first + piece.blocks;
         if result.is_err() {
-            // Shorter, if a block can't be read: who wants that one asks for it.
+            // The piece is shorter if a block can't be read. A reader that wants that block
+            // requests it.
             piece.blocks = logs.of(sequence).read_any(piece.first, &mut buffer, session)?;
         }
         if self.ring.is_some() {
@@ -103,14 +105,14 @@ impl ReadAhead {
         Ok((piece, buffer))
     }
 
-    /// The bytes of a piece that isn't used any more.
+    /// Takes back the buffer of a piece that isn't used any more.
     pub(crate) fn give_back(&mut self, buffer: IoBuf) {
         if self.spare.len() <= IN_FLIGHT_MAX {
             self.spare.push(buffer);
         }
     }
 
-    /// Nothing is on its way any more.
+    /// Waits for all pieces in flight, and drops all requests.
     pub(crate) fn forget(&mut self, logs: &LogFiles, session: &Session) -> Result<(), Error> {
         let in_flight = self.ring.as_ref().map_or(0, Ring::in_flight);
         if in_flight > 0 {
@@ -124,7 +126,7 @@ impl ReadAhead {
         Ok(())
     }
 
-    /// Asks for as many pieces as may be on their way, the first from here if there is none yet.
+    /// Requests as many pieces as may be in flight, from this block on if there is none yet.
     fn ask(
         &mut self,
         logs: &LogFiles,
@@ -176,7 +178,7 @@ impl ReadAhead {
         Ok(())
     }
 
-    /// For the piece that is wanted next.
+    /// The wait for the piece that is wanted next.
     fn waiting<'s>(&self, logs: &LogFiles, session: &'s Session) -> Waiting<'s> {
         match self.requests.front() {
             Some(request) => request.piece.waiting(logs, session),

@@ -1,4 +1,4 @@
-//! Reading redo back: every record from a checkpoint's address to the end, and why it ends.
+//! Reading redo back: every record from a checkpoint to the end of redo, and why it ends.
 //!
 //! ```text
 //!   enter log ─▶ block ─▶ block ─▶ … ─▶ a block that isn't redo, or the log is full
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Invariants
-//!   * what is handed out is durable: a log is synced before it is read (RD9)
-//!   * every length from disk is bounded before it is used: any bytes give an end or an error
-//!   * records come without a hole: each SCN is one more than the one before
+//!   * what the reader returns is durable: a log is synced before it is read (RD9)
+//!   * every length from disk is checked before it is used: any bytes give an end or an error
+//!   * records come without a gap: each SCN is one above that of the record before
 //!
 //! Callers: `recovery`; checkers of logs.
 
@@ -31,7 +31,8 @@ use crate::{EndReason, LogEnd, RECORD_BYTES_MAX, Record, RecordPosition, RedoCon
 /// The SCN that the next record must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Expected {
-    /// The first: at most this one, for reading may begin at an earlier record of a block.
+    /// The SCN of the first record is at most this: reading may begin at an earlier record of a
+    /// block.
     AtMost(Scn),
     Exactly(Scn),
 }
@@ -51,19 +52,19 @@ impl Expected {
     }
 }
 
-/// Where reading is in a log.
+/// Where the reader is in a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
     pub(crate) sequence: u32,
-    /// The present block; before the first, the one before it.
+    /// The present block; before the first, the block before it.
     pub(crate) block: u32,
-    /// The next byte of records in it.
+    /// Where the next bytes of records begin in the present block.
     offset: usize,
     used: usize,
     first_record: usize,
-    /// The present block was entered in the middle of a record that hasn't ended yet.
+    /// Whether the present block was entered within a record that hasn't ended yet.
     within: bool,
-    /// No record has begun yet: those that began before the start are passed over.
+    /// Whether no record has begun yet. Records that began before the start are skipped.
     seeking: bool,
 }
 
@@ -72,7 +73,7 @@ pub(crate) struct Cursor {
 pub(crate) enum NoRedo {
     /// What lies there isn't redo, or isn't the next record.
     Because(EndReason),
-    /// It can't be read.
+    /// The block can't be read.
     Unread(Error),
 }
 
@@ -82,9 +83,9 @@ impl From<EndReason> for NoRedo {
     }
 }
 
-/// A block of redo that was read.
+/// A block of redo.
 pub(crate) struct ReadBlock {
-    /// Its stamp: redo was durable through this SCN when it was written (RD8).
+    /// Its stamp: the SCN through which redo was durable when it was taken to be written (RD8).
     pub(crate) durable: Scn,
     head: RedoBlock,
 }
@@ -95,27 +96,29 @@ pub struct Reader {
     pub(crate) logs: LogFiles,
     /// Members that can't be relied on.
     lost: Vec<PathBuf>,
-    /// Writes in flight when all before the end was durable may have reached so many blocks.
+    /// How far behind the end writes may have reached that were in flight when it became durable,
+    /// in blocks.
     pub(crate) flight_blocks: u32,
-    /// The power can cut off the writes of so many blocks at once, at most.
+    /// The largest number of blocks whose writes a power cut can cut off at once.
     pub(crate) cut_blocks: u32,
     ahead: ReadAhead,
-    /// What was read last, and which blocks that is.
+    /// The piece that was read last, with its bytes.
     buffer: Option<IoBuf>,
     piece: Option<Piece>,
-    /// It has what other members have of it.
+    /// Whether the blocks that it lacked were taken from other members.
     complete: bool,
     pub(crate) cursor: Cursor,
     pub(crate) expected: Expected,
     record: Vec<u8>,
-    /// The block at which reading stopped, if no member can read it, and why.
+    /// The block at which reading stopped because no member can read it, with the device's error.
     pub(crate) unreadable: Option<(u32, Error)>,
     end: Option<LogEnd>,
 }
 
 impl Reader {
-    /// Begins at `from`: in the middle of a block at that record, else at the first record that
-    /// begins there or later. Its SCN is above that of every record below its RBA.
+    /// Opens the logs to read from this position on: from this record if the RBA lies within a
+    /// block, else from the first record that begins in this block or later. The position's SCN is
+    /// above that of every record below its RBA.
     pub fn open(
         disk: &Disk,
         config: &RedoConfig,
@@ -158,7 +161,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// The next record; none at the end.
+    /// The next record; `None` at the end of redo.
     pub fn next(&mut self, session: &Session) -> Result<Option<Record<'_>>, Stop> {
         let position = loop {
             if self.end.is_some() {
@@ -174,12 +177,12 @@ impl Reader {
         Ok(Some(Record::new(position, &self.record)))
     }
 
-    /// Reads no more: waits for what is on its way.
+    /// Ends reading, and waits for reads in flight.
     pub fn close(mut self, session: &Session) -> Result<(), Stop> {
         Ok(self.ahead.forget(&self.logs, session)?)
     }
 
-    /// Where redo ends; known when there is no next record.
+    /// Where redo ends. It is known once there is no next record.
     pub fn end(&self) -> Option<LogEnd> {
         self.end
     }
@@ -188,29 +191,29 @@ impl Reader {
         self.end = Some(LogEnd { sequence, block, last_scn: self.last_scn(), reason });
     }
 
-    /// SCN of the last record, or the one before the first that is expected.
+    /// SCN of the last record; if there is none, the SCN before the expected one.
     pub(crate) fn last_scn(&self) -> Scn {
         Scn::new(self.expected.scn().get() - 1)
     }
 
-    /// Goes on in this log, which was synced, with this block as the next.
+    /// Goes on in this log, which was synced, with this block.
     pub(crate) fn enter_log(&mut self, sequence: u32, block: u32) {
         let seeking = self.cursor.seeking;
         self.cursor = Cursor { seeking, ..Cursor::before(sequence, block) };
     }
 
-    /// If this log has begun, what is read of it from now on is durable (RD9). Members that can't
-    /// be synced are lost, and if only those knew of it, it hasn't begun.
+    /// Makes what will be read of this log durable, if it has begun (RD9). Members that can't be
+    /// synced are lost; if only those have its header, the log hasn't begun.
     pub(crate) fn sync(&mut self, sequence: u32, session: &Session) -> Result<(), Stop> {
         self.logs.sync(sequence, &mut self.lost, session)
     }
 
-    /// Members that could not be synced, of groups that have another: what they hold is in doubt.
+    /// Members that could not be synced, of groups that have another. What they hold is in doubt.
     pub fn lost_members(&self) -> &[PathBuf] {
         &self.lost
     }
 
-    /// To the record that begins in the middle of a block, if the address says so.
+    /// Goes to the record that begins within a block, if the address says so.
     fn go_to(&mut self, from: Rba, session: &Session) -> Result<(), Stop> {
         if usize::from(from.offset) <= BLOCK_HEAD {
             return Ok(());
@@ -218,7 +221,7 @@ impl Reader {
         let offset = usize::from(from.offset) - BLOCK_HEAD;
         match self.enter_block(session) {
             Ok(()) => {}
-            // It was never written: the end, as any other.
+            // The block was never written: that is an end like any other.
             Err(NoRedo::Because(_)) => return Ok(()),
             Err(NoRedo::Unread(error)) => return Err(error.into()),
         }
@@ -244,7 +247,7 @@ impl Reader {
         at == offset && at < used
     }
 
-    /// Puts the next record together; or says why there is none.
+    /// Reads the next record into `record`.
     pub(crate) fn read_record(&mut self, session: &Session) -> Result<RecordPosition, NoRedo> {
         self.record.clear();
         while self.cursor.offset == self.cursor.used {
@@ -258,7 +261,7 @@ impl Reader {
         Ok(self.accept(&head, rba)?)
     }
 
-    /// The record is complete: is it the next?
+    /// Checks that the record that was read is the next one.
     fn accept(&mut self, head: &RedoRecord, rba: Rba) -> Result<RecordPosition, EndReason> {
         let Cursor { block, offset, first_record, within, .. } = self.cursor;
         if within && first_record != offset {
@@ -268,7 +271,7 @@ impl Reader {
             return Err(EndReason::BadRecord { rba, fault });
         }
         let (found, expected) = (head.scn.get(), self.expected);
-        // The last SCN has none after it, so it was never given to a record.
+        // The last SCN has no successor, so it was never given to a record.
         if !expected.allows(found) || found.get() == u64::MAX {
             return Err(EndReason::WrongScn { rba, expected: expected.scn(), found });
         }
@@ -277,7 +280,7 @@ impl Reader {
         Ok(RecordPosition { scn: found, rba })
     }
 
-    /// Collects bytes until the record that begins at `rba` has `total` of them.
+    /// Reads on until the record that begins at `rba` has `total` bytes.
     fn collect(&mut self, total: usize, rba: Rba, session: &Session) -> Result<(), NoRedo> {
         while self.record.len() < total {
             let Cursor { offset, used, block, within, first_record, .. } = self.cursor;
@@ -300,7 +303,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Goes to the next block of the log, if that is redo.
+    /// Goes to the next block of the log, if it is redo.
     fn enter_block(&mut self, session: &Session) -> Result<(), NoRedo> {
         self.unreadable = None;
         let number = self.cursor.block + 1;
@@ -310,7 +313,7 @@ impl Reader {
         let sequence = self.cursor.sequence;
         let head = match self.block(sequence, number, session) {
             Ok(block) => block.head,
-            // A device may say so of a block whose write the power cut off (RD26).
+            // A device may report a block as unreadable whose write the power cut off (RD26).
             Err(NoRedo::Unread(error)) if error.cause() == Cause::Device => {
                 session.os().notice(&format!("redo is read up to a block, for I {error}"));
                 self.unreadable = Some((number, error));
@@ -336,8 +339,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A block of this log with the SCN in its stamp, if it is redo of this log in some member; an
-    /// error if none can read it.
+    /// A block of redo of this log, from any member that has it.
     pub(crate) fn block(
         &mut self,
         sequence: u32,
@@ -367,7 +369,7 @@ impl Reader {
         self.belongs(kind, &head, sequence, address).map_or(Ok(ReadBlock { durable, head }), Err)
     }
 
-    /// Why this block isn't redo of this log, if it isn't.
+    /// Why this block isn't redo of this log; `None` if it is.
     fn belongs(
         &self,
         kind: BlockKind,
@@ -389,12 +391,12 @@ impl Reader {
         }
     }
 
-    /// Brings a block into the buffer, with those that follow it.
+    /// Reads a block into the buffer, with those that follow it.
     fn load(&mut self, sequence: u32, number: u32, session: &Session) -> Result<(), Error> {
         if self.piece.as_ref().is_some_and(|piece| piece.holds(sequence, number)) {
             return Ok(());
         }
-        // Until it is there, nothing is.
+        // Until the read has ended there is no piece.
         (self.piece, self.complete) = (None, false);
         if let Some(used) = self.buffer.take() {
             self.ahead.give_back(used);
@@ -404,7 +406,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A block that was loaded.
+    /// The bytes of a block that was loaded.
     fn block_bytes(&self, block: u32) -> &[u8] {
         bytes_of(&self.buffer, &self.piece, block)
     }
@@ -415,7 +417,7 @@ impl Reader {
         Rba { sequence, block, offset }
     }
 
-    /// The first block that has no redo, if redo ends for this reason.
+    /// The first block without redo, if redo ends for this reason.
     pub(crate) fn first_without_redo(&self, reason: EndReason) -> u32 {
         match reason {
             EndReason::WrongScn { rba, .. }
@@ -429,7 +431,7 @@ impl Reader {
     }
 }
 
-/// A block of what was read last.
+/// The bytes of a block of the piece that was read last.
 fn bytes_of<'b>(buffer: &'b Option<IoBuf>, piece: &Option<Piece>, block: u32) -> &'b [u8] {
     let (Some(buffer), Some(piece)) = (buffer, piece) else { panic!("no block is loaded") };
     let start = (block - piece.first) as usize * REDO_BLOCK.bytes();
@@ -437,7 +439,7 @@ fn bytes_of<'b>(buffer: &'b Option<IoBuf>, piece: &Option<Piece>, block: u32) ->
 }
 
 impl Cursor {
-    /// Before this block.
+    /// The cursor before this block.
     pub(crate) fn before(sequence: u32, block: u32) -> Cursor {
         Cursor {
             sequence,

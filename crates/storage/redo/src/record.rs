@@ -1,11 +1,11 @@
 //! A redo record as recovery sees it: changes that happen together or not at all.
 //!
 //! Invariants
-//!   * what `check` passes, `Vectors` walks without a surprise: heads and payloads fill the record
-//!     exactly
+//!   * in a record that `check` accepts, the heads and payloads fill the record exactly, so
+//!     `Vectors` reads it without a further check
 //!
-//! Callers: the reader checks what it read, `append` what it is given, so that nothing is written
-//! that could not be read back.
+//! Callers: the reader checks each record that it read, and `append` each that it is given, so that
+//! no record is written that can't be read back.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use ids::{BlockSize, Dba, Rba, Scn};
 
 use crate::RECORD_BYTES_MAX;
 
-/// Sizes of blocks are told in units of this many bytes.
+/// Block sizes are stored in units of this many bytes.
 const BLOCK_UNIT: usize = 2 << 10;
 
 /// The SCN of a record, which is the SCN of its changes, and the RBA at which it begins.
@@ -37,7 +37,7 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// `bytes` has been checked.
+    /// A record of bytes that `check` has accepted.
     pub(crate) fn new(RecordPosition { scn, rba }: RecordPosition, bytes: &'a [u8]) -> Record<'a> {
         Record { scn, rba, bytes }
     }
@@ -58,31 +58,31 @@ impl<'a> Record<'a> {
     }
 }
 
-/// One change of one block.
+/// A change vector: one change of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vector<'a> {
     /// The block.
     pub address: Dba,
     /// SCN of the block before the change.
     pub before_scn: Scn,
-    /// With it, the version of the block before the change.
+    /// Sequence of the block's version before the change.
     pub before_sequence: u32,
     /// Checksum of the block's body after the change; 0 if none was kept.
     pub image: u32,
-    /// Whose change it is.
+    /// Number of the layer that the change belongs to.
     pub layer: u8,
-    /// Which change, in the layer's own numbers.
+    /// Number of the change within its layer.
     pub opcode: u8,
-    /// How long the block is.
+    /// Size of the block.
     pub block_size: BlockSize,
-    /// Whether the block is made anew: what it was before doesn't matter.
+    /// Whether the change makes the block anew. Then the block's version before doesn't matter.
     pub anew: bool,
-    /// What the layer needs to make the change.
+    /// What the layer needs to apply the change.
     pub payload: &'a [u8],
 }
 
 impl<'a> Vector<'a> {
-    /// The one that begins here, in a record that was checked.
+    /// The vector that begins here, in a record that was checked.
     pub(crate) fn first_of(bytes: &'a [u8]) -> Vector<'a> {
         split(bytes).expect("the record was checked").0
     }
@@ -110,12 +110,12 @@ impl<'a> Iterator for Vectors<'a> {
 /// What is wrong with a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecordFault {
-    /// Shorter than a head, longer than any record is, or not as long as it says.
+    /// The record is shorter than a head, longer than any record, or not as long as its head says.
     Length {
-        /// What the head says.
+        /// The length in the head.
         found: u32,
     },
-    /// This vector, from 0, reaches beyond the record.
+    /// This vector, counted from 0, reaches beyond the record.
     VectorBeyondRecord(u16),
     /// This vector's block has a size that no block has.
     BlockSize(u16),
@@ -140,7 +140,7 @@ impl fmt::Display for RecordFault {
     }
 }
 
-/// The length that this head says, if a record can be so long.
+/// The length in this head, if a record can be as long as that.
 pub(crate) fn length(head: &RedoRecord) -> Result<usize, RecordFault> {
     let found = head.length.get();
     match usize::try_from(found) {
@@ -149,7 +149,7 @@ pub(crate) fn length(head: &RedoRecord) -> Result<usize, RecordFault> {
     }
 }
 
-/// Whether these bytes are one record.
+/// Checks that these bytes are one whole record.
 pub(crate) fn check(bytes: &[u8]) -> Result<(), RecordFault> {
     if bytes.len() < RedoRecord::BYTES {
         return Err(RecordFault::Length { found: bytes.len() as u32 });
@@ -178,7 +178,7 @@ enum Unsplit {
     BlockSize,
 }
 
-/// The first vector, and what follows it.
+/// The first vector, and the bytes behind it.
 fn split(bytes: &[u8]) -> Result<(Vector<'_>, &[u8]), Unsplit> {
     if bytes.len() < ChangeVector::BYTES {
         return Err(Unsplit::Short);

@@ -1,7 +1,7 @@
-//! The end of a log: is it the end of redo, does the next log go on, or is something missing?
+//! The end of a log: does redo end here, does the next log go on, or is redo missing?
 //!
-//! A crash can leave any part of the last write, and nothing else. So what was written *after* a
-//! write was durable proves that there was more:
+//! A crash can leave any part of the batches in flight, and nothing else. So a block that was
+//! written *after* a batch was durable proves that there was more:
 //!
 //! | found                                                      | then                        |
 //! |------------------------------------------------------------|-----------------------------|
@@ -13,12 +13,11 @@
 //! | no header of a log that the control file knows             | damage: redo is missing     |
 //! | nothing where reading begins, nor in the block before      | damage: redo is missing     |
 //!
-//! The fourth line is what the stamp of a redo block is for (RD8): one write follows the
-//! other, so a block lost from a write that was durable is found out if the next write left a
-//! block. The search goes as far as one write can reach.
+//! The fourth line uses the stamp of a redo block (RD8): a block lost from a batch that was durable
+//! is found out if a later batch left a block. The search goes as far as the log buffer reaches.
 //!
-//! A block that no member can read is no better and no worse than a damaged one, if the device
-//! works otherwise and goes on to say so (RD26). Callers: the reader.
+//! A block that no member can read counts as a damaged one, if the device works otherwise and the
+//! block stays unreadable (RD26). Callers: the reader.
 
 use format::{LogHeader, REDO_BLOCK, RESTORE_ALL};
 use ids::Rba;
@@ -31,7 +30,7 @@ use crate::reader::{Cursor, Expected, NoRedo, Reader};
 use crate::{EndReason, LogEnd};
 
 impl Reader {
-    /// Whether the log where reading begins is there; if not, it is the one after the newest, and
+    /// Whether the log where reading begins exists. If not, it is the one after the newest, and
     /// reading begins at its start.
     pub(crate) fn first_log_is_there(
         &mut self,
@@ -42,7 +41,7 @@ impl Reader {
             return self.check_first_scn(header).map(|()| true);
         }
         let before = from.sequence - 1;
-        // The log before is done with: so its header needn't be readable either (RD28).
+        // The log before isn't needed any more: so its header needn't be readable either (RD28).
         let is_next = self.logs.newest() == before
             || self.logs.newest() < before && self.logs.unreadable().next().is_some();
         if is_next && from.block <= 1 && from.offset == 0 {
@@ -55,7 +54,7 @@ impl Reader {
         )))
     }
 
-    /// Reading begins in this log, so it has begun before the record that is expected.
+    /// Checks that the log where reading begins had begun before the expected record.
     fn check_first_scn(&self, header: &LogHeader) -> Result<(), Stop> {
         let (first, expected) = (header.first_scn.get(), self.expected.scn());
         if first <= expected {
@@ -68,8 +67,8 @@ impl Reader {
         )))
     }
 
-    /// There is no more redo in the present log, for this reason. Goes on in the next log, or sets
-    /// the end, or finds that redo is missing: then what the device says of it is said.
+    /// Leaves the present log, in which there is no more redo for this reason. Goes on in the next
+    /// log, sets the end, or refuses because redo is missing, with what the device says.
     pub(crate) fn leave_log(&mut self, reason: EndReason, session: &Session) -> Result<(), Stop> {
         let unreadable = self.unreadable.take();
         let left = self.leave_log_at(unreadable.as_ref().map(|(block, _)| *block), reason, session);
@@ -124,9 +123,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Reading has begun at this block, and there was no record: so nobody knows which SCN would be
-    /// the next, and a stamp behind the block would prove nothing. Records before it in the log say
-    /// it, if they can be read up to the block. They needn't be: that is done with.
+    /// Learns the expected SCN from records before this block, where reading has begun without
+    /// finding a record: a stamp behind the block would prove nothing otherwise. The records must
+    /// be readable up to the block, but needn't be there: they aren't needed for anything else.
     fn read_from_before(&mut self, sequence: u32, end: u32, session: &Session) -> Result<(), Stop> {
         let (expected, cursor) = (self.expected, self.cursor);
         let first = self.logs.header(sequence).map(|header| header.first_scn.get());
@@ -146,7 +145,7 @@ impl Reader {
             if is_known && self.first_without_redo(reason) == end {
                 break;
             }
-            // Not from there, or not up to the block.
+            // The records don't begin there, or don't reach the block.
             self.expected = expected;
             if is_known || start == 1 {
                 break;
@@ -156,9 +155,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Reading has begun at this block, so the one before was written. If it is an earlier log's,
-    /// or nobody's, the log is an older copy of itself (RD27). One that can't be read, or isn't
-    /// whole, proves nothing.
+    /// Checks that the block before this one, where reading has begun, was written. If it is an
+    /// earlier log's, or was never written, the log is an older copy of itself (RD54). A block that
+    /// can't be read, or isn't whole, proves nothing.
     fn check_written_before(
         &mut self,
         sequence: u32,
@@ -181,13 +180,13 @@ impl Reader {
         }
     }
 
-    /// No group has a header of this log: its first block must not be there either, for a header is
-    /// durable before that is written (RD6).
+    /// Checks that this log, which has no header in any group, has no first block either: a header
+    /// is durable before that is written (RD6).
     fn check_not_begun(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
         self.check_unreadable(sequence, session)?;
         for group in self.logs.groups() {
             let begins = match self.logs.has_block(group, sequence, 1, session) {
-                // One that can't be read proves nothing.
+                // A block that can't be read proves nothing.
                 Err(error) if error.cause() == Cause::Device => {
                     let told = "the first block of a log that isn't needed is passed over, for I";
                     session.os().notice(&format!("{told} {error}"));
@@ -202,8 +201,8 @@ impl Reader {
         Ok(())
     }
 
-    /// A header that can't be read says as little as a torn one, but only if the device works
-    /// otherwise and goes on to say so (RD28): a block behind it is read, and the header isn't.
+    /// Checks the groups whose header can't be read. Such a header counts as a torn one only if the
+    /// device works otherwise and the header stays unreadable (RD49).
     fn check_unreadable(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
         for group in self.logs.unreadable() {
             self.check_behind_header(group, sequence, session)?;
@@ -219,9 +218,9 @@ impl Reader {
         Ok(())
     }
 
-    /// The first block behind a header that can be read isn't of this log. The power may have cut
-    /// off the first redo of a log, too. A device that is gone isn't asked for each block: each
-    /// step goes twice as far.
+    /// Checks that the first block behind a header that can be read isn't of this log. The power
+    /// may have cut off the first redo of a log, too. Each step goes twice as far, so that a device
+    /// that is gone isn't asked for each block.
     fn check_behind_header(
         &self,
         group: &OpenGroup,
@@ -240,9 +239,9 @@ impl Reader {
         Err(failed.expect("a log has blocks of redo").into())
     }
 
-    /// Looks behind the end for a block that was written when more was durable than was read. One
-    /// that can't be read, or isn't whole, proves nothing. Where redo ends for a block that can't
-    /// be read, one behind it must be read, and that one not even then (RD26).
+    /// Looks behind the end for a block with a stamp above the last SCN. A block that can't be
+    /// read, or isn't whole, proves nothing. If redo ends at a block that can't be read, one behind
+    /// it must be readable, and that one must stay unreadable (RD26).
     fn find_lost_redo(
         &mut self,
         end: u32,
@@ -282,9 +281,9 @@ impl Reader {
         }
     }
 
-    /// Redo ends at this block only if the device works otherwise, and it can't be read even then.
-    /// Behind what was being written at the end of a log nothing lies that could be read, so the
-    /// log's header is.
+    /// Checks an end of redo at a block that can't be read: the device must work otherwise, and the
+    /// block must stay unreadable. Behind the blocks in flight at the end of a log nothing lies
+    /// that could be read, so there the log's header is read (RD53).
     fn check_unreadable_end(
         &mut self,
         block: u32,
@@ -313,8 +312,8 @@ impl Reader {
     }
 }
 
-/// A log that is known to have begun is there, or a newer one, unless reading begins behind it
-/// (RD27).
+/// Checks that a log that is known to have begun, or a newer one, is there, unless reading begins
+/// behind it (RD27).
 pub(crate) fn check_newest(logs: &LogFiles, from: Rba, known: u32) -> Result<(), Stop> {
     if logs.newest() >= known || from.sequence > known {
         return Ok(());

@@ -1,12 +1,12 @@
-//! Writing a batch: whoever has taken it seals it, writes it, makes it durable, and tells.
+//! Writing a batch: the session or process that took it seals it, writes it and lands it.
 //!
 //! Invariants
-//!   * a batch is durable when it is written and all before it are: so redo is durable without a
-//!     hole (RD10)
-//!   * the parts of a batch are made durable in their order, and before the first block of a log
-//!     its header (RD6): no log that has begun follows one that isn't whole
-//!   * a batch that could not be written halts the instance and never lands, so nobody is told that
-//!     it is durable, and no other is ever taken (RD7)
+//!   * a batch is durable when it and all before it are written: so redo is durable without a hole
+//!     (RD10)
+//!   * the ranges of a batch are made durable in their order, and a log's header before its first
+//!     block (RD6): no log that has begun follows one that isn't whole
+//!   * a batch that could not be written halts the instance and never lands: nobody is told that it
+//!     is durable, and no other is taken (RD7)
 //!
 //! Callers: `commit`, `lgwr`, `credits`.
 
@@ -22,12 +22,12 @@ use crate::members::{self, Changes};
 use crate::redo::Shared;
 use crate::state::{Flight, NextWriter, State, Waiters, lane};
 
-/// In whose account the time of a write goes (RD12).
+/// To which account the time of a write goes (RD12).
 #[derive(Clone, Copy)]
 pub(crate) enum WriteAccount<'s> {
-    /// A session writes for itself and others: all of it is the wait that it is in anyway.
+    /// A session writes: all of it is the wait in which the session is.
     Caller(Waiting<'s>),
-    /// The log writer does its work.
+    /// The log writer writes, with events of its own.
     Lgwr,
 }
 
@@ -115,7 +115,7 @@ impl Shared {
         session.count(Statistic::RedoWrites, 1);
         let failed = group.write(&self.medium, range.first_block, bytes, waiting)?;
         if !failed.is_empty() {
-            // Before anybody is told that this is durable (RD18).
+            // The control file is told before any session is (RD18).
             let none = Changes::new();
             let (group, changes) =
                 members::record_changes(&self.keep_members, &group, failed, none, session)?;
@@ -124,17 +124,18 @@ impl Shared {
         Ok(())
     }
 
-    /// From now on batches that are taken go to these members.
+    /// Makes batches that are taken from now on go to these members.
     fn take_over(&self, group: u16, changes: &Changes, session: &Session) {
         if !changes.is_empty() {
             self.state.exclusive(session).groups.change(group, changes);
         }
     }
 
-    /// A batch is written. If all before it are, it is durable, and so may be some after it. First
-    /// the next leader is woken, for the device has room now; then all who waited, batch by batch.
+    /// Lands a batch that is written. If all before it are, it is durable, and perhaps some after
+    /// it. First the next leader is woken, because the device has room now; then all waiters, batch
+    /// by batch.
     fn land(&self, mut flight: Flight, written: Written, session: &Session) {
-        // Files of members that have gone are closed here, and not under the latch.
+        // Files of members that have gone are closed here, not under the latch.
         flight.batch.clear();
         let mut told = [Waiters::default(); WRITES_IN_FLIGHT_MAX as usize];
         let (landed, active, next, lanes) = {
@@ -164,8 +165,8 @@ impl Shared {
     }
 }
 
-/// A batch that was taken and has not landed. If its thread panics nobody will ever write again,
-/// so the instance halts.
+/// A batch that was taken and has not landed. If its thread panics no batch will ever be written
+/// again, so the instance halts.
 struct Unlanded<'a> {
     halt: &'a Halt,
     session: &'a Session,

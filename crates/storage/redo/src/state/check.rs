@@ -1,12 +1,12 @@
-//! Whether what the redo allocation latch guards is in order: the invariants of `state`, `groups`,
-//! `flights` and `batch`.
+//! Checks of the state under redo allocation: the invariants of `state`, `groups`, `flights` and
+//! `batch` (RD23).
 //!
 //! Caller: the redo allocation latch, as a session that has changed the state lets go of it.
 
 use super::{LANES, State, Waiters, lane};
 
 impl State {
-    /// Looks at everything; how many parts that are.
+    /// Checks every invariant, and returns how many parts were looked at.
     ///
     /// # Panics
     /// When an invariant doesn't hold.
@@ -28,7 +28,7 @@ impl State {
         self.check_queue()
     }
 
-    /// What was promised fits into the batch and into the logs.
+    /// The credits fit into the batch and into the logs.
     fn check_room(&self) -> Result<(), String> {
         let (credits, batch) = (self.credits, u64::from(self.batch_blocks));
         let begun = u64::from(self.active.blocks());
@@ -50,7 +50,8 @@ impl State {
         }
     }
 
-    /// The active batch follows those in flight, and each of those has a spare in its place.
+    /// The active batch follows those in flight, and there is a spare for each one not being
+    /// written.
     fn check_batches(&self) -> Result<(), String> {
         if self.number != self.flights.next_number() {
             let next = self.flights.next_number();
@@ -78,7 +79,7 @@ impl State {
         }
     }
 
-    /// The active batch ends where the current log does.
+    /// The active batch ends where the current log ends.
     fn check_active(&self) -> Result<(), String> {
         let Some((sequence, end)) = self.active.end() else { return Ok(()) };
         match (sequence, end) == (self.sequence(), self.next_block) {
@@ -160,7 +161,7 @@ mod tests {
 
     type Break = fn(&mut State);
 
-    /// Each invariant is broken in turn, and the check says which.
+    /// Each broken invariant is named by the check.
     #[test]
     fn what_is_broken_in_the_redo_is_named() {
         let cases: [(&str, Break); 12] = [
@@ -186,7 +187,7 @@ mod tests {
         ];
         for (named, break_it) in cases {
             let mut simulation = Simulation::new(1);
-            // What is broken here is let go again.
+            // The broken state must not be checked again when the latch is released.
             simulation.check_effort = Some(0);
             let report = simulation.run(move |world, session| {
                 let redo = opened(world, session);

@@ -1,4 +1,4 @@
-//! Credits: no append ever waits, nobody starves, and no circle closes through the checkpoint.
+//! Credits: no append ever waits, no session starves, and no circle closes through the checkpoint.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -18,8 +18,8 @@ fn lgwr(redo: &Redo, session: &Session) -> os::ThreadHandle {
 }
 
 /// Tiny logs, a tiny buffer, a slow checkpoint, records up to the largest: an append that found no
-/// room would panic, and it never does. Large records wait for their turn and get it.
-/// (Seed 63: the first in line wrote, and went to sleep though others had appended meanwhile.)
+/// room would panic, and it never does. Large records wait for their turn and get it. (Seed 63: the
+/// first in the room queue wrote, and went to sleep though others had appended meanwhile.)
 #[test]
 fn no_append_ever_finds_the_buffer_or_the_logs_full() {
     let (mut space, mut checkpoint) = (0, 0);
@@ -29,7 +29,7 @@ fn no_append_ever_finds_the_buffer_or_the_logs_full() {
             let checkpoints = Checkpoints::new();
             let slow = Nanos::from_millis(3);
             let (redo, signal, ckpt) = checkpoints.open(world, &config, slow, session);
-            // Without a log writer, who waits for room flushes by itself.
+            // Without a log writer a session that waits for room writes by itself.
             let lgwr = (seed % 3 > 0).then(|| lgwr(&redo, session));
             let user = |number: u64| {
                 let redo = redo.clone();
@@ -76,7 +76,7 @@ fn no_append_ever_finds_the_buffer_or_the_logs_full() {
     assert!(space > 100 && checkpoint > 100, "{space} waits for space, {checkpoint} for logs");
 }
 
-/// As much as is ever admitted is really there: everything that can be reserved is, then all of it
+/// All the room that is ever promised is there: everything that can be reserved is, then all of it
 /// is appended at once, with records that waste as much of a log's end as they can.
 #[test]
 fn all_that_was_promised_is_there() {
@@ -115,7 +115,7 @@ fn all_that_was_promised_is_there() {
                     session.spawn(ThreadSpec::foreground("switch"), body).expect("a thread")
                 });
                 session.pause(Nanos::from_micros(200), session.waiting(WaitEvent::PlSqlLockTimer));
-                // Groups that can be done without go, and come again as another size of log.
+                // A group that isn't needed is dropped, and added again with another size of log.
                 let number = 1 + (world.os().random() % groups.len() as u64) as u16;
                 let goes = redo.retire_group(number, session).is_ok();
                 if goes {
@@ -203,7 +203,7 @@ fn a_checkpoint_that_waits_for_a_latch_of_ours_is_no_deadlock() {
     }
 }
 
-/// Credits that are dropped are room again, and who gives up waiting for nothing gets it.
+/// Credits that are dropped are room again, and a session in the room queue gets it.
 #[test]
 fn dropped_credits_come_back() {
     let config = small();
@@ -225,9 +225,10 @@ fn dropped_credits_come_back() {
     assert_eq!(report.result.expect("it runs"), 1);
 }
 
-/// A line that has formed once dissolves when there is room again: who makes room hands it out. If
-/// each in line had to come for its own and wake the next, sessions that reserve again at once
-/// would keep the line up, and each record would wait for a wake-up.
+/// A room queue that has formed once dissolves when there is room again, because the session that
+/// makes room hands it out. If each session in the queue took its own and woke the next, sessions
+/// that reserve again at once would keep the queue up, and each record would wait for a wake-up
+/// (RD16).
 #[test]
 fn a_line_for_room_goes_away_with_its_reason() {
     const SESSIONS: u64 = 12;

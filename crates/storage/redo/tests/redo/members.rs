@@ -1,4 +1,4 @@
-//! Groups with several members: what one of them can do without the other.
+//! Groups with several members: what one member can do without the other.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn two() -> RedoConfig {
 /// when it was written down.
 type Kept = Arc<Latch<Vec<(u16, MemberChange, Scn)>>>;
 
-/// Opens, and keeps what becomes of members. A group without a good one is refused.
+/// Opens, and keeps what becomes of members. It refuses a group without a good member.
 fn open_kept(
     world: &World,
     config: &RedoConfig,
@@ -120,7 +120,7 @@ fn put_bytes(disk: &mut FileSystem, path: &str, bytes: &[u8]) {
     disk.close(file).expect("closed");
 }
 
-/// What is looked at before reading, on these files; and what is read then.
+/// Examines these files before reading; returns the members that are lost, and what is read then.
 fn examined(files: FileSystem, config: &RedoConfig) -> Result<(Vec<String>, u64), Stop> {
     let mut config = config.clone();
     let report = over(files, 1).run(move |world, session| {
@@ -132,8 +132,8 @@ fn examined(files: FileSystem, config: &RedoConfig) -> Result<(Vec<String>, u64)
     report.result.expect("it runs")
 }
 
-/// Rule RD19: a file that was away while its group's log was written is found out, by the redo that
-/// the other has; one that only lacks a header without redo isn't, and gets it.
+/// Rule RD19: a file that was away while its group's log was written is found out by the redo that
+/// the other has; one that only lacks a header without redo is good, and gets it.
 #[test]
 fn a_member_that_was_away_is_found_out() {
     let config = two();
@@ -160,7 +160,7 @@ fn a_member_that_was_away_is_found_out() {
         put_bytes(&mut files, member, &old);
         let (lost, records) = examined(files, &config).expect("the other has all");
         assert_eq!((lost, records), (vec![member.to_string()], 51));
-        // Both, and the redo is missed.
+        // Without both, redo is missing.
         let mut files = other.clone();
         for member in ["/a/2.log", "/b/2.log"] {
             put_bytes(&mut files, member, &old);
@@ -173,7 +173,7 @@ fn a_member_that_was_away_is_found_out() {
     assert_eq!(examined(files, &config).expect("cut off between"), (Vec::new(), 0));
 }
 
-/// The files after so many records of 3,000 bytes; nobody made a checkpoint.
+/// The files after `records` records of 3,000 bytes. No checkpoint was made.
 fn written(config: &RedoConfig, records: u64) -> FileSystem {
     let inside = config.clone();
     let mut report = fresh(config, 1).run(move |world, session| {
@@ -186,7 +186,7 @@ fn written(config: &RedoConfig, records: u64) -> FileSystem {
     disk
 }
 
-/// That files are refused for what lies in `path`.
+/// Asserts that files are refused because of what lies in `path`.
 fn is_refused(found: Result<(), Stop>, path: &str) {
     let stop = found.expect_err("none is its own");
     assert_eq!(stop.refusal(), Some(RefusalKind::Corrupt), "{stop}");
@@ -196,8 +196,8 @@ fn is_refused(found: Result<(), Stop>, path: &str) {
     }
 }
 
-/// Rule RD24: a member of another owner is as a lost one while its group has one that isn't.
-/// Without one nothing is opened, whether anybody looked at the members before or not.
+/// Rule RD24: a member of another owner counts as lost while its group has one that isn't. Without
+/// one nothing is opened, whether the members were examined before or not.
 #[test]
 fn a_log_of_another_owner_is_never_the_groups_own() {
     let config = two();
@@ -289,7 +289,7 @@ fn each_block_comes_from_the_member_that_has_it() {
     assert_eq!(report.result.expect("it runs"), 120);
 }
 
-/// The same where neither member can be read in one piece.
+/// Rule RD20, where neither member can be read in one piece.
 #[test]
 fn members_that_each_fail_in_one_piece_are_read_block_by_block() {
     let config = two();
@@ -317,7 +317,7 @@ fn what_can_not_be_read_behind_the_end_of_the_redo_is_nobodys_loss() {
     assert_eq!(found.records.len(), 10);
 }
 
-/// Rule RD9: a log that only a member knew of that couldn't be synced hasn't begun. The process was
+/// Rule RD9: a log that only a member knew that couldn't be synced hasn't begun. The process was
 /// killed between the headers of the two.
 #[test]
 fn a_header_that_only_a_lost_member_has_begins_no_log() {
@@ -363,7 +363,7 @@ fn a_group_goes_only_when_nothing_needs_it() {
         commit(&redo, 2, 100, session);
         retire(1).expect("the header of log 2 is durable");
         redo.end_retirement(1, false, session);
-        // Unused ones first, then the oldest; the one that leaves not at all.
+        // Unused groups first, then the one with the oldest log; the retired one not at all.
         for (sequence, group) in [(2, 2), (3, 3), (4, 4), (5, 2), (6, 3)] {
             if sequence == 4 {
                 retire(1).expect("it is free");
@@ -409,7 +409,7 @@ fn a_member_that_fails_is_left_out_until_its_next_log() {
                 let mut told = kept.shared(session).len();
                 for tag in 0..400 {
                     let placed = commit(&redo, tag, 3_000, session);
-                    // Rule RD18: written down when nobody had been told of the batch yet.
+                    // Rule RD18: it was written down before any session had been told of the batch.
                     let all = kept.shared(session);
                     let mut new = all[told..].iter();
                     assert!(new.all(|(_, _, durable)| *durable < placed.scn));
@@ -436,7 +436,7 @@ fn a_member_that_fails_is_left_out_until_its_next_log() {
     }
 }
 
-/// When both fail nobody is told that anything is durable.
+/// When both members fail, no session is told that anything is durable.
 #[test]
 fn without_a_good_member_the_instance_halts() {
     for n in 3..20 {
