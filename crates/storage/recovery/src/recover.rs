@@ -156,7 +156,7 @@ fn roll_forward(
 ) -> Result<Recovered, Stop> {
     let (started, layout) = (session.now(), logs.layout);
     let mut roll = Roll::open(layout, from.rba, session)?;
-    let RollPass { read, applied } = roll.survey(logs.redo, from, session)?;
+    let RollPass { read, applied } = roll.roll(logs.redo, from, None, session)?;
     let end = read.end.expect("a reader without a next record knows its end");
     let surveyed_in = read.end_known_at.since(started);
     let applied_then = session.now().since(read.end_known_at);

@@ -94,16 +94,6 @@ impl<'a> Roll<'a> {
         Ok(Roll { layout, halt, gate, cache, done, unusable, latest, started })
     }
 
-    /// Reads all of the redo, and applies what free buffers hold. Nothing is written.
-    pub(crate) fn survey(
-        &mut self,
-        redo: &RedoConfig,
-        from: RecordPosition,
-        session: &Session,
-    ) -> Result<RollPass, Stop> {
-        self.roll(redo, from, None, session)
-    }
-
     /// Applies the rest of the redo, and writes everything. Returns when all was applied.
     pub(crate) fn finish(
         &mut self,
@@ -145,7 +135,7 @@ impl<'a> Roll<'a> {
 
     /// Reads the redo from here on, and applies it as it comes. `of` is the number of its bytes,
     /// which is known but in the survey. An error if the redo couldn't be read.
-    fn roll(
+    pub(crate) fn roll(
         &mut self,
         redo: &RedoConfig,
         from: RecordPosition,

@@ -33,12 +33,7 @@ impl Redo {
         for file in group.files() {
             file.lock(session)?;
         }
-        let lanes = {
-            let mut state = shared.state.exclusive(session);
-            state.groups.add(group);
-            shared.serve_queue(&mut state, session)
-        };
-        shared.wake_queue(lanes, session);
+        shared.make_room(|state| state.groups.add(group), session);
         Ok(())
     }
 
@@ -50,13 +45,7 @@ impl Redo {
 
     /// Drops a retired group, or takes it back into use.
     pub fn end_retirement(&self, number: u16, drops: bool, session: &Session) {
-        let shared = &self.shared;
-        let lanes = {
-            let mut state = shared.state.exclusive(session);
-            state.groups.end_retirement(number, drops);
-            shared.serve_queue(&mut state, session)
-        };
-        shared.wake_queue(lanes, session);
+        self.shared.make_room(|state| state.groups.end_retirement(number, drops), session);
     }
 
     /// Adds a member to a group. It is invalid until a log begins there.

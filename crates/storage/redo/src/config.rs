@@ -23,7 +23,7 @@ use crate::medium::Medium;
 pub const RECORD_BYTES_MAX: usize = 96 << 10;
 
 /// How many redo blocks the largest record can need.
-pub const RECORD_BLOCKS_MAX: u32 = blocks_of(RECORD_BYTES_MAX);
+pub(crate) const RECORD_BLOCKS_MAX: u32 = blocks_of(RECORD_BYTES_MAX);
 
 /// The smallest log in blocks, its header included.
 pub const LOG_BLOCKS_MIN: u32 = 2 * RECORD_BLOCKS_MAX + 1;

@@ -47,13 +47,7 @@ impl Drop for Credits<'_> {
         if self.blocks == 0 {
             return;
         }
-        let shared = &self.redo.shared;
-        let lanes = {
-            let mut state = shared.state.exclusive(self.session);
-            state.return_credits(self.blocks);
-            shared.serve_queue(&mut state, self.session)
-        };
-        shared.wake_queue(lanes, self.session);
+        self.redo.shared.make_room(|state| state.return_credits(self.blocks), self.session);
     }
 }
 
@@ -72,22 +66,6 @@ impl Redo {
             self.shared.wait_in_queue(state, request, session)?;
         }
         Ok(Credits { redo: self, session, blocks })
-    }
-
-    /// Takes room without waiting, for a session that holds latches. `None` if there is no room
-    /// now.
-    pub fn try_reserve<'a>(&'a self, bytes: usize, session: &'a Session) -> Option<Credits<'a>> {
-        let blocks = blocks_for(bytes).ok()?;
-        if self.shared.halt.is_raised(session) {
-            return None;
-        }
-        let mut state = self.shared.state.exclusive(session);
-        let request = RoomRequest::Blocks(blocks);
-        if !state.queue.is_empty() || state.check(request).is_err() {
-            return None;
-        }
-        state.grant(request);
-        Some(Credits { redo: self, session, blocks })
     }
 
     /// Puts a record into the log buffer. In its head the length and the number of vectors are set;
@@ -208,6 +186,16 @@ impl Shared {
             state = room.wait(state, session.waiting(event), None).0;
             asked = None;
         }
+    }
+
+    /// Makes room, hands it out, and wakes the sessions that got it (RD16).
+    pub(crate) fn make_room(&self, make: impl FnOnce(&mut State), session: &Session) {
+        let lanes = {
+            let mut state = self.state.exclusive(session);
+            make(&mut state);
+            self.serve_queue(&mut state, session)
+        };
+        self.wake_queue(lanes, session);
     }
 
     /// Hands out the room that there is along the room queue. The caller wakes the lanes once it

@@ -20,7 +20,6 @@ use os::{Disk, File, FileOptions, Session};
 use stop::Stop;
 
 use crate::log_file::{HeaderBlock, LogOwner, Member, OpenGroup, corrupt, if_lost};
-use crate::log_files::has_block;
 use crate::medium::{Medium, check_length};
 use crate::{EndReason, LogGroup, RedoConfig};
 
@@ -102,7 +101,7 @@ fn examine_group(
             let member = Member::new(file.path(), Some(file.clone()));
             let newer = OpenGroup { members: vec![member], ..alone };
             // If that block can't be read there may be redo, and the others lack it.
-            has_block(medium, &newer, sequence, 1, session).unwrap_or(true)
+            newer.has_block(&medium.owner, sequence, 1, session).unwrap_or(true)
         }
         _ => false,
     };

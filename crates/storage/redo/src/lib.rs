@@ -14,7 +14,7 @@
 //!
 //! Each record has an SCN of its own, one above that of the record before. So the order of SCNs is
 //! the order of redo, "durable through SCN x" says all about durability, and a reader sees a gap by
-//! its number. The rules, RD1 to RD57, and the proofs are in README.md.
+//! its number. The rules, RD1 to RD56, and the proofs are in README.md.
 //!
 //! * [`create`], [`examine`], [`Redo::open`], [`RedoConfig`], [`LogStart`]: making, checking and
 //!   opening logs.
@@ -60,8 +60,7 @@ mod writer;
 pub use alter::GroupFiles;
 pub use config::{
     CommitLeader, CommitLogging, CommitMode, CommitWait, GROUPS_MAX, LOG_BLOCKS_MIN,
-    LOG_BUFFER_BYTES_MIN, LogGroup, LogMember, LogStart, MEMBERS_MAX, RECORD_BLOCKS_MAX,
-    RECORD_BYTES_MAX, RedoConfig,
+    LOG_BUFFER_BYTES_MIN, LogGroup, LogMember, LogStart, MEMBERS_MAX, RECORD_BYTES_MAX, RedoConfig,
 };
 pub use credits::Credits;
 pub use end::{EndReason, LogEnd};
@@ -71,7 +70,7 @@ pub use groups::{LogStatus, LogView};
 pub use log_file::{LogOwner, create, create_member, log_path};
 pub use members::{KeepMembers, MemberChange};
 pub use reader::Reader;
-pub use record::{Record, RecordFault, RecordPosition, Vector, Vectors};
+pub use record::{Record, RecordFault, RecordPosition, Vector};
 pub use records::{Change, Records};
 pub use redo::{CheckpointWanted, Hooks, Redo};
 pub use rewrite::{TailRewrite, rewrite_tail};

@@ -6,13 +6,15 @@
 //!
 //! Callers: the reader, `read_ahead`, `rewrite_tail`.
 
+use std::cmp::Ordering;
 use std::path::PathBuf;
 
 use format::{BlockKind, LogHeader, REDO_BLOCK, RedoBlock};
+use ids::Scn;
 use os::{Cost, Disk, Error, File, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 
-use crate::log_file::{BLOCK_KIB, HeaderBlock, OpenGroup, corrupt};
+use crate::log_file::{BLOCK_KIB, HeaderBlock, LogOwner, OpenGroup, corrupt};
 use crate::medium::Medium;
 use crate::{EndReason, RedoConfig};
 
@@ -60,10 +62,11 @@ impl LogFiles {
             let Some(sequence) = self.groups[at].sequence() else { continue };
             let before = self.groups[..at].iter().position(|h| h.sequence() == Some(sequence));
             let Some(before) = before else { continue };
-            let empty = match self.has_block(&self.groups[at].group, sequence, 1, session)? {
-                true => before,
-                false => at,
-            };
+            let empty =
+                match self.groups[at].group.has_block(&self.medium.owner, sequence, 1, session)? {
+                    true => before,
+                    false => at,
+                };
             self.groups[empty].header = None;
         }
         Ok(())
@@ -129,17 +132,6 @@ impl LogFiles {
         Stop::refuse(RefusalKind::Io, format!("{message}; the header of {header} {advice}"))
     }
 
-    /// Whether a good member of this group has this block of redo of this log.
-    pub(crate) fn has_block(
-        &self,
-        group: &OpenGroup,
-        sequence: u32,
-        block: u32,
-        session: &Session,
-    ) -> Result<bool, Error> {
-        has_block(&self.medium, group, sequence, block, session)
-    }
-
     /// Makes everything that was written to this log durable, in the members that can be synced
     /// (RD9). The others aren't read any more; an error if there are only such. If only those had
     /// its header, the log hasn't begun.
@@ -175,24 +167,19 @@ impl LogFiles {
         held.read_header(&self.medium, session)
     }
 
-    /// Whether this is a block of this log, as it was sealed.
-    fn is_whole(&self, bytes: &[u8], sequence: u32, number: u32, session: &Session) -> bool {
-        is_whole(&self.medium, self.of(sequence), bytes, sequence, number, session)
-    }
-
     /// Takes those of these blocks that aren't whole from other members, and says so. Behind the
     /// end of the redo all members lack them. A member that can't be read in one piece is read
     /// block by block.
     pub(crate) fn complete(&self, sequence: u32, first: u32, bytes: &mut [u8], session: &Session) {
-        let group = self.of(sequence);
+        let (group, owner) = (self.of(sequence), &self.medium.owner);
         if group.copies() < 2 {
             return;
         }
         let size = REDO_BLOCK.bytes();
         let lacks = |bytes: &[u8]| -> Vec<usize> {
             let blocks = bytes.chunks_exact(size).zip(first..).enumerate();
-            let lacking =
-                blocks.filter(|(_, (block, no))| !self.is_whole(block, sequence, *no, session));
+            let lacking = blocks
+                .filter(|(_, (block, no))| !group.is_whole(owner, block, sequence, *no, session));
             lacking.map(|(at, _)| at).collect()
         };
         let mut lacking = lacks(bytes);
@@ -214,7 +201,7 @@ impl LogFiles {
             }
             let there = |at: &usize| {
                 let block = &other[at * size..(at + 1) * size];
-                self.is_whole(block, sequence, first + *at as u32, session)
+                group.is_whole(owner, block, sequence, first + *at as u32, session)
             };
             let (found, still): (Vec<_>, Vec<_>) = lacking.into_iter().partition(there);
             for at in &found {
@@ -262,52 +249,83 @@ impl GroupLog {
     }
 }
 
-/// Whether a good member of this group has this block of redo of this log.
-pub(crate) fn has_block(
-    medium: &Medium,
-    group: &OpenGroup,
-    sequence: u32,
-    number: u32,
-    session: &Session,
-) -> Result<bool, Error> {
-    let (mut is_readable, mut failed) = (false, None);
-    for file in group.files() {
-        let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
-        match group.read(file, number, &mut block, session) {
-            Ok(()) if is_whole(medium, group, &block, sequence, number, session) => {
-                return Ok(true);
-            }
-            Ok(()) => is_readable = true,
-            Err(error) => failed = Some(error),
-        }
-    }
-    match failed {
-        Some(error) if !is_readable => Err(error),
-        _ => Ok(false),
-    }
+/// A block of redo.
+pub(crate) struct ReadBlock {
+    /// Its stamp: the SCN through which redo was durable when it was taken to be written (RD8).
+    pub(crate) durable: Scn,
+    pub(crate) head: RedoBlock,
 }
 
-fn is_whole(
-    medium: &Medium,
-    group: &OpenGroup,
-    bytes: &[u8],
-    sequence: u32,
-    number: u32,
-    session: &Session,
-) -> bool {
-    session.charge(Cost::ChecksumKib, BLOCK_KIB);
-    let Ok(found) = format::check(bytes, group.address(number)) else { return false };
-    let (kind, is_ours, says) = match number {
-        0 => {
-            let header = LogHeader::at(bytes, LogHeader::START);
-            let is_ours = medium.owner.check_owner(header, group.address(0)).is_ok();
-            (BlockKind::LogHeader, is_ours, header.log_sequence.get())
+impl OpenGroup {
+    /// Whether a good member of this group has this block of this log.
+    pub(crate) fn has_block(
+        &self,
+        owner: &LogOwner,
+        sequence: u32,
+        number: u32,
+        session: &Session,
+    ) -> Result<bool, Error> {
+        let (mut is_readable, mut failed) = (false, None);
+        for file in self.files() {
+            let mut block = IoBuf::zeroed(REDO_BLOCK.bytes());
+            match self.read(file, number, &mut block, session) {
+                Ok(()) if self.is_whole(owner, &block, sequence, number, session) => {
+                    return Ok(true);
+                }
+                Ok(()) => is_readable = true,
+                Err(error) => failed = Some(error),
+            }
         }
-        _ => {
-            let head = RedoBlock::at(bytes, RedoBlock::START);
-            let is_ours = head.database.get() == medium.owner.database;
-            (BlockKind::Redo, is_ours, head.log_sequence.get())
+        match failed {
+            Some(error) if !is_readable => Err(error),
+            _ => Ok(false),
         }
-    };
-    found.kind() == kind && is_ours && says == sequence
+    }
+
+    /// Whether this is a block of this log, as it was sealed.
+    fn is_whole(
+        &self,
+        owner: &LogOwner,
+        bytes: &[u8],
+        sequence: u32,
+        number: u32,
+        session: &Session,
+    ) -> bool {
+        if number > 0 {
+            return self.check_redo(owner, bytes, sequence, number, session).is_ok();
+        }
+        session.charge(Cost::ChecksumKib, BLOCK_KIB);
+        let Ok(found) = format::check(bytes, self.address(0)) else { return false };
+        let header = LogHeader::at(bytes, LogHeader::START);
+        found.kind() == BlockKind::LogHeader
+            && owner.check_owner(header, self.address(0)).is_ok()
+            && header.log_sequence.get() == sequence
+    }
+
+    /// Checks that this is a block of redo of this log, as it was sealed.
+    pub(crate) fn check_redo(
+        &self,
+        owner: &LogOwner,
+        bytes: &[u8],
+        sequence: u32,
+        number: u32,
+        session: &Session,
+    ) -> Result<ReadBlock, EndReason> {
+        session.charge(Cost::ChecksumKib, BLOCK_KIB);
+        let address = self.address(number);
+        let header = format::check(bytes, address)?;
+        if header.kind() != BlockKind::Redo {
+            return Err(EndReason::OtherKind { address, found: header.kind() });
+        }
+        let head = *RedoBlock::at(bytes, RedoBlock::START);
+        if head.database.get() != owner.database {
+            return Err(EndReason::OtherDatabase { address, found: head.database.get() });
+        }
+        let found = head.log_sequence.get();
+        match found.cmp(&sequence) {
+            Ordering::Less => Err(EndReason::EarlierLife { address, found }),
+            Ordering::Greater => Err(EndReason::LaterLife { address, found }),
+            Ordering::Equal => Ok(ReadBlock { durable: header.changed(), head }),
+        }
+    }
 }

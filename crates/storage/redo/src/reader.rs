@@ -15,14 +15,14 @@
 
 use std::path::PathBuf;
 
-use format::{BlockKind, REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoBlock, RedoRecord};
-use ids::{Dba, Rba, Scn};
-use os::{Cause, Cost, Disk, Error, IoBuf, Session};
+use format::{REDO_BLOCK, REDO_PAYLOAD_BYTES, RedoRecord};
+use ids::{Rba, Scn};
+use os::{Cause, Disk, Error, IoBuf, Session};
 use stop::Stop;
 
 use crate::batch::BLOCK_HEAD;
-use crate::log_file::{BLOCK_KIB, corrupt};
-use crate::log_files::LogFiles;
+use crate::log_file::corrupt;
+use crate::log_files::{LogFiles, ReadBlock};
 use crate::read_ahead::{Piece, ReadAhead};
 use crate::record;
 use crate::tail::check_newest;
@@ -83,11 +83,21 @@ impl From<EndReason> for NoRedo {
     }
 }
 
-/// A block of redo.
-pub(crate) struct ReadBlock {
-    /// Its stamp: the SCN through which redo was durable when it was taken to be written (RD8).
-    pub(crate) durable: Scn,
-    head: RedoBlock,
+/// The piece that was read last, with its bytes.
+#[derive(Debug)]
+struct Loaded {
+    piece: Piece,
+    bytes: IoBuf,
+    /// Whether the blocks that it lacked were taken from other members.
+    complete: bool,
+}
+
+impl Loaded {
+    /// The bytes of one of its blocks.
+    fn block(&self, number: u32) -> &[u8] {
+        let start = (number - self.piece.first) as usize * REDO_BLOCK.bytes();
+        &self.bytes[start..start + REDO_BLOCK.bytes()]
+    }
 }
 
 /// Reads redo in order.
@@ -102,11 +112,7 @@ pub struct Reader {
     /// The largest number of blocks whose writes a power cut can cut off at once.
     pub(crate) cut_blocks: u32,
     ahead: ReadAhead,
-    /// The piece that was read last, with its bytes.
-    buffer: Option<IoBuf>,
-    piece: Option<Piece>,
-    /// Whether the blocks that it lacked were taken from other members.
-    complete: bool,
+    loaded: Option<Loaded>,
     pub(crate) cursor: Cursor,
     pub(crate) expected: Expected,
     record: Vec<u8>,
@@ -142,9 +148,7 @@ impl Reader {
             flight_blocks: config.buffer_blocks(),
             cut_blocks: config.part_blocks().saturating_mul(config.writes_in_flight),
             ahead: ReadAhead::new(disk, session),
-            buffer: None,
-            piece: None,
-            complete: false,
+            loaded: None,
             cursor: Cursor::before(from.sequence, from.block.max(1)),
             expected: Expected::AtMost(first_scn),
             record: Vec::with_capacity(RECORD_BYTES_MAX),
@@ -296,8 +300,9 @@ impl Reader {
             }
             let taken = (total - self.record.len()).min(used - offset);
             let start = BLOCK_HEAD + offset;
-            let Reader { buffer, piece, record, .. } = self;
-            record.extend_from_slice(&bytes_of(buffer, piece, block)[start..start + taken]);
+            let Reader { loaded, record, .. } = self;
+            let loaded = loaded.as_ref().expect("the present block was loaded");
+            record.extend_from_slice(&loaded.block(block)[start..start + taken]);
             self.cursor.offset += taken;
         }
         Ok(())
@@ -348,67 +353,37 @@ impl Reader {
     ) -> Result<ReadBlock, NoRedo> {
         self.load(sequence, number, session).map_err(NoRedo::Unread)?;
         let found = self.look(sequence, number, session);
-        if found.is_ok() || self.complete {
+        let loaded = self.loaded.as_mut().expect("the block was loaded");
+        if found.is_ok() || std::mem::replace(&mut loaded.complete, true) {
             return Ok(found?);
         }
-        self.complete = true;
-        let (Some(buffer), Some(piece)) = (&mut self.buffer, &self.piece) else {
-            panic!("no block is loaded")
-        };
-        self.logs.complete(sequence, piece.first, buffer, session);
+        self.logs.complete(sequence, loaded.piece.first, &mut loaded.bytes, session);
         Ok(self.look(sequence, number, session)?)
     }
 
     fn look(&self, sequence: u32, number: u32, session: &Session) -> Result<ReadBlock, EndReason> {
-        let block = self.block_bytes(number);
-        session.charge(Cost::ChecksumKib, BLOCK_KIB);
-        let address = self.logs.of(sequence).address(number);
-        let header = format::check(block, address)?;
-        let (kind, durable) = (header.kind(), header.changed());
-        let head = *RedoBlock::at(block, RedoBlock::START);
-        self.belongs(kind, &head, sequence, address).map_or(Ok(ReadBlock { durable, head }), Err)
+        let (group, owner) = (self.logs.of(sequence), &self.logs.medium.owner);
+        group.check_redo(owner, self.block_bytes(number), sequence, number, session)
     }
 
-    /// Why this block isn't redo of this log; `None` if it is.
-    fn belongs(
-        &self,
-        kind: BlockKind,
-        head: &RedoBlock,
-        sequence: u32,
-        address: Dba,
-    ) -> Option<EndReason> {
-        if kind != BlockKind::Redo {
-            return Some(EndReason::OtherKind { address, found: kind });
-        }
-        if head.database.get() != self.logs.medium.owner.database {
-            return Some(EndReason::OtherDatabase { address, found: head.database.get() });
-        }
-        let found = head.log_sequence.get();
-        match found.cmp(&sequence) {
-            std::cmp::Ordering::Less => Some(EndReason::EarlierLife { address, found }),
-            std::cmp::Ordering::Greater => Some(EndReason::LaterLife { address, found }),
-            std::cmp::Ordering::Equal => None,
-        }
-    }
-
-    /// Reads a block into the buffer, with those that follow it.
+    /// Loads a block, with those that follow it.
     fn load(&mut self, sequence: u32, number: u32, session: &Session) -> Result<(), Error> {
-        if self.piece.as_ref().is_some_and(|piece| piece.holds(sequence, number)) {
+        let holds = |loaded: &Loaded| loaded.piece.holds(sequence, number);
+        if self.loaded.as_ref().is_some_and(holds) {
             return Ok(());
         }
-        // Until the read has ended there is no piece.
-        (self.piece, self.complete) = (None, false);
-        if let Some(used) = self.buffer.take() {
-            self.ahead.give_back(used);
+        // Until the read has ended nothing is loaded.
+        if let Some(loaded) = self.loaded.take() {
+            self.ahead.give_back(loaded.bytes);
         }
-        let (piece, buffer) = self.ahead.take(&self.logs, sequence, number, session)?;
-        (self.piece, self.buffer) = (Some(piece), Some(buffer));
+        let (piece, bytes) = self.ahead.take(&self.logs, sequence, number, session)?;
+        self.loaded = Some(Loaded { piece, bytes, complete: false });
         Ok(())
     }
 
     /// The bytes of a block that was loaded.
     fn block_bytes(&self, block: u32) -> &[u8] {
-        bytes_of(&self.buffer, &self.piece, block)
+        self.loaded.as_ref().expect("the block was loaded").block(block)
     }
 
     fn rba(&self) -> Rba {
@@ -429,13 +404,6 @@ impl Reader {
             _ => self.cursor.block + 1,
         }
     }
-}
-
-/// The bytes of a block of the piece that was read last.
-fn bytes_of<'b>(buffer: &'b Option<IoBuf>, piece: &Option<Piece>, block: u32) -> &'b [u8] {
-    let (Some(buffer), Some(piece)) = (buffer, piece) else { panic!("no block is loaded") };
-    let start = (block - piece.first) as usize * REDO_BLOCK.bytes();
-    &buffer[start..start + REDO_BLOCK.bytes()]
 }
 
 impl Cursor {

@@ -2,7 +2,7 @@
 //!
 //! Invariants
 //!   * in a record that `check` accepts, the heads and payloads fill the record exactly, so
-//!     `Vectors` reads it without a further check
+//!     `vectors` reads it without a further check
 //!
 //! Callers: the reader checks each record that it read, and `append` each that it is given, so that
 //! no record is written that can't be read back.
@@ -53,8 +53,16 @@ impl<'a> Record<'a> {
     }
 
     /// Its changes, in order.
-    pub fn vectors(&self) -> Vectors<'a> {
-        Vectors { rest: &self.bytes[RedoRecord::BYTES..] }
+    pub fn vectors(&self) -> impl Iterator<Item = Vector<'a>> + use<'a> {
+        let mut rest = &self.bytes[RedoRecord::BYTES..];
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let (vector, after) = split(rest, 0).expect("the record was checked");
+            rest = after;
+            Some(vector)
+        })
     }
 }
 
@@ -84,26 +92,7 @@ pub struct Vector<'a> {
 impl<'a> Vector<'a> {
     /// The vector that begins here, in a record that was checked.
     pub(crate) fn first_of(bytes: &'a [u8]) -> Vector<'a> {
-        split(bytes).expect("the record was checked").0
-    }
-}
-
-/// The changes of a record, in order.
-#[derive(Clone, Debug)]
-pub struct Vectors<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for Vectors<'a> {
-    type Item = Vector<'a>;
-
-    fn next(&mut self) -> Option<Vector<'a>> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let (vector, rest) = split(self.rest).expect("the record was checked");
-        self.rest = rest;
-        Some(vector)
+        split(bytes, 0).expect("the record was checked").0
     }
 }
 
@@ -160,11 +149,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), RecordFault> {
     }
     let mut rest = &bytes[RedoRecord::BYTES..];
     for number in 0..head.vectors.get() {
-        rest = match split(rest) {
-            Ok((_, rest)) => rest,
-            Err(Unsplit::Short) => return Err(RecordFault::VectorBeyondRecord(number)),
-            Err(Unsplit::BlockSize) => return Err(RecordFault::BlockSize(number)),
-        };
+        rest = split(rest, number)?.1;
     }
     match rest.len() {
         0 => Ok(()),
@@ -172,20 +157,15 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), RecordFault> {
     }
 }
 
-#[derive(Debug)]
-enum Unsplit {
-    Short,
-    BlockSize,
-}
-
-/// The first vector, and the bytes behind it.
-fn split(bytes: &[u8]) -> Result<(Vector<'_>, &[u8]), Unsplit> {
+/// The first vector, which has this number in its record, and the bytes behind it.
+fn split(bytes: &[u8], number: u16) -> Result<(Vector<'_>, &[u8]), RecordFault> {
+    let beyond = RecordFault::VectorBeyondRecord(number);
     if bytes.len() < ChangeVector::BYTES {
-        return Err(Unsplit::Short);
+        return Err(beyond);
     }
     let head = ChangeVector::at(bytes, 0);
     let end = ChangeVector::BYTES + usize::from(head.length.get());
-    let payload = bytes.get(ChangeVector::BYTES..end).ok_or(Unsplit::Short)?;
+    let payload = bytes.get(ChangeVector::BYTES..end).ok_or(beyond)?;
     let block_bytes = usize::from(head.block_units) * BLOCK_UNIT;
     let vector = Vector {
         address: head.address.get(),
@@ -194,7 +174,7 @@ fn split(bytes: &[u8]) -> Result<(Vector<'_>, &[u8]), Unsplit> {
         image: head.image.get(),
         layer: head.layer,
         opcode: head.opcode,
-        block_size: BlockSize::new(block_bytes).ok_or(Unsplit::BlockSize)?,
+        block_size: BlockSize::new(block_bytes).ok_or(RecordFault::BlockSize(number))?,
         anew: head.anew != 0,
         payload,
     };

@@ -123,11 +123,6 @@ impl Redo {
         self.shared.newest_log.load(session)
     }
 
-    /// Which side writes redo that sessions wait for.
-    pub fn commit_leader(&self, session: &Session) -> CommitLeader {
-        self.shared.state.exclusive(session).leader
-    }
-
     /// Changes the commit leader for all commits from now on.
     pub fn set_commit_leader(&self, leader: CommitLeader, session: &Session) {
         self.shared.state.exclusive(session).leader = leader;
@@ -142,12 +137,7 @@ impl Redo {
     /// Notes that every change below `rba` is on disk, and that the control file says so durably:
     /// logs that end below it are free (RD5).
     pub fn checkpoint_advanced(&self, rba: Rba, session: &Session) {
-        let lanes = {
-            let mut state = self.shared.state.exclusive(session);
-            state.advance_checkpoint(rba);
-            self.shared.serve_queue(&mut state, session)
-        };
-        self.shared.wake_queue(lanes, session);
+        self.shared.make_room(|state| state.advance_checkpoint(rba), session);
     }
 }
 

@@ -185,7 +185,7 @@ impl Reader {
     fn check_not_begun(&self, sequence: u32, session: &Session) -> Result<(), Stop> {
         self.check_unreadable(sequence, session)?;
         for group in self.logs.groups() {
-            let begins = match self.logs.has_block(group, sequence, 1, session) {
+            let begins = match group.has_block(&self.logs.medium.owner, sequence, 1, session) {
                 // A block that can't be read proves nothing.
                 Err(error) if error.cause() == Cause::Device => {
                     let told = "the first block of a log that isn't needed is passed over, for I";
@@ -229,7 +229,7 @@ impl Reader {
     ) -> Result<(), Stop> {
         let mut failed = None;
         for block in (0..u32::BITS).map(|power| 1 << power).take_while(|no| *no < group.blocks) {
-            match self.logs.has_block(group, sequence, block, session) {
+            match group.has_block(&self.logs.medium.owner, sequence, block, session) {
                 Ok(false) => return Ok(()),
                 Ok(true) => return Err(has_begun(group, sequence, block)),
                 Err(error) if error.cause() == Cause::Device => failed = failed.or(Some(error)),

@@ -123,6 +123,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::sync::Arc;
 
     use ids::{Rba, Scn};
     use os::Session;
@@ -131,14 +132,24 @@ mod tests {
     use stop::{Failpoints, Halt};
 
     use super::*;
+    use crate::config::blocks_of;
+    use crate::groups::{Entry, Groups};
+    use crate::log_file::OpenGroup;
     use crate::state::RoomRequest;
     use crate::{
         CommitLeader, Hooks, LOG_BLOCKS_MIN, LOG_BUFFER_BYTES_MIN, LogGroup, LogStart, Redo,
         RedoConfig,
     };
 
-    fn opened(world: &World, session: &Session) -> Redo {
-        let config = RedoConfig {
+    const START: LogStart = LogStart {
+        sequence: 1,
+        next_scn: Scn::new(1),
+        checkpoint: Rba::block(1, 1),
+        previous_end: 0,
+    };
+
+    fn config() -> RedoConfig {
+        RedoConfig {
             database: 1,
             incarnation: (1, Scn::new(1)),
             newest_log: 0,
@@ -149,14 +160,92 @@ mod tests {
             commit_leader: CommitLeader::Session,
             owned: os::OwnedFiles::default(),
             failpoints: Failpoints::NONE,
-        };
+        }
+    }
+
+    fn opened(world: &World, session: &Session) -> Redo {
+        let config = config();
         crate::create(&world.disk(), &config.groups, session).expect("there is room");
-        let (next_scn, checkpoint) = (Scn::new(1), Rba::block(1, 1));
-        let start = LogStart { sequence: 1, next_scn, checkpoint, previous_end: 0 };
         let checkpoint_wanted = Box::new(|_: &Session| ());
         let hooks = Hooks { checkpoint_wanted, keep_members: Box::new(|_, _, _| Ok(())) };
         let halt = Halt::new(world.os());
-        Redo::open(&world.disk(), &config, start, &halt, hooks, session).expect("it opens")
+        Redo::open(&world.disk(), &config, START, &halt, hooks, session).expect("it opens")
+    }
+
+    /// A group of this many blocks, without files.
+    fn group(number: u16, blocks: u32) -> Arc<OpenGroup> {
+        Arc::new(OpenGroup { number, blocks, members: Vec::new() })
+    }
+
+    /// All the room that is ever promised is there (RD3, RD4): everything that can be reserved is,
+    /// then all of it is appended at once, with records that waste as much of a log's end as they
+    /// can, while logs are switched and groups come and go.
+    #[test]
+    fn all_that_was_promised_is_there() {
+        let (mut random, mut gone) = (1_u64, 0);
+        let mut draw = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % below
+        };
+        for seed in 0..300 {
+            let blocks: Vec<u32> =
+                (0..2 + seed % 4).map(|n| LOG_BLOCKS_MIN + (seed * (n + 7) % 90) as u32).collect();
+            let all = (1..).zip(&blocks).map(|(number, blocks)| {
+                Entry::new(group(number, *blocks), u32::from(number == 1), false)
+            });
+            let mut state = State::new(
+                // Larger than all logs together.
+                &RedoConfig { log_buffer_bytes: 600 * 4_096, ..config() },
+                &START,
+                Groups::new(all.collect(), 1, 1),
+            );
+            for round in 0..6 {
+                let mut promised = Vec::new();
+                for _ in 0..draw(200) {
+                    let bytes = match draw(3) {
+                        0 => 65_000,
+                        1 => 4_048 * draw(16) as usize + 4_000,
+                        _ => 48 + draw(65_000) as usize,
+                    };
+                    let request = RoomRequest::Blocks(blocks_of(bytes));
+                    if state.check(request).is_err() {
+                        break;
+                    }
+                    state.grant(request);
+                    promised.push(bytes);
+                }
+                if round % 2 == 1 {
+                    let unused = promised.split_off(promised.len() / 2);
+                    unused.iter().for_each(|bytes| state.return_credits(blocks_of(*bytes)));
+                }
+                if round % 4 == 2 && state.check(RoomRequest::Switch).is_ok() {
+                    state.grant(RoomRequest::Switch);
+                }
+                let number = 1 + draw(blocks.len() as u64) as u16;
+                let goes = state.retire(number).is_ok();
+                if goes {
+                    state.groups.end_retirement(number, true);
+                }
+                for bytes in promised {
+                    state.append(&vec![0; bytes]);
+                    state.return_credits(blocks_of(bytes));
+                    assert_eq!(state.check_room(), Ok(()), "seed {seed}");
+                }
+                if round % 4 == 2 || draw(2) == 0 {
+                    if !state.active.is_empty() {
+                        let flight = state.take();
+                        state.land(flight.batch, flight.number);
+                    }
+                    state.advance_checkpoint(state.position());
+                }
+                if goes {
+                    state.groups.add(group(number, blocks[usize::from(number) - 1]));
+                    gone += 1;
+                }
+            }
+            assert!(state.sequence() > 1, "seed {seed}");
+        }
+        assert!(gone > 200, "{gone} groups went");
     }
 
     type Break = fn(&mut State);

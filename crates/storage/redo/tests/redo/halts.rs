@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use os::{Session, ThreadSpec};
-use redo::{CommitLeader, LOG_BLOCKS_MIN, RECORD_BYTES_MAX, Redo, RedoConfig};
+use redo::{CommitLeader, LOG_BLOCKS_MIN, Redo, RedoConfig};
 use sim::fs::Operation;
 use sim::fs::faults::{Fault, FaultPlan, Scope};
 use stop::{Halt, Stop};
@@ -61,7 +61,6 @@ fn a_failed_write_wakes_everybody_with_the_cause() {
             users.iter().for_each(|user| user.join(session).expect("no panic"));
             lgwr.join(session).expect("no panic");
             assert!(is_halted(redo.reserve(10, session)));
-            assert!(redo.try_reserve(RECORD_BYTES_MAX - 16, session).is_none());
             assert!(is_halted(redo.switch(session)));
             let durable = redo.durable_scn(session);
             assert!(durable.get() >= acknowledged.load(SeqCst));
