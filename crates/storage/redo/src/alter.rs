@@ -120,8 +120,8 @@ impl Redo {
 /// The refusal to remove a file that isn't known to be the member's.
 fn other_file(path: &Path) -> Stop {
     let message = format!(
-        "{} isn't removed, for it isn't the log that was dropped, or another program has it open; \
-         remove it yourself if nobody needs it",
+        "{} isn't removed, because it isn't the log that was dropped, or another program has it \
+         open; remove it yourself if nobody needs it",
         path.display()
     );
     Stop::refuse(RefusalKind::WrongState, message)

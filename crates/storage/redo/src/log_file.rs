@@ -289,7 +289,7 @@ impl OpenGroup {
         match file.read_at(0, &mut block, waiting.p(self.number.into(), 0, 1)) {
             // A device may report a header as unreadable whose write the power cut off (RD28).
             Err(error) if error.cause() == Cause::Device => {
-                session.os().notice(&format!("a redo log's header is passed over, for I {error}"));
+                session.os().notice(&format!("a redo log's header is passed over: {error}"));
                 let found = self.others_redo(file, owner, session);
                 let other = found.map(|found| EndReason::OtherDatabase { address, found });
                 return Ok(HeaderBlock::Other(other.unwrap_or(EndReason::Unreadable { address })));
@@ -383,7 +383,7 @@ impl OpenGroup {
             result
         };
         let Err(error) = any(first, bytes) else { return Ok(blocks) };
-        session.os().notice(&format!("a redo log is read block by block, for I {error}"));
+        session.os().notice(&format!("a redo log is read block by block: {error}"));
         for (block, number) in bytes.chunks_exact_mut(REDO_BLOCK.bytes()).zip(first..) {
             match any(number, block) {
                 Ok(()) => {}

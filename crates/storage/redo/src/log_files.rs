@@ -117,7 +117,7 @@ impl LogFiles {
             let number = held.group.number;
             match (held.sequence(), held.instead) {
                 (Some(sequence), _) => format!("group {number} holds log {sequence}"),
-                (None, Some(reason)) => format!("group {number} holds no log, for {reason}"),
+                (None, Some(reason)) => format!("group {number} holds no log, because {reason}"),
                 (None, None) => format!("group {number} holds no log"),
             }
         };
@@ -158,7 +158,7 @@ impl LogFiles {
             return Err(failed.swap_remove(0).into());
         }
         for error in failed {
-            session.os().notice(&format!("another member is read, for {error}"));
+            session.os().notice(&format!("another member is read: {error}"));
         }
         let gone = |path: &PathBuf| lost.contains(path);
         for member in group.members.iter_mut().filter(|member| gone(&member.path)) {
@@ -190,7 +190,7 @@ impl LogFiles {
             }
             let mut other = IoBuf::zeroed(bytes.len());
             if let Err(error) = group.read(file, first, &mut other, session) {
-                session.os().notice(&format!("a member is read block by block, for I {error}"));
+                session.os().notice(&format!("a member is read block by block: {error}"));
                 other.fill(0);
                 for at in &lacking {
                     let block = &mut other[at * size..(at + 1) * size];
@@ -225,8 +225,8 @@ fn notify_taken(
 ) {
     let Some(at) = found.first() else { return };
     session.os().notice(&format!(
-        "{} blocks of log {sequence}, from block {} on, are read from {}, for another member of \
-         group {} lacks them",
+        "{} blocks of log {sequence}, from block {} on, are read from {}, because another member \
+         of group {} lacks them",
         found.len(),
         first + *at as u32,
         file.path().display(),

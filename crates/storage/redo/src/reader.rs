@@ -320,7 +320,7 @@ impl Reader {
             Ok(block) => block.head,
             // A device may report a block as unreadable whose write the power cut off (RD26).
             Err(NoRedo::Unread(error)) if error.cause() == Cause::Device => {
-                session.os().notice(&format!("redo is read up to a block, for I {error}"));
+                session.os().notice(&format!("redo is read only up to a block: {error}"));
                 self.unreadable = Some((number, error));
                 let address = self.logs.of(sequence).address(number);
                 return Err(EndReason::Unreadable { address }.into());

@@ -97,7 +97,7 @@ fn write(
     let waiting = waiting.p(copies, copies * u64::from(blocks), copies);
     let failed = group.write_in_turn(&logs.medium, first, bytes, waiting)?;
     for failed in &failed {
-        session.os().notice(&format!("a member of a redo log is invalid, for {}", failed.error));
+        session.os().notice(&format!("a member of a redo log is invalid: {}", failed.error));
     }
     Ok(TailRewrite { blocks, lost: failed.into_iter().map(|failed| failed.path).collect() })
 }

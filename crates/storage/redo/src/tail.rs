@@ -188,7 +188,7 @@ impl Reader {
             let begins = match group.has_block(&self.logs.medium.owner, sequence, 1, session) {
                 // A block that can't be read proves nothing.
                 Err(error) if error.cause() == Cause::Device => {
-                    let told = "the first block of a log that isn't needed is passed over, for I";
+                    let told = "the first block of a log that isn't needed is passed over:";
                     session.os().notice(&format!("{told} {error}"));
                     false
                 }
@@ -298,8 +298,8 @@ impl Reader {
         let works = works || is_last && group.read_any(0, &mut header, session).is_ok();
         if !works {
             return Err(corrupt(format!(
-                "redo can be read through SCN {last} only, for block {address} can't be read, nor \
-                 any behind it that would tell whether the device works: try again; if log_buffer \
+                "redo can be read through SCN {last} only, because block {address} can't be read, \
+                 nor any behind it that would tell whether the device works: try again; if log_buffer \
                  was larger when the database was open, open it with that"
             )));
         }
