@@ -299,8 +299,8 @@ impl Reader {
         if !works {
             return Err(corrupt(format!(
                 "redo can be read through SCN {last} only, because block {address} can't be read, \
-                 nor any behind it that would tell whether the device works: try again; if log_buffer \
-                 was larger when the database was open, open it with that"
+                 nor any behind it that would tell whether the device works: try again; if \
+                 log_buffer was larger when the database was open, open it with that"
             )));
         }
         match self.block(sequence, block, session) {
