@@ -1,4 +1,4 @@
-//! Looking at all members before redo is read: which of the good ones are good indeed (RD19).
+//! Looking at all members before redo is read: which of those that are called good are (RD19).
 //!
 //! | found                                                           | then                  |
 //! |-----------------------------------------------------------------|-----------------------|
