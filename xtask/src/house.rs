@@ -178,7 +178,7 @@ pub(crate) const HOUSE: &[Floor] = &[
                 ),
                 Room::new(
                     "workload",
-                    "load generators: debit-credit with mass updates, order entry, and their audits",
+                    "load generators: debit-credit with mass updates, order entry; their audits",
                 ),
             ],
             &[Room::new(

@@ -86,7 +86,7 @@ impl Row {
     }
 }
 
-/// The mean profile of this number of sessions: the total, and below it its parts, the longest first.
+/// The profile of the mean session: the total, and below it its parts, the longest first.
 fn profile(all: &TimeProfile, sessions: f64) -> Vec<Line> {
     let total = all.elapsed_ns as f64;
     let line = |timesource: &str, ns: f64| Line {
