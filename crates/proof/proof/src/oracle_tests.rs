@@ -28,7 +28,7 @@ fn journal() -> Journal {
 
 fn found(marks: &[usize], rows: &[(i64, (i64, usize))]) -> Found {
     Found {
-        rows: rows.iter().map(|(id, is)| (row(*id), content(*is))).collect(),
+        rows: rows.iter().map(|(id, is)| (row(*id), content(is.0, is.1))).collect(),
         marks: marks.iter().map(|number| (*number, None)).collect(),
         ..Found::default()
     }
