@@ -1,4 +1,4 @@
-//! What there is, as values: for tools, and for views that show it.
+//! Lists of tables, constraints and sequences, as values for tools and views.
 //!
 //! Callers: tools; SQL's views of the dictionary.
 
@@ -12,95 +12,96 @@ use stop::{RefusalKind, Stop};
 use crate::store::corrupt;
 use crate::{Catalog, SequenceDefinition};
 
-/// A table, with its size.
+/// A table with its size.
 #[derive(Clone, Debug)]
 pub struct TableView {
-    /// What it is: columns, indexes and constraints, by name.
+    /// The table's definition.
     pub definition: Arc<TableDefinition>,
-    /// Blocks of its rows that were handed out.
+    /// The number of blocks for rows that were handed out.
     pub blocks: u32,
     /// Its indexes with their sizes, in the order of the definition.
     pub indexes: Vec<IndexView>,
 }
 
-/// An index, with its size.
+/// An index with its size.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IndexView {
-    /// Its number.
+    /// The index's number.
     pub object: ObjectNo,
     /// Its name.
     pub name: String,
     /// The names of its columns.
     pub columns: Vec<String>,
-    /// No two rows are alike there.
+    /// Whether it is unique.
     pub unique: bool,
-    /// Blocks that were handed out.
+    /// The number of blocks that were handed out.
     pub blocks: u32,
 }
 
-/// A constraint.
+/// A constraint of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConstraintView {
-    /// Its table's name.
+    /// The name of its table.
     pub table: String,
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: ConstraintKind,
-    /// The columns that it is about, by name; of a CHECK those that it asks for.
+    /// The names of its columns; for a CHECK, of those that it reads.
     pub columns: Vec<String>,
 }
 
-/// What a constraint is.
+/// The kind of a constraint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ConstraintKind {
-    /// PRIMARY KEY.
+    /// A PRIMARY KEY.
     PrimaryKey,
-    /// UNIQUE, or a unique index.
+    /// A UNIQUE constraint, or a unique index.
     Unique,
-    /// CHECK.
+    /// A CHECK.
     Check,
-    /// FOREIGN KEY.
+    /// A FOREIGN KEY.
     ForeignKey {
-        /// The name of the table that it refers to.
+        /// The parent's name.
         references: String,
-        /// The columns there.
+        /// The parent's columns.
         columns: Vec<String>,
-        /// What a delete there does.
+        /// What a delete of a parent's row does.
         on_delete: OnDelete,
     },
 }
 
-/// A sequence.
+/// A sequence and its next value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SequenceView {
-    /// What it is.
+    /// The definition of the sequence.
     pub definition: SequenceDefinition,
-    /// Its next value, if the instance goes on; none if it has no more.
+    /// The next value, unless the instance stops before; none if the sequence is at its end.
     pub next: Option<i64>,
 }
 
 impl Catalog {
-    /// Every table, by name, with sizes. A table that is dropped meanwhile isn't there.
+    /// All tables with their sizes, in the order of their names. A table that is dropped meanwhile
+    /// is left out.
     pub fn tables(&self, session: &Session) -> Result<Vec<TableView>, Stop> {
         let views = self.definitions(session).into_iter();
         let views = views.map(|definition| self.table_view(definition, session));
         let all: Result<Vec<TableView>, Stop> = views.filter_map(Result::transpose).collect();
         let mut all = all?;
-        // One may have got another name meanwhile.
+        // A table may have been renamed meanwhile.
         all.sort_by(|one, other| one.definition.name.cmp(&other.definition.name));
         Ok(all)
     }
 
-    /// Every definition, by the tables' names.
+    /// All definitions, in the order of their tables' names.
     pub fn definitions(&self, session: &Session) -> Vec<Arc<TableDefinition>> {
         let mut all: Vec<_> = self.dictionary.shared(session).tables().cloned().collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }
 
-    /// A table by its newest definition, for a segment of another may have gone. None if it was
-    /// dropped meanwhile.
+    /// The view of a table. If a segment of its definition has gone, its newest definition is
+    /// taken. None if the table was dropped meanwhile.
     fn table_view(
         &self,
         mut definition: Arc<TableDefinition>,
@@ -120,7 +121,7 @@ impl Catalog {
         }
     }
 
-    /// None if a segment isn't there any more.
+    /// The view of a table by this definition. None if a segment isn't there any more.
     fn view_by(
         &self,
         definition: &Arc<TableDefinition>,
@@ -142,7 +143,7 @@ impl Catalog {
         Ok(Some(TableView { definition: Arc::clone(definition), blocks, indexes }))
     }
 
-    /// None if the segment isn't there any more.
+    /// The number of blocks of a segment that were handed out. None if it isn't there any more.
     fn blocks(&self, segment: ObjectNo, session: &Session) -> Result<Option<u32>, Stop> {
         let Some(segment) = self.space.segment(segment, session)? else { return Ok(None) };
         let runs = match self.space.blocks(segment.header, session) {
@@ -152,7 +153,7 @@ impl Catalog {
         Ok(Some(runs.iter().map(|run| run.count).sum()))
     }
 
-    /// Every constraint but NOT NULL, by the tables' names.
+    /// All constraints except NOT NULL, in the order of their tables' names.
     pub fn constraints(&self, session: &Session) -> Vec<ConstraintView> {
         let all = self.definitions(session);
         let mut found = Vec::new();
@@ -187,7 +188,7 @@ impl Catalog {
         found
     }
 
-    /// Every sequence, by name.
+    /// All sequences, in the order of their names.
     pub fn sequences(&self, session: &Session) -> Vec<SequenceView> {
         let all: Vec<_> = self.dictionary.shared(session).sequences().cloned().collect();
         let view = |sequence: &Arc<crate::Sequence>| SequenceView {

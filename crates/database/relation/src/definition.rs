@@ -38,6 +38,24 @@ pub struct TableDefinition {
     pub referenced_by: Vec<ForeignKey>,
 }
 
+impl TableDefinition {
+    /// A table without columns, whose rows are in this segment.
+    pub fn new(object: ObjectNo, name: &str, segment: ObjectNo) -> TableDefinition {
+        TableDefinition {
+            object,
+            name: name.into(),
+            segment,
+            truncated: Scn::ZERO,
+            promised: Scn::ZERO,
+            columns: Vec::new(),
+            indexes: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            referenced_by: Vec::new(),
+        }
+    }
+}
+
 /// What a column is.
 #[derive(Clone, Debug)]
 pub struct ColumnDefinition {
@@ -57,17 +75,17 @@ pub struct ColumnDefinition {
 const DROPPED: char = '#';
 
 impl ColumnDefinition {
+    /// A column without a default.
+    pub fn new(name: &str, kind: Type, not_null: bool) -> ColumnDefinition {
+        let default = Default::Constant(OwnedValue::NULL);
+        ColumnDefinition { name: name.into(), kind, not_null, default, missing: OwnedValue::NULL }
+    }
+
     /// The column as it is after it was dropped, at this place. It keeps its type, because rows
     /// still have values there.
     #[must_use]
     pub fn dropped(&self, place: usize) -> ColumnDefinition {
-        ColumnDefinition {
-            name: format!("{DROPPED}{place}"),
-            kind: self.kind,
-            not_null: false,
-            default: Default::Constant(OwnedValue::NULL),
-            missing: OwnedValue::NULL,
-        }
+        ColumnDefinition::new(&format!("{DROPPED}{place}"), self.kind, false)
     }
 
     /// Whether the column was dropped. Values that rows have there mean nothing any more.
@@ -93,6 +111,16 @@ pub enum Default {
         /// Whether an insert that gives a value is refused (`GENERATED ALWAYS`).
         always: bool,
     },
+}
+
+impl Default {
+    /// The sequence of an identity column.
+    pub fn sequence(&self) -> Option<ObjectNo> {
+        match self {
+            Default::Constant(_) => None,
+            Default::Identity { sequence, .. } => Some(*sequence),
+        }
+    }
 }
 
 /// What an index is.
@@ -124,6 +152,12 @@ impl IndexDefinition {
     pub fn id(&self) -> IndexId {
         IndexId(self.object)
     }
+
+    /// Whether its first columns are these, in this order.
+    pub fn begins_with(&self, columns: &[usize]) -> bool {
+        let first = self.columns.iter().map(|of| of.column).take(columns.len());
+        first.eq(columns.iter().copied())
+    }
 }
 
 /// A column of an index.
@@ -135,6 +169,14 @@ pub struct IndexColumn {
     pub direction: Direction,
     /// Where NULLs come in its order.
     pub nulls: NullsPlace,
+}
+
+impl IndexColumn {
+    /// An ascending column, with NULLs last.
+    pub fn ascending(column: usize) -> IndexColumn {
+        let direction = Direction::Ascending;
+        IndexColumn { column, direction, nulls: NullsPlace::of(direction) }
+    }
 }
 
 /// A CHECK constraint.

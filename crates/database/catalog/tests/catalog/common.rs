@@ -62,7 +62,7 @@ pub(crate) fn machine(seed: u64, content: FileSystem) -> Simulation {
     simulation
 }
 
-/// The same with a schedule that finds races.
+/// Runs a test with a schedule that finds races.
 pub(crate) fn racy(seed: u64, content: FileSystem) -> Simulation {
     Simulation { perturbation: Perturbation::RACES, ..machine(seed, content) }
 }
@@ -147,7 +147,7 @@ impl Db {
         }
     }
 
-    /// Shuts it; nobody else uses it any more.
+    /// Shuts the catalog, which no other session uses any more.
     pub(crate) fn shut(self, session: &Session) {
         let Db { instance, catalog } = self;
         drop(catalog);
@@ -220,7 +220,7 @@ impl Db {
         rows
     }
 
-    /// What there is, without numbers, which differ from run to run.
+    /// All definitions without their numbers, which differ from run to run.
     pub(crate) fn describe(&self, session: &Session) -> String {
         let mut text = String::new();
         for table in self.catalog.definitions(session) {

@@ -128,7 +128,7 @@ fn a_table_may_refer_to_itself_and_count_by_itself() {
     });
 }
 
-/// What follows the key's name in the index's is cut off.
+/// The index's name is cut off behind the key's name.
 #[test]
 fn a_foreign_key_of_the_longest_name_gets_an_index_of_another_name() {
     on_new(|db, session| {

@@ -210,7 +210,7 @@ fn a_key_that_another_row_has_is_refused_and_nothing_of_the_statement_is_left() 
             Some(RefusalKind::UniqueViolation)
         );
         assert_eq!(rows(relation, client.view(), client.session), before);
-        // With a NULL in it a key is like no other.
+        // A key with a NULL in it is like no other.
         let mut null = row(5);
         null[0] = Value::Int(500).to_owned();
         relation.insert(&mut client.work(), &values(&null)).expect("two with the code NULL");
@@ -266,7 +266,8 @@ fn long_rows_leave_no_memory_to_the_session_that_has_worked_on_them() {
     });
 }
 
-/// As in a loop, also where the iterator would go on behind its end.
+/// The insert stops at the first None, as a loop does, also if the iterator would go on behind its
+/// end.
 #[test]
 fn rows_end_with_the_first_none_that_their_iterator_gives() {
     with_rows(|client, relation| {

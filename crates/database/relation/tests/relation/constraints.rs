@@ -155,8 +155,8 @@ fn rows_of_one_statement_may_refer_to_each_other_and_a_long_chain_goes_with_its_
     });
 }
 
-/// Tables of which one gets another definition the next few times that it is asked for, before who
-/// asks has locked it.
+/// Relations of which one gets another definition the next few times that it is asked for, before
+/// the asking session has locked it.
 struct Changing<'a> {
     known: &'a Known,
     instance: &'a Instance,

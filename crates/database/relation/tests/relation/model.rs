@@ -73,7 +73,7 @@ fn is_unique(model: &Model) -> bool {
     keys.all(|key| seen.insert(key))
 }
 
-/// What the step makes of the rows; none if it is refused.
+/// The rows after the step; none if it is refused.
 fn expected(model: &Model, step: &Step) -> Option<Model> {
     let mut new = model.clone();
     match step {
