@@ -1,4 +1,4 @@
-//! Lists of tables, constraints and sequences, as values for tools and views.
+//! Lists of tables and sequences, as values for tools and views.
 //!
 //! Callers: tools; SQL's views of the dictionary.
 
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ids::ObjectNo;
 use os::Session;
-use relation::{OnDelete, TableDefinition};
+use relation::TableDefinition;
 use stop::{RefusalKind, Stop};
 
 use crate::store::corrupt;
@@ -36,39 +36,6 @@ pub struct IndexView {
     pub unique: bool,
     /// The number of blocks that were handed out.
     pub blocks: u32,
-}
-
-/// A constraint of a table.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ConstraintView {
-    /// The name of its table.
-    pub table: String,
-    /// Its name.
-    pub name: String,
-    /// Its kind.
-    pub kind: ConstraintKind,
-    /// The names of its columns; for a CHECK, of those that it reads.
-    pub columns: Vec<String>,
-}
-
-/// The kind of a constraint.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ConstraintKind {
-    /// A PRIMARY KEY.
-    PrimaryKey,
-    /// A UNIQUE constraint, or a unique index.
-    Unique,
-    /// A CHECK.
-    Check,
-    /// A FOREIGN KEY.
-    ForeignKey {
-        /// The parent's name.
-        references: String,
-        /// The parent's columns.
-        columns: Vec<String>,
-        /// What a delete of a parent's row does.
-        on_delete: OnDelete,
-    },
 }
 
 /// A sequence and its next value.
@@ -151,41 +118,6 @@ impl Catalog {
             runs => runs?,
         };
         Ok(Some(runs.iter().map(|run| run.count).sum()))
-    }
-
-    /// All constraints except NOT NULL, in the order of their tables' names.
-    pub fn constraints(&self, session: &Session) -> Vec<ConstraintView> {
-        let all = self.definitions(session);
-        let mut found = Vec::new();
-        for table in &all {
-            let mut add = |name: &str, kind, columns| {
-                let (table, name) = (table.name.clone(), name.to_string());
-                found.push(ConstraintView { table, name, kind, columns });
-            };
-            for index in table.indexes.iter().filter(|index| index.unique) {
-                let kind = match index.primary {
-                    true => ConstraintKind::PrimaryKey,
-                    false => ConstraintKind::Unique,
-                };
-                let columns = index.columns.iter().map(|of| of.column);
-                add(&index.name, kind, column_names(table, columns));
-            }
-            for check in &table.checks {
-                let columns = check.condition.columns().into_iter();
-                add(&check.name, ConstraintKind::Check, column_names(table, columns));
-            }
-            for key in &table.foreign_keys {
-                let parent = all.iter().find(|one| one.object == key.references);
-                let Some(parent) = parent else { continue };
-                let kind = ConstraintKind::ForeignKey {
-                    references: parent.name.clone(),
-                    columns: column_names(parent, key.referenced_columns.iter().copied()),
-                    on_delete: key.on_delete,
-                };
-                add(&key.name, kind, column_names(table, key.columns.iter().copied()));
-            }
-        }
-        found
     }
 
     /// All sequences, in the order of their names.

@@ -8,24 +8,9 @@ use txn::View;
 
 use crate::Relation;
 use crate::scratch::{Scratch, Work};
-use crate::statement::RowOperation;
-
-/// The row operation of a DELETE.
-pub(crate) struct DeleteRows;
-
-impl RowOperation for DeleteRows {
-    fn apply_one(
-        &mut self,
-        relation: &Relation,
-        work: &mut Work<'_>,
-        row: RowAddress,
-        view: Option<View>,
-    ) -> Result<Changed, Stop> {
-        relation.delete_row(work, row, view)
-    }
-}
 
 impl Relation {
+    /// Deletes a row and its entries, if the row is as the view sees it.
     pub(crate) fn delete_row(
         &self,
         work: &mut Work<'_>,

@@ -35,19 +35,9 @@ impl Relation {
         self.change_statement(work, |work| self.insert_row(work, known, values))
     }
 
-    /// Inserts rows by one statement, and returns how many. If it is refused, none is there.
-    /// `inserted` is given the address of each.
+    /// Inserts rows by one statement, and returns how many. If it is refused, none is there. Each has
+    /// values for the first `known` columns (RL16); `inserted` is given its address.
     pub fn insert_many<'v>(
-        &self,
-        work: &mut Work<'_>,
-        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
-        inserted: impl FnMut(RowAddress),
-    ) -> Result<u64, Stop> {
-        self.insert_many_known(work, self.layout().columns(), rows, inserted)
-    }
-
-    /// Inserts rows for a caller that knows only the first `known` columns (RL16).
-    pub fn insert_many_known<'v>(
         &self,
         work: &mut Work<'_>,
         known: usize,

@@ -16,11 +16,10 @@ use txn::{Own, Snapshot, View};
 use value::RowView;
 use waits::WaitEvent;
 
-use crate::delete::DeleteRows;
 use crate::foreign::{PENDING_MAX, process_pending};
 use crate::scratch::Work;
 use crate::search::{Filter, RowSearch, Which};
-use crate::update::UpdateRows;
+use crate::update::Changer;
 use crate::{Relation, RowChange};
 
 /// The number of restarts without a wait. After more, a statement waits until all redo is durable:
@@ -31,50 +30,43 @@ const RESTARTS_AT_ONCE: u32 = 3;
 /// The number of rows of an index range that are changed together at most.
 const BATCH_ROWS_MAX: usize = 256;
 
-/// What a statement does to its rows: an update or a delete.
-pub(crate) trait RowOperation {
-    /// Does it to one row, if the row is as the view sees it.
-    fn apply_one(
-        &mut self,
-        relation: &Relation,
-        work: &mut Work<'_>,
-        row: RowAddress,
-        view: Option<View>,
-    ) -> Result<Changed, Stop>;
-
-    /// Does it to these rows of one block together, from the first on. Returns how many were done;
-    /// the next one has to be done alone.
-    fn apply_together(
-        &mut self,
-        _: &Relation,
-        _: &mut Work<'_>,
-        _: &[RowAddress],
-        _: View,
-    ) -> Result<usize, Stop> {
-        Ok(0)
-    }
+/// What a statement does to its rows.
+enum RowOperation<'o, 'c> {
+    Delete,
+    Update {
+        change: &'o mut Changer<'c>,
+        /// It has set a column of an index or a foreign key: from then on rows are updated one by
+        /// one, each with its entries (RL13).
+        sets_keys: bool,
+    },
 }
 
 /// A statement under way.
-struct Progress<'a> {
+struct Progress<'a, 'o, 'c> {
     relation: &'a Relation,
     snapshot: &'a Snapshot<'a>,
-    operation: &'a mut dyn RowOperation,
+    operation: &'a mut RowOperation<'o, 'c>,
     count: u64,
 }
 
-impl Progress<'_> {
+impl Progress<'_, '_, '_> {
     /// Does the operation to one row. Returns false if another transaction has changed it since the
     /// snapshot.
     fn apply_one(&mut self, work: &mut Work<'_>, row: RowAddress) -> Result<bool, Stop> {
-        let view = self.relation.transactions().view_of(self.snapshot, Some(work.transaction));
-        let changed = self.operation.apply_one(self.relation, work, row, Some(view))?;
+        let relation = self.relation;
+        let view = relation.transactions().view_of(self.snapshot, Some(work.transaction));
+        let changed = match self.operation {
+            RowOperation::Delete => relation.delete_row(work, row, Some(view))?,
+            RowOperation::Update { change, .. } => {
+                relation.update_row(work, row, Some(view), *change)?
+            }
+        };
         if changed == Changed::NotThere {
-            self.relation.check_seen(view, row, work.session)?;
+            relation.check_seen(view, row, work.session)?;
         }
-        self.relation.process_pending_early(work)?;
+        relation.process_pending_early(work)?;
         if changed == Changed::TooNew {
-            return Err(self.relation.too_new());
+            return Err(relation.too_new());
         }
         self.count += u64::from(changed == Changed::Yes);
         // A row that this statement has changed already, by a cascade, stays as it is.
@@ -84,10 +76,12 @@ impl Progress<'_> {
     /// Does the operation to rows of one block, with the same result.
     fn apply_rows(&mut self, work: &mut Work<'_>, mut rows: &[RowAddress]) -> Result<bool, Stop> {
         while let [first, others @ ..] = rows {
-            if !others.is_empty() {
+            if let (RowOperation::Update { change, sets_keys: sets_keys @ false }, [_, ..]) =
+                (&mut *self.operation, others)
+            {
                 let transactions = self.relation.transactions();
                 let view = transactions.view_of(self.snapshot, Some(work.transaction));
-                let done = self.operation.apply_together(self.relation, work, rows, view)?;
+                let done = self.relation.update_together(work, rows, view, *change, sets_keys)?;
                 if done > 0 {
                     self.count += done as u64;
                     rows = &rows[done..];
@@ -113,7 +107,7 @@ impl Relation {
         filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
         change: &mut dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop>,
     ) -> Result<u64, Stop> {
-        self.change_where(work, which, filter, &mut UpdateRows::by(change))
+        self.change_where(work, which, filter, RowOperation::Update { change, sets_keys: false })
     }
 
     /// Deletes rows, and returns how many. If the statement is refused, none is deleted.
@@ -123,7 +117,7 @@ impl Relation {
         which: Which<'_>,
         filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
     ) -> Result<u64, Stop> {
-        self.change_where(work, which, filter, &mut DeleteRows)
+        self.change_where(work, which, filter, RowOperation::Delete)
     }
 
     /// Does an operation to rows as of a snapshot, with restarts (RL10).
@@ -132,12 +126,12 @@ impl Relation {
         work: &mut Work<'_>,
         which: Which<'_>,
         mut filter: Filter<'_>,
-        operation: &mut dyn RowOperation,
+        mut operation: RowOperation<'_, '_>,
     ) -> Result<u64, Stop> {
         self.lock_for_changes(work)?;
         self.with_restarts(work, &mut |work| {
             work.scratch.pending.clear();
-            self.try_where(work, which, &mut filter, operation)
+            self.try_where(work, which, &mut filter, &mut operation)
         })
     }
 
@@ -177,7 +171,7 @@ impl Relation {
         work: &mut Work<'_>,
         which: Which<'_>,
         filter: &mut Filter<'_>,
-        operation: &mut dyn RowOperation,
+        operation: &mut RowOperation<'_, '_>,
     ) -> Result<Option<u64>, Stop> {
         let session = work.session;
         let snapshot = self.transactions().snapshot(Some(work.transaction), session)?;

@@ -10,62 +10,35 @@ use value::{Misreads, RowView, Value};
 use crate::change::Assignments;
 use crate::keys::Keys;
 use crate::scratch::{Scratch, Work};
-use crate::statement::RowOperation;
 use crate::{Relation, RowChange};
 
 /// Says what an update does to a row. It only computes, and may be called again.
 pub(crate) type Changer<'a> = dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop> + 'a;
 
-/// The row operation of an UPDATE.
-pub(crate) struct UpdateRows<'a, 'c> {
-    change: &'a mut Changer<'c>,
-    /// It has set a column of an index or a foreign key: from then on rows are updated one by one,
-    /// each with its entries (RL13).
-    sets_keys: bool,
-}
-
-impl<'a, 'c> UpdateRows<'a, 'c> {
-    pub(crate) fn by(change: &'a mut Changer<'c>) -> UpdateRows<'a, 'c> {
-        UpdateRows { change, sets_keys: false }
-    }
-}
-
-impl RowOperation for UpdateRows<'_, '_> {
-    fn apply_one(
-        &mut self,
-        relation: &Relation,
-        work: &mut Work<'_>,
-        row: RowAddress,
-        view: Option<View>,
-    ) -> Result<Changed, Stop> {
-        relation.update_row(work, row, view, self.change)
-    }
-
-    /// The statement meets each row once, so it hasn't changed one of these yet (RL13).
-    fn apply_together(
-        &mut self,
-        relation: &Relation,
+impl Relation {
+    /// Updates these rows of one block together, from the first on, and returns how many: up to the
+    /// first that isn't as the view sees it, or sets a column of a key. The statement meets each row
+    /// once, so it has changed none of them yet (RL13).
+    pub(crate) fn update_together(
+        &self,
         work: &mut Work<'_>,
         rows: &[RowAddress],
         view: View,
+        change: &mut Changer<'_>,
+        sets_keys: &mut bool,
     ) -> Result<usize, Stop> {
-        if self.sets_keys {
-            return Ok(0);
-        }
         let (set, mut made) = (&mut work.scratch.assignments, Ok(()));
         let mut apply = |old: &[u8], new: &mut Vec<u8>| {
-            made = relation.make_new(old, new, set, self.change);
-            self.sets_keys |= relation.has_key_set(set);
-            made.is_ok() && !self.sets_keys
+            made = self.make_new(old, new, set, change);
+            *sets_keys |= self.has_key_set(set);
+            made.is_ok() && !*sets_keys
         };
-        let heap = relation.heap();
+        let heap = self.heap();
         let done =
             heap.update_together(work.transaction, (rows, view), &mut apply, work.session)?;
         made.map(|()| done)
     }
-}
 
-impl Relation {
     /// Whether a column of an index or a foreign key is set. The columns that others refer to are
     /// those of an index.
     fn has_key_set(&self, set: &Assignments) -> bool {
@@ -74,6 +47,7 @@ impl Relation {
             || keys.any(|column| set.has(*column))
     }
 
+    /// Updates a row and its entries, if the row is as the view sees it.
     pub(crate) fn update_row(
         &self,
         work: &mut Work<'_>,

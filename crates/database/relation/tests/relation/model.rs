@@ -128,7 +128,9 @@ fn perform(client: &mut Client<'_>, relation: &Relation, step: &Step) -> Result<
         Step::Insert(rows) => {
             let rows: Vec<_> = rows.iter().map(values).collect();
             let rows = rows.iter().map(|row| &row[..]);
-            relation.insert_many(&mut client.work(), rows, |_| ()).map(drop)
+            relation
+                .insert_many(&mut client.work(), relation.layout().columns(), rows, |_| ())
+                .map(drop)
         }
         Step::Delete(id) => {
             let which = Which::Key(0, &[Value::Int(*id)]);
