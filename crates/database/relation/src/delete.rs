@@ -46,7 +46,7 @@ impl Relation {
             old_row.extend_from_slice(row);
         };
         let heap = self.heap();
-        let deleted = heap.delete_seen(work.transaction, target, &mut look, work.session)?;
+        let deleted = heap.delete(work.transaction, target.0, target.1, &mut look, work.session)?;
         if deleted == Changed::Yes {
             let Scratch { old_row, old_keys, .. } = &mut *work.scratch;
             old_keys.clear();
@@ -65,7 +65,7 @@ impl Relation {
         for (number, bytes, has_null) in old_keys.iter() {
             let bytes = self.entry_key((number, bytes, has_null), row, key);
             let index = &self.indexes()[number].index;
-            if !index.delete(work.transaction, (bytes, row), work.session)? {
+            if !index.delete(work.transaction, bytes, row, work.session)? {
                 return Err(self.index_disagrees(number, "has no entry of a row"));
             }
         }

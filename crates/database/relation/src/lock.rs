@@ -235,12 +235,11 @@ impl Relation {
     ) -> Result<bool, Stop> {
         let view = self.transactions().view_of(snapshot, Some(work.transaction));
         let (heap, session) = (self.heap(), work.session);
-        let done = match how.if_held {
-            IfHeld::Wait(lock_wait) => {
-                heap.lock(work.transaction, (row, Some(view), lock_wait), session)?
-            }
-            IfHeld::Skip => heap.try_lock(work.transaction, (row, Some(view)), session)?,
+        let lock_wait = match how.if_held {
+            IfHeld::Wait(lock_wait) => Some(lock_wait),
+            IfHeld::Skip => None,
         };
+        let done = heap.lock(work.transaction, row, Some(view), lock_wait, session)?;
         if done == Changed::NotThere {
             self.check_seen(view, row, session)?;
         }

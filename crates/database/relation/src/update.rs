@@ -56,7 +56,8 @@ impl Act for Updating<'_, '_> {
             made.is_ok() && !self.sets_keys
         };
         let heap = relation.heap();
-        let done = heap.update_together(work.transaction, what, &mut apply, work.session)?;
+        let done =
+            heap.update_together(work.transaction, what.0, what.1, &mut apply, work.session)?;
         made.map(|()| done)
     }
 }
@@ -90,8 +91,7 @@ impl Relation {
         (address, view, lock_wait): (RowAddress, Option<View>, LockWait),
     ) -> Result<Changed, Stop> {
         self.change_statement(work, |work| {
-            let target = (address, view, lock_wait);
-            self.heap().lock(work.transaction, target, work.session)
+            self.heap().lock(work.transaction, address, view, Some(lock_wait), work.session)
         })
     }
 
@@ -115,7 +115,8 @@ impl Relation {
         };
         let inserter = inserters.of(self.definition().segment);
         let heap = self.heap();
-        let changed = heap.update(work.transaction, inserter, target, &mut apply, work.session)?;
+        let changed =
+            heap.update(work.transaction, inserter, target.0, target.1, &mut apply, work.session)?;
         made?;
         if changed == Changed::Yes {
             self.change_keys(work, target.0)?;

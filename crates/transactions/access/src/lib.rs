@@ -22,9 +22,9 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod block_change;
 mod btree;
 mod free_map;
-mod heap;
 mod inserter;
 mod inspect;
 mod ops;
@@ -38,10 +38,11 @@ pub use btree::{
     Checked, Current, Cursor, Direction, HandedOut, Index, IndexBuilder, Inserted,
     LAYER as INDEX_LAYER, Now, TreeFault, TreeFaultKind, TreeSeen, check_index_block, check_tree,
 };
+pub use free_map::{is_map as is_free_map, map_of as map_number};
 pub use inserter::HeapInserter;
 pub use inspect::{
-    HeapSlot, check_free_map, check_heap_block, check_map_place, heap_slot, heap_slots,
-    is_free_map, is_of, map_number, was_formatted,
+    HeapSlot, check_free_map, check_heap_block, check_map_entry, heap_slot, heap_slots, is_of,
+    was_formatted,
 };
 pub use row::RowAddress;
 pub use rows::{Changed, FreeSpace, Heap};
