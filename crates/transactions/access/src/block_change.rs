@@ -1,5 +1,5 @@
 //! Changing one block of a table, or one leaf of an index: the pins, the latches and the group of
-//! the change (AC1).
+//! the change (AC1, AC29).
 //!
 //!   1. the transaction gets a name and room for undo; the block and its undo block are pinned;
 //!      redo credits are taken
@@ -196,7 +196,7 @@ fn try_change_block<T>(
 
 /// Applies a change, and the undo that takes it back, to a copy of the block. After each of them
 /// the block is in order and has free what rollbacks need (rule txn/BL4). In the end as many bytes
-/// are in use as before.
+/// are in use as before (AC17).
 #[cfg(debug_assertions)]
 fn assert_taken_back(
     block: &[u8],
@@ -218,7 +218,7 @@ fn assert_taken_back(
     };
     apply(opcode, forward);
     let (used, was) = (apply(opcode_back, back), txn::block::used(block));
-    // A purge of an index's leaf isn't taken back (BT4).
+    // A purge of an index's leaf isn't taken back (BT17).
     let purges = layer.moves.is_some() && used < was;
     assert!(used == was || purges, "{used} bytes are used after a rollback, and {was} before");
 }

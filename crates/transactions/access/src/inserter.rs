@@ -1,5 +1,5 @@
 //! Where a session's inserts go: a block of its own, which it fills before it looks for the next
-//! (rules AC4, AC10 to AC12).
+//! (rules AC4, AC10 to AC12, AC26 to AC28).
 //!
 //! ```text
 //!   the block that is filled ──full──▶ blocks handed out to it ──none──▶ what the maps offer, from
@@ -237,7 +237,7 @@ impl<'a> Filler<'a> {
         if is_heap_block(&pin.shared(FrameOrder::Heap, session), self.object) {
             return Ok(pin);
         }
-        // If it were formatted again, index entries of the lost rows would lead to new ones (AC10).
+        // If it were formatted again, index entries of the lost rows would lead to new ones (AC24).
         if offer.class != WHOLE {
             return Err(lost("put a row into", offer.block, self.object));
         }

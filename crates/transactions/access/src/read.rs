@@ -60,7 +60,7 @@ pub(crate) fn dropped(object: u32) -> Stop {
     Stop::refuse(RefusalKind::DefinitionChanged, message)
 }
 
-/// The refusal for a block that was formatted and isn't the object's any more (AC10). `doing` says
+/// The refusal for a block that was formatted and isn't the object's any more (AC24). `doing` says
 /// what can't be done, up to the block.
 #[cold]
 pub(crate) fn lost(doing: &str, block: Dba, object: u32) -> Stop {

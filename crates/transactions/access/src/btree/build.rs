@@ -1,4 +1,4 @@
-//! Building an index from the bottom up, from entries in order.
+//! Building an index from the bottom up, from entries in order (BT26).
 //!
 //! ```text
 //!   entries ──▶ the leaf that is filled ──full: written──▶ its low fence and address

@@ -1,4 +1,4 @@
-//! The descent from the root to the block that covers a position (BT1, BT2).
+//! The descent from the root to the block that covers a position (BT1, BT16, BT27).
 //!
 //! ```text
 //!   root ──▶ branch ──▶ … ──▶ leaf     behind its high fence:  to the right

@@ -1,4 +1,5 @@
-//! The hand that goes around the leaves of an index and deletes empty ones that weren't noted (BT14).
+//! The hand that goes around the leaves of an index and deletes empty ones that weren't noted
+//! (BT14, BT32).
 //!
 //! ```text
 //!   L ─▶ L ─▶ e ─▶ e ─▶ L ─▶ …      for each split: over empty leaves, which are deleted,

@@ -1,4 +1,4 @@
-//! An index: creating and opening it, inserting and deleting its entries (rules BT1 to BT14).
+//! An index: creating and opening it, inserting and deleting its entries (BT4, BT7, BT12, BT15, BT20).
 //!
 //! Callers: users of tables that have indexes.
 
@@ -468,8 +468,8 @@ impl Index {
         wait_for_visible(&self.transactions, session)
     }
 
-    /// The decision if the transaction's entry would make the ITL longer than it may be; none if it
-    /// wouldn't.
+    /// The decision if the transaction's entry would make the ITL longer than it may be (BT20); none
+    /// if it wouldn't.
     fn check_itl_room(&self, block: &[u8], itl: &OwnItlEntry) -> Option<Decision<LeafResult>> {
         let most = self.block_bytes / BYTES_PER_ITL_ENTRY;
         if usize::from(itl.lock()) <= most.max(block::entries(block).into()) {

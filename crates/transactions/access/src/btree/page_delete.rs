@@ -1,4 +1,5 @@
-//! Page deletes: taking blocks out of the tree that have become empty (rules BT8 to BT11).
+//! Page deletes: taking blocks out of the tree that have become empty (rules BT8 to BT11, BT25, BT28
+//! to BT31).
 //!
 //! ```text
 //!   parent:    … L, B, C …                   … L, C …
@@ -304,7 +305,7 @@ impl<'a> PageDelete<'a> {
         Ok(PageDeleteResult::Deleted(pins.left.address()))
     }
 
-    /// The changes, if the latched blocks are still what they were, and there is room (BT9).
+    /// The changes, if the latched blocks are still what they were, and there is room (BT29).
     fn plan(
         &self,
         pins: &DeletePins<'_>,

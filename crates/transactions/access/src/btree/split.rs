@@ -1,4 +1,4 @@
-//! Splitting a block, and posting the split to the parent (BT2, BT3, BT13).
+//! Splitting a block, and posting the split to the parent (BT2, BT3, BT5, BT13, BT21 to BT24).
 //!
 //! ```text
 //!   a block:   A ─▶ C       group 1:  A ─▶ B ─▶ C      group 2:   parent: … A, B …
@@ -173,7 +173,7 @@ impl<'a> Splitter<'a> {
             }
             Some((content, cut)) => {
                 let keeps_keys_whole = !node.is_unique() || cut.at.row.is_none();
-                assert!(keeps_keys_whole, "all of a key is in one leaf of a unique index (BT7)");
+                assert!(keeps_keys_whole, "all of a key is in one leaf of a unique index (BT18)");
                 let neighbour = RightNeighbour { low: cut.at.get(), block: new.address() };
                 let payload = cut_payload(cut.count, neighbour);
                 group.format(right, &LAYER, WRITE, &[&content.0]);
@@ -193,8 +193,8 @@ impl<'a> Splitter<'a> {
     }
 
     /// Posts a split to the parent, unless the parent has it, or the new block isn't in the tree any
-    /// more: a block can't be deleted while its parent is latched (BT9). If the parent has to be
-    /// split and there is no block for that, the next writer tries again (BT3).
+    /// more: a block can't be deleted while its parent is latched (BT28). If the parent has to be
+    /// split and there is no block for that, the next writer tries again (BT22).
     pub(super) fn post_to_parent(
         &self,
         split: &UnpostedSplit,
@@ -255,7 +255,7 @@ impl<'a> Splitter<'a> {
     }
 
     /// Whether a leaf is cut behind its last entry, and no snapshot from the oldest one on needs undo
-    /// there (BT13).
+    /// there (BT13, BT24).
     fn gets_new_itl(&self, leaf: &Node<'_>, cut: &Cut, oldest: Scn, session: &Session) -> bool {
         if leaf.level() > 0 || cut.count < leaf.count() {
             return false;

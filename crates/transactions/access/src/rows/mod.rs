@@ -1,4 +1,4 @@
-//! Heaps: rows of any length, found by their addresses (rules AC1 to AC9, AC13 to AC16).
+//! Heaps: rows of any length, found by their addresses (rules AC1 to AC9, AC13 to AC25).
 //!
 //! A row that fits lies whole in a slot, and keeps its address as long as it lives. A row that is
 //! longer than a block, or has outgrown its block, is in pieces: see `piece.rs`.

@@ -178,7 +178,7 @@ impl Heap {
 
     /// Called by a reader that has met a block that isn't the heap's. A map, or a block that wasn't
     /// formatted yet, is no reason to refuse. Refuses if the block was formatted, for its rows are
-    /// lost (AC10), and if the segment was dropped, for the block may be another's (AC15).
+    /// lost (AC24), and if the segment was dropped, for the block may be another's (AC15).
     pub(super) fn check_foreign(&self, address: Dba, session: &Session) -> Result<(), Stop> {
         let there = || check_there(&self.space, self.object, session);
         there()?;

@@ -79,7 +79,7 @@ impl Heap {
                     reader.read_run(block, run_max.min(span.count - at))?;
                 }
                 let goes_on = match visit(block) {
-                    // A block that was handed out and not formatted has no rows (AC15).
+                    // A block that was handed out and not formatted has no rows (AC21).
                     Err(stop) if stop.is_of_medium() && self.has_no_rows(block, session)? => true,
                     visited => visited?,
                 };

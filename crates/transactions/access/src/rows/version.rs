@@ -1,4 +1,4 @@
-//! Whether a row has another version than a view sees (AC9).
+//! Whether a row has another version than a view sees (AC9, AC22, AC23).
 //!
 //! Versions are compared, not bytes: a row that was changed and changed back has a new version. The
 //! versions of a slot are in the undo of its block, so a copy of the block is taken back to the
