@@ -10,14 +10,17 @@ use space::{SegmentState, Space};
 use stop::{RefusalKind, Stop};
 use txn::{Transactions, View};
 
-use crate::heap::is_of;
+use crate::inspect::is_heap_block;
 
-/// Looks at a block by `look`, which is likely to read these places, as the view sees it: under the
-/// block's latch if it is so now, or isn't the object's, so that `look` only computes; else in a
-/// copy.
+/// Gives `look` the block as the view sees it. If the block is current for the view, or isn't the
+/// object's, `look` runs under its latch and must only compute; otherwise it gets a copy that was
+/// taken back to the view. `look` is likely to read at these offsets.
 pub(crate) fn read_block<T>(
-    (transactions, object): (&Transactions, u32),
-    ((address, places), view): ((Dba, &[usize]), View),
+    transactions: &Transactions,
+    object: u32,
+    address: Dba,
+    offsets: &[usize],
+    view: View,
     look: &mut dyn FnMut(&[u8]) -> T,
     session: &Session,
 ) -> Result<T, Stop> {
@@ -26,8 +29,8 @@ pub(crate) fn read_block<T>(
     loop {
         {
             let (get, order) = (Get::Consistent, FrameOrder::Heap);
-            let block = cache.pin_shared_ahead(get, (address, places), order, session)?;
-            if !is_of(&block, object) || transactions.is_current(&block, view, session) {
+            let block = cache.pin_shared_ahead(get, (address, offsets), order, session)?;
+            if !is_heap_block(&block, object) || transactions.is_current(&block, view, session) {
                 return Ok(look(&block));
             }
             transactions.copy(&block, &mut copy, session);
@@ -39,16 +42,16 @@ pub(crate) fn read_block<T>(
     }
 }
 
-/// AC15: for who has met a block that isn't the object's. Refused if the segment was dropped: its
-/// state says so before the first of its blocks can be another's.
-pub(crate) fn check_there((space, object): (&Space, u32), session: &Session) -> Result<(), Stop> {
+/// Refuses if the segment was dropped: its state says so before the first of its blocks can become
+/// another segment's (AC15). Called by a reader that has met a block that isn't the object's.
+pub(crate) fn check_there(space: &Space, object: u32, session: &Session) -> Result<(), Stop> {
     match space.state(ObjectNo::new(object), session) {
         Some(SegmentState::Permanent | SegmentState::Temporary) => Ok(()),
         Some(SegmentState::Dropping) | None => Err(dropped(object)),
     }
 }
 
-/// What a reader is told whose table or index has gone.
+/// The refusal of a reader whose table or index was dropped.
 pub(crate) fn dropped(object: u32) -> Stop {
     let message = format!(
         "cannot go on reading segment {object}: its table or index was dropped or truncated since \
@@ -57,10 +60,10 @@ pub(crate) fn dropped(object: u32) -> Stop {
     Stop::refuse(RefusalKind::DefinitionChanged, message)
 }
 
-/// AC10: what is said of a block that was formatted and isn't the object's any more. `doing` is
+/// The refusal for a block that was formatted and isn't the object's any more (AC24). `doing` says
 /// what can't be done, up to the block.
 #[cold]
-pub(crate) fn lost(doing: &str, (block, object): (Dba, u32)) -> Stop {
+pub(crate) fn lost(doing: &str, block: Dba, object: u32) -> Stop {
     let message = format!(
         "cannot {doing} block {block} of object {object}: it was formatted, and isn't the object's \
          any more, so its rows are lost; verify the database"
