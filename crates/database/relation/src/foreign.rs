@@ -300,7 +300,7 @@ fn follow(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
         match changed {
             Changed::Yes => {}
             // The row is locked, but one of its pieces lies in a block whose ITL has no entry that
-            // this transaction may take (rule access/AC9).
+            // this transaction may take (rule txn/TX9).
             Changed::Since => return Err(child.changed_since()),
             Changed::TooNew => return Err(child.too_new()),
             Changed::NotThere | Changed::Already | Changed::Held => {
