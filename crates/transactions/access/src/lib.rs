@@ -49,4 +49,4 @@ pub use inspect::{
     was_formatted,
 };
 pub use row::RowAddress;
-pub use rows::{Changed, FreeSpace, Heap};
+pub use rows::{Changed, Heap};

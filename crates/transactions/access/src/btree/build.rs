@@ -126,7 +126,7 @@ impl<'a> IndexBuilder<'a> {
         // Both fences may be as long as the longest key.
         let fences = 2 * (self.index.key_max() + ROW_BYTES + DataSlot::BYTES);
         let itl = if level == 0 { ITL_ENTRIES * ItlEntry::BYTES } else { 0 };
-        let room = self.index.block_bytes() - DataHead::LIST - itl;
+        let room = self.index.block_bytes - DataHead::LIST - itl;
         let fits = open.bytes + takes <= room - fences;
         let is_full = open.bytes + takes > room * FILL_PERCENT / 100;
         if !open.slots.is_empty() && (!fits || is_full) {
@@ -169,7 +169,7 @@ impl<'a> IndexBuilder<'a> {
 
     fn new_block(&self) -> Result<Dba, Stop> {
         let header = self.index.segment().header;
-        Ok(self.index.space().hand_out(header, 1, self.session)?.first)
+        Ok(self.index.space.hand_out(header, 1, self.session)?.first)
     }
 
     fn write(

@@ -126,13 +126,13 @@ impl Index {
             Ok(block.map_err(|stop| stop.to_string())?.to_vec())
         };
         let handed_out = || -> Result<HandedOut, String> {
-            let runs = self.space().blocks(header, session).map_err(|stop| stop.to_string())?;
+            let runs = self.space.blocks(header, session).map_err(|stop| stop.to_string())?;
             let each = runs.iter().flat_map(|run| {
                 let first = run.first;
                 (0..run.count).map(move |number| after(first, number))
             });
             let blocks = each.collect();
-            let free = self.space().free_blocks(header, session).map_err(|s| s.to_string())??;
+            let free = self.space.free_blocks(header, session).map_err(|s| s.to_string())??;
             Ok(HandedOut { blocks, free: BTreeSet::from_iter(free) })
         };
         let before = handed_out()?;

@@ -46,7 +46,7 @@ pub struct Index {
     name: Arc<str>,
     pub(super) is_unique: bool,
     key_max: usize,
-    block_bytes: usize,
+    pub(super) block_bytes: usize,
     pub(super) space: Space,
     pub(super) transactions: Transactions,
     /// The outline of the last leaf that gave it.
@@ -301,18 +301,6 @@ impl Index {
         Shape { object, is_unique, level, was_purged: false }
     }
 
-    pub(super) fn block_bytes(&self) -> usize {
-        self.block_bytes
-    }
-
-    pub(super) fn space(&self) -> &Space {
-        &self.space
-    }
-
-    pub(super) fn transactions(&self) -> &Transactions {
-        &self.transactions
-    }
-
     pub(super) fn changes(&self) -> &Changes {
         self.transactions.changes()
     }
@@ -332,9 +320,10 @@ impl Index {
     }
 
     fn splitter(&self) -> Splitter<'_> {
-        let (header, key_max) = (self.segment.header, self.key_max);
-        let (space, transactions) = (&self.space, &self.transactions);
-        Splitter { tree: self.tree(), space, transactions, header, key_max }
+        let Index { space, transactions, key_max, block_bytes, .. } = self;
+        let (tree, header) = (self.tree(), self.segment.header);
+        let (key_max, block_bytes) = (*key_max, *block_bytes);
+        Splitter { tree, space, transactions, header, key_max, block_bytes }
     }
 
     /// Changes the leaf that covers an entry as `decide` says.

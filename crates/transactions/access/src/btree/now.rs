@@ -74,7 +74,7 @@ impl Index {
         let entry = block::entry(node.0, lock.checked_sub(1)?);
         let id = entry.transaction.get().filter(|id| Some(*id) != own)?;
         let ended = entry.ended.get() != ids::Scn::ZERO;
-        (!ended && self.transactions().active().is_active(id, session)).then_some(id)
+        (!ended && self.transactions.active().is_active(id, session)).then_some(id)
     }
 }
 
@@ -113,7 +113,7 @@ impl Now<'_> {
             let waiter = own.expect("a transaction that waits for a key has written something");
             let (what, object) = (RowWait::UniqueKey, self.index.segment().object.get());
             let wanted = RowWanted { what, object, block: leaf, slot: 0 };
-            let transactions = self.index.transactions();
+            let transactions = &self.index.transactions;
             let began = *self.waits_since.get_or_insert_with(|| session.now());
             let lock_wait = (transaction.lock_wait(), began);
             transactions.wait_for((holder, waiter), wanted, lock_wait, session)?;

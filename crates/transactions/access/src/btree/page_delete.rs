@@ -283,7 +283,7 @@ impl<'a> PageDelete<'a> {
         session: &Session,
     ) -> Result<PageDeleteResult, Stop> {
         let fence = size_of::<PlaceHead>() + self.splitter.key_max + ROW_BYTES;
-        let left = content_bytes_max(self.splitter.block_bytes(session)) + CUT_HEAD_BYTES + fence;
+        let left = content_bytes_max(self.splitter.block_bytes) + CUT_HEAD_BYTES + fence;
         let [free, set_free] = GiveBack::PAYLOAD_BYTES;
         let credits = credits_for(&[left, fence, free, set_free]);
         let mut group = self.splitter.changes().begin(credits, session)?;

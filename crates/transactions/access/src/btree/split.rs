@@ -49,6 +49,7 @@ pub(super) struct Splitter<'a> {
     pub(super) header: Dba,
     /// The length of the longest key.
     pub(super) key_max: usize,
+    pub(super) block_bytes: usize,
 }
 
 /// What is to be split.
@@ -135,7 +136,7 @@ impl<'a> Splitter<'a> {
         session: &Session,
     ) -> Result<SplitResult, Stop> {
         let SplitTarget { at, level, needed } = target;
-        let longest = content_bytes_max(self.block_bytes(session));
+        let longest = content_bytes_max(self.block_bytes);
         let rest = CUT_HEAD_BYTES + self.key_max + ROW_BYTES;
         let root = content_bytes_max(ItlEntry::BYTES + rest);
         let credits = credits_for(&[longest, rest.max(root), OneBlock::PAYLOAD_BYTES]);
@@ -264,12 +265,6 @@ impl<'a> Splitter<'a> {
         let looks = (View { scn: oldest, own: None }, LOOKED_AT_MAX);
         !leaf.was_purged()
             || self.transactions.nothing_unseen(leaf.0, looks, &mut is_behind, session)
-    }
-
-    pub(super) fn block_bytes(&self, session: &Session) -> usize {
-        let cache = self.changes().cache();
-        let size = cache.block_size_of(self.header.file, session);
-        size.unwrap_or(cache.block_size()).bytes()
     }
 }
 

@@ -215,7 +215,7 @@ impl Heap {
         let Some(number) = number_of(address, &runs).filter(|number| *number > 0) else {
             return Ok(None);
         };
-        let map_number = map_of(number, self.block_bytes);
+        let map_number = map_of(number, self.block_size.bytes());
         let map = block_at(&runs, map_number).filter(|_| map_number != number);
         let Some(map) = map else { return Ok(None) };
         let cache = self.transactions.changes().cache();

@@ -13,7 +13,7 @@
 //! Callers: tables.
 
 use cache::Span;
-use ids::{BlockSize, Dba};
+use ids::Dba;
 use os::Session;
 use stop::Stop;
 use txn::View;
@@ -37,7 +37,7 @@ impl Heap {
         let spans = self.spans(session)?;
         let blocks: u64 = spans.iter().map(|span| u64::from(span.count)).sum();
         let cache = self.transactions.changes().cache();
-        let buffers = cache.buffers(self.block_size(session), session);
+        let buffers = cache.buffers(self.block_size, session);
         if blocks > u64::from(buffers / LARGE_SHARE) {
             return self.visit_direct(view, &spans, visit, session);
         }
@@ -71,7 +71,7 @@ impl Heap {
     ) -> Result<bool, Stop> {
         let cache = self.transactions.changes().cache();
         let mut reader = cache.multiblock_reader(session);
-        let run_max = cache.run_max(self.block_size(session), session);
+        let run_max = cache.run_max(self.block_size, session);
         for span in spans {
             for at in 0..span.count {
                 let block = after(span.first, at);
@@ -132,11 +132,6 @@ impl Heap {
             }
         }
         foreign.into_iter().try_for_each(|address| self.check_foreign(address, session))
-    }
-
-    fn block_size(&self, session: &Session) -> BlockSize {
-        let cache = self.transactions.changes().cache();
-        cache.block_size_of(self.header.file, session).unwrap_or(cache.block_size())
     }
 
     /// The heap's blocks without the segment's header, neighbours together.
