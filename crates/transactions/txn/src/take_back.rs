@@ -5,6 +5,7 @@
 use change::credits_for;
 use latch::FrameOrder;
 use os::Session;
+use space::EmptyNote;
 use stop::{Failpoint, Stop};
 use waits::Statistic;
 
@@ -59,7 +60,7 @@ impl Transactions {
         group.commit(session);
         drop(undo_pin);
         if let Some(header) = emptied {
-            self.undo().space().emptied().note(header, address, None, session);
+            self.undo().space().emptied().note(header, address, EmptyNote::default(), session);
         }
         if let Some((watch, before)) = level
             && (watch.level)(&block_pin.shared(layer.order, session)) != before

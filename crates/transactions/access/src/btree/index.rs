@@ -10,7 +10,7 @@ use format::{DataHead, DataSlot, ItlEntry};
 use ids::{Dba, TxnId};
 use latch::{FrameOrder, Guess};
 use os::Session;
-use space::{Holds, Segment, Space};
+use space::{EmptyNote, Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
 use txn::undo::UndoLog;
 use txn::{OwnItlEntry, RowWait, Transaction, Transactions, View, block};
@@ -359,7 +359,8 @@ impl Index {
                 }
                 ChangeResult::Done(LeafResult::ItlHeld(holders)) => Awaited::Any(holders),
                 ChangeResult::Done(LeafResult::Emptied) => {
-                    self.space.emptied().note(self.segment.header, address, None, session);
+                    let note = EmptyNote::default();
+                    self.space.emptied().note(self.segment.header, address, note, session);
                     return Ok(LeafResult::Changed);
                 }
                 ChangeResult::Done(result) => return Ok(result),

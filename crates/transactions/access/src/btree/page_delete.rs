@@ -24,7 +24,7 @@ use format::{BlockHeader, DataSlot};
 use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
-use space::{EmptyFrom, GiveBack};
+use space::{EmptyFrom, EmptyNote, GiveBack};
 use stop::{Failpoint, RefusalKind, Stop};
 use txn::block;
 
@@ -153,8 +153,8 @@ impl<'a> PageDelete<'a> {
             // It can be pinned another time, unlike a block that can't be read.
             Err(stop) => stop.refusal() == Some(RefusalKind::NoBuffer),
         };
-        if let Some(from) = note.filter(|_| stays) {
-            emptied.note(header, leaf, from, session);
+        if let Some(note) = note.filter(|_| stays) {
+            emptied.note(header, leaf, note, session);
         }
         result
     }
@@ -164,12 +164,12 @@ impl<'a> PageDelete<'a> {
     fn delete_if_empty(
         &self,
         leaf: Dba,
-        note: &mut Option<Option<EmptyFrom>>,
+        note: &mut Option<EmptyNote>,
         session: &'a Session,
     ) -> Result<PageDeleteResult, Stop> {
         let (low, from) = {
             let block = self.cache().pin_shared(leaf, FrameOrder::Leaf, session)?;
-            let before = note.take().flatten();
+            let before = note.take().and_then(|note| note.from);
             let node = Node::of(&block, self.splitter.tree.object).filter(|n| n.level() == 0);
             let node = node.filter(is_empty_leaf);
             // The first leaf of the index has no low fence, and no left neighbour: it stays.
@@ -178,7 +178,7 @@ impl<'a> PageDelete<'a> {
             };
             (low.to_own(), self.empty_from(&node, before, session))
         };
-        *note = Some(from);
+        *note = Some(EmptyNote { from });
         let Some(from) = from else { return Ok(PageDeleteResult::Later) };
         let oldest = match self.splitter.transactions.failpoints().has(Failpoint::TakeOutEarly) {
             true => self.splitter.transactions.visible(session),

@@ -21,7 +21,7 @@ use format::{DataSlot, ItlEntry};
 use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
-use space::{OneBlock, Space};
+use space::{EmptyNote, OneBlock, Space};
 use stop::{RefusalKind, Stop};
 use txn::{Transactions, View, block};
 
@@ -187,7 +187,8 @@ impl<'a> Splitter<'a> {
         // A half with only deleted entries is noted (BT11).
         for (is_empty, half) in halves {
             if is_empty {
-                self.space.emptied().note(self.header, half.address(), None, session);
+                let note = EmptyNote::default();
+                self.space.emptied().note(self.header, half.address(), note, session);
             }
         }
         Ok(split)
