@@ -2,8 +2,8 @@
 //! session that needs a block looks at some that were noted.
 //!
 //! Notes are in memory only, and are hints: a session that gets a block looks at it. A block whose
-//! note is forgotten, by a restart or because there are too many, stays in use until the hand, which
-//! goes around all blocks, has come to it.
+//! note is forgotten, by a restart or because there are too many, stays in use until the hand,
+//! which goes around all blocks, has come to it.
 //!
 //! The notes are here, below their users, because a rollback in `txn` writes them, `access` reads
 //! them, and the drop of a segment clears them.

@@ -5,7 +5,6 @@
 use change::credits_for;
 use latch::FrameOrder;
 use os::Session;
-use space::EmptyNote;
 use stop::{Failpoint, Stop};
 use waits::Statistic;
 
@@ -60,7 +59,8 @@ impl Transactions {
         group.commit(session);
         drop(undo_pin);
         if let Some(header) = emptied {
-            self.undo().space().emptied().note(header, address, EmptyNote::default(), session);
+            let note = space::EmptyNote::default();
+            self.undo().space().emptied().note(header, address, note, session);
         }
         if let Some((watch, before)) = level
             && (watch.level)(&block_pin.shared(layer.order, session)) != before

@@ -43,7 +43,8 @@ pub struct IndexBuilder<'a> {
 
 /// A block that is being filled.
 struct OpenBlock {
-    /// The block's address. The first block of a level has none until it is full: it may be the root.
+    /// The block's address. The first block of a level has none until it is full: it may be the
+    /// root.
     address: Option<Dba>,
     /// The block's low fence; none at the beginning of the index.
     low: Option<OwnPosition>,
@@ -97,7 +98,8 @@ impl<'a> IndexBuilder<'a> {
         Ok(())
     }
 
-    /// Writes the blocks that aren't written yet, the root last. Returns how many entries there are.
+    /// Writes the blocks that aren't written yet, the root last. Returns how many entries there
+    /// are.
     pub fn finish(mut self) -> Result<u64, Stop> {
         let mut level = 0;
         loop {

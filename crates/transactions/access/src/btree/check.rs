@@ -234,7 +234,8 @@ impl Walk {
         Ok((below, level.expect("a level has a block")))
     }
 
-    /// Checks that a posted block which wasn't met was deleted: its parent doesn't have it any more.
+    /// Checks that a posted block which wasn't met was deleted: its parent doesn't have it any
+    /// more.
     fn check_deleted(&self, missed: &Posted, read: &mut Read<'_>) -> Result<(), TreeFault> {
         let bytes = read(missed.parent).map_err(|what| fault(missed.parent, what))?;
         let parent = Node::of(&bytes, self.tree.object).filter(|node| node.level() > 0);

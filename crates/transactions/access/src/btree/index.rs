@@ -1,4 +1,5 @@
-//! An index: creating and opening it, inserting and deleting its entries (BT4, BT7, BT12, BT15, BT20).
+//! An index: creating and opening it, inserting and deleting its entries (BT4, BT7, BT12, BT15,
+//! BT20).
 //!
 //! Callers: users of tables that have indexes.
 
@@ -74,8 +75,8 @@ enum LeafResult {
     ItlTooNew,
     /// The ITL may not grow, and all transactions in it are active: these.
     ItlHeld(Vec<TxnId>),
-    /// The leaf was changed after the transaction's one snapshot: whether this view sees the key has
-    /// to be found out.
+    /// The leaf was changed after the transaction's one snapshot: whether this view sees the key
+    /// has to be found out.
     ChangedSince(View),
     /// The transaction's one snapshot sees the key, and another transaction has deleted it since.
     DeletedSince,
@@ -206,8 +207,8 @@ impl Index {
         &self.name
     }
 
-    /// The same index with this name in messages, for the segment's name may be one that no user has
-    /// given.
+    /// The same index with this name in messages, for the segment's name may be one that no user
+    /// has given.
     #[must_use]
     pub fn called(self, name: &str) -> Index {
         Index { name: name.into(), ..self }
@@ -228,9 +229,9 @@ impl Index {
         self.key_max
     }
 
-    /// Inserts an entry. In a unique index, waits while another transaction holds an entry with that
-    /// key, and refuses if the transaction's one snapshot sees the key and another transaction has
-    /// deleted it since.
+    /// Inserts an entry. In a unique index, waits while another transaction holds an entry with
+    /// that key, and refuses if the transaction's one snapshot sees the key and another transaction
+    /// has deleted it since.
     pub fn insert(
         &self,
         transaction: &mut Transaction,
@@ -415,8 +416,8 @@ impl Index {
         }
     }
 
-    /// As `make_room`, for a caller that may wait instead: false also if the tablespace has no block
-    /// for the split.
+    /// As `make_room`, for a caller that may wait instead: false also if the tablespace has no
+    /// block for the split.
     fn make_room_if_any(&self, at: Position<'_>, session: &Session) -> Result<bool, Stop> {
         match self.split(at, session) {
             Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => Ok(false),
@@ -458,8 +459,8 @@ impl Index {
         wait_for_visible(&self.transactions, session)
     }
 
-    /// The decision if the transaction's entry would make the ITL longer than it may be (BT20); none
-    /// if it wouldn't.
+    /// The decision if the transaction's entry would make the ITL longer than it may be (BT20);
+    /// none if it wouldn't.
     fn check_itl_room(&self, block: &[u8], itl: &OwnItlEntry) -> Option<Decision<LeafResult>> {
         let most = self.block_bytes / BYTES_PER_ITL_ENTRY;
         if usize::from(itl.lock()) <= most.max(block::entries(block).into()) {

@@ -1,5 +1,5 @@
-//! The entries that an index has at this moment, whatever snapshots see: for constraints, which hold
-//! for the present state.
+//! The entries that an index has at this moment, whatever snapshots see: for constraints, which
+//! hold for the present state.
 //!
 //! A transaction that has written something, and then looks here for what the constraint forbids
 //! beside it, finds everything that was written before; and a later transaction finds what this one
@@ -80,9 +80,9 @@ impl Index {
 
 impl Now<'_> {
     /// The next entry: the one that was found last, if it is still there, or one behind it; at the
-    /// end of the range, any that is there. So a caller that deletes each entry it gets doesn't pass
-    /// all deleted ones for each, and gets None only when a look at the whole range has found none.
-    /// Waits while other transactions hold such entries, one after the other (rule txn/TX21).
+    /// end of the range, any that is there. So a caller that deletes each entry it gets doesn't
+    /// pass all deleted ones for each, and gets None only when a look at the whole range has found
+    /// none. Waits while other transactions hold such entries, one after the other (rule txn/TX21).
     /// Called without latches.
     pub fn next(
         &mut self,

@@ -1,5 +1,5 @@
-//! Page deletes: taking blocks out of the tree that have become empty (rules BT8 to BT11, BT25, BT28
-//! to BT31).
+//! Page deletes: taking blocks out of the tree that have become empty (rules BT8 to BT11, BT25,
+//! BT28 to BT31).
 //!
 //! ```text
 //!   parent:    … L, B, C …                   … L, C …
@@ -138,8 +138,8 @@ impl<'a> PageDelete<'a> {
         Ok(at != leaf)
     }
 
-    /// Deletes a block, if it is an empty leaf of the index. An empty leaf that isn't deleted now is
-    /// noted again: even the first of a branch may be deleted when its branch has nothing else.
+    /// Deletes a block, if it is an empty leaf of the index. An empty leaf that isn't deleted now
+    /// is noted again: even the first of a branch may be deleted when its branch has nothing else.
     pub(super) fn delete_leaf(
         &self,
         leaf: Dba,
@@ -377,8 +377,8 @@ fn emptied(left: &Node<'_>, gone: &Node<'_>) -> Content {
     Content::new(Shape::of(left).with_new_itl(), left.low(), gone.right(), &NEW_ITL)
 }
 
-/// The change that gives a leaf the range of its right neighbour; none if the fence has no room. The
-/// leaf keeps its ITL: no snapshot needs the changes of the neighbour (BT8).
+/// The change that gives a leaf the range of its right neighbour; none if the fence has no room.
+/// The leaf keeps its ITL: no snapshot needs the changes of the neighbour (BT8).
 fn wider_leaf(left: &Node<'_>, gone: &Node<'_>) -> Option<(u8, Vec<u8>)> {
     let Some(right) = gone.right() else {
         let mut content = Content::new(Shape::of(left), left.low(), None, itl_of(left.0));

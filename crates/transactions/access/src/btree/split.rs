@@ -117,7 +117,8 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// Pins the block that the segment would hand out next: one that is free again, if there is one.
+    /// Pins the block that the segment would hand out next: one that is free again, if there is
+    /// one.
     fn pin_next(&self, header: &Pin<'_>, session: &'a Session) -> Result<Pin<'a>, Stop> {
         loop {
             if let Some(next) = self.space.pin_one(header, session)? {
@@ -194,9 +195,9 @@ impl<'a> Splitter<'a> {
         Ok(split)
     }
 
-    /// Posts a split to the parent, unless the parent has it, or the new block isn't in the tree any
-    /// more: a block can't be deleted while its parent is latched (BT28). If the parent has to be
-    /// split and there is no block for that, the next writer tries again (BT22).
+    /// Posts a split to the parent, unless the parent has it, or the new block isn't in the tree
+    /// any more: a block can't be deleted while its parent is latched (BT28). If the parent has to
+    /// be split and there is no block for that, the next writer tries again (BT22).
     pub(super) fn post_to_parent(
         &self,
         split: &UnpostedSplit,
@@ -256,8 +257,8 @@ impl<'a> Splitter<'a> {
         content
     }
 
-    /// Whether a leaf is cut behind its last entry, and no snapshot from the oldest one on needs undo
-    /// there (BT13, BT24).
+    /// Whether a leaf is cut behind its last entry, and no snapshot from the oldest one on needs
+    /// undo there (BT13, BT24).
     fn gets_new_itl(&self, leaf: &Node<'_>, cut: &Cut, oldest: Scn, session: &Session) -> bool {
         if leaf.level() > 0 || cut.count < leaf.count() {
             return false;
@@ -293,8 +294,8 @@ fn grown(node: &Node<'_>, below: Dba) -> (Content, Content) {
     (content, root)
 }
 
-/// Chooses where to split a block: in the middle of its bytes. The last leaf is split behind its last
-/// entry if the entry to come, which is at `at`, is larger. None if there are too few entries.
+/// Chooses where to split a block: in the middle of its bytes. The last leaf is split behind its
+/// last entry if the entry to come, which is at `at`, is larger. None if there are too few entries.
 fn choose(node: &Node<'_>, at: Position<'_>) -> Option<Cut> {
     let count = node.count();
     let is_leaf = node.level() == 0;

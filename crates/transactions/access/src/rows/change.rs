@@ -385,8 +385,8 @@ impl Heap {
         }
     }
 
-    /// Tries to change the slot. `compared` is what the last comparison has found. If another one is
-    /// needed then, because the block was changed meanwhile, the row is locked first: where 32
+    /// Tries to change the slot. `compared` is what the last comparison has found. If another one
+    /// is needed then, because the block was changed meanwhile, the row is locked first: where 32
     /// sessions change rows of one block, each comparison in vain makes all others wait for the
     /// block's latch.
     fn try_slot(

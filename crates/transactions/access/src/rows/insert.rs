@@ -18,7 +18,8 @@ use crate::inserter::{HeapInserter, NoRoom};
 use crate::ops::Op;
 
 impl Heap {
-    /// Inserts a row and returns its address. If the insert is refused, nothing of the row is there.
+    /// Inserts a row and returns its address. If the insert is refused, nothing of the row is
+    /// there.
     pub fn insert(
         &self,
         transaction: &mut Transaction,

@@ -91,8 +91,8 @@ impl Heap {
         }
     }
 
-    /// Whether the view sees the row as it is in this latched block. The transaction that asks hasn't
-    /// locked the row. False also if that can't be told at once.
+    /// Whether the view sees the row as it is in this latched block. The transaction that asks
+    /// hasn't locked the row. False also if that can't be told at once.
     pub(super) fn is_row_current(
         &self,
         block: &[u8],
