@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use access::{Changed, Direction, RowAddress};
 use stop::{RefusalKind, Stop};
-use txn::{Own, Snapshot, View};
+use txn::{OwnChanges, Snapshot, View};
 use value::RowView;
 use waits::WaitEvent;
 
@@ -258,5 +258,5 @@ impl Relation {
 /// The view of a statement that changes rows while it searches on. Of its own transaction it sees
 /// what was there when the statement began.
 fn statement_view(view: View) -> View {
-    View { own: view.own.map(|own| Own { all: false, ..own }), ..view }
+    View { own: view.own.map(|own| OwnChanges { all: false, ..own }), ..view }
 }

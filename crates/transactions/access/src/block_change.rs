@@ -17,8 +17,9 @@ use change::{Layer, credits_for};
 use ids::{Scn, TxnId};
 use os::Session;
 use stop::Stop;
+use txn::undo::{TransactionEnd, UndoPointer};
 use txn::{
-    ItlAllocation, LockWait, OwnItlEntry, RowWait, RowWanted, Transaction, Transactions, Unsure,
+    ItlAllocation, LockWait, OwnItlEntry, RowRequest, RowWait, RowWanted, Transaction, Transactions,
 };
 use waits::{Nanos, Timestamp, WaitEvent};
 
@@ -99,9 +100,9 @@ pub(crate) enum Decision<T> {
 /// The result of one attempt to change a block.
 enum Attempt<T> {
     Ended(ChangeResult<T>),
-    /// The transaction has no ITL entry, but could take over that of one of these transactions if
-    /// it has ended.
-    NoItlEntry(ChangeResult<T>, Vec<Unsure>),
+    /// The transaction has no ITL entry. The undo that these point to says when transactions in the
+    /// ITL ended: one may have ended early enough for its entry to be taken over.
+    NoItlEntry(ChangeResult<T>, Vec<UndoPointer>),
 }
 
 /// Changes the block as `decide` says.
@@ -112,23 +113,23 @@ pub(crate) fn change_block<T>(
     decide: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Decision<T>,
     session: &Session,
 ) -> Result<ChangeResult<T>, Stop> {
-    let unsure = match try_change_block(transactions, transaction, target, &[], decide, session)? {
+    let ends = match try_change_block(transactions, transaction, target, &[], decide, session)? {
         Attempt::Ended(result) => return Ok(result),
-        Attempt::NoItlEntry(result, unsure) if unsure.is_empty() => return Ok(result),
-        Attempt::NoItlEntry(_, unsure) => unsure,
+        Attempt::NoItlEntry(result, ends) if ends.is_empty() => return Ok(result),
+        Attempt::NoItlEntry(_, ends) => ends,
     };
-    let known = transactions.ended_by_undo(&unsure, session)?;
+    let known = transactions.exact_ends(&ends, session)?;
     match try_change_block(transactions, transaction, target, &known, decide, session)? {
         Attempt::Ended(result) | Attempt::NoItlEntry(result, _) => Ok(result),
     }
 }
 
-/// Tries to change the block. `known` has transactions with the SCNs by which they had ended.
+/// Tries to change the block. `known` has the ends of transactions that undo has told.
 fn try_change_block<T>(
     transactions: &Transactions,
     transaction: &mut Transaction,
     target: &BlockTarget<'_>,
-    known: &[(TxnId, Scn)],
+    known: &[TransactionEnd],
     decide: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Decision<T>,
     session: &Session,
 ) -> Result<Attempt<T>, Stop> {
@@ -147,14 +148,14 @@ fn try_change_block<T>(
         if !(target.is_it)(&block) {
             return Ok(Attempt::Ended(ChangeResult::Foreign));
         }
-        let itl = transactions.allocate_itl_entry(&block, (id, takes_over_by), known, session);
+        let itl = transactions.allocate_itl_entry(&block, id, takes_over_by, known, session);
         let itl = match itl {
             ItlAllocation::Entry(itl) => itl,
             ItlAllocation::NoRoom(why) if why.is_worth_waiting(transaction.is_serializable()) => {
                 return Ok(Attempt::Ended(ChangeResult::ItlFull(why.holders)));
             }
             ItlAllocation::NoRoom(why) => {
-                return Ok(Attempt::NoItlEntry(ChangeResult::TooNew, why.unsure));
+                return Ok(Attempt::NoItlEntry(ChangeResult::TooNew, why.inexact_ends));
             }
         };
         if itl.cleanouts() > cleanouts {
@@ -165,7 +166,7 @@ fn try_change_block<T>(
             Decision::Change(plan, done) => (plan, done),
             Decision::Nothing(result) => return Ok(Attempt::Ended(result)),
             Decision::NothingIfItlGrows(result) => {
-                return Ok(Attempt::NoItlEntry(result, itl.unsure().to_vec()));
+                return Ok(Attempt::NoItlEntry(result, itl.inexact_ends().to_vec()));
             }
         };
         let log = transaction.undo();
@@ -181,8 +182,8 @@ fn try_change_block<T>(
         let watch = layer.watch.as_ref().filter(|_| plan.freed > 0);
         let level = watch.map(|watch| (watch, (watch.level)(&block)));
         group.change(block, layer, change, &[&forward, &plan.forward]);
-        let what = (address, layer.number, opcode_back);
-        log.push(&mut group, &undo_pins, what, &[&back, &plan.back], session);
+        let undo_payload: [&[u8]; 2] = [&back, &plan.back];
+        log.push(&mut group, &undo_pins, address, layer.number, opcode_back, &undo_payload);
         group.commit(session);
         drop(undo_pins);
         if let Some((watch, before)) = level
@@ -276,23 +277,16 @@ impl Waiter {
         row: RowAddress,
         session: &Session,
     ) -> Result<bool, Stop> {
-        let waiter = || transaction.id().expect("a transaction that waits for a row has begun");
-        let wanted = |what, slot| RowWanted { what, object, block: row.block, slot };
-        match (awaited, self.lock_wait) {
-            (Awaited::Visible, _) => wait_for_visible(transactions, session)?,
-            (_, None) => return Ok(false),
-            (Awaited::One(holder, what), Some(lock_wait)) => {
-                let lock_wait = (lock_wait, self.began(session));
-                let wanted = wanted(*what, row.slot);
-                transactions.wait_for((*holder, waiter()), wanted, lock_wait, session)?;
-            }
-            (Awaited::Any(holders), Some(lock_wait)) => {
-                let lock_wait = (lock_wait, self.began(session));
-                let wanted = wanted(RowWait::ItlEntry, 0);
-                transactions.wait_for_any((holders, waiter()), wanted, lock_wait, session)?;
-            }
-        }
-        Ok(true)
+        let (holders, what, slot) = match awaited {
+            Awaited::One(holder, what) => (std::slice::from_ref(holder), *what, row.slot),
+            Awaited::Any(holders) => (&holders[..], RowWait::ItlEntry, 0),
+            Awaited::Visible => return wait_for_visible(transactions, session).map(|()| true),
+        };
+        let Some(lock_wait) = self.lock_wait else { return Ok(false) };
+        let waiter = transaction.id().expect("a transaction that waits for a row has begun");
+        let wanted = RowWanted { what, object, block: row.block, slot };
+        let request = RowRequest { waiter, wanted, lock_wait, began: self.began(session) };
+        transactions.wait_for(holders, &request, session).map(|()| true)
     }
 }
 

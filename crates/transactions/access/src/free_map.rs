@@ -1,4 +1,5 @@
-//! Maps of free space: which blocks of a table have room for inserts (rules AC10, AC11, AC24, AC26, AC30).
+//! Maps of free space: which blocks of a table have room for inserts (rules AC10, AC11, AC24, AC26,
+//! AC30).
 //!
 //! ```text
 //!   segment:   header │ map │ block │ block │ … │ map │ block │ …

@@ -98,6 +98,7 @@ pub(crate) struct Filler<'a> {
     /// The header of the table's segment.
     pub(crate) header: Dba,
     pub(crate) object: u32,
+    pub(crate) block_bytes: usize,
 }
 
 impl HeapInserter {
@@ -204,7 +205,7 @@ impl<'a> Filler<'a> {
         inserter.vain = inserter.vain.saturating_add(u8::from(is_kept));
         let mut noted = Ok(());
         if let Some(NoRoom { needed, .. }) = no_room {
-            let most = if is_kept { WHOLE } else { self.wanted(needed, session) - 1 };
+            let most = if is_kept { WHOLE } else { self.wanted(needed) - 1 };
             noted = note(self.space.changes(), pin, most, session);
         }
         // Also if the note failed: otherwise no inserter would fill the block.
@@ -280,7 +281,7 @@ impl<'a> Filler<'a> {
     ) -> Result<Option<Offer>, Stop> {
         let runs = self.space.blocks(self.header, session)?;
         let count = count_of(&runs);
-        let (bytes, wanted) = (self.block_bytes(session), self.wanted(needed, session));
+        let (bytes, wanted) = (self.block_bytes, self.wanted(needed));
         let mut maps = 0;
         while inserter.around.map_or(maps < MAPS_AT_ONCE, |left| left > 0) {
             maps += 1;
@@ -312,7 +313,7 @@ impl<'a> Filler<'a> {
 
     /// Hands out new blocks to the inserter, and notes them in the map as free.
     fn hand_out(&self, wanted: u32, claims: &Arc<()>, session: &Session) -> Result<Run, Stop> {
-        let (cache, bytes) = (self.space.changes().cache(), self.block_bytes(session));
+        let (cache, bytes) = (self.space.changes().cache(), self.block_bytes);
         let header = cache.pin(self.header, session)?;
         let mut turn = 0;
         loop {
@@ -392,14 +393,8 @@ impl<'a> Filler<'a> {
     }
 
     /// The least map entry of a block that has `needed` bytes free.
-    fn wanted(&self, needed: usize, session: &Session) -> u8 {
-        class_of(needed, self.block_bytes(session)).max(REFILL)
-    }
-
-    fn block_bytes(&self, session: &Session) -> usize {
-        let cache = self.space.changes().cache();
-        let size = cache.block_size_of(self.header.file, session);
-        size.unwrap_or(cache.block_size()).bytes()
+    fn wanted(&self, needed: usize) -> u8 {
+        class_of(needed, self.block_bytes).max(REFILL)
     }
 }
 

@@ -1,5 +1,5 @@
-//! Checks and reads one block of a table or an index by itself, whatever bytes it has. The functions
-//! `check_…` accept any bytes; the others read blocks that have passed their check.
+//! Checks and reads one block of a table or an index by itself, whatever bytes it has. The
+//! functions `check_…` accept any bytes; the others read blocks that have passed their check.
 //!
 //! Callers: `verify`; `btree::check`; this crate, for [`is_of`] and the maps of free space.
 

@@ -5,11 +5,11 @@
 //!                                 └─ each names the ITL entry that has it locked
 //! ```
 //!
-//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC31 and
-//! BT1 to BT33 are in the README.
+//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC33 and
+//! BT1 to BT34 are in the README.
 //!
-//! * [`Heap`]: insert, update, delete and lock rows, one by one or several of a block together; fetch
-//!   a row, scan all. [`HeapInserter`]: the block that a session's inserts fill.
+//! * [`Heap`]: insert, update, delete and lock rows, one by one or several of a block together;
+//!   fetch a row, scan all. [`HeapInserter`]: the block that a session's inserts fill.
 //! * [`Index`]: insert, delete and find entries. [`Cursor`]: ranges, both ways. [`Now`]: a range as
 //!   it is at this moment, for constraints. [`IndexBuilder`]: an index from the bottom up.
 //! * [`LAYER`], [`INDEX_LAYER`]: how blocks of tables and of indexes change.
@@ -49,4 +49,4 @@ pub use inspect::{
     was_formatted,
 };
 pub use row::RowAddress;
-pub use rows::{Changed, FreeSpace, Heap};
+pub use rows::{Changed, Heap};

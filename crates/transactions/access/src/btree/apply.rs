@@ -109,8 +109,8 @@ fn locate(cache: &Cache, payload: &[u8], session: &Session) -> Result<Dba, Stop>
     Ok(tree.reach(Probe::At(back.entry()), 0, None, session)?.address)
 }
 
-/// The header of the leaf's segment, if only deleted entries are left in the leaf when this is taken
-/// back.
+/// The header of the leaf's segment, if only deleted entries are left in the leaf when this is
+/// taken back.
 fn empties(block: &[u8], payload: &[u8]) -> Option<Dba> {
     let back = back_of(payload);
     if back.kind == Kind::Delete {

@@ -43,7 +43,8 @@ pub struct IndexBuilder<'a> {
 
 /// A block that is being filled.
 struct OpenBlock {
-    /// The block's address. The first block of a level has none until it is full: it may be the root.
+    /// The block's address. The first block of a level has none until it is full: it may be the
+    /// root.
     address: Option<Dba>,
     /// The block's low fence; none at the beginning of the index.
     low: Option<OwnPosition>,
@@ -97,7 +98,8 @@ impl<'a> IndexBuilder<'a> {
         Ok(())
     }
 
-    /// Writes the blocks that aren't written yet, the root last. Returns how many entries there are.
+    /// Writes the blocks that aren't written yet, the root last. Returns how many entries there
+    /// are.
     pub fn finish(mut self) -> Result<u64, Stop> {
         let mut level = 0;
         loop {
@@ -126,7 +128,7 @@ impl<'a> IndexBuilder<'a> {
         // Both fences may be as long as the longest key.
         let fences = 2 * (self.index.key_max() + ROW_BYTES + DataSlot::BYTES);
         let itl = if level == 0 { ITL_ENTRIES * ItlEntry::BYTES } else { 0 };
-        let room = self.index.block_bytes() - DataHead::LIST - itl;
+        let room = self.index.block_bytes - DataHead::LIST - itl;
         let fits = open.bytes + takes <= room - fences;
         let is_full = open.bytes + takes > room * FILL_PERCENT / 100;
         if !open.slots.is_empty() && (!fits || is_full) {
@@ -169,7 +171,7 @@ impl<'a> IndexBuilder<'a> {
 
     fn new_block(&self) -> Result<Dba, Stop> {
         let header = self.index.segment().header;
-        Ok(self.index.space().hand_out(header, 1, self.session)?.first)
+        Ok(self.index.space.hand_out(header, 1, self.session)?.first)
     }
 
     fn write(

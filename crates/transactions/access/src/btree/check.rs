@@ -126,13 +126,13 @@ impl Index {
             Ok(block.map_err(|stop| stop.to_string())?.to_vec())
         };
         let handed_out = || -> Result<HandedOut, String> {
-            let runs = self.space().blocks(header, session).map_err(|stop| stop.to_string())?;
+            let runs = self.space.blocks(header, session).map_err(|stop| stop.to_string())?;
             let each = runs.iter().flat_map(|run| {
                 let first = run.first;
                 (0..run.count).map(move |number| after(first, number))
             });
             let blocks = each.collect();
-            let free = self.space().free_blocks(header, session).map_err(|s| s.to_string())??;
+            let free = self.space.free_blocks(header, session).map_err(|s| s.to_string())??;
             Ok(HandedOut { blocks, free: BTreeSet::from_iter(free) })
         };
         let before = handed_out()?;
@@ -234,7 +234,8 @@ impl Walk {
         Ok((below, level.expect("a level has a block")))
     }
 
-    /// Checks that a posted block which wasn't met was deleted: its parent doesn't have it any more.
+    /// Checks that a posted block which wasn't met was deleted: its parent doesn't have it any
+    /// more.
     fn check_deleted(&self, missed: &Posted, read: &mut Read<'_>) -> Result<(), TreeFault> {
         let bytes = read(missed.parent).map_err(|what| fault(missed.parent, what))?;
         let parent = Node::of(&bytes, self.tree.object).filter(|node| node.level() > 0);

@@ -8,7 +8,7 @@ use cache::Get;
 use ids::Dba;
 use os::{Cost, Session};
 use stop::{RefusalKind, Stop};
-use txn::View;
+use txn::{CrCopy, View};
 
 use super::cursor::Direction;
 use super::descent::{Reached, Tree};
@@ -56,8 +56,8 @@ impl Index {
         Ok(cursor.next(session)?.map(|(_, row)| row))
     }
 
-    /// The row of this key, if the index is unique and the entry of this number has the key and isn't
-    /// deleted.
+    /// The row of this key, if the index is unique and the entry of this number has the key and
+    /// isn't deleted.
     #[inline]
     fn only_row(&self, node: Node<'_>, key: &[u8], number: u16) -> Option<RowAddress> {
         let is_there = self.is_unique && number < node.count();
@@ -65,7 +65,8 @@ impl Index {
         entry.row.filter(|_| node.slot(number).flags & MARKED == 0)
     }
 
-    /// The leaf that covers what is looked for, to be read. Refuses if the index was dropped (AC15).
+    /// The leaf that covers what is looked for, to be read. Refuses if the index was dropped
+    /// (AC15).
     #[inline]
     pub(super) fn reach<'a>(
         &'a self,
@@ -83,8 +84,8 @@ impl Index {
     }
 
     /// Gives `look` the leaf that covers what is looked for, as the view sees it, and the entry's
-    /// approximate number. If the leaf is current for the view, `look` runs under its latch and must
-    /// only compute; otherwise it gets a copy.
+    /// approximate number. If the leaf is current for the view, `look` runs under its latch and
+    /// must only compute; otherwise it gets a copy.
     #[inline]
     pub(super) fn read_leaf(
         &self,
@@ -120,12 +121,12 @@ impl Index {
             let (address, near) = (reached.address, reached.near);
             self.transactions.copy(&reached.block, &mut copy, session);
             drop(reached);
-            match self.transactions.make_consistent((address, &mut copy), view, session)? {
-                Ok(()) => {
+            match self.transactions.make_consistent(address, &mut copy, view, session)? {
+                CrCopy::Consistent => {
                     look(Node(&copy), near);
                     return Ok(());
                 }
-                Err(gone) => self.transactions.try_again(gone, &mut gone_before)?,
+                CrCopy::UndoGone(gone) => self.transactions.try_again(gone, &mut gone_before)?,
             }
         }
     }

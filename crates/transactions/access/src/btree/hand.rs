@@ -6,7 +6,8 @@
 //!        ╰──────────────▶           to the second that stays; behind the last leaf it rests
 //! ```
 //!
-//! Its position is a fence, as a cursor's is. It is kept in memory: after a restart it begins again.
+//! Its position is a fence, as a cursor's is. It is kept in memory: after a restart it begins
+//! again.
 //!
 //! Callers: `page_delete`, before a split; `index`, if the tablespace is full.
 
@@ -71,8 +72,8 @@ impl<'a> PageDelete<'a> {
         Ok(deleted > 0)
     }
 
-    /// Goes from leaf to leaf, deletes those that are empty, and counts them. Returns where the hand
-    /// is then.
+    /// Goes from leaf to leaf, deletes those that are empty, and counts them. Returns where the
+    /// hand is then.
     fn walk(
         &self,
         mut hand: Hand,

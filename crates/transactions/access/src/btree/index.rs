@@ -1,4 +1,5 @@
-//! An index: creating and opening it, inserting and deleting its entries (BT4, BT7, BT12, BT15, BT20).
+//! An index: creating and opening it, inserting and deleting its entries (BT4, BT7, BT12, BT15,
+//! BT20).
 //!
 //! Callers: users of tables that have indexes.
 
@@ -10,7 +11,7 @@ use format::{DataHead, DataSlot, ItlEntry};
 use ids::{Dba, TxnId};
 use latch::{FrameOrder, Guess};
 use os::Session;
-use space::{Holds, Segment, Space};
+use space::{EmptyNote, Holds, Segment, Space};
 use stop::{RefusalKind, Stop};
 use txn::undo::UndoLog;
 use txn::{OwnItlEntry, RowWait, Transaction, Transactions, View, block};
@@ -46,7 +47,7 @@ pub struct Index {
     name: Arc<str>,
     pub(super) is_unique: bool,
     key_max: usize,
-    block_bytes: usize,
+    pub(super) block_bytes: usize,
     pub(super) space: Space,
     pub(super) transactions: Transactions,
     /// The outline of the last leaf that gave it.
@@ -74,8 +75,8 @@ enum LeafResult {
     ItlTooNew,
     /// The ITL may not grow, and all transactions in it are active: these.
     ItlHeld(Vec<TxnId>),
-    /// The leaf was changed after the transaction's one snapshot: whether this view sees the key has
-    /// to be found out.
+    /// The leaf was changed after the transaction's one snapshot: whether this view sees the key
+    /// has to be found out.
     ChangedSince(View),
     /// The transaction's one snapshot sees the key, and another transaction has deleted it since.
     DeletedSince,
@@ -206,8 +207,8 @@ impl Index {
         &self.name
     }
 
-    /// The same index with this name in messages, for the segment's name may be one that no user has
-    /// given.
+    /// The same index with this name in messages, for the segment's name may be one that no user
+    /// has given.
     #[must_use]
     pub fn called(self, name: &str) -> Index {
         Index { name: name.into(), ..self }
@@ -228,9 +229,9 @@ impl Index {
         self.key_max
     }
 
-    /// Inserts an entry. In a unique index, waits while another transaction holds an entry with that
-    /// key, and refuses if the transaction's one snapshot sees the key and another transaction has
-    /// deleted it since.
+    /// Inserts an entry. In a unique index, waits while another transaction holds an entry with
+    /// that key, and refuses if the transaction's one snapshot sees the key and another transaction
+    /// has deleted it since.
     pub fn insert(
         &self,
         transaction: &mut Transaction,
@@ -301,18 +302,6 @@ impl Index {
         Shape { object, is_unique, level, was_purged: false }
     }
 
-    pub(super) fn block_bytes(&self) -> usize {
-        self.block_bytes
-    }
-
-    pub(super) fn space(&self) -> &Space {
-        &self.space
-    }
-
-    pub(super) fn transactions(&self) -> &Transactions {
-        &self.transactions
-    }
-
     pub(super) fn changes(&self) -> &Changes {
         self.transactions.changes()
     }
@@ -332,9 +321,10 @@ impl Index {
     }
 
     fn splitter(&self) -> Splitter<'_> {
-        let (header, key_max) = (self.segment.header, self.key_max);
-        let (space, transactions) = (&self.space, &self.transactions);
-        Splitter { tree: self.tree(), space, transactions, header, key_max }
+        let Index { space, transactions, key_max, block_bytes, .. } = self;
+        let (tree, header) = (self.tree(), self.segment.header);
+        let (key_max, block_bytes) = (*key_max, *block_bytes);
+        Splitter { tree, space, transactions, header, key_max, block_bytes }
     }
 
     /// Changes the leaf that covers an entry as `decide` says.
@@ -370,7 +360,8 @@ impl Index {
                 }
                 ChangeResult::Done(LeafResult::ItlHeld(holders)) => Awaited::Any(holders),
                 ChangeResult::Done(LeafResult::Emptied) => {
-                    self.space.emptied().note(self.segment.header, address, None, session);
+                    let note = EmptyNote::default();
+                    self.space.emptied().note(self.segment.header, address, note, session);
                     return Ok(LeafResult::Changed);
                 }
                 ChangeResult::Done(result) => return Ok(result),
@@ -425,8 +416,8 @@ impl Index {
         }
     }
 
-    /// As `make_room`, for a caller that may wait instead: false also if the tablespace has no block
-    /// for the split.
+    /// As `make_room`, for a caller that may wait instead: false also if the tablespace has no
+    /// block for the split.
     fn make_room_if_any(&self, at: Position<'_>, session: &Session) -> Result<bool, Stop> {
         match self.split(at, session) {
             Err(stop) if stop.refusal() == Some(RefusalKind::NoSpace) => Ok(false),
@@ -468,8 +459,8 @@ impl Index {
         wait_for_visible(&self.transactions, session)
     }
 
-    /// The decision if the transaction's entry would make the ITL longer than it may be (BT20); none
-    /// if it wouldn't.
+    /// The decision if the transaction's entry would make the ITL longer than it may be (BT20);
+    /// none if it wouldn't.
     fn check_itl_room(&self, block: &[u8], itl: &OwnItlEntry) -> Option<Decision<LeafResult>> {
         let most = self.block_bytes / BYTES_PER_ITL_ENTRY;
         if usize::from(itl.lock()) <= most.max(block::entries(block).into()) {

@@ -147,7 +147,8 @@ impl<'a> Node<'a> {
         self.fence(0)
     }
 
-    /// The high fence, where the right neighbour begins: none if the block is the last of its level.
+    /// The high fence, where the right neighbour begins: none if the block is the last of its
+    /// level.
     #[inline]
     pub(super) fn high(&self) -> Option<Position<'a>> {
         self.fence(1)
@@ -203,9 +204,9 @@ impl<'a> Node<'a> {
             && self.high().is_none_or(|high| probe.is_left_of(high))
     }
 
-    /// The next step to the block on `level` that covers what is looked for. `share` guesses how far
-    /// that is through this block's entries. Fences lie elsewhere in memory: they are read only if
-    /// the search ends at the first or behind the last entry.
+    /// The next step to the block on `level` that covers what is looked for. `share` guesses how
+    /// far that is through this block's entries. Fences lie elsewhere in memory: they are read only
+    /// if the search ends at the first or behind the last entry.
     #[inline]
     pub(super) fn step(&self, probe: Probe<'_>, level: u8, share: Option<Share>) -> Step {
         if self.level() < level {
@@ -284,8 +285,8 @@ impl<'a> Node<'a> {
         move |slot| (&node.bytes(slot)[skipped..], (slot.flags | row_flag) & WITH_ROW != 0)
     }
 
-    /// In a leaf: the number of the entry, or the number it would get. In a unique leaf the entry is
-    /// that of the key, whatever its row.
+    /// In a leaf: the number of the entry, or the number it would get. In a unique leaf the entry
+    /// is that of the key, whatever its row.
     pub(super) fn find(&self, entry: Position<'_>) -> Result<u16, u16> {
         let number = self.lower_bound(entry.looked_for(self.is_unique()));
         let is_it = number < self.count() && {

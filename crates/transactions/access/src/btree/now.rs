@@ -1,5 +1,5 @@
-//! The entries that an index has at this moment, whatever snapshots see: for constraints, which hold
-//! for the present state.
+//! The entries that an index has at this moment, whatever snapshots see: for constraints, which
+//! hold for the present state.
 //!
 //! A transaction that has written something, and then looks here for what the constraint forbids
 //! beside it, finds everything that was written before; and a later transaction finds what this one
@@ -14,7 +14,7 @@ use cache::Get;
 use ids::{Dba, TxnId};
 use os::{Cost, Session};
 use stop::Stop;
-use txn::{RowWait, RowWanted, Transaction, block};
+use txn::{RowRequest, RowWait, RowWanted, Transaction, block};
 use waits::Timestamp;
 
 use super::Index;
@@ -74,15 +74,15 @@ impl Index {
         let entry = block::entry(node.0, lock.checked_sub(1)?);
         let id = entry.transaction.get().filter(|id| Some(*id) != own)?;
         let ended = entry.ended.get() != ids::Scn::ZERO;
-        (!ended && self.transactions().active().is_active(id, session)).then_some(id)
+        (!ended && self.transactions.active().is_active(id, session)).then_some(id)
     }
 }
 
 impl Now<'_> {
     /// The next entry: the one that was found last, if it is still there, or one behind it; at the
-    /// end of the range, any that is there. So a caller that deletes each entry it gets doesn't pass
-    /// all deleted ones for each, and gets None only when a look at the whole range has found none.
-    /// Waits while other transactions hold such entries, one after the other (rule txn/TX21).
+    /// end of the range, any that is there. So a caller that deletes each entry it gets doesn't
+    /// pass all deleted ones for each, and gets None only when a look at the whole range has found
+    /// none. Waits while other transactions hold such entries, one after the other (rule txn/TX21).
     /// Called without latches.
     pub fn next(
         &mut self,
@@ -113,10 +113,11 @@ impl Now<'_> {
             let waiter = own.expect("a transaction that waits for a key has written something");
             let (what, object) = (RowWait::UniqueKey, self.index.segment().object.get());
             let wanted = RowWanted { what, object, block: leaf, slot: 0 };
-            let transactions = self.index.transactions();
+            let transactions = &self.index.transactions;
             let began = *self.waits_since.get_or_insert_with(|| session.now());
-            let lock_wait = (transaction.lock_wait(), began);
-            transactions.wait_for((holder, waiter), wanted, lock_wait, session)?;
+            let lock_wait = transaction.lock_wait();
+            let request = RowRequest { waiter, wanted, lock_wait, began };
+            transactions.wait_for(&[holder], &request, session)?;
         }
     }
 

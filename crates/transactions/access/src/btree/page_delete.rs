@@ -1,5 +1,5 @@
-//! Page deletes: taking blocks out of the tree that have become empty (rules BT8 to BT11, BT25, BT28
-//! to BT31).
+//! Page deletes: taking blocks out of the tree that have become empty (rules BT8 to BT11, BT25,
+//! BT28 to BT31).
 //!
 //! ```text
 //!   parent:    … L, B, C …                   … L, C …
@@ -24,7 +24,7 @@ use format::{BlockHeader, DataSlot};
 use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
-use space::{EmptyFrom, GiveBack};
+use space::{EmptyFrom, EmptyNote, GiveBack};
 use stop::{Failpoint, RefusalKind, Stop};
 use txn::block;
 
@@ -138,8 +138,8 @@ impl<'a> PageDelete<'a> {
         Ok(at != leaf)
     }
 
-    /// Deletes a block, if it is an empty leaf of the index. An empty leaf that isn't deleted now is
-    /// noted again: even the first of a branch may be deleted when its branch has nothing else.
+    /// Deletes a block, if it is an empty leaf of the index. An empty leaf that isn't deleted now
+    /// is noted again: even the first of a branch may be deleted when its branch has nothing else.
     pub(super) fn delete_leaf(
         &self,
         leaf: Dba,
@@ -153,8 +153,8 @@ impl<'a> PageDelete<'a> {
             // It can be pinned another time, unlike a block that can't be read.
             Err(stop) => stop.refusal() == Some(RefusalKind::NoBuffer),
         };
-        if let Some(from) = note.filter(|_| stays) {
-            emptied.note(header, leaf, from, session);
+        if let Some(note) = note.filter(|_| stays) {
+            emptied.note(header, leaf, note, session);
         }
         result
     }
@@ -164,12 +164,12 @@ impl<'a> PageDelete<'a> {
     fn delete_if_empty(
         &self,
         leaf: Dba,
-        note: &mut Option<Option<EmptyFrom>>,
+        note: &mut Option<EmptyNote>,
         session: &'a Session,
     ) -> Result<PageDeleteResult, Stop> {
         let (low, from) = {
             let block = self.cache().pin_shared(leaf, FrameOrder::Leaf, session)?;
-            let before = note.take().flatten();
+            let before = note.take().and_then(|note| note.from);
             let node = Node::of(&block, self.splitter.tree.object).filter(|n| n.level() == 0);
             let node = node.filter(is_empty_leaf);
             // The first leaf of the index has no low fence, and no left neighbour: it stays.
@@ -178,7 +178,7 @@ impl<'a> PageDelete<'a> {
             };
             (low.to_own(), self.empty_from(&node, before, session))
         };
-        *note = Some(from);
+        *note = Some(EmptyNote { from });
         let Some(from) = from else { return Ok(PageDeleteResult::Later) };
         let oldest = match self.splitter.transactions.failpoints().has(Failpoint::TakeOutEarly) {
             true => self.splitter.transactions.visible(session),
@@ -283,7 +283,7 @@ impl<'a> PageDelete<'a> {
         session: &Session,
     ) -> Result<PageDeleteResult, Stop> {
         let fence = size_of::<PlaceHead>() + self.splitter.key_max + ROW_BYTES;
-        let left = content_bytes_max(self.splitter.block_bytes(session)) + CUT_HEAD_BYTES + fence;
+        let left = content_bytes_max(self.splitter.block_bytes) + CUT_HEAD_BYTES + fence;
         let [free, set_free] = GiveBack::PAYLOAD_BYTES;
         let credits = credits_for(&[left, fence, free, set_free]);
         let mut group = self.splitter.changes().begin(credits, session)?;
@@ -377,8 +377,8 @@ fn emptied(left: &Node<'_>, gone: &Node<'_>) -> Content {
     Content::new(Shape::of(left).with_new_itl(), left.low(), gone.right(), &NEW_ITL)
 }
 
-/// The change that gives a leaf the range of its right neighbour; none if the fence has no room. The
-/// leaf keeps its ITL: no snapshot needs the changes of the neighbour (BT8).
+/// The change that gives a leaf the range of its right neighbour; none if the fence has no room.
+/// The leaf keeps its ITL: no snapshot needs the changes of the neighbour (BT8).
 fn wider_leaf(left: &Node<'_>, gone: &Node<'_>) -> Option<(u8, Vec<u8>)> {
     let Some(right) = gone.right() else {
         let mut content = Content::new(Shape::of(left), left.low(), None, itl_of(left.0));

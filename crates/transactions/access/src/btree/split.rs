@@ -21,7 +21,7 @@ use format::{DataSlot, ItlEntry};
 use ids::{Dba, Scn};
 use latch::FrameOrder;
 use os::Session;
-use space::{OneBlock, Space};
+use space::{EmptyNote, OneBlock, Space};
 use stop::{RefusalKind, Stop};
 use txn::{Transactions, View, block};
 
@@ -49,6 +49,7 @@ pub(super) struct Splitter<'a> {
     pub(super) header: Dba,
     /// The length of the longest key.
     pub(super) key_max: usize,
+    pub(super) block_bytes: usize,
 }
 
 /// What is to be split.
@@ -116,7 +117,8 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// Pins the block that the segment would hand out next: one that is free again, if there is one.
+    /// Pins the block that the segment would hand out next: one that is free again, if there is
+    /// one.
     fn pin_next(&self, header: &Pin<'_>, session: &'a Session) -> Result<Pin<'a>, Stop> {
         loop {
             if let Some(next) = self.space.pin_one(header, session)? {
@@ -135,7 +137,7 @@ impl<'a> Splitter<'a> {
         session: &Session,
     ) -> Result<SplitResult, Stop> {
         let SplitTarget { at, level, needed } = target;
-        let longest = content_bytes_max(self.block_bytes(session));
+        let longest = content_bytes_max(self.block_bytes);
         let rest = CUT_HEAD_BYTES + self.key_max + ROW_BYTES;
         let root = content_bytes_max(ItlEntry::BYTES + rest);
         let credits = credits_for(&[longest, rest.max(root), OneBlock::PAYLOAD_BYTES]);
@@ -186,15 +188,16 @@ impl<'a> Splitter<'a> {
         // A half with only deleted entries is noted (BT11).
         for (is_empty, half) in halves {
             if is_empty {
-                self.space.emptied().note(self.header, half.address(), None, session);
+                let note = EmptyNote::default();
+                self.space.emptied().note(self.header, half.address(), note, session);
             }
         }
         Ok(split)
     }
 
-    /// Posts a split to the parent, unless the parent has it, or the new block isn't in the tree any
-    /// more: a block can't be deleted while its parent is latched (BT28). If the parent has to be
-    /// split and there is no block for that, the next writer tries again (BT22).
+    /// Posts a split to the parent, unless the parent has it, or the new block isn't in the tree
+    /// any more: a block can't be deleted while its parent is latched (BT28). If the parent has to
+    /// be split and there is no block for that, the next writer tries again (BT22).
     pub(super) fn post_to_parent(
         &self,
         split: &UnpostedSplit,
@@ -254,22 +257,16 @@ impl<'a> Splitter<'a> {
         content
     }
 
-    /// Whether a leaf is cut behind its last entry, and no snapshot from the oldest one on needs undo
-    /// there (BT13, BT24).
+    /// Whether a leaf is cut behind its last entry, and no snapshot from the oldest one on needs
+    /// undo there (BT13, BT24).
     fn gets_new_itl(&self, leaf: &Node<'_>, cut: &Cut, oldest: Scn, session: &Session) -> bool {
         if leaf.level() > 0 || cut.count < leaf.count() {
             return false;
         }
         let mut is_behind = |payload: &[u8]| back_of(payload).entry() >= cut.at.get();
-        let looks = (View { scn: oldest, own: None }, LOOKED_AT_MAX);
+        let (view, transactions) = (View { scn: oldest, own: None }, &self.transactions);
         !leaf.was_purged()
-            || self.transactions.nothing_unseen(leaf.0, looks, &mut is_behind, session)
-    }
-
-    pub(super) fn block_bytes(&self, session: &Session) -> usize {
-        let cache = self.changes().cache();
-        let size = cache.block_size_of(self.header.file, session);
-        size.unwrap_or(cache.block_size()).bytes()
+            || transactions.nothing_unseen(leaf.0, view, LOOKED_AT_MAX, &mut is_behind, session)
     }
 }
 
@@ -297,8 +294,8 @@ fn grown(node: &Node<'_>, below: Dba) -> (Content, Content) {
     (content, root)
 }
 
-/// Chooses where to split a block: in the middle of its bytes. The last leaf is split behind its last
-/// entry if the entry to come, which is at `at`, is larger. None if there are too few entries.
+/// Chooses where to split a block: in the middle of its bytes. The last leaf is split behind its
+/// last entry if the entry to come, which is at `at`, is larger. None if there are too few entries.
 fn choose(node: &Node<'_>, at: Position<'_>) -> Option<Cut> {
     let count = node.count();
     let is_leaf = node.level() == 0;

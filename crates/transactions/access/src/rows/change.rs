@@ -17,7 +17,7 @@ use ids::Scn;
 use os::Session;
 use stop::{Failpoint, Stop};
 use txn::block;
-use txn::{LockWait, Own, OwnItlEntry, RowWait, Transaction, View};
+use txn::{LockWait, OwnChanges, OwnItlEntry, RowWait, Transaction, View};
 
 use super::difference::splices;
 use super::piece::{NEXT, PIECE, Piece, ROW, piece_of, stored, whole};
@@ -385,8 +385,8 @@ impl Heap {
         }
     }
 
-    /// Tries to change the slot. `compared` is what the last comparison has found. If another one is
-    /// needed then, because the block was changed meanwhile, the row is locked first: where 32
+    /// Tries to change the slot. `compared` is what the last comparison has found. If another one
+    /// is needed then, because the block was changed meanwhile, the row is locked first: where 32
     /// sessions change rows of one block, each comparison in vain makes all others wait for the
     /// block's latch.
     fn try_slot(
@@ -399,8 +399,8 @@ impl Heap {
     ) -> Result<SlotAttempt, Stop> {
         let longest = Op::HEAD_BYTES_MAX + self.piece_max;
         let RowTarget { address, view, lock_wait, snapshot, .. } = target;
-        let row = (address.block, address.slot);
-        let mut waiter = Waiter::new(lock_wait).having_waited(transaction.waited_for(row));
+        let waited = transaction.waited_for(address.block, address.slot);
+        let mut waiter = Waiter::new(lock_wait).having_waited(waited);
         let (failpoint, too_new) = if_too_new(transaction, snapshot);
         let ignores_newer = self.transactions.failpoints().has(failpoint);
         // Most changes need little undo; a change that needs more says so.
@@ -443,7 +443,7 @@ impl Heap {
                 return Ok(SlotAttempt::Ended(Changed::Held));
             }
             if let Some(length) = waiter.waited(session) {
-                transaction.has_waited_for(row, length);
+                transaction.has_waited_for(address.block, address.slot, length);
             }
         }
     }
@@ -505,14 +505,14 @@ fn if_too_new(transaction: &Transaction, snapshot: Option<Scn>) -> (Failpoint, O
 }
 
 /// The own changes of a view that sees all that the transaction has done.
-pub(super) fn all_of(transaction: &Transaction, view: View) -> Own {
+pub(super) fn all_of(transaction: &Transaction, view: View) -> OwnChanges {
     let id = transaction.id().expect("the transaction was prepared");
     // None if it had done nothing.
     let before = view.own.map_or(0, |own| own.before);
-    Own { id, before, all: true }
+    OwnChanges { id, before, all: true }
 }
 
 /// The own changes of a view that sees what the transaction had done before the view's statement.
-fn before_now(transaction: &Transaction, view: View) -> Own {
-    Own { all: false, ..all_of(transaction, view) }
+fn before_now(transaction: &Transaction, view: View) -> OwnChanges {
+    OwnChanges { all: false, ..all_of(transaction, view) }
 }

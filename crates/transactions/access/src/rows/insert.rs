@@ -14,11 +14,12 @@ use super::{Heap, PCTFREE};
 use crate::RowAddress;
 use crate::block_change::{ChangeResult, Decision, Plan, change_block};
 use crate::free_map::room_of;
-use crate::inserter::{Filler, HeapInserter, NoRoom};
+use crate::inserter::{HeapInserter, NoRoom};
 use crate::ops::Op;
 
 impl Heap {
-    /// Inserts a row and returns its address. If the insert is refused, nothing of the row is there.
+    /// Inserts a row and returns its address. If the insert is refused, nothing of the row is
+    /// there.
     pub fn insert(
         &self,
         transaction: &mut Transaction,
@@ -82,8 +83,7 @@ impl Heap {
     ) -> Result<RowAddress, Stop> {
         let bytes = parts.concat();
         let longest = Op::TRIM_BYTES + Op::HEAD_BYTES_MAX + bytes.len();
-        let Heap { header, object, .. } = *self;
-        let filler = Filler { space: &self.space, header, object };
+        let filler = self.filler();
         let needed = self.bytes_needed(bytes.len());
         loop {
             let undo_bytes = OwnItlEntry::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
@@ -114,7 +114,7 @@ impl Heap {
     /// How many bytes a block must have free for a slot with `bytes`: with the share that stays
     /// free, or without it if only an empty block has that much.
     pub(super) fn bytes_needed(&self, bytes: usize) -> usize {
-        let kept_free = self.block_bytes * PCTFREE / 100;
+        let kept_free = self.block_size.bytes() * PCTFREE / 100;
         match bytes + DataSlot::BYTES + kept_free {
             with if with <= self.empty_room => with,
             _ => bytes,

@@ -13,7 +13,6 @@ use super::piece::{ROW, whole};
 use super::{Heap, HeapInserter, PCTFREE};
 use crate::RowAddress;
 use crate::block_change::{ChangeResult, Decision, Plan, change_block};
-use crate::inserter::Filler;
 use crate::ops::Op;
 
 /// The undo block must have room for the undo of this many rows; otherwise the next one is taken.
@@ -60,9 +59,7 @@ impl Heap {
         self.transactions.prepare(transaction, undo_bytes, session)?;
         let undo_block = self.transactions.changes().cache().block_size().bytes();
         let most_back = transaction.undo().room(undo_block) - OwnItlEntry::BACK_BYTES_MAX;
-        let Heap { header, object, .. } = *self;
-        let filler = Filler { space: &self.space, header, object };
-        let pin = filler.block(inserter, self.bytes_needed(first), session)?;
+        let pin = self.filler().block(inserter, self.bytes_needed(first), session)?;
         let fixed = transaction.fixed_view().map(View::with_all_own);
         let mut decide = |block: &[u8], itl: &OwnItlEntry| {
             if fixed.is_some_and(|view| !self.transactions.is_current(block, view, session)) {
@@ -75,7 +72,7 @@ impl Heap {
             }
         };
         let is_it = |block: &[u8]| self.is_its(block);
-        let target = Heap::target(&pin, self.block_bytes, None, &is_it);
+        let target = Heap::target(&pin, self.block_size.bytes(), None, &is_it);
         match change_block(&self.transactions, transaction, &target, &mut decide, session)? {
             ChangeResult::Done(slots) => {
                 inserter.found_room();

@@ -12,8 +12,8 @@ use crate::RowAddress;
 
 impl Heap {
     /// Locks a row, so that no other transaction changes it. Waits up to `lock_wait` while another
-    /// transaction holds the row, or the block's ITL is full. Without a `lock_wait` it doesn't wait:
-    /// the row is `Held`.
+    /// transaction holds the row, or the block's ITL is full. Without a `lock_wait` it doesn't
+    /// wait: the row is `Held`.
     pub fn lock(
         &self,
         transaction: &mut Transaction,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use cache::Pin;
 use format::{DataHead, DataSlot, ItlEntry};
-use ids::{Dba, Scn};
+use ids::{BlockSize, Dba, Scn};
 use latch::{FrameOrder, Guess};
 use os::Session;
 use space::{Blocks, Segment, Space};
@@ -30,8 +30,7 @@ use txn::{OwnItlEntry, Transactions, block};
 
 use crate::apply::{BACK, CHANGE, LAYER};
 use crate::block_change::BlockTarget;
-use crate::free_map::{WHOLE, entries, map_of, room_of};
-use crate::inserter::{ITL_ENTRIES, after};
+use crate::inserter::{Filler, ITL_ENTRIES};
 use crate::inspect::is_heap_block;
 use crate::ops::Op;
 use crate::{HeapInserter, RowAddress};
@@ -57,24 +56,11 @@ pub struct Heap {
     piece_max: usize,
     /// How many bytes an empty block has room for.
     empty_room: usize,
-    block_bytes: usize,
+    block_size: BlockSize,
     space: Space,
     transactions: Transactions,
     /// The outline of the last block that gave it.
     outline: Arc<Guess>,
-}
-
-/// A block, and its free space.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FreeSpace {
-    /// The block.
-    pub block: Dba,
-    /// How many bytes are free as its map says; 0 if the block isn't offered.
-    pub offered: usize,
-    /// How many bytes are free.
-    pub free: usize,
-    /// Whether the block has no rows.
-    pub is_empty: bool,
 }
 
 impl Heap {
@@ -98,7 +84,7 @@ impl Heap {
             object: segment.object.get(),
             piece_max: fits_undo.min(fits_block),
             empty_room: fits_block,
-            block_bytes: block.bytes(),
+            block_size: block,
             space: space.clone(),
             transactions: transactions.clone(),
             outline: Arc::default(),
@@ -115,25 +101,9 @@ impl Heap {
         self.space.blocks(self.header, session)
     }
 
-    /// The free space of each block, as its map says and as it is; for tests.
-    pub fn free_space(&self, session: &Session) -> Result<Vec<FreeSpace>, Stop> {
-        let runs = self.runs(session)?;
-        let of_run = |run: Blocks| (0..run.count).map(move |number| after(run.first, number));
-        let blocks = runs.into_iter().flat_map(of_run);
-        let (mut map, mut found): (Vec<u8>, _) = (Vec::new(), Vec::new());
-        for (number, block) in (0..).zip(blocks).skip(1) {
-            let bytes = self.look_now(block, <[u8]>::to_vec, session)?;
-            let entry = (number - map_of(number, self.block_bytes)) as usize;
-            if entry == 0 {
-                map = entries(&bytes).to_vec();
-                continue;
-            }
-            let is_empty = !self.is_its(&bytes) || block::used(&bytes) == 0;
-            let free = if self.is_its(&bytes) { room_of(&bytes) } else { bytes.len() };
-            let offered = usize::from(map[entry - 1]) * self.block_bytes / usize::from(WHOLE);
-            found.push(FreeSpace { block, offered, free, is_empty });
-        }
-        Ok(found)
+    fn filler(&self) -> Filler<'_> {
+        let Heap { header, object, block_size, .. } = *self;
+        Filler { space: &self.space, header, object, block_bytes: block_size.bytes() }
     }
 
     fn is_its(&self, block: &[u8]) -> bool {

@@ -28,8 +28,8 @@ enum FirstPiece<T> {
 }
 
 impl Heap {
-    /// Gives `look` the row as the view sees it, under the block's latch if possible: so `look` must
-    /// only compute. None if there is no such row.
+    /// Gives `look` the row as the view sees it, under the block's latch if possible: so `look`
+    /// must only compute. None if there is no such row.
     pub fn fetch<T>(
         &self,
         view: View,
@@ -142,8 +142,8 @@ impl Heap {
         Ok(())
     }
 
-    /// Gives `look` the block as the view sees it. Refuses if the block isn't the heap's because the
-    /// segment was dropped (AC15).
+    /// Gives `look` the block as the view sees it. Refuses if the block isn't the heap's because
+    /// the segment was dropped (AC15).
     pub(super) fn read_block<T>(
         &self,
         address: Dba,
@@ -215,7 +215,7 @@ impl Heap {
         let Some(number) = number_of(address, &runs).filter(|number| *number > 0) else {
             return Ok(None);
         };
-        let map_number = map_of(number, self.block_bytes);
+        let map_number = map_of(number, self.block_size.bytes());
         let map = block_at(&runs, map_number).filter(|_| map_number != number);
         let Some(map) = map else { return Ok(None) };
         let cache = self.transactions.changes().cache();

@@ -13,10 +13,10 @@
 //! Callers: tables.
 
 use cache::Span;
-use ids::{BlockSize, Dba};
+use ids::Dba;
 use os::Session;
 use stop::Stop;
-use txn::View;
+use txn::{CrCopy, View};
 
 use super::Heap;
 use crate::RowAddress;
@@ -37,7 +37,7 @@ impl Heap {
         let spans = self.spans(session)?;
         let blocks: u64 = spans.iter().map(|span| u64::from(span.count)).sum();
         let cache = self.transactions.changes().cache();
-        let buffers = cache.buffers(self.block_size(session), session);
+        let buffers = cache.buffers(self.block_size, session);
         if blocks > u64::from(buffers / LARGE_SHARE) {
             return self.visit_direct(view, &spans, visit, session);
         }
@@ -71,7 +71,7 @@ impl Heap {
     ) -> Result<bool, Stop> {
         let cache = self.transactions.changes().cache();
         let mut reader = cache.multiblock_reader(session);
-        let run_max = cache.run_max(self.block_size(session), session);
+        let run_max = cache.run_max(self.block_size, session);
         for span in spans {
             for at in 0..span.count {
                 let block = after(span.first, at);
@@ -119,10 +119,10 @@ impl Heap {
                     self.visit_whole(address, block, visit, session)
                 } else {
                     transactions.copy_of_old(block, &mut copy);
-                    match transactions.make_consistent((address, &mut copy), view, session)? {
-                        Ok(()) => self.visit_whole(address, &copy, visit, session),
+                    match transactions.make_consistent(address, &mut copy, view, session)? {
+                        CrCopy::Consistent => self.visit_whole(address, &copy, visit, session),
                         // The change was rolled back since the block was written.
-                        Err(_) => {
+                        CrCopy::UndoGone(_) => {
                             self.visit_block(view, address, visit, session)?;
                             continue;
                         }
@@ -132,11 +132,6 @@ impl Heap {
             }
         }
         foreign.into_iter().try_for_each(|address| self.check_foreign(address, session))
-    }
-
-    fn block_size(&self, session: &Session) -> BlockSize {
-        let cache = self.transactions.changes().cache();
-        cache.block_size_of(self.header.file, session).unwrap_or(cache.block_size())
     }
 
     /// The heap's blocks without the segment's header, neighbours together.
