@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Why the commit isn't waited for (DC7): its record is in the redo before a value of the range is
-//! given. The commit of a transaction that uses the value lies behind it, so a crash that keeps that
-//! commit keeps the row's too. A crash loses only values that no transaction has committed.
+//! given. The commit of a transaction that uses the value lies behind it, so a crash that keeps
+//! that commit keeps the row's too. A crash loses only values that no transaction has committed.
 //!
 //! Callers: `catalog`; `statement`, which drops them.
 

@@ -35,8 +35,8 @@ impl Relation {
         self.change_statement(work, |work| self.insert_row(work, known, values))
     }
 
-    /// Inserts rows by one statement, and returns how many. If it is refused, none is there. Each has
-    /// values for the first `known` columns (RL16); `inserted` is given its address.
+    /// Inserts rows by one statement, and returns how many. If it is refused, none is there. Each
+    /// has values for the first `known` columns (RL16); `inserted` is given its address.
     pub fn insert_many<'v>(
         &self,
         work: &mut Work<'_>,

@@ -120,7 +120,8 @@ impl Relation {
         })
     }
 
-    /// Whether a row that an index leads to meets the filter. Refused if the row isn't there (RL38).
+    /// Whether a row that an index leads to meets the filter. Refused if the row isn't there
+    /// (RL38).
     fn matches(
         &self,
         filter: &mut Filter<'_>,

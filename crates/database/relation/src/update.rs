@@ -17,8 +17,8 @@ pub(crate) type Changer<'a> = dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Res
 
 impl Relation {
     /// Updates these rows of one block together, from the first on, and returns how many: up to the
-    /// first that isn't as the view sees it, or sets a column of a key. The statement meets each row
-    /// once, so it has changed none of them yet (RL13).
+    /// first that isn't as the view sees it, or sets a column of a key. The statement meets each
+    /// row once, so it has changed none of them yet (RL13).
     pub(crate) fn update_together(
         &self,
         work: &mut Work<'_>,
