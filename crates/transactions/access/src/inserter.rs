@@ -28,7 +28,7 @@ use crate::free_map::{
     map_of, note, note_of, room_of,
 };
 use crate::inspect::is_heap_block;
-use crate::read::lost;
+use crate::lost::lost;
 
 /// How many neighbouring blocks an inserter gets at a time.
 const BLOCKS_AT_ONCE: u32 = 8;
@@ -102,7 +102,7 @@ pub(crate) struct Filler<'a> {
 }
 
 impl HeapInserter {
-    /// A row was put into the block that is filled.
+    /// Notes that a row was put into the block that is filled.
     pub(crate) fn found_room(&mut self) {
         (self.vain, self.wrong, self.around) = (0, 0, None);
     }

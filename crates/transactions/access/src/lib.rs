@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC33 and
-//! BT1 to BT34 are in the README.
+//! BT1 to BT35 are in the README.
 //!
 //! * [`Heap`]: insert, update, delete and lock rows, one by one or several of a block together;
 //!   fetch a row, scan all. [`HeapInserter`]: the block that a session's inserts fill.
@@ -18,8 +18,8 @@
 //!
 //! Modules: `block_change` changes one block, for both kinds. `rows` has the heap; `inserter` and
 //! `free_map` its free space; `ops` the steps of its changes, `apply` their redo. `btree` has the
-//! index. `read` reads a heap block for a view, `outline` guesses where its bytes lie, `inspect`
-//! checks it.
+//! index. `outline` guesses where the bytes of a block lie, `inspect` checks it, `lost` refuses
+//! readers whose blocks are gone.
 //!
 //! Callers: `relation` and `catalog`; `verify`; `instance`, for the layers.
 
@@ -31,9 +31,9 @@ mod btree;
 mod free_map;
 mod inserter;
 mod inspect;
+mod lost;
 mod ops;
 mod outline;
-mod read;
 mod row;
 mod rows;
 

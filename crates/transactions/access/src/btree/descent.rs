@@ -21,8 +21,8 @@ use stop::{RefusalKind, Stop};
 
 use super::node::{Node, Step};
 use super::position::{OwnPosition, Probe};
+use crate::lost::dropped;
 use crate::outline::{Offsets, Outline};
-use crate::read::dropped;
 
 /// How often a descent begins again before the index is held to be damaged.
 const DESCENTS_MAX: u32 = 1_000;

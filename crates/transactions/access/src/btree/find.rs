@@ -16,8 +16,8 @@ use super::index::Index;
 use super::node::{FENCES, MARKED, Node};
 use super::position::{Position, Probe};
 use crate::RowAddress;
+use crate::lost::check_there;
 use crate::outline::Outline;
-use crate::read::check_there;
 
 impl Index {
     /// The row of the first entry with this key, as the view sees it.

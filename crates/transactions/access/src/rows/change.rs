@@ -507,7 +507,7 @@ fn if_too_new(transaction: &Transaction, snapshot: Option<Scn>) -> (Failpoint, O
 /// The own changes of a view that sees all that the transaction has done.
 pub(super) fn all_of(transaction: &Transaction, view: View) -> OwnChanges {
     let id = transaction.id().expect("the transaction was prepared");
-    // None if it had done nothing.
+    // 0 if the transaction had done nothing.
     let before = view.own.map_or(0, |own| own.before);
     OwnChanges { id, before, all: true }
 }

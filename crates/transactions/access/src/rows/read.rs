@@ -2,12 +2,12 @@
 //!
 //! Callers: tables.
 
+use cache::Get;
 use ids::Dba;
 use latch::FrameOrder;
 use os::{Cost, Session};
 use stop::Stop;
-use txn::View;
-use txn::block;
+use txn::{CrCopy, View, block};
 
 use super::Heap;
 use super::change::SlotKind;
@@ -16,8 +16,8 @@ use crate::RowAddress;
 use crate::free_map::map_of;
 use crate::inserter::{block_at, number_of};
 use crate::inspect::{is_unformatted, was_formatted};
+use crate::lost::{check_there, lost};
 use crate::outline::Outline;
-use crate::read::{check_there, lost, read_block};
 
 /// What the first slot of a row had.
 enum FirstPiece<T> {
@@ -40,7 +40,7 @@ impl Heap {
         self.transactions.changes().halt().check(session)?;
         session.charge(Cost::RowRead, 1);
         let offsets = Outline::guessed(&self.outline).offsets(address.slot);
-        let found = self.read_block_ahead(
+        let found = self.read_block(
             address.block,
             &offsets,
             view,
@@ -81,7 +81,7 @@ impl Heap {
                 row.extend_from_slice(piece.data);
                 Some(piece.next)
             };
-            let found = self.read_block(at.block, view, &mut look, session)?;
+            let found = self.read_block(at.block, &[], view, &mut look, session)?;
             next = found.ok_or_else(|| self.no_piece(at))?;
         }
         Ok(())
@@ -97,7 +97,7 @@ impl Heap {
         session: &Session,
     ) -> Result<(), Stop> {
         let mut look = |block: &[u8]| self.visit_whole(address, block, visit, session);
-        let parts = self.read_block(address, view, &mut look, session)?;
+        let parts = self.read_block(address, &[], view, &mut look, session)?;
         self.visit_parts(view, parts, visit, session)
     }
 
@@ -142,20 +142,11 @@ impl Heap {
         Ok(())
     }
 
-    /// Gives `look` the block as the view sees it. Refuses if the block isn't the heap's because
-    /// the segment was dropped (AC15).
-    pub(super) fn read_block<T>(
-        &self,
-        address: Dba,
-        view: View,
-        look: &mut dyn FnMut(&[u8]) -> T,
-        session: &Session,
-    ) -> Result<T, Stop> {
-        self.read_block_ahead(address, &[], view, look, session)
-    }
-
-    /// As `read_block`, for a `look` that is likely to read at these offsets.
-    fn read_block_ahead<T>(
+    /// Gives `look` the block as the view sees it. If the block is current for the view, or isn't
+    /// the heap's, `look` runs under its latch and must only compute; otherwise it gets a copy that
+    /// was taken back to the view. `look` is likely to read at these offsets. Refuses if the block
+    /// isn't the heap's because the segment was dropped (AC15), or its rows are lost (AC24).
+    fn read_block<T>(
         &self,
         address: Dba,
         offsets: &[usize],
@@ -163,17 +154,29 @@ impl Heap {
         look: &mut dyn FnMut(&[u8]) -> T,
         session: &Session,
     ) -> Result<T, Stop> {
-        let mut is_its = true;
-        let mut look = |block: &[u8]| {
-            is_its = self.is_its(block);
-            look(block)
-        };
-        let (transactions, object) = (&self.transactions, self.object);
-        let found = read_block(transactions, object, address, offsets, view, &mut look, session)?;
-        if !is_its {
-            self.check_foreign(address, session)?;
+        let transactions = &self.transactions;
+        let (cache, order) = (transactions.changes().cache(), FrameOrder::Heap);
+        let (mut copy, mut gone_before) = (Vec::new(), None);
+        loop {
+            {
+                let get = Get::Consistent;
+                let block = cache.pin_shared_ahead(get, (address, offsets), order, session)?;
+                if !self.is_its(&block) {
+                    let found = look(&block);
+                    drop(block);
+                    self.check_foreign(address, session)?;
+                    return Ok(found);
+                }
+                if transactions.is_current(&block, view, session) {
+                    return Ok(look(&block));
+                }
+                transactions.copy(&block, &mut copy, session);
+            }
+            match transactions.make_consistent(address, &mut copy, view, session)? {
+                CrCopy::Consistent => return Ok(look(&copy)),
+                CrCopy::UndoGone(gone) => transactions.try_again(gone, &mut gone_before)?,
+            }
         }
-        Ok(found)
     }
 
     /// Called by a reader that has met a block that isn't the heap's. A map, or a block that wasn't
