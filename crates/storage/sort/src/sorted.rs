@@ -1,6 +1,6 @@
 //! The rows in order.
 //!
-//! Callers: who had them sorted.
+//! Callers: index builds; ORDER BY.
 
 use std::fmt;
 
@@ -15,17 +15,17 @@ use crate::record;
 use crate::run_reader::RunReader;
 use crate::temp_file::TempFile;
 
-/// Rows in the order of their keys; of equal keys that which was pushed first comes first.
+/// Rows in the order of their keys. Of equal keys, the row that was pushed first comes first.
 pub struct Sorted<'a> {
     kept: Rows<'a>,
     rows: u64,
-    /// The caller has had the row that the merge is at.
+    /// Whether the caller has had the merge's current row.
     is_had: bool,
     failed: Option<Stop>,
 }
 
 enum Rows<'a> {
-    /// The pool's memory goes with the last chunk.
+    /// The pool's memory is freed with the last chunk.
     Memory {
         merge: Merge<Chunk>,
         pool_bytes: usize,
@@ -34,7 +34,7 @@ enum Rows<'a> {
         merge: Merge<RunReader>,
         temp: Box<TempFile<'a>>,
     },
-    /// It has failed, and given everything back.
+    /// The sort has failed, and has given everything back.
     Nothing,
 }
 
@@ -60,8 +60,8 @@ impl<'a> Sorted<'a> {
         Sorted { kept: Rows::Disk { merge, temp }, rows, is_had: false, failed: None }
     }
 
-    /// Key and payload of the next row; `None` after the last. May wait for the disk, so no latch
-    /// is held. A failure is for good (ST6).
+    /// The key and the payload of the next row; none after the last. May wait for the disk, so the
+    /// caller holds no latch. A failure is for good (ST6).
     #[expect(clippy::type_complexity, reason = "a row is two slices, if there is one, or a stop")]
     pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>, Stop> {
         if self.is_had
@@ -82,17 +82,17 @@ impl<'a> Sorted<'a> {
         Ok(record.map(record::split))
     }
 
-    /// How many rows there are, those that the caller has had included.
+    /// The number of rows, those that the caller has had included.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Whether they didn't fit the memory.
+    /// Whether the rows didn't fit in memory.
     pub fn is_on_disk(&self) -> bool {
         matches!(self.kept, Rows::Disk { .. })
     }
 
-    /// How much memory it has: never more than it may (ST1).
+    /// Bytes of memory that the sort has: never more than the sort area (ST1).
     pub fn memory_bytes(&self) -> u64 {
         match &self.kept {
             Rows::Memory { merge, pool_bytes } => {

@@ -1,4 +1,4 @@
-//! What locks cost that nobody waits for, on this machine: nanoseconds a call.
+//! The cost of locks without waits, on this machine: nanoseconds a call.
 //!
 //! `cargo run --release -p txn --example lock_costs`. Each line is the best and the middle of nine
 //! rounds; with two threads, each does the same at once, for its own transactions.
@@ -16,16 +16,16 @@ const ROUNDS: u64 = 9;
 const CALLS: u32 = 200_000;
 const SEGMENTS: u16 = 64;
 
-/// What is measured: a lock, and whether the transaction ends each time.
+/// A case: a lock, and whether the transaction ends each time.
 struct Case {
     name: &'static str,
-    /// By the thread's segment.
+    /// The table, by the thread's segment.
     table: fn(u16) -> u32,
     mode: TableMode,
     ends: bool,
 }
 
-/// The table that somebody has in share mode.
+/// A table that a transaction has in share mode.
 const WATCHED: u32 = 500;
 
 const CASES: [Case; 4] = [

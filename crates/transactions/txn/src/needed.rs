@@ -48,7 +48,7 @@ impl Transactions {
 
     /// Notes that the undo of these transactions of one segment, and of earlier ones, is gone from
     /// now on (TX20). The last one is the newest.
-    pub(crate) fn note_taken(&self, taken: &[TransactionEnd], session: &Session) {
-        self.taken().note(taken, self.oldest_snapshot(session), session);
+    pub(crate) fn note_overwritten(&self, taken: &[TransactionEnd], session: &Session) {
+        self.overwritten().note(taken, self.oldest_snapshot(session), session);
     }
 }

@@ -15,9 +15,9 @@ use waits::{Statistic, WaitEvent};
 
 use crate::active::SegmentChoice;
 use crate::ends::Ends;
+use crate::overwritten::OverwrittenUndo;
 use crate::retention::Retention;
 use crate::snapshots::{SnapshotSlot, Snapshots};
-use crate::taken::OverwrittenUndo;
 use crate::undo::{Ended, SegmentState, Tail, Undo, UndoLog};
 use crate::waited::Waited;
 use crate::{Active, LockWait, Locks, OwnChanges, RowRequest, View};
@@ -41,7 +41,7 @@ struct Shared {
     snapshots: Snapshots,
     retention: Retention,
     ends: Ends,
-    taken: OverwrittenUndo,
+    overwritten: OverwrittenUndo,
     /// The SCN of the newest rollback that left undo. No session waits for it to be durable.
     rolled_back: Shared64,
     /// The SCN of the newest commit that didn't wait to be durable. Snapshots see it all the same
@@ -204,7 +204,7 @@ impl Transactions {
             snapshots: Snapshots::new(os),
             retention: Retention::new(os),
             ends: Ends::new(by, os),
-            taken: OverwrittenUndo::new(by, os),
+            overwritten: OverwrittenUndo::new(by, os),
             rolled_back: Shared64::new(0),
             not_waited_for: Shared64::new(0),
             waiting: Shared64::new(0),
@@ -239,8 +239,8 @@ impl Transactions {
         &self.shared.ends
     }
 
-    pub(crate) fn taken(&self) -> &OverwrittenUndo {
-        &self.shared.taken
+    pub(crate) fn overwritten(&self) -> &OverwrittenUndo {
+        &self.shared.overwritten
     }
 
     /// The table locks, and the waits of transactions.
@@ -441,7 +441,7 @@ impl Transactions {
         mode: CommitMode,
         session: &Session,
     ) -> Result<Option<Scn>, Stop> {
-        self.let_go(&mut transaction, session);
+        self.release_snapshot(&mut transaction, session);
         let Some(log) = transaction.log else { return Ok(None) };
         if log.records() == 0 {
             // It leaves no undo, from which others could find out when it ended (UN7).
@@ -483,7 +483,7 @@ impl Transactions {
     /// Rolls the transaction back (TX26). A failure halts the instance, because the transaction's
     /// rows would be locked for ever (TX27).
     pub fn rollback(&self, mut transaction: Transaction, session: &Session) -> Result<(), Stop> {
-        self.let_go(&mut transaction, session);
+        self.release_snapshot(&mut transaction, session);
         let Some(log) = transaction.log else { return Ok(()) };
         self.end_by_rollback(log, session)?;
         session.count(Statistic::UserRollbacks, 1);
@@ -541,7 +541,7 @@ impl Transactions {
         self.active.set_buffers(buffers, session)
     }
 
-    fn let_go(&self, transaction: &mut Transaction, session: &Session) {
+    fn release_snapshot(&self, transaction: &mut Transaction, session: &Session) {
         if transaction.snapshot.take().is_some() {
             let own = Arc::downgrade(&transaction.alive);
             self.forget_snapshots(|alive| alive.ptr_eq(&own), session);
