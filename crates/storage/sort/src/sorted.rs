@@ -18,7 +18,6 @@ use crate::temp_file::TempFile;
 /// Rows in the order of their keys. Of equal keys, the row that was pushed first comes first.
 pub struct Sorted<'a> {
     kept: Rows<'a>,
-    rows: u64,
     /// Whether the caller has had the merge's current row.
     is_had: bool,
     failed: Option<Stop>,
@@ -47,7 +46,7 @@ impl<'a> Sorted<'a> {
     ) -> Sorted<'a> {
         session.count(Statistic::SortsMemory, 1);
         session.count(Statistic::SortsRows, rows);
-        Sorted { kept: Rows::Memory { merge, pool_bytes }, rows, is_had: false, failed: None }
+        Sorted { kept: Rows::Memory { merge, pool_bytes }, is_had: false, failed: None }
     }
 
     pub(crate) fn on_disk(
@@ -57,7 +56,7 @@ impl<'a> Sorted<'a> {
     ) -> Sorted<'a> {
         temp.session.count(Statistic::SortsDisk, 1);
         temp.session.count(Statistic::SortsRows, rows);
-        Sorted { kept: Rows::Disk { merge, temp }, rows, is_had: false, failed: None }
+        Sorted { kept: Rows::Disk { merge, temp }, is_had: false, failed: None }
     }
 
     /// The key and the payload of the next row; none after the last. May wait for the disk, so the
@@ -80,16 +79,6 @@ impl<'a> Sorted<'a> {
         };
         self.is_had = record.is_some();
         Ok(record.map(record::split))
-    }
-
-    /// The number of rows, those that the caller has had included.
-    pub fn rows(&self) -> u64 {
-        self.rows
-    }
-
-    /// Whether the rows didn't fit in memory.
-    pub fn is_on_disk(&self) -> bool {
-        matches!(self.kept, Rows::Disk { .. })
     }
 
     /// Bytes of memory that the sort has: never more than the sort area (ST1).
@@ -119,6 +108,6 @@ impl<'a> Sorted<'a> {
 
 impl fmt::Debug for Sorted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Sorted({} rows)", self.rows)
+        f.write_str("Sorted")
     }
 }

@@ -110,11 +110,6 @@ impl<'a> Sorter<'a> {
         Ok(Sorted::on_disk(merge, temp, self.rows))
     }
 
-    /// The number of rows that were taken.
-    pub fn rows(&self) -> u64 {
-        self.rows
-    }
-
     /// Bytes of memory that the sort has: never more than the sort area (ST1).
     pub fn memory_bytes(&self) -> u64 {
         let first = !self.chunks.is_empty() && self.temp.is_none();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ids::TxnId;
 use os::{Os, Session, ThreadSpec};
-use stop::Halt;
+use stop::{Failpoints, Halt};
 use txn::{LockWait, Locks, TableMode};
 use waits::SessionKind;
 
@@ -77,7 +77,7 @@ fn round(case: &Case, locks: &Locks, segment: u16, session: &Session) -> f64 {
 }
 
 fn rounds(case: &'static Case, threads: u16, os: &Os, session: &Session) -> Vec<f64> {
-    let locks = Arc::new(Locks::new(os, SEGMENTS, Halt::new(os)));
+    let locks = Arc::new(Locks::new(os, SEGMENTS, Failpoints::NONE, Halt::new(os)));
     let sharer = TxnId { segment: SEGMENTS - 1, slot: 0, sequence: 1 };
     lock(&locks, sharer, WATCHED, TableMode::Share, session);
     let mut costs = Vec::new();

@@ -363,7 +363,7 @@ impl Transactions {
             // It may have been rolled back; then a new copy of the block doesn't name it.
             None if entry.inexact == NOT_ENDED => return Ok(Visibility::UndoGone),
             // Asked after the undo was.
-            None => by.min(self.overwritten().ended_by(id, session)),
+            None => by.min(self.shared.overwritten.ended_by(id, session)),
         };
         Ok(if exact <= snapshot { Visibility::Visible } else { Visibility::Hidden(exact) })
     }

@@ -332,7 +332,8 @@ impl Transactions {
             let transaction = undo.transaction;
             let exact = self.exact_end(*undo, session)?;
             // Asked after the undo was.
-            let ended = exact.unwrap_or_else(|| self.overwritten().ended_by(transaction, session));
+            let ended =
+                exact.unwrap_or_else(|| self.shared.overwritten.ended_by(transaction, session));
             known.push(TransactionEnd { transaction, ended });
         }
         Ok(known)

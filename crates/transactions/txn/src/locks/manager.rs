@@ -42,7 +42,7 @@ pub struct Locks {
 
 impl Locks {
     /// Without locks and waits. Segments have numbers below `segments_max`.
-    pub fn new(os: &Os, segments_max: u16, halt: Halt) -> Locks {
+    pub fn new(os: &Os, segments_max: u16, failpoints: Failpoints, halt: Halt) -> Locks {
         let seats: Arc<[Seat]> = (0..segments_max).map(|_| Seat::new(os)).collect();
         let seen = Arc::clone(&seats);
         let look = move |queues: &Queues| queues.assert_consistent(&seen);
@@ -54,19 +54,13 @@ impl Locks {
             queues: Box::new(queues),
             halt,
             names: Latch::new(os, LatchKind::Innermost, None),
-            failpoints: Failpoints::NONE,
+            failpoints,
         }
     }
 
     /// Sets the names of objects and rows for messages.
     pub fn name_by(&self, names: Arc<dyn LockNames>, session: &Session) {
         *self.names.exclusive(session) = Some(names);
-    }
-
-    /// The locks with the failpoints of a test.
-    #[must_use]
-    pub fn broken_at(self, failpoints: Failpoints) -> Locks {
-        Locks { failpoints, ..self }
     }
 
     /// Locks a table for a transaction until it ends. A mode that the transaction has already costs

@@ -63,7 +63,7 @@ impl TableMode {
     }
 
     /// Whether the mode goes with RX. All such modes go together.
-    pub const fn is_weak(self) -> bool {
+    pub(super) const fn is_weak(self) -> bool {
         matches!(self, TableMode::RowShare | TableMode::RowExclusive)
     }
 

@@ -65,10 +65,10 @@ pub struct UndoLog {
     pub(crate) tail: Tail,
     /// The newest record.
     newest: Option<UndoAddress>,
-    /// How many records the transaction has.
-    records: u32,
+    /// How many records the transaction has, which is a savepoint.
+    pub(crate) records: u32,
     /// Whether the first record was pushed. Until then nothing on disk names the transaction.
-    has_begun: bool,
+    pub(crate) has_begun: bool,
     /// How often the transaction went on to another block, since it began or was found.
     pub(crate) blocks_filled: u32,
     /// Stretches of applied records.
@@ -129,23 +129,19 @@ pub struct UndoPins<'a> {
 
 impl Tail {
     pub(crate) fn new(segment: u16, table: Dba, slots: u16) -> Tail {
-        let (newest, before) = ((0, slots - 1), Scn::ZERO);
-        let (current, spare, blocks) = (None, None, 0);
-        let (is_short, is_stuck) = (false, false);
-        let (free, records) = (0, 0);
         Tail {
             segment,
             table,
             slots,
-            newest,
-            current,
-            free,
-            records,
-            before,
-            spare,
-            blocks,
-            is_short,
-            is_stuck,
+            newest: (0, slots - 1),
+            current: None,
+            free: 0,
+            records: 0,
+            before: Scn::ZERO,
+            spare: None,
+            blocks: 0,
+            is_short: false,
+            is_stuck: false,
         }
     }
 
@@ -237,11 +233,6 @@ impl UndoLog {
         UndoLog { tail: self.tail.after(at), ..self }
     }
 
-    /// How many records the transaction has, which is a savepoint.
-    pub(crate) fn records(&self) -> u32 {
-        self.records
-    }
-
     /// Whether the transaction has as many records as it can have (UN9).
     pub(crate) fn is_full(&self) -> bool {
         self.records == UndoLog::RECORDS_MAX
@@ -253,11 +244,6 @@ impl UndoLog {
     /// Whether the transaction has records, applied or not.
     pub(crate) fn has_records(&self) -> bool {
         self.records > 0
-    }
-
-    /// Whether the transaction has pushed any record, taken back or not.
-    pub(crate) fn has_begun(&self) -> bool {
-        self.has_begun
     }
 
     /// The address of the next record, after [`Undo::make_room`] has made room for it.

@@ -37,7 +37,8 @@ pub struct Undo {
     pub(crate) space: Space,
     /// The header of the segment that all blocks come from.
     pub(crate) header: Dba,
-    slots: u16,
+    /// How many slots each table has.
+    pub(crate) slots: u16,
 }
 
 /// What a transaction table says of a transaction that has begun.
@@ -153,11 +154,6 @@ impl Undo {
     /// The tablespaces that the segments are in.
     pub(crate) fn space(&self) -> &Space {
         &self.space
-    }
-
-    /// How many slots each table has.
-    pub(crate) fn slots(&self) -> u16 {
-        self.slots
     }
 
     /// Makes another segment, linked behind the one with the table `last`. Only one session at a

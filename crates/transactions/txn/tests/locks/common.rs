@@ -58,7 +58,7 @@ impl Bed {
             os.set_check_effort(0);
         }
         let halt = Halt::new(os);
-        let locks = Locks::new(os, segments, halt.clone()).broken_at(failpoints);
+        let locks = Locks::new(os, segments, failpoints, halt.clone());
         let zeros = || (0..segments).map(|_| Shared64::new(0)).collect();
         let bed = Arc::new(Bed { locks, halt, active: zeros(), begun: zeros() });
         let weak = Arc::downgrade(&bed);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ids::TxnId;
 use os::{Session, ThreadSpec};
 use sim::{Outside, World};
-use stop::RefusalKind;
+use stop::{Failpoints, RefusalKind};
 use txn::{LockName, LockNames, LockWait, Locks, RowRequest, RowWait, RowWanted, TableMode};
 use waits::{Nanos, Statistic, WaitEvent};
 
@@ -145,7 +145,7 @@ impl LockNames for Accounts {
 fn a_deadlock_names_everybody_in_80_columns() {
     let report = racy(1).run(|world, session| {
         let halt = stop::Halt::new(world.os());
-        let locks = Arc::new(Locks::new(world.os(), 3, halt));
+        let locks = Arc::new(Locks::new(world.os(), 3, Failpoints::NONE, halt));
         locks.name_by(Arc::new(Accounts), session);
         let id = |segment, sequence| TxnId { segment, slot: 9, sequence };
         let ids = [id(0, 17), id(1, u32::MAX), id(2, 4)];
