@@ -41,7 +41,7 @@ pub fn kept(block: &[u8]) -> usize {
 ///
 /// # Panics
 /// When there is no room for it between directory and bytes: see [`room_of`](super::room_of).
-pub fn grow_list(block: &mut [u8]) {
+pub(crate) fn grow_list(block: &mut [u8]) {
     let (begin, end) = (place_of(entries(block)), directory_end(block));
     let grown = end + ItlEntry::BYTES;
     super::slots::make_gap(block, grown);

@@ -22,7 +22,8 @@ mod list;
 mod slots;
 
 pub use check::check;
-pub use list::{entries, entry, entry_mut, grow_list, kept, unlock};
+pub(crate) use list::grow_list;
+pub use list::{entries, entry, entry_mut, kept, unlock};
 pub use slots::{
     add_slot, bytes_of, create, directory, insert_slot, place, release, remove_slot, room_of,
     set_slot, slot, slots, splice, used,

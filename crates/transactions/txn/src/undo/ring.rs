@@ -203,8 +203,10 @@ impl Undo {
         let table = changes.cache().pin(log.tail.table, session)?;
         let mut group =
             changes.begin(credits_for(&[size_of::<Reset>(), size_of::<DbaLe>()]), session)?;
-        // Before any reader can miss the undo.
-        transactions.note_overwritten(taken, session);
+        if !taken.is_empty() {
+            // Before any reader can miss the undo.
+            transactions.note_overwritten(taken, session);
+        }
         let block = pin.exclusive(FrameOrder::Undo, session);
         let transaction = TxnIdLe::new(log.id);
         let reset = Reset { transaction, previous: came_from(log), next: next.next };
