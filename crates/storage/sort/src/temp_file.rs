@@ -207,7 +207,7 @@ impl<'a> TempFile<'a> {
             self.reap(event, piece)?;
         }
         let (file, offset) = (self.file.clone(), self.offset(piece));
-        let ring = self.ring.as_mut().expect("asked for by who has one");
+        let ring = self.ring.as_mut().expect("requests are pushed only with a ring");
         ring.push(Request { file, kind, offset, buffer, tag }, self.session)?;
         Ok(ring.submit()?)
     }

@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn what_is_broken_in_the_queues_is_named() {
         let cases: [(&str, Break); 12] = [
-            ("nobody has it", |queues, _| {
+            ("no transaction has it", |queues, _| {
                 queues.table(18);
             }),
             ("waits twice", |queues, _| queues.table(TABLE).enqueue(request(TWO, Share))),
@@ -154,7 +154,7 @@ mod tests {
             ("is in the queue, and has it", |queues, _| {
                 queues.table(TABLE).grant(request(TWO, RowExclusive));
             }),
-            ("waits for nobody (TX13)", |queues, _| queues.table(TABLE).release(ONE)),
+            ("waits for no transaction (TX13)", |queues, _| queues.table(TABLE).release(ONE)),
             ("that don't go together", |queues, _| {
                 queues.table(TABLE).grant(request(THREE, RowExclusive));
             }),
@@ -186,7 +186,7 @@ mod tests {
     fn what_is_broken_at_a_seat_is_named() {
         let now = Timestamp::ZERO;
         let cases: [(&str, BreakSeat); 3] = [
-            ("nobody's, with 2 tables", Holdings::forget_owner),
+            ("no owner, with 2 tables", Holdings::forget_owner),
             ("in order", |seat, _| seat.tables_mut().reverse()),
             ("it keeps Exclusive of table 18 (TX12)", |seat, _| {
                 seat.tables_mut()[1].place = ModeAt::Seat(Exclusive);

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! deadlock: transaction 3.0.17 would wait for itself,
-//! through 1 other, and is refused: roll it back, and try again. Who waits:
+//! through 1 other, and is refused: roll it back, and try again. The waits:
 //! 1 3.0.17, session user1 (t4), refused now
 //!     wants table ACCOUNTS (71) in mode X (6)
 //!     5.0.9 has it in mode RX (3)
@@ -69,7 +69,7 @@ pub(super) fn cycle(links: &[WaitsForEdge], now: Timestamp, names: &Namer<'_>) -
     let (count, plural) = (links.len() - 1, if links.len() == 2 { "" } else { "s" });
     let mut text = format!(
         "deadlock: transaction {victim} would wait for itself,\n\
-         through {count} other{plural}, and is refused: roll it back, and try again. Who waits:"
+         through {count} other{plural}, and is refused: roll it back, and try again. The waits:"
     );
     for (number, WaitsForEdge { wait, blocker, reason }) in links.iter().take(SHOWN_MAX).enumerate()
     {

@@ -118,7 +118,7 @@ impl Holdings {
         let at = self.find(object).ok()?;
         let ModeAt::Seat(mode) = self.tables[at].place else { return None };
         self.tables[at].place = ModeAt::Table;
-        Some((self.owner.expect("what is held is somebody's"), mode))
+        Some((self.owner.expect("held tables have an owner"), mode))
     }
 
     /// Forgets everything of a transaction that has ended. Returns the tables that keep its mode.
@@ -141,7 +141,7 @@ impl Holdings {
     /// Checks the invariants of this file that concern one seat. The error says what is wrong.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.owner.is_none() && !self.tables.is_empty() {
-            return Err(format!("nobody's, with {} tables", self.tables.len()));
+            return Err(format!("no owner, with {} tables", self.tables.len()));
         }
         if !self.tables.is_sorted_by(|a, b| a.object < b.object) {
             return Err("it doesn't list each table once, in order".to_string());

@@ -163,7 +163,7 @@ impl Table {
     /// Checks the invariants of this file. The error says what is wrong.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.is_empty() {
-            return Err("nobody has it or waits for it".to_string());
+            return Err("no transaction has it or waits for it".to_string());
         }
         let mut waiters: Vec<_> = self.waiters().collect();
         waiters.sort_unstable();
@@ -179,7 +179,7 @@ impl Table {
         let first = if self.converters.is_empty() { self.queue.front() } else { None };
         let mut next = self.converters.iter().chain(first);
         if let Some(idle) = next.find(|request| self.fits(**request)) {
-            return Err(format!("{} waits for nobody (TX13)", idle.owner));
+            return Err(format!("{} waits for no transaction (TX13)", idle.owner));
         }
         let grants = || self.grants.iter();
         let at_odds = |one: &TxnId, mode: &TableMode| {

@@ -128,7 +128,7 @@ impl Locks {
                 break;
             }
         }
-        last.expect("somebody is waited for")
+        last.expect("there is a holder")
     }
 
     /// Waits for a table that can't be granted at once.

@@ -182,7 +182,7 @@ fn a_deadlock_names_everybody_in_80_columns() {
     assert_eq!(
         text,
         "deadlock: transaction 0.9.17 would wait for itself,
-through 2 others, and is refused: roll it back, and try again. Who waits:
+through 2 others, and is refused: roll it back, and try again. The waits:
 1 0.9.17, session main (t0), refused now
     wants a row of object 72
     with ID = 4711
