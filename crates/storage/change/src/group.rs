@@ -17,7 +17,7 @@ use format::{BlockHeader, ChangeVector, DbaLe, RedoRecord, ScnLe, U16Le, U32Le};
 use ids::{BlockSize, Scn};
 use latch::Pace;
 use os::{Os, Session};
-use redo::{Credits, Placed, Redo};
+use redo::{Credits, RecordPosition, Redo};
 use stop::{Halt, Stop};
 use waits::Statistic;
 
@@ -195,7 +195,7 @@ impl<'a> Group<'a> {
 
     /// Makes the changes and releases the blocks' latches (CH11). Nothing in here can fail, or wait
     /// for more than a latch (CH2).
-    pub fn commit(self, session: &Session) -> Placed {
+    pub fn commit(self, session: &Session) -> RecordPosition {
         let Group { changes, credits, mut blocks, mut record, .. } = self;
         assert!(!blocks.is_empty(), "a group without changes is committed");
         let critical = changes.halt.guard("a change was not finished after it had begun", session);
