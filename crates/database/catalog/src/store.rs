@@ -178,8 +178,9 @@ fn make(
     let mut made = Vec::new();
     let mut make_all = || {
         for stored in Stored::ALL {
-            let what = (stored.name(), Holds::Table);
-            made.push(space.create_temporary(tablespace, what, session)?.object);
+            made.push(
+                space.create_temporary(tablespace, stored.name(), Holds::Table, session)?.object,
+            );
             let what = (&*stored.index_name(), true);
             let index = Index::create_temporary(tablespace, what, space, transactions, session)?;
             made.push(index.segment().object);

@@ -108,7 +108,7 @@ impl Instance {
                 WaitEvent::EnqCfContention,
                 control,
             )),
-            files: files.iter().map(|(_, file, _)| file.clone()).collect(),
+            files: files.iter().map(|file| file.file.clone()).collect(),
         };
         let parts = (files, doublewrite, storage);
         start((parameters, state), (redo, recovered), parts, session)
@@ -196,7 +196,7 @@ pub(crate) fn index_of(mode: CommitMode) -> u32 {
     at.expect("every mode is in the list") as u32
 }
 
-type Parts = (Vec<(ids::FileNo, os::File, ids::BlockSize)>, os::File, Storage);
+type Parts = (Vec<cache::DataFile>, os::File, Storage);
 
 /// Begins the next log, and starts the processes, one of which rolls back the dead.
 fn start(

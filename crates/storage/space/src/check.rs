@@ -2,6 +2,7 @@
 //!
 //! Callers: tests, and what checks a database after recovery.
 
+use cache::Blocks;
 use format::{ExtentMap, SegmentHeader};
 use ids::FileNo;
 use latch::FrameOrder;
@@ -60,7 +61,7 @@ impl Space {
                 extents(&block).collect()
             };
             let tablespace = self.tablespace_of(header.file, session);
-            for (first, blocks) in all {
+            for Blocks { first, count } in all {
                 if self.tablespace_of(first.file, session) != tablespace {
                     return Err(format!("{name} has an extent of another tablespace"));
                 }
@@ -68,7 +69,7 @@ impl Space {
                 let map = map.shared(FrameOrder::ExtentMap, session);
                 let begin = ExtentMap::at(&map, ExtentMap::START).first_block.get();
                 let number = (first.block.get() - begin) / tablespace.extent_blocks;
-                let count = blocks / tablespace.extent_blocks;
+                let count = count / tablespace.extent_blocks;
                 let each = (number..number + count).map(|n| (first.file, n, name.clone()));
                 owners.extend(each);
             }
@@ -109,7 +110,7 @@ fn check_header(block: &[u8], entry: &Entry) -> Result<(), String> {
     if header.holds != entry.holds.number() || (header.dropping != 0) != dropping {
         return Err("its header and the directory don't agree".to_string());
     }
-    let blocks: u32 = extents(block).map(|(_, blocks)| blocks).sum();
+    let blocks: u32 = extents(block).map(|extent| extent.count).sum();
     if header.blocks.get() != blocks || header.high_water.get() > blocks {
         return Err(format!("its header doesn't count {blocks} blocks"));
     }

@@ -11,17 +11,15 @@
 //!
 //! Callers: `recovery`, at its end; `instance`, at log switches and at shutdown.
 
+use cache::DataFile;
 use format::{FileHeader, ScnLe, U32Le, check, seal};
-use ids::{BlockNo, BlockSize, Dba, FileNo, Rba, Scn};
-use os::{Cause, File, FileOperation, IoBuf, Session};
+use ids::{BlockNo, Dba, Rba, Scn};
+use os::{Cause, FileOperation, IoBuf, Session};
 use stop::{RefusalKind, Stop};
 use waits::WaitEvent;
 
-use crate::ControlContent;
-use crate::data_file::History;
-
-/// A file of the database: its number, itself, and its block size.
-type DataFile = (FileNo, File, BlockSize);
+use crate::data_file::{ExpectedFile, History};
+use crate::{ControlContent, DataFileContent};
 
 /// A checkpoint of data files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +69,7 @@ impl FileCheckpoint {
 
     fn write_header(
         &self,
-        (number, file, _): &DataFile,
+        DataFile { number, file, .. }: &DataFile,
         mut block: IoBuf,
         session: &Session,
     ) -> Result<(), Stop> {
@@ -93,20 +91,17 @@ impl FileCheckpoint {
     }
 }
 
-fn read_header(
-    (number, file, block_size): &DataFile,
-    session: &Session,
-) -> Result<IoBuf, os::Error> {
-    let mut block = IoBuf::zeroed(block_size.bytes());
-    let what = u64::from(number.get());
+fn read_header(file: &DataFile, session: &Session) -> Result<IoBuf, os::Error> {
+    let mut block = IoBuf::zeroed(file.block_size.bytes());
+    let what = u64::from(file.number.get());
     let waiting = session.waiting(WaitEvent::DbFileSequentialRead).p(what, 0, 1);
-    file.read_at(0, &mut block, waiting)?;
+    file.file.read_at(0, &mut block, waiting)?;
     Ok(block)
 }
 
 fn sync(files: &[DataFile], session: &Session) -> Result<(), Stop> {
-    for (_, file, _) in files {
-        file.sync(FileOperation::Sync.waiting(session))?;
+    for data_file in files {
+        data_file.file.sync(FileOperation::Sync.waiting(session))?;
     }
     Ok(())
 }
@@ -122,6 +117,12 @@ impl ControlContent {
         }
     }
 
+    /// What the control file says of this data file.
+    pub fn expected<'a>(&self, entry: &'a DataFileContent) -> ExpectedFile<'a> {
+        let (history, block_size) = (self.history(), self.block_size_of(entry));
+        ExpectedFile { history, entry, block_size }
+    }
+
     /// Says that headers of data files may get the next checkpoint number.
     pub fn announce_checkpoint(&mut self) {
         let next = self.checkpoint_number.checked_add(1);
@@ -131,7 +132,7 @@ impl ControlContent {
     /// Says that the headers of these data files have a checkpoint's number.
     pub fn require_checkpoint(&mut self, checkpoint: &FileCheckpoint, files: &[DataFile]) {
         for entry in &mut self.data_files {
-            if files.iter().any(|(number, ..)| *number == entry.number) {
+            if files.iter().any(|file| file.number == entry.number) {
                 entry.checkpoint_number = checkpoint.number;
             }
         }

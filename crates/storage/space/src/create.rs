@@ -39,35 +39,38 @@ struct FreeExtent<'a> {
 impl Space {
     /// Makes a segment in the system tablespace, with one extent.
     pub fn create(&self, name: &str, holds: Holds, session: &Session) -> Result<Segment, Stop> {
-        self.create_in(self.system(session), (name, holds), SegmentState::Permanent, session)
+        self.create_in(&self.system(session), name, holds, SegmentState::Permanent, session)
     }
 
     /// Makes a segment in the tablespace of this name, with one extent.
     pub fn create_within(
         &self,
         tablespace: &str,
-        what: (&str, Holds),
+        name: &str,
+        holds: Holds,
         session: &Session,
     ) -> Result<Segment, Stop> {
         let tablespace = self.tablespace(tablespace, session)?;
-        self.create_in(tablespace, what, SegmentState::Permanent, session)
+        self.create_in(&tablespace, name, holds, SegmentState::Permanent, session)
     }
 
     /// The same, but the next opening drops it, unless [`keep`](Space::keep) comes before.
     pub fn create_temporary(
         &self,
         tablespace: &str,
-        what: (&str, Holds),
+        name: &str,
+        holds: Holds,
         session: &Session,
     ) -> Result<Segment, Stop> {
         let tablespace = self.tablespace(tablespace, session)?;
-        self.create_in(tablespace, what, SegmentState::Temporary, session)
+        self.create_in(&tablespace, name, holds, SegmentState::Temporary, session)
     }
 
     fn create_in(
         &self,
-        tablespace: TablespaceContent,
-        (name, holds): (&str, Holds),
+        tablespace: &TablespaceContent,
+        name: &str,
+        holds: Holds,
         state: SegmentState,
         session: &Session,
     ) -> Result<Segment, Stop> {
@@ -83,7 +86,7 @@ impl Space {
                 None => self.extend_directory(session)?,
             }
         };
-        self.make_segment(&entry, &tablespace, state, session)
+        self.make_segment(&entry, tablespace, state, session)
     }
 
     /// Makes the segment that this entry was reserved for; if that fails, the entry is forgotten.
@@ -98,7 +101,7 @@ impl Space {
         let mut index = self.shared.index.exclusive(session);
         match made {
             Ok(header) => {
-                index.settle(entry.object, (header, state));
+                index.settle(entry.object, header, state);
                 let Entry { name, object, holds, .. } = entry.clone();
                 Ok(Segment { name, object, header, holds })
             }
@@ -117,9 +120,9 @@ impl Space {
         state: SegmentState,
         session: &Session,
     ) -> Result<Dba, Stop> {
-        let (place, name) = (entry.place, &entry.name);
+        let (slot, name) = (entry.slot, &entry.name);
         let body = header_body(entry, tablespace);
-        let directory = self.pin(place.block.file, place.block.block, session)?;
+        let directory = self.pin(slot.block.file, slot.block.block, session)?;
         // The header's block isn't known before the map is latched, and is pinned without latches:
         // so an extent is found first, and looked at again.
         loop {
@@ -146,7 +149,7 @@ impl Space {
                 continue;
             }
             let left = free_count(&map) - 1;
-            let place = Place { number: U32Le::new(place.number) };
+            let place = Place { number: U32Le::new(slot.number) };
             let taken = ExtentRun { first: U32Le::new(number), count: U32Le::new(1) };
             group.change(block, &LAYER, ENTER, &[place.bytes(), stored.bytes()]);
             group.format(header, &LAYER, FORMAT, &[body.bytes(), extent.bytes()]);
@@ -170,9 +173,9 @@ impl Space {
         let (mut tried, mut failed) = (Skipped::new(), None);
         loop {
             self.changes().halt().check(session)?;
-            let free = self.find_free((tablespace.number, turn), 1, &skipped, session)?;
-            let Some((file, number, _)) = free else {
-                match self.grow(tablespace, turn, (1, &entry.name), &skipped, session) {
+            let free = self.find_free(tablespace.number, turn, 1, &skipped, session)?;
+            let Some((file, number)) = free else {
+                match self.grow(tablespace, turn, 1, &entry.name, &skipped, session) {
                     // What couldn't be read some time ago may be by now.
                     Err(stop) if is_no_space(&stop) && skipped.len() > tried.len() => {
                         skipped.clone_from(&tried);

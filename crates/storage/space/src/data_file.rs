@@ -39,6 +39,17 @@ pub struct History {
     pub checkpoint: (Rba, Scn),
 }
 
+/// A data file as the control file describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct ExpectedFile<'a> {
+    /// The database and the checkpoint numbers.
+    pub history: History,
+    /// The file.
+    pub entry: &'a DataFileContent,
+    /// The size of its blocks.
+    pub block_size: BlockSize,
+}
+
 /// How a data file is laid out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataFileShape {
@@ -213,7 +224,7 @@ pub fn open_data_file(
     disk: &Disk,
     path: &Path,
     options: FileOptions,
-    what: (History, &DataFileContent, BlockSize),
+    expected: &ExpectedFile<'_>,
     owned: &mut OwnedFiles,
     session: &Session,
 ) -> Result<File, Stop> {
@@ -221,7 +232,7 @@ pub fn open_data_file(
     if let Ok(file) = &opened {
         owned.lock(file, session).map_err(not_owned)?;
     }
-    check_opened(opened, path, what, session)
+    check_opened(opened, path, expected, session)
 }
 
 /// The same only to read it.
@@ -229,16 +240,16 @@ pub fn open_data_file_read_only(
     disk: &Disk,
     path: &Path,
     options: FileOptions,
-    what: (History, &DataFileContent, BlockSize),
+    expected: &ExpectedFile<'_>,
     session: &Session,
 ) -> Result<File, Stop> {
-    check_opened(disk.open_read_only(path, options, session), path, what, session)
+    check_opened(disk.open_read_only(path, options, session), path, expected, session)
 }
 
 fn check_opened(
     opened: Result<File, Error>,
     path: &Path,
-    (history, entry, block_size): (History, &DataFileContent, BlockSize),
+    expected: &ExpectedFile<'_>,
     session: &Session,
 ) -> Result<File, Stop> {
     let refuse = |kind: RefusalKind, what: String| {
@@ -252,6 +263,7 @@ fn check_opened(
         }
         opened => opened?,
     };
+    let ExpectedFile { entry, block_size, .. } = expected;
     let bytes_of = |blocks: u32| u64::from(blocks) * block_size.bytes() as u64;
     let (found, least, most) = (file.length()?, bytes_of(entry.blocks), bytes_of(entry.blocks_max));
     if !(least..=most).contains(&found) {
@@ -261,7 +273,7 @@ fn check_opened(
         );
         return refuse(RefusalKind::Corrupt, what);
     }
-    match fault_of(&file, history, entry, block_size, session)? {
+    match fault_of(&file, expected, session)? {
         Some(what) => refuse(RefusalKind::Corrupt, what),
         None => Ok(file),
     }
@@ -270,11 +282,10 @@ fn check_opened(
 /// Why this isn't the file that is meant, if it isn't.
 fn fault_of(
     file: &File,
-    history: History,
-    entry: &DataFileContent,
-    block_size: BlockSize,
+    expected: &ExpectedFile<'_>,
     session: &Session,
 ) -> Result<Option<String>, Stop> {
+    let ExpectedFile { history, entry, block_size } = expected;
     let mut block = IoBuf::zeroed(block_size.bytes());
     let waiting = session.waiting(WaitEvent::DbFileSequentialRead);
     let read = file.read_at(0, &mut block, waiting.p(u64::from(entry.number.get()), 0, 1));
@@ -309,7 +320,7 @@ fn fault_of(
         Ok(_) => {}
     }
     let header = FileHeader::at(&block, FileHeader::START);
-    if let Some(what) = history_fault(header, &history, entry) {
+    if let Some(what) = history_fault(header, history, entry) {
         return Ok(Some(what));
     }
     if header.tablespace.get() != entry.tablespace.0 {

@@ -16,8 +16,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ids::FileNo;
-use os::{Disk, File, FileOptions, OwnedFiles, Session};
+use cache::DataFile;
+use os::{Disk, FileOptions, OwnedFiles, Session};
 use stop::{RefusalKind, Stop};
 
 use crate::data_file::{DataFileShape, create_data_file, open_data_file};
@@ -81,7 +81,7 @@ impl Space {
         }
         // From here on the files are the database's: what fails is for recovery to mend.
         let named = new.give_names(session);
-        let used = named.and_then(|()| self.use_files(&after, (tablespaces, entries), session));
+        let used = named.and_then(|()| self.use_files(&after, tablespaces, entries, session));
         used.map_err(|stop| {
             let cause = format!("a data file that was made can't be used: {stop}");
             self.changes().halt().raise(cause, session)
@@ -123,7 +123,8 @@ impl Space {
     fn use_files(
         &self,
         content: &ControlContent,
-        (tablespaces, entries): (&[TablespaceContent], &[DataFileContent]),
+        tablespaces: &[TablespaceContent],
+        entries: &[DataFileContent],
         session: &Session,
     ) -> Result<(), Stop> {
         let (disk, cache) = (&self.shared.disk, self.changes().cache());
@@ -131,11 +132,11 @@ impl Space {
         let mut owned = OwnedFiles::default();
         for entry in entries {
             let path = self.path(entry);
-            let block_size = content.block_size_of(entry);
-            let what = (content.history(), entry, block_size);
+            let expected = content.expected(entry);
             let options = self.shared.options;
-            let file = open_data_file(disk, &path, options, what, &mut owned, session)?;
-            cache.add_file(entry.number, file.clone(), block_size, session)?;
+            let file = open_data_file(disk, &path, options, &expected, &mut owned, session)?;
+            let data_file = DataFile::new(entry.number, file.clone(), expected.block_size);
+            cache.add_file(data_file, session)?;
             files.push(file);
         }
         self.shared.tablespaces.exclusive(session).add(tablespaces, entries, files);
@@ -156,12 +157,12 @@ pub fn open_data_files(
     content: &ControlContent,
     owned: &mut OwnedFiles,
     session: &Session,
-) -> Result<Vec<(FileNo, File)>, Stop> {
+) -> Result<Vec<DataFile>, Stop> {
     let mut files = Vec::with_capacity(content.data_files.len());
     for entry in &content.data_files {
         let path = directory.join(&entry.path);
-        let what = (content.history(), entry, content.block_size_of(entry));
-        let opened = open_data_file(disk, &path, options, what, owned, session);
+        let expected = content.expected(entry);
+        let opened = open_data_file(disk, &path, options, &expected, owned, session);
         let file = match opened {
             Err(stop) if stop.refusal() == Some(RefusalKind::NotFound) => {
                 let new = new_path(&path);
@@ -169,18 +170,18 @@ pub fn open_data_files(
                     return Err(stop);
                 }
                 // Looked at, locked, before it gets its name (SP21).
-                let looked_at = open_data_file(disk, &new, options, what, owned, session)?;
+                let looked_at = open_data_file(disk, &new, options, &expected, owned, session)?;
                 if !disk.has_its_name(&looked_at, session)? {
                     return Err(stop);
                 }
                 disk.rename(&new, &path, session)?;
                 owned.forget(&new);
                 drop(looked_at);
-                open_data_file(disk, &path, options, what, owned, session)?
+                open_data_file(disk, &path, options, &expected, owned, session)?
             }
             opened => opened?,
         };
-        files.push((entry.number, file));
+        files.push(DataFile::new(entry.number, file, expected.block_size));
     }
     Ok(files)
 }

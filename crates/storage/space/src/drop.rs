@@ -14,9 +14,10 @@
 //!
 //! Callers: who defines and undefines tables and indexes; `instance`, when it opens a database.
 
+use cache::Blocks;
 use change::credits_for;
 use format::{ExtentMap, U32Le};
-use ids::{Dba, ObjectNo};
+use ids::ObjectNo;
 use latch::FrameOrder;
 use os::Session;
 use stop::{RefusalKind, Stop};
@@ -53,11 +54,11 @@ impl Space {
     }
 
     fn set_permanent(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
-        let place = entry.place;
-        let directory = self.pin(place.block.file, place.block.block, session)?;
+        let slot = entry.slot;
+        let directory = self.pin(slot.block.file, slot.block.block, session)?;
         let mut group = self.changes().begin(credits_for(&[size_of::<PlaceState>()]), session)?;
         let block = directory.exclusive(FrameOrder::Directory, session);
-        let (number, state) = (U32Le::new(place.number), SegmentState::Permanent.number());
+        let (number, state) = (U32Le::new(slot.number), SegmentState::Permanent.number());
         let state = PlaceState { number, state };
         group.change(block, &LAYER, SET_STATE, &[state.bytes()]);
         group.commit(session);
@@ -128,15 +129,15 @@ impl Space {
 
     /// From here on it is being dropped, whatever happens.
     fn begin_drop(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
-        let (place, header) = (entry.place, entry.header());
-        let directory = self.pin(place.block.file, place.block.block, session)?;
+        let (slot, header) = (entry.slot, entry.header());
+        let directory = self.pin(slot.block.file, slot.block.block, session)?;
         let header = self.changes().cache().pin(header, session)?;
         let mut group =
             self.changes().begin(credits_for(&[size_of::<PlaceState>(), 0]), session)?;
         let block = directory.exclusive(FrameOrder::Directory, session);
         let header = header.exclusive(FrameOrder::SegmentHeader, session);
         check_is_of(&header, entry, false)?;
-        let (number, state) = (U32Le::new(place.number), SegmentState::Dropping.number());
+        let (number, state) = (U32Le::new(slot.number), SegmentState::Dropping.number());
         let state = PlaceState { number, state };
         group.change(block, &LAYER, SET_STATE, &[state.bytes()]);
         group.change(header, &LAYER, BEGIN_DROP, &[]);
@@ -163,8 +164,8 @@ impl Space {
             check_is_of(&header, entry, true)?;
             last_of_one_file(&header)
         };
-        let Some((first, _)) = last.first() else { return Ok(false) };
-        let file = first.file;
+        let Some(extent) = last.first() else { return Ok(false) };
+        let file = extent.first.file;
         let map = self.pin(file, EXTENT_MAP, session)?;
         let credits = credits_for(&[size_of::<Count>(), last.len() * size_of::<ExtentRun>()]);
         let mut group = self.changes().begin(credits, session)?;
@@ -185,22 +186,22 @@ impl Space {
 
     /// Gives back the extent with the header in it, together with the entry.
     fn give_back_first(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
-        let place = entry.place;
+        let slot = entry.slot;
         let run = {
             let pin = self.changes().cache().pin(entry.header(), session)?;
             let header = pin.shared(FrameOrder::SegmentHeader, session);
             extents(&header).next().expect("a segment has an extent")
         };
-        let directory = self.pin(place.block.file, place.block.block, session)?;
-        let map = self.pin(run.0.file, EXTENT_MAP, session)?;
+        let directory = self.pin(slot.block.file, slot.block.block, session)?;
+        let map = self.pin(run.first.file, EXTENT_MAP, session)?;
         let mut group = self
             .changes()
             .begin(credits_for(&[size_of::<Place>(), size_of::<ExtentRun>()]), session)?;
         let directory = directory.exclusive(FrameOrder::Directory, session);
         let map = map.exclusive(FrameOrder::ExtentMap, session);
-        let size = self.tablespace_of(run.0.file, session).extent_blocks;
+        let size = self.tablespace_of(run.first.file, session).extent_blocks;
         let run = run_of(&map, run, size);
-        let place = Place { number: U32Le::new(place.number) };
+        let place = Place { number: U32Le::new(slot.number) };
         group.change(directory, &LAYER, LEAVE, &[place.bytes()]);
         group.change(map, &LAYER, GIVE_BACK, &[run.bytes()]);
         group.commit(session);
@@ -209,18 +210,18 @@ impl Space {
 }
 
 /// The last extents of a header that lie in one file, without the header's own first one.
-fn last_of_one_file(header: &[u8]) -> Vec<(Dba, u32)> {
-    let mut all: Vec<(Dba, u32)> = extents(header).skip(1).collect();
-    let Some(file) = all.last().map(|(first, _)| first.file) else { return all };
-    let count = all.iter().rev().take_while(|(first, _)| first.file == file).count();
+fn last_of_one_file(header: &[u8]) -> Vec<Blocks> {
+    let mut all: Vec<Blocks> = extents(header).skip(1).collect();
+    let Some(file) = all.last().map(|run| run.first.file) else { return all };
+    let count = all.iter().rev().take_while(|run| run.first.file == file).count();
     all.split_off(all.len() - count.min(GIVEN_BACK_MAX))
 }
 
 /// The extents that a run of blocks is, as the map is told.
-fn run_of(map: &[u8], (first, blocks): (Dba, u32), extent_blocks: u32) -> ExtentRun {
+fn run_of(map: &[u8], run: Blocks, extent_blocks: u32) -> ExtentRun {
     let begin = ExtentMap::at(map, ExtentMap::START).first_block.get();
-    let number = (first.block.get() - begin) / extent_blocks;
-    ExtentRun { first: U32Le::new(number), count: U32Le::new(blocks / extent_blocks) }
+    let number = (run.first.block.get() - begin) / extent_blocks;
+    ExtentRun { first: U32Le::new(number), count: U32Le::new(run.count / extent_blocks) }
 }
 
 fn is_all_taken(map: &[u8], run: &ExtentRun) -> bool {

@@ -16,7 +16,7 @@ use stop::Stop;
 
 use crate::Space;
 use crate::apply::{Count, FREE, HAND_OUT, LAYER, SET_FREE};
-use crate::look::look_at_free;
+use crate::look::{FreeSeen, look_at_free};
 use crate::segment::{check_live, is_live, next_blocks, object_of};
 
 /// A segment header, latched, and what it hands out: one block, perhaps one that was free.
@@ -70,7 +70,7 @@ impl Space {
                 return Ok(None);
             }
             let free = SegmentHeader::at(&block, SegmentHeader::START).free();
-            (free, next_blocks(&block, 1).map(|(first, _)| first))
+            (free, next_blocks(&block, 1).map(|next| next.first))
         };
         let cache = self.changes().cache();
         match (free, new) {
@@ -93,14 +93,15 @@ impl Space {
             return None;
         }
         let free = SegmentHeader::at(&header, SegmentHeader::START).free();
-        let first = free.or_else(|| next_blocks(&header, 1).map(|(first, _)| first));
+        let first = free.or_else(|| next_blocks(&header, 1).map(|next| next.first));
         if first != Some(block.address()) {
             return None;
         }
         let (opcode, payload) = match free {
             None => (HAND_OUT, Count { count: U32Le::new(1) }.bytes().to_vec()),
             Some(_) => {
-                let (object, next) = look_at_free(block).expect("a segment lists what is free");
+                let FreeSeen { object, next } =
+                    look_at_free(block).expect("a segment lists what is free");
                 let own = object_of(&header).map(|object| object.get());
                 assert!(own == Some(object), "a segment has another's block free (SP18)");
                 (SET_FREE, next.map_or(DbaLe::NONE, DbaLe::new).bytes().to_vec())
@@ -118,11 +119,7 @@ impl Space {
 
     /// The blocks that a segment has handed out and that are free again; or in words, what is wrong
     /// with the list of them.
-    pub fn free_blocks(
-        &self,
-        segment: Dba,
-        session: &Session,
-    ) -> Result<Result<Vec<Dba>, String>, Stop> {
+    pub fn free_blocks(&self, segment: Dba, session: &Session) -> Result<FreeList, Stop> {
         let pin = self.changes().cache().pin(segment, session)?;
         let look = || {
             let header = pin.shared(FrameOrder::SegmentHeader, session);
@@ -139,9 +136,9 @@ impl Space {
                     self.changes().cache().pin_shared(address, FrameOrder::Branch, session)?;
                 Ok::<_, Stop>(look_at_free(&block))
             };
-            let listed = list_of((first, object), &mut read)?;
+            let listed = list_of(first, object, &mut read)?;
             // While others take and give back, what was read may be of different times.
-            if listed.is_ok() || look()?.0 == version {
+            if matches!(listed, FreeList::Sound(_)) || look()?.0 == version {
                 return Ok(listed);
             }
             session.relax(turn);
@@ -150,26 +147,46 @@ impl Space {
     }
 }
 
-/// What a free block says, or why it is none.
-type Looked = Result<(u32, Option<Dba>), String>;
+/// The free blocks of a segment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FreeList {
+    /// The blocks, in the order of their addresses.
+    Sound(Vec<Dba>),
+    /// What is wrong with the list.
+    Broken(String),
+}
 
-/// Goes along the free blocks of the segment with this number; `read` says what each says.
+impl FreeList {
+    /// The blocks, or as an error what is wrong.
+    pub fn sound(self) -> Result<Vec<Dba>, String> {
+        match self {
+            FreeList::Sound(blocks) => Ok(blocks),
+            FreeList::Broken(what) => Err(what),
+        }
+    }
+}
+
+/// Follows the free blocks of the segment with number `object` from the first. `read` returns what
+/// a block says, or why it is no free block.
 pub fn list_of<E>(
-    (first, object): (Option<Dba>, u32),
-    read: &mut dyn FnMut(Dba) -> Result<Looked, E>,
-) -> Result<Result<Vec<Dba>, String>, E> {
+    first: Option<Dba>,
+    object: u32,
+    read: &mut dyn FnMut(Dba) -> Result<Result<FreeSeen, String>, E>,
+) -> Result<FreeList, E> {
+    let broken = |what: String| Ok(FreeList::Broken(what));
     let (mut at, mut listed) = (first, std::collections::BTreeSet::new());
     while let Some(address) = at {
         if !listed.insert(address) {
-            return Ok(Err(format!("lists block {address} as free twice")));
+            return broken(format!("lists block {address} as free twice"));
         }
         match read(address)? {
-            Ok((of, next)) if of == object => at = next,
-            Ok((of, _)) => {
-                return Ok(Err(format!("lists block {address} as free, which segment {of} has")));
+            Ok(free) if free.object == object => at = free.next,
+            Ok(free) => {
+                let of = free.object;
+                return broken(format!("lists block {address} as free, which segment {of} has"));
             }
-            Err(what) => return Ok(Err(format!("lists block {address} as free, which {what}"))),
+            Err(what) => return broken(format!("lists block {address} as free, which {what}")),
         }
     }
-    Ok(Ok(listed.into_iter().collect()))
+    Ok(FreeList::Sound(listed.into_iter().collect()))
 }

@@ -43,14 +43,15 @@ impl Space {
         &self,
         tablespace: &TablespaceContent,
         turn: usize,
-        (wanted, whom): (u32, &str),
+        wanted: u32,
+        whom: &str,
         skipped: &Skipped,
         session: &Session,
     ) -> Result<(), Stop> {
         let _growing = self.shared.growing.hold(tablespace.number.0.into(), session);
         self.changes().halt().check(session)?;
         // Another session may have done it, or a tablespace may have got another file.
-        if self.find_free((tablespace.number, turn), 1, skipped, session)?.is_some() {
+        if self.find_free(tablespace.number, turn, 1, skipped, session)?.is_some() {
             return Ok(());
         }
         let mut refused = None;

@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ids::{Dba, ObjectNo};
 use stop::{RefusalKind, Stop};
 
+use crate::look::EntrySeen;
 use crate::segment::{Holds, SegmentState};
 
 /// The name of the directory's own segment.
@@ -32,7 +33,7 @@ pub const NAMED_BY_NUMBER: &str = "#";
 
 /// A place for an entry: the directory's block, and the number there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Place {
+pub(crate) struct DirectorySlot {
     pub(crate) block: Dba,
     pub(crate) number: u32,
 }
@@ -43,7 +44,7 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) object: ObjectNo,
     pub(crate) holds: Holds,
-    pub(crate) place: Place,
+    pub(crate) slot: DirectorySlot,
     /// None while it is being made.
     pub(crate) at: Option<(Dba, SegmentState)>,
     /// A session changes its state.
@@ -54,18 +55,15 @@ pub(crate) struct Entry {
 pub(crate) struct Index {
     entries: BTreeMap<ObjectNo, Entry>,
     names: BTreeMap<String, ObjectNo>,
-    free: BTreeSet<Place>,
+    free: BTreeSet<DirectorySlot>,
     next: ObjectNo,
 }
 
 impl Entry {
-    /// One that was read.
-    pub(crate) fn read(
-        (name, object, holds): (String, ObjectNo, Holds),
-        place: Place,
-        at: (Dba, SegmentState),
-    ) -> Entry {
-        Entry { name, object, holds, place, at: Some(at), busy: false }
+    /// An entry that was read from the directory.
+    pub(crate) fn read(seen: EntrySeen, slot: DirectorySlot) -> Entry {
+        let EntrySeen { name, object, holds, header, state, .. } = seen;
+        Entry { name, object, holds, slot, at: Some((header, state)), busy: false }
     }
 
     pub(crate) fn state(&self) -> Option<SegmentState> {
@@ -105,8 +103,8 @@ impl Index {
     }
 
     /// A place has no entry.
-    pub(crate) fn add_free(&mut self, place: Place) {
-        self.free.insert(place);
+    pub(crate) fn add_free(&mut self, slot: DirectorySlot) {
+        self.free.insert(slot);
     }
 
     pub(crate) fn has_free(&self) -> bool {
@@ -121,19 +119,19 @@ impl Index {
             let message = format!("cannot create {name}: a segment has that name; choose another");
             return Err(Stop::refuse(RefusalKind::AlreadyExists, message));
         }
-        let Some(place) = self.free.pop_first() else { return Ok(None) };
+        let Some(slot) = self.free.pop_first() else { return Ok(None) };
         let object = self.next;
         self.next = object.next();
-        Ok(Some(self.begin(name, holds, object, place)))
+        Ok(Some(self.begin(name, holds, object, slot)))
     }
 
     /// The same for the directory's own segment.
-    pub(crate) fn reserve_own(&mut self, place: Place) -> Entry {
-        self.begin(OWN_NAME, Holds::Directory, ObjectNo::DIRECTORY, place)
+    pub(crate) fn reserve_own(&mut self, slot: DirectorySlot) -> Entry {
+        self.begin(OWN_NAME, Holds::Directory, ObjectNo::DIRECTORY, slot)
     }
 
-    fn begin(&mut self, name: &str, holds: Holds, object: ObjectNo, place: Place) -> Entry {
-        let entry = Entry { name: name.to_string(), object, holds, place, at: None, busy: false };
+    fn begin(&mut self, name: &str, holds: Holds, object: ObjectNo, slot: DirectorySlot) -> Entry {
+        let entry = Entry { name: name.to_string(), object, holds, slot, at: None, busy: false };
         self.names.insert(entry.name.clone(), object);
         self.entries.insert(object, entry.clone());
         entry
@@ -144,14 +142,14 @@ impl Index {
         self.names.remove(&entry.name);
         self.entries.remove(&entry.object);
         if entry.holds != Holds::Directory {
-            self.free.insert(entry.place);
+            self.free.insert(entry.slot);
         }
     }
 
     /// It was made.
-    pub(crate) fn settle(&mut self, object: ObjectNo, at: (Dba, SegmentState)) {
+    pub(crate) fn settle(&mut self, object: ObjectNo, header: Dba, state: SegmentState) {
         let entry = self.entries.get_mut(&object).expect("it was reserved");
-        entry.at = Some(at);
+        entry.at = Some((header, state));
     }
 
     pub(crate) fn get(&self, object: ObjectNo) -> Option<&Entry> {
@@ -170,8 +168,8 @@ impl Index {
     /// Whether it says what was read. A number may have been given for nothing since.
     pub(crate) fn agrees_with(&self, read: &Index) -> bool {
         let same = |(one, other): (&Entry, &Entry)| {
-            (&one.name, one.object, one.holds, one.place, one.at)
-                == (&other.name, other.object, other.holds, other.place, other.at)
+            (&one.name, one.object, one.holds, one.slot, one.at)
+                == (&other.name, other.object, other.holds, other.slot, other.at)
         };
         self.entries.len() == read.entries.len()
             && self.all().zip(read.all()).all(same)
@@ -218,6 +216,6 @@ impl Index {
     /// Its entry has gone, and so its place is free.
     pub(crate) fn remove(&mut self, object: ObjectNo) {
         let entry = self.entries.remove(&object).expect("it was claimed");
-        self.free.insert(entry.place);
+        self.free.insert(entry.slot);
     }
 }

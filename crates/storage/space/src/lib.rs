@@ -53,6 +53,7 @@ mod tablespace;
 
 pub use ahead::Ahead;
 pub use apply::LAYER;
+pub use cache::Blocks;
 pub use checkpointed::FileCheckpoint;
 pub use content::{
     ControlContent, ControlState, DataFileContent, LogGroupContent, LogMemberContent,
@@ -60,7 +61,7 @@ pub use content::{
 };
 pub use control::{ControlCopy, ControlFile, no_control_file};
 pub use data_file::{
-    DATA_FILE, DataFileShape, History, create_data_file, database_of, open_data_file,
+    DATA_FILE, DataFileShape, ExpectedFile, History, create_data_file, database_of, open_data_file,
     open_data_file_read_only,
 };
 pub use ddl::open_data_files;
@@ -68,14 +69,14 @@ pub use describe::{DataFileSpec, TablespaceSpec};
 pub use emptied::{Emptied, EmptyFrom, Hand};
 pub use enqueue::{Enqueue, Held};
 pub use filling::Filling;
-pub use free_list::{GiveBack, OneBlock, list_of};
+pub use free_list::{FreeList, GiveBack, OneBlock, list_of};
 pub use index::NAMED_BY_NUMBER;
 pub use look::{
-    BLOCKS_BEFORE_EXTENTS, DIRECTORY_FIRST, EntrySeen, HeaderSeen, MapSeen, extents_of_run,
-    kind_before_extents, look_at_directory, look_at_file_header, look_at_free, look_at_header,
-    look_at_map, map_of,
+    BLOCKS_BEFORE_EXTENTS, DIRECTORY_FIRST, EntrySeen, FreeSeen, HeaderSeen, MapSeen,
+    extents_of_run, kind_before_extents, look_at_directory, look_at_file_header, look_at_free,
+    look_at_header, look_at_map, map_of,
 };
 pub use new_file::{NewFiles, new_path, remove_leftovers, settle_name, unnamed_path};
 pub use place::{say_moved, unfinished, within_directory};
 pub use segment::{Holds, Segment, SegmentState};
-pub use space::{Blocks, HandOut, Space, Storage};
+pub use space::{HandOut, Space, Storage};

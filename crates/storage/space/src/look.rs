@@ -3,7 +3,7 @@
 //!
 //! Callers: `verify`.
 
-use cache::is_unwritten;
+use cache::{Blocks, is_unwritten};
 use format::{
     BlockHeader, BlockKind, DbaLe, Directory, DirectoryEntry, Extent, ExtentMap, FileHeader,
     FreeBlock, SegmentHeader,
@@ -43,11 +43,20 @@ pub struct HeaderSeen {
     /// Whether it is being dropped.
     pub is_dropping: bool,
     /// Its extents: where each begins, and how many blocks it has.
-    pub extents: Vec<(Dba, u32)>,
+    pub extents: Vec<Blocks>,
     /// How many blocks were handed out.
     pub high_water: u32,
     /// The first of those that are free again.
     pub free: Option<Dba>,
+}
+
+/// A free block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FreeSeen {
+    /// The number of its segment.
+    pub object: u32,
+    /// The next free block of the segment.
+    pub next: Option<Dba>,
 }
 
 /// An extent map.
@@ -95,7 +104,9 @@ fn is_zero(bytes: &[u8]) -> bool {
 /// Whether the first block of a data file says what the control file does.
 pub fn look_at_file_header(
     block: &[u8],
-    (history, file, tablespace): (History, &DataFileContent, &TablespaceContent),
+    history: &History,
+    file: &DataFileContent,
+    tablespace: &TablespaceContent,
 ) -> Result<(), String> {
     is_kind(block, BlockKind::FileHeader)?;
     let head = FileHeader::at(block, FileHeader::START);
@@ -195,7 +206,7 @@ pub fn look_at_header(block: &[u8]) -> Result<HeaderSeen, String> {
         return Err(format!("says {count} extents, or what no header says"));
     }
     let listed: Vec<_> = extents(block).collect();
-    let blocks: u64 = listed.iter().map(|(_, blocks)| u64::from(*blocks)).sum();
+    let blocks: u64 = listed.iter().map(|extent| u64::from(extent.count)).sum();
     let (said, high_water) = (head.blocks.get(), head.high_water.get());
     if u64::from(said) != blocks || high_water > said && head.dropping == 0 || high_water == 0 {
         return Err(format!(
@@ -210,23 +221,24 @@ pub fn look_at_header(block: &[u8]) -> Result<HeaderSeen, String> {
     Ok(HeaderSeen { object, holds, is_dropping, extents: listed, high_water, free })
 }
 
-/// A block that its segment has free: the segment's number, and the next such block.
-pub fn look_at_free(block: &[u8]) -> Result<(u32, Option<Dba>), String> {
+/// A free block of a segment.
+pub fn look_at_free(block: &[u8]) -> Result<FreeSeen, String> {
     is_kind(block, BlockKind::Free)?;
     let free = FreeBlock::at(block, FreeBlock::START);
     let end = FreeBlock::START + size_of::<FreeBlock>();
     match free.reserved == [0; 4] && is_zero(&block[end..]) {
-        true => Ok((free.object.get(), (free.next != DbaLe::NONE).then(|| free.next.get()))),
+        true => Ok(FreeSeen {
+            object: free.object.get(),
+            next: (free.next != DbaLe::NONE).then(|| free.next.get()),
+        }),
         false => Err("is free, and has something in it".to_string()),
     }
 }
 
 /// The numbers of a run's extents in its file; none if it doesn't consist of whole ones.
-pub fn extents_of_run(
-    (first, blocks): (Dba, u32),
-    extent_blocks: u32,
-) -> Option<std::ops::Range<u32>> {
-    let from = first.block.get().checked_sub(FIRST_EXTENT)?;
+pub fn extents_of_run(run: Blocks, extent_blocks: u32) -> Option<std::ops::Range<u32>> {
+    let blocks = run.count;
+    let from = run.first.block.get().checked_sub(FIRST_EXTENT)?;
     let is_whole =
         from.is_multiple_of(extent_blocks) && blocks.is_multiple_of(extent_blocks) && blocks > 0;
     let number = from / extent_blocks;

@@ -58,7 +58,8 @@ impl ControlFile {
     /// outside of this one: one that is listed, a control file, or one of `others`.
     pub fn check_place(
         &self,
-        (disk, directory): (&Disk, &Path),
+        disk: &Disk,
+        directory: &Path,
         others: &[&str],
         session: &Session,
     ) -> Result<(), Stop> {
@@ -95,7 +96,8 @@ pub fn say_moved(disk: &Disk, directory: &Path, session: &Session) -> Result<(),
 /// database may have got the names of its files elsewhere by now, once somebody had removed those.
 pub fn unfinished(
     content: &ControlContent,
-    (disk, directory): (&Disk, &Path),
+    disk: &Disk,
+    directory: &Path,
     what: &str,
     session: &Session,
 ) -> Stop {

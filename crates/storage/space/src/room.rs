@@ -38,20 +38,20 @@ impl Space {
                 if next_blocks(&header, 1).is_some() {
                     return Ok(());
                 }
-                extents(&header).last().expect("a segment has an extent").0.file
+                extents(&header).last().expect("a segment has an extent").first.file
             };
             let tablespace = self.tablespace_of(last, session);
             // SP4: the files take turns, from extent to extent.
             let turn = self.turn_after(last, session);
             let wanted = self.extents_wanted(&pin, &tablespace, session)?;
             let all = Skipped::new();
-            match self.find_free((tablespace.number, turn), wanted, &all, session)? {
-                Some((file, ..)) => {
-                    if self.add_extent(&pin, (file, wanted), &tablespace, session)? {
+            match self.find_free(tablespace.number, turn, wanted, &all, session)? {
+                Some((file, _)) => {
+                    if self.add_extent(&pin, file, wanted, &tablespace, session)? {
                         return Ok(());
                     }
                 }
-                None => self.grow(&tablespace, turn, (wanted, "a segment"), &all, session)?,
+                None => self.grow(&tablespace, turn, wanted, "a segment", &all, session)?,
             }
         }
     }
@@ -87,7 +87,8 @@ impl Space {
     fn add_extent(
         &self,
         pin: &Pin<'_>,
-        (file, wanted): (FileNo, u32),
+        file: FileNo,
+        wanted: u32,
         tablespace: &TablespaceContent,
         session: &Session,
     ) -> Result<bool, Stop> {
@@ -119,22 +120,22 @@ impl Space {
         Ok(true)
     }
 
-    /// A file of the tablespace with free extents, the first such one from `turn` on: its number,
-    /// and the number of the first of up to `wanted` free neighbours, and how many. None of those
-    /// that the caller can't use.
+    /// The first file of the tablespace, from `turn` on, that has free extents besides those that
+    /// the caller skips. Also the number of the first of up to `wanted` free neighbours there.
     pub(crate) fn find_free(
         &self,
-        (tablespace, turn): (TablespaceNo, usize),
+        tablespace: TablespaceNo,
+        turn: usize,
         wanted: u32,
         skipped: &Skipped,
         session: &Session,
-    ) -> Result<Option<(FileNo, u32, u32)>, Stop> {
+    ) -> Result<Option<(FileNo, u32)>, Stop> {
         for file in self.files_of(tablespace, turn, session) {
             let map = self.pin(file, EXTENT_MAP, session)?;
             let map = map.shared(FrameOrder::ExtentMap, session);
             let is_skipped = |extent| skipped.contains(&(file, extent));
-            if let Some((number, count)) = free_extents(&map, wanted, is_skipped) {
-                return Ok(Some((file, number, count)));
+            if let Some((number, _)) = free_extents(&map, wanted, is_skipped) {
+                return Ok(Some((file, number)));
             }
         }
         Ok(None)

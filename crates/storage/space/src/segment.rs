@@ -2,9 +2,9 @@
 //!
 //! Callers: `space`, and layers that hand out a block in a group of their own.
 
-use cache::is_unwritten;
+use cache::{Blocks, is_unwritten};
 use format::{BlockHeader, BlockKind, Extent, SegmentHeader};
-use ids::{BlockNo, Dba, ObjectNo};
+use ids::{Dba, ObjectNo};
 use stop::{RefusalKind, Stop};
 
 /// What a segment is for.
@@ -117,11 +117,12 @@ pub(crate) fn object_of(header: &[u8]) -> Option<ObjectNo> {
 }
 
 /// The extents of a segment header: where each begins, and how many blocks it has.
-pub(crate) fn extents(header: &[u8]) -> impl Iterator<Item = (Dba, u32)> {
+pub(crate) fn extents(header: &[u8]) -> impl Iterator<Item = Blocks> {
     let count = usize::from(SegmentHeader::at(header, SegmentHeader::START).extents.get());
     (0..count).map(|number| {
         let extent = Extent::at(header, SegmentHeader::EXTENTS + number * Extent::BYTES);
-        (Dba::new(extent.file.get(), extent.first.get()), extent.blocks.get())
+        let first = Dba::new(extent.file.get(), extent.first.get());
+        Blocks { first, count: extent.blocks.get() }
     })
 }
 
@@ -132,14 +133,14 @@ pub(crate) fn extents_max(block_bytes: usize) -> usize {
 
 /// The blocks that come next in a segment: the first, and how many of `wanted` follow each other.
 /// None if the segment needs another extent first.
-pub(crate) fn next_blocks(header: &[u8], wanted: u32) -> Option<(Dba, u32)> {
+pub(crate) fn next_blocks(header: &[u8], wanted: u32) -> Option<Blocks> {
     let mut passed = SegmentHeader::at(header, SegmentHeader::START).high_water.get();
-    for (first, blocks) in extents(header) {
-        if passed < blocks {
-            let block = BlockNo::new(first.block.get() + passed);
-            return Some((Dba { file: first.file, block }, wanted.min(blocks - passed)));
+    for Blocks { first, count } in extents(header) {
+        if passed < count {
+            let first = Dba::new(first.file.get(), first.block.get() + passed);
+            return Some(Blocks { first, count: wanted.min(count - passed) });
         }
-        passed -= blocks;
+        passed -= count;
     }
     None
 }

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cache::{ExclusiveBlock, Pin};
+use cache::{Blocks, ExclusiveBlock, Pin};
 use change::{Changes, Group, credits_for};
 use format::{SegmentHeader, U32Le};
 use ids::{BlockNo, Dba, FileNo, ObjectNo};
@@ -62,15 +62,6 @@ pub struct Storage {
     pub control: Arc<Enqueue<ControlFile>>,
     /// The data files, in the order of the control file.
     pub files: Vec<File>,
-}
-
-/// Neighbouring blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Blocks {
-    /// The first.
-    pub first: Dba,
-    /// How many.
-    pub count: u32,
 }
 
 /// A segment header, latched, and the blocks that a group is about to hand out.
@@ -218,9 +209,9 @@ impl Space {
         if !is_live(&guard) {
             return None;
         }
-        let (first, count) = next_blocks(&guard, count)?;
+        let blocks = next_blocks(&guard, count)?;
         let number = SegmentHeader::at(&guard, SegmentHeader::START).high_water.get();
-        Some(HandOut { blocks: Blocks { first, count }, number, header: guard })
+        Some(HandOut { blocks, number, header: guard })
     }
 
     /// Hands out up to `count` neighbouring blocks, at least one, in a group of its own.
@@ -245,11 +236,11 @@ impl Space {
         check_live(&header, segment)?;
         let mut left = SegmentHeader::at(&header, SegmentHeader::START).high_water.get();
         let mut runs = Vec::new();
-        for (first, blocks) in extents(&header) {
-            let count = blocks.min(left);
+        for extent in extents(&header) {
+            let count = extent.count.min(left);
             left -= count;
             if count > 0 {
-                runs.push(Blocks { first, count });
+                runs.push(Blocks { count, ..extent });
             }
         }
         Ok(runs)

@@ -26,7 +26,7 @@ pub(crate) fn read_block<T>(
     loop {
         {
             let (get, order) = (Get::Consistent, FrameOrder::Heap);
-            let block = cache.pin_shared_ahead(get, (address, places), order, session)?;
+            let block = cache.pin_shared_ahead(get, address, places, order, session)?;
             if !is_of(&block, object) || transactions.is_current(&block, view, session) {
                 return Ok(look(&block));
             }

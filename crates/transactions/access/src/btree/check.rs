@@ -16,7 +16,7 @@
 use std::collections::BTreeSet;
 use txn::block;
 
-use cache::is_unwritten;
+use cache::{Blocks, is_unwritten};
 use format::{BlockHeader, BlockKind, DataHead};
 use ids::Dba;
 use latch::FrameOrder;
@@ -128,13 +128,9 @@ impl Index {
         };
         let handed_out = || -> Result<HandedOut, String> {
             let runs = self.space().blocks(header, session).map_err(|stop| stop.to_string())?;
-            let each = runs.iter().flat_map(|run| {
-                let first = run.first;
-                (0..run.count).map(move |n| Dba::new(first.file.get(), first.block.get() + n))
-            });
-            let blocks = each.collect();
-            let free = self.space().free_blocks(header, session).map_err(|s| s.to_string())??;
-            Ok(HandedOut { blocks, free: BTreeSet::from_iter(free) })
+            let blocks = runs.into_iter().flat_map(Blocks::addresses).collect();
+            let free = self.space().free_blocks(header, session).map_err(|s| s.to_string())?;
+            Ok(HandedOut { blocks, free: BTreeSet::from_iter(free.sound()?) })
         };
         let before = handed_out()?;
         let checked = check_tree(tree, &mut read, (&before, &handed_out), visit);

@@ -79,7 +79,7 @@ impl<'a> Tree<'a> {
         let (mut passed, mut lost, mut from_root) = (Vec::new(), 0, 0);
         let (mut share, mut places) = (None, Places::default());
         for _ in 0..STEPS_MAX {
-            let pinned = self.cache.pin_shared_ahead(self.get, (address, &places), order, session);
+            let pinned = self.cache.pin_shared_ahead(self.get, address, &places, order, session);
             let block = match (pinned, hint.take()) {
                 // It may have been freed since.
                 (Err(stop), Some(_)) if stop.is_of_medium() => {
