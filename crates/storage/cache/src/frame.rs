@@ -179,7 +179,7 @@ impl Frame {
         if self.status.compare_exchange(0, VACANT, session).is_err() {
             return false;
         }
-        // CB3: the look at the pins comes after VACANT is set.
+        // CB42: the look at the pins comes after VACANT is set.
         let pinned = self.latch.has_pins(session);
         if pinned {
             self.unvacate(session);

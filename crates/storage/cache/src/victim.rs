@@ -330,7 +330,7 @@ impl Cache {
     /// Makes a frame free whose read has failed, if its last pin has gone.
     fn recycle_failed(&self, at: u32, session: &Session) {
         let mut faults = self.read_shard(at).latch.exclusive(session);
-        // CB4: only the first session to find it so does this.
+        // CB43: only the first session to find it so does this.
         if self.frames[at as usize].vacate_failed(session) {
             faults.forget(at);
             drop(faults);

@@ -1,4 +1,4 @@
-//! What the database consists of: control file, tablespaces, data files, extents, segments.
+//! Space: control file, tablespaces, data files, extents and segments of a database.
 //!
 //! ```text
 //!   control01.ctl  control02.ctl     identity, checkpoint; every tablespace, file and redo log
@@ -10,17 +10,17 @@
 //!     block 3…  extents         the first block of a segment is its header
 //! ```
 //!
-//! A tablespace has one data file or more; a segment is of one tablespace, and gets its extents
+//! A tablespace has one data file or more. A segment belongs to one tablespace and gets its extents
 //! from its files in turn, so that its blocks are spread over them.
 //!
-//! Rules SP1 to SP22 are in the README.
+//! Rules SP1 to SP39, with their reasons, are in the README.
 //!
-//! * [`ControlFile`]: reading, creating and writing it; [`ControlContent`]: what it says;
-//!   [`Enqueue`]: one thread at a time.
+//! * [`ControlFile`]: reads, creates and writes the control file; [`ControlContent`]: its content;
+//!   [`Enqueue`]: a value that one session at a time holds.
 //! * [`create_data_file`], [`open_data_file`]: data files and their first blocks.
 //! * [`Space`]: segments by name and number, made, kept and dropped, and blocks handed out to them;
 //!   files grow when they have to, or [`Ahead`] of that.
-//! * [`look_at_header`] and its like: what a block says, for who doesn't believe it.
+//! * [`look_at_header`] and its like: checked views of blocks, for `verify`.
 //! * [`LAYER`]: how blocks of this crate change.
 
 #![forbid(unsafe_code)]
