@@ -1,6 +1,6 @@
-//! Whether space agrees with itself: directory, segment headers, extent maps and lengths of files.
+//! The check that directory, segment headers, extent maps and lengths of files agree.
 //!
-//! Callers: tests, and what checks a database after recovery.
+//! Callers: tests.
 
 use cache::Blocks;
 use format::{ExtentMap, SegmentHeader};
@@ -15,14 +15,14 @@ use crate::room::{first_block, is_taken};
 use crate::segment::{extents, is_header, object_of};
 use crate::{SegmentState, Space};
 
-/// An extent, by file and number, and the segment that has it.
+/// An extent, by file and number, and its segment.
 type Owner = (FileNo, u32, String);
 
 impl Space {
-    /// The directory is as it is on disk, and its headers are of the segments that it names; every
-    /// extent of every segment, also of those that are temporary or being dropped, is of that
-    /// segment alone and taken in its map, and nothing else is; maps don't go beyond their files.
-    /// While sessions change space this may be wrong.
+    /// Checks that the directory in memory is equal to that on disk; that each header belongs to
+    /// the segment that names it; that each extent belongs to one segment, also temporary or
+    /// dropping ones, and exactly these are taken in the maps; and that maps don't go beyond their
+    /// files. While sessions change space the result may be wrong.
     pub fn check(&self, session: &Session) -> Result<(), String> {
         let index = self.read_directory(session).map_err(|stop| stop.to_string())?;
         if !self.shared.index.shared(session).agrees_with(&index) {
@@ -43,7 +43,7 @@ impl Space {
         Ok(())
     }
 
-    /// In order.
+    /// The extents of all segments, sorted.
     fn owners<'e>(
         &self,
         entries: impl Iterator<Item = &'e Entry>,
@@ -100,7 +100,7 @@ impl Space {
     }
 }
 
-/// Whether the header says of its segment what the directory says.
+/// Checks that a header agrees with the directory, and with itself.
 fn check_header(block: &[u8], entry: &Entry) -> Result<(), String> {
     if !is_header(block) || object_of(block) != Some(entry.object) {
         return Err("its header is another block".to_string());

@@ -1,8 +1,8 @@
-//! Making segments, for good or until somebody says so (rules SP6, SP13).
+//! Making segments, permanent or temporary (rules SP6, SP13).
 //!
 //! ```text
-//!   name, number and place ─▶ an extent that is free ─▶ one group: entry, header, extent map
-//!   reserved in memory        is looked for
+//!   name, number and slot ─▶ a free extent ─▶ one group: entry, header, extent map
+//!   reserved in memory       is found
 //! ```
 //!
 //! Callers: `undo` and `access`, for their segments; `directory`, for its own.
@@ -23,16 +23,16 @@ use crate::room::{Skipped, extent, first_block, is_taken};
 use crate::segment::stored_name;
 use crate::{Holds, Segment, SegmentState, Space, TablespaceContent};
 
-/// A statement that makes a segment finds at most so many extents that can't be read: a device that
-/// is gone doesn't hold it up for long.
+/// The most unreadable extents that a statement which makes a segment meets before it is refused: a
+/// device that is gone doesn't hold it up for long.
 const TRIED_MAX: usize = 8;
 
-/// An extent that was free when it was looked for.
+/// An extent that was free when it was found.
 struct FreeExtent<'a> {
     number: u32,
-    /// The map that has it.
+    /// The extent map of its file.
     map: Pin<'a>,
-    /// Its first block.
+    /// Its first block, which becomes the segment's header.
     header: Pin<'a>,
 }
 
@@ -54,7 +54,8 @@ impl Space {
         self.create_in(&tablespace, name, holds, SegmentState::Permanent, session)
     }
 
-    /// The same, but the next opening drops it, unless [`keep`](Space::keep) comes before.
+    /// Makes a temporary segment in the tablespace of this name, with one extent. The next opening
+    /// drops it, unless [`keep`](Space::keep) comes before.
     pub fn create_temporary(
         &self,
         tablespace: &str,
@@ -89,7 +90,7 @@ impl Space {
         self.make_segment(&entry, tablespace, state, session)
     }
 
-    /// Makes the segment that this entry was reserved for; if that fails, the entry is forgotten.
+    /// Makes the segment for which this entry was reserved. If that fails, the entry is forgotten.
     pub(crate) fn make_segment(
         &self,
         entry: &Entry,
@@ -112,7 +113,7 @@ impl Space {
         }
     }
 
-    /// Its header.
+    /// Enters the segment into directory, header and extent map. Returns its header.
     fn enter_segment(
         &self,
         entry: &Entry,
@@ -123,8 +124,8 @@ impl Space {
         let (slot, name) = (entry.slot, &entry.name);
         let body = header_body(entry, tablespace);
         let directory = self.pin(slot.block.file, slot.block.block, session)?;
-        // The header's block isn't known before the map is latched, and is pinned without latches:
-        // so an extent is found first, and looked at again.
+        // The header's block isn't known before the map is latched, and is pinned without latches.
+        // So a free extent is found first, and checked again under the latch.
         loop {
             let FreeExtent { number, map, header } =
                 self.free_extent(entry, tablespace, session)?;
@@ -160,8 +161,8 @@ impl Space {
         }
     }
 
-    /// Finds a free extent for a segment; its tablespace grows if there is none. Those whose first
-    /// block can't be read are passed over (SP16).
+    /// Finds a free extent for a segment; its tablespace grows if there is none. Extents whose
+    /// first block can't be read are passed over (SP31).
     fn free_extent<'a>(
         &'a self,
         entry: &Entry,
@@ -176,7 +177,7 @@ impl Space {
             let free = self.find_free(tablespace.number, turn, 1, &skipped, session)?;
             let Some((file, number)) = free else {
                 match self.grow(tablespace, turn, 1, &entry.name, &skipped, session) {
-                    // What couldn't be read some time ago may be by now.
+                    // Extents that couldn't be read some time ago may be readable by now.
                     Err(stop) if is_no_space(&stop) && skipped.len() > tried.len() => {
                         skipped.clone_from(&tried);
                     }
@@ -187,10 +188,11 @@ impl Space {
             };
             let map = self.pin(file, EXTENT_MAP, session)?;
             let address = self.first_of(&map, number, tablespace, session);
-            // Read, though it is to be formatted: until the map is latched another session may take
-            // the extent, write it and let its buffer go, and zeros in its place would be wrong.
+            // The block is read, though it is to be formatted: until the map is latched another
+            // session may take the extent, write the block and let its buffer go, and zeros in its
+            // place would be wrong.
             match self.changes().cache().pin_to_format(address, session) {
-                // Nobody has it, and there are others.
+                // The extent is free, and there may be others.
                 Err(stop) if stop.refusal() == Some(RefusalKind::Io) => {
                     if self.shared.unreadable.exclusive(session).insert((file, number)) {
                         let line = format!("a free extent is passed over, for I {stop}");

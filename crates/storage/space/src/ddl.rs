@@ -4,13 +4,13 @@
 //!   x.dbf.forebay-new made, durable ─▶ control file lists x.dbf ─▶ renamed x.dbf ─▶ in use
 //! ```
 //!
-//! A crash before the control file leaves a file that nobody lists, under a name that is only ever
-//! a leftover: the next attempt removes it, and so does the next opening. A crash after it leaves a
-//! listed file under that name: the next opening gives it its own.
+//! A crash before the control file lists the file leaves an unlisted leftover: the next attempt or
+//! the next opening removes it. A crash after that leaves a listed file under the leftover's name:
+//! the next opening gives it its own.
 //!
 //! Invariants
-//!   * one session at a time makes tablespaces and files, so that numbers are given once
-//!   * nothing that has a user's name is removed or replaced
+//!   * one session at a time makes tablespaces and files, so numbers are given once
+//!   * no file with a user's name is removed or replaced
 //!
 //! Callers: `instance`.
 
@@ -43,7 +43,8 @@ impl Space {
         self.describe(session, |content| Ok(vec![content.add_data_file(tablespace, spec)?]))
     }
 
-    /// Makes the files that `add` describes, and then describes them in the control file.
+    /// Makes the files that `add` adds to the content, then lists them in the control file and
+    /// takes them into use.
     fn describe(
         &self,
         session: &Session,
@@ -65,7 +66,7 @@ impl Space {
         self.check_buffers(&shapes, session)?;
         let mut new = NewFiles::new(&self.shared.disk, before.database, "the data file");
         let made = self.make_files(&shapes, entries, &mut new, session);
-        // What others have added meanwhile may have taken the room, which refuses.
+        // Refused if other sessions have taken the control file's room meanwhile.
         let listed = made.and_then(|()| {
             self.update_control(session, |content| {
                 content.tablespaces.extend_from_slice(tablespaces);
@@ -79,7 +80,7 @@ impl Space {
             }
             return Err(stop);
         }
-        // From here on the files are the database's: what fails is for recovery to mend.
+        // From here on the files are the database's: after a failure the next opening goes on.
         let named = new.give_names(session);
         let used = named.and_then(|()| self.use_files(&after, tablespaces, entries, session));
         used.map_err(|stop| {
@@ -104,7 +105,7 @@ impl Space {
         }
     }
 
-    /// Makes the files. `new` gets those that were made, also when one can't be.
+    /// Makes the files. `new` gets those that were made, also if one can't be made.
     fn make_files(
         &self,
         shapes: &[DataFileShape],
@@ -148,8 +149,8 @@ impl Space {
     }
 }
 
-/// Opens the data files that the control file lists, in its order, each locked before it is read;
-/// and ends what a crash cut off.
+/// Opens the data files that the control file lists, in its order, each locked before it is read.
+/// Gives a file its name if a crash came before that.
 pub fn open_data_files(
     disk: &Disk,
     directory: &Path,
@@ -169,7 +170,7 @@ pub fn open_data_files(
                 if !disk.has_name(&new, session)? || disk.has_name(&path, session)? {
                     return Err(stop);
                 }
-                // Looked at, locked, before it gets its name (SP21).
+                // Locked and checked before it gets its name (SP21).
                 let looked_at = open_data_file(disk, &new, options, &expected, owned, session)?;
                 if !disk.has_its_name(&looked_at, session)? {
                     return Err(stop);

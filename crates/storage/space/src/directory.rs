@@ -1,7 +1,7 @@
-//! The segment directory on disk: where entries lie, how it is read, and how it gets more blocks.
+//! The segment directory on disk: its entries, how it is read, and how it gets more blocks.
 //!
 //! ```text
-//!   block 2 of file 1 ──▶ entry, entry, …, in the last place that of the directory's own segment
+//!   block 2 of file 1 ──▶ entry, entry, …, in the last slot that of the directory's own segment
 //!                                    └──▶ further blocks, in the order of handing out
 //! ```
 //!
@@ -9,12 +9,12 @@
 //! dropped.
 //!
 //! Invariants
-//!   * a block of the segment is handed out in the group that formats it; older programs did that
-//!     in two groups, so the last may be one that a crash kept from being formatted: it is
-//!     formatted when it is needed
-//!   * a block has entries only in places of the index, and the other way round (SP13)
+//!   * a block of the segment is handed out in the group that formats it. Older programs did that
+//!     in two groups, so a crash may have left the last block unformatted: it is formatted when it
+//!     is needed
+//!   * a slot of a block has an entry exactly if the index has that entry (SP13)
 //!
-//! Callers: `space`, when the database is opened; `create`, when there is no place; `check`.
+//! Callers: `space`, at opening; `create`, when there is no free slot; `check`.
 
 use cache::{Blocks, Pin};
 use change::credits_for;
@@ -33,18 +33,18 @@ use crate::{HandOut, Space};
 
 const FIRST: Dba = Dba { file: DATA_FILE, block: DIRECTORY };
 
-/// How many places a directory block of this many bytes has.
+/// The number of slots of a directory block of this many bytes.
 fn slots(block_bytes: usize) -> u32 {
     ((block_bytes - Directory::ENTRIES) / DirectoryEntry::BYTES) as u32
 }
 
-/// The place of the directory's own segment.
+/// The slot of the directory's own segment.
 fn own_slot(block_bytes: usize) -> DirectorySlot {
     DirectorySlot { block: FIRST, number: slots(block_bytes) - 1 }
 }
 
 impl Space {
-    /// Everything that the directory says.
+    /// Reads the whole directory.
     pub(crate) fn read_directory(&self, session: &Session) -> Result<Index, Stop> {
         let mut index = Index::new();
         self.read_directory_block(self.pin(FIRST.file, FIRST.block, session)?, &mut index, session);
@@ -66,14 +66,14 @@ impl Space {
         Ok(runs.into_iter().flat_map(Blocks::addresses).skip(1).collect())
     }
 
-    /// The last of the further blocks: with an older program a crash between the step that hands it
-    /// out and the one that formats it has left zeros there, or what another life wrote. One that
-    /// can't be read is refused, for nothing tells that it has no entries.
+    /// Pins the last of the further blocks. With an older program a crash between handing it out
+    /// and formatting it left zeros there, or the block of a former life. If it can't be read this
+    /// is refused, since nothing tells whether it has entries.
     fn pin_last<'a>(&'a self, address: Dba, session: &'a Session) -> Result<Pin<'a>, Stop> {
         self.changes().cache().pin_or_unwritten(address, session)
     }
 
-    /// One that isn't formatted says nothing.
+    /// Adds the entries and free slots of a block to the index. An unformatted block has none.
     fn read_directory_block(&self, pin: Pin<'_>, index: &mut Index, session: &Session) {
         let address = pin.address();
         let block = pin.shared(FrameOrder::Directory, session);
@@ -100,7 +100,7 @@ impl Space {
         }
     }
 
-    /// Gives the directory another block, unless another session has done that meanwhile.
+    /// Gives the directory another block, unless another session has done so meanwhile.
     pub(crate) fn extend_directory(&self, session: &Session) -> Result<(), Stop> {
         let _extending = self.shared.extending.hold(0, session);
         self.changes().halt().check(session)?;
@@ -142,7 +142,7 @@ impl Space {
         Ok(is_directory(&block))
     }
 
-    /// The header of the directory's own segment, which is made if it isn't there.
+    /// The header of the directory's own segment, which this makes if it isn't there.
     fn own_segment(&self, session: &Session) -> Result<Dba, Stop> {
         let tablespace = self.system(session);
         let entry = {

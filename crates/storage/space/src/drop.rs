@@ -1,18 +1,18 @@
-//! The end of a segment: kept or dropped (rules SP14, SP15).
+//! Keeping and dropping segments (rules SP14, SP15).
 //!
 //! ```text
-//!   entry and header say so ─▶ the last extents, file by file ─▶ the first extent and the entry
+//!   entry, header: dropping ─▶ the last extents, file by file ─▶ the first extent and the entry
 //!   one group                  a group each                      one group
 //! ```
 //!
-//! A crash between two groups leaves a segment with fewer extents that says it is being dropped;
-//! the next opening goes on with it.
+//! A crash between two groups leaves a segment in state dropping with fewer extents. The next
+//! opening goes on with it.
 //!
 //! Invariants
-//!   * at each moment an extent is of a header that the directory names, or free in its map
+//!   * at each moment an extent is listed by a header that the directory names, or free in its map
 //!   * a segment that is being dropped gets no extents and hands out no blocks
 //!
-//! Callers: who defines and undefines tables and indexes; `instance`, when it opens a database.
+//! Callers: `catalog`, for tables and indexes; `instance`, when it opens a database.
 
 use cache::Blocks;
 use change::credits_for;
@@ -33,11 +33,11 @@ use crate::room::is_taken;
 use crate::segment::{extents, is_header, is_live, object_of};
 use crate::{SegmentState, Space};
 
-/// So many extents of a header are given back by one group at most: its redo stays small.
+/// The most extents that one group gives back, so that its redo stays small.
 const GIVEN_BACK_MAX: usize = 64;
 
 impl Space {
-    /// A segment that was being built is there for good. Durable with the redo of this change.
+    /// Makes a temporary segment permanent. This is durable with the redo of its change.
     pub fn keep(&self, object: ObjectNo, session: &Session) -> Result<(), Stop> {
         let entry = self.shared.index.exclusive(session).claim(object, "keep")?;
         let state = entry.state().expect("what was claimed was made");
@@ -65,9 +65,9 @@ impl Space {
         Ok(())
     }
 
-    /// Drops the segment with this number: its extents are free when this returns. Once it has
-    /// begun it can't be taken back; if it fails then, the next opening goes on with it. Nobody
-    /// uses the segment any more: who calls this has seen to that.
+    /// Drops the segment with this number: its extents are free when this returns. A drop that has
+    /// begun can't be taken back; if it fails later, the next opening goes on with it. The caller
+    /// has seen to it that no session uses the segment (SP15).
     pub fn drop_segment(&self, object: ObjectNo, session: &Session) -> Result<(), Stop> {
         let entry = self.shared.index.exclusive(session).claim(object, "drop")?;
         let state = entry.state().expect("what was claimed was made");
@@ -78,9 +78,10 @@ impl Space {
         self.finish_drop(&entry, session)
     }
 
-    /// Drops every segment that is temporary, or was being dropped: what a crash or a failure has
-    /// left. For the opening, before anybody makes segments or takes a snapshot. How many there
-    /// were; durable when it returns, so that nothing is newer than the first snapshot.
+    /// Drops every segment that is temporary or in state dropping, as a crash or a failure has left
+    /// it. Opening calls this before any session makes segments or takes a snapshot. Returns how
+    /// many there were. The drops are durable then, so that nothing is newer than the first
+    /// snapshot.
     pub fn finish_drops(&self, session: &Session) -> Result<u64, Stop> {
         let left: Vec<ObjectNo> = {
             let index = self.shared.index.shared(session);
@@ -101,8 +102,8 @@ impl Space {
         Ok(dropped)
     }
 
-    /// Drops a segment that is nobody's. If its header can't be used, it stays, which is told, and
-    /// this says false: its blocks are lost to others, which is no reason to stop anybody.
+    /// Drops a segment that nothing uses. False if its header can't be used: then the segment keeps
+    /// its blocks, with a notice (SP36).
     pub fn drop_leftover(&self, object: ObjectNo, session: &Session) -> Result<bool, Stop> {
         let entry = self.shared.index.exclusive(session).claim(object, "drop")?;
         let begun = match entry.state() {
@@ -127,7 +128,7 @@ impl Space {
         Ok(false)
     }
 
-    /// From here on it is being dropped, whatever happens.
+    /// Begins the drop, which then goes on to its end whatever happens.
     fn begin_drop(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
         let (slot, header) = (entry.slot, entry.header());
         let directory = self.pin(slot.block.file, slot.block.block, session)?;
@@ -146,7 +147,7 @@ impl Space {
         Ok(())
     }
 
-    /// Gives back what it still has, and then its entry.
+    /// Gives back the extents that it still has, and then its entry.
     fn finish_drop(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
         while self.give_back_last(entry, session)? {}
         self.give_back_first(entry, session)?;
@@ -155,10 +156,10 @@ impl Space {
         Ok(())
     }
 
-    /// Gives back its last extents, as many as lie in one file; false if it has only its first.
+    /// Gives back its last extents, as many as lie in one file. False if it has only its first.
     fn give_back_last(&self, entry: &Entry, session: &Session) -> Result<bool, Stop> {
         let pin = self.changes().cache().pin(entry.header(), session)?;
-        // Nobody else changes the header any more: what is read here stays so.
+        // No other session changes the header any more, so what is read here stays so.
         let last = {
             let header = pin.shared(FrameOrder::SegmentHeader, session);
             check_is_of(&header, entry, true)?;
@@ -184,7 +185,7 @@ impl Space {
         Ok(true)
     }
 
-    /// Gives back the extent with the header in it, together with the entry.
+    /// Gives back the first extent, with the header in it, together with the entry.
     fn give_back_first(&self, entry: &Entry, session: &Session) -> Result<(), Stop> {
         let slot = entry.slot;
         let run = {
@@ -209,7 +210,7 @@ impl Space {
     }
 }
 
-/// The last extents of a header that lie in one file, without the header's own first one.
+/// The last extents of a header that lie in one file, without the first extent of the segment.
 fn last_of_one_file(header: &[u8]) -> Vec<Blocks> {
     let mut all: Vec<Blocks> = extents(header).skip(1).collect();
     let Some(file) = all.last().map(|run| run.first.file) else { return all };
@@ -217,7 +218,7 @@ fn last_of_one_file(header: &[u8]) -> Vec<Blocks> {
     all.split_off(all.len() - count.min(GIVEN_BACK_MAX))
 }
 
-/// The extents that a run of blocks is, as the map is told.
+/// A run of blocks as a run of extents of its file.
 fn run_of(map: &[u8], run: Blocks, extent_blocks: u32) -> ExtentRun {
     let begin = ExtentMap::at(map, ExtentMap::START).first_block.get();
     let number = (run.first.block.get() - begin) / extent_blocks;
@@ -229,8 +230,9 @@ fn is_all_taken(map: &[u8], run: &ExtentRun) -> bool {
     (first..first + count).all(|number| is_taken(map, number))
 }
 
-/// SP13: the directory names this header. Else the medium has something else there. And it says
-/// whether it is being dropped, as the directory does (SP14). Else one of both is an older version.
+/// Refuses a header that isn't the one that the directory names (SP13): then the medium has another
+/// block there. Also refuses one whose state isn't the directory's (SP14): then one of both is an
+/// older version.
 fn check_is_of(header: &[u8], entry: &Entry, is_dropping: bool) -> Result<(), Stop> {
     if !is_header(header) || object_of(header) != Some(entry.object) {
         let (name, at) = (&entry.name, entry.header());
@@ -243,7 +245,7 @@ fn check_is_of(header: &[u8], entry: &Entry, is_dropping: bool) -> Result<(), St
     }
 }
 
-/// A write was lost, or a block was put back.
+/// The refusal of a header of another time: a write was lost, or an older block was put back.
 fn older_header(entry: &Entry) -> Stop {
     let (name, at) = (&entry.name, entry.header());
     let message = format!(

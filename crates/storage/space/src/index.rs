@@ -1,19 +1,19 @@
-//! The segment directory in memory: who is there by number and by name, and which places are free.
+//! The segment directory in memory: segments by number and by name, and free slots.
 //!
 //! ```text
 //!   reserve ──▶ being made ── settle ──▶ there ── claim ──▶ busy ──▶ release: there
-//!      └── forget ◀──┘                                        └────▶ remove: its place is free
+//!      └── forget ◀──┘                                        └────▶ remove: its slot is free
 //! ```
 //!
-//! What is said here was read from the directory's blocks when the database was opened, and is
-//! changed beside them: a name, number and place are reserved before they are entered there, a
-//! state is changed after it was changed there, a place is free after its entry has gone (SP13).
+//! The index is read from the directory's blocks at opening, and then changed beside them: a name,
+//! number and slot are reserved before they are entered there; a state changes after it has changed
+//! there; a slot is free after its entry has gone from there (SP13).
 //!
 //! Invariants
 //!   * a number is given once
-//!   * a name is of one segment that isn't being dropped
-//!   * a place is free, or of one entry
-//!   * who claims an entry is alone in changing its state
+//!   * a name belongs to one segment that isn't being dropped
+//!   * a slot is free, or belongs to one entry
+//!   * only the session that has claimed an entry changes its state
 //!
 //! Callers: `directory`, `create`, `drop`.
 
@@ -28,10 +28,10 @@ use crate::segment::{Holds, SegmentState};
 /// The name of the directory's own segment.
 const OWN_NAME: &str = "_directory";
 
-/// A segment of this name is called by its number instead: number 57 is `#57`.
+/// A segment that is made with this name is named by its number: number 57 is `#57`.
 pub const NAMED_BY_NUMBER: &str = "#";
 
-/// A place for an entry: the directory's block, and the number there.
+/// A slot for an entry: a block of the directory, and the slot's number there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct DirectorySlot {
     pub(crate) block: Dba,
@@ -45,9 +45,9 @@ pub(crate) struct Entry {
     pub(crate) object: ObjectNo,
     pub(crate) holds: Holds,
     pub(crate) slot: DirectorySlot,
-    /// None while it is being made.
+    /// The header and the state; `None` while the segment is being made.
     pub(crate) at: Option<(Dba, SegmentState)>,
-    /// A session changes its state.
+    /// Whether a session has claimed it.
     busy: bool,
 }
 
@@ -70,7 +70,7 @@ impl Entry {
         self.at.map(|(_, state)| state)
     }
 
-    /// Of an entry that was claimed or read.
+    /// The header of an entry that was claimed or read.
     pub(crate) fn header(&self) -> Dba {
         self.at.expect("what was claimed or read was made").0
     }
@@ -86,14 +86,14 @@ impl Index {
         }
     }
 
-    /// Takes in what a block of the directory says: one more than the highest number that it had.
+    /// Notes what a block of the directory says: one more than the highest number that it had.
     pub(crate) fn note_next(&mut self, next_object: u32) {
         if next_object > self.next.get() {
             self.next = ObjectNo::new(next_object);
         }
     }
 
-    /// Takes in an entry that was read.
+    /// Adds an entry that was read.
     pub(crate) fn add(&mut self, entry: Entry) {
         if entry.state() != Some(SegmentState::Dropping) {
             self.names.insert(entry.name.clone(), entry.object);
@@ -102,7 +102,7 @@ impl Index {
         assert!(before.is_none(), "two segments have one number (SP13)");
     }
 
-    /// A place has no entry.
+    /// Adds a free slot.
     pub(crate) fn add_free(&mut self, slot: DirectorySlot) {
         self.free.insert(slot);
     }
@@ -111,7 +111,7 @@ impl Index {
         !self.free.is_empty()
     }
 
-    /// Number and place for a segment of this name; none if there is no place.
+    /// Reserves a number and a slot for a segment of this name. `None` if there is no free slot.
     pub(crate) fn reserve(&mut self, name: &str, holds: Holds) -> Result<Option<Entry>, Stop> {
         let own = (name == NAMED_BY_NUMBER).then(|| format!("{NAMED_BY_NUMBER}{}", self.next));
         let name = own.as_deref().unwrap_or(name);
@@ -125,7 +125,7 @@ impl Index {
         Ok(Some(self.begin(name, holds, object, slot)))
     }
 
-    /// The same for the directory's own segment.
+    /// As `reserve`, for the directory's own segment.
     pub(crate) fn reserve_own(&mut self, slot: DirectorySlot) -> Entry {
         self.begin(OWN_NAME, Holds::Directory, ObjectNo::DIRECTORY, slot)
     }
@@ -137,7 +137,7 @@ impl Index {
         entry
     }
 
-    /// It couldn't be made. Its number is not given again.
+    /// Forgets a segment that couldn't be made. Its number is not given again.
     pub(crate) fn forget(&mut self, entry: &Entry) {
         self.names.remove(&entry.name);
         self.entries.remove(&entry.object);
@@ -146,7 +146,7 @@ impl Index {
         }
     }
 
-    /// It was made.
+    /// Notes that a segment was made.
     pub(crate) fn settle(&mut self, object: ObjectNo, header: Dba, state: SegmentState) {
         let entry = self.entries.get_mut(&object).expect("it was reserved");
         entry.at = Some((header, state));
@@ -160,12 +160,13 @@ impl Index {
         self.names.get(name).and_then(|object| self.entries.get(object))
     }
 
-    /// All, in the order of their numbers, also those that are being made.
+    /// All entries, in the order of their numbers, also of segments that are being made.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
     }
 
-    /// Whether it says what was read. A number may have been given for nothing since.
+    /// Whether this index is equal to one that was read. A number may have been given in vain
+    /// since.
     pub(crate) fn agrees_with(&self, read: &Index) -> bool {
         let same = |(one, other): (&Entry, &Entry)| {
             (&one.name, one.object, one.holds, one.slot, one.at)
@@ -178,7 +179,7 @@ impl Index {
             && self.next >= read.next
     }
 
-    /// Who gets it changes the segment's state, alone.
+    /// Claims an entry: only the caller may change the segment's state until it releases it.
     pub(crate) fn claim(&mut self, object: ObjectNo, what: &str) -> Result<Entry, Stop> {
         let entry = self.entries.get_mut(&object).filter(|entry| entry.at.is_some());
         let Some(entry) = entry else {
@@ -197,14 +198,14 @@ impl Index {
         Ok(entry.clone())
     }
 
-    /// It has this state now, and others may change it.
+    /// Sets the state of a claimed entry and ends the claim.
     pub(crate) fn release(&mut self, object: ObjectNo, state: SegmentState) {
         let entry = self.entries.get_mut(&object).expect("it was claimed");
         entry.busy = false;
         entry.at = entry.at.map(|(header, _)| (header, state));
     }
 
-    /// It is being dropped for good; its name is free.
+    /// Notes that a claimed segment is being dropped: its name is free.
     pub(crate) fn begin_drop(&mut self, object: ObjectNo) {
         let entry = self.entries.get_mut(&object).expect("it was claimed");
         if entry.state() != Some(SegmentState::Dropping) {
@@ -213,7 +214,7 @@ impl Index {
         entry.at = entry.at.map(|(header, _)| (header, SegmentState::Dropping));
     }
 
-    /// Its entry has gone, and so its place is free.
+    /// Removes an entry that has gone from its block: its slot is free.
     pub(crate) fn remove(&mut self, object: ObjectNo) {
         let entry = self.entries.remove(&object).expect("it was claimed");
         self.free.insert(entry.slot);

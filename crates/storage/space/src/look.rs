@@ -1,5 +1,5 @@
-//! What blocks of space say, or what is wrong with them, each by itself: any bytes are looked at,
-//! and none are believed. Their headers were checked.
+//! Checked views of the blocks of this room, each by itself: no byte is believed except the block
+//! headers, which were checked.
 //!
 //! Callers: `verify`.
 
@@ -19,7 +19,7 @@ use crate::{DATA_FILE, DataFileContent, Holds, SegmentState, TablespaceContent};
 /// An entry of the segment directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EntrySeen {
-    /// The block of the directory that has it.
+    /// The directory's block in which it lies.
     pub block: Dba,
     /// The segment's name.
     pub name: String,
@@ -29,7 +29,7 @@ pub struct EntrySeen {
     pub header: Dba,
     /// What it holds.
     pub holds: Holds,
-    /// How far it is in its life.
+    /// Its state.
     pub state: SegmentState,
 }
 
@@ -42,11 +42,11 @@ pub struct HeaderSeen {
     pub holds: Holds,
     /// Whether it is being dropped.
     pub is_dropping: bool,
-    /// Its extents: where each begins, and how many blocks it has.
+    /// Its extents.
     pub extents: Vec<Blocks>,
-    /// How many blocks were handed out.
+    /// The number of blocks that were handed out.
     pub high_water: u32,
-    /// The first of those that are free again.
+    /// The first free block.
     pub free: Option<Dba>,
 }
 
@@ -62,16 +62,16 @@ pub struct FreeSeen {
 /// An extent map.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MapSeen {
-    /// How many extents the file has.
+    /// The number of extents of the file.
     pub extents: u32,
-    /// Numbers of those in use, in order.
+    /// The numbers of the extents in use, in order.
     pub taken: Vec<u32>,
 }
 
-/// Where the segment directory begins.
+/// The first block of the segment directory.
 pub const DIRECTORY_FIRST: Dba = Dba { file: DATA_FILE, block: DIRECTORY };
 
-/// Blocks of a file before its first extent.
+/// The number of blocks of a file before its first extent.
 pub const BLOCKS_BEFORE_EXTENTS: u32 = FIRST_EXTENT;
 
 /// The block with a file's extent map.
@@ -79,7 +79,7 @@ pub fn map_of(file: FileNo) -> Dba {
     Dba { file, block: EXTENT_MAP }
 }
 
-/// What kind of block lies at this place before the first extent; none if any may.
+/// The kind of the block at this address before the first extent; `None` if any kind may lie there.
 pub fn kind_before_extents(address: Dba) -> Option<BlockKind> {
     match address.block.get() {
         0 => Some(BlockKind::FileHeader),
@@ -97,11 +97,11 @@ fn is_kind(block: &[u8], kind: BlockKind) -> Result<(), String> {
 }
 
 fn is_zero(bytes: &[u8]) -> bool {
-    // Without a way out of the loop, it is done with vectors.
+    // A loop without an early exit compiles to vector instructions.
     bytes.iter().fold(0, |any, byte| any | byte) == 0
 }
 
-/// Whether the first block of a data file says what the control file does.
+/// Checks the first block of a data file against the control file.
 pub fn look_at_file_header(
     block: &[u8],
     history: &History,
@@ -125,7 +125,7 @@ pub fn look_at_file_header(
         .ok_or_else(|| "has something behind its head".to_string())
 }
 
-/// An extent map, of a file of so many blocks.
+/// The extent map of a file with this many blocks.
 pub fn look_at_map(block: &[u8], blocks: u32, extent_blocks: u32) -> Result<MapSeen, String> {
     is_kind(block, BlockKind::ExtentMap)?;
     let head = ExtentMap::at(block, ExtentMap::START);
@@ -235,7 +235,7 @@ pub fn look_at_free(block: &[u8]) -> Result<FreeSeen, String> {
     }
 }
 
-/// The numbers of a run's extents in its file; none if it doesn't consist of whole ones.
+/// The numbers of a run's extents in its file; `None` if it isn't made of whole extents.
 pub fn extents_of_run(run: Blocks, extent_blocks: u32) -> Option<std::ops::Range<u32>> {
     let blocks = run.count;
     let from = run.first.block.get().checked_sub(FIRST_EXTENT)?;

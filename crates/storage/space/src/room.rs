@@ -1,6 +1,6 @@
-//! Extents for segments: which are free, and how many a segment gets at once (rules SP4, SP16).
+//! Extents for segments: finding free ones, and how many a segment gets at once (SP4, SP16).
 //!
-//! Callers: `create`, `space`, and layers that hand out blocks in groups of their own.
+//! Callers: `create`, `space`, and layers that hand out blocks in their own groups.
 
 use std::collections::BTreeSet;
 
@@ -18,17 +18,18 @@ use crate::data_file::EXTENT_MAP;
 use crate::segment::{check_live, extents, extents_max, next_blocks};
 use crate::{Space, TablespaceContent, TablespaceNo};
 
-/// A segment doubles until it gets so many bytes at once ...
+/// A segment doubles until it gets this many bytes at once.
 const DOUBLED_BYTES_MAX: u64 = 64 << 20;
-/// ... and grows by such a share of what it has when that is more: one in ...
+/// A segment grows by one in this many of its extents if that is more.
 const GROWTH_SHARE: u32 = 8;
 
-/// Free extents that somebody can't use.
+/// Free extents that a session can't use, by file and number.
 pub(crate) type Skipped = BTreeSet<(FileNo, u32)>;
 
 impl Space {
-    /// Makes sure that the segment can hand out a block, by giving it extents; or refuses, also if
-    /// it was dropped. Nothing keeps others from taking it first: look again under the latch.
+    /// Makes sure that the segment can hand out a block, by giving it extents. Refused if there are
+    /// none, or if the segment was dropped. Another session may take the block first: the caller
+    /// looks again under the latch (SP30).
     pub fn ensure_room(&self, segment: Dba, session: &Session) -> Result<(), Stop> {
         let pin = self.changes().cache().pin(segment, session)?;
         loop {
@@ -56,7 +57,7 @@ impl Space {
         }
     }
 
-    /// How many extents a segment is to get next (SP16); refused if its header has no room for
+    /// The number of extents that a segment gets next (SP16). Refused if its header has no room for
     /// them.
     fn extents_wanted(
         &self,
@@ -82,8 +83,8 @@ impl Space {
         Ok(growth(blocks / tablespace.extent_blocks, tablespace))
     }
 
-    /// Gives a segment up to `wanted` extents of a file. True if it has a block to hand out now;
-    /// false if another session took what was free.
+    /// Gives a segment up to `wanted` extents of a file. True if it has a block to hand out now,
+    /// false if another session took the free extents.
     fn add_extent(
         &self,
         pin: &Pin<'_>,
@@ -142,12 +143,12 @@ impl Space {
     }
 }
 
-/// How many extents a segment that has so many is to get next (SP16).
+/// The number of extents that a segment with this many gets next (SP16).
 fn growth(extents: u32, tablespace: &TablespaceContent) -> u32 {
     extents.min(doubled_max(tablespace).max(extents / GROWTH_SHARE)).max(1)
 }
 
-/// For so many extents at once a session waits while a file grows: more come if they are there.
+/// The most extents for which a session waits while a file grows (SP29).
 pub(crate) fn doubled_max(tablespace: &TablespaceContent) -> u32 {
     let bytes = u64::from(tablespace.extent_blocks) * tablespace.block_size.bytes() as u64;
     u32::try_from(DOUBLED_BYTES_MAX / bytes).expect("64 MiB have few extents").max(1)
@@ -171,8 +172,7 @@ pub(crate) fn is_taken(map: &[u8], extent: u32) -> bool {
     map[byte] & bit != 0
 }
 
-/// Up to `wanted` free neighbours, by number and count: the first such run that is whole, or else
-/// the longest.
+/// Number and count of free neighbours: the first run of `wanted`, or else the longest run.
 fn free_extents(map: &[u8], wanted: u32, is_skipped: impl Fn(u32) -> bool) -> Option<(u32, u32)> {
     let extents = ExtentMap::at(map, ExtentMap::START).extents.get();
     let mut best: Option<(u32, u32)> = None;
