@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use clap::{Args, Subcommand};
 use database::{Database, Options, Parameters, Progress};
-use experiment::{SessionInterval, Snapshot};
 use instance::LogGroupSpec;
 use os::{Disk, FileOptions, IoBuf, Session};
+use report::{SessionInterval, Snapshot};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind};
 use workload::order_entry::{Plan as OrderEntryPlan, Scale as OrderEntryScale};
@@ -174,8 +174,8 @@ impl Create {
                 false => Err(Stop::refuse(RefusalKind::WrongState, "stopped")),
             }
         };
-        let place = (disk, self.directory.as_path());
-        let database = Database::create_filled(place, &options, fill, session)?;
+        let database =
+            Database::create_filled(disk, self.directory.as_path(), &options, fill, session)?;
         let made = "the database was created, and is whole";
         database.shutdown_by(session).map_err(|stop| stop.saying(made))?;
         let text = format!("{}: {} rows\n", self.directory.display(), filling.rows());
@@ -418,7 +418,7 @@ impl Instanced {
                 tell(&progress.to_string());
             }
         };
-        Ok(Database::open_telling((disk, &self.directory), &options, &say, session)?)
+        Ok(Database::open_telling(disk, &self.directory, &options, &say, session)?)
     }
 }
 
