@@ -18,7 +18,7 @@ use instance::{Creation, Instance, Parameters, Progress};
 use latch::SharedFlag;
 use os::{Disk, Os, Session};
 use sort::SortConfig;
-use stop::{RefusalKind, Stop};
+use stop::{Halt, RefusalKind, Stop};
 use txn::{LockName, LockNames, RowWanted};
 use waits::SessionKind;
 
@@ -67,6 +67,8 @@ pub struct Database {
 /// What all connections share.
 pub(crate) struct Shared {
     os: Os,
+    /// The instance's; each statement asks it.
+    pub(crate) halt: Halt,
     pub(crate) instance: Instance,
     pub(crate) catalog: Catalog,
     /// Each connection has a clone of it.
@@ -166,6 +168,7 @@ impl Database {
         })?;
         let shared = Shared {
             os: session.os().clone(),
+            halt: instance.halt().clone(),
             instance,
             catalog,
             connections: Arc::new(()),
