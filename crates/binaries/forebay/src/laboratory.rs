@@ -12,7 +12,7 @@ use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
 use stop::Stop;
 use waits::{Nanos, SessionKind};
 
-use crate::output::{Failure, Outcome, tell};
+use crate::output::{CommandResult, Failure, tell};
 use crate::progress::Progress;
 use crate::settings::{Settings, wrapped};
 
@@ -79,7 +79,7 @@ pub(crate) struct Run {
 }
 
 /// What there is to print, or what failed.
-pub(crate) fn run(command: Lab) -> Outcome {
+pub(crate) fn run(command: Lab) -> CommandResult {
     match command {
         Lab::List => Ok(list()),
         Lab::Run(run) => run.carry_out(),
@@ -101,7 +101,7 @@ fn list() -> String {
 }
 
 impl Run {
-    fn carry_out(self) -> Outcome {
+    fn carry_out(self) -> CommandResult {
         match &*self.experiment {
             redo_size::NAME => return self.draw(),
             free_buffer_waits::NAME => return self.tabulate(),
@@ -129,7 +129,7 @@ impl Run {
     }
 
     /// The experiment that is a curve.
-    fn draw(self) -> Outcome {
+    fn draw(self) -> CommandResult {
         let curve = self.curve().map_err(Failure::usage)?;
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             redo_size::run(&curve, &os::linux::interrupted, tell, session)
@@ -151,7 +151,7 @@ impl Run {
     }
 
     /// The experiment that is a table.
-    fn tabulate(self) -> Outcome {
+    fn tabulate(self) -> CommandResult {
         let matrix = self.matrix().map_err(Failure::usage)?;
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             free_buffer_waits::run(&matrix, &os::linux::interrupted, tell, session)
@@ -164,7 +164,7 @@ impl Run {
         &self,
         run: impl FnOnce(&mut dyn FnMut(&str), &os::Session) -> Result<Option<F>, Stop>,
         [text, json]: [fn(&F) -> String; 2],
-    ) -> Outcome {
+    ) -> CommandResult {
         let session = begin();
         let mut progress = Progress::new();
         let found = run(&mut |line: &str| progress.tell(line), &session);

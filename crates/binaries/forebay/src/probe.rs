@@ -9,7 +9,7 @@ use os::{ClockSource, Error, IoPool, RingConfig};
 use serde::Serialize;
 use waits::SessionKind;
 
-use crate::output::Outcome;
+use crate::output::CommandResult;
 
 /// So long the time stamp counter is compared with the kernel's clock.
 const CLOCK_CHECK: Duration = Duration::from_millis(200);
@@ -66,7 +66,7 @@ struct Way {
 }
 
 /// What there is to print, as JSON if that is wanted.
-pub(crate) fn run(directory: &Path, json: bool) -> Outcome {
+pub(crate) fn run(directory: &Path, json: bool) -> CommandResult {
     let found = look(directory)?;
     Ok(match json {
         true => {

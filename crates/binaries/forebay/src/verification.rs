@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use verify::{Finding, Report, Task};
 use waits::SessionKind;
 
-use crate::output::{Failure, Outcome, print};
+use crate::output::{CommandResult, Failure, json_page, print};
 use crate::progress::Progress;
 use crate::settings::Settings;
 
@@ -23,15 +23,15 @@ pub(crate) struct Verify {
     /// The database.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Prints JSON, for programs.
+    /// Prints JSON, for programs; docs/JSON.md lists the keys.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// Nothing is left to print; a failure if something was found, or couldn't be checked.
-pub(crate) fn run(verify: &Verify) -> Outcome {
+/// Prints findings as they come. A failure if something was found, or couldn't be checked.
+pub(crate) fn run(verify: &Verify) -> CommandResult {
     let os = os::linux::start();
     let session = os.adopt("forebay", SessionKind::Foreground);
     os::linux::listen();
@@ -45,10 +45,7 @@ pub(crate) fn run(verify: &Verify) -> Outcome {
     );
     let report = checked?;
     let last = match verify.json {
-        true => {
-            let text = serde_json::to_string_pretty(&all_in_json(&report, findings));
-            print(&format!("{}\n", text.expect("plain numbers and texts")))
-        }
+        true => print(&json_page(&all_in_json(&report, findings))),
         false => print(&report.to_string()),
     };
     match failed.or(last.err()) {
@@ -65,12 +62,8 @@ impl Verify {
         let options = parameters.filesystemio_options.file_options();
         let mut progress = Progress::new();
         let go_on = &mut |now: verify::Progress| {
-            if progress.is_watched() {
-                progress.tell(&format!(
-                    "{} of {} blocks, {} findings",
-                    now.blocks, now.of, now.findings
-                ));
-            }
+            let line = || format!("{} of {} blocks, {} findings", now.blocks, now.of, now.findings);
+            progress.show(line, session);
             !os::linux::interrupted()
         };
         // Which index is of which table, the dictionary says.

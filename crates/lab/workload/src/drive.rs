@@ -7,6 +7,7 @@
 //!
 //! Callers: the loads.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use experiment::SessionInterval;
@@ -14,6 +15,8 @@ use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadSpec};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, ThreadTimes, Timestamp, Totals, WaitEvent};
+
+use crate::Latencies;
 
 /// Who works, and how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +42,8 @@ pub struct SessionRun {
     pub counted: u64,
     /// Where its time went, within the time that counts.
     pub interval: SessionInterval,
+    /// How long its transactions of each type took, within the time that counts.
+    pub types: BTreeMap<&'static str, Latencies>,
 }
 
 /// What all did.
@@ -58,6 +63,15 @@ impl Run {
             Nanos::ZERO => 0.0,
             elapsed => counted as f64 / elapsed.as_secs_f64(),
         }
+    }
+
+    /// How long transactions of each type took.
+    pub fn types(&self) -> BTreeMap<&'static str, Latencies> {
+        let mut all: BTreeMap<&'static str, Latencies> = BTreeMap::new();
+        for (name, latencies) in self.sessions.iter().flat_map(|session| &session.types) {
+            all.entry(name).or_default().add(latencies);
+        }
+        all
     }
 
     /// Each session and how many commits it was told of, for the audit.
@@ -82,6 +96,10 @@ pub(crate) struct Turns {
     acknowledged: u64,
     /// From when its time counts.
     counting: Option<Counting>,
+    /// The type of the transaction that this turn has ended, and since when the turn lasts.
+    ended: Option<&'static str>,
+    began: Timestamp,
+    types: BTreeMap<&'static str, Latencies>,
 }
 
 struct Counting {
@@ -92,7 +110,12 @@ struct Counting {
 impl Turns {
     /// Whether there is another turn.
     pub(crate) fn next(&mut self, session: &Session) -> bool {
-        if session.now() >= self.bounds[0] && self.counting.is_none() {
+        let now = session.now();
+        if let Some(name) = self.ended.take().filter(|_| self.counting.is_some()) {
+            self.types.entry(name).or_default().record(now.since(self.began));
+        }
+        self.began = now;
+        if now >= self.bounds[0] && self.counting.is_none() {
             let (reading, acknowledged) = (session.reading(), self.acknowledged);
             self.counting = Some(Counting { reading, acknowledged });
         }
@@ -102,6 +125,11 @@ impl Turns {
     /// Commits that the session was told of so far.
     pub(crate) fn acknowledged(&self) -> u64 {
         self.acknowledged
+    }
+
+    /// A transaction of this type has ended, whatever became of it: its length is recorded.
+    pub(crate) fn did(&mut self, name: &'static str) {
+        self.ended = Some(name);
     }
 
     /// The session was told of a commit.
@@ -126,6 +154,7 @@ impl Turns {
             acknowledged: self.acknowledged,
             counted: self.acknowledged - before,
             interval: SessionInterval::since(session, reading),
+            types: self.types.clone(),
         }
     }
 }
@@ -147,8 +176,17 @@ pub(crate) fn drive(
     let mut threads = Vec::new();
     for number in drive.first_session..drive.first_session + drive.sessions {
         let (stop, witness) = (Arc::clone(&stop), witness.clone());
-        let (acknowledged, counting) = (0, None);
-        let mut turns = Turns { number, bounds, stop, witness, acknowledged, counting };
+        let mut turns = Turns {
+            number,
+            bounds,
+            stop,
+            witness,
+            acknowledged: 0,
+            counting: None,
+            ended: None,
+            began: Timestamp::default(),
+            types: BTreeMap::new(),
+        };
         let (client, done) = (Arc::clone(&client), Arc::clone(&done));
         // A thread's name has at most 15 bytes.
         let word = if number < 100_000_000 { "session" } else { "s" };

@@ -18,6 +18,7 @@
 mod audit;
 pub mod bulk;
 mod drive;
+mod latencies;
 pub mod order_entry;
 mod run;
 mod tables;
@@ -25,6 +26,7 @@ mod tpcb;
 
 pub use audit::{Audit, CUT_SHORT, audit};
 pub use drive::{Drive, Run, SessionRun, Witness};
+pub use latencies::Latencies;
 pub use run::{Mixture, run};
 pub use tables::{Scale, Tables, load, next_session, used_session};
 pub use tpcb::{TELLERS, Tpcb, TpcbChoice, TpcbClient, TpcbScale};

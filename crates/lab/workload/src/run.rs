@@ -94,6 +94,7 @@ impl<'a> Client<'a> {
             Ok(()) => {
                 tx.commit()?;
                 turns.acknowledge();
+                turns.did(if is_mass { "mass update" } else { "debit-credit" });
                 Ok(())
             }
             // Another session was in the way: the next transaction is another one anyhow.

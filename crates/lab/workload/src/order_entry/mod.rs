@@ -105,10 +105,14 @@ pub fn run(
         let random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number.into()));
         let session_row = number.into();
         let mut client =
-            Client { tables: &tables, scale, random, session: session_row, serializable };
+            Client { tables: &tables, scale, random, session: session_row, serializable, last: "" };
         while turns.next(session) {
-            if let Some(Ended::Committed) = client.work(&mut connection)? {
+            let ended = client.work(&mut connection)?;
+            if let Some(Ended::Committed) = ended {
                 turns.acknowledge();
+            }
+            if ended.is_some() {
+                turns.did(client.last);
             }
         }
         Ok(())

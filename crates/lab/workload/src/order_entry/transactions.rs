@@ -55,6 +55,8 @@ pub(super) struct Client<'a> {
     pub(super) session: i64,
     /// So many of a hundred transactions run at serializable.
     pub(super) serializable: u32,
+    /// The type of the last transaction.
+    pub(super) last: &'static str,
 }
 
 /// A line of an order to come.
@@ -81,13 +83,16 @@ impl Client<'_> {
     }
 
     fn transaction(&mut self, connection: &mut Connection<'_>) -> Result<Ended, Stop> {
-        match self.random.between(1, 100) {
-            1..=45 => self.new_order(connection),
-            46..=88 => self.payment(connection),
-            89..=92 => self.order_status(connection),
-            93..=96 => self.delivery(connection),
-            _ => self.stock_level(connection),
-        }
+        let (name, run): (_, fn(&mut Self, &mut Connection<'_>) -> _) =
+            match self.random.between(1, 100) {
+                1..=45 => ("new order", Client::new_order),
+                46..=88 => ("payment", Client::payment),
+                89..=92 => ("order status", Client::order_status),
+                93..=96 => ("delivery", Client::delivery),
+                _ => ("stock level", Client::stock_level),
+            };
+        self.last = name;
+        run(self, connection)
     }
 
     fn warehouse(&mut self) -> i64 {
