@@ -112,7 +112,7 @@ impl Engine {
         };
         let file_options = DurableWrite::DirectThenSync.file_options();
         let options = Options { creation, parameters };
-        let database = Database::create_in((disk, folder), &options, session)?;
+        let database = Database::create_in(disk, folder, &options, session)?;
         let bytes = u64::from(COMMITS) * REDO_BLOCK.bytes() as u64;
         let filled = disk
             .create(&folder.join("beside"), bytes, file_options, session)
@@ -198,7 +198,7 @@ impl Engine {
         let (bounds, rows) = self.block_of_rows();
         let primary = self.table.primary().expect("it was made with one");
         let (mut read, mut sum) = (0, 0);
-        connection.range(&self.table, (primary, &bounds, Direction::Ascending), |row| {
+        connection.range(&self.table, primary, &bounds, Direction::Ascending, |row| {
             read += 1;
             sum += row.get_i64(1).expect("no balance is NULL");
             ControlFlow::Continue(())

@@ -204,11 +204,11 @@ impl Crashed {
             ..Parameters::default()
         };
         let options = Options { creation, parameters };
-        let database = Database::create_in((&disk, &directory), &options, session).map_err(told)?;
+        let database = Database::create_in(&disk, &directory, &options, session).map_err(told)?;
         let rows = load(&mut database.connect_with(session), work).map_err(told)?;
         // Its checkpoint is in the control file: what is done again is the changes alone.
         database.shutdown_by(session).map_err(told)?;
-        let database = Database::open_in((&disk, &directory), &options, session).map_err(told)?;
+        let database = Database::open_in(&disk, &directory, &options, session).map_err(told)?;
         let changed = change(&mut database.connect_with(session), work, &rows);
         database.abort_by(session);
         changed.map_err(told)?;

@@ -186,7 +186,7 @@ impl Scanned {
             ..Parameters::default()
         };
         let options = Options { creation, parameters };
-        let database = Database::create_in((&disk, &directory), &options, session)?;
+        let database = Database::create_in(&disk, &directory, &options, session)?;
         let spec = TableSpec::new("scanned")
             .column(ColumnSpec::new("number", Type::BigInt))
             .column(ColumnSpec::new("filler", Type::Bytea));

@@ -36,7 +36,7 @@ impl Opening {
                 tell(&progress.to_string());
             }
         };
-        Ok(Database::open_telling((disk, &self.directory), &options, &say, session)?)
+        Ok(Database::open_telling(disk, &self.directory, &options, &say, session)?)
     }
 
     /// The parameters that were chosen; the others are defaults.

@@ -68,8 +68,8 @@ impl Verify {
         };
         // Which index is of which table, the dictionary says.
         let mut task = Task { pairs: &[], tell, go_on };
-        let place = (&os::linux::disk(), &*self.directory);
-        let report = verify::closed(place, options, &mut task, session);
+        let report =
+            verify::closed(&os::linux::disk(), &self.directory, options, &mut task, session);
         progress.end();
         Ok(report?)
     }

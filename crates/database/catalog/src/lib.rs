@@ -13,7 +13,7 @@
 //!
 //! * [`Catalog`]: opened; asked for relations, sequences, and what there is.
 //! * [`TableSpec`], [`IndexSpec`], [`Alteration`], [`SequenceOptions`]: what statements say.
-//! * [`DictionaryLook`]: the dictionary's rows, for who doesn't believe them.
+//! * [`DictionaryCheck`]: the dictionary's rows, for who doesn't believe them.
 //! * [`TableView`], [`ConstraintView`], [`SequenceView`]: what there is, as values.
 //!
 //! Rules DC1 to DC9 are in the README. What was decided, and why: decision 0007.
@@ -31,12 +31,13 @@ mod compose;
 mod contradictions;
 mod create;
 mod dictionary;
+mod dictionary_check;
+mod dictionary_table;
 mod draft;
 mod drop;
 mod fill;
+mod generated_names;
 mod lock_names;
-mod look;
-mod made_names;
 mod names;
 mod rows;
 mod sequence;
@@ -44,13 +45,13 @@ mod sequence_definition;
 mod spec;
 mod statement;
 mod store;
-mod stored;
 mod views;
 
 pub use catalog::{Catalog, CatalogConfig, CatalogOpened};
+pub use dictionary_check::{DictionaryCheck, DictionaryContents, DictionaryFault};
+pub use dictionary_table::DictionaryTable;
 pub use draft::{INDEX_COLUMNS_MAX, INDEXES_MAX, place_of};
 pub use fill::FilledRow;
-pub use look::{DictionaryFault, DictionaryLook, DictionarySeen};
 pub use names::NAME_BYTES_MAX;
 pub use sequence::Sequence;
 pub use sequence_definition::{SequenceDefinition, SequenceOptions};
@@ -58,5 +59,4 @@ pub use spec::{
     Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexColumnSpec,
     IndexSpec, Rule, TableSpec,
 };
-pub use stored::Stored as DictionaryTable;
 pub use views::{ConstraintKind, ConstraintView, IndexView, SequenceView, TableView};

@@ -249,18 +249,20 @@ impl<'s> Connection<'s> {
         look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
         self.end_open()?;
-        self.get_as((table, None), key, look)
+        self.get_as(table, None, key, look)
     }
 
     /// Looks at rows in a range of an index; in no transaction.
     pub fn range(
         &mut self,
         table: &Table,
-        range: (IndexId, &Bounds<'_>, Direction),
+        index: IndexId,
+        bounds: &Bounds<'_>,
+        direction: Direction,
         look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
         self.end_open()?;
-        self.range_as(table, range, look)
+        self.range_as(table, index, bounds, direction, look)
     }
 
     /// Visits every row as it is now; in no transaction.
@@ -271,7 +273,8 @@ impl<'s> Connection<'s> {
 
     pub(crate) fn get_as<T>(
         &mut self,
-        (table, index): (&Table, Option<IndexId>),
+        table: &Table,
+        index: Option<IndexId>,
         key: &[Value<'_>],
         mut look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
@@ -279,19 +282,21 @@ impl<'s> Connection<'s> {
         let index = index.ok_or_else(|| no_primary_key(table.name(), "find"))?;
         self.read(table, |relation, view, scratch, session| {
             let index = relation.place_of(index)?;
-            relation.get((index, key), view, &mut |_, row| look(row), scratch, session)
+            relation.get(index, key, view, &mut |_, row| look(row), scratch, session)
         })
     }
 
     pub(crate) fn range_as(
         &mut self,
         table: &Table,
-        (index, bounds, direction): (IndexId, &Bounds<'_>, Direction),
+        index: IndexId,
+        bounds: &Bounds<'_>,
+        direction: Direction,
         mut look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
         self.read(table, |relation, view, _, session| {
             let index = relation.place_of(index)?;
-            let mut rows = relation.range((index, bounds), direction, view)?;
+            let mut rows = relation.range(index, bounds, direction, view)?;
             while let Some(going) = rows.next(&mut |_, row| look(row), session)? {
                 if going.is_break() {
                     break;

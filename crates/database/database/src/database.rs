@@ -82,7 +82,7 @@ impl Database {
         let (os, disk) = (os::linux::start(), os::linux::disk());
         let session = os.adopt("create", SessionKind::Foreground);
         let directory = os::linux::absolute(directory.as_ref())?;
-        Database::create_in((&disk, &directory), options, &session)
+        Database::create_in(&disk, &directory, options, &session)
     }
 
     /// Opens the database in this directory. What a crash has left is recovered first. It stays
@@ -91,23 +91,25 @@ impl Database {
         let (os, disk) = (os::linux::start(), os::linux::disk());
         let session = os.adopt("open", SessionKind::Foreground);
         let directory = os::linux::absolute(directory.as_ref())?;
-        Database::open_in((&disk, &directory), options, &session)
+        Database::open_in(&disk, &directory, options, &session)
     }
 
     /// As [`Database::create`], on a given disk, which may be a simulated one, by a session that
     /// the calling thread has already.
     pub fn create_in(
-        (disk, directory): (&Disk, &Path),
+        disk: &Disk,
+        directory: &Path,
         options: &Options,
         session: &Session,
     ) -> Result<Database, Stop> {
-        Database::create_filled((disk, directory), options, |_| Ok(()), session)
+        Database::create_filled(disk, directory, options, |_| Ok(()), session)
     }
 
     /// As [`Database::create_in`], with what `fill` puts into it. If that fails, the database is
     /// aborted, and the files that were made for it are removed; others in its directory stay.
     pub fn create_filled(
-        (disk, directory): (&Disk, &Path),
+        disk: &Disk,
+        directory: &Path,
         options: &Options,
         fill: impl FnOnce(&Database) -> Result<(), Stop>,
         session: &Session,
@@ -115,7 +117,7 @@ impl Database {
         let (creation, parameters) = (&options.creation, &options.parameters);
         let made = Instance::create_revocably(disk, directory, creation, parameters, session)?;
         // The dictionary is made by opening it first (DB23).
-        let opened = Database::open_in((disk, directory), options, session);
+        let opened = Database::open_in(disk, directory, options, session);
         let filled = opened.and_then(|database| match fill(&database) {
             Ok(()) => Ok(database),
             Err(stop) => {
@@ -129,17 +131,19 @@ impl Database {
     /// As [`Database::open`], on a given disk, which may be a simulated one, by a session that the
     /// calling thread has already.
     pub fn open_in(
-        place: (&Disk, &Path),
+        disk: &Disk,
+        directory: &Path,
         options: &Options,
         session: &Session,
     ) -> Result<Database, Stop> {
-        Database::open_telling(place, options, &|_| (), session)
+        Database::open_telling(disk, directory, options, &|_| (), session)
     }
 
     /// As [`Database::open_in`]; `tell` is called while recovery applies redo, every MiB of it or
     /// so.
     pub fn open_telling(
-        (disk, directory): (&Disk, &Path),
+        disk: &Disk,
+        directory: &Path,
         options: &Options,
         tell: &dyn Fn(Progress),
         session: &Session,
@@ -153,9 +157,9 @@ impl Database {
             file: FileNo::new(SORT_FILE),
         };
         let config = CatalogConfig { tablespace: TABLESPACE.into(), disk: disk.clone(), sort };
-        let both = (instance.space(), instance.transactions());
+        let (space, transactions) = (instance.space(), instance.transactions());
         // A database whose dictionary can't be read is left as it was found: shut in good order.
-        let catalog = Catalog::open(both, config, session).inspect_err(|_| {
+        let catalog = Catalog::open(space, transactions, config, session).inspect_err(|_| {
             if instance.shutdown(session).is_err() {
                 instance.abort(session);
             }

@@ -25,17 +25,17 @@ pub struct Table {
 
 impl Table {
     pub(crate) fn new(relation: &Arc<Relation>, shared: &Arc<Shared>) -> Table {
-        let relation = (Arc::clone(relation.definition()), Arc::downgrade(relation));
-        Table::of(relation, shared)
+        Table::of(Arc::clone(relation.definition()), Arc::downgrade(relation), shared)
     }
 
     /// A table that was just made: it is opened when it is used, so that nothing can fail now.
     pub(crate) fn made(definition: Arc<TableDefinition>, shared: &Arc<Shared>) -> Table {
-        Table::of((definition, Weak::new()), shared)
+        Table::of(definition, Weak::new(), shared)
     }
 
     fn of(
-        (definition, relation): (Arc<TableDefinition>, Weak<Relation>),
+        definition: Arc<TableDefinition>,
+        relation: Weak<Relation>,
         shared: &Arc<Shared>,
     ) -> Table {
         let primary = definition.indexes.iter().find(|index| index.primary);

@@ -122,7 +122,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// one that was dropped. Columns that were added since get their DEFAULT. Says where it is.
     pub fn insert(&mut self, table: &Table, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
         let known = table.known();
-        self.change(table, |relation, work| relation.insert_known(work, (known, values)))
+        self.change(table, |relation, work| relation.insert_known(work, known, values))
     }
 
     /// Inserts a row with values for the columns that are named; each other one gets its DEFAULT,
@@ -185,7 +185,7 @@ impl<'c, 's> Tx<'c, 's> {
         let mut rows = rows.into_iter();
         let known = table.known();
         self.change(table, |relation, work| {
-            relation.insert_many_known(work, (known, &mut rows), |_| ())
+            relation.insert_many_known(work, known, &mut rows, |_| ())
         })
     }
 
@@ -242,28 +242,30 @@ impl<'c, 's> Tx<'c, 's> {
         key: &[Value<'_>],
         look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
-        self.connection.get_as((table, None), key, look)
+        self.connection.get_as(table, None, key, look)
     }
 
     /// The same by another index, of which the key has a value for each column.
     pub fn get_by<T>(
         &mut self,
         table: &Table,
-        (index, key): (IndexId, &[Value<'_>]),
+        index: IndexId,
+        key: &[Value<'_>],
         look: impl FnMut(RowView<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
-        self.connection.get_as((table, Some(index)), key, look)
+        self.connection.get_as(table, Some(index), key, look)
     }
 
     /// Looks at rows in a range of an index, one after the other, until `look` breaks it off.
     pub fn range(
         &mut self,
         table: &Table,
-        (index, bounds, direction): (IndexId, &Bounds<'_>, Direction),
+        index: IndexId,
+        bounds: &Bounds<'_>,
+        direction: Direction,
         look: impl FnMut(RowView<'_>) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        let range = (index, bounds, direction);
-        self.connection.range_as(table, range, look)
+        self.connection.range_as(table, index, bounds, direction, look)
     }
 
     /// Visits every row, in no order that means anything.

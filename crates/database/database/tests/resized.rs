@@ -28,7 +28,7 @@ fn a_cache_that_shrinks_and_grows_keeps_its_size() {
     let mut options = Options { parameters, ..Options::default() };
     options.creation.data_bytes = 64 * MIB;
     let disk = os::linux::disk();
-    let database = Database::create_in((&disk, &directory), &options, &session).expect("created");
+    let database = Database::create_in(&disk, &directory, &options, &session).expect("created");
     let mut connection = database.connect_with(&session);
     let spec = TableSpec::new("t")
         .column(ColumnSpec::new("id", Type::BigInt))

@@ -93,14 +93,14 @@ impl Instance {
         if wants > had {
             let started = self.start_writers(wants, settings, session);
             // A new one runs as the others do.
-            let started = started.and_then(|()| self.reschedule((&now, wanted), settings, session));
+            let started = started.and_then(|()| self.reschedule(&now, wanted, settings, session));
             if let Err(stop) = started {
                 self.end_writers(had, settings, session);
                 return Err(stop);
             }
         }
         if !wanted.are_scheduled_as(&now) {
-            self.reschedule((&now, wanted), settings, session)?;
+            self.reschedule(&now, wanted, settings, session)?;
         }
         let blocks = wanted.db_file_multiblock_read_count;
         self.cache().set_multiblock_read_count(blocks, session);

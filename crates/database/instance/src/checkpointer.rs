@@ -19,7 +19,6 @@ use space::{ControlContent, ControlFile, Enqueue, FileCheckpoint};
 use stop::Halt;
 use waits::{Nanos, WaitEvent};
 
-use crate::Parameters;
 use crate::incremental::{Behind, Bounds, Incremental, Pace};
 
 /// The heartbeat: so often the control file follows, if there is something to follow.
@@ -57,7 +56,8 @@ pub(crate) struct Checkpointer {
     pub(crate) cache: Arc<Cache>,
     pub(crate) redo: Arc<Redo>,
     pub(crate) halt: Halt,
-    control: Arc<Enqueue<ControlFile>>,
+    /// Rule space/SP1.
+    pub(crate) control: Arc<Enqueue<ControlFile>>,
     bounds: Latch<Bounds>,
     /// How long a recovery would take, as estimated last; only with `fast_start_mttr_target`.
     pub(crate) estimate_ns: Shared64,
@@ -67,25 +67,21 @@ impl Checkpointer {
     pub(crate) fn new(
         os: &Os,
         wanted: Arc<Wanted>,
-        (cache, redo): (Arc<Cache>, Arc<Redo>),
+        cache: Arc<Cache>,
+        redo: Arc<Redo>,
         halt: Halt,
         control: Arc<Enqueue<ControlFile>>,
-        parameters: &Parameters,
-    ) -> Checkpointer {
-        let bounds = Latch::new(os, LatchKind::Innermost, Bounds::of(parameters));
+        bounds: Bounds,
+    ) -> Arc<Checkpointer> {
+        let bounds = Latch::new(os, LatchKind::Innermost, bounds);
         let estimate_ns = Shared64::new(0);
-        Checkpointer { wanted, cache, redo, halt, control, bounds, estimate_ns }
+        Arc::new(Checkpointer { wanted, cache, redo, halt, control, bounds, estimate_ns })
     }
 
     /// From now on the checkpoint may be so far behind.
     pub(crate) fn bind(&self, bounds: Bounds, session: &Session) {
         *self.bounds.exclusive(session) = bounds;
         self.wanted.post(session);
-    }
-
-    /// The control file, for who writes it while the process doesn't run (rule space/SP1).
-    pub(crate) fn control(&self) -> &Enqueue<ControlFile> {
-        &self.control
     }
 
     /// The process's body.
@@ -113,7 +109,7 @@ impl Checkpointer {
             bounds = *self.bounds.shared(session);
             incremental.bind(bounds);
             incremental.rescale(self.redo.log_blocks_max(session));
-            self.ask_incremental(&mut incremental, (bounds, recorded), session);
+            self.ask_incremental(&mut incremental, bounds, recorded, session);
             let due = bounds.are_close() || session.now().since(heartbeat) >= HEARTBEAT;
             match self.follow(recorded, due, session) {
                 Some(position) => recorded = position,
@@ -129,7 +125,8 @@ impl Checkpointer {
     fn ask_incremental(
         &self,
         incremental: &mut Incremental,
-        (bounds, checkpoint): (Bounds, Rba),
+        bounds: Bounds,
+        checkpoint: Rba,
         session: &Session,
     ) {
         let estimates = bounds.need_estimates();

@@ -37,8 +37,10 @@ fn doublewrite_bytes(creation: &Creation) -> u64 {
 /// asked for as `smaller` says it would do.
 pub(crate) fn check_free(
     directory: &Path,
-    (what, smaller): (&str, &str),
-    (needed, free): (u64, u64),
+    needed: u64,
+    free: u64,
+    what: &str,
+    smaller: &str,
 ) -> Result<(), Stop> {
     if free >= needed {
         return Ok(());
@@ -91,10 +93,10 @@ impl Instance {
             }
             Err(error) => return Err(error.into()),
         };
-        let mut made = Made::nothing((disk, directory), makes_directory);
+        let mut made = Made::nothing(disk, directory, makes_directory);
         let done = made
             .make_files(creation, parameters, session)
-            .and_then(|()| make_undo((disk, &made.directory), creation, parameters, session));
+            .and_then(|()| make_undo(disk, &made.directory, creation, parameters, session));
         match done {
             Ok(()) => Ok(made),
             Err(stop) => Err(match made.remove(session) {
@@ -125,7 +127,7 @@ struct MadeFile {
 }
 
 impl Made {
-    fn nothing((disk, directory): (&Disk, &Path), makes_directory: bool) -> Made {
+    fn nothing(disk: &Disk, directory: &Path, makes_directory: bool) -> Made {
         let (disk, directory) = (disk.clone(), directory.to_path_buf());
         Made { disk, directory, makes_directory, database: 0, files: Vec::new(), control: 0 }
     }
@@ -205,8 +207,7 @@ impl Made {
         });
         let needed = data.chain(logs).fold(doublewrite_bytes(creation), u64::saturating_add);
         let free = self.disk.free_bytes(&self.directory)?;
-        let what = ("create a database", "smaller files");
-        check_free(&self.directory, what, (needed, free))
+        check_free(&self.directory, needed, free, "create a database", "smaller files")
     }
 
     fn note(&mut self, files: &[File]) -> Result<(), Stop> {
@@ -334,13 +335,14 @@ fn undo_tablespace(creation: &Creation) -> TablespaceSpec {
 }
 
 fn make_undo(
-    place: (&Disk, &Path),
+    disk: &Disk,
+    directory: &Path,
     creation: &Creation,
     parameters: &Parameters,
     session: &Session,
 ) -> Result<(), Stop> {
     let state = ControlState::Creating;
-    let instance = Instance::open_in(place, parameters, state, &|_| (), session)?;
+    let instance = Instance::open_in(disk, directory, parameters, state, &|_| (), session)?;
     let (segments, slots) = (creation.undo_segments.max(1), creation.undo_slots.max(1));
     let made = txn::undo::Undo::create(instance.space(), segments, slots, session);
     match made {
@@ -357,7 +359,8 @@ pub(crate) fn redo_config(
     directory: &Path,
     content: &ControlContent,
     parameters: &Parameters,
-    (durable_write, owned): (DurableWrite, OwnedFiles),
+    durable_write: DurableWrite,
+    owned: OwnedFiles,
 ) -> RedoConfig {
     RedoConfig {
         database: content.database,
@@ -375,8 +378,8 @@ pub(crate) fn redo_config(
 
 /// The same for who reads redo and writes none, whatever the parameters are.
 pub fn redo_to_read(directory: &Path, content: &ControlContent) -> RedoConfig {
-    let how = (DurableWrite::BufferedThenSync, OwnedFiles::default());
-    redo_config(directory, content, &Parameters::default(), how)
+    let (way, owned) = (DurableWrite::BufferedThenSync, OwnedFiles::default());
+    redo_config(directory, content, &Parameters::default(), way, owned)
 }
 
 /// How the doublewrite file is opened: as data files are.

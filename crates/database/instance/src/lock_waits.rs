@@ -42,6 +42,12 @@ pub(crate) struct LockTimeouts {
 }
 
 impl LockTimeouts {
+    pub(crate) fn of(parameters: &Parameters) -> LockTimeouts {
+        let timeouts = LockTimeouts::default();
+        timeouts.set(parameters);
+        timeouts
+    }
+
     pub(crate) fn set(&self, parameters: &Parameters) {
         self.locks.store(parameters.lock_timeout, Ordering::Relaxed);
         self.definitions.store(parameters.ddl_lock_timeout, Ordering::Relaxed);

@@ -98,7 +98,7 @@ impl Instance {
             LogChange::AddGroup(spec) => self.add_log_group_while(spec, go_on, session).map(|_| ()),
             LogChange::DropGroup(number) => self.drop_log_group(*number, session),
             LogChange::AddMember(number, path) => {
-                self.add_log_member_while((*number, path), go_on, session)
+                self.add_log_member_while(*number, path, go_on, session)
             }
             LogChange::DropMember(path) => self.drop_log_member(path, session),
             LogChange::Switch => self.switch_log(session),

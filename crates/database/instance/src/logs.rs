@@ -161,11 +161,10 @@ impl Instance {
         self.halt().check(session)?;
         let members = spec.members.iter().map(|path| self.within_directory(path)).collect();
         let spec = LogGroupSpec { bytes: spec.bytes, members };
-        let mut planned = self.checkpointer.control().hold(0, session).content().clone();
+        let mut planned = self.checkpointer.control.hold(0, session).content().clone();
         let group = spec.add_to(&mut planned)?;
         self.check_planned(&planned)?;
-        let made =
-            self.make_logs(planned.database, (&spec.members, group.blocks), go_on, session)?;
+        let made = self.make_logs(planned.database, &spec.members, group.blocks, go_on, session)?;
         let made = self.list(made, |content| spec.add_to(content).map(|_| ()), session)?;
         let group = log_group(&self.place.1, &group);
         let named = made.give_names(session);
@@ -176,13 +175,14 @@ impl Instance {
     /// Makes one more member of a group. It is invalid until the group's next log begins, which it
     /// has whole. The path is as in [`LogGroupSpec`].
     pub fn add_log_member(&self, number: u16, path: &str, session: &Session) -> Result<(), Stop> {
-        self.add_log_member_while((number, path), &|| true, session)
+        self.add_log_member_while(number, path, &|| true, session)
     }
 
     /// The same; given up, and nothing left, when `go_on` says so while the file is made.
     pub(crate) fn add_log_member_while(
         &self,
-        (number, path): (u16, &str),
+        number: u16,
+        path: &str,
         go_on: &dyn Fn() -> bool,
         session: &Session,
     ) -> Result<(), Stop> {
@@ -199,11 +199,11 @@ impl Instance {
             group.members.push(member.clone());
             Ok(group.blocks)
         };
-        let mut planned = self.checkpointer.control().hold(0, session).content().clone();
+        let mut planned = self.checkpointer.control.hold(0, session).content().clone();
         let blocks = add(&mut planned)?;
         self.check_planned(&planned)?;
         let files = [path.clone()];
-        let made = self.make_logs(planned.database, (&files, blocks), go_on, session)?;
+        let made = self.make_logs(planned.database, &files, blocks, go_on, session)?;
         let made = self.list(made, |content| add(content).map(|_| ()), session)?;
         self.must(made.give_names(session), session)?;
         self.redo().add_member(number, &self.place.1.join(path), session);
@@ -280,7 +280,7 @@ impl Instance {
     /// where it is.
     fn member_at(&self, path: &Path, session: &Session) -> PathBuf {
         let (disk, directory) = &self.place;
-        let content = self.checkpointer.control().hold(0, session).content().clone();
+        let content = self.checkpointer.control.hold(0, session).content().clone();
         let members = content.log_groups.iter().flat_map(|group| &group.members);
         let members: Vec<PathBuf> = members.map(|member| directory.join(&member.path)).collect();
         let inside = directory.join(path);
@@ -296,7 +296,7 @@ impl Instance {
         change: impl FnOnce(&mut ControlContent) -> Result<T, Stop>,
         session: &Session,
     ) -> Result<T, Stop> {
-        self.checkpointer.control().hold(0, session).describe(self.halt(), change, session)
+        self.checkpointer.control.hold(0, session).describe(self.halt(), change, session)
     }
 
     fn check_planned(&self, planned: &ControlContent) -> Result<(), Stop> {
@@ -310,7 +310,8 @@ impl Instance {
     fn make_logs(
         &self,
         database: u64,
-        (paths, blocks): (&[String], u32),
+        paths: &[String],
+        blocks: u32,
         go_on: &dyn Fn() -> bool,
         session: &Session,
     ) -> Result<NewFiles<'_>, Stop> {
@@ -337,7 +338,7 @@ impl Instance {
     /// is made by that name now isn't found by who opens the database where it is.
     pub fn check_directory(&self, session: &Session) -> Result<(), Stop> {
         let (disk, directory) = &self.place;
-        let control = self.checkpointer.control().hold(0, session);
+        let control = self.checkpointer.control.hold(0, session);
         control.check_directory(disk, directory, session)
     }
 
@@ -354,7 +355,7 @@ impl Instance {
         for (parent, needed) in needed {
             // Where this can't be told, making the file says why.
             let Ok(free) = disk.free_bytes(&parent) else { continue };
-            check_free(&parent, ("make redo logs", "a smaller size"), (needed, free))?;
+            check_free(&parent, needed, free, "make redo logs", "a smaller size")?;
         }
         Ok(())
     }

@@ -48,9 +48,8 @@ pub fn recover_database(
     tell: &dyn Fn(Progress),
     session: &Session,
 ) -> Result<Recovered, Stop> {
-    let place = (disk, directory);
-    let mut mounted = Mounted::new(place, parameters, ControlState::Open, session)?;
-    mounted.recover(place, parameters, tell, session)
+    let mut mounted = Mounted::new(disk, directory, parameters, ControlState::Open, session)?;
+    mounted.recover(disk, directory, parameters, tell, session)
 }
 
 /// Gives redo logs their names that were listed when a crash came. Where a group has another
@@ -71,7 +70,8 @@ fn settle_names(disk: &Disk, redo: &RedoConfig, session: &Session) -> Result<(),
 /// The fastest way to make a write of redo durable. A disk that is full leaves no room to try, and
 /// the database opens all the same.
 fn probed(
-    (disk, directory): (&Disk, &Path),
+    disk: &Disk,
+    directory: &Path,
     options: FileOptions,
     session: &Session,
 ) -> Result<DurableWrite, Stop> {
@@ -95,7 +95,8 @@ fn probed(
 
 impl Mounted {
     pub(crate) fn new(
-        (disk, directory): (&Disk, &Path),
+        disk: &Disk,
+        directory: &Path,
         parameters: &Parameters,
         state: ControlState,
         session: &Session,
@@ -112,7 +113,7 @@ impl Mounted {
         parameters.check(content.system().block_size, content.doublewrite_slots, memory)?;
         let redo_write = match parameters.redo_write {
             Some(way) => way,
-            None => probed((disk, directory), options, session)?,
+            None => probed(disk, directory, options, session)?,
         };
         // All are this opening's alone before anything is written (IN12).
         let mut owned = OwnedFiles::default();
@@ -126,7 +127,7 @@ impl Mounted {
             _ => error.into(),
         })?;
         owned.lock(&doublewrite, session).map_err(not_owned)?;
-        let mut redo = redo_config(directory, &content, parameters, (redo_write, owned));
+        let mut redo = redo_config(directory, &content, parameters, redo_write, owned);
         settle_names(disk, &redo, session)?;
         redo.own(disk, session)?;
         control.settle(session).map_err(Stop::from)?;
@@ -147,7 +148,8 @@ impl Mounted {
 
     pub(crate) fn recover(
         &mut self,
-        (disk, directory): (&Disk, &Path),
+        disk: &Disk,
+        directory: &Path,
         parameters: &Parameters,
         tell: &dyn Fn(Progress),
         session: &Session,

@@ -23,7 +23,7 @@ use crate::checkpointer::{Checkpointer, Wanted};
 use crate::cleaners::Cleaners;
 use crate::create::redo_config;
 use crate::gate::Gate;
-use crate::incremental::Pace;
+use crate::incremental::{Bounds, Pace};
 use crate::lock_waits::LockTimeouts;
 use crate::logs::keep_members;
 use crate::mount::{LAYERS, Mounted};
@@ -81,23 +81,24 @@ impl Instance {
         tell: &dyn Fn(Progress),
         session: &Session,
     ) -> Result<Instance, Stop> {
-        Instance::open_in((disk, directory), parameters, ControlState::Open, tell, session)
+        Instance::open_in(disk, directory, parameters, ControlState::Open, tell, session)
     }
 
     /// `state` is what the control file says meanwhile: a database that is being created stays so.
     pub(crate) fn open_in(
-        (disk, directory): (&Disk, &Path),
+        disk: &Disk,
+        directory: &Path,
         parameters: &Parameters,
         state: ControlState,
         tell: &dyn Fn(Progress),
         session: &Session,
     ) -> Result<Instance, Stop> {
-        let mut mounted = Mounted::new((disk, directory), parameters, state, session)?;
-        let recovered = mounted.recover((disk, directory), parameters, tell, session)?;
+        let mut mounted = Mounted::new(disk, directory, parameters, state, session)?;
+        let recovered = mounted.recover(disk, directory, parameters, tell, session)?;
         let Mounted { control, redo, files, doublewrite, options } = mounted;
         // Recovery may have found members of logs that are no good.
-        let how = (redo.durable_write, redo.owned);
-        let redo = redo_config(directory, control.content(), parameters, how);
+        let (way, owned) = (redo.durable_write, redo.owned);
+        let redo = redo_config(directory, control.content(), parameters, way, owned);
         let storage = Storage {
             disk: disk.clone(),
             directory: directory.to_path_buf(),
@@ -110,8 +111,8 @@ impl Instance {
             )),
             files: files.iter().map(|(_, file, _)| file.clone()).collect(),
         };
-        let parts = (files, doublewrite, storage);
-        start((parameters, state), (redo, recovered), parts, session)
+        let recovered = RecoveredFiles { recovered, redo, files, doublewrite, storage };
+        start(recovered, parameters, state, session)
     }
 
     /// Ends a transaction: its changes stay, and are durable when this returns, unless
@@ -196,15 +197,23 @@ pub(crate) fn index_of(mode: CommitMode) -> u32 {
     at.expect("every mode is in the list") as u32
 }
 
-type Parts = (Vec<(ids::FileNo, os::File, ids::BlockSize)>, os::File, Storage);
+/// The files of a database that was recovered, with everything to start an instance on.
+struct RecoveredFiles {
+    recovered: Recovered,
+    redo: RedoConfig,
+    files: Vec<(ids::FileNo, os::File, ids::BlockSize)>,
+    doublewrite: os::File,
+    storage: Storage,
+}
 
 /// Begins the next log, and starts the processes, one of which rolls back the dead.
 fn start(
-    (parameters, state): (&Parameters, ControlState),
-    (config, recovered): (RedoConfig, Recovered),
-    (files, doublewrite, storage): Parts,
+    mounted: RecoveredFiles,
+    parameters: &Parameters,
+    state: ControlState,
     session: &Session,
 ) -> Result<Instance, Stop> {
+    let RecoveredFiles { recovered, redo: config, files, doublewrite, storage } = mounted;
     let os = session.os().clone();
     let halt = Halt::new(&os);
     let wanted = Wanted::new(&os);
@@ -233,13 +242,14 @@ fn start(
     };
     storage.control.hold(0, session).update(says, session).map_err(Stop::from)?;
     let place = (storage.disk.clone(), storage.directory.clone());
-    let pair = (Arc::clone(&cache), Arc::clone(&redo));
     let control = Arc::clone(&storage.control);
-    let checkpointer = Checkpointer::new(&os, wanted, pair, halt.clone(), control, parameters);
-    let checkpointer = Arc::new(checkpointer);
+    let (of_cache, of_redo) = (Arc::clone(&cache), Arc::clone(&redo));
+    let bounds = Bounds::of(parameters);
+    let checkpointer =
+        Checkpointer::new(&os, wanted, of_cache, of_redo, halt.clone(), control, bounds);
     let changes = Changes::new(cache, redo, halt.clone(), parameters.redo_consistency, &os);
     let mut processes = Processes::start(&checkpointer, parameters, session)?;
-    let opened = take_into_use(changes, storage, (&halt, parameters), session);
+    let opened = take_into_use(changes, storage, &halt, parameters, session);
     let InUse { space, transactions, cleaners, monitors, space_process, left } = match opened {
         Ok(opened) => opened,
         Err(stop) => {
@@ -262,9 +272,8 @@ fn start(
         place,
         opened: Opened { recovered, estimated_recovery, rolled_back, dropped, redo_write },
         commit_mode: Shared32::new(index_of(parameters.commit_mode())),
-        lock_timeouts: LockTimeouts::default(),
+        lock_timeouts: LockTimeouts::of(parameters),
     };
-    instance.lock_timeouts.set(parameters);
     instance.schedule_at_opening(session);
     Ok(instance)
 }
@@ -316,7 +325,8 @@ struct InUse {
 fn take_into_use(
     changes: Changes,
     storage: Storage,
-    (halt, parameters): (&Halt, &Parameters),
+    halt: &Halt,
+    parameters: &Parameters,
     session: &Session,
 ) -> Result<InUse, Stop> {
     let space = Space::open(changes.clone(), storage, session)?;

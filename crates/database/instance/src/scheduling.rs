@@ -154,7 +154,7 @@ impl Instance {
     pub(crate) fn schedule_at_opening(&self, session: &Session) {
         let mut settings = self.settings.hold(0, session);
         let usual = Parameters::default();
-        if let Err(stop) = self.reschedule((&usual, &settings.parameters), &settings, session) {
+        if let Err(stop) = self.reschedule(&usual, &settings.parameters, &settings, session) {
             session.os().notice(&format!("the background processes run as any others: {stop}"));
             settings.parameters.high_priority_processes = usual.high_priority_processes;
             settings.parameters.process_affinity = usual.process_affinity;
@@ -165,7 +165,8 @@ impl Instance {
     /// what they had. Where nothing is wanted and nothing was, they keep what they inherited.
     pub(crate) fn reschedule(
         &self,
-        (now, wanted): (&Parameters, &Parameters),
+        now: &Parameters,
+        wanted: &Parameters,
         settings: &Settings,
         session: &Session,
     ) -> Result<(), Stop> {

@@ -75,14 +75,14 @@ impl Instance {
             false => ControlState::Open,
         };
         let number = {
-            let mut control = self.checkpointer.control().hold(0, session);
+            let mut control = self.checkpointer.control.hold(0, session);
             control.update(ControlContent::announce_checkpoint, session)?;
             control.content().checkpoint_number
         };
         let checkpoint = FileCheckpoint { number, at, scn };
         let files = self.cache().data_files(session);
         checkpoint.write(&files, session)?;
-        let shut = self.checkpointer.control().hold(0, session).update(
+        let shut = self.checkpointer.control.hold(0, session).update(
             |content| {
                 content.checkpoint = at;
                 content.checkpoint_scn = scn;

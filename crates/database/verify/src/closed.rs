@@ -47,7 +47,8 @@ struct Last {
 
 /// Checks the database in this directory, which is shut. As long as it goes on nobody opens it.
 pub fn closed(
-    (disk, directory): (&Disk, &Path),
+    disk: &Disk,
+    directory: &Path,
     options: FileOptions,
     task: &mut Task<'_>,
     session: &Session,

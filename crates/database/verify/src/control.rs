@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use format::REDO_BLOCK;
-use ids::{BlockNo, BlockSize, Dba, Rba, Scn};
+use ids::{BlockNo, BlockSize, Dba, Scn};
 use os::probe::DurableWrite;
 use os::{Cause, Disk, File, FileOptions, IoBuf, OwnedFiles, Session};
 use redo::{LogGroup, Reader, RedoConfig};
@@ -62,7 +62,8 @@ impl Files {
         check_doublewrite(place, &content, run)?;
         let mut has_unnamed = false;
         let read = check_logs(place, &content, &mut has_unnamed, run)?;
-        let (last_scn, has_redo) = read.map_or((None, false), |(last, any)| (Some(last), any));
+        let last_scn = read.as_ref().map(|redo| redo.last_scn);
+        let has_redo = read.is_some_and(|redo| redo.has_records);
         let data = data_files(place, &content, &mut has_unnamed, run)?;
         Ok(Files { content, last_scn, has_redo, has_unnamed, data, _copies: copies })
     }
@@ -188,7 +189,7 @@ fn check_logs(
     content: &ControlContent,
     has_unnamed: &mut bool,
     run: &mut Run<'_, '_>,
-) -> Result<Option<(Scn, bool)>, Stop> {
+) -> Result<Option<RedoSeen>, Stop> {
     let mut config = instance::redo_to_read(place.directory, content);
     for member in config.groups.iter_mut().flat_map(|group| &mut group.members) {
         member.path = place.now_at(std::mem::take(&mut member.path), has_unnamed);
@@ -197,9 +198,8 @@ fn check_logs(
     lost.iter().for_each(|member| run.find(&member.finding(Kind::Log)));
     config.distrust(&lost.into_iter().map(|member| member.path).collect::<Vec<_>>());
     let has_good = |group: &LogGroup| group.members.iter().any(|member| member.good);
-    let from = (content.checkpoint, content.checkpoint_scn);
     let read = match config.groups.iter().all(has_good) {
-        true => Some(read_redo(place.disk, &config, from, place.session)),
+        true => Some(read_redo(place, &config, content)),
         false => None,
     };
     let kind = if let Some(Ok(_)) = read { Kind::FreeLog } else { Kind::Log };
@@ -276,21 +276,26 @@ fn own(place: Place<'_>, path: &Path, owned: &mut OwnedFiles) -> Result<(), Stri
     owning.map_err(|error| error.to_string())
 }
 
-/// Reads redo from a checkpoint to its end: the last SCN, and whether there was a record.
+/// Redo that was read from the control file's checkpoint to its end.
+struct RedoSeen {
+    last_scn: Scn,
+    has_records: bool,
+}
+
 fn read_redo(
-    disk: &Disk,
+    place: Place<'_>,
     config: &RedoConfig,
-    (from, scn): (Rba, Scn),
-    session: &Session,
-) -> Result<(Scn, bool), Stop> {
-    let mut reader = Reader::open(disk, config, from, scn.next(), session)?;
-    let mut is_any = false;
+    content: &ControlContent,
+) -> Result<RedoSeen, Stop> {
+    let (from, scn, session) = (content.checkpoint, content.checkpoint_scn, place.session);
+    let mut reader = Reader::open(place.disk, config, from, scn.next(), session)?;
+    let mut has_records = false;
     while reader.next(session)?.is_some() {
-        is_any = true;
+        has_records = true;
     }
     let end = reader.end().expect("there is no next record");
     reader.close(session)?;
-    Ok((end.last_scn.max(scn), is_any))
+    Ok(RedoSeen { last_scn: end.last_scn.max(scn), has_records })
 }
 
 fn data_files(

@@ -98,12 +98,12 @@ fn gather(check: &mut Check<'_, '_, '_>, heap: &Segment) -> Result<Pieces, Stop>
         if number % TELL_EVERY == 0 {
             check.go_on()?;
         }
-        if is_map_missing(check, heap.object, (number, address))? {
+        if is_map_missing(check, heap.object, number, address)? {
             let what = "should be its map of free space, and isn't".to_string();
             pieces.misplaced.push((address, what));
         }
         match check.source.settled(address, heap.object)? {
-            Settled::NotIts if is_lost(check, heap.object, (number, &blocks))? => {
+            Settled::NotIts if is_lost(check, heap.object, number, &blocks)? => {
                 pieces.bad.insert(address);
                 pieces.emptied.push(address);
             }
@@ -127,7 +127,8 @@ fn gather(check: &mut Check<'_, '_, '_>, heap: &Segment) -> Result<Pieces, Stop>
 fn is_lost(
     check: &Check<'_, '_, '_>,
     object: u32,
-    (number, blocks): (u32, &[Dba]),
+    number: u32,
+    blocks: &[Dba],
 ) -> Result<bool, Stop> {
     let source = check.source;
     let file = source.files().iter().find(|file| file.number == blocks[0].file);
@@ -150,7 +151,8 @@ fn is_lost(
 fn is_map_missing(
     check: &Check<'_, '_, '_>,
     object: u32,
-    (number, block): (u32, Dba),
+    number: u32,
+    block: Dba,
 ) -> Result<bool, Stop> {
     let source = check.source;
     let file = source.files().iter().find(|file| file.number == block.file);
@@ -251,7 +253,7 @@ pub(crate) fn rows(
         }
         let block = match check.source.settled(address, heap.object)? {
             Settled::NotIts => {
-                is_whole &= !is_lost(check, heap.object, (number, &blocks))?;
+                is_whole &= !is_lost(check, heap.object, number, &blocks)?;
                 continue;
             }
             Settled::Bad => {
@@ -264,7 +266,7 @@ pub(crate) fn rows(
             let at = RowAddress { block: address, slot: found.slot };
             match found.next {
                 None => visit(at, found.data),
-                Some(next) => match row_from(check, &heap, (found.data, next))? {
+                Some(next) => match row_from(check, &heap, found.data, next)? {
                     Some(row) => visit(at, &row),
                     None => is_whole = false,
                 },
@@ -278,7 +280,8 @@ pub(crate) fn rows(
 fn row_from(
     check: &Check<'_, '_, '_>,
     heap: &Segment,
-    (begin, next): (&[u8], RowAddress),
+    begin: &[u8],
+    next: RowAddress,
 ) -> Result<Option<Vec<u8>>, Stop> {
     let (mut row, mut next, mut seen) = (begin.to_vec(), Some(next), BTreeSet::new());
     while let Some(at) = next {

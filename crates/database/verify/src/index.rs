@@ -87,16 +87,19 @@ pub(crate) fn was_finished(source: &dyn Source, index: &Segment) -> Result<bool,
     })
 }
 
-fn walk(check: &Check<'_, '_, '_>, index: &Segment) -> Result<Result<Checked, TreeFault>, Stop> {
+fn walk(check: &Check<'_, '_, '_>, index: &Segment) -> Result<Walked, Stop> {
     walk_visiting(check.source, index, &mut |_, _| ())
 }
+
+/// What a walk through a tree has found.
+type Walked = Result<Checked, TreeFault>;
 
 /// Walks a tree. What stops the walk isn't the tree's fault.
 pub(crate) fn walk_visiting(
     source: &dyn Source,
     index: &Segment,
     visit: &mut dyn FnMut(&[u8], RowAddress),
-) -> Result<Result<Checked, TreeFault>, Stop> {
+) -> Result<Walked, Stop> {
     let stopped = std::cell::RefCell::new(None);
     let keep = |stop: Stop| {
         let what = stop.to_string();

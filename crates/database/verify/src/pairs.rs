@@ -50,7 +50,7 @@ pub(crate) trait Keyed {
     /// The segments of its indexes.
     fn indexes(&self) -> Vec<ObjectNo>;
     /// Appends the key of a row in the index of this place; false for one that it leaves out.
-    fn push_key(&self, index: usize, row: (RowAddress, &[u8]), out: &mut Vec<u8>) -> bool;
+    fn push_key(&self, index: usize, at: RowAddress, row: &[u8], out: &mut Vec<u8>) -> bool;
     /// What the segment of its rows, or that of an index, is called.
     fn name(&self, index: Option<usize>, segment: &str) -> String;
     /// What is wrong with a row, if anything is.
@@ -73,7 +73,7 @@ impl Keyed for Pair<'_> {
         vec![self.index]
     }
 
-    fn push_key(&self, _: usize, (_, row): (RowAddress, &[u8]), out: &mut Vec<u8>) -> bool {
+    fn push_key(&self, _: usize, _: RowAddress, row: &[u8], out: &mut Vec<u8>) -> bool {
         let key = (self.key_of)(row);
         out.extend(key.iter().flatten());
         key.is_some()
@@ -218,7 +218,7 @@ impl<'g> Ground<'g> {
             }
             for ((place, _), sum) in indexes.iter().zip(&mut of_rows) {
                 key.clear();
-                if keyed.push_key(*place, (row, bytes), &mut key) {
+                if keyed.push_key(*place, row, bytes, &mut key) {
                     sum.add(hash(&key, row));
                 }
             }
@@ -267,12 +267,12 @@ impl<'g> Ground<'g> {
                 let is_of = |key: &[u8], row| {
                     hash(key, row) as u64 % parts == part && !found.faults.contains_key(&row)
                 };
-                let differ = differences(check, keyed, (heap, place, index), &is_of)?;
+                let differ = differences(check, keyed, heap, place, index, &is_of)?;
                 if !check.is_there(heap) || !check.is_there(index) {
                     break;
                 }
-                let named = (table.as_str(), &*keyed.name(Some(place), &index.name));
-                tell(check, (named, index.header), &differ);
+                let name = keyed.name(Some(place), &index.name);
+                tell(check, &table, &name, index.header, &differ);
             }
         }
         Ok(())
@@ -289,26 +289,29 @@ impl Found {
 fn differences(
     check: &mut Check<'_, '_, '_>,
     keyed: &dyn Keyed,
-    (heap, place, index): (&Segment, usize, &Segment),
+    heap: &Segment,
+    place: usize,
+    index: &Segment,
     is_of: &dyn Fn(&[u8], RowAddress) -> bool,
 ) -> Result<Differences, Stop> {
     let (mut differ, mut key) = (Differences::new(), Vec::new());
     let mut visit = |row: RowAddress, bytes: &[u8]| {
         key.clear();
-        if keyed.push_key(place, (row, bytes), &mut key) && is_of(&key, row) {
-            count(&mut differ, (key.clone(), row), 1);
+        if keyed.push_key(place, row, bytes, &mut key) && is_of(&key, row) {
+            count(&mut differ, &key, row, 1);
         }
     };
     rows(check, heap, &mut visit)?;
     let mut visit = |row: RowAddress, key: &[u8]| {
         if is_of(key, row) {
-            count(&mut differ, (key.to_vec(), row), -1);
+            count(&mut differ, key, row, -1);
         }
     };
     Ok(if check.entries(index, &mut visit)? { differ } else { Differences::new() })
 }
 
-fn count(differ: &mut Differences, pair: (Vec<u8>, RowAddress), by: i64) {
+fn count(differ: &mut Differences, key: &[u8], row: RowAddress, by: i64) {
+    let pair = (key.to_vec(), row);
     let found = differ.entry(pair.clone()).or_default();
     *found += by;
     if *found == 0 {
@@ -318,7 +321,9 @@ fn count(differ: &mut Differences, pair: (Vec<u8>, RowAddress), by: i64) {
 
 fn tell(
     check: &mut Check<'_, '_, '_>,
-    ((table, index), header): ((&str, &str), Dba),
+    table: &str,
+    index: &str,
+    header: Dba,
     differ: &Differences,
 ) {
     for ((key, row), more) in differ {

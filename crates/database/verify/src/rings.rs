@@ -176,7 +176,7 @@ fn chain(looks: &Looks<'_>, suspicions: &mut Vec<Suspicion>, at: Dba) -> Result<
     let mut visited = vec![at];
     let Ok(Ok(table)) = looks.bytes(at)?.map(|bytes| check_table(&bytes)) else { return Ok(()) };
     let (Some(id), Some(current)) = (table.active, table.current) else { return Ok(()) };
-    if let Err((block, what)) = follow(looks, id, current, table.blocks, &mut visited)? {
+    if let Some(Break { block, what }) = follow(looks, id, current, table.blocks, &mut visited)? {
         let (rests_on, exactly) = (Vec::new(), visited);
         let what = format!("breaks the undo of transaction {id}: {what}");
         suspicions.push(Suspicion { kind: Kind::Undo, block, what, rests_on, exactly });
@@ -184,13 +184,26 @@ fn chain(looks: &Looks<'_>, suspicions: &mut Vec<Suspicion>, at: Dba) -> Result<
     Ok(())
 }
 
+/// Where the undo of a transaction can't be followed any further.
+struct Break {
+    block: Dba,
+    what: String,
+}
+
+impl Break {
+    fn at(block: Dba, what: impl Into<String>) -> Option<Break> {
+        Some(Break { block, what: what.into() })
+    }
+}
+
+/// Goes along all undo records of a transaction; none if they are whole.
 fn follow(
     looks: &Looks<'_>,
     id: TxnId,
     current: Dba,
     blocks: u32,
     visited: &mut Vec<Dba>,
-) -> Result<Result<(), (Dba, String)>, Stop> {
+) -> Result<Option<Break>, Stop> {
     let mut read = |at: Dba| -> Result<Option<Vec<u8>>, Stop> {
         if !visited.contains(&at) {
             visited.push(at);
@@ -203,7 +216,7 @@ fn follow(
     // Back to the block with its newest record.
     let (mut at, mut newest) = (current, None);
     for _ in 0..=blocks {
-        let Some(bytes) = read(at)? else { return Ok(Err((at, "is no undo block".into()))) };
+        let Some(bytes) = read(at)? else { return Ok(Break::at(at, "is no undo block")) };
         let Ok(seen) = check_undo_block(&bytes) else { break };
         if seen.transaction != Some(id) {
             break;
@@ -216,15 +229,15 @@ fn follow(
     }
     let mut expected = None;
     while let Some((at, record)) = newest {
-        let Some(bytes) = read(at)? else { return Ok(Err((at, "is no undo block".into()))) };
+        let Some(bytes) = read(at)? else { return Ok(Break::at(at, "is no undo block")) };
         let Some(seen) = record_seen(&bytes, record, id) else {
-            return Ok(Err((at, format!("its record {record} isn't there"))));
+            return Ok(Break::at(at, format!("its record {record} isn't there")));
         };
         if expected.is_some_and(|expected| expected != seen.ordinal) {
-            return Ok(Err((at, format!("its record {record} has number {}", seen.ordinal))));
+            return Ok(Break::at(at, format!("its record {record} has number {}", seen.ordinal)));
         }
         expected = seen.ordinal.checked_sub(1);
         newest = seen.previous.map(|previous| (previous.block, previous.record));
     }
-    Ok(Ok(()))
+    Ok(None)
 }

@@ -33,7 +33,7 @@ pub(crate) fn check(
                     true => &dictionary.sequences_now(check)?,
                     false => &dictionary.sequences,
                 };
-                behind(check, ground, (table, place), find(sequences, sequence))
+                behind(check, ground, table, place, find(sequences, sequence))
             })?;
             if let Some((row, what)) = found.flatten() {
                 check.find(Kind::Sequence, row.block, what);
@@ -59,7 +59,8 @@ fn whole(value: Value<'_>) -> Option<i64> {
 fn behind(
     check: &mut Check<'_, '_, '_>,
     ground: Ground<'_>,
-    (table, place): (&TableDefinition, usize),
+    table: &TableDefinition,
+    place: usize,
     sequence: Option<&Counting>,
 ) -> Result<Option<(RowAddress, String)>, Stop> {
     let Some((sequence, Some(next))) = sequence else { return Ok(None) };

@@ -140,6 +140,9 @@ impl Suspicion {
     }
 }
 
+/// A block's bytes, or in words why there are none.
+pub(crate) type BytesOrFault = Result<Vec<u8>, String>;
+
 /// SCN and number of a change; none for a block that isn't there.
 type Version = Option<(u64, u32)>;
 /// A version, and what only changes with links to others.
@@ -166,8 +169,8 @@ impl<'s> Looks<'s> {
         Ok(seen)
     }
 
-    /// A block's bytes, or in words why there are none.
-    pub(crate) fn bytes(&self, address: Dba) -> Result<Result<Vec<u8>, String>, Stop> {
+    /// The bytes of a block.
+    pub(crate) fn bytes(&self, address: Dba) -> Result<BytesOrFault, Stop> {
         Ok(match self.read(address)? {
             Seen::Whole(bytes) => Ok(bytes),
             Seen::Unwritten => Err("was never written".to_string()),

@@ -31,11 +31,11 @@ impl Keyed for Typed {
         self.table.indexes.iter().map(|index| index.segment).collect()
     }
 
-    fn push_key(&self, index: usize, (at, row): (RowAddress, &[u8]), out: &mut Vec<u8>) -> bool {
+    fn push_key(&self, index: usize, at: RowAddress, row: &[u8], out: &mut Vec<u8>) -> bool {
         let index = &self.table.indexes[index];
         // One that can't be read is told by `fault`.
         let row = RowView::new(&self.layout, row);
-        row.is_ok_and(|row| index.push_entry_key((at, &row), out).is_ok())
+        row.is_ok_and(|row| index.push_entry_key(at, &row, out).is_ok())
     }
 
     fn name(&self, index: Option<usize>, segment: &str) -> String {

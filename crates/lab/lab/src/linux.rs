@@ -38,7 +38,7 @@ impl<'s> LinuxRunner<'s> {
     ) -> Result<Option<LinuxRunner<'s>>, Stop> {
         let disk = os::linux::disk();
         let base = scratch.base();
-        let database = Database::create_in((&disk, &base), &form.options(), session)?;
+        let database = Database::create_in(&disk, &base, &form.options(), session)?;
         let progress = |done, all| {
             (told.progress)(done, all);
             !(told.to_stop)()

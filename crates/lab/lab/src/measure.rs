@@ -27,7 +27,7 @@ pub(crate) fn measure(
     session: &Session,
 ) -> Result<Option<Outcome>, Stop> {
     let options = Options { parameters: parameters.clone(), ..Options::default() };
-    let database = Database::open_in((disk, directory), &options, session)?;
+    let database = Database::open_in(disk, directory, &options, session)?;
     let mut marks = Vec::new();
     let mark = |session: &Session| marks.push(Snapshot::take(session, SessionKind::Background));
     let ran = workload::run(&database, (mixture, None), told_to_stop, mark, session);
@@ -40,7 +40,7 @@ pub(crate) fn measure(
     let [begin, end] = &marks[..] else { unreachable!("a run has two marks") };
     let mut intervals = end.intervals_since(begin);
     intervals.extend(ran.sessions.iter().map(|session| session.interval.clone()));
-    let commits = check((disk, directory), &options, &ran.acknowledged(), session)?;
+    let commits = check(disk, directory, &options, &ran.acknowledged(), session)?;
     let transactions = ran.sessions.iter().map(|session| session.counted).sum();
     let measured =
         Measured { elapsed: ran.elapsed, transactions, latency: None, commits: Some(commits) };
@@ -49,12 +49,13 @@ pub(crate) fn measure(
 
 /// Opens what is left and holds it against what sessions were told (LB2).
 fn check(
-    place: (&Disk, &Path),
+    disk: &Disk,
+    directory: &Path,
     options: &Options,
     acknowledged: &[(u32, u64)],
     session: &Session,
 ) -> Result<Commits, Stop> {
-    let database = Database::open_in(place, options, session)?;
+    let database = Database::open_in(disk, directory, options, session)?;
     let audit = workload::audit(&mut database.connect_with(session), acknowledged, false);
     let halted = crash(database, session);
     let audit = audit?;

@@ -117,7 +117,7 @@ pub(crate) fn load(machine: &Machine, form: &Form) -> Result<FileSystem, Stop> {
     let inside = form.clone();
     let body = move |world: &World, session: &Session| {
         let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-        let database = Database::create_in((&disk, directory), &inside.options(), session)?;
+        let database = Database::create_in(&disk, directory, &inside.options(), session)?;
         workload::load(&mut database.connect_with(session), inside.scale, |_, _| true)?;
         database.shutdown_by(session)
     };

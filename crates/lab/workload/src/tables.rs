@@ -151,8 +151,7 @@ fn count(connection: &mut Connection<'_>, table: &Table) -> Result<u64, Error> {
         );
         Error::refuse(ErrorKind::Corrupt, message)
     })?;
-    let range = (primary, &Bounds::equal(&[]), Direction::Descending);
-    connection.range(table, range, |row| {
+    connection.range(table, primary, &Bounds::equal(&[]), Direction::Descending, |row| {
         last = Some(number(&row, column::NUMBER));
         ControlFlow::Break(())
     })?;

@@ -49,15 +49,14 @@ fn machine(seed: u64, content: FileSystem) -> Simulation {
 }
 
 fn open(world: &World, session: &Session) -> Database {
-    let place = (&world.disk(), directory());
-    Database::open_in(place, &options(), session).expect("opened")
+    Database::open_in(&world.disk(), directory(), &options(), session).expect("opened")
 }
 
 /// A database with the tables, shut.
 fn loaded() -> FileSystem {
     let report = machine(1, FileSystem::new(1 << 30)).run(|world, session| {
-        let place = (&world.disk(), directory());
-        let database = Database::create_in(place, &options(), session).expect("created");
+        let database =
+            Database::create_in(&world.disk(), directory(), &options(), session).expect("created");
         let mut connection = database.connect_with(session);
         let loaded = order_entry::load(&mut connection, (SCALE, 1), &mut |_| true);
         assert!(loaded.expect("loaded"), "nobody broke it off");
@@ -301,8 +300,8 @@ fn each_constraint_refuses_what_it_is_for() {
 fn tables_whose_load_was_cut_off_are_refused() {
     let machine = machine(1, FileSystem::new(1 << 30));
     let report = machine.run(|world, session| {
-        let place = (&world.disk(), directory());
-        let database = Database::create_in(place, &options(), session).expect("created");
+        let database =
+            Database::create_in(&world.disk(), directory(), &options(), session).expect("created");
         let mut connection = database.connect_with(session);
         let told = |stop: Stop, what: &str| {
             let text = stop.to_string();
@@ -319,8 +318,8 @@ fn tables_whose_load_was_cut_off_are_refused() {
         drop(connection);
         database.shutdown_by(session).expect("in good order");
 
-        let place = (&world.disk(), Path::new("/other"));
-        let database = Database::create_in(place, &options(), session).expect("created");
+        let database = Database::create_in(&world.disk(), Path::new("/other"), &options(), session)
+            .expect("created");
         let mut connection = database.connect_with(session);
         let mut rows = 0;
         let mut go_on = |done| {

@@ -163,7 +163,7 @@ fn with_lists(plan: &Plan, lists: u64, seed: u64) -> Result<FileSystem, Breach> 
     let report = machine.run(move |world, session| {
         let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
         Instance::create(&disk, directory, &options.creation, &options.parameters, session)?;
-        let database = Database::open_in((&disk, directory), &options, session)?;
+        let database = Database::open_in(&disk, directory, &options, session)?;
         let mut connection = database.connect_with(session);
         make(&mut connection, lists)?;
         drop(connection);
@@ -243,8 +243,8 @@ impl Load {
         world: &World,
         session: &Session,
     ) -> Result<(), Error> {
-        let place = (&world.disk(), Path::new(DIRECTORY));
-        let database = Database::open_in(place, &options(&self.plan), session)?;
+        let database =
+            Database::open_in(&world.disk(), Path::new(DIRECTORY), &options(&self.plan), session)?;
         if let Some(after) = cut {
             let world = world.clone();
             let ends = move |session: &Session| {
@@ -508,14 +508,13 @@ impl<'a> Writer<'a> {
             }
             By::Name(list) => {
                 let name = name_of(list);
-                tx.get_by(&self.table, (self.index(NAME), &[Cell::Text(&name)]), look)?;
+                tx.get_by(&self.table, self.index(NAME), &[Cell::Text(&name)], look)?;
             }
             By::Kind(kind) => {
                 let (kind, by_kind) = ([Cell::Int(kind as i64)], self.index(KIND));
                 let direction = [Direction::Ascending, Direction::Descending];
                 let direction = direction[self.random.random_range(0..2)];
-                let range = (by_kind, &Bounds::equal(&kind), direction);
-                tx.range(&self.table, range, |row| {
+                tx.range(&self.table, by_kind, &Bounds::equal(&kind), direction, |row| {
                     look(row);
                     ControlFlow::Continue(())
                 })?;

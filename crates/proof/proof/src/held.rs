@@ -112,8 +112,9 @@ impl<T: Copy + PartialEq + Debug> Held<T> {
             }
             ControlFlow::Continue(())
         };
-        let everything = (index.id(), &Bounds::equal(&[]), Direction::Ascending);
-        connection.range(&self.table, everything, visit).map_err(says(name))?;
+        connection
+            .range(&self.table, index.id(), &Bounds::equal(&[]), Direction::Ascending, visit)
+            .map_err(says(name))?;
         let index = &index.name;
         if let Some(what) = wrong {
             return Err(Violation(format!("table {name}, by its index {index}: {what}")));
@@ -133,12 +134,13 @@ impl<T: Copy + PartialEq + Debug> Held<T> {
         let (table, name) = (&self.table, self.table.name());
         for (index, order) in table.definition().indexes.iter().zip(&self.orders) {
             let mut backwards = Vec::with_capacity(order.len());
-            let everything = (index.id(), &Bounds::equal(&[]), Direction::Descending);
             let visit = |row: Row<'_>| {
                 backwards.push(row.get_i64(ID).unwrap_or(-1));
                 ControlFlow::Continue(())
             };
-            connection.range(table, everything, visit).map_err(says(name))?;
+            connection
+                .range(table, index.id(), &Bounds::equal(&[]), Direction::Descending, visit)
+                .map_err(says(name))?;
             backwards.reverse();
             if backwards != *order {
                 return Err(Violation(format!(
@@ -155,8 +157,9 @@ impl<T: Copy + PartialEq + Debug> Held<T> {
                     ControlFlow::Continue(())
                 };
                 let bounds = Bounds::equal(&key);
-                let range = (index.id(), &bounds, Direction::Ascending);
-                connection.range(table, range, visit).map_err(says(name))?;
+                connection
+                    .range(table, index.id(), &bounds, Direction::Ascending, visit)
+                    .map_err(says(name))?;
                 let is_alone = index.unique && !key.iter().any(|value| value.is_null());
                 if !found.contains(id) || is_alone && found.len() > 1 {
                     return Err(Violation(format!(

@@ -217,7 +217,7 @@ impl Shape {
 fn prepare(shape: &Shape, disk: &Disk, session: &Session) -> Result<Found, Stop> {
     let directory = Path::new(DIRECTORY);
     Instance::create(disk, directory, &shape.creation, &shape.parameters, session)?;
-    let database = Database::open_in((disk, directory), &shape.options(), session)?;
+    let database = Database::open_in(disk, directory, &shape.options(), session)?;
     let mut connection = database.connect_with(session);
     make(&mut connection)?;
     fill(&mut connection)?;

@@ -220,8 +220,11 @@ impl Sweep {
         let (load, options) = (self.load, self.shape.options());
         let told = journal.clone();
         let report = machine.run(move |world, session| {
-            let place = (&world.disk(), Path::new(DIRECTORY));
-            load.run(Database::open_in(place, &options, session)?, &told, session)
+            load.run(
+                Database::open_in(&world.disk(), Path::new(DIRECTORY), &options, session)?,
+                &told,
+                session,
+            )
         });
         match &report.result {
             Ok(Ok(())) => {}
@@ -321,7 +324,7 @@ fn look(
 ) -> Result<(Found, Mended), Breach> {
     let say = |stop: Stop| Violation(format!("it doesn't open: {stop}")).by(Check::Opens);
     let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-    let database = Database::open_in((&disk, directory), options, session).map_err(say)?;
+    let database = Database::open_in(&disk, directory, options, session).map_err(say)?;
     let opened = database.instance().opened();
     let mended = Mended {
         rolled_back: opened.rolled_back,
@@ -411,7 +414,7 @@ fn verify_shut((disk, directory): (&Disk, &Path), session: &Session) -> Result<(
     let tell = &mut |finding: &verify::Finding| findings.push(finding.to_string());
     let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
     let options = FileOptions { direct: false, write_through: false };
-    let report = verify::closed((disk, directory), options, &mut task, session);
+    let report = verify::closed(disk, directory, options, &mut task, session);
     let say = |what: String| Violation(format!("shut, it isn't in order: {what}"));
     let report = report.map_err(|stop| say(stop.to_string()))?;
     match report.is_clean() {

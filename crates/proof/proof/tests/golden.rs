@@ -126,7 +126,7 @@ fn opened(files: Files, what: &str) -> (String, (bool, bool)) {
         write_files(world, &files, session);
         let disk = world.disk();
         let open = || {
-            let opened = Database::open_in((&disk, directory()), &options(), session);
+            let opened = Database::open_in(&disk, directory(), &options(), session);
             opened.unwrap_or_else(|stop| panic!("{name}: it doesn't open: {stop}"))
         };
         let database = open();
@@ -149,8 +149,7 @@ fn verify(world: &World, name: &str, session: &Session) {
     let mut findings = Vec::new();
     let tell = &mut |finding: &verify::Finding| findings.push(finding.to_string());
     let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
-    let place = (&world.disk(), directory());
-    let report = verify::closed(place, file_options(), &mut task, session);
+    let report = verify::closed(&world.disk(), directory(), file_options(), &mut task, session);
     let report = report.unwrap_or_else(|stop| panic!("{name}: {stop}"));
     assert!(report.is_clean(), "{name}: {findings:#?}\n{report}");
 }

@@ -73,8 +73,7 @@ impl Create {
             true => database.instance().check_directory(session),
             false => Err(Stop::refuse(RefusalKind::WrongState, "stopped")),
         };
-        let place = (disk, self.directory.as_path());
-        let database = Database::create_filled(place, &options, fill, session)?;
+        let database = Database::create_filled(disk, &self.directory, &options, fill, session)?;
         let made = "the database was created, and is whole";
         database.shutdown_by(session).map_err(|stop| stop.saying(made))?;
         let (directory, rows) = (self.directory.display().to_string(), filling.rows());

@@ -125,7 +125,7 @@ fn wrong_input_is_one_clear_line() {
     for (setting, answer) in [
         ("db_writer_processes=0", "db_writer_processes is 0: choose 1 to 100"),
         ("db_writer_processes", "--set takes NAME=VALUE, not 'db_writer_processes'"),
-        ("db_riter_processes=1", "no parameter db_riter_processes"),
+        ("db_riter_processes=1", "did you mean db_writer_processes?"),
         ("db_block_size=4k", "db_block_size is chosen when a database is created"),
     ] {
         let said = folder.misused(&["load", "run", "db", "--set", setting]);

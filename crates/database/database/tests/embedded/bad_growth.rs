@@ -59,7 +59,7 @@ fn made(
     options: &Options,
     session: &Session,
 ) -> Database {
-    let database = Database::create_in((disk, directory), options, session).expect("created");
+    let database = Database::create_in(disk, directory, options, session).expect("created");
     filled_by(&mut database.connect_with(session));
     database.instance().checkpoint(session).expect("written");
     let file = directory.join("data01.dbf");
@@ -124,7 +124,7 @@ fn redo_that_makes_a_block_anew_needs_no_home_that_can_be_read() {
     grow(&mut connection, &account, 100..400);
     drop(connection);
     database.abort_by(&session);
-    let database = Database::open_in((&disk, &scratch.0), &options, &session).expect("it opens");
+    let database = Database::open_in(&disk, &scratch.0, &options, &session).expect("it opens");
     assert_eq!(accounts(&mut database.connect_with(&session)), 400);
     database.shutdown_by(&session).expect("in good order");
 }
@@ -150,7 +150,7 @@ fn a_block_with_rows_that_can_not_be_read_is_not_passed_over() {
         // Behind the header and the map.
         let block = u64::from(runs[0].first.block.get()) + 3;
         bad.add(&scratch.0.join("data01.dbf"), block * BLOCK..block * BLOCK + 1);
-        let opened = Database::open_in((&disk, &scratch.0), &options, &session);
+        let opened = Database::open_in(&disk, &scratch.0, &options, &session);
         let database = opened.expect("it opens");
         let mut connection = database.connect_with(&session);
         let account = connection.table("account").expect("there");

@@ -47,7 +47,7 @@ fn opened_with(
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let bad = BadPlaces::default();
     let disk = bad.over(&os::linux::disk());
-    let database = Database::create_in((&disk, &scratch.0), &small(), &session).expect("created");
+    let database = Database::create_in(&disk, &scratch.0, &small(), &session).expect("created");
     let mut connection = database.connect_with(&session);
     let account = filled_by(&mut connection);
     database.instance().checkpoint(&session).expect("written");
@@ -62,7 +62,7 @@ fn opened_with(
     }
     let (path, at) = spoil(&scratch.0, &current);
     bad.add(&path, at..at + 1);
-    let database = Database::open_in((&disk, &scratch.0), &small(), &session);
+    let database = Database::open_in(&disk, &scratch.0, &small(), &session);
     let database = database.map_err(|stop| stop.to_string())?;
     assert_eq!(accounts(&mut database.connect_with(&session)), 101);
     database.shutdown_by(&session).expect("in good order");
@@ -148,7 +148,7 @@ fn a_log_that_recovery_is_done_with_may_have_a_header_that_can_not_be_read() {
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let bad = BadPlaces::default();
     let disk = bad.over(&os::linux::disk());
-    let database = Database::create_in((&disk, &scratch.0), &small(), &session).expect("created");
+    let database = Database::create_in(&disk, &scratch.0, &small(), &session).expect("created");
     filled_by(&mut database.connect_with(&session));
     let newest = scratch.0.join(current_log(&database, &session));
     database.abort_by(&session);
@@ -156,7 +156,7 @@ fn a_log_that_recovery_is_done_with_may_have_a_header_that_can_not_be_read() {
     let parameters = small().parameters;
     instance::recover_database(&disk, &scratch.0, &parameters, &|_| (), &session).expect("done");
     bad.add(&newest, 0..1);
-    let database = Database::open_in((&disk, &scratch.0), &small(), &session).expect("it opens");
+    let database = Database::open_in(&disk, &scratch.0, &small(), &session).expect("it opens");
     assert_eq!(accounts(&mut database.connect_with(&session)), 100);
     database.shutdown_by(&session).expect("in good order");
 }
@@ -183,7 +183,7 @@ fn another_databases_log_is_not_written_over_where_its_header_can_not_be_read() 
         std::fs::create_dir_all(&scratch.0).expect("made");
         let (one, two) = (scratch.0.join("one"), scratch.0.join("two"));
         for directory in [&one, &two] {
-            let made = Database::create_in((&disk, directory), &small(), &session);
+            let made = Database::create_in(&disk, directory, &small(), &session);
             let database = made.expect("created");
             filled_by(&mut database.connect_with(&session));
             database.shutdown_by(&session).expect("in good order");
@@ -194,7 +194,7 @@ fn another_databases_log_is_not_written_over_where_its_header_can_not_be_read() 
         assert!(theirs[4_096..8_192].iter().any(|byte| *byte != 0), "{name} has no redo");
         std::fs::write(&ours, &theirs).expect("written");
         bad.add(&ours, 0..1);
-        let opened = Database::open_in((&disk, &one), &small(), &session).map(drop);
+        let opened = Database::open_in(&disk, &one, &small(), &session).map(drop);
         let said = opened.expect_err("it is another's").to_string();
         assert!(said.contains("redo01.log is a log of database"), "{said}");
         assert!(std::fs::read(&ours).expect("there") == theirs, "{name} was written over");
@@ -209,7 +209,7 @@ fn a_log_that_nobody_needs_may_begin_with_blocks_that_can_not_be_read() {
         let (scratch, bad) = (Scratch::new("bad-begin"), BadPlaces::default());
         let session = os::linux::start().adopt("app", SessionKind::Foreground);
         let disk = bad.over(&os::linux::disk());
-        let made = Database::create_in((&disk, &scratch.0), &small(), &session);
+        let made = Database::create_in(&disk, &scratch.0, &small(), &session);
         let database = made.expect("created");
         filled_by(&mut database.connect_with(&session));
         let current = current_log(&database, &session);
@@ -220,7 +220,7 @@ fn a_log_that_nobody_needs_may_begin_with_blocks_that_can_not_be_read() {
         }
         bad.add(&scratch.0.join(other.expect("one of two")), 0..5 * 4096);
         for _ in 0..2 {
-            let opened = Database::open_in((&disk, &scratch.0), &small(), &session);
+            let opened = Database::open_in(&disk, &scratch.0, &small(), &session);
             let database = opened.expect("it opens");
             assert_eq!(accounts(&mut database.connect_with(&session)), 100);
             database.instance().redo().switch(&session).expect("switched");
@@ -240,7 +240,7 @@ fn without_the_last(count: u32) {
     let (scratch, bad) = (Scratch::new("bad-last-blocks"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let disk = bad.over(&os::linux::disk());
-    let database = Database::create_in((&disk, &scratch.0), &small(), &session).expect("created");
+    let database = Database::create_in(&disk, &scratch.0, &small(), &session).expect("created");
     let mut connection = database.connect_with(&session);
     let account = filled_by(&mut connection);
     let redo = database.instance().redo();
@@ -255,7 +255,7 @@ fn without_the_last(count: u32) {
     drop(connection);
     database.abort_by(&session);
     bad.add(&path, u64::from(all - count) * 4096..u64::from(all) * 4096);
-    let database = Database::open_in((&disk, &scratch.0), &small(), &session).expect("it opens");
+    let database = Database::open_in(&disk, &scratch.0, &small(), &session).expect("it opens");
     assert_eq!(accounts(&mut database.connect_with(&session)), rows as u64);
     database.shutdown_by(&session).expect("in good order");
 }
@@ -275,12 +275,12 @@ fn a_member_whose_header_can_not_be_read_becomes_good_again() {
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let (disk, mut options) = (bad.over(&os::linux::disk()), small());
     options.creation.log_members = 2;
-    let database = Database::create_in((&disk, &scratch.0), &options, &session).expect("created");
+    let database = Database::create_in(&disk, &scratch.0, &options, &session).expect("created");
     database.abort_by(&session);
     for name in ["redo01b.log", "redo02b.log"] {
         bad.add(&scratch.0.join(name), 0..1);
     }
-    let database = Database::open_in((&disk, &scratch.0), &options, &session).expect("it opens");
+    let database = Database::open_in(&disk, &scratch.0, &options, &session).expect("it opens");
     for _ in 0..3 {
         let account = format!("t{}", database.instance().redo().position(&session).sequence);
         let mut connection = database.connect_with(&session);
@@ -302,7 +302,7 @@ fn a_leftover_that_can_not_be_read_is_in_nobodys_way() {
     let (scratch, bad) = (Scratch::new("bad-leftover"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let disk = bad.over(&os::linux::disk());
-    let database = Database::create_in((&disk, &scratch.0), &small(), &session).expect("created");
+    let database = Database::create_in(&disk, &scratch.0, &small(), &session).expect("created");
     let left = scratch.0.join("more.dbf.forebay-new");
     std::fs::write(&left, vec![0; 2 << 20]).expect("written");
     bad.add(&left, 0..1);
@@ -324,7 +324,7 @@ fn a_header_of_an_index_that_can_not_be_read_keeps_no_database_shut() {
     let (scratch, bad) = (Scratch::new("bad-index"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let disk = bad.over(&os::linux::disk());
-    let database = Database::create_in((&disk, &scratch.0), &small(), &session).expect("created");
+    let database = Database::create_in(&disk, &scratch.0, &small(), &session).expect("created");
     let mut connection = database.connect_with(&session);
     filled_by(&mut connection);
     let other = connection.create_table(&one_column("other")).expect("made");
@@ -335,7 +335,7 @@ fn a_header_of_an_index_that_can_not_be_read_keeps_no_database_shut() {
     database.shutdown_by(&session).expect("in good order");
     let at = u64::from(header.block.get()) * 8_192;
     bad.add(&scratch.0.join("data01.dbf"), at..at + 1);
-    let database = Database::open_in((&disk, &scratch.0), &small(), &session).expect("it opens");
+    let database = Database::open_in(&disk, &scratch.0, &small(), &session).expect("it opens");
     assert_eq!(accounts(&mut database.connect_with(&session)), 100);
     database.abort_by(&session);
 }
@@ -346,12 +346,12 @@ fn a_free_block_that_can_not_be_read_keeps_no_table_from_being_made() {
     let (scratch, bad) = (Scratch::new("bad-free"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let disk = bad.over(&os::linux::disk());
-    let database = Database::create_in((&disk, &scratch.0), &small(), &session).expect("created");
+    let database = Database::create_in(&disk, &scratch.0, &small(), &session).expect("created");
     database.shutdown_by(&session).expect("in good order");
     let path = scratch.0.join("data01.dbf");
     let at = free_extents(&path)[0];
     bad.add(&path, at..at + 1);
-    let database = Database::open_in((&disk, &scratch.0), &small(), &session).expect("it opens");
+    let database = Database::open_in(&disk, &scratch.0, &small(), &session).expect("it opens");
     let mut connection = database.connect_with(&session);
     for name in ["one", "two", "three"] {
         connection.create_table(&one_column(name)).expect("made elsewhere");
@@ -370,12 +370,12 @@ fn a_table_is_made_where_all_free_extents_can_not_be_read_and_the_file_may_grow(
     options.creation.data_bytes = 4 << 20;
     options.creation.data_growth_bytes = 1 << 20;
     options.creation.data_bytes_max = 16 << 20;
-    let database = Database::create_in((&disk, &scratch.0), &options, &session).expect("created");
+    let database = Database::create_in(&disk, &scratch.0, &options, &session).expect("created");
     database.shutdown_by(&session).expect("in good order");
     let path = scratch.0.join("data01.dbf");
     let free = free_extents(&path);
     free.iter().for_each(|at| bad.add(&path, *at..*at + 1));
-    let database = Database::open_in((&disk, &scratch.0), &options, &session).expect("it opens");
+    let database = Database::open_in(&disk, &scratch.0, &options, &session).expect("it opens");
     let mut connection = database.connect_with(&session);
     let mut refused = 0;
     while let Err(stop) = connection.create_table(&one_column("made")) {
@@ -399,7 +399,7 @@ fn a_statement_tries_few_extents_that_can_not_be_read() {
     }));
     let session = os.adopt("app", SessionKind::Foreground);
     let disk = bad.over(&os::linux::disk());
-    let database = Database::create_in((&disk, &scratch.0), &small(), &session).expect("created");
+    let database = Database::create_in(&disk, &scratch.0, &small(), &session).expect("created");
     let mut connection = database.connect_with(&session);
     let path = scratch.0.join("data01.dbf");
     database.instance().checkpoint(&session).expect("written");
@@ -433,7 +433,7 @@ fn leftover(is_dropped: bool, is_zero: bool) {
     // The doublewrite file would have a copy of the header.
     let mut options = small();
     options.parameters.doublewrite = false;
-    let database = Database::create_in((&disk, &scratch.0), &options, &session).expect("created");
+    let database = Database::create_in(&disk, &scratch.0, &options, &session).expect("created");
     filled_by(&mut database.connect_with(&session));
     let space = database.instance().space();
     let what = (NAMED_BY_NUMBER, Holds::Table);
@@ -452,7 +452,7 @@ fn leftover(is_dropped: bool, is_zero: bool) {
         bad.add(&path, at..at + 1);
     }
     for _ in 0..2 {
-        let opened = Database::open_in((&disk, &scratch.0), &options, &session);
+        let opened = Database::open_in(&disk, &scratch.0, &options, &session);
         let database = opened.unwrap_or_else(|stop| panic!("{is_dropped}, {is_zero}: {stop}"));
         assert_eq!(accounts(&mut database.connect_with(&session)), 100);
         database.shutdown_by(&session).expect("in good order");

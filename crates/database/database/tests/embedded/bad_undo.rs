@@ -94,7 +94,7 @@ fn changed_with(name: &str, segments: u16, chosen: fn(&Path) -> Vec<u32>) {
         let (scratch, bad) = (Scratch::new(name), BadPlaces::default());
         let session = os::linux::start().adopt("app", SessionKind::Foreground);
         let (disk, options) = (bad.over(&os::linux::disk()), small(segments));
-        let created = Database::create_in((&disk, &scratch.0), &options, &session);
+        let created = Database::create_in(&disk, &scratch.0, &options, &session);
         let database = created.expect("created");
         let mut connection = database.connect_with(&session);
         let account = filled_by(&mut connection);
@@ -112,7 +112,7 @@ fn changed_with(name: &str, segments: u16, chosen: fn(&Path) -> Vec<u32>) {
         assert!(rings(&path).iter().all(|(current, next)| current != next), "of several blocks");
         chosen(&path).iter().for_each(|block| spoil(&bad, &path, *block, fate));
         for _ in 0..2 {
-            let opened = Database::open_in((&disk, &scratch.0), &options, &session);
+            let opened = Database::open_in(&disk, &scratch.0, &options, &session);
             let database = opened.unwrap_or_else(|stop| panic!("{fate:?}: {stop}"));
             change(&mut database.connect_with(&session), 200);
             database.shutdown_by(&session).expect("in good order");
@@ -149,13 +149,13 @@ fn a_free_block_of_undo_that_is_damaged_keeps_no_segment_from_being_made() {
     let (scratch, bad) = (Scratch::new("bad-undo-free"), BadPlaces::default());
     let session = os::linux::start().adopt("app", SessionKind::Foreground);
     let (disk, options) = (bad.over(&os::linux::disk()), small(1));
-    let created = Database::create_in((&disk, &scratch.0), &options, &session);
+    let created = Database::create_in(&disk, &scratch.0, &options, &session);
     let database = created.expect("created");
     filled_by(&mut database.connect_with(&session));
     database.shutdown_by(&session).expect("in good order");
     let path = scratch.0.join("undo01.dbf");
     free_blocks(&path).iter().for_each(|block| spoil(&bad, &path, *block, Fate::Damaged));
-    let opened = Database::open_in((&disk, &scratch.0), &options, &session).expect("opened");
+    let opened = Database::open_in(&disk, &scratch.0, &options, &session).expect("opened");
     let mut connections: Vec<_> = (0..3).map(|_| opened.connect_with(&session)).collect();
     let account = connections[0].table("account").expect("there");
     let mut open = Vec::new();

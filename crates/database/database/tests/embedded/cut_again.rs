@@ -43,7 +43,7 @@ fn open<T: Send + 'static>(
     let places = bad.clone();
     machine.run(move |world, session| {
         let disk = places.over(&world.disk());
-        let opened = Database::open_in((&disk, Path::new("/db")), &options(1), session);
+        let opened = Database::open_in(&disk, Path::new("/db"), &options(1), session);
         opened.map(|database| work(database, session)).map_err(|stop| stop.to_string())
     })
 }

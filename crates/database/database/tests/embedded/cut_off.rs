@@ -190,7 +190,7 @@ fn live(seed: u64, tally: &mut Tally) {
         let (places, inside, options) = (bad.clone(), known.clone(), options(seed));
         let report = machine.run(move |world, session| {
             let disk = places.over(&world.disk());
-            let opened = Database::open_in((&disk, Path::new("/db")), &options, session);
+            let opened = Database::open_in(&disk, Path::new("/db"), &options, session);
             let database = opened.map_err(|stop| stop.to_string())?;
             holds(&database, session, &inside);
             work(&database, session, seed * 10 + round, &inside);

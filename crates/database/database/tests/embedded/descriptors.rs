@@ -20,7 +20,7 @@ fn without_one(name: &str, statement: impl Fn(&Database, u32, &Session) -> Resul
     let disk = bad.over(&os::linux::disk());
     let mut options = options();
     options.creation.log_file_bytes = 1 << 20;
-    let database = Database::create_in((&disk, &scratch.0), &options, &session).expect("created");
+    let database = Database::create_in(&disk, &scratch.0, &options, &session).expect("created");
     for number in 0.. {
         bad.refuse("", NONE_LEFT, (number, 1));
         let done = statement(&database, number, &session);
@@ -82,10 +82,11 @@ fn a_log_that_is_not_locked_is_not_used() {
         let session = os::linux::start().adopt("app", SessionKind::Foreground);
         let (disk, mut options) = (bad.over(&os::linux::disk()), options());
         options.creation.log_members = members;
-        let place = (&disk, &*scratch.0);
-        Database::create_in(place, &options, &session).expect("created").abort_by(&session);
+        Database::create_in(&disk, &scratch.0, &options, &session)
+            .expect("created")
+            .abort_by(&session);
         bad.refuse("redo01.log", DENIED, (0, 1));
-        let opened = Database::open_in(place, &options, &session);
+        let opened = Database::open_in(&disk, &scratch.0, &options, &session);
         assert!(!bad.refuses(), "it was opened to be locked");
         let Ok(database) = opened else {
             assert_eq!(members, 1, "there is another");

@@ -219,9 +219,8 @@ fn an_opening_whose_teller_panics_leaves_the_files_to_the_next() {
         options.parameters.db_cache_size = cache_bytes;
         let (os, disk) = (os::linux::start(), os::linux::disk());
         let session = os.adopt("opener", SessionKind::Foreground);
-        let place = (&disk, scratch.0.as_path());
         let tell = |progress: Progress| assert!(is_second && progress.of.is_none(), "the teller");
-        let open = || Database::open_telling(place, &options, &tell, &session);
+        let open = || Database::open_telling(&disk, scratch.0.as_path(), &options, &tell, &session);
         let opened = catch_unwind(AssertUnwindSafe(|| open().map(drop)));
         assert!(opened.is_err(), "it was never told anything");
         let database = Database::open(&scratch.0, &options).expect("nobody has the files any more");

@@ -194,8 +194,7 @@ fn texts() -> Vec<OwnedValue> {
 fn found(connection: &mut Connection<'_>, table: &Table, bounds: &Bounds<'_>) -> Vec<i64> {
     let index = table.index("by_v").expect("there");
     let mut ids = Vec::new();
-    let range = (index, bounds, Direction::Ascending);
-    let read = connection.range(table, range, |row| {
+    let read = connection.range(table, index, bounds, Direction::Ascending, |row| {
         ids.extend(row.get_i64(0));
         ControlFlow::Continue(())
     });
@@ -322,13 +321,13 @@ fn a_key_with_null_finds_its_row_in_a_unique_index_as_in_another() {
     for name in ["plain_ab", "unique_ab"] {
         let index = table.index(name).expect("there");
         let mut count = 0;
-        tx.range(&table, (index, &Bounds::equal(&row), Direction::Ascending), |_| {
+        tx.range(&table, index, &Bounds::equal(&row), Direction::Ascending, |_| {
             count += 1;
             ControlFlow::Continue(())
         })
         .expect("read");
         assert_eq!(count, 1, "a range of {name}");
-        let found = tx.get_by(&table, (index, &row), |row| row.get_i64(0)).expect("read");
+        let found = tx.get_by(&table, index, &row, |row| row.get_i64(0)).expect("read");
         assert_eq!(found.flatten(), Some(1), "the key in {name}");
     }
     // With a NULL the key isn't unique: a statement is about all rows that have it.

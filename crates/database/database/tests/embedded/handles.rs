@@ -51,8 +51,7 @@ fn count_in(
     (index, key): (IndexId, i64),
 ) -> Result<usize, Error> {
     let (mut count, key) = (0, [Value::Int(key)]);
-    let range = (index, &Bounds::equal(&key), Direction::Ascending);
-    connection.range(table, range, |_| {
+    connection.range(table, index, &Bounds::equal(&key), Direction::Ascending, |_| {
         count += 1;
         ControlFlow::Continue(())
     })?;
@@ -71,7 +70,7 @@ fn an_index_that_is_held_means_itself_after_an_earlier_one_was_dropped() {
 
     assert_eq!(count_in(&mut connection, &table, (by_b, 11)).expect("read"), 1);
     let mut tx = connection.begin();
-    let one = tx.get_by(&table, (by_b, &[Value::Int(13)]), |row| row.get_i64(0));
+    let one = tx.get_by(&table, by_b, &[Value::Int(13)], |row| row.get_i64(0));
     assert_eq!(one.expect("read").flatten(), Some(3));
     let eleven = [Value::Int(11)];
     let which = Which::Range(by_b, Bounds::equal(&eleven));
@@ -318,8 +317,7 @@ fn read_consistently(connection: &mut Connection<'_>, b: i64) -> u32 {
     assert_eq!(count, 10);
     let Ok(by_b) = table.index("by_b") else { return 0 };
     let (key, mut wrong, mut found) = ([Value::Int(b)], None, 0);
-    let range = (by_b, &Bounds::equal(&key), Direction::Ascending);
-    let read = connection.range(&table, range, |row| {
+    let read = connection.range(&table, by_b, &Bounds::equal(&key), Direction::Ascending, |row| {
         wrong = row.get_i64(1).filter(|found| *found != b).or(wrong);
         found += 1;
         ControlFlow::Continue(())

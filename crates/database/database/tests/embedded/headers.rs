@@ -271,9 +271,9 @@ fn an_older_header_of_a_leftover_keeps_no_database_shut() {
     let (disk, mut options, bytes) = (bad.over(&os::linux::disk()), options(), 400 * 2048);
     let more = DataFileSpec { path: "data02.dbf".into(), bytes, bytes_max: 0, growth_bytes: 0 };
     options.creation.data_files = vec![more];
-    let open = || Database::open_in((&disk, &scratch.0), &options, &session).expect("it opens");
+    let open = || Database::open_in(&disk, &scratch.0, &options, &session).expect("it opens");
     let shut = |database: Database| database.shutdown_by(&session).expect("in good order");
-    let database = Database::create_in((&disk, &scratch.0), &options, &session).expect("created");
+    let database = Database::create_in(&disk, &scratch.0, &options, &session).expect("created");
     let space = database.instance().space();
     let segment = space.create("left", Holds::Table, &session).expect("made");
     // Extents in its own file, the other, its own, and the other.

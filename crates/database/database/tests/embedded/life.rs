@@ -106,8 +106,7 @@ fn ranges_go_both_ways_and_tables_outlive_new_definitions() {
         [(Direction::Ascending, [4, 14, 24]), (Direction::Descending, [94, 84, 74])]
     {
         let mut found = Vec::new();
-        let range = (by_owner, &Bounds::equal(&owner), direction);
-        let read = connection.range(&account, range, |row| {
+        let read = connection.range(&account, by_owner, &Bounds::equal(&owner), direction, |row| {
             found.extend(row.get_i64(0));
             if found.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

@@ -63,12 +63,16 @@ fn a_key_or_bound_of_the_wrong_length_is_refused() {
             refused(tx.get_for_update(goods, key, ForUpdate::wait(), |_| ()), &["goods", "id"]);
         }
         let mut tx = connection.begin();
-        refused(tx.get_by(goods, (by_kind, &[one]), |_| ()), &["by_kind", "kind, name"]);
+        refused(tx.get_by(goods, by_kind, &[one], |_| ()), &["by_kind", "kind, name"]);
         let both = [one, one];
         let bounded = Bounds { to: Bound::Included(one), ..Bounds::equal(&both) };
         for bounds in [Bounds::equal(&[one, one, one]), bounded] {
-            let range = (by_kind, &bounds, Direction::Ascending);
-            refused(tx.range(goods, range, |_| ControlFlow::Continue(())), &["by_kind", "goods"]);
+            refused(
+                tx.range(goods, by_kind, &bounds, Direction::Ascending, |_| {
+                    ControlFlow::Continue(())
+                }),
+                &["by_kind", "goods"],
+            );
             let which = Which::Range(by_kind, bounds);
             refused(tx.delete_where(goods, which, None), &["by_kind", "goods"]);
         }
@@ -97,12 +101,14 @@ fn a_column_that_is_not_there_or_of_another_type_is_refused_wherever_it_is_asked
             &["goods", "name", "TEXT"],
         );
         let by_kind = goods.index("by_kind").expect("there");
-        let range = (by_kind, &Bounds::equal(&[]), Direction::Ascending);
         let look = |row: database::Row<'_>| match row.get_i64(2) {
             None => ControlFlow::Break(()),
             Some(_) => ControlFlow::Continue(()),
         };
-        refused(connection.range(goods, range, look), &["goods", "name"]);
+        refused(
+            connection.range(goods, by_kind, &Bounds::equal(&[]), Direction::Ascending, look),
+            &["goods", "name"],
+        );
 
         let mut tx = connection.begin();
         let set = |tx: &mut database::Tx<'_, '_>, column| {

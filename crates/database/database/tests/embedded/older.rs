@@ -58,8 +58,7 @@ fn assert_cheap(report: &mut Tx<'_, '_>, table: &Table, sees: &[u64]) {
     let before = report.statistics();
     let mut seen: Vec<u64> = Vec::new();
     let key = table.primary().expect("it has a key");
-    let all = (key, &Bounds::equal(&[]), Direction::Ascending);
-    let read = report.range(table, all, |row| {
+    let read = report.range(table, key, &Bounds::equal(&[]), Direction::Ascending, |row| {
         let code = row.get_text(0).expect("a text").expect("not null");
         seen.push(code[..10].parse().expect("a number"));
         ControlFlow::Continue(())

@@ -347,7 +347,7 @@ fn a_database_that_cannot_be_filled_is_removed_and_nothing_else() {
         std::fs::write(scratch.0.join("mine"), "mine").expect("written");
         Err(database::Error::refuse(ErrorKind::Invalid, "there is no more of it"))
     };
-    let made = Database::create_filled((&disk, &scratch.0), &options(), fill, &session);
+    let made = Database::create_filled(&disk, &scratch.0, &options(), fill, &session);
     let stop = made.map(drop).expect_err("it wasn't filled");
     assert!(stop.to_string().contains("no more of it"), "{stop}");
     assert_eq!(names(), ["mine"]);
@@ -372,7 +372,7 @@ fn a_creation_that_is_taken_back_removes_no_file_that_took_a_name_of_its_own() {
     };
     let (os, disk) = (os::linux::start(), os::linux::disk());
     let creator = os.adopt("creator", SessionKind::Foreground);
-    let made = Database::create_filled((&disk, &first), &of_first, fill, &creator);
+    let made = Database::create_filled(&disk, &first, &of_first, fill, &creator);
     let stop = made.map(drop).expect_err("it was given up");
     assert!(stop.to_string().contains("no more of it"), "{stop}");
     assert!(!first.exists(), "something of it is left");

@@ -108,7 +108,7 @@ fn make(size: BlockSize) -> FileSystem {
         let (creation, parameters) = (&options.creation, &options.parameters);
         instance::Instance::create(&disk, directory(), creation, parameters, session)
             .expect("created");
-        let database = Database::open_in((&disk, directory()), &options, session).expect("opened");
+        let database = Database::open_in(&disk, directory(), &options, session).expect("opened");
         let mut connection = database.connect_with(session);
         let spec = TableSpec::new("t")
             .column(ColumnSpec::new("id", Type::BigInt))
@@ -264,12 +264,13 @@ fn holds(database: &Database, expected: &Rows, session: &Session) {
     for index in ["t_pk", "by_tag"] {
         let at = table.index(index).or_else(|_| table.primary().ok_or(())).expect("there");
         let mut through = Rows::new();
-        let range = (at, &Bounds::equal(&[]), Direction::Ascending);
         let look = |row: database::Row<'_>| {
             through.extend([kept(&row)]);
             std::ops::ControlFlow::Continue(())
         };
-        connection.range(&table, range, look).expect("read");
+        connection
+            .range(&table, at, &Bounds::equal(&[]), Direction::Ascending, look)
+            .expect("read");
         assert!(through == *expected, "index {index} leads to others");
     }
 }
@@ -285,7 +286,7 @@ fn lives(seed: u64, size: BlockSize, mut disk: FileSystem) -> Ended {
         simulation.disks[0].content = disk;
         simulation.perturbation = Perturbation::RACES;
         let mut report = simulation.run(move |world: &World, session: &Session| {
-            let opened = Database::open_in((&world.disk(), directory()), &small(size), session);
+            let opened = Database::open_in(&world.disk(), directory(), &small(size), session);
             let database = opened.expect("opened");
             let before = inside.with(|committed| committed.clone());
             holds(&database, &before.values().flatten().map(owned).collect(), session);

@@ -37,8 +37,7 @@ fn new_keys(connection: &mut Connection<'_>, account: &Table) -> Vec<i64> {
     for index in [account.primary().expect("it has one"), by_owner] {
         let mut through = Vec::new();
         let all = database::Bounds::equal(&[]);
-        let range = (index, &all, database::Direction::Ascending);
-        let read = connection.range(account, range, |row| {
+        let read = connection.range(account, index, &all, database::Direction::Ascending, |row| {
             through.extend(row.get_i64(0));
             std::ops::ControlFlow::Continue(())
         });

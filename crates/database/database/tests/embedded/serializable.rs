@@ -95,12 +95,11 @@ fn rows(tx: &mut Tx<'_, '_>, table: &Table) -> Vec<(i64, i64)> {
     for index in table.definition().indexes.iter().map(|index| index.id()) {
         for direction in [Direction::Ascending, Direction::Descending] {
             let mut found = Vec::new();
-            let range = (index, &Bounds::equal(&[]), direction);
             let look = |row: Row<'_>| {
                 found.push(pair(row));
                 ControlFlow::Continue(())
             };
-            tx.range(table, range, look).expect("read");
+            tx.range(table, index, &Bounds::equal(&[]), direction, look).expect("read");
             found.sort_unstable();
             assert_eq!(found, scanned, "by index {index:?}, {direction:?}");
         }
@@ -447,7 +446,7 @@ fn a_snapshot_that_is_too_old_for_an_index_is_told_its_name() {
     ddl.create_index(&IndexSpec::new("by_note", "item", ["note"])).expect("made");
     let table = ddl.table("item").expect("there");
     let index = table.index("by_note").expect("there");
-    let refused = tx.get_by(&table, (index, &[Value::Text("")]), |_| ()).expect_err("too old");
+    let refused = tx.get_by(&table, index, &[Value::Text("")], |_| ()).expect_err("too old");
     assert_eq!(refused.refusal(), Some(ErrorKind::SnapshotTooOld), "{refused}");
     assert!(refused.to_string().contains("by_note"), "{refused}");
     tx.rollback().expect("ended");

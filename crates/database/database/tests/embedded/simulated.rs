@@ -51,7 +51,7 @@ pub(crate) fn made_with(
 ) -> FileSystem {
     let report = machine(1, FileSystem::new(1 << 30)).run(move |world, session| {
         let options = Options { creation, ..options() };
-        let made = Database::create_in((&world.disk(), directory()), &options, session);
+        let made = Database::create_in(&world.disk(), directory(), &options, session);
         let database = made.expect("created");
         body(&database, session);
         database.shutdown_by(session).expect("in good order");
@@ -130,7 +130,7 @@ fn opening<T: Send + 'static>(
 ) -> (FileSystem, T) {
     let simulation = Simulation { perturbation, ..machine(seed, content) };
     let report = simulation.run(move |world, session| {
-        body(Database::open_in((&world.disk(), directory()), &options, session), session)
+        body(Database::open_in(&world.disk(), directory(), &options, session), session)
     });
     disk_of(report, seed)
 }

@@ -87,11 +87,11 @@ fn every_spec_is_built_of_what_the_crate_exports() {
     tx.commit().expect("committed");
     let mut sizes = Vec::new();
     let by_size = place.index("by_size").expect("there");
-    let range = (by_size, &Bounds::equal(&[]), Direction::Ascending);
-    let read = connection.range(&place, range, |row| {
-        sizes.push(row.get_i64(1));
-        std::ops::ControlFlow::Continue(())
-    });
+    let read =
+        connection.range(&place, by_size, &Bounds::equal(&[]), Direction::Ascending, |row| {
+            sizes.push(row.get_i64(1));
+            std::ops::ControlFlow::Continue(())
+        });
     read.expect("read");
     assert_eq!(sizes, [Some(6), Some(1), None]);
     drop(connection);

@@ -41,7 +41,7 @@ fn with_database(body: impl FnOnce(&Database, &Session) + Send + 'static) {
     simulation.disks[0].content = FileSystem::new(1 << 30);
     let report = simulation.run(move |world, session| {
         let (disk, options) = (world.disk(), options());
-        let made = Database::create_in((&disk, Path::new("/db")), &options, session);
+        let made = Database::create_in(&disk, Path::new("/db"), &options, session);
         let database = made.expect("created");
         body(&database, session);
         database.shutdown_by(session).expect("in good order");
@@ -79,7 +79,7 @@ fn a_full_undo_tablespace_of_rolled_back_transactions_refuses_no_reader() {
             tx.rollback().expect("rolled back");
             let mut found = 0;
             let all = Bounds::equal(&[]);
-            let read = reader.range(&table, (by_id, &all, Direction::Ascending), |_| {
+            let read = reader.range(&table, by_id, &all, Direction::Ascending, |_| {
                 found += 1;
                 ControlFlow::Continue(())
             });

@@ -166,7 +166,7 @@ impl Side<'_, '_> {
                 found.push(read(row));
                 ControlFlow::Continue(())
             };
-            self.tx.range(table, (index, &bounds, way), look).expect("read");
+            self.tx.range(table, index, &bounds, way, look).expect("read");
             found.sort_unstable();
             let of_kind = expected.iter().filter(|(_, item)| is_all || item.0 == kind);
             let of_kind: Vec<_> = of_kind.map(|(key, item)| (*key, *item)).collect();

@@ -246,7 +246,7 @@ pub(crate) fn check(disk: &Disk, objects: Option<Objects>, session: &Session) ->
     let pairs = pairs.as_ref().map_or(&[][..], |pairs| &pairs[..]);
     let (tell, go_on) = (&mut |finding: &Finding| told.push(finding.clone()), &mut |_| true);
     let mut task = Task { pairs, tell, go_on };
-    let report = verify::closed((disk, directory()), options(), &mut task, session);
+    let report = verify::closed(disk, directory(), options(), &mut task, session);
     (report, told)
 }
 

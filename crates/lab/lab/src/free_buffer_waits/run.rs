@@ -182,7 +182,7 @@ fn make(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<
     let loading = Setting { io: FilesystemIo::SetAll, writers: 1, slaves: 0 };
     let parameters = parameters(size, loading, true);
     let options = Options { creation: creation(size), parameters };
-    let database = Database::create_in((disk, directory), &options, session)?;
+    let database = Database::create_in(disk, directory, &options, session)?;
     match load(&database, size, session) {
         Ok(()) => database.shutdown_by(session),
         Err(stop) => crash(database, session).and(Err(stop)),
@@ -198,7 +198,7 @@ fn cell(
 ) -> Result<Option<Cell>, Stop> {
     let parameters = parameters(size, setting, asynchronous);
     let options = Options { parameters, ..Options::default() };
-    let database = Database::open_in((disk, directory), &options, session)?;
+    let database = Database::open_in(disk, directory, &options, session)?;
     let measured = measure(&database, size, told_to_stop, session);
     // Nobody needs it any more.
     let halted = crash(database, session);

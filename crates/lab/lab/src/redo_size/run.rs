@@ -81,7 +81,7 @@ fn in_a_database(
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
     let options = Options { creation: creation(), parameters: parameters() };
-    let database = Database::create_in((disk, directory), &options, session)?;
+    let database = Database::create_in(disk, directory, &options, session)?;
     let measured = measure(&database, sizes, seed, told, session);
     // A database that nobody needs any more.
     crash(database, session).and(measured)

@@ -62,8 +62,7 @@ fn last(
 ) -> Result<Option<i64>, Stop> {
     let mut last = None;
     let primary = table.primary().expect("it was made with a key");
-    let range = (primary, &Bounds::equal(before), Direction::Descending);
-    connection.range(table, range, |row| {
+    connection.range(table, primary, &Bounds::equal(before), Direction::Descending, |row| {
         last = row.get_i64(column);
         ControlFlow::Break(())
     })?;

@@ -270,12 +270,17 @@ impl Client<'_> {
         let name = last_name(self.random.name(self.scale.names()));
         let [w, d] = ints([w, d]);
         let key = [w, d, Value::Text(&name)];
-        let range = (self.tables.by_name(), &Bounds::equal(&key), Direction::Ascending);
         let mut numbers = Vec::new();
-        tx.range(&self.tables.customer, range, |row| {
-            numbers.extend(row.get_i64(c::C_ID));
-            ControlFlow::Continue(())
-        })?;
+        tx.range(
+            &self.tables.customer,
+            self.tables.by_name(),
+            &Bounds::equal(&key),
+            Direction::Ascending,
+            |row| {
+                numbers.extend(row.get_i64(c::C_ID));
+                ControlFlow::Continue(())
+            },
+        )?;
         let middle = numbers.len().div_ceil(2).saturating_sub(1);
         found(numbers.get(middle).copied(), "customer of that name")
     }
@@ -287,12 +292,17 @@ impl Client<'_> {
         let key = ints([w, d, customer]);
         let balance = tx.get(&self.tables.customer, &key, |row| hundredths(&row, c::C_BALANCE))?;
         found(balance, "customer")?;
-        let range = (self.tables.by_customer(), &Bounds::equal(&key), Direction::Ascending);
         let mut last = None;
-        tx.range(&self.tables.orders, range, |row| {
-            last = row.get_i64(c::O_ID);
-            ControlFlow::Break(())
-        })?;
+        tx.range(
+            &self.tables.orders,
+            self.tables.by_customer(),
+            &Bounds::equal(&key),
+            Direction::Ascending,
+            |row| {
+                last = row.get_i64(c::O_ID);
+                ControlFlow::Break(())
+            },
+        )?;
         if let Some(last) = last {
             let (mut lines, mut amount) = (0, 0);
             each_line(&mut tx, &self.tables.order_line, [w, d, last], |row| {
@@ -325,12 +335,17 @@ impl Client<'_> {
         let order = loop {
             let key = ints([w, d]);
             let primary = tables.new_order.primary().expect("new orders have a key");
-            let range = (primary, &Bounds::equal(&key), Direction::Ascending);
             let mut oldest = None;
-            tx.range(&tables.new_order, range, |row| {
-                oldest = row.get_i64(c::NO_O_ID);
-                ControlFlow::Break(())
-            })?;
+            tx.range(
+                &tables.new_order,
+                primary,
+                &Bounds::equal(&key),
+                Direction::Ascending,
+                |row| {
+                    oldest = row.get_i64(c::NO_O_ID);
+                    ControlFlow::Break(())
+                },
+            )?;
             let Some(oldest) = oldest else { return Ok(()) };
             // Another delivery may have taken it meanwhile: then there is another that is oldest.
             if tx.delete(&tables.new_order, &ints([w, d, oldest]))? {
@@ -394,7 +409,7 @@ fn each_line(
 ) -> Result<(), Stop> {
     let key = ints(order);
     let primary = lines.primary().expect("lines have a key");
-    tx.range(lines, (primary, &Bounds::equal(&key), Direction::Ascending), |row| {
+    tx.range(lines, primary, &Bounds::equal(&key), Direction::Ascending, |row| {
         each(&row);
         ControlFlow::Continue(())
     })

@@ -142,17 +142,16 @@ fn life(
     session: &Session,
 ) -> Result<Known, Stop> {
     let disk = world.disk();
-    let place = (&disk, Path::new(DIRECTORY));
-    load.run(Database::open_in(place, options, session)?, journal, session)?;
-    let database = Database::open_in(place, options, session)?;
+    load.run(Database::open_in(&disk, Path::new(DIRECTORY), options, session)?, journal, session)?;
+    let database = Database::open_in(&disk, Path::new(DIRECTORY), options, session)?;
     let mut connection = database.connect_with(session);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(load.seed);
     work(&mut connection, &mut random)?;
     drop(connection);
     let tables = database.catalog().definitions(session);
     database.shutdown_by(session)?;
-    let found = closed(place, session)?.lines;
-    let copies = ControlFile::look(place.0, place.1, false, session)?;
+    let found = closed((&disk, Path::new(DIRECTORY)), session)?.lines;
+    let copies = ControlFile::look(&disk, Path::new(DIRECTORY), false, session)?;
     let content = copies.into_iter().find_map(|copy| copy.said.ok()).map(|(_, content)| content);
     Ok(Known { content, tables, found })
 }

@@ -187,8 +187,9 @@ impl One<'_> {
     fn opened(&self, disk: &FileSystem) -> Result<Opened, Violation> {
         let options = self.made.options.clone();
         let report = machine(self.seed, disk).run(move |world, session| {
-            let place = (&world.disk(), Path::new(DIRECTORY));
-            let Ok(database) = Database::open_in(place, &options, session) else {
+            let Ok(database) =
+                Database::open_in(&world.disk(), Path::new(DIRECTORY), &options, session)
+            else {
                 return Opened::Refused;
             };
             let told = open(database.instance(), session);
@@ -212,7 +213,7 @@ fn closed((disk, directory): (&Disk, &Path), session: &Session) -> Result<Told, 
     let tell = &mut |finding: &verify::Finding| told.take(finding);
     let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
     let options = FileOptions { direct: false, write_through: false };
-    verify::closed((disk, directory), options, &mut task, session)?;
+    verify::closed(disk, directory, options, &mut task, session)?;
     Ok(told)
 }
 

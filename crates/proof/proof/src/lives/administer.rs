@@ -118,8 +118,7 @@ impl Actor<'_> {
         };
         let creating = self.known.with(|known| known.creates(place, &[&data[..], &logs].concat()));
         let disk = self.world.disk();
-        let at = (&disk, Path::new(directory));
-        match Database::create_filled(at, &options, fill, self.session) {
+        match Database::create_filled(&disk, Path::new(directory), &options, fill, self.session) {
             Ok(database) => {
                 let life = self.known.with(|known| known.created(creating, (&data, &logs), &first));
                 self.handles.with(|handles| handles.insert(life, database.clone()));
@@ -177,7 +176,7 @@ impl Actor<'_> {
         if !is_settled && let Ok(listed) = files::look(&disk, directory, self.session) {
             self.known.with(|known| known.looked(life, listed));
         }
-        Database::open_in((&disk, Path::new(directory)), &options(), self.session)
+        Database::open_in(&disk, Path::new(directory), &options(), self.session)
     }
 
     /// Shuts a database in good order, unless others are at work there.

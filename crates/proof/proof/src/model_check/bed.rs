@@ -105,7 +105,7 @@ fn base(plan: &mut Plan, seed: u64) -> Result<FileSystem, Violation> {
     let report = machine(seed, empty, Perturbation::NONE).run(move |world, session| {
         let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
         Instance::create(&disk, directory, &inside.creation, &inside.parameters, session)?;
-        let database = Database::open_in((&disk, directory), &options(&inside), session)?;
+        let database = Database::open_in(&disk, directory, &options(&inside), session)?;
         let mut connection = database.connect_with(session);
         let mut schema = inside.schema.clone();
         schema.make(&mut connection)?;
@@ -187,8 +187,8 @@ struct Inside {
 
 impl Inside {
     fn run(self, world: &World, session: &Session) -> Result<(), Error> {
-        let place = (&world.disk(), Path::new(DIRECTORY));
-        let database = Database::open_in(place, &options(&self.plan), session)?;
+        let database =
+            Database::open_in(&world.disk(), Path::new(DIRECTORY), &options(&self.plan), session)?;
         let opened = database.instance().opened().rolled_back;
         self.known.with(|known| known.tally.dead += opened);
         let mut connection = database.connect_with(session);
@@ -299,8 +299,13 @@ impl Inside {
         let tell = &mut |finding: &verify::Finding| findings.push(finding.to_string());
         let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
         let options = FileOptions { direct: false, write_through: false };
-        let place = (&world.disk(), Path::new(DIRECTORY));
-        let wrong = match verify::closed(place, options, &mut task, session) {
+        let wrong = match verify::closed(
+            &world.disk(),
+            Path::new(DIRECTORY),
+            options,
+            &mut task,
+            session,
+        ) {
             Ok(report) if report.is_clean() => None,
             Ok(report) => Some(format!("{}\n{report}", findings.join("\n"))),
             Err(stop) => Some(stop.to_string()),

@@ -119,7 +119,7 @@ fn reads(
         Which::All => tx.scan(table, |row| all.row(&row))?,
         Which::Key(path, key) => {
             let index = place(table, path)?;
-            tx.get_by(table, (index, &values(key)), |row| all.row(&row))?;
+            tx.get_by(table, index, &values(key), |row| all.row(&row))?;
         }
         Which::Range(path, span) => {
             let (index, equal) = (place(table, path)?, values(&span.equal));
@@ -133,7 +133,7 @@ fn reads(
                     ControlFlow::Continue(())
                 }
             };
-            tx.range(table, (index, &bounds, direction), look)?;
+            tx.range(table, index, &bounds, direction, look)?;
         }
     }
     Ok(all.told())

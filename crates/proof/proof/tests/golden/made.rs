@@ -97,7 +97,7 @@ fn shut() -> FileSystem {
         let (disk, options) = (world.disk(), options());
         let (creation, parameters) = (&options.creation, &options.parameters);
         Instance::create(&disk, directory(), creation, parameters, session).expect("created");
-        let database = Database::open_in((&disk, directory()), &options, session).expect("opened");
+        let database = Database::open_in(&disk, directory(), &options, session).expect("opened");
         let mut connection = database.connect_with(session);
         define(&mut connection).expect("defined");
         fill(&mut connection).expect("filled");
@@ -126,8 +126,8 @@ fn crashed(disk: FileSystem) -> FileSystem {
         }
     }));
     let report = machine.run(move |world, session| {
-        let place = (&world.disk(), directory());
-        let database = Database::open_in(place, &options(), session).expect("opened");
+        let database =
+            Database::open_in(&world.disk(), directory(), &options(), session).expect("opened");
         let mut connection = database.connect_with(session);
         let mut other = database.connect_with(session);
         there_and_back(&mut connection).expect("done");
@@ -179,8 +179,8 @@ pub(crate) fn files_of(disk: FileSystem) -> Files {
 /// What is in the database that is shut on this disk.
 pub(crate) fn text_of(disk: FileSystem) -> String {
     let report = machine(4, disk).run(|world, session| {
-        let place = (&world.disk(), directory());
-        let database = Database::open_in(place, &options(), session).expect("opened");
+        let database =
+            Database::open_in(&world.disk(), directory(), &options(), session).expect("opened");
         let text = text(&database, session);
         database.shutdown_by(session).expect("shut in good order");
         text
@@ -343,16 +343,21 @@ pub(crate) fn text(database: &Database, session: &Session) -> String {
         for (place, index) in definition.indexes.iter().enumerate() {
             let flags = (index.unique, index.primary);
             writeln!(text, " by {} {flags:?}", index.name).expect("a text takes all");
-            let range = (index.id(), &Bounds::equal(&[]), Direction::Ascending);
-            let read = connection.range(&table, range, |row| {
-                let mut values = Vec::new();
-                row.get_all(&mut values).expect("a row");
-                // All of it once; then which it is.
-                let shown = if place == 0 { values.len() } else { 1 };
-                let values: Vec<_> = values[..shown].iter().map(shortened).collect();
-                writeln!(text, "  {}", values.join(" | ")).expect("a text takes all");
-                ControlFlow::Continue(())
-            });
+            let read = connection.range(
+                &table,
+                index.id(),
+                &Bounds::equal(&[]),
+                Direction::Ascending,
+                |row| {
+                    let mut values = Vec::new();
+                    row.get_all(&mut values).expect("a row");
+                    // All of it once; then which it is.
+                    let shown = if place == 0 { values.len() } else { 1 };
+                    let values: Vec<_> = values[..shown].iter().map(shortened).collect();
+                    writeln!(text, "  {}", values.join(" | ")).expect("a text takes all");
+                    ControlFlow::Continue(())
+                },
+            );
             read.expect("read");
         }
     }

@@ -114,7 +114,7 @@ pub(crate) fn on_stage(case: impl Fn(&mut Play<'_>) + Clone + Send + 'static) {
             let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
             let Options { creation, parameters } = &options();
             Instance::create(&disk, directory, creation, parameters, session).expect("created");
-            let opened = Database::open_in((&disk, directory), &options(), session);
+            let opened = Database::open_in(&disk, directory, &options(), session);
             let database = opened.expect("opened");
             make(&mut database.connect_with(session)).expect("made");
             let mut play = Play { database, session, by_index: seed % 2 == 1 };
@@ -307,7 +307,7 @@ fn act(tx: &mut Tx<'_, '_>, (table, by_index): (&Table, bool), order: Order) -> 
                 false => tx.scan(table, see),
                 true => {
                     let all = Bounds::equal(&[]);
-                    tx.range(table, (by_value, &all, Direction::Ascending), |row| {
+                    tx.range(table, by_value, &all, Direction::Ascending, |row| {
                         see(row);
                         ControlFlow::Continue(())
                     })

@@ -44,7 +44,7 @@ fn verified(world: &World, session: &Session) -> Result<(), String> {
     let tell = &mut |finding: &verify::Finding| findings.push(finding.to_string());
     let mut task = verify::Task { pairs: &[], tell, go_on: &mut |_| true };
     let options = FileOptions { direct: false, write_through: false };
-    let report = verify::closed((&world.disk(), Path::new("/db")), options, &mut task, session);
+    let report = verify::closed(&world.disk(), Path::new("/db"), options, &mut task, session);
     let report = report.map_err(|stop| format!("it can't be verified: {stop}"))?;
     if report.is_clean() { Ok(()) } else { Err(format!("{findings:?}\n{report}")) }
 }

@@ -266,11 +266,11 @@ fn options() -> Options {
 }
 
 pub(crate) fn open(world: &World, session: &Session) -> Result<Database, Stop> {
-    Database::open_in((&world.disk(), directory()), &options(), session)
+    Database::open_in(&world.disk(), directory(), &options(), session)
 }
 
 pub(crate) fn create(world: &World, session: &Session) -> Result<Database, Stop> {
-    Database::create_in((&world.disk(), directory()), &options(), session)
+    Database::create_in(&world.disk(), directory(), &options(), session)
 }
 
 /// A life from the first byte on: the database is created, worked on a little, and shut.

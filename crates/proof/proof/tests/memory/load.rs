@@ -255,12 +255,17 @@ fn read(connection: &mut Connection<'_>, part: &Part<'_>) -> Result<(), Error> {
         let id = (mixed(n + part.own) % part.plan.rows() as u64) as i64;
         connection.get(part.item, &[Value::Int(id)], |_| ())?;
         let kind = [Value::Int(n % 1_000)];
-        let range = (by_kind, &Bounds::equal(&kind), Direction::Ascending);
         let mut left = 50;
-        connection.range(part.item, range, |_| {
-            left -= 1;
-            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
+        connection.range(
+            part.item,
+            by_kind,
+            &Bounds::equal(&kind),
+            Direction::Ascending,
+            |_| {
+                left -= 1;
+                if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            },
+        )?;
     }
     connection.scan(part.item, |_| count += 1)?;
     let rows = part.plan.rows() / part.plan.sessions * part.plan.sessions;

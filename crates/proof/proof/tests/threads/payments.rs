@@ -353,11 +353,16 @@ fn sum_twice(connection: &mut Connection<'_>, table: &Table) -> Result<(), Strin
     let mut tx = connection.begin_serializable().map_err(tell)?;
     let mut sums = [(0, 0); 2];
     tx.scan(table, |row| add_row(&mut sums[0], row.get_i64(1))).map_err(tell)?;
-    let primary = (table.primary().expect("it has"), &Bounds::equal(&[]), Direction::Descending);
-    tx.range(table, primary, |row| {
-        add_row(&mut sums[1], row.get_i64(1));
-        ControlFlow::Continue(())
-    })
+    tx.range(
+        table,
+        table.primary().expect("it has"),
+        &Bounds::equal(&[]),
+        Direction::Descending,
+        |row| {
+            add_row(&mut sums[1], row.get_i64(1));
+            ControlFlow::Continue(())
+        },
+    )
     .map_err(tell)?;
     judge("a scan at a snapshot", sums[0])?;
     judge("a range at the same snapshot", sums[1])
@@ -377,11 +382,11 @@ fn sum_by_index(
     // Once more than the index may last.
     for _ in 0..20 {
         let mut sum = (0, 0);
-        let range = (index, &Bounds::equal(&[]), Direction::Ascending);
-        let read = connection.range(&table, range, |row| {
-            add_row(&mut sum, row.get_i64(1));
-            ControlFlow::Continue(())
-        });
+        let read =
+            connection.range(&table, index, &Bounds::equal(&[]), Direction::Ascending, |row| {
+                add_row(&mut sum, row.get_i64(1));
+                ControlFlow::Continue(())
+            });
         match read {
             Ok(()) => tally.index_reads += 1,
             // The index went before the statement began, or since.

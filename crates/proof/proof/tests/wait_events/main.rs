@@ -106,7 +106,7 @@ fn open(world: &World, session: &Session) -> Database {
 
 fn open_as(parameters: Parameters, world: &World, session: &Session) -> Database {
     let options = Options { creation: creation(), parameters };
-    Database::open_in((&world.disk(), directory()), &options, session).expect("opened")
+    Database::open_in(&world.disk(), directory(), &options, session).expect("opened")
 }
 
 fn shut(database: Database, session: &Session) {
@@ -161,7 +161,7 @@ fn created() -> (Vec<Wait>, FileSystem) {
     run(FileSystem::new(1 << 30), |world, session| {
         waits_of(session, || {
             let options = Options { creation: creation(), parameters: parameters() };
-            let created = Database::create_in((&world.disk(), directory()), &options, session);
+            let created = Database::create_in(&world.disk(), directory(), &options, session);
             shut(created.expect("created"), session);
         })
     })
