@@ -39,6 +39,9 @@ impl Recover {
 /// What opening had to recover, for a terminal.
 pub(crate) fn in_words(opened: &Opened) -> String {
     let recovered = &opened.recovered;
+    if recovered.records == 0 && opened.rolled_back == 0 {
+        return "nothing was to be recovered\n".to_string();
+    }
     format!(
         "recovery read {} redo records in {:.2} s ({:.2} s were estimated)\n\
          recovery rolled {} transactions back\n{}",

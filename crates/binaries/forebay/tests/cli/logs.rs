@@ -27,7 +27,7 @@ fn groups_with_members_on_two_disks_are_made_listed_and_changed() {
     folder.said(&[&create[..], &["--log-group", &two]].concat());
 
     let listed = folder.said(&["logs", "db"]);
-    assert_eq!(listed.lines().count(), 3, "{listed}");
+    assert_eq!(listed.lines().count(), 5, "a line for each member: {listed}");
     assert!(listed.contains(" 2048 ") && listed.contains(&on_second("two")), "{listed}");
 
     let alter = |change: &str| format!("0.2:{change}");

@@ -219,7 +219,8 @@ fn every_help_fits_a_terminal() {
     let help = folder.said(&["--help"]);
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let name = |line: &str| line.strip_prefix("  ")?.split(' ').next().map(str::to_string);
-    let commands: Vec<String> = listed.filter_map(name).filter(|name| !name.is_empty()).collect();
+    let commands: Vec<String> =
+        listed.filter_map(name).filter(|name| !name.is_empty() && name != "help").collect();
     assert!(commands.len() > 8, "{commands:?}");
     let commands = commands.iter().map(|name| vec![&**name]).chain([
         vec![],
