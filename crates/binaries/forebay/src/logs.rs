@@ -6,6 +6,7 @@
 //! Callers: `main`.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 use instance::{LogChange, LogStatus, LogView, look_at_logs};
@@ -113,7 +114,9 @@ fn status(view: &LogView) -> &'static str {
 
 /// Keys are listed in docs/JSON.md.
 fn in_json(views: &[LogView]) -> Value {
-    let member = |(path, good): &(std::path::PathBuf, bool)| json!({ "path": path.display().to_string(), "valid": good });
+    let member = |(path, good): &(PathBuf, bool)| {
+        json!({ "path": path.display().to_string(), "valid": good })
+    };
     let group = |view: &LogView| {
         json!({
             "group": view.number,
