@@ -9,12 +9,13 @@ use clap::{Args, Subcommand};
 use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
 use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
+use report::paragraph;
 use stop::Stop;
 use waits::{Nanos, SessionKind};
 
 use crate::output::{CommandResult, Failure, tell};
 use crate::progress::Progress;
-use crate::settings::{Settings, wrapped};
+use crate::settings::Settings;
 
 /// A modelled machine's disk, if none is named.
 const DISK: &str = "nvme";
@@ -89,14 +90,14 @@ pub(crate) fn run(command: Lab) -> CommandResult {
 fn list() -> String {
     let line = |experiment: &Experiment| {
         let Experiment { name, question, settings, .. } = experiment;
-        let question = wrapped(&format!("{name}: {question}"), "");
+        let question = paragraph(&format!("{name}: {question}"), "");
         format!("{question}  A: {}\n  B: {}\n", settings[0], settings[1])
     };
     let others = [
         (redo_size::NAME, redo_size::QUESTION),
         (free_buffer_waits::NAME, free_buffer_waits::QUESTION),
     ];
-    let other = |(name, question)| wrapped(&format!("{name}: {question}"), "");
+    let other = |(name, question)| paragraph(&format!("{name}: {question}"), "");
     EXPERIMENTS.iter().map(line).chain(others.map(other)).collect()
 }
 
@@ -321,7 +322,7 @@ impl Run {
 fn fitting(line: &str) -> String {
     match line.len() {
         ..=80 => format!("{line}\n"),
-        _ => wrapped(line, ""),
+        _ => paragraph(line, ""),
     }
 }
 

@@ -5,12 +5,12 @@
 use clap::Args;
 use instance::Opened;
 use os::Session;
+use report::paragraph;
 use serde_json::{Value, json};
 use waits::SessionKind;
 
 use crate::opening::Opening;
 use crate::output::{CommandResult, json_page};
-use crate::settings::wrapped;
 
 #[derive(Args)]
 pub(crate) struct Recover {
@@ -49,7 +49,7 @@ pub(crate) fn in_words(opened: &Opened) -> String {
         recovered.elapsed.as_secs_f64(),
         opened.estimated_recovery.as_secs_f64(),
         opened.rolled_back,
-        wrapped(&recovered.end.to_string(), "")
+        paragraph(&recovered.end.to_string(), "")
     )
 }
 

@@ -4,6 +4,7 @@
 
 use clap::Args;
 use instance::{Allowed, Changeable, Creation, ParameterInfo, Parameters};
+use report::paragraph;
 use serde_json::{Value, json};
 use stop::{RefusalKind, Stop};
 
@@ -128,12 +129,12 @@ fn list(opening: &[ParameterInfo], creation: &[ParameterInfo]) -> String {
         out += &format!("{title}\n\n");
         for info in list {
             let (name, default, values) = (info.name, shown_default(info), values(info));
-            out += &wrapped(&format!("{name} = {default} ({values})"), "  ");
+            out += &paragraph(&format!("{name} = {default} ({values})"), "  ");
             let any_time = info.changeable == Changeable::AnyTime;
             let when = if any_time { " Can be changed while it is open." } else { "" };
-            out += &wrapped(&format!("{}{when}", info.meaning), "      ");
+            out += &paragraph(&format!("{}{when}", info.meaning), "      ");
             if let Some(says) = load_create(info) {
-                out += &wrapped(&says, "      ");
+                out += &paragraph(&says, "      ");
             }
         }
         out += "\n";
@@ -143,7 +144,7 @@ fn list(opening: &[ParameterInfo], creation: &[ParameterInfo]) -> String {
 
 /// One parameter, for a terminal.
 fn in_full(info: &ParameterInfo) -> String {
-    let mut out = format!("{}\n\n{}\n", info.name, wrapped(info.meaning, "  "));
+    let mut out = format!("{}\n\n{}\n", info.name, paragraph(info.meaning, "  "));
     let set = format!("--set {}=VALUE", info.name);
     let how = match info.changeable {
         Changeable::AtCreation => vec![format!("forebay load create DIR {set}")],
@@ -158,14 +159,14 @@ fn in_full(info: &ParameterInfo) -> String {
         ("allowed", values(info)),
         ("chosen", info.changeable.name().to_string()),
     ] {
-        let line = wrapped(&text, "            ");
+        let line = paragraph(&text, "            ");
         out += &format!("  {label:<10}{}", line.trim_start());
     }
     for (index, line) in how.iter().enumerate() {
         out += &format!("  {:<10}{line}\n", if index == 0 { "set by" } else { "" });
     }
     if let Some(says) = load_create(info) {
-        out += &format!("\n{}", wrapped(&says, "  "));
+        out += &format!("\n{}", paragraph(&says, "  "));
     }
     out
 }
@@ -205,19 +206,4 @@ fn in_json(info: &ParameterInfo) -> Value {
         "chosen": info.changeable.name(),
         "load_create": chosen_by_load_create(info.name),
     })
-}
-
-/// In lines of at most 80 columns.
-pub(crate) fn wrapped(text: &str, indent: &str) -> String {
-    let mut out = String::new();
-    let mut line = String::from(indent);
-    for word in text.split(' ') {
-        if line.len() + word.len() >= 80 && line.trim() != "" {
-            out += &format!("{}\n", line.trim_end());
-            line = String::from(indent);
-        }
-        line += word;
-        line += " ";
-    }
-    out + &format!("{}\n", line.trim_end())
 }

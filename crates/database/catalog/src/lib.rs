@@ -1,5 +1,5 @@
-//! The data dictionary: what tables, indexes, constraints and sequences there are, in tables of its
-//! own; and the statements that change it.
+//! The data dictionary: which tables, indexes, constraints and sequences there are, kept in tables
+//! of its own; the statements that change it; and values of sequences.
 //!
 //! ```text
 //!   CREATE, ALTER, DROP, TRUNCATE                       statements: name ─▶ Arc<Relation>
@@ -11,14 +11,16 @@
 //!                  rows ──────────▶ store: _tables, _columns, _indexes …
 //! ```
 //!
-//! * [`Catalog`]: opened; asked for relations, sequences, and what there is.
-//! * [`TableSpec`], [`IndexSpec`], [`Alteration`], [`SequenceOptions`]: what statements say.
-//! * [`DictionaryCheck`]: the dictionary's rows, for who doesn't believe them.
+//! * [`Catalog`]: the open dictionary; gives relations, sequences and lists of what there is.
+//! * [`TableSpec`], [`IndexSpec`], [`Alteration`], [`SequenceOptions`]: what DDL statements say.
+//! * [`DictionaryCheck`]: checks the dictionary's rows without believing them.
 //! * [`TableView`], [`ConstraintView`], [`SequenceView`]: what there is, as values.
 //!
-//! Rules DC1 to DC9 are in the README. What was decided, and why: decision 0007.
+//! Each DDL statement (`create`, `alter`, `drop`) runs as a `statement`, whose order of locks,
+//! commit and publication is that of the README: rules DC1 to DC29. What was decided, and why:
+//! decision 0007.
 //!
-//! Callers: the embedded API, SQL, tools.
+//! Callers: the embedded API; SQL; tools.
 
 #![forbid(unsafe_code)]
 

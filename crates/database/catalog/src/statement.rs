@@ -23,7 +23,7 @@ use redo::CommitMode;
 use relation::{ColumnDefinition, Relation, TableDefinition};
 use space::{Holds, NAMED_BY_NUMBER};
 use stop::{RefusalKind, Stop};
-use txn::{LockWait, RowWait, RowWanted, TableMode, Transaction, View};
+use txn::{LockWait, RowRequest, RowWait, RowWanted, TableMode, Transaction, View};
 
 use crate::Catalog;
 use crate::dictionary::{Dictionary, Edit};
@@ -134,11 +134,11 @@ impl Statement<'_> {
         let header = self.catalog.space.segment(table.segment, self.session)?;
         let block = header.ok_or_else(|| corrupt("a table has no segment"))?.header;
         let wanted = RowWanted { what: RowWait::Row, object: table.object.get(), block, slot: 0 };
-        let lock_wait = (self.lock_wait, self.session.now());
+        let (lock_wait, began) = (self.lock_wait, self.session.now());
+        let request = RowRequest { waiter: self.id, wanted, lock_wait, began };
         for dead in &self.catalog.dead {
             if transactions.active().is_active(*dead, self.session) {
-                let both = (*dead, self.id);
-                transactions.wait_for(both, wanted, lock_wait, self.session)?;
+                transactions.wait_for(&[*dead], &request, self.session)?;
             }
         }
         Ok(())

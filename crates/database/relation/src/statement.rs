@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use access::{Changed, RowAddress};
 use os::Session;
 use stop::{RefusalKind, Stop};
-use txn::{Own, Snapshot, View};
+use txn::{OwnChanges, Snapshot, View};
 use value::{Misreads, RowView, Value};
 use waits::WaitEvent;
 
@@ -388,5 +388,5 @@ impl Relation {
 /// The view of a statement that changes rows while it reads on: of its own transaction it sees what
 /// was there when it began, and goes on seeing that.
 fn statement_view(view: View) -> View {
-    View { own: view.own.map(|own| Own { all: false, ..own }), ..view }
+    View { own: view.own.map(|own| OwnChanges { all: false, ..own }), ..view }
 }

@@ -13,7 +13,7 @@ use latch::FrameOrder;
 use os::Session;
 use space::{SegmentState, TablespaceContent};
 use stop::{RefusalKind, Stop};
-use txn::Snapshot;
+use txn::{CrCopy, Snapshot};
 
 use crate::pairs::Ground;
 use crate::report::Run;
@@ -150,9 +150,9 @@ impl Source for Live<'_> {
                 Settled::Whole(_) if !is_current => {}
                 other => return Ok(other),
             }
-            match transactions.make_consistent((address, &mut copy), view, self.session) {
-                Ok(Ok(())) => return Ok(Settled::Whole(copy)),
-                Ok(Err(gone)) => transactions.try_again(gone, &mut gone_before)?,
+            match transactions.make_consistent(address, &mut copy, view, self.session) {
+                Ok(CrCopy::Consistent) => return Ok(Settled::Whole(copy)),
+                Ok(CrCopy::UndoGone(gone)) => transactions.try_again(gone, &mut gone_before)?,
                 // A block of undo, which was found or will be.
                 Err(stop) if is_unreadable(&stop) => return Ok(Settled::Bad),
                 Err(stop) => return Err(stop),

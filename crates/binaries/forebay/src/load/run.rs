@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use database::Database;
-use experiment::Snapshot;
 use os::{Disk, Session};
+use report::Snapshot;
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind, Statistic};
 use workload::order_entry::{self, Plan as OrderEntryPlan};
