@@ -2,6 +2,9 @@
 //!
 //! Progress goes to standard error, in one line that writes over itself where that is a terminal;
 //! the verdict goes to standard output.
+//!
+//! Callers: `main`.
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -79,7 +82,6 @@ pub(crate) struct Run {
     settings: Settings,
 }
 
-/// What there is to print, or what failed.
 pub(crate) fn run(command: Lab) -> CommandResult {
     match command {
         Lab::List => Ok(list()),
@@ -135,7 +137,7 @@ impl Run {
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             redo_size::run(&curve, &os::linux::interrupted, tell, session)
         };
-        self.answer(run, [redo_size::Found::text, redo_size::Found::json])
+        self.answer(run, redo_size::Found::text, redo_size::Found::json)
     }
 
     fn curve(&self) -> Result<Curve, String> {
@@ -157,14 +159,15 @@ impl Run {
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             free_buffer_waits::run(&matrix, &os::linux::interrupted, tell, session)
         };
-        self.answer(run, [free_buffer_waits::Found::text, free_buffer_waits::Found::json])
+        self.answer(run, free_buffer_waits::Found::text, free_buffer_waits::Found::json)
     }
 
     /// Runs an experiment that gives what it found, and shows that as text or as JSON.
     fn answer<F>(
         &self,
         run: impl FnOnce(&mut dyn FnMut(&str), &os::Session) -> Result<Option<F>, Stop>,
-        [text, json]: [fn(&F) -> String; 2],
+        text: fn(&F) -> String,
+        json: fn(&F) -> String,
     ) -> CommandResult {
         let session = begin();
         let mut progress = Progress::new();
@@ -230,14 +233,21 @@ impl Run {
     }
 
     fn command_of(&self, name: &str) -> String {
-        format!("forebay lab run {name} --seed {}", self.seed) + &self.simulated()
+        format!("forebay lab run {name} --seed {}", self.seed) + &self.place_options()
     }
 
-    fn simulated(&self) -> String {
+    /// The options that say where the experiment ran.
+    fn place_options(&self) -> String {
         let option = |name: &str, value: &Option<String>| {
             value.as_ref().map_or_else(String::new, |value| format!(" --{name} {value}"))
         };
-        option("simulate", &self.simulate) + &option("simulated-disk", &self.simulated_disk)
+        let scratch = match self.simulate.is_none() && self.dir != Path::new(".") {
+            true => format!(" --dir '{}'", self.dir.display()),
+            false => String::new(),
+        };
+        option("simulate", &self.simulate)
+            + &option("simulated-disk", &self.simulated_disk)
+            + &scratch
     }
 
     fn place(&self, disk: &str) -> Where {
@@ -314,11 +324,11 @@ impl Run {
         if self.matters != 2.0 {
             line += &format!(" --matters {}", self.matters);
         }
-        line + &self.simulated() + &self.settings.again()
+        line + &self.place_options() + &self.settings.again()
     }
 }
 
-/// A line, and where it is too long for a screen, several.
+/// The line, broken where it is too long for a screen.
 fn fitting(line: &str) -> String {
     match line.len() {
         ..=80 => format!("{line}\n"),

@@ -1,4 +1,4 @@
-//! The lean binary: experiments on the engine, and a look at the machine.
+//! The lean binary: databases under load, experiments on the engine, and a look at the machine.
 //!
 //! `forebay lab run EXPERIMENT` runs a built-in experiment and says what came of it.
 //!
