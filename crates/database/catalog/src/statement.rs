@@ -169,10 +169,11 @@ impl Statement<'_> {
             if !Draft::is_new(index.segment) {
                 continue;
             }
-            let what = (NAMED_BY_NUMBER, index.unique);
             let transactions = &self.catalog.transactions;
             let tablespace = of_indexes.get(place).map_or(tablespace, String::as_str);
-            let made = Index::create_temporary(tablespace, what, space, transactions, session)?;
+            let (name, unique) = (NAMED_BY_NUMBER, index.unique);
+            let made =
+                Index::create_temporary(tablespace, name, unique, space, transactions, session)?;
             let segment = made.segment().object;
             self.made.push(segment);
             match Draft::is_new(index.object) {

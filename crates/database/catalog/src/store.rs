@@ -184,8 +184,9 @@ fn make(
         for stored in DictionaryTable::ALL {
             let what = (stored.name(), Holds::Table);
             made.push(space.create_temporary(tablespace, what, session)?.object);
-            let what = (&*stored.index_name(), true);
-            let index = Index::create_temporary(tablespace, what, space, transactions, session)?;
+            let name = stored.index_name();
+            let index =
+                Index::create_temporary(tablespace, &name, true, space, transactions, session)?;
             made.push(index.segment().object);
         }
         made.iter().try_for_each(|object| space.keep(*object, session))

@@ -135,7 +135,7 @@ impl Mounted {
         owned.lock(&doublewrite, session).map_err(not_owned)?;
         let mut redo = redo_config(directory, &content, parameters, redo_write, owned);
         settle_names(disk, &redo, session)?;
-        redo.own(disk, session)?;
+        redo.lock_members(disk, session)?;
         control.settle(session).map_err(Stop::from)?;
         remove_leftovers(disk, directory, &content, session)?;
         let lost = redo::examine(disk, &mut redo, session)?;

@@ -60,7 +60,7 @@ fn table(instance: &Instance, session: &Session) -> Result<Relation, Stop> {
     let (space, transactions) = (instance.space(), instance.transactions());
     let segment = space.create("costs", Holds::Table, session)?;
     let system = space.tablespaces(session)[0].name.clone();
-    let index = Index::create(&system, ("costs_pk", true), space, transactions, session)?;
+    let index = Index::create(&system, "costs_pk", true, space, transactions, session)?;
     let varchar = |count| Type::varchar(count).expect("may be declared");
     let columns = [
         ("id", Type::BigInt),

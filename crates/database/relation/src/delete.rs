@@ -38,7 +38,7 @@ impl Relation {
             old_row.extend_from_slice(bytes);
         };
         let heap = self.heap();
-        let deleted = heap.delete_seen(work.transaction, (row, view), &mut look, work.session)?;
+        let deleted = heap.delete(work.transaction, row, view, &mut look, work.session)?;
         if deleted == Changed::Yes {
             let Scratch { old_row, old_keys, .. } = &mut *work.scratch;
             old_keys.clear();
@@ -58,7 +58,7 @@ impl Relation {
             let number = row_key.index;
             let bytes = self.entry_key(row_key, row, key);
             let index = &self.indexes()[number].index;
-            if !index.delete(work.transaction, (bytes, row), work.session)? {
+            if !index.delete(work.transaction, bytes, row, work.session)? {
                 return Err(self.index_disagrees(number, "has no entry of a row"));
             }
         }

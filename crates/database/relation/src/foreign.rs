@@ -381,7 +381,8 @@ impl Relation {
         let Some(first) = self.key_of(number, &key.columns, values)? else { return Ok(None) };
         let mut end = first.clone();
         assert!(key_successor(&mut end), "a column of a key isn't all 0xff (rule value/V7)");
-        let now = self.index(number).now((Bound::Included(&first), Bound::Excluded(&end)));
+        let range = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
+        let now = self.index(number).now(range);
         Ok(Some(ChildScan { number, first, end, now }))
     }
 
@@ -431,8 +432,8 @@ impl Relation {
     ) -> Result<ChildRow, Stop> {
         let view = work.transaction.fixed_view();
         let mut lock = |view| {
-            let target = (row, view, work.transaction.lock_wait());
-            self.heap().lock(work.transaction, target, work.session)
+            let lock_wait = Some(work.transaction.lock_wait());
+            self.heap().lock(work.transaction, row, view, lock_wait, work.session)
         };
         match lock(view)? {
             // Side this statement has changed already is its own.

@@ -109,8 +109,8 @@ impl Relation {
         let Scratch { inserters, batch, .. } = &mut *work.scratch;
         let rows: Vec<&[u8]> = batch[..made].iter().map(|(row, _)| &row[..]).collect();
         let mut placed = Vec::with_capacity(made);
-        let (inserter, to) = (inserters.of(self.definition().segment), (&rows[..], &mut placed));
-        self.heap().insert_together(work.transaction, inserter, to, session)?;
+        let inserter = inserters.of(self.definition().segment);
+        self.heap().insert_together(work.transaction, inserter, &rows, &mut placed, session)?;
         for (number, address) in placed.into_iter().enumerate() {
             work.scratch.swap_with_batch(number);
             self.insert_keys(work, address)?;
@@ -189,7 +189,7 @@ impl Relation {
             if let Some(view) = fixed.filter(|_| is_alone) {
                 self.check_index_view(open, view)?;
             }
-            let inserted = open.index.insert(work.transaction, (bytes, row), work.session);
+            let inserted = open.index.insert(work.transaction, bytes, row, work.session);
             match inserted.map_err(|stop| self.not_locked(stop, number, new_row))? {
                 Inserted::Done => {}
                 Inserted::Duplicate(other) if other == row => {

@@ -80,7 +80,7 @@ impl Relation {
         let keys = self.keys_between(&open.columns, bounds)?;
         let cursor = keys.map(|KeyRange { lower, upper }| {
             let to = upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            open.index.cursor((Bound::Included(&lower), to), direction, view)
+            open.index.cursor((Bound::Included(&lower[..]), to), direction, view)
         });
         Ok(Rows { relation: self, index, cursor, view })
     }

@@ -74,7 +74,7 @@ impl Relation {
         let heap = Heap::new(&segment, space, transactions, session);
         let open = |of: &IndexDefinition| {
             let segment = find(of.segment, "index", &of.name)?;
-            let index = Index::of((segment, of.unique), space, transactions, session);
+            let index = Index::of(segment, of.unique, space, transactions, session);
             let index = index.called(&format!("{} of table {}", of.name, definition.name));
             Ok(OpenIndex { id: of.id(), index, columns: of.columns.clone(), since: of.since })
         };

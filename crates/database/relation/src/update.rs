@@ -58,8 +58,7 @@ impl RowOperation for UpdateRows<'_, '_> {
             made.is_ok() && !self.sets_keys
         };
         let heap = relation.heap();
-        let done =
-            heap.update_together(work.transaction, (rows, view), &mut apply, work.session)?;
+        let done = heap.update_together(work.transaction, rows, view, &mut apply, work.session)?;
         made.map(|()| done)
     }
 }
@@ -94,8 +93,8 @@ impl Relation {
         };
         let inserter = inserters.of(self.definition().segment);
         let heap = self.heap();
-        let target = (row, view);
-        let changed = heap.update(work.transaction, inserter, target, &mut apply, work.session)?;
+        let changed =
+            heap.update(work.transaction, inserter, row, view, &mut apply, work.session)?;
         made?;
         if changed == Changed::Yes {
             self.change_keys(work, row)?;

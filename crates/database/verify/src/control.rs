@@ -9,7 +9,7 @@ use format::REDO_BLOCK;
 use ids::{BlockNo, BlockSize, Dba, Scn};
 use os::probe::DurableWrite;
 use os::{Cause, Disk, File, FileOptions, IoBuf, OwnedFiles, Session};
-use redo::{LogGroup, Reader, RedoConfig};
+use redo::{LogGroup, Reader, RecordPosition, RedoConfig};
 use space::{
     ControlContent, ControlCopy, ControlFile, ControlState, look_at_file_header, no_control_file,
     open_data_file_read_only, unfinished,
@@ -196,7 +196,7 @@ fn check_logs(
     }
     let (lost, headless) = look_at_members(place, &mut config)?;
     lost.iter().for_each(|member| run.find(&member.finding(Kind::Log)));
-    config.distrust(&lost.into_iter().map(|member| member.path).collect::<Vec<_>>());
+    config.mark_invalid(&lost.into_iter().map(|member| member.path).collect::<Vec<_>>());
     let has_good = |group: &LogGroup| group.members.iter().any(|member| member.good);
     let read = match config.groups.iter().all(has_good) {
         true => Some(read_redo(place, &config, content)),
@@ -235,7 +235,7 @@ fn look_at_members(
     place: Place<'_>,
     config: &mut RedoConfig,
 ) -> Result<(Vec<NoGood>, Vec<NoGood>), Stop> {
-    let (owner, media) = (config.owner(), (place.disk, place.options));
+    let owner = config.owner();
     let (mut lost, mut headless) = (Vec::new(), Vec::new());
     for group in &config.groups {
         let alone = LogGroup { members: Vec::new(), ..group.clone() };
@@ -250,8 +250,14 @@ fn look_at_members(
         }
         for member in group.members.iter().filter(|member| member.good) {
             place.may_read(&member.path, REDO_BLOCK)?;
-            let what = (&alone, &*member.path);
-            let looked = redo::look_at_member(media, &owner, what, place.session);
+            let looked = redo::look_at_member(
+                place.disk,
+                place.options,
+                &owner,
+                &alone,
+                &member.path,
+                place.session,
+            );
             let looked = looked.and_then(|reason| {
                 own(place, &member.path, &mut config.owned)?;
                 Ok(reason)
@@ -287,8 +293,9 @@ fn read_redo(
     config: &RedoConfig,
     content: &ControlContent,
 ) -> Result<RedoSeen, Stop> {
-    let (from, scn, session) = (content.checkpoint, content.checkpoint_scn, place.session);
-    let mut reader = Reader::open(place.disk, config, from, scn.next(), session)?;
+    let (scn, session) = (content.checkpoint_scn.next(), place.session);
+    let from = RecordPosition { scn, rba: content.checkpoint };
+    let mut reader = Reader::open(place.disk, config, from, session)?;
     let mut has_records = false;
     while reader.next(session)?.is_some() {
         has_records = true;

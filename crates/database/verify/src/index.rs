@@ -134,7 +134,7 @@ pub(crate) fn walk_visiting(
             return stopped.into_inner().map_or(Ok(Err(fault)), Err);
         }
     };
-    let walked = check_tree(index.tree(), &mut read, (&before, &handed_out), visit);
+    let walked = check_tree(index.tree(), &mut read, &before, &handed_out, visit);
     match stopped.into_inner() {
         Some(stop) => Err(stop),
         None => Ok(walked),

@@ -16,7 +16,7 @@ use format::{BlockHeader, ChangeVector, DbaLe, RedoRecord, ScnLe, U16Le, U32Le};
 use ids::{BlockSize, Scn};
 use latch::Pace;
 use os::{Os, Session};
-use redo::{Credits, Placed, Redo};
+use redo::{Credits, RecordPosition, Redo};
 use stop::{Halt, Stop};
 use waits::Statistic;
 
@@ -194,7 +194,7 @@ impl<'a> Group<'a> {
 
     /// Makes the changes; nothing in here can fail or wait for more than a latch (CH2). The blocks'
     /// latches are let go.
-    pub fn commit(self, session: &Session) -> Placed {
+    pub fn commit(self, session: &Session) -> RecordPosition {
         let Group { changes, credits, mut blocks, mut record, .. } = self;
         assert!(!blocks.is_empty(), "a group without changes is committed");
         let critical = changes.halt.guard("a change was not finished after it had begun", session);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use os::{Disk, FileOptions, Session};
 
-use crate::log_file::{LogOwner, OpenGroup};
+use crate::log_file::{HeaderBlock, LogOwner, OpenGroup};
 use crate::medium::check_length;
 use crate::{LogGroup, LogStatus, LogView, RedoConfig};
 
@@ -59,8 +59,8 @@ fn sequence_in(
     check_length(&file, group.blocks).ok()?;
     let alone = OpenGroup { number: group.number, blocks: group.blocks, members: Vec::new() };
     match alone.read_header_of(&file, owner, session).ok()? {
-        Ok(header) => Some(header.log_sequence.get()),
-        Err(reason) if reason.is_foreign() => None,
-        Err(_) => Some(0),
+        HeaderBlock::Log(header) => Some(header.log_sequence.get()),
+        HeaderBlock::Other(reason) if reason.is_foreign() => None,
+        HeaderBlock::Other(_) => Some(0),
     }
 }

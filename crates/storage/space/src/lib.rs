@@ -65,7 +65,7 @@ pub use data_file::{
 };
 pub use ddl::open_data_files;
 pub use describe::{DataFileSpec, TablespaceSpec};
-pub use emptied::{Emptied, EmptyFrom, Hand};
+pub use emptied::{Emptied, EmptyFrom, EmptyNote, Hand};
 pub use enqueue::{Enqueue, Held};
 pub use filling::Filling;
 pub use free_list::{GiveBack, OneBlock, list_of};

@@ -113,8 +113,8 @@ impl Rows {
             new.extend_from_slice(&row.bytes());
         };
         // Rows of one length stay where they are.
-        let (mut inserter, target) = (HeapInserter::default(), (address, None));
-        match self.heap.update(transaction, &mut inserter, target, &mut change, session)? {
+        let inserter = &mut HeapInserter::default();
+        match self.heap.update(transaction, inserter, address, None, &mut change, session)? {
             Changed::Yes | Changed::Already => Ok(true),
             Changed::NotThere => Ok(false),
             Changed::Held => unreachable!("it is waited for"),

@@ -229,7 +229,7 @@ fn define(
         let system = space.tablespaces(session)[0].name.clone();
         let object = found.map(|segment| segment.object).unwrap_or_else(|| {
             let transactions = instance.transactions();
-            let made = Index::create(&system, (name, *unique), space, transactions, session);
+            let made = Index::create(&system, name, *unique, space, transactions, session);
             made.expect("made").segment().object
         });
         numbers.insert((*name).into(), object);

@@ -10,7 +10,7 @@ use format::{
 use ids::{Dba, Scn, TxnId};
 use latch::FrameOrder;
 use os::Session;
-use redo::Placed;
+use redo::RecordPosition;
 use space::{HandOut, Holds, Space, UNDO_TABLESPACE};
 use stop::Stop;
 
@@ -226,7 +226,7 @@ impl Undo {
         log: &UndoLog,
         ended: Ended,
         session: &Session,
-    ) -> Result<Placed, Stop> {
+    ) -> Result<RecordPosition, Stop> {
         let changes = self.space.changes();
         let pin = changes.cache().pin(log.tail.table, session)?;
         let mut group = changes.begin(credits_for(&[size_of::<SlotState>()]), session)?;
