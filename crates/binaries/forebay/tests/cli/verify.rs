@@ -208,3 +208,26 @@ fn what_is_damaged_is_not_said_to_have_had_rows() {
         std::fs::write(&path, &whole).expect("it is put back");
     }
 }
+
+/// Of a thousand like findings ten are shown, and how many more there are; --all shows them.
+#[test]
+fn like_findings_are_summed_up() {
+    let folder = Folder::with_database("verify-many");
+    let path = folder.0.join("db/data01.dbf");
+    let mut content = std::fs::read(&path).expect("it can be read");
+    let blocks: Vec<usize> = (5..30).collect();
+    for block in &blocks {
+        content[block * 8192 + 100] ^= 1;
+    }
+    std::fs::write(&path, &content).expect("it can be written");
+    let shown = |option: &[&str]| {
+        let said = text(&folder.forebay(&[&["verify", "db"], option].concat()).stdout);
+        let lines = said.lines().filter(|line| line.starts_with("block: data01.dbf")).count();
+        (lines, said)
+    };
+    let (lines, said) = shown(&[]);
+    let more = format!("block: {} more like these; --all shows them", blocks.len() - 10);
+    assert!(lines == 10 && said.lines().any(|line| line == more), "{said}");
+    let (lines, said) = shown(&["--all"]);
+    assert!(lines == blocks.len() && !said.contains("more like these"), "{said}");
+}
