@@ -327,8 +327,8 @@ const GIVEN_UP: &str = "the kernel starts no more threads for asynchronous I/O, 
                         waits for a request does it itself, which is slower; raise the limit on \
                         processes (ulimit -u)";
 
-/// Whether the kernel has given a request up before it began: io_uring needs a thread for it, and a
-/// limit on processes, or a lack of memory, allows none.
+/// Whether the kernel has given a request up before it began (O17): io_uring needs a thread for it,
+/// and a limit on processes, or a lack of memory, allows none.
 fn is_given_up(result: &io::Result<usize>) -> bool {
     matches!(result, Err(error) if error.raw_os_error() == Some(libc::ECANCELED))
 }
