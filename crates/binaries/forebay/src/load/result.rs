@@ -73,10 +73,20 @@ impl LoadResult {
             grouped(self.transactions),
             self.sessions.count,
             self.type_table(),
-            self.sessions.profile.text(self.transactions),
+            self.profile_text(),
             self.sessions.worst_text(),
             self.processes.worst_text(),
         )
+    }
+
+    /// The time profile, with a column for each transaction's share where 80 columns hold it.
+    fn profile_text(&self) -> String {
+        let profile = &self.sessions.profile;
+        let text = profile.text(self.transactions);
+        match text.lines().all(|line| line.chars().count() <= report::COLUMNS) {
+            true => text,
+            false => profile.text(0),
+        }
     }
 
     /// Keys are listed in docs/JSON.md.

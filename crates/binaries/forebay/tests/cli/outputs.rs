@@ -218,6 +218,7 @@ fn every_help_fits_a_terminal() {
     let folder = Folder::new("help");
     let help = folder.said(&["--help"]);
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
     let name = |line: &str| line.strip_prefix("  ")?.split(' ').next().map(str::to_string);
     let commands: Vec<String> =
         listed.filter_map(name).filter(|name| !name.is_empty() && name != "help").collect();
