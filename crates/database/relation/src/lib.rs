@@ -39,6 +39,7 @@ mod range;
 mod read;
 mod relation;
 mod scratch;
+mod search;
 mod statement;
 mod update;
 
@@ -52,4 +53,4 @@ pub use lock::{ForUpdate, IfHeld};
 pub use range::{Bounds, Rows};
 pub use relation::Relation;
 pub use scratch::{Relations, Scratch, Work};
-pub use statement::Which;
+pub use search::Which;

@@ -5,7 +5,7 @@
 //!                                 └─ each names the ITL entry that has it locked
 //! ```
 //!
-//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC33 and
+//! A row is bytes, found by its address; `relation` says what the bytes mean. Rules AC1 to AC34 and
 //! BT1 to BT35 are in the README.
 //!
 //! * [`Heap`]: insert, update, delete and lock rows, one by one or several of a block together;
