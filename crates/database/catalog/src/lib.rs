@@ -17,7 +17,7 @@
 //! * [`TableView`], [`SequenceView`]: what there is, as values.
 //!
 //! Each DDL statement (`create`, `alter`, `drop`) runs as a `statement`, whose order of locks,
-//! commit and publication is that of the README: rules DC1 to DC29. What was decided, and why:
+//! commit and publication is that of the README: rules DC1 to DC30. What was decided, and why:
 //! decision 0007.
 //!
 //! Callers: the embedded API; SQL; tools.

@@ -156,8 +156,8 @@ impl Statement<'_> {
     ) -> Result<Vec<usize>, Stop> {
         let (space, session) = (&self.catalog.space, self.session);
         if Draft::is_new(table.segment) {
-            let what = (NAMED_BY_NUMBER, Holds::Table);
-            let segment = space.create_temporary(tablespace, what, session)?.object;
+            let segment =
+                space.create_temporary(tablespace, NAMED_BY_NUMBER, Holds::Table, session)?.object;
             self.made.push(segment);
             match Draft::is_new(table.object) {
                 true => renumber(table, table.object, segment),

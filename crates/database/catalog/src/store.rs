@@ -185,8 +185,8 @@ fn make(
     let mut made = Vec::new();
     let mut make_all = || {
         for stored in DictionaryTable::ALL {
-            let what = (stored.name(), Holds::Table);
-            made.push(space.create_temporary(tablespace, what, session)?.object);
+            let table = stored.name();
+            made.push(space.create_temporary(tablespace, table, Holds::Table, session)?.object);
             let name = stored.index_name();
             let index =
                 Index::create_temporary(tablespace, &name, true, space, transactions, session)?;

@@ -56,8 +56,7 @@ impl Files {
             ControlFile::look(place.disk, place.directory, place.options.direct, place.session)?;
         let content = believed(place, &copies, run)?;
         if content.state == ControlState::Creating {
-            let is_at = (place.disk, place.directory);
-            return Err(unfinished(&content, is_at, "verify", place.session));
+            return Err(unfinished(&content, place.disk, place.directory, "verify", place.session));
         }
         check_doublewrite(place, &content, run)?;
         let mut has_unnamed = false;
@@ -321,9 +320,9 @@ fn data_files(
             let file = path.display().to_string();
             run.find(&Finding { kind: Kind::File, file, block: None, what });
         };
-        let what = (content.history(), entry, block_size);
+        let expected = content.expected(entry);
         let opened =
-            open_data_file_read_only(place.disk, &path, place.options, what, place.session);
+            open_data_file_read_only(place.disk, &path, place.options, &expected, place.session);
         let file = match opened {
             Ok(file) => file,
             Err(stop) if stop.refusal().is_none() => return Err(stop),
@@ -341,7 +340,7 @@ fn data_files(
         let address = Dba { file: entry.number, block: BlockNo::new(0) };
         if file.read_at(0, &mut block, waiting).is_ok()
             && format::check(&block, address).is_ok()
-            && let Err(what) = look_at_file_header(&block, (content.history(), entry, tablespace))
+            && let Err(what) = look_at_file_header(&block, &content.history(), entry, tablespace)
         {
             find(what);
         }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use cache::CacheConfig;
+use cache::{CacheConfig, DataFile};
 use change::Layer;
-use ids::{BlockSize, FileNo, Rba, Scn};
+use ids::{Rba, Scn};
 use os::{Disk, File, Session};
 use redo::{LogEnd, Reader, RecordPosition, RedoConfig};
 use space::{ControlContent, ControlFile, FileCheckpoint};
@@ -20,8 +20,8 @@ pub struct Layout<'a> {
     pub disk: &'a Disk,
     /// The database's directory.
     pub directory: &'a Path,
-    /// The data files, each with its block size.
-    pub files: Vec<(FileNo, File, BlockSize)>,
+    /// The data files.
+    pub files: Vec<DataFile>,
     /// The doublewrite file.
     pub doublewrite: File,
     /// How logs are read.

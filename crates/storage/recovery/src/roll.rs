@@ -211,8 +211,8 @@ impl<'a> Roll<'a> {
     /// its changes, so redo is missing (RC11).
     pub(crate) fn check_end(&self, end: &LogEnd) -> Result<(), Stop> {
         let (scn, block) = self.latest;
-        let file = self.layout.files.iter().find(|(number, ..)| *number == block.file);
-        let path = file.map_or(Path::new(""), |(_, file, _)| file.path());
+        let file = self.layout.files.iter().find(|file| file.number == block.file);
+        let path = file.map_or(Path::new(""), |file| file.file.path());
         end.check_reaches(block, path, scn)
     }
 

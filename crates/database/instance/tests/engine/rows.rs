@@ -56,8 +56,7 @@ impl Rows {
         (tablespace, name): (&str, &str),
         session: &Session,
     ) -> Result<Rows, Stop> {
-        let what = (name, Holds::Table);
-        let segment = instance.space().create_within(tablespace, what, session)?;
+        let segment = instance.space().create_within(tablespace, name, Holds::Table, session)?;
         let redo = instance.redo();
         redo.make_durable(redo.last_scn(session), session, WaitEvent::LogFileSync)?;
         Ok(Rows::of(segment, instance, session))

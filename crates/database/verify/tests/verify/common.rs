@@ -91,8 +91,7 @@ impl Schema {
     pub(crate) fn make(instance: &Instance, session: &Session) -> Schema {
         let (space, transactions) = (instance.space(), instance.transactions());
         let system = space.tablespaces(session)[0].name.clone();
-        let what = ("h", Holds::Table);
-        let segment = space.create_within(&system, what, session).expect("made");
+        let segment = space.create_within(&system, "h", Holds::Table, session).expect("made");
         for unique in [true, false] {
             let name = if unique { "u" } else { "m" };
             Index::create(&system, name, unique, space, transactions, session).expect("made");

@@ -279,8 +279,10 @@ fn a_map_of_zeros_stays_refused_after_a_check_has_looked_at_it() {
         let instance = Instance::open(&disk, directory(), &roomy, session).expect("opened");
         assert!(!check_open(&instance, objects, session).1.is_empty());
         let system = instance.space().tablespaces(session)[0].name.clone();
-        let what = ("new", space::Holds::Table);
-        let made = instance.space().create_within(&system, what, session).map(|one| one.header);
+        let made = instance
+            .space()
+            .create_within(&system, "new", space::Holds::Table, session)
+            .map(|one| one.header);
         instance.abort(session);
         made
     });

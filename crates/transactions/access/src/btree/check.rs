@@ -17,7 +17,7 @@
 use std::collections::BTreeSet;
 use txn::block;
 
-use cache::is_unwritten;
+use cache::{Blocks, is_unwritten};
 use format::{BlockHeader, BlockKind, DataHead};
 use ids::Dba;
 use latch::FrameOrder;
@@ -27,7 +27,6 @@ use super::Index;
 use super::node::{ENTRY, FENCES, MARKED, Node, PURGED, UNIQUE, WITH_ROW};
 use super::position::{BLOCK_BYTES, OwnPosition, Position, ROW_BYTES};
 use crate::RowAddress;
-use crate::inserter::after;
 
 /// A level that is higher than any tree.
 const LEVELS_MAX: u8 = 32;
@@ -127,13 +126,9 @@ impl Index {
         };
         let handed_out = || -> Result<HandedOut, String> {
             let runs = self.space.blocks(header, session).map_err(|stop| stop.to_string())?;
-            let each = runs.iter().flat_map(|run| {
-                let first = run.first;
-                (0..run.count).map(move |number| after(first, number))
-            });
-            let blocks = each.collect();
-            let free = self.space.free_blocks(header, session).map_err(|s| s.to_string())??;
-            Ok(HandedOut { blocks, free: BTreeSet::from_iter(free) })
+            let blocks = runs.into_iter().flat_map(Blocks::addresses).collect();
+            let free = self.space.free_blocks(header, session).map_err(|s| s.to_string())?;
+            Ok(HandedOut { blocks, free: BTreeSet::from_iter(free.sound()?) })
         };
         let before = handed_out()?;
         let checked = check_tree(tree, &mut read, &before, &handed_out, visit);

@@ -81,7 +81,7 @@ impl<'a> Tree<'a> {
         let (mut unposted, mut lost, mut from_root) = (Vec::new(), 0, 0);
         let (mut share, mut offsets) = (None, Offsets::default());
         for _ in 0..STEPS_MAX {
-            let pinned = self.cache.pin_shared_ahead(self.get, (address, &offsets), order, session);
+            let pinned = self.cache.pin_shared_ahead(self.get, address, &offsets, order, session);
             let block = match (pinned, hint.take()) {
                 // The block of the hint may have been freed since.
                 (Err(stop), Some(_)) if stop.is_of_medium() => {

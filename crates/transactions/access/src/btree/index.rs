@@ -102,7 +102,7 @@ impl Index {
         transactions: &Transactions,
         session: &Session,
     ) -> Result<Index, Stop> {
-        let segment = space.create_within(tablespace, (name, Holds::Index), session)?;
+        let segment = space.create_within(tablespace, name, Holds::Index, session)?;
         Index::format(segment, unique, space, transactions, session)
     }
 
@@ -116,7 +116,7 @@ impl Index {
         transactions: &Transactions,
         session: &Session,
     ) -> Result<Index, Stop> {
-        let segment = space.create_temporary(tablespace, (name, Holds::Index), session)?;
+        let segment = space.create_temporary(tablespace, name, Holds::Index, session)?;
         let object = segment.object;
         let made = Index::format(segment, unique, space, transactions, session);
         if matches!(made, Err(Stop::Refused(_))) {

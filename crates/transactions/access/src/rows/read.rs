@@ -160,7 +160,7 @@ impl Heap {
         loop {
             {
                 let get = Get::Consistent;
-                let block = cache.pin_shared_ahead(get, (address, offsets), order, session)?;
+                let block = cache.pin_shared_ahead(get, address, offsets, order, session)?;
                 if !self.is_its(&block) {
                     let found = look(&block);
                     drop(block);

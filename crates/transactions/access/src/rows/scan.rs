@@ -12,7 +12,7 @@
 //!
 //! Callers: tables.
 
-use cache::Span;
+use cache::Blocks;
 use ids::Dba;
 use os::Session;
 use stop::Stop;
@@ -49,7 +49,7 @@ impl Heap {
     /// disk.
     pub fn checkpoint(&self, session: &Session) -> Result<(), Stop> {
         let mut spans = self.spans(session)?;
-        spans.push(Span { first: self.header, count: 1 });
+        spans.push(Blocks { first: self.header, count: 1 });
         self.transactions.changes().cache().checkpoint_blocks(&spans, session)
     }
 
@@ -65,7 +65,7 @@ impl Heap {
 
     fn each_of(
         &self,
-        spans: &[Span],
+        spans: &[Blocks],
         visit: &mut dyn FnMut(Dba) -> Result<bool, Stop>,
         session: &Session,
     ) -> Result<bool, Stop> {
@@ -95,7 +95,7 @@ impl Heap {
     fn visit_direct(
         &self,
         view: View,
-        spans: &[Span],
+        spans: &[Blocks],
         visit: &mut dyn FnMut(RowAddress, &[u8]),
         session: &Session,
     ) -> Result<(), Stop> {
@@ -135,8 +135,8 @@ impl Heap {
     }
 
     /// The heap's blocks without the segment's header, neighbours together.
-    fn spans(&self, session: &Session) -> Result<Vec<Span>, Stop> {
-        let mut spans: Vec<Span> = Vec::new();
+    fn spans(&self, session: &Session) -> Result<Vec<Blocks>, Stop> {
+        let mut spans: Vec<Blocks> = Vec::new();
         for run in self.runs(session)? {
             let (first, count) = match run.first == self.header {
                 true => (after(run.first, 1), run.count - 1),
@@ -145,7 +145,7 @@ impl Heap {
             match spans.last_mut() {
                 Some(last) if after(last.first, last.count) == first => last.count += count,
                 _ if count == 0 => {}
-                _ => spans.push(Span { first, count }),
+                _ => spans.push(Blocks { first, count }),
             }
         }
         Ok(spans)

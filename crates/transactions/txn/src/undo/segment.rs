@@ -11,7 +11,7 @@ use ids::{Dba, Scn, TxnId};
 use latch::FrameOrder;
 use os::Session;
 use redo::RecordPosition;
-use space::{HandOut, Holds, Space, UNDO_TABLESPACE};
+use space::{Blocks, HandOut, Holds, Space, UNDO_TABLESPACE};
 use stop::Stop;
 
 use super::apply::{
@@ -81,8 +81,7 @@ struct TableHead {
 impl Undo {
     /// Makes undo segments, whose tables have `slots`, or as many as fit in a block.
     pub fn create(space: &Space, segments: u16, slots: u16, session: &Session) -> Result<(), Stop> {
-        let what = (NAME, Holds::Undo);
-        let header = space.create_within(UNDO_TABLESPACE, what, session)?.header;
+        let header = space.create_within(UNDO_TABLESPACE, NAME, Holds::Undo, session)?.header;
         let room = space.changes().cache().block_size().bytes() - TransactionTable::SLOTS;
         let slots = slots.clamp(1, (room / TransactionSlot::BYTES) as u16);
         let undo = Undo { space: space.clone(), header, slots };
@@ -300,10 +299,7 @@ impl Undo {
         }
         linked.sort();
         let runs = self.space.blocks(self.header, session).map_err(say)?;
-        let each = |run: space::Blocks| {
-            (0..run.count).map(move |n| Dba::new(run.first.file.get(), run.first.block.get() + n))
-        };
-        let mut handed_out: Vec<Dba> = runs.into_iter().flat_map(each).collect();
+        let mut handed_out: Vec<Dba> = runs.into_iter().flat_map(Blocks::addresses).collect();
         handed_out.sort();
         match linked == handed_out {
             true => Ok(()),
