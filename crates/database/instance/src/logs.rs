@@ -81,7 +81,7 @@ pub fn look_at_logs(
         return Err(no_control_file("list the logs of", &faults));
     };
     if content.state == ControlState::Creating {
-        return Err(unfinished(content, (disk, directory), "list the logs of", session));
+        return Err(unfinished(content, disk, directory, "list the logs of", session));
     }
     let mut config = redo_to_read(directory, content);
     for member in config.groups.iter_mut().flat_map(|group| &mut group.members) {
