@@ -114,7 +114,10 @@ fn status(view: &LogView) -> &'static str {
 
 /// Keys are listed in docs/JSON.md.
 fn in_json(views: &[LogView]) -> Value {
-    let member = |(path, good): &(PathBuf, bool)| json!({ "path": path.display().to_string(), "valid": good });
+    let member = |(path, good): &(PathBuf, bool)| {
+        let path = path.display().to_string();
+        json!({ "path": path, "valid": good })
+    };
     let group = |view: &LogView| {
         json!({
             "group": view.number,

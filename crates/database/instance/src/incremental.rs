@@ -9,8 +9,9 @@
 //!
 //! The estimate is redo to be read, and blocks to be read, changed and written again, each at the
 //! pace at which this instance has read and written. Recovery reads many blocks at once, in the
-//! order in which they lie, so a block takes it a part of what a read by itself takes. While nothing
-//! was read or written, the pace follows from how long a durable write took when redo was probed.
+//! order in which they lie, so a block takes a part of the time that a read by itself takes. While
+//! nothing was read or written, the pace follows from how long a durable write took when redo was
+//! probed.
 //!
 //! Distances between redo addresses are counted as if every log were full to its end, and as long
 //! as the largest: a log that was switched early or is smaller makes them longer than they are, so
@@ -55,8 +56,8 @@ impl Pace {
         Pace { redo_block: REDO_BLOCK, block: Nanos(2 * takes.0 / OF_DURABLE_WRITE) }
     }
 
-    /// The pace at which this instance has read and written so far; as far as that isn't known, this
-    /// one.
+    /// The pace at which this instance has read and written so far; as far as that isn't known,
+    /// this one.
     pub(crate) fn measured(self, totals: &Totals) -> Pace {
         let unknown = Nanos(self.block.0 / 2);
         let reads = totals.event(WaitEvent::DbFileSequentialRead);

@@ -70,8 +70,8 @@ fn settle_names(disk: &Disk, redo: &RedoConfig, session: &Session) -> Result<(),
     Ok(())
 }
 
-/// The fastest way to make a write of redo durable, and how long such a write takes. A disk that is full leaves no room to try, and
-/// the database opens all the same.
+/// The fastest way to make a write of redo durable, and how long such a write takes. A disk that is
+/// full leaves no room to try, and the database opens all the same.
 fn probed(
     disk: &Disk,
     directory: &Path,
