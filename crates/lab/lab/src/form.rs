@@ -30,26 +30,25 @@ const MIB: u64 = 1 << 20;
 impl Form {
     /// A verdict in a few minutes.
     pub fn quick() -> Form {
-        Form::of(256 * MIB, 64 * MIB, 16 * MIB, (Nanos::from_millis(800), Nanos::from_secs(4)))
+        Form::of(256 * MIB, 64 * MIB, 16 * MIB, Nanos::from_millis(800), Nanos::from_secs(4))
     }
 
     /// For a result to be quoted: longer runs of more data.
     pub fn full() -> Form {
-        let lengths = (Nanos::from_secs(10), Nanos::from_secs(60));
-        let form = Form::of(2_048 * MIB, 512 * MIB, 128 * MIB, lengths);
+        let (warm_up, length) = (Nanos::from_secs(10), Nanos::from_secs(60));
+        let form = Form::of(2_048 * MIB, 512 * MIB, 128 * MIB, warm_up, length);
         Form { pairs: 20, aa_pairs: 10, ..form }
     }
 
     /// For simulated machines: real time goes by events, so there are fewer.
     pub fn modelled() -> Form {
-        let lengths = (Nanos::from_millis(200), Nanos::from_secs(1));
-        Form::of(32 * MIB, 8 * MIB, 4 * MIB, lengths)
+        Form::of(32 * MIB, 8 * MIB, 4 * MIB, Nanos::from_millis(200), Nanos::from_secs(1))
     }
 
     /// As small as it still means something, for tests.
     pub fn tiny() -> Form {
-        let lengths = (Nanos::from_millis(20), Nanos::from_millis(60));
-        let mut form = Form::of(2 * MIB, MIB, MIB, lengths);
+        let (warm_up, length) = (Nanos::from_millis(20), Nanos::from_millis(60));
+        let mut form = Form::of(2 * MIB, MIB, MIB, warm_up, length);
         form.parameters.redo_consistency = true;
         Form { pairs: 2, aa_pairs: 1, ..form }
     }
@@ -75,7 +74,7 @@ impl Form {
         change(&mut self.creation, &mut self.parameters)
     }
 
-    fn of(data: u64, cache: u64, log: u64, (warm_up, length): (Nanos, Nanos)) -> Form {
+    fn of(data: u64, cache: u64, log: u64, warm_up: Nanos, length: Nanos) -> Form {
         let scale = Scale::of_mib(data / MIB);
         let creation = Creation {
             db_block_size: BlockSize::KIB_8,

@@ -71,9 +71,8 @@ impl Runner for LinuxRunner<'_> {
         let parameters = &self.settings[side];
         let mut mixture = self.form.mixture;
         mixture.seed = step.load_seed;
-        let load = (parameters, mixture);
         let run = self.scratch.run();
-        let outcome = measure(&self.disk, &run, load, told_to_stop, self.session)?;
+        let outcome = measure(&self.disk, &run, parameters, mixture, told_to_stop, self.session)?;
         Ok(outcome.map(|outcome| {
             let parameters = self.form.describe(parameters);
             let identity = self.origin.identity(step, self.words[side], parameters);

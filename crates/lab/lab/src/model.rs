@@ -128,7 +128,8 @@ impl ModelRunner {
     pub(crate) fn new(
         experiment: &Experiment,
         form: &Form,
-        (machine, base): (Machine, FileSystem),
+        machine: Machine,
+        base: FileSystem,
         origin: Origin,
     ) -> ModelRunner {
         let settings = experiment.parameters(form);
@@ -151,7 +152,7 @@ impl Runner for ModelRunner {
         let inside = parameters.clone();
         let body = move |world: &World, session: &Session| {
             let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-            measure(&disk, directory, (&inside, mixture), &|| false, session)
+            measure(&disk, directory, &inside, mixture, &|| false, session)
         };
         let (outcome, _) = self.machine.run(step.world_seed, Some(self.base.clone()), body)?;
         Ok(outcome.map(|outcome| {

@@ -22,7 +22,8 @@ use crate::{Experiment, Form};
 pub fn repeat_here(
     experiment: &Experiment,
     form: &Form,
-    (parent, count): (&Path, u32),
+    parent: &Path,
+    count: u32,
     around: &mut dyn FnMut(Option<&Run>) -> Result<(), Stop>,
     session: &Session,
 ) -> Result<Vec<Run>, Stop> {
@@ -56,8 +57,8 @@ pub fn repeat_modelled(
     let name = machine.machine.name.clone();
     let line = format!("model {name} with disk {}", machine.disk.name());
     let origin = origin(experiment, form, World::Simulated(name), line);
-    let parts = (machine.clone(), load(machine, form)?);
-    let mut runner = ModelRunner::new(experiment, form, parts, origin);
+    let base = load(machine, form)?;
+    let mut runner = ModelRunner::new(experiment, form, machine.clone(), base, origin);
     (1..=count).map(|number| one(&mut runner, number)).collect()
 }
 

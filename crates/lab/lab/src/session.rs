@@ -176,8 +176,8 @@ fn modelled(
     let line = format!("model {name} with disk {disk}");
     let carry = |machine: Machine, tell: &mut dyn FnMut(&str)| {
         let origin = origin(request, world.clone(), line.clone());
-        let parts = (machine, base.clone());
-        let mut runner = ModelRunner::new(&settings(request), &request.form, parts, origin);
+        let mut runner =
+            ModelRunner::new(&settings(request), &request.form, machine, base.clone(), origin);
         let mut news = |news: News<'_>| tell_news(&news, tell);
         let clock = session.os().clock();
         whole(carry_out(plan, &mut runner, clock, told_to_stop, &mut news))

@@ -1,4 +1,4 @@
-//! Sessions in a closed loop for a time, whatever they do.
+//! Sessions that work in a closed loop for a time: the frame of all loads.
 //!
 //! ```text
 //!   begin of all ── warm-up ──▶ what counts ──────────▶ end
@@ -7,60 +7,116 @@
 //!
 //! Callers: the loads.
 
+use std::fmt;
 use std::sync::Arc;
 
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadSpec};
 use report::SessionInterval;
+use report::number::{decimal, grouped};
 use stop::{RefusalKind, Stop};
-use waits::{Nanos, ThreadTimes, Timestamp, Totals, WaitEvent};
+use waits::{Nanos, Statistic, ThreadTimes, Timestamp, Totals, WaitEvent};
 
-/// Who works, and how long.
+use crate::transaction_times::TransactionTimes;
+use crate::LoadSummary;
+
+/// How many sessions work, and how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Drive {
     /// Sessions at once.
     pub sessions: u32,
     /// The number of the first.
     pub first_session: u32,
-    /// How long sessions work before what they do counts.
+    /// The warm-up: how long sessions work before the time that counts.
     pub warm_up: Nanos,
-    /// How long what they do counts.
+    /// The time that counts.
     pub length: Nanos,
+}
+
+/// How a load is watched from outside; by default not at all.
+#[derive(Default)]
+pub struct Watch<'a> {
+    /// Told of each acknowledged commit, by the session that made it.
+    pub witness: Option<Witness>,
+    /// Asked every 100 ms whether the load is to end early.
+    pub told_to_stop: Option<&'a dyn Fn() -> bool>,
+    /// Called by the calling session when the time that counts begins, and when it ends.
+    pub at_bound: Option<&'a mut dyn FnMut(&Session)>,
+    /// Called by the calling session every 100 ms while sessions work.
+    pub progress: Option<&'a mut dyn FnMut(&LoadProgress)>,
+}
+
+impl Watch<'_> {
+    fn told_to_stop(&self) -> bool {
+        self.told_to_stop.is_some_and(|told_to_stop| told_to_stop())
+    }
+}
+
+/// How far a load has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoadProgress {
+    /// Since the load began, with its warm-up.
+    pub elapsed: Nanos,
+    /// How long it is to take.
+    pub total: Nanos,
+    /// Commits of all sessions so far.
+    pub commits: u64,
+}
+
+impl fmt::Display for LoadProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [elapsed, total] = [self.elapsed, self.total].map(|time| time.as_secs_f64());
+        let rate = self.commits as f64 / elapsed.max(1e-9);
+        let (commits, rate) = (grouped(self.commits), decimal(rate, 0));
+        write!(f, "{elapsed:.0} of {total:.0} s: {commits} commits, {rate} a second")
+    }
 }
 
 /// What one session did.
 #[derive(Clone, Debug)]
 pub struct SessionRun {
-    /// Its number.
+    /// The session's number.
     pub session: u32,
-    /// Commits that it was told of, all in all: their numbers are 1 to this.
+    /// Commits that were acknowledged to it, warm-up included: they are numbered from 1 to this.
     pub acknowledged: u64,
     /// Of these, within the time that counts.
     pub counted: u64,
     /// Where its time went, within the time that counts.
     pub interval: SessionInterval,
+    /// How long its transactions took, by type, within the time that counts.
+    pub times: TransactionTimes,
 }
 
-/// What all did.
+/// What all sessions did.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Each session.
+    /// Each session, by number.
     pub sessions: Vec<SessionRun>,
-    /// The time that counted: less than was asked for if the load was told to stop.
+    /// The time that counted: shorter than the plan's if the load was told to stop.
     pub elapsed: Nanos,
 }
 
 impl Run {
-    /// Transactions a second, of the time that counted.
+    /// Commits within the time that counted.
+    pub fn counted(&self) -> u64 {
+        self.sessions.iter().map(|session| session.counted).sum()
+    }
+
+    /// Commits a second, within the time that counted.
     pub fn throughput(&self) -> f64 {
-        let counted: u64 = self.sessions.iter().map(|session| session.counted).sum();
         match self.elapsed {
             Nanos::ZERO => 0.0,
-            elapsed => counted as f64 / elapsed.as_secs_f64(),
+            elapsed => self.counted() as f64 / elapsed.as_secs_f64(),
         }
     }
 
-    /// Each session and how many commits it was told of, for the audit.
+    /// Totals, percentiles by transaction type and the time profile, with these intervals of the
+    /// instance's processes.
+    pub fn summary(&self, processes: &[SessionInterval]) -> LoadSummary {
+        LoadSummary::of(self, processes)
+    }
+
+    /// Each session and how many commits were acknowledged to it, for the audit.
     pub fn acknowledged(&self) -> Vec<(u32, u64)> {
         self.sessions.iter().map(|session| (session.session, session.acknowledged)).collect()
     }
@@ -69,18 +125,21 @@ impl Run {
 /// Told of each acknowledged commit: session, and the commit's number there, from 1.
 pub type Witness = Arc<dyn Fn(u32, u64) + Send + Sync>;
 
-/// What a session does: as long as [`Turns::next`] says so.
+/// The loop of a session. It works as long as [`Turns::next`] returns true.
 pub(crate) type Client = dyn Fn(&mut Turns, &Session) -> Result<(), Stop> + Send + Sync;
 
-/// A session's turns.
+/// A session's turns: one transaction each.
 pub(crate) struct Turns {
     /// The session's number.
     pub(crate) number: u32,
+    /// When the time that counts begins, and when it ends.
     bounds: [Timestamp; 2],
+    began: Timestamp,
+    times: TransactionTimes,
     stop: Arc<SharedFlag>,
     witness: Option<Witness>,
     acknowledged: u64,
-    /// From when its time counts.
+    /// What was read when the time that counts began; none before.
     counting: Option<Counting>,
 }
 
@@ -90,21 +149,29 @@ struct Counting {
 }
 
 impl Turns {
-    /// Whether there is another turn.
+    /// Begins the next turn; false if there is none.
     pub(crate) fn next(&mut self, session: &Session) -> bool {
-        if session.now() >= self.bounds[0] && self.counting.is_none() {
+        self.began = session.now();
+        if self.began >= self.bounds[0] && self.counting.is_none() {
             let (reading, acknowledged) = (session.reading(), self.acknowledged);
             self.counting = Some(Counting { reading, acknowledged });
         }
-        session.now() < self.bounds[1] && !self.stop.is_raised(session)
+        self.began < self.bounds[1] && !self.stop.is_raised(session)
     }
 
-    /// Commits that the session was told of so far.
+    /// The turn's transaction, of this type, has ended: its time counts from here.
+    pub(crate) fn timed(&mut self, kind: &'static str, session: &Session) {
+        if self.counting.is_some() {
+            self.times.record(kind, session.now().since(self.began));
+        }
+    }
+
+    /// Commits that were acknowledged to the session so far.
     pub(crate) fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// The session was told of a commit.
+    /// A commit was acknowledged to the session.
     pub(crate) fn acknowledge(&mut self) {
         self.acknowledged += 1;
         if let Some(witness) = &self.witness {
@@ -112,7 +179,7 @@ impl Turns {
         }
     }
 
-    fn done(&self, session: &Session) -> SessionRun {
+    fn done(self, session: &Session) -> SessionRun {
         let now;
         let (reading, before) = match &self.counting {
             Some(counting) => (&counting.reading, counting.acknowledged),
@@ -126,29 +193,36 @@ impl Turns {
             acknowledged: self.acknowledged,
             counted: self.acknowledged - before,
             interval: SessionInterval::since(session, reading),
+            times: self.times,
         }
     }
 }
 
-/// Has sessions do what `client` does; ends early when `told_to_stop`, and then says less.
-/// `at_bound` is called, by the calling session, when the time that counts begins, and when it
-/// ends.
+/// Runs `client` in each session of the plan, in threads of their own, and waits for their end.
 pub(crate) fn drive(
-    (drive, witness): (Drive, Option<Witness>),
+    plan: Drive,
     client: Arc<Client>,
-    told_to_stop: &dyn Fn() -> bool,
-    mut at_bound: impl FnMut(&Session),
+    mut watch: Watch<'_>,
     session: &Session,
 ) -> Result<Run, Stop> {
     let done = Arc::new(Latch::new(session.os(), LatchKind::Innermost, Vec::new()));
     let stop = Arc::new(SharedFlag::new(false));
-    let begin = session.now().after(drive.warm_up);
-    let bounds = [begin, begin.after(drive.length)];
+    let started = Started { at: session.now(), commits: commits(session) };
+    let begin = started.at.after(plan.warm_up);
+    let bounds = [begin, begin.after(plan.length)];
     let mut threads = Vec::new();
-    for number in drive.first_session..drive.first_session + drive.sessions {
-        let (stop, witness) = (Arc::clone(&stop), witness.clone());
-        let (acknowledged, counting) = (0, None);
-        let mut turns = Turns { number, bounds, stop, witness, acknowledged, counting };
+    for number in plan.first_session..plan.first_session + plan.sessions {
+        let (stop, witness) = (Arc::clone(&stop), watch.witness.clone());
+        let mut turns = Turns {
+            number,
+            bounds,
+            began: started.at,
+            times: TransactionTimes::default(),
+            stop,
+            witness,
+            acknowledged: 0,
+            counting: None,
+        };
         let (client, done) = (Arc::clone(&client), Arc::clone(&done));
         // A thread's name has at most 15 bytes.
         let word = if number < 100_000_000 { "session" } else { "s" };
@@ -160,12 +234,14 @@ pub(crate) fn drive(
     }
     let mut ended = begin;
     for bound in bounds {
-        sleep_until(bound, told_to_stop, session);
-        if told_to_stop() {
+        watch_until(bound, bounds[1], started, &mut watch, session);
+        if watch.told_to_stop() {
             stop.raise(session);
         }
         ended = session.now().min(bound).max(begin);
-        at_bound(session);
+        if let Some(at_bound) = &mut watch.at_bound {
+            at_bound(session);
+        }
     }
     for thread in threads {
         if thread.join(session).is_err() {
@@ -179,9 +255,32 @@ pub(crate) fn drive(
     Ok(Run { sessions, elapsed: ended.since(begin) })
 }
 
-fn sleep_until(until: Timestamp, told_to_stop: &dyn Fn() -> bool, session: &Session) {
-    while session.now() < until && !told_to_stop() {
+/// The moment at which a load began, and the commits that there were before.
+#[derive(Clone, Copy)]
+struct Started {
+    at: Timestamp,
+    commits: u64,
+}
+
+/// Sleeps until the moment `until`, or until the load is told to stop, and tells the progress.
+fn watch_until(
+    until: Timestamp,
+    end: Timestamp,
+    started: Started,
+    watch: &mut Watch<'_>,
+    session: &Session,
+) {
+    while session.now() < until && !watch.told_to_stop() {
         let left = until.since(session.now()).min(Nanos::from_millis(100));
         session.pause(left, session.waiting(WaitEvent::PlSqlLockTimer));
+        if let Some(progress) = &mut watch.progress {
+            let (elapsed, total) = (session.now().since(started.at), end.since(started.at));
+            let commits = commits(session).saturating_sub(started.commits);
+            progress(&LoadProgress { elapsed, total, commits });
+        }
     }
+}
+
+fn commits(session: &Session) -> u64 {
+    session.os().totals().statistic(Statistic::UserCommits)
 }

@@ -108,7 +108,8 @@ impl Found {
     pub(super) fn of(
         cells: &[Vec<Cell>],
         matrix: &Matrix,
-        (machine, asynchronous_files): (String, bool),
+        machine: String,
+        asynchronous_files: bool,
     ) -> Found {
         let size = matrix.size;
         let rows = matrix.settings.iter().zip(cells);

@@ -61,7 +61,7 @@ pub fn run(
             None => return Ok(None),
         }
     }
-    Ok(Some(Found::of(&cells, matrix, (world.describe(matrix), world.is_asynchronous()))))
+    Ok(Some(Found::of(&cells, matrix, world.describe(matrix), world.is_asynchronous())))
 }
 
 /// Each cell as often as there are rounds; within a round in the order of a lot.
@@ -146,7 +146,8 @@ impl<'s> World<'s> {
         told_to_stop: &dyn Fn() -> bool,
         session: &Session,
     ) -> Result<Option<Cell>, Stop> {
-        let asynchronous = self.is_asynchronous();
+        let parameters = parameters(size, setting, self.is_asynchronous());
+        let options = Options { parameters, ..Options::default() };
         match self {
             World::Here { scratch, disk, paced } => {
                 if !scratch.restore(told_to_stop)? {
@@ -154,7 +155,7 @@ impl<'s> World<'s> {
                 }
                 let disk = paced.as_ref().map_or_else(|| disk.clone(), PacedDisk::disk);
                 let run = scratch.run();
-                cell(&disk, &run, (size, setting, asynchronous), told_to_stop, session)
+                cell(&disk, &run, &options, size, told_to_stop, session)
             }
             World::Modelled { machine, base } => {
                 if told_to_stop() {
@@ -162,7 +163,7 @@ impl<'s> World<'s> {
                 }
                 let body = move |world: &sim::World, session: &Session| {
                     let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
-                    cell(&disk, directory, (size, setting, asynchronous), &|| false, session)
+                    cell(&disk, directory, &options, size, &|| false, session)
                 };
                 Ok(machine.run(1, Some(sim::fs::FileSystem::clone(base)), body)?.0)
             }
@@ -192,7 +193,8 @@ fn make(disk: &Disk, directory: &Path, size: Size, session: &Session) -> Result<
 fn cell(
     disk: &Disk,
     directory: &Path,
-    (size, setting, asynchronous): (Size, Setting, bool),
+    options: &Options,
+    size: Size,
     told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Cell>, Stop> {

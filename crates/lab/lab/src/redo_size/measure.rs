@@ -140,7 +140,7 @@ impl Bench<'_> {
     fn calibrate(&mut self) -> Result<(), Stop> {
         let before = redo(self.session);
         let mut tx = self.connection.begin();
-        update(&mut tx, (&self.table, &mut self.next), LOAD_BATCH, self.session)?;
+        update(&mut tx, &self.table, &mut self.next, LOAD_BATCH, self.session)?;
         self.per_row = (redo(self.session) - before) as f64 / LOAD_BATCH as f64;
         tx.commit()
     }
@@ -150,7 +150,7 @@ impl Bench<'_> {
         let session = self.session;
         let (rows, before) = ((bytes as f64 / self.per_row).round() as u64, redo(session));
         let mut tx = self.connection.begin();
-        update(&mut tx, (&self.table, &mut self.next), rows, session)?;
+        update(&mut tx, &self.table, &mut self.next, rows, session)?;
         let (made, begin) = (redo(session) - before, session.now());
         tx.commit()?;
         Ok((made, session.now().since(begin)))
@@ -160,7 +160,8 @@ impl Bench<'_> {
 /// Changes so many rows, one after the other by their keys, from the one behind the last on.
 fn update(
     tx: &mut Tx<'_, '_>,
-    (table, next): (&Table, &mut u64),
+    table: &Table,
+    next: &mut u64,
     rows: u64,
     session: &Session,
 ) -> Result<(), Stop> {
