@@ -20,7 +20,7 @@ use report::{SessionInterval, Snapshot};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind};
 use workload::order_entry::{Plan as OrderEntryPlan, Scale as OrderEntryScale};
-use workload::{Drive, Mixture, Scale, Tables, Witness};
+use workload::{Drive, Mixture, Scale, Tables, Watch, Witness};
 
 use crate::alter::{self, Alterations};
 use crate::filling::Filling;
@@ -252,13 +252,15 @@ impl Run {
         let print = move |session, number| hears.print_commit(session, number);
         let witness: Option<Witness> = self.acknowledge.then(|| Arc::new(print) as Witness);
         let told_to_stop = || os::linux::interrupted() || unheard.is_raised();
-        let mark = |session: &Session| marks.push(Snapshot::take(session, SessionKind::Background));
+        let mut mark =
+            |session: &Session| marks.push(Snapshot::take(session, SessionKind::Background));
+        let watch = Watch { witness, told_to_stop: Some(&told_to_stop), at_bound: Some(&mut mark) };
         let (warm_up, length) = (Nanos::ZERO, Nanos::from_secs(self.seconds));
         if self.order_entry {
             let drive = Drive { sessions: self.sessions, first_session: 0, warm_up, length };
             let (seed, serializable) = (self.seed, self.serializable);
-            let what = (OrderEntryPlan { drive, seed, serializable }, self.first_session);
-            return order_entry::run(database, what, witness, (&told_to_stop, mark), session);
+            let plan = OrderEntryPlan { drive, seed, serializable };
+            return order_entry::run(database, plan, self.first_session, watch, session);
         }
         let (scale, first_session) = {
             let mut connection = database.connect_with(session);
@@ -283,7 +285,7 @@ impl Run {
             warm_up,
             length,
         };
-        workload::run(database, (mixture, witness), &told_to_stop, mark, session)
+        workload::run(database, mixture, watch, session)
     }
 }
 

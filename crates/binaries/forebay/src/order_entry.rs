@@ -6,21 +6,21 @@ use database::Database;
 use os::Session;
 use stop::{RefusalKind, Stop};
 use workload::order_entry::{self, Plan, Scale};
-use workload::{Drive, Run, Witness};
+use workload::{Drive, Run, Watch};
 
 /// Makes the tables and fills them; false if it was interrupted.
 pub(crate) fn load(database: &Database, scale: Scale, session: &Session) -> Result<bool, Stop> {
     let mut connection = database.connect_with(session);
     let mut go_on = |_| !os::linux::interrupted();
-    order_entry::load(&mut connection, (scale, 1), &mut go_on)
+    order_entry::load(&mut connection, scale, 1, &mut go_on)
 }
 
 /// Works on them. Without a first session, from the next on that no earlier load has used.
 pub(crate) fn run(
     database: &Database,
-    (plan, first_session): (Plan, Option<u32>),
-    witness: Option<Witness>,
-    (told_to_stop, at_bound): (&dyn Fn() -> bool, impl FnMut(&Session)),
+    plan: Plan,
+    first_session: Option<u32>,
+    watch: Watch<'_>,
     session: &Session,
 ) -> Result<Run, Stop> {
     let first_session = match first_session {
@@ -33,7 +33,7 @@ pub(crate) fn run(
         None => order_entry::next_session(&mut database.connect_with(session))?,
     };
     let plan = Plan { drive: Drive { first_session, ..plan.drive }, ..plan };
-    order_entry::run(database, (plan, witness), told_to_stop, at_bound, session)
+    order_entry::run(database, plan, watch, session)
 }
 
 /// Commits of two sessions of one number couldn't be told apart.

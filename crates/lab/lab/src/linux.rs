@@ -72,11 +72,11 @@ impl Runner for LinuxRunner<'_> {
         let mut mixture = self.form.mixture;
         mixture.seed = step.load_seed;
         let run = self.scratch.run();
-        let outcome = measure(&self.disk, &run, parameters, mixture, told_to_stop, self.session)?;
-        Ok(outcome.map(|outcome| {
+        let measured = measure(&self.disk, &run, parameters, mixture, told_to_stop, self.session)?;
+        Ok(measured.map(|run| {
             let parameters = self.form.describe(parameters);
             let identity = self.origin.identity(step, self.words[side], parameters);
-            Run::new(identity, outcome.measured, &outcome.intervals)
+            Run::new(identity, run.measured, &run.intervals)
         }))
     }
 

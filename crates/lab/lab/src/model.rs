@@ -154,11 +154,11 @@ impl Runner for ModelRunner {
             let (disk, directory) = (world.disk(), Path::new(DIRECTORY));
             measure(&disk, directory, &inside, mixture, &|| false, session)
         };
-        let (outcome, _) = self.machine.run(step.world_seed, Some(self.base.clone()), body)?;
-        Ok(outcome.map(|outcome| {
+        let (measured, _) = self.machine.run(step.world_seed, Some(self.base.clone()), body)?;
+        Ok(measured.map(|run| {
             let parameters = self.form.describe(&parameters);
             let identity = self.origin.identity(step, self.words[side], parameters);
-            Run::new(identity, outcome.measured, &outcome.intervals)
+            Run::new(identity, run.measured, &run.intervals)
         }))
     }
 }

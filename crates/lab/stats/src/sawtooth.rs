@@ -186,7 +186,9 @@ mod tests {
     fn the_period_and_the_phase_are_found_to_a_step_of_x() {
         let mut state = 1;
         for (period, phase) in [(16.0, 0.0), (16.0, 3.0), (11.3, 5.0), (23.0, 20.0)] {
-            let found = fit(&curve(period, phase, 0.0, &mut state), Interval { low: 4.0, high: 36.0 }).expect("a fit");
+            let found =
+                fit(&curve(period, phase, 0.0, &mut state), Interval { low: 4.0, high: 36.0 })
+                    .expect("a fit");
             assert!((found.period - period).abs() < 0.4, "{period}: {found:?}");
             assert!(found.explained > 0.98, "{found:?}");
             assert!((found.rise - 1.0).abs() < 0.1, "{found:?}");

@@ -7,18 +7,16 @@
 //!
 //! Callers: the loads.
 
-use std::fmt;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadSpec};
 use report::SessionInterval;
-use report::number::{decimal, grouped};
 use stop::{RefusalKind, Stop};
-use waits::{Nanos, Statistic, ThreadTimes, Timestamp, Totals, WaitEvent};
+use waits::{Nanos, ThreadTimes, Timestamp, Totals, WaitEvent};
 
-use crate::transaction_times::TransactionTimes;
-use crate::LoadSummary;
+use crate::Latencies;
 
 /// How many sessions work, and how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,37 +36,15 @@ pub struct Drive {
 pub struct Watch<'a> {
     /// Told of each acknowledged commit, by the session that made it.
     pub witness: Option<Witness>,
-    /// Asked every 100 ms whether the load is to end early.
+    /// Asked every 100 ms, by the calling session, whether the load is to end early.
     pub told_to_stop: Option<&'a dyn Fn() -> bool>,
     /// Called by the calling session when the time that counts begins, and when it ends.
     pub at_bound: Option<&'a mut dyn FnMut(&Session)>,
-    /// Called by the calling session every 100 ms while sessions work.
-    pub progress: Option<&'a mut dyn FnMut(&LoadProgress)>,
 }
 
 impl Watch<'_> {
     fn told_to_stop(&self) -> bool {
         self.told_to_stop.is_some_and(|told_to_stop| told_to_stop())
-    }
-}
-
-/// How far a load has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LoadProgress {
-    /// Since the load began, with its warm-up.
-    pub elapsed: Nanos,
-    /// How long it is to take.
-    pub total: Nanos,
-    /// Commits of all sessions so far.
-    pub commits: u64,
-}
-
-impl fmt::Display for LoadProgress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [elapsed, total] = [self.elapsed, self.total].map(|time| time.as_secs_f64());
-        let rate = self.commits as f64 / elapsed.max(1e-9);
-        let (commits, rate) = (grouped(self.commits), decimal(rate, 0));
-        write!(f, "{elapsed:.0} of {total:.0} s: {commits} commits, {rate} a second")
     }
 }
 
@@ -84,7 +60,7 @@ pub struct SessionRun {
     /// Where its time went, within the time that counts.
     pub interval: SessionInterval,
     /// How long its transactions took, by type, within the time that counts.
-    pub times: TransactionTimes,
+    pub types: BTreeMap<&'static str, Latencies>,
 }
 
 /// What all sessions did.
@@ -110,10 +86,13 @@ impl Run {
         }
     }
 
-    /// Totals, percentiles by transaction type and the time profile, with these intervals of the
-    /// instance's processes.
-    pub fn summary(&self, processes: &[SessionInterval]) -> LoadSummary {
-        LoadSummary::of(self, processes)
+    /// How long transactions took, by type.
+    pub fn types(&self) -> BTreeMap<&'static str, Latencies> {
+        let mut all: BTreeMap<&'static str, Latencies> = BTreeMap::new();
+        for (name, latencies) in self.sessions.iter().flat_map(|session| &session.types) {
+            all.entry(name).or_default().add(latencies);
+        }
+        all
     }
 
     /// Each session and how many commits were acknowledged to it, for the audit.
@@ -135,7 +114,7 @@ pub(crate) struct Turns {
     /// When the time that counts begins, and when it ends.
     bounds: [Timestamp; 2],
     began: Timestamp,
-    times: TransactionTimes,
+    types: BTreeMap<&'static str, Latencies>,
     stop: Arc<SharedFlag>,
     witness: Option<Witness>,
     acknowledged: u64,
@@ -162,7 +141,8 @@ impl Turns {
     /// The turn's transaction, of this type, has ended: its time counts from here.
     pub(crate) fn timed(&mut self, kind: &'static str, session: &Session) {
         if self.counting.is_some() {
-            self.times.record(kind, session.now().since(self.began));
+            let took = session.now().since(self.began);
+            self.types.entry(kind).or_default().record(took);
         }
     }
 
@@ -193,7 +173,7 @@ impl Turns {
             acknowledged: self.acknowledged,
             counted: self.acknowledged - before,
             interval: SessionInterval::since(session, reading),
-            times: self.times,
+            types: self.types,
         }
     }
 }
@@ -207,8 +187,8 @@ pub(crate) fn drive(
 ) -> Result<Run, Stop> {
     let done = Arc::new(Latch::new(session.os(), LatchKind::Innermost, Vec::new()));
     let stop = Arc::new(SharedFlag::new(false));
-    let started = Started { at: session.now(), commits: commits(session) };
-    let begin = started.at.after(plan.warm_up);
+    let started = session.now();
+    let begin = started.after(plan.warm_up);
     let bounds = [begin, begin.after(plan.length)];
     let mut threads = Vec::new();
     for number in plan.first_session..plan.first_session + plan.sessions {
@@ -216,8 +196,8 @@ pub(crate) fn drive(
         let mut turns = Turns {
             number,
             bounds,
-            began: started.at,
-            times: TransactionTimes::default(),
+            began: started,
+            types: BTreeMap::new(),
             stop,
             witness,
             acknowledged: 0,
@@ -234,7 +214,7 @@ pub(crate) fn drive(
     }
     let mut ended = begin;
     for bound in bounds {
-        watch_until(bound, bounds[1], started, &mut watch, session);
+        sleep_until(bound, &watch, session);
         if watch.told_to_stop() {
             stop.raise(session);
         }
@@ -255,32 +235,10 @@ pub(crate) fn drive(
     Ok(Run { sessions, elapsed: ended.since(begin) })
 }
 
-/// The moment at which a load began, and the commits that there were before.
-#[derive(Clone, Copy)]
-struct Started {
-    at: Timestamp,
-    commits: u64,
-}
-
-/// Sleeps until the moment `until`, or until the load is told to stop, and tells the progress.
-fn watch_until(
-    until: Timestamp,
-    end: Timestamp,
-    started: Started,
-    watch: &mut Watch<'_>,
-    session: &Session,
-) {
+/// Sleeps until the moment `until`, or until the load is told to stop.
+fn sleep_until(until: Timestamp, watch: &Watch<'_>, session: &Session) {
     while session.now() < until && !watch.told_to_stop() {
         let left = until.since(session.now()).min(Nanos::from_millis(100));
         session.pause(left, session.waiting(WaitEvent::PlSqlLockTimer));
-        if let Some(progress) = &mut watch.progress {
-            let (elapsed, total) = (session.now().since(started.at), end.since(started.at));
-            let commits = commits(session).saturating_sub(started.commits);
-            progress(&LoadProgress { elapsed, total, commits });
-        }
     }
-}
-
-fn commits(session: &Session) -> u64 {
-    session.os().totals().statistic(Statistic::UserCommits)
 }

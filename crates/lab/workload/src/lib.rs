@@ -10,8 +10,8 @@
 //! All use the embedded API, on tables of the dictionary.
 //!
 //! All run in the same frame: sessions in a closed loop for a time ([`Drive`]), watched from
-//! outside ([`Watch`]). [`Run`] is what they did; [`Run::summary`] has totals, percentiles by
-//! transaction type and the time profile, as text and as JSON.
+//! outside ([`Watch`]). [`Run`] is what they did; [`Run::types`] has its
+//! transactions by type, with the percentiles of their lengths.
 //!
 //! Callers: `forebay load`, the lab, races, tests.
 //! Sources: Anon et al., "A Measure of Transaction Processing Power" (1985), for debit-credit;
@@ -22,17 +22,15 @@
 mod audit;
 pub mod bulk;
 mod drive;
+mod latencies;
 pub mod order_entry;
 mod run;
-mod summary;
 mod tables;
 mod tpcb;
-mod transaction_times;
 
 pub use audit::{Audit, CUT_SHORT, audit};
-pub use drive::{Drive, LoadProgress, Run, SessionRun, Watch, Witness};
+pub use drive::{Drive, Run, SessionRun, Watch, Witness};
+pub use latencies::Latencies;
 pub use run::{Mixture, run};
-pub use summary::LoadSummary;
 pub use tables::{Scale, Tables, load, next_session, used_session};
 pub use tpcb::{TELLERS, Tpcb, TpcbChoice, TpcbClient, TpcbScale};
-pub use transaction_times::TransactionTimes;

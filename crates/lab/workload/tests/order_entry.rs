@@ -12,8 +12,8 @@ use sim::fs::crash::CrashStates;
 use sim::{Failure, Outside, Simulation, World};
 use stop::{RefusalKind, Stop};
 use waits::Nanos;
-use workload::{Drive, Watch};
 use workload::order_entry::{self, Plan, Scale};
+use workload::{Drive, Watch};
 
 const SCALE: Scale = Scale { warehouses: 2, customers: 12, items: 40 };
 

@@ -198,9 +198,7 @@ fn cell(
     told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Cell>, Stop> {
-    let parameters = parameters(size, setting, asynchronous);
-    let options = Options { parameters, ..Options::default() };
-    let database = Database::open_in(disk, directory, &options, session)?;
+    let database = Database::open_in(disk, directory, options, session)?;
     let measured = measure(&database, size, told_to_stop, session);
     // Nobody needs it any more.
     let halted = crash(database, session);
