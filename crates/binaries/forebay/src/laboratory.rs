@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
-use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
+use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, RunOn};
 use stop::Stop;
 use waits::{Nanos, SessionKind};
 
@@ -134,7 +134,7 @@ impl Run {
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             redo_size::run(&curve, &os::linux::interrupted, tell, session)
         };
-        self.answer(run, [redo_size::Found::text, redo_size::Found::json])
+        self.answer(run, [redo_size::Report::text, redo_size::Report::json])
     }
 
     fn curve(&self) -> Result<Curve, String> {
@@ -143,7 +143,7 @@ impl Run {
         let command = self.command_of(redo_size::NAME);
         Ok(Curve {
             sizes: if self.simulate.is_some() { Sizes::MODELLED } else { Sizes::HERE },
-            place: self.place(DISK),
+            run_on: self.run_on(DISK),
             seed: self.seed,
             commit: COMMIT.to_string(),
             command,
@@ -156,7 +156,7 @@ impl Run {
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             free_buffer_waits::run(&matrix, &os::linux::interrupted, tell, session)
         };
-        self.answer(run, [free_buffer_waits::Found::text, free_buffer_waits::Found::json])
+        self.answer(run, [free_buffer_waits::Report::text, free_buffer_waits::Report::json])
     }
 
     /// Runs an experiment that gives what it found, and shows that as text or as JSON.
@@ -189,7 +189,7 @@ impl Run {
         Ok(Matrix {
             size: if here { Size::HERE } else { Size::MODELLED },
             settings: Setting::all(),
-            place: self.place(free_buffer_waits::DISK),
+            run_on: self.run_on(free_buffer_waits::DISK),
             paced,
             seed: self.seed,
             commit: COMMIT.to_string(),
@@ -239,13 +239,13 @@ impl Run {
         option("simulate", &self.simulate) + &option("simulated-disk", &self.simulated_disk)
     }
 
-    fn place(&self, disk: &str) -> Where {
+    fn run_on(&self, disk: &str) -> RunOn {
         match &self.simulate {
             Some(machine) => {
                 let disk = self.simulated_disk.as_deref().unwrap_or(disk).to_string();
-                Where::Model { machine: machine.clone(), disk }
+                RunOn::Model { machine: machine.clone(), disk }
             }
-            None => Where::Here(self.dir.clone()),
+            None => RunOn::ThisMachine(self.dir.clone()),
         }
     }
 
@@ -287,7 +287,7 @@ impl Run {
             experiment,
             command: self.command(&form),
             form,
-            place: self.place(DISK),
+            run_on: self.run_on(DISK),
             seed: self.seed,
             threshold: self.matters / 100.0,
             equals: self.equals,

@@ -1,8 +1,8 @@
-//! How large and how long: the quick form, the full one, and the one for a simulated machine.
+//! Sizes and lengths: the quick form, the full one, and the one for a simulated machine.
 //!
 //! Logs are small enough that each run switches several times, so that every run has whole
 //! checkpoint cycles in it. The number of working sets is the same for every setting: else a
-//! change of the writers' number would also change the replacement.
+//! change of the number of writers would also change the replacement.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ impl Form {
         Form::of(32 * MIB, 8 * MIB, 4 * MIB, Nanos::from_millis(200), Nanos::from_secs(1))
     }
 
-    /// As small as it still means something, for tests.
+    /// The smallest that still compares something, for tests.
     pub fn tiny() -> Form {
         let (warm_up, length) = (Nanos::from_millis(20), Nanos::from_millis(60));
         let mut form = Form::of(2 * MIB, MIB, MIB, warm_up, length);
@@ -53,7 +53,7 @@ impl Form {
         Form { pairs: 2, aa_pairs: 1, ..form }
     }
 
-    /// The same with runs of another measured length, warmed up for a fifth of it.
+    /// This form with runs of another measured length, warmed up for a fifth of it.
     #[must_use]
     pub fn lasting(mut self, length: Nanos) -> Form {
         self.mixture.length = length;
@@ -61,12 +61,12 @@ impl Form {
         self
     }
 
-    /// How its database is made and opened.
+    /// The options to create its database.
     pub(crate) fn options(&self) -> Options {
         Options { creation: self.creation.clone(), parameters: self.parameters.clone() }
     }
 
-    /// Lets `change` set parameters, for both settings of an experiment alike.
+    /// Lets `change` set parameters of both settings.
     pub fn set<E>(
         &mut self,
         change: impl FnOnce(&mut Creation, &mut Parameters) -> Result<(), E>,
@@ -108,7 +108,7 @@ impl Form {
         }
     }
 
-    /// Bytes of disk that an experiment takes up: the database as it was loaded, and the copy.
+    /// Bytes of disk that an experiment needs: the loaded database, and the copy that runs use.
     pub(crate) fn disk_bytes(&self) -> u64 {
         let c = &self.creation;
         let data = c.data_bytes.max(data_bytes(&self.scale)) + c.undo_bytes;
@@ -117,7 +117,7 @@ impl Form {
         2 * (data + logs + doublewrite + MIB)
     }
 
-    /// Everything that a row must say of it, and of a setting.
+    /// The parameters and sizes that a row names, under a setting.
     pub(crate) fn describe(&self, parameters: &Parameters) -> BTreeMap<String, String> {
         let (m, s) = (&self.mixture, &self.scale);
         // By the lists, so that a parameter that comes is in it.
@@ -139,7 +139,7 @@ impl Form {
         chosen.chain(load).map(|(name, value)| (name.to_string(), value)).collect()
     }
 
-    /// What the load is asked to do, in one line.
+    /// The load in one line, for its hash.
     pub(crate) fn work(&self) -> String {
         format!("debit-credit {:?} {:?}", self.scale, self.mixture)
     }

@@ -13,7 +13,7 @@ use crate::measure::measure;
 use crate::scratch::Scratch;
 use crate::{Experiment, Form};
 
-/// What a run costs besides the time that counts: restoring, opening twice, auditing.
+/// The time of a run beside warm-up and measuring: restoring, opening twice, auditing.
 const AROUND: Nanos = Nanos::from_millis(2_500);
 
 pub(crate) struct LinuxRunner<'s> {
@@ -27,7 +27,7 @@ pub(crate) struct LinuxRunner<'s> {
 }
 
 impl<'s> LinuxRunner<'s> {
-    /// Makes the scratch folder and the loaded database in it. None if it was told to stop.
+    /// Loads the database in the scratch folder. None if it was told to stop.
     pub(crate) fn prepare(
         experiment: &Experiment,
         form: &Form,
@@ -54,7 +54,7 @@ impl<'s> LinuxRunner<'s> {
     }
 }
 
-/// Who is told of progress, and who says when to stop.
+/// The caller's side of a long operation: it hears of the progress and may stop it.
 pub(crate) struct Told<'a> {
     pub(crate) progress: &'a mut dyn FnMut(u64, u64),
     pub(crate) to_stop: &'a dyn Fn() -> bool,

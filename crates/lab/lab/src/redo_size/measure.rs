@@ -16,35 +16,35 @@ use waits::{Nanos, Statistic};
 const MIB: u64 = 1 << 20;
 /// With id and n a row of 100 bytes.
 const FILLER_BYTES: u16 = 84;
-/// Enough that a row isn't changed again before its block has left everybody's mind.
+/// Rows of the table: enough that a row is changed again only much later.
 const ROWS: u64 = 16_384;
 /// Rows of one transaction of the loading.
 const LOAD_BATCH: u64 = 1_000;
-/// What an update of one row costs on a modelled machine beside what the engine charges: as
-/// measured here. So redo comes at some 150 MB/s there as well.
+/// CPU of an update of one row that a modelled machine is charged beside the engine's own charges,
+/// as measured here. So redo is made at some 150 MB/s there too.
 const UPDATE: Nanos = Nanos::from_micros(2);
 
-/// Which sizes, and how often each.
+/// The amounts of redo, and how many times each is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
     /// The smallest, and the distance of one from the next, in bytes of redo.
     pub step: u64,
-    /// How many there are.
+    /// How many sizes there are.
     pub count: u64,
-    /// How often each is measured.
+    /// How many times each is measured.
     pub rounds: u32,
 }
 
 impl Sizes {
     /// To 4.5 MB: four falls.
     pub const HERE: Sizes = Sizes { step: MIB / 16, count: 72, rounds: 9 };
-    /// A model doesn't scatter that much.
+    /// For a model, which scatters less.
     pub const MODELLED: Sizes = Sizes { step: MIB / 16, count: 72, rounds: 3 };
-    /// As small as it still means something, for tests.
+    /// The smallest that still shows teeth, for tests.
     pub const TINY: Sizes = Sizes { step: MIB / 13, count: 53, rounds: 1 };
 }
 
-/// What was measured.
+/// The measured curve.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     /// Of each size, the redo of its transaction in bytes.
@@ -53,7 +53,7 @@ pub(super) struct Measured {
     pub(super) rounds: Vec<Vec<f64>>,
 }
 
-/// Who is told of progress, and who says when to stop.
+/// The caller's side of the measuring: it hears of the progress and may stop it.
 pub(super) struct Told<'a> {
     pub(super) tell: &'a mut dyn FnMut(&str),
     pub(super) to_stop: &'a dyn Fn() -> bool,
@@ -63,8 +63,8 @@ pub(super) fn creation() -> Creation {
     Creation { data_bytes: 64 * MIB, ..Creation::default() }
 }
 
-/// The whole table stays in the cache, and a third of the log buffer is more than any size: the
-/// rule of a megabyte is the only one that anybody meets.
+/// The whole table stays in the cache, and a third of the log buffer is more than any size: LGWR
+/// writes for no other reason than a megabyte.
 pub(super) fn parameters() -> Parameters {
     Parameters { db_cache_size: 96 * MIB, log_buffer: 16 * MIB, ..Parameters::default() }
 }
@@ -121,7 +121,7 @@ fn load(connection: &mut Connection<'_>) -> Result<Table, Stop> {
     Ok(table)
 }
 
-/// One that differs from those of the numbers before and behind in all of its bytes.
+/// A filler that differs in every byte from those of the numbers before and after.
 fn filler_of(number: u64) -> String {
     let letter = b'a' + (number % 26) as u8;
     char::from(letter).to_string().repeat(FILLER_BYTES.into())
@@ -145,7 +145,7 @@ impl Bench<'_> {
         tx.commit()
     }
 
-    /// Makes so much redo and commits: how much it was, and how long the commit took.
+    /// Makes this much redo and commits. Returns the redo, and how long the commit took.
     fn transaction(&mut self, bytes: u64) -> Result<(u64, Nanos), Stop> {
         let session = self.session;
         let (rows, before) = ((bytes as f64 / self.per_row).round() as u64, redo(session));
@@ -157,7 +157,7 @@ impl Bench<'_> {
     }
 }
 
-/// Changes so many rows, one after the other by their keys, from the one behind the last on.
+/// Changes `rows` rows by key, beginning after the last one that was changed.
 fn update(
     tx: &mut Tx<'_, '_>,
     table: &Table,
@@ -182,7 +182,7 @@ fn update(
     Ok(())
 }
 
-/// Of everybody: but nobody else makes any to speak of.
+/// Bytes of redo of all sessions; the others make hardly any.
 fn redo(session: &Session) -> u64 {
     session.os().totals().statistic(Statistic::RedoSize)
 }

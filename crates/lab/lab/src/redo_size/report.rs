@@ -9,18 +9,18 @@ use super::measure::Measured;
 use super::run::Curve;
 
 const MIB: f64 = (1 << 20) as f64;
-/// Periods that are looked for, in MB.
+/// The range of periods, in MiB.
 const PERIODS: Interval = Interval { low: 0.3, high: 2.2 };
-/// Rounds are drawn anew so often for the interval.
+/// How many times rounds are resampled for the interval.
 const DRAWS: u32 = 200;
-/// Teeth that explain less of what a line leaves are none to speak of.
+/// Teeth that explain a smaller share of the residue of a line don't count.
 const EXPLAINED_LEAST: f64 = 0.5;
 /// Characters of the longest bar.
 const BAR: f64 = 48.0;
 
-/// What was found.
+/// The answer.
 #[derive(Clone, Debug, Serialize)]
-pub struct Found {
+pub struct Report {
     experiment: &'static str,
     points: Vec<Point>,
     rounds: usize,
@@ -65,8 +65,8 @@ impl Teeth {
     }
 }
 
-impl Found {
-    pub(super) fn of(measured: Measured, curve: &Curve, machine: String) -> Found {
+impl Report {
+    pub(super) fn of(measured: Measured, curve: &Curve, machine: String) -> Report {
         let xs: Vec<f64> = measured.redo.iter().map(|bytes| bytes / MIB).collect();
         let fitted = fit_rounds(&xs, &measured.rounds, PERIODS, DRAWS, curve.seed);
         let teeth = fitted.map(|(best, interval)| Teeth::of(best, interval));
@@ -74,7 +74,7 @@ impl Found {
             let times: Vec<f64> = measured.rounds.iter().map(|round| round[at]).collect();
             Point { redo_mib: *redo_mib, commit_us: stats::median(&times) }
         };
-        Found {
+        Report {
             experiment: NAME,
             points: xs.iter().enumerate().map(point).collect(),
             rounds: measured.rounds.len(),

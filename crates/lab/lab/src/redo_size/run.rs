@@ -7,18 +7,18 @@ use os::{Disk, Session};
 use stop::Stop;
 
 use super::measure::{Measured, Sizes, Told, creation, measure, parameters};
-use super::report::Found;
-use crate::Where;
+use super::report::Report;
+use crate::RunOn;
 use crate::crash::crash;
 use crate::model::Machine;
 use crate::scratch::Scratch;
 
-/// What was asked for.
+/// The request for the experiment.
 pub struct Curve {
     /// Which sizes.
     pub sizes: Sizes,
-    /// Where.
-    pub place: Where,
+    /// Where the runs are made.
+    pub run_on: RunOn,
     /// Orders the runs.
     pub seed: u64,
     /// The commit that the program was built from.
@@ -33,20 +33,20 @@ pub fn run(
     told_to_stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&str),
     session: &Session,
-) -> Result<Option<Found>, Stop> {
-    let (measured, machine) = match &curve.place {
-        Where::Here(parent) => {
+) -> Result<Option<Report>, Stop> {
+    let (measured, machine) = match &curve.run_on {
+        RunOn::ThisMachine(parent) => {
             let line = os::linux::machine::line();
             let machine = format!("{line}; {}", os::linux::machine::file_system(parent));
             (here(parent, curve, told_to_stop, tell, session)?, machine)
         }
-        Where::Model { machine, disk } => {
+        RunOn::Model { machine, disk } => {
             let model = Machine::named(machine, disk)?;
             tell("measuring on the model");
             (Some(modelled(&model, curve)?), model.describe(machine, disk))
         }
     };
-    Ok(measured.map(|measured| Found::of(measured, curve, machine)))
+    Ok(measured.map(|measured| Report::of(measured, curve, machine)))
 }
 
 fn here(
@@ -83,6 +83,5 @@ fn in_a_database(
     let options = Options { creation: creation(), parameters: parameters() };
     let database = Database::create_in(disk, directory, &options, session)?;
     let measured = measure(&database, sizes, seed, told, session);
-    // A database that nobody needs any more.
     crash(database, session).and(measured)
 }
