@@ -18,10 +18,9 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use os::{RunningSession, Session, SessionTimes};
+use os::{RunningSession, Session, SessionReading, SessionTimes};
 use waits::{
-    CurrentWait, Nanos, SessionKind, ThreadTimes, TimeAccount, Timestamp, Totals, WaitEvent,
-    WaitLine,
+    CurrentWait, Nanos, SessionKind, ThreadTimes, TimeAccount, Totals, WaitEvent, WaitLine,
 };
 
 /// The closed books of one session over an interval.
@@ -38,11 +37,11 @@ pub struct SessionInterval {
 }
 
 impl SessionInterval {
-    /// Of the calling thread's own session, since its reading `start` ([`Session::reading`]).
-    pub fn since(session: &Session, start: &(Timestamp, ThreadTimes, Totals)) -> SessionInterval {
-        let (now, times, totals) = session.reading();
-        let totals = totals.since(&start.2);
-        let account = TimeAccount::close(now.since(start.0), times.since(start.1), &totals);
+    /// The interval of the calling thread's own session since `start` ([`Session::reading`]).
+    pub fn since(session: &Session, start: &SessionReading) -> SessionInterval {
+        let SessionReading { at, times, totals } = session.reading();
+        let totals = totals.since(&start.totals);
+        let account = TimeAccount::close(at.since(start.at), times.since(start.times), &totals);
         let books = session.account();
         SessionInterval { name: books.name().to_owned(), kind: books.kind(), totals, account }
     }

@@ -33,17 +33,18 @@ impl<'s> LinuxRunner<'s> {
         form: &Form,
         origin: Origin,
         scratch: Scratch<'s>,
-        told: Told<'_>,
+        mut progress: impl FnMut(u64, u64),
+        told_to_stop: &dyn Fn() -> bool,
         session: &'s Session,
     ) -> Result<Option<LinuxRunner<'s>>, Stop> {
         let disk = os::linux::disk();
         let base = scratch.base();
         let database = Database::create_in(&disk, &base, &form.options(), session)?;
-        let progress = |done, all| {
-            (told.progress)(done, all);
-            !(told.to_stop)()
+        let go_on = |done, all| {
+            progress(done, all);
+            !told_to_stop()
         };
-        let loaded = workload::load(&mut database.connect_with(session), form.scale, progress);
+        let loaded = workload::load(&mut database.connect_with(session), form.scale, go_on);
         if !matches!(loaded, Ok(true)) {
             return crash(database, session).and(loaded).map(|_| None);
         }
@@ -52,12 +53,6 @@ impl<'s> LinuxRunner<'s> {
         let (form, words) = (form.clone(), experiment.settings);
         Ok(Some(LinuxRunner { disk, scratch, form, settings, words, origin, session }))
     }
-}
-
-/// The caller's side of a long operation: it hears of the progress and may stop it.
-pub(crate) struct Told<'a> {
-    pub(crate) progress: &'a mut dyn FnMut(u64, u64),
-    pub(crate) to_stop: &'a dyn Fn() -> bool,
 }
 
 impl Runner for LinuxRunner<'_> {

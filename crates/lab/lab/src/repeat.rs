@@ -12,7 +12,7 @@ use experiment::{Origin, PairKind, PairOrder, Run, Runner, Side, Step, World};
 use os::Session;
 use stop::Stop;
 
-use crate::linux::{LinuxRunner, Told};
+use crate::linux::LinuxRunner;
 use crate::model::{Machine, ModelRunner, load};
 use crate::scratch::Scratch;
 use crate::{Experiment, Form};
@@ -33,8 +33,8 @@ pub fn repeat_here(
     let machine =
         format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
     let origin = origin(experiment, form, World::Linux, machine);
-    let told = Told { progress: &mut |_, _| (), to_stop: &|| false };
-    let prepared = LinuxRunner::prepare(experiment, form, origin, scratch, told, session)?;
+    let prepared =
+        LinuxRunner::prepare(experiment, form, origin, scratch, |_, _| (), &|| false, session)?;
     let mut runner = prepared.expect("nobody told it to stop");
     around(None)?;
     (1..=count)

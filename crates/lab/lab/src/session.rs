@@ -9,7 +9,7 @@ use experiment::{
 use os::Session;
 use stop::{RefusalKind, Stop};
 
-use crate::linux::{LinuxRunner, Told};
+use crate::linux::LinuxRunner;
 use crate::model::{Machine, ModelRunner, load};
 use crate::scratch::Scratch;
 use crate::{Experiment, Form};
@@ -139,16 +139,16 @@ fn here(
         format!("{}; {}", os::linux::machine::line(), os::linux::machine::file_system(parent));
     let origin = origin(request, World::Linux, machine);
     let mut percent = None;
-    let mut progress = |done: u64, all: u64| {
+    let progress = |done: u64, all: u64| {
         let now = done * 10 / all.max(1) * 10;
         if percent != Some(now) {
             percent = Some(now);
             tell(&format!("loading {all} rows: {now} %"));
         }
     };
-    let told = Told { progress: &mut progress, to_stop: told_to_stop };
+    let (settings, form) = (settings(request), &request.form);
     let prepared =
-        LinuxRunner::prepare(&settings(request), &request.form, origin, scratch, told, session)?;
+        LinuxRunner::prepare(&settings, form, origin, scratch, progress, told_to_stop, session)?;
     let Some(mut runner) = prepared else { return Ok(None) };
     let mut news = |news: News<'_>| tell_news(&news, tell);
     let execution = carry_out(plan, &mut runner, session.os().clock(), told_to_stop, &mut news);

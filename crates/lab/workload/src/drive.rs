@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use latch::{Latch, LatchKind, SharedFlag};
-use os::{Session, ThreadSpec};
+use os::{Session, SessionReading, ThreadSpec};
 use report::SessionInterval;
 use stop::{RefusalKind, Stop};
-use waits::{Nanos, ThreadTimes, Timestamp, Totals, WaitEvent};
+use waits::{Nanos, Timestamp, WaitEvent};
 
 use crate::Latencies;
 
@@ -123,7 +123,7 @@ pub(crate) struct Turns {
 }
 
 struct Counting {
-    reading: (Timestamp, ThreadTimes, Totals),
+    reading: SessionReading,
     acknowledged: u64,
 }
 

@@ -53,12 +53,6 @@ pub(super) struct Measured {
     pub(super) rounds: Vec<Vec<f64>>,
 }
 
-/// The caller's side of the measuring: it hears of the progress and may stop it.
-pub(super) struct Told<'a> {
-    pub(super) tell: &'a mut dyn FnMut(&str),
-    pub(super) to_stop: &'a dyn Fn() -> bool,
-}
-
 pub(super) fn creation() -> Creation {
     Creation { data_bytes: 64 * MIB, ..Creation::default() }
 }
@@ -74,7 +68,8 @@ pub(super) fn measure(
     database: &Database,
     sizes: Sizes,
     seed: u64,
-    told: Told<'_>,
+    tell: &mut dyn FnMut(&str),
+    told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
     let mut connection = database.connect_with(session);
@@ -86,11 +81,11 @@ pub(super) fn measure(
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut measured = Measured { redo: vec![0.0; order.len()], rounds: Vec::new() };
     for round in 0..sizes.rounds {
-        (told.tell)(&format!("round {} of {}", round + 1, sizes.rounds));
+        tell(&format!("round {} of {}", round + 1, sizes.rounds));
         order.shuffle(&mut random);
         let mut times = vec![0.0; order.len()];
         for at in &order {
-            if (told.to_stop)() {
+            if told_to_stop() {
                 return Ok(None);
             }
             let (redo, took) = bench.transaction((*at as u64 + 1) * sizes.step)?;

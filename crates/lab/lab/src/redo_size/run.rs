@@ -6,7 +6,7 @@ use std::path::Path;
 use os::{Disk, Session};
 use stop::Stop;
 
-use super::measure::{Measured, Sizes, Told, creation, measure, parameters};
+use super::measure::{Measured, Sizes, creation, measure, parameters};
 use super::report::Report;
 use crate::RunOn;
 use crate::crash::crash;
@@ -59,15 +59,15 @@ fn here(
     let disk = os::linux::disk();
     let direct = parameters().filesystemio_options.file_options().direct;
     let scratch = Scratch::make(&disk, parent, direct, session)?;
-    let told = Told { tell, to_stop: told_to_stop };
-    in_a_database(&disk, &scratch.base(), curve.sizes, curve.seed, told, session)
+    let directory = scratch.base();
+    in_a_database(&disk, &directory, curve.sizes, curve.seed, tell, told_to_stop, session)
 }
 
 fn modelled(model: &Machine, curve: &Curve) -> Result<Measured, Stop> {
     let (sizes, seed) = (curve.sizes, curve.seed);
     let (measured, _) = model.run(seed, None, move |world, session| {
-        let told = Told { tell: &mut |_| {}, to_stop: &|| false };
-        in_a_database(&world.disk(), Path::new("/db"), sizes, seed, told, session)
+        let (disk, directory) = (world.disk(), Path::new("/db"));
+        in_a_database(&disk, directory, sizes, seed, &mut |_| {}, &|| false, session)
     })?;
     Ok(measured.expect("nobody tells a model to stop"))
 }
@@ -77,11 +77,12 @@ fn in_a_database(
     directory: &Path,
     sizes: Sizes,
     seed: u64,
-    told: Told<'_>,
+    tell: &mut dyn FnMut(&str),
+    told_to_stop: &dyn Fn() -> bool,
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
     let options = Options { creation: creation(), parameters: parameters() };
     let database = Database::create_in(disk, directory, &options, session)?;
-    let measured = measure(&database, sizes, seed, told, session);
+    let measured = measure(&database, sizes, seed, tell, told_to_stop, session);
     crash(database, session).and(measured)
 }
