@@ -86,7 +86,7 @@ impl Bulk {
         Ok(())
     }
 
-    /// Adds one to the amount of every row, by one statement, and commits. Returns the number of rows.
+    /// Adds one to the amount of every row, by one statement, and commits. Returns their number.
     pub fn update_all(&self, connection: &mut Connection<'_>) -> Result<u64, Stop> {
         let mut tx = connection.begin();
         let count = tx.update_where(&self.table, Which::All, None, |row, change| {
