@@ -11,7 +11,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use lab::free_buffer_waits::{self, Matrix, Setting, Size};
 use lab::redo_size::{self, Curve, Sizes};
-use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, Where};
+use lab::{EXPERIMENTS, Ending, Experiment, Form, Request, RunOn};
 use report::paragraph;
 use stop::Stop;
 use waits::{Nanos, SessionKind};
@@ -137,7 +137,7 @@ impl Run {
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             redo_size::run(&curve, &os::linux::interrupted, tell, session)
         };
-        self.answer(run, redo_size::Found::text, redo_size::Found::json)
+        self.answer(run, redo_size::Report::text, redo_size::Report::json)
     }
 
     fn curve(&self) -> Result<Curve, String> {
@@ -146,7 +146,7 @@ impl Run {
         let command = self.command_of(redo_size::NAME);
         Ok(Curve {
             sizes: if self.simulate.is_some() { Sizes::MODELLED } else { Sizes::HERE },
-            place: self.place(DISK),
+            run_on: self.run_on(DISK),
             seed: self.seed,
             commit: COMMIT.to_string(),
             command,
@@ -159,7 +159,7 @@ impl Run {
         let run = |tell: &mut dyn FnMut(&str), session: &os::Session| {
             free_buffer_waits::run(&matrix, &os::linux::interrupted, tell, session)
         };
-        self.answer(run, free_buffer_waits::Found::text, free_buffer_waits::Found::json)
+        self.answer(run, free_buffer_waits::Report::text, free_buffer_waits::Report::json)
     }
 
     /// Runs an experiment that gives what it found, and shows that as text or as JSON.
@@ -193,7 +193,7 @@ impl Run {
         Ok(Matrix {
             size: if here { Size::HERE } else { Size::MODELLED },
             settings: Setting::all(),
-            place: self.place(free_buffer_waits::DISK),
+            run_on: self.run_on(free_buffer_waits::DISK),
             paced,
             seed: self.seed,
             commit: COMMIT.to_string(),
@@ -250,13 +250,13 @@ impl Run {
             + &scratch
     }
 
-    fn place(&self, disk: &str) -> Where {
+    fn run_on(&self, disk: &str) -> RunOn {
         match &self.simulate {
             Some(machine) => {
                 let disk = self.simulated_disk.as_deref().unwrap_or(disk).to_string();
-                Where::Model { machine: machine.clone(), disk }
+                RunOn::Model { machine: machine.clone(), disk }
             }
-            None => Where::Here(self.dir.clone()),
+            None => RunOn::ThisMachine(self.dir.clone()),
         }
     }
 
@@ -298,7 +298,7 @@ impl Run {
             experiment,
             command: self.command(&form),
             form,
-            place: self.place(DISK),
+            run_on: self.run_on(DISK),
             seed: self.seed,
             threshold: self.matters / 100.0,
             equals: self.equals,

@@ -5,7 +5,7 @@
 //!   ns      0 … 31 │ 32 … 63 │ 64 … 127│ …     32 buckets for each power of two: 3 % wide
 //! ```
 //!
-//! Callers: `drive`; whoever reports a run.
+//! Callers: `drive`, `forebay load run`.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Adds one.
+    /// Adds one transaction.
     pub fn record(&mut self, length: Nanos) {
         *self.buckets.entry(bucket(length)).or_default() += 1;
         self.count += 1;
@@ -42,7 +42,7 @@ impl Latencies {
         self.max = self.max.max(other.max);
     }
 
-    /// How many there are.
+    /// The number of transactions.
     pub fn count(&self) -> u64 {
         self.count
     }

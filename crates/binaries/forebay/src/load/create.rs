@@ -123,9 +123,7 @@ fn fill(database: &Database, filling: Filling, session: &Session) -> Result<bool
         Filling::DebitCredit(scale) => {
             workload::load(&mut connection, scale, |done, _| go_on(done))
         }
-        Filling::OrderEntry(scale) => {
-            order_entry::load(&mut connection, (scale, 1), &mut { go_on })
-        }
+        Filling::OrderEntry(scale) => order_entry::load(&mut connection, scale, 1, &mut { go_on }),
     };
     progress.borrow_mut().end();
     is_filled

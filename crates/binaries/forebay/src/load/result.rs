@@ -40,7 +40,7 @@ impl LoadResult {
             _ => Vec::new(),
         };
         let types = ran.types();
-        let transactions = ran.sessions.iter().map(|session| session.counted).sum();
+        let transactions = ran.counted();
         let sessions: Vec<SessionInterval> =
             ran.sessions.into_iter().map(|session| session.interval).collect();
         LoadResult {

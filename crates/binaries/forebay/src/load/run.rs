@@ -10,7 +10,7 @@ use report::Snapshot;
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind, Statistic};
 use workload::order_entry::{self, Plan as OrderEntryPlan};
-use workload::{Drive, Mixture, Tables, Witness};
+use workload::{Drive, Mixture, Tables, Watch, Witness};
 
 use super::acknowledged::CommitPrinter;
 use super::alter::{self, Alterations};
@@ -100,18 +100,20 @@ impl Run {
         let print = move |session, number| prints.print(session, number);
         let witness: Option<Witness> = self.acknowledge.then(|| Arc::new(print) as Witness);
         let first_session = self.first_session(database, session)?;
-        let watch = RefCell::new(Watch::new(self.seconds, session));
+        let shown = RefCell::new(Shown::new(self.seconds, session));
         let told_to_stop = || {
-            watch.borrow_mut().show(session);
+            shown.borrow_mut().show(session);
             os::linux::interrupted() || printer.has_failed()
         };
-        let mark = |session: &Session| marks.push(Snapshot::take(session, SessionKind::Background));
+        let mut mark =
+            |session: &Session| marks.push(Snapshot::take(session, SessionKind::Background));
+        let watch = Watch { witness, told_to_stop: Some(&told_to_stop), at_bound: Some(&mut mark) };
         let (warm_up, length) = (Nanos::ZERO, Nanos::from_secs(self.seconds));
         let (seed, sessions) = (self.seed, self.sessions);
         let ran = if self.order_entry {
             let drive = Drive { sessions, first_session, warm_up, length };
             let plan = OrderEntryPlan { drive, seed, serializable: self.serializable };
-            order_entry::run(database, (plan, witness), &told_to_stop, mark, session)
+            order_entry::run(database, plan, watch, session)
         } else {
             let scale = Tables::open(&mut database.connect_with(session))?.scale();
             let mixture = Mixture {
@@ -123,9 +125,9 @@ impl Run {
                 warm_up,
                 length,
             };
-            workload::run(database, (mixture, witness), &told_to_stop, mark, session)
+            workload::run(database, mixture, watch, session)
         };
-        watch.borrow_mut().progress.end();
+        shown.borrow_mut().progress.end();
         ran
     }
 
@@ -154,7 +156,7 @@ impl Run {
 }
 
 /// What a person who waits is shown of a load.
-struct Watch {
+struct Shown {
     progress: Progress,
     seconds: u64,
     began: waits::Timestamp,
@@ -162,10 +164,10 @@ struct Watch {
     before: u64,
 }
 
-impl Watch {
-    fn new(seconds: u64, session: &Session) -> Watch {
+impl Shown {
+    fn new(seconds: u64, session: &Session) -> Shown {
         let before = commits(session);
-        Watch { progress: Progress::new(), seconds, began: session.now(), before }
+        Shown { progress: Progress::new(), seconds, began: session.now(), before }
     }
 
     fn show(&mut self, session: &Session) {
