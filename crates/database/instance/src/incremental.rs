@@ -8,7 +8,10 @@
 //! * `fast_start_mttr_target`: recovery takes so many seconds, as far as that can be estimated.
 //!
 //! The estimate is redo to be read, and blocks to be read, changed and written again, each at the
-//! pace at which this instance has read and written.
+//! pace at which this instance has read and written. Recovery reads many blocks at once, in the
+//! order in which they lie, so a block takes a part of the time that a read by itself takes. While
+//! nothing was read or written, the pace follows from how long a durable write took when redo was
+//! probed.
 //!
 //! Distances between redo addresses are counted as if every log were full to its end, and as long
 //! as the largest: a log that was switched early or is smaller makes them longer than they are, so
@@ -24,14 +27,17 @@ use waits::{Nanos, Statistic, Timestamp, Totals, WaitEvent};
 
 use crate::Parameters;
 
-/// Recovery reads a redo block twice; together so long, as far as nothing is known: 200 MB a
-/// second.
+/// How long recovery takes for a redo block, apart from the blocks that it names: 100 MB a second.
 const REDO_BLOCK: Nanos = Nanos::from_micros(40);
-/// Of the redo.
 const REDO_BLOCK_BYTES: u64 = format::REDO_BLOCK.bytes() as u64;
-/// A block read or written at random takes so long until that is known better.
-const BLOCK_UNKNOWN: Nanos = Nanos::from_millis(1);
-/// Known means that so many were seen.
+/// How long a durable write takes if none was timed.
+const DURABLE_WRITE_UNKNOWN: Nanos = Nanos::from_millis(1);
+/// Recovery reads a block, and writes one, in this part of the time that a durable write takes by
+/// itself: there are many at once.
+const OF_DURABLE_WRITE: u64 = 8;
+/// Recovery reads a block in this part of the time that a session waits for one.
+const OF_SINGLE_READ: u64 = 8;
+/// A mean is known from this many reads or writes on.
 const KNOWN_FROM: u64 = 100;
 /// Places that the end of the redo was at, kept in mind at once, at most.
 const HISTORY_MAX: usize = 128;
@@ -44,17 +50,22 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// While nothing was read or written, or nobody wants an estimate.
-    pub(crate) const UNKNOWN: Pace =
-        Pace { redo_block: REDO_BLOCK, block: Nanos(2 * BLOCK_UNKNOWN.0) };
+    /// The pace on a device on which a durable write takes this long, while nothing else is known.
+    pub(crate) fn assumed(durable_write: Option<Nanos>) -> Pace {
+        let takes = durable_write.unwrap_or(DURABLE_WRITE_UNKNOWN);
+        Pace { redo_block: REDO_BLOCK, block: Nanos(2 * takes.0 / OF_DURABLE_WRITE) }
+    }
 
-    /// As this instance has read and written so far.
-    pub(crate) fn of(totals: &Totals) -> Pace {
+    /// The pace at which this instance has read and written so far; as far as that isn't known,
+    /// this one.
+    pub(crate) fn measured(self, totals: &Totals) -> Pace {
+        let unknown = Nanos(self.block.0 / 2);
         let reads = totals.event(WaitEvent::DbFileSequentialRead);
-        let read = mean(reads.total, reads.count);
+        let read = mean(reads.total, reads.count).map(|mean| Nanos(mean.0 / OF_SINGLE_READ));
         let written = totals.statistic(Statistic::PhysicalWrites);
         let write = mean(totals.event(WaitEvent::DbFileParallelWrite).total, written);
-        Pace { redo_block: REDO_BLOCK, block: Nanos(read.0 + write.0) }
+        let block = Nanos(read.unwrap_or(unknown).0 + write.unwrap_or(unknown).0);
+        Pace { redo_block: REDO_BLOCK, block }
     }
 
     /// How long a recovery would take.
@@ -69,8 +80,8 @@ impl Pace {
     }
 }
 
-fn mean(total: Nanos, count: u64) -> Nanos {
-    if count < KNOWN_FROM { BLOCK_UNKNOWN } else { Nanos(total.0 / count) }
+fn mean(total: Nanos, count: u64) -> Option<Nanos> {
+    (count >= KNOWN_FROM).then(|| Nanos(total.0 / count))
 }
 
 /// What there would be to recover at a moment.

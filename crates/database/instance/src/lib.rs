@@ -19,7 +19,7 @@
 //!   ([`Instance::set_parameter`]); [`ParameterInfo`], [`markdown`]: what there is to say of it.
 //!   [`CommitMode`]: and for each commit.
 //! * [`LogGroupSpec`], [`LogChange`]: redo log groups and members, that come and go while it runs;
-//!   [`Instance::log_groups`]: how they are.
+//!   [`Instance::log_groups`]: how they are; [`look_at_logs`]: the same of a database that is shut.
 
 #![forbid(unsafe_code)]
 
@@ -43,10 +43,12 @@ mod tablespaces;
 pub use create::{Made, doublewrite_path, redo_to_read};
 pub use lock_waits::LockWaits;
 pub use log_change::LogChange;
-pub use logs::LogGroupSpec;
+pub use logs::{LogGroupSpec, look_at_logs};
 pub use mount::recover_database;
 pub use open::{Instance, Opened};
-pub use parameters::{Allowed, Changeable, Creation, ParameterInfo, Parameters, markdown};
+pub use parameters::{
+    Allowed, Changeable, Creation, ParameterInfo, Parameters, markdown, parse_size,
+};
 pub use recovery::{Progress, Recovered};
 pub use redo::{CommitLeader, CommitLogging, CommitMode, CommitWait, LogStatus, LogView};
 pub use scheduling::{ProcessAffinity, ProcessPatterns};

@@ -29,17 +29,6 @@ pub struct Session {
     pause: WaitWord,
 }
 
-/// A session's account at one moment.
-#[derive(Clone, Debug)]
-pub struct Reading {
-    /// The moment.
-    pub at: Timestamp,
-    /// The thread's clocks since the session began.
-    pub times: ThreadTimes,
-    /// What the session has counted and waited for.
-    pub totals: Totals,
-}
-
 /// A wait about to happen: who waits, for what, with which parameters. Consumed by the call that
 /// blocks; if it turns out not to block, nothing is recorded.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +37,17 @@ pub struct Waiting<'s> {
     session: &'s Session,
     event: WaitEvent,
     p: [u64; 3],
+}
+
+/// A session's books and its thread's clocks at one moment.
+#[derive(Clone, Debug)]
+pub struct SessionReading {
+    /// The moment.
+    pub at: Timestamp,
+    /// What the thread's clocks show since the session began.
+    pub times: ThreadTimes,
+    /// What the session has waited for and counted.
+    pub totals: Totals,
 }
 
 impl Session {
@@ -177,12 +177,12 @@ impl Session {
 
     /// A reading from which [`time_account_since`](Session::time_account_since) starts. Taken at
     /// call boundaries, not inside a wait.
-    pub fn reading(&self) -> Reading {
+    pub fn reading(&self) -> SessionReading {
         let clocks = self.clocks();
         self.close_gap(clocks);
         let times = ThreadTimes { cpu: clocks.cpu, run_queue: clocks.run_queue };
         let times = times.since(self.times_at_start);
-        Reading { at: clocks.at, times, totals: self.account().totals() }
+        SessionReading { at: clocks.at, times, totals: self.account().totals() }
     }
 
     /// The way to the CPU clock is cold as a rule and takes 2-4 us, so it's gone twice: the second
@@ -239,10 +239,13 @@ impl Session {
     }
 
     /// Closes the books over the time since `start`. Called at call boundaries, not inside a wait.
-    pub fn time_account_since(&self, start: &Reading) -> TimeAccount {
-        let now = self.reading();
-        let (elapsed, times) = (now.at.since(start.at), now.times.since(start.times));
-        TimeAccount::close(elapsed, times, &now.totals.since(&start.totals))
+    pub fn time_account_since(&self, start: &SessionReading) -> TimeAccount {
+        let SessionReading { at, times, totals } = self.reading();
+        TimeAccount::close(
+            at.since(start.at),
+            times.since(start.times),
+            &totals.since(&start.totals),
+        )
     }
 }
 
