@@ -9,6 +9,7 @@
 //!
 //! Callers: applications; every crate above this one, also in the simulator.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
@@ -16,7 +17,7 @@ use catalog::{Catalog, CatalogConfig};
 use ids::FileNo;
 use instance::{Creation, Instance, Parameters, Progress};
 use latch::SharedFlag;
-use os::{Disk, Os, Session};
+use os::{Cause, Disk, NoticeSink, Os, Session};
 use sort::SortConfig;
 use stop::{RefusalKind, Stop};
 use txn::{LockName, LockNames, RowWanted};
@@ -30,31 +31,61 @@ const TABLESPACE: &str = "system";
 /// The number under which waits name the temporary files of sorts.
 const SORT_FILE: u16 = u16::MAX;
 
-/// A new database begins with so much of each of its files, and they grow as they need.
-const FIRST_BYTES: u64 = 32 << 20;
+const MIB: u64 = 1 << 20;
+
+/// The most that a file of blocks of 8 KiB can grow to, as its extent map has room.
 const BYTES_MAX: u64 = 30 << 30;
 
-/// How a database is made and opened. Unless something else is said a new one is small, and grows
-/// to 30 GiB, as much as one file of it can have; more is had by more data files.
+/// How a database is made and opened. By default a new one takes 29 MB. Its data file and its undo
+/// grow by themselves to 30 GiB each; more data files and redo logs can be added (DB35, DB36).
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Sizes and files of a new one.
+    /// Sizes and files of a new database.
     pub creation: Creation,
     /// What can be chosen at each opening.
     pub parameters: Parameters,
+    /// Where the lines go that the library has to say without being asked (DB37).
+    pub notices: Notices,
+}
+
+/// A listener for what the library has to say without being asked: a halt, a redo log member that
+/// is invalid, a file that is left behind. The default has none: the lines are dropped.
+///
+/// [`Database::create`], [`Database::open`] and [`Database::open_or_create`] use it. A database
+/// that is opened by a caller's session has the listener of that session's world.
+#[derive(Clone, Default)]
+pub struct Notices(Option<NoticeSink>);
+
+impl Notices {
+    /// Calls `listener` with each line, on whichever thread has something to say. The thread may
+    /// be a background process: the listener prints or sends the line, and uses no database.
+    pub fn to(listener: impl Fn(&str) + Send + Sync + 'static) -> Notices {
+        Notices(Some(Arc::new(listener)))
+    }
+
+    fn sink(&self) -> NoticeSink {
+        self.0.clone().unwrap_or_else(|| Arc::new(|_| ()))
+    }
+}
+
+impl fmt::Debug for Notices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Notices(listener)" } else { "Notices(none)" })
+    }
 }
 
 impl Default for Options {
     fn default() -> Options {
         let creation = Creation {
-            data_bytes: FIRST_BYTES,
+            data_bytes: 8 * MIB,
             data_bytes_max: BYTES_MAX,
-            undo_bytes: FIRST_BYTES,
+            undo_bytes: 4 * MIB,
             undo_bytes_max: BYTES_MAX,
-            log_file_bytes: FIRST_BYTES,
+            log_file_bytes: 4 * MIB,
+            doublewrite_slots: 512,
             ..Creation::default()
         };
-        Options { creation, parameters: Parameters::default() }
+        Options { creation, parameters: Parameters::default(), notices: Notices::default() }
     }
 }
 
@@ -79,19 +110,30 @@ impl Database {
     /// Makes a database in this directory, which is empty or not there, and opens it. It stays
     /// there also if the process goes to another directory.
     pub fn create(directory: impl AsRef<Path>, options: &Options) -> Result<Database, Stop> {
-        let (os, disk) = (os::linux::start(), os::linux::disk());
-        let session = os.adopt("create", SessionKind::Foreground);
-        let directory = os::linux::absolute(directory.as_ref())?;
-        Database::create_in(&disk, &directory, options, &session)
+        on_linux(directory.as_ref(), options, Database::create_in)
     }
 
     /// Opens the database in this directory. What a crash has left is recovered first. It stays
     /// there also if the process goes to another directory.
     pub fn open(directory: impl AsRef<Path>, options: &Options) -> Result<Database, Stop> {
-        let (os, disk) = (os::linux::start(), os::linux::disk());
-        let session = os.adopt("open", SessionKind::Foreground);
-        let directory = os::linux::absolute(directory.as_ref())?;
-        Database::open_in(&disk, &directory, options, &session)
+        on_linux(directory.as_ref(), options, Database::open_in)
+    }
+
+    /// Opens the database in this directory, or makes one if the directory is empty or missing.
+    /// Beside files that are no database nothing is made (DB33).
+    pub fn open_or_create(
+        directory: impl AsRef<Path>,
+        options: &Options,
+    ) -> Result<Database, Stop> {
+        on_linux(directory.as_ref(), options, |disk, directory, options, session| {
+            match disk.list(directory, session) {
+                Ok(names) if names.is_empty() => {}
+                Ok(_) => return Database::open_in(disk, directory, options, session),
+                Err(error) if error.cause() == Cause::NotFound => {}
+                Err(error) => return Err(error.into()),
+            }
+            Database::create_in(disk, directory, options, session)
+        })
     }
 
     /// As [`Database::create`], on a given disk, which may be a simulated one, by a session that
@@ -228,6 +270,18 @@ impl Database {
         self.shared.instance.abort(session);
         self.shared.ended.raise(session);
     }
+}
+
+/// Does `work` on real files, by a session of its own.
+fn on_linux(
+    directory: &Path,
+    options: &Options,
+    work: impl FnOnce(&Disk, &Path, &Options, &Session) -> Result<Database, Stop>,
+) -> Result<Database, Stop> {
+    let os = os::linux::start_with(options.notices.sink());
+    let session = os.adopt("open", SessionKind::Foreground);
+    let directory = os::linux::absolute(directory)?;
+    work(&os::linux::disk(), &directory, options, &session)
 }
 
 /// How messages about locks name what the dictionary knows (DB24).

@@ -11,7 +11,7 @@
 //!   fb_smco   makes data files grow before sessions need it
 //! ```
 //!
-//! Rules IN1 to IN12 are in the README.
+//! Rules IN1 to IN26 are in the README.
 //!
 //! * [`Instance`]: create, open, begin, commit, roll back, checkpoint, shut down, abort.
 //! * [`recover_database`]: recovery without opening; [`Progress`], [`Recovered`]: how it goes.

@@ -9,7 +9,7 @@
 //!
 //! The checks are the same for both, and believe nothing: what a block says is looked at by the
 //! crate that knows its layout (`space`, `undo`, `block`, `access`, `catalog`), and only what has
-//! passed there is used. Rules VF1 to VF7 are in the README.
+//! passed there is used. Rules VF1 to VF16 are in the README.
 //!
 //! * [`closed`], [`open`]: the check of a database that is shut, or of one that others work on.
 //! * [`Task`]: what is asked for; [`Pair`]: an index and the heap that it must agree with.
