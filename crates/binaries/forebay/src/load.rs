@@ -159,7 +159,7 @@ impl Create {
                 Failure::usage(format!("--log-group takes SIZE:PATH[,PATH...], not '{text}'"))
             })?);
         }
-        let options = Options { creation, parameters };
+        let options = Options { creation, parameters, ..Options::default() };
         let fill = |database: &Database| {
             let is_filled = match filling {
                 Filling::DebitCredit(scale) => {

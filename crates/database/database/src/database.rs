@@ -25,7 +25,7 @@ use waits::SessionKind;
 
 use crate::connection::{Connection, Held};
 
-/// The tablespace of tables that don't say.
+/// The tablespace of tables that name none.
 const TABLESPACE: &str = "system";
 
 /// The number under which waits name the temporary files of sorts.
@@ -82,6 +82,8 @@ impl Default for Options {
             undo_bytes: 4 * MIB,
             undo_bytes_max: BYTES_MAX,
             log_file_bytes: 4 * MIB,
+            data_growth_bytes: 2 * MIB,
+            undo_growth_bytes: 4 * MIB,
             doublewrite_slots: 512,
             ..Creation::default()
         };
@@ -89,32 +91,32 @@ impl Default for Options {
     }
 }
 
-/// An open database. Clones are the same one.
+/// An open database. Clones are handles of the same one.
 #[derive(Clone)]
 pub struct Database {
     shared: Arc<Shared>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct Shared {
     os: Os,
     pub(crate) instance: Instance,
     pub(crate) catalog: Catalog,
-    /// Each connection has a clone of it.
+    /// Each connection has a clone of it, and so they are counted.
     pub(crate) connections: Arc<()>,
-    /// The instance was shut or aborted.
+    /// Whether the instance was shut or aborted.
     ended: SharedFlag,
 }
 
 impl Database {
-    /// Makes a database in this directory, which is empty or not there, and opens it. It stays
-    /// there also if the process goes to another directory.
+    /// Makes a database in this directory, which is empty or missing, and opens it. A relative path
+    /// is taken from the process's directory at this time.
     pub fn create(directory: impl AsRef<Path>, options: &Options) -> Result<Database, Stop> {
         on_linux(directory.as_ref(), options, Database::create_in)
     }
 
-    /// Opens the database in this directory. What a crash has left is recovered first. It stays
-    /// there also if the process goes to another directory.
+    /// Opens the database in this directory, and recovers it after a crash. A relative path is
+    /// taken from the process's directory at this time.
     pub fn open(directory: impl AsRef<Path>, options: &Options) -> Result<Database, Stop> {
         on_linux(directory.as_ref(), options, Database::open_in)
     }
@@ -136,8 +138,8 @@ impl Database {
         })
     }
 
-    /// As [`Database::create`], on a given disk, which may be a simulated one, by a session that
-    /// the calling thread has already.
+    /// As [`Database::create`], on a given disk, which may be a simulated one, by the session of
+    /// the calling thread.
     pub fn create_in(
         disk: &Disk,
         directory: &Path,
@@ -147,8 +149,8 @@ impl Database {
         Database::create_filled(disk, directory, options, |_| Ok(()), session)
     }
 
-    /// As [`Database::create_in`], with what `fill` puts into it. If that fails, the database is
-    /// aborted, and the files that were made for it are removed; others in its directory stay.
+    /// As [`Database::create_in`], and fills the database by `fill`. If that fails, the database is
+    /// aborted and its files are removed; other files in its directory stay (DB23).
     pub fn create_filled(
         disk: &Disk,
         directory: &Path,
@@ -158,7 +160,7 @@ impl Database {
     ) -> Result<Database, Stop> {
         let (creation, parameters) = (&options.creation, &options.parameters);
         let made = Instance::create_revocably(disk, directory, creation, parameters, session)?;
-        // The dictionary is made by opening it first (DB23).
+        // The first opening makes the dictionary (DB23).
         let opened = Database::open_in(disk, directory, options, session);
         let filled = opened.and_then(|database| match fill(&database) {
             Ok(()) => Ok(database),
@@ -170,8 +172,8 @@ impl Database {
         filled.map_err(|stop| stop.saying(&made.take_back(session)))
     }
 
-    /// As [`Database::open`], on a given disk, which may be a simulated one, by a session that the
-    /// calling thread has already.
+    /// As [`Database::open`], on a given disk, which may be a simulated one, by the session of the
+    /// calling thread.
     pub fn open_in(
         disk: &Disk,
         directory: &Path,
@@ -181,8 +183,7 @@ impl Database {
         Database::open_telling(disk, directory, options, &|_| (), session)
     }
 
-    /// As [`Database::open_in`]; `tell` is called while recovery applies redo, every MiB of it or
-    /// so.
+    /// As [`Database::open_in`]; `tell` is called about every MiB of redo that recovery applies.
     pub fn open_telling(
         disk: &Disk,
         directory: &Path,
@@ -225,7 +226,7 @@ impl Database {
         Connection::new(Arc::clone(&self.shared), Held::Own(Box::new(session)))
     }
 
-    /// A connection with the session that the calling thread has already.
+    /// A connection with the session of the calling thread.
     pub fn connect_with<'s>(&self, session: &'s Session) -> Connection<'s> {
         Connection::new(Arc::clone(&self.shared), Held::Of(session))
     }
@@ -240,15 +241,15 @@ impl Database {
         &self.shared.catalog
     }
 
-    /// Shuts the database in good order: the next opening has nothing to recover. Refused, and
-    /// other handles go on, while there are connections. What comes later by other handles is
-    /// refused. The files are closed when the last handle is dropped.
+    /// Shuts the database in good order: the next opening has nothing to recover. While there are
+    /// connections this is refused, and other handles go on. After it, every call by another handle
+    /// is refused. The files are closed when the last handle is dropped (DB6, DB32).
     pub fn shutdown(self) -> Result<(), Stop> {
         let session = self.shared.os.adopt("shutdown", SessionKind::Foreground);
         self.shutdown_by(&session)
     }
 
-    /// As [`Database::shutdown`], by a session that the calling thread has already.
+    /// As [`Database::shutdown`], by the session of the calling thread.
     pub fn shutdown_by(self, session: &Session) -> Result<(), Stop> {
         let connections = Arc::strong_count(&self.shared.connections) - 1;
         if connections > 0 {
@@ -263,9 +264,9 @@ impl Database {
         Ok(())
     }
 
-    /// Stops at once, as if the process were killed, whoever works: what isn't committed is lost,
-    /// and the next opening recovers. Connections are told that the instance has halted. The files
-    /// are closed when the last handle and the last connection are dropped.
+    /// Stops at once, as if the process were killed: uncommitted changes are lost, and the next
+    /// opening recovers. Every later call of a connection returns the halt. The files are closed
+    /// when the last handle and the last connection are dropped.
     pub fn abort_by(self, session: &Session) {
         self.shared.instance.abort(session);
         self.shared.ended.raise(session);
@@ -284,7 +285,7 @@ fn on_linux(
     work(&os::linux::disk(), &directory, options, &session)
 }
 
-/// How messages about locks name what the dictionary knows (DB24).
+/// Names tables, indexes and keys in messages about locks, by the dictionary (DB24).
 struct Names(Weak<Shared>);
 
 impl LockNames for Names {

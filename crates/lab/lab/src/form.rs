@@ -64,7 +64,11 @@ impl Form {
 
     /// How its database is made and opened.
     pub(crate) fn options(&self) -> Options {
-        Options { creation: self.creation.clone(), parameters: self.parameters.clone() }
+        Options {
+            creation: self.creation.clone(),
+            parameters: self.parameters.clone(),
+            ..Options::default()
+        }
     }
 
     /// Lets `change` set parameters, for both settings of an experiment alike.

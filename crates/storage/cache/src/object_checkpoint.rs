@@ -18,7 +18,7 @@
 //!
 //! Callers: direct reads; checkpoints of a tablespace; whoever drops a file or a segment.
 
-use ids::{Dba, FileNo};
+use ids::Dba;
 use os::{Session, Waiting};
 use stop::Stop;
 use waits::{Statistic, WaitEvent};
@@ -77,13 +77,6 @@ impl Cache {
     pub fn checkpoint_blocks(&self, spans: &[Span], session: &Session) -> Result<(), Stop> {
         let waiting = session.waiting(WaitEvent::EnqKoFastObjectCheckpoint);
         self.checkpoint_spans(Spans::new(spans), waiting.p(KO_EXCLUSIVE, 2, 0))
-    }
-
-    /// The same for all blocks of these files: a checkpoint of a tablespace.
-    pub fn checkpoint_files(&self, files: &[FileNo], session: &Session) -> Result<(), Stop> {
-        let whole = |file: &FileNo| Span { first: Dba::new(file.get(), 0), count: u32::MAX };
-        let spans: Vec<Span> = files.iter().map(whole).collect();
-        self.checkpoint_spans(Spans::new(&spans), session.waiting(WaitEvent::RdbmsIpcReply))
     }
 
     fn checkpoint_spans(&self, spans: Spans, waiting: Waiting<'_>) -> Result<(), Stop> {

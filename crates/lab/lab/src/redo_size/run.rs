@@ -80,7 +80,7 @@ fn in_a_database(
     told: Told<'_>,
     session: &Session,
 ) -> Result<Option<Measured>, Stop> {
-    let options = Options { creation: creation(), parameters: parameters() };
+    let options = Options { creation: creation(), parameters: parameters(), ..Options::default() };
     let database = Database::create_in(disk, directory, &options, session)?;
     let measured = measure(&database, sizes, seed, told, session);
     // A database that nobody needs any more.
