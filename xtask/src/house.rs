@@ -160,23 +160,31 @@ pub(crate) const HOUSE: &[Floor] = &[
         ],
     },
     Floor {
+        name: "instruments",
+        meaning: "what reads the wait interface and says where time went",
+        levels: &[&[Room::new(
+            "report",
+            "the time profile of sessions; tables, figures and paragraphs in 80 columns",
+        )]],
+    },
+    Floor {
         name: "lab",
         meaning: "loads, experiments on them, and what may be concluded",
         levels: &[
             &[
-                Room::new("stats", "pure statistics, for races and the lab"),
                 Room::new(
-                    "experiment",
-                    "plans of runs, their order, how they are carried out; the row of each run",
+                    "stats",
+                    "pure statistics: intervals, comparisons, fits; for races and the lab",
                 ),
-            ],
-            &[
                 Room::new(
                     "workload",
-                    "load generators: debit-credit with mass updates, and its audit",
+                    "load generators: debit-credit with mass updates, order entry; their audits",
                 ),
-                Room::new("verdict", "rows of runs -> text and JSON"),
             ],
+            &[Room::new(
+                "experiment",
+                "plans of runs, how they are carried out, the row of each run, the verdict on all",
+            )],
             &[Room::new("lab", "the built-in experiments, on this machine or on a model of one")],
         ],
     },

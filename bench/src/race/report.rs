@@ -14,13 +14,12 @@
 
 use std::fmt::Write;
 
+use report::paragraph;
 use serde::{Serialize, Serializer};
 use stats::Verdict;
 
 use crate::race::case::CaseResult;
 
-/// The width that the table keeps to, for ratios and figures from 1e-99 to 1e99.
-const COLUMNS: usize = 80;
 const NAME_COLUMNS: usize = 21;
 const UNIT_COLUMNS: usize = 6;
 
@@ -93,7 +92,7 @@ impl Outcome {
             let fits = case.name.len() <= NAME_COLUMNS && case.unit.len() <= UNIT_COLUMNS;
             if !fits {
                 // A long name gets lines of its own, its figures the next one.
-                table += &wrapped(&format!("{} ({})", case.name, case.unit));
+                table += &paragraph(&format!("{} ({})", case.name, case.unit), "");
             }
             let (name, unit) = if fits { (case.name.as_str(), case.unit) } else { ("", "") };
             table += &row([
@@ -134,20 +133,6 @@ fn row(cells: [&str; 8]) -> String {
         "{name:<NAME_COLUMNS$} {ours:>8} {rival:>8} {unit:<UNIT_COLUMNS$} {ratio:>5} \
          {interval:>11} {goal:>5} {verdict}\n"
     )
-}
-
-fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > COLUMNS {
-            lines.push(word.to_owned());
-        } else {
-            *line += if line.is_empty() { "" } else { " " };
-            *line += word;
-        }
-    }
-    lines.join("\n") + "\n"
 }
 
 /// A measured value in at most 8 characters: four figures or all those before the point.

@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use experiment::{Account, Event, Run};
+use experiment::Run;
+use report::{EventTime, TimeProfile};
 
 const WITHIN: f64 = 0.2;
 const WITHIN_POINTS: f64 = 0.02;
@@ -38,11 +39,12 @@ struct Waits {
 
 impl Profile {
     pub(super) fn of<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Profile {
-        let (mut account, mut transactions, mut throughputs) = (Account::default(), 0, Vec::new());
-        let mut background = Account::default();
+        let (mut account, mut transactions, mut throughputs) =
+            (TimeProfile::default(), 0, Vec::new());
+        let mut background = TimeProfile::default();
         for run in runs {
-            account.add(&run.foreground.account);
-            background.add(&run.background.account);
+            account.add(&run.foreground.profile);
+            background.add(&run.background.profile);
             transactions += run.transactions;
             throughputs.push(run.transactions as f64 * 1e9 / run.elapsed_ns as f64);
         }
@@ -57,7 +59,7 @@ impl Profile {
         }
         let [elapsed_us, queued_us] =
             [account.busy_ns(), account.run_queue_in_all_ns()].map(|ns| us(ns as f64));
-        let waits = |event: &Event| Waits {
+        let waits = |event: &EventTime| Waits {
             per_transaction: event.count as f64 / transactions as f64,
             mean_us: event.total_ns as f64 / event.count.max(1) as f64 / 1e3,
         };

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use clap::{Args, Subcommand};
 use database::{Database, Options, Parameters, Progress};
-use experiment::{SessionInterval, Snapshot};
 use instance::LogGroupSpec;
 use os::{Disk, FileOptions, IoBuf, Session};
+use report::{SessionInterval, Snapshot};
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, SessionKind};
 use workload::order_entry::{Plan as OrderEntryPlan, Scale as OrderEntryScale};

@@ -5,14 +5,12 @@
 //!
 //! Callers: whoever executes statements.
 
-use std::collections::BTreeMap;
-
-use ids::ObjectNo;
 use os::Session;
 use relation::{ColumnDefinition, Default, IndexDefinition, TableDefinition};
 use stop::{RefusalKind, Stop};
 use txn::{LockWait, TableMode};
 
+use crate::checks::FoundRow;
 use crate::dictionary::{Dictionary, Edit};
 use crate::draft::{Draft, place_of};
 use crate::drop::remove_index;
@@ -38,7 +36,7 @@ impl Catalog {
                 Alteration::RenameTable(to) => statement.rename_table(table, to),
                 Alteration::RenameColumn { from, to } => statement.rename_column(table, from, to),
                 Alteration::RenameConstraint { from, to } => {
-                    statement.rename_constraint(table, (from, to))
+                    statement.rename_constraint(table, from, to)
                 }
                 Alteration::SetDefault { column, value } => {
                     let place = place_of(&table, column)?;
@@ -57,7 +55,7 @@ impl Catalog {
                 Alteration::DropNotNull(column) => statement.drop_not_null(table, column),
                 Alteration::AddConstraint(spec) => statement.add_constraint(table, spec),
                 Alteration::DropConstraint { name, cascade } => {
-                    statement.drop_constraint(table, (name, *cascade))
+                    statement.drop_constraint(table, name, *cascade)
                 }
             }
         })
@@ -141,7 +139,8 @@ impl Statement<'_> {
     fn rename_constraint(
         &mut self,
         mut table: TableDefinition,
-        (from, to): (&str, &str),
+        from: &str,
+        to: &str,
     ) -> Result<(), Stop> {
         names::check("constraint or index", to)?;
         self.lock_referenced(&table)?;
@@ -151,7 +150,7 @@ impl Statement<'_> {
         let Some(name) = indexes.chain(checks).chain(keys).find(|name| *name == from) else {
             let within = format!(" of table {}", table.name);
             let there = crate::draft::index_names(&table);
-            return Err(names::unknown(("constraint or index", from), &within, there));
+            return Err(names::unknown("constraint or index", from, &within, there));
         };
         to.clone_into(name);
         self.publish(|_| Ok(Edit::of(table)), &[])
@@ -186,10 +185,10 @@ impl Statement<'_> {
 
     fn set_not_null(&mut self, mut table: TableDefinition, column: &str) -> Result<(), Stop> {
         let place = place_of(&table, column)?;
-        if let Some((row, _)) = self.find_null(&table, place)? {
+        if let Some(FoundRow { address, .. }) = self.find_null(&table, place)? {
             let message = format!(
-                "cannot set column {column} of table {} NOT NULL: row {row} has NULL there; give \
-                 it a value first",
+                "cannot set column {column} of table {} NOT NULL: row {address} has NULL there; \
+                 give it a value first",
                 table.name
             );
             return Err(Stop::refuse(RefusalKind::NotNullViolation, message));
@@ -225,10 +224,10 @@ impl Statement<'_> {
         }
         let (mut table, names) = self.read(|dictionary| {
             let mut draft = Draft::alter(before.clone(), dictionary);
-            draft.add_constraint(spec).map(|()| (draft.table, draft.made))
+            draft.add_constraint(spec).map(|()| (draft.table, draft.generated))
         })?;
         let tablespace = self.tablespace_of(before.segment)?;
-        let places = self.make_segments(&mut table, (&tablespace, &[]))?;
+        let places = self.make_segments(&mut table, &tablespace, &[])?;
         self.fill(&table, &places)?;
         match &spec.rule {
             Rule::PrimaryKey(_) | Rule::Unique(_) => {}
@@ -236,7 +235,7 @@ impl Statement<'_> {
             Rule::ForeignKey(_) => self.check_references(&table)?,
         }
         let edit = |dictionary: &Dictionary| {
-            names.settle(&mut table, &mut [], dictionary);
+            names.resolve(&mut table, &mut [], dictionary);
             Ok(Edit::of(table))
         };
         self.publish(edit, &[])
@@ -245,7 +244,8 @@ impl Statement<'_> {
     fn drop_constraint(
         &mut self,
         mut table: TableDefinition,
-        (name, cascade): (&str, bool),
+        name: &str,
+        cascade: bool,
     ) -> Result<(), Stop> {
         self.lock_referenced(&table)?;
         let before = (table.checks.len(), table.foreign_keys.len());
@@ -258,15 +258,15 @@ impl Statement<'_> {
         let Some(index) = index.cloned() else {
             let within = format!(" of table {}", table.name);
             let there = crate::draft::index_names(&table);
-            return Err(names::unknown(("constraint", name), &within, there));
+            return Err(names::unknown("constraint", name, &within, there));
         };
-        self.wait_for_dead(&table)?;
+        self.wait_for_dead_transactions(&table)?;
         let to_it = |key: &&relation::ForeignKey| key.referenced_index == index.object;
         let keys: Vec<_> = table.referenced_by.iter().filter(to_it).cloned().collect();
         let (own, others): (Vec<_>, Vec<_>) =
             keys.into_iter().partition(|key| key.table == table.object);
         let what = format!("drop constraint {name} of table {}", table.name);
-        let mut edit = self.without_keys(&others, (cascade, &what))?;
+        let mut edit = self.without_keys(&others, cascade, &what)?;
         if let (Some(key), false) = (own.first(), cascade) {
             let what = format!("its foreign key {} refers to {name}; drop that first", key.name);
             return Err(cannot(&table.name, &what));
@@ -276,8 +276,7 @@ impl Statement<'_> {
             let what = format!("its foreign key {} needs {name}; drop that first", key.name);
             return Err(cannot(&table.name, &what));
         }
-        let object: ObjectNo = table.object;
-        edit.tables.append(&mut BTreeMap::from([(object, Some(table))]));
+        edit.tables.insert(table.object, Some(table));
         self.publish(|_| Ok(edit), &[index.segment])
     }
 }

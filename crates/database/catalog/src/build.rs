@@ -38,7 +38,8 @@ impl Catalog {
     /// Fills an index of the table with entries for the rows that the view sees. How many.
     pub(crate) fn fill(
         &self,
-        (table, index): (&Relation, usize),
+        table: &Relation,
+        index: usize,
         view: View,
         session: &Session,
     ) -> Result<u64, Stop> {
@@ -47,7 +48,7 @@ impl Catalog {
         let mut sorter = Sorter::new(&self.config.disk, config, halt, session)?;
         let mut keys = Keys::default();
         each_block(table, view, session, |block| {
-            keys.read((table, index), (block, view), session)?;
+            keys.read(table, index, block, view, session)?;
             keys.iter().try_for_each(|key| sorter.push(key, &[]))
         })?;
         let mut sorted = sorter.finish()?;
@@ -59,8 +60,7 @@ impl Catalog {
             if unique {
                 match &mut last {
                     Some((before, row)) if before == key => {
-                        let rows = (*row, address);
-                        return Err(duplicate((table, index), rows, view, session));
+                        return Err(duplicate(table, index, *row, address, view, session));
                     }
                     Some((before, row)) => {
                         before.clear();
@@ -91,8 +91,10 @@ impl Keys {
     /// Reads the keys of a block's rows. Under its latch keys are made, and nothing waits.
     fn read(
         &mut self,
-        (table, index): (&Relation, usize),
-        (block, view): (Dba, View),
+        table: &Relation,
+        index: usize,
+        block: Dba,
+        view: View,
         session: &Session,
     ) -> Result<(), Stop> {
         self.bytes.clear();
@@ -101,7 +103,7 @@ impl Keys {
         let mut visit = |address, row: &[u8]| {
             let pushed = RowView::new(table.layout(), row)
                 .map_err(|damaged| unreadable(table.definition(), address, &damaged))
-                .and_then(|row| table.push_entry_key(index, (address, &row), &mut self.bytes));
+                .and_then(|row| table.push_entry_key(index, address, &row, &mut self.bytes));
             self.bytes.extend(address_bytes(address));
             self.ends.push(self.bytes.len());
             read = std::mem::replace(&mut read, Ok(())).and(pushed);
@@ -137,8 +139,10 @@ fn split(bytes: &[u8]) -> (&[u8], RowAddress) {
 
 /// Two rows have one key: what both have is said.
 fn duplicate(
-    (table, index): (&Relation, usize),
-    (one, other): (RowAddress, RowAddress),
+    table: &Relation,
+    index: usize,
+    one: RowAddress,
+    other: RowAddress,
     view: View,
     session: &Session,
 ) -> Stop {

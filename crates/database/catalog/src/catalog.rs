@@ -20,7 +20,7 @@ use stop::{RefusalKind, Stop};
 use txn::Transactions;
 use waits::WaitEvent;
 
-use crate::dictionary::{Dictionary, Named};
+use crate::dictionary::Dictionary;
 use crate::rows;
 use crate::sequence::Sequence;
 use crate::store::{Store, corrupt};
@@ -58,7 +58,7 @@ pub struct Catalog {
     pub(crate) store: Arc<Store>,
     pub(crate) dictionary: Latch<Dictionary>,
     /// One statement at a time writes the dictionary, from its last look to its end (DC4).
-    pub(crate) changing: Enqueue<()>,
+    pub(crate) row_cache_lock: Enqueue<()>,
     /// Transactions that were active when the instance stopped.
     pub(crate) dead: Vec<TxnId>,
     /// The number of the sequence that is made next.
@@ -69,14 +69,14 @@ pub struct Catalog {
 impl Catalog {
     /// Opens the catalog of a database that was just opened: before any session works there.
     pub fn open(
-        (space, transactions): (&Space, &Transactions),
+        space: &Space,
+        transactions: &Transactions,
         config: CatalogConfig,
         session: &Session,
     ) -> Result<Catalog, Stop> {
         // Nobody else has begun: whoever is active is dead.
         let dead = transactions.active().all(session);
-        let both = (space, transactions);
-        let (store, is_new) = Store::open(&config.tablespace, both, session)?;
+        let (store, is_new) = Store::open(&config.tablespace, space, transactions, session)?;
         let found = rows::read(&store.read(session)?).map_err(|what| corrupt(&what))?;
         let orphans = drop_orphans(space, found.tables.values(), session)?;
         let opened = CatalogOpened {
@@ -88,8 +88,8 @@ impl Catalog {
         let last = found.sequences.last_key_value().map_or(0, |(object, _)| object.get());
         let mut dictionary = Dictionary::default();
         found.tables.into_values().for_each(|table| dictionary.add_table(table));
-        for sequence in found.sequences.into_values() {
-            dictionary.add_sequence(Arc::new(Sequence::new(sequence, session)));
+        for (definition, next) in found.sequences.into_values() {
+            dictionary.add_sequence(Arc::new(Sequence::new(definition, next, session)));
         }
         let os = session.os();
         Ok(Catalog {
@@ -98,7 +98,7 @@ impl Catalog {
             config,
             store: Arc::new(store),
             dictionary: Latch::new(os, LatchKind::Innermost, dictionary),
-            changing: Enqueue::new(os, *b"QQ", WaitEvent::RowCacheLock, ()),
+            row_cache_lock: Enqueue::new(os, *b"QQ", WaitEvent::RowCacheLock, ()),
             dead,
             next_sequence: Shared32::new(last + 1),
             opened,
@@ -146,11 +146,11 @@ impl Catalog {
             };
             if changing {
                 // Until it has been replaced. Who has this enqueue waits for redo at most.
-                drop(self.changing.hold(object.get().into(), session));
+                drop(self.row_cache_lock.hold(object.get().into(), session));
                 continue;
             }
-            let both = (&self.space, &self.transactions);
-            let opened = Relation::open(Arc::clone(&definition), both.0, both.1, session);
+            let Catalog { space, transactions, .. } = self;
+            let opened = Relation::open(Arc::clone(&definition), space, transactions, session);
             let mut dictionary = self.dictionary.exclusive(session);
             let Some(entry) = dictionary.entry_mut(object) else { continue };
             if entry.changing || !Arc::ptr_eq(&entry.definition, &definition) {
@@ -186,23 +186,18 @@ impl Catalog {
     /// The sequence's next value, which nobody else gets (rule DC7).
     pub fn next_value(&self, sequence: &Sequence, session: &Session) -> Result<i64, Stop> {
         loop {
-            if let Some(value) = sequence.next((&self.store, &self.transactions), session)? {
+            if let Some(value) = sequence.next(&self.store, &self.transactions, session)? {
                 return Ok(value);
             }
             // A drop that isn't committed may not come about: its end is waited for (DC4).
             let object = sequence.object().get().into();
-            let changing = self.changing.hold(object, session);
+            let changing = self.row_cache_lock.hold(object, session);
             let is_dropped = sequence.is_dropped(session);
             drop(changing);
             if is_dropped {
                 return Err(sequence.gone());
             }
         }
-    }
-
-    /// Whether a table has this name, for who also has tables that aren't the catalog's.
-    pub fn has_table(&self, name: &str, session: &Session) -> bool {
-        matches!(self.dictionary.shared(session).named(name), Some(Named::Table(_)))
     }
 }
 

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use access::RowAddress;
-use ids::ObjectNo;
+use ids::{Dba, ObjectNo};
 use relation::{ForeignKey, Relation, Scratch, TableDefinition, Truth};
 use stop::{RefusalKind, Stop};
 use txn::View;
@@ -17,8 +17,12 @@ use value::{OwnedValue, RowView, Value};
 use crate::build::{each_block, unreadable};
 use crate::statement::Statement;
 
-/// A row that was looked for, and what it says.
-pub(crate) type Found = Option<(RowAddress, String)>;
+/// The first row that a search found.
+pub(crate) struct FoundRow {
+    pub(crate) address: RowAddress,
+    /// Its first columns, for messages.
+    pub(crate) text: String,
+}
 
 impl Statement<'_> {
     /// Fills the indexes at these places of a table that isn't in the dictionary like this yet.
@@ -29,7 +33,7 @@ impl Statement<'_> {
         let open = self.open(table)?;
         self.with_view(|view| {
             for place in places {
-                self.catalog.fill((&open, *place), view, self.session)?;
+                self.catalog.fill(&open, *place, view, self.session)?;
             }
             Ok(())
         })
@@ -57,7 +61,11 @@ impl Statement<'_> {
     }
 
     /// A row that has NULL in the column.
-    pub(crate) fn find_null(&self, table: &TableDefinition, column: usize) -> Result<Found, Stop> {
+    pub(crate) fn find_null(
+        &self,
+        table: &TableDefinition,
+        column: usize,
+    ) -> Result<Option<FoundRow>, Stop> {
         self.find(table, |_, row| matches!(row.get(column), Ok(Value::Null)))
     }
 
@@ -67,7 +75,7 @@ impl Statement<'_> {
         &self,
         table: &TableDefinition,
         is_it: impl Fn(RowAddress, &RowView<'_>) -> bool,
-    ) -> Result<Found, Stop> {
+    ) -> Result<Option<FoundRow>, Stop> {
         let open = self.open(table)?;
         let (mut found, mut read) = (None, Ok(()));
         self.with_view(|view| {
@@ -79,7 +87,8 @@ impl Statement<'_> {
                     Ok(row) if found.is_none() && is_it(address, &row) => {
                         let is_there = |column: &usize| !table.columns[*column].is_dropped();
                         let columns = (0..table.columns.len()).filter(is_there);
-                        found = Some((address, open.columns_text(columns.take(4), &row)));
+                        let text = open.columns_text(columns.take(4), &row);
+                        found = Some(FoundRow { address, text });
                     }
                     Ok(_) => {}
                     Err(damaged) => read = Err(unreadable(table, address, &damaged)),
@@ -99,9 +108,9 @@ impl Statement<'_> {
         };
         match self.find(table, breaks)? {
             None => Ok(()),
-            Some((row, text)) => {
+            Some(FoundRow { address, text }) => {
                 let message = format!(
-                    "cannot add CHECK {} to table {}: row {row} ({text}) breaks it; change or \
+                    "cannot add CHECK {} to table {}: row {address} ({text}) breaks it; change or \
                      delete the row first",
                     check.name, table.name
                 );
@@ -121,13 +130,13 @@ impl Statement<'_> {
         let mut scratch = Scratch::default();
         self.with_view(|view| {
             each_block(&open, view, self.session, |block| {
-                for (row, values) in self.references((&open, key), (block, view))? {
+                for (row, values) in self.references(&open, key, block, view)? {
                     let values: Vec<Value<'_>> = values.iter().map(OwnedValue::get).collect();
                     let index = parent.index_number(key.referenced_index);
                     let index = index.expect("a foreign key refers to an index that is there");
-                    let of = (index, &*values);
-                    if parent.find(of, view, &mut scratch, self.session)?.is_none() {
-                        return Err(no_parent((table, &parent, key), row, &values));
+                    let found = parent.find(index, &values, view, &mut scratch, self.session)?;
+                    if found.is_none() {
+                        return Err(no_parent(table, &parent, key, row, &values));
                     }
                 }
                 Ok(())
@@ -138,8 +147,10 @@ impl Statement<'_> {
     /// What rows of a block refer to, without those that have a NULL there.
     fn references(
         &self,
-        (table, key): (&Relation, &ForeignKey),
-        (block, view): (ids::Dba, View),
+        table: &Relation,
+        key: &ForeignKey,
+        block: Dba,
+        view: View,
     ) -> Result<Vec<(RowAddress, Vec<OwnedValue>)>, Stop> {
         let (mut found, mut read) = (Vec::new(), Ok(()));
         let mut visit = |address, row: &[u8]| {
@@ -159,7 +170,9 @@ impl Statement<'_> {
 }
 
 fn no_parent(
-    (table, parent, key): (&TableDefinition, &Relation, &ForeignKey),
+    table: &TableDefinition,
+    parent: &Relation,
+    key: &ForeignKey,
     row: RowAddress,
     values: &[Value<'_>],
 ) -> Stop {

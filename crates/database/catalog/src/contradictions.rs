@@ -10,51 +10,53 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use relation::is_dropped;
 
+use crate::dictionary_table::DictionaryTable::{
+    self, Columns, ConstraintColumns, Constraints, IndexColumns, Indexes, Sequences, Tables,
+};
 use crate::rows::{Cells, Rows, beginning};
-use crate::stored::Stored;
 
 /// What is wrong with a row, as seen from others.
 #[derive(Debug)]
 pub(crate) struct Contradiction {
-    pub(crate) table: Stored,
+    pub(crate) table: DictionaryTable,
     pub(crate) key: Vec<i64>,
     pub(crate) what: String,
     /// The table, if keys in its indexes can't be told any more.
     pub(crate) spoils: Option<i64>,
 }
 
-struct Look<'r> {
+struct ConsistencyCheck<'r> {
     rows: &'r Rows,
     found: Vec<Contradiction>,
 }
 
 /// All that is found.
 pub(crate) fn contradictions(rows: &Rows) -> Vec<Contradiction> {
-    let mut look = Look { rows, found: Vec::new() };
-    look.parts(Stored::Columns, Stored::Tables);
-    look.parts(Stored::IndexColumns, Stored::Indexes);
-    look.parts(Stored::Constraints, Stored::Tables);
-    look.parts(Stored::ConstraintColumns, Stored::Constraints);
-    look.indexes();
-    look.has_parts(Stored::Tables, Stored::Columns);
-    look.has_parts(Stored::Indexes, Stored::IndexColumns);
-    look.columns_of_indexes();
-    look.identities();
-    look.checks();
-    look.foreign_keys();
-    look.pairs_of_foreign_keys();
-    look.twice();
-    look.found
+    let mut check = ConsistencyCheck { rows, found: Vec::new() };
+    check.parts(Columns, Tables);
+    check.parts(IndexColumns, Indexes);
+    check.parts(Constraints, Tables);
+    check.parts(ConstraintColumns, Constraints);
+    check.indexes();
+    check.has_parts(Tables, Columns);
+    check.has_parts(Indexes, IndexColumns);
+    check.columns_of_indexes();
+    check.identities();
+    check.checks();
+    check.foreign_keys();
+    check.pairs_of_foreign_keys();
+    check.duplicates();
+    check.found
 }
 
 /// What a row of the table is.
-fn thing(table: Stored) -> &'static str {
+fn thing(table: DictionaryTable) -> &'static str {
     match table {
-        Stored::Tables => "table",
-        Stored::Columns | Stored::IndexColumns | Stored::ConstraintColumns => "column",
-        Stored::Indexes => "index",
-        Stored::Constraints => "constraint",
-        Stored::Sequences => "sequence",
+        Tables => "table",
+        Columns | IndexColumns | ConstraintColumns => "column",
+        Indexes => "index",
+        Constraints => "constraint",
+        Sequences => "sequence",
     }
 }
 
@@ -62,29 +64,30 @@ fn shown(key: &[i64]) -> String {
     key.iter().map(i64::to_string).collect::<Vec<_>>().join(".")
 }
 
-impl<'r> Look<'r> {
-    fn all(&self, table: Stored) -> impl Iterator<Item = (&'r [i64], Cells<'r>)> + use<'r> {
+impl<'r> ConsistencyCheck<'r> {
+    fn all(
+        &self,
+        table: DictionaryTable,
+    ) -> impl Iterator<Item = (&'r [i64], Cells<'r>)> + use<'r> {
         beginning(self.rows, table, &[])
     }
 
-    fn get(&self, table: Stored, key: &[i64]) -> Option<Cells<'r>> {
+    fn get(&self, table: DictionaryTable, key: &[i64]) -> Option<Cells<'r>> {
         self.rows.get(&(table, key.to_vec())).map(|row| Cells::new(table, row))
     }
 
-    fn tell(&mut self, (table, key): (Stored, &[i64]), what: String) {
+    fn report(&mut self, table: DictionaryTable, key: &[i64], what: String) {
         let spoils = match table {
-            Stored::Columns => Some(key[0]),
-            Stored::Indexes => self.get(table, key).and_then(|cells| cells.int(1)),
-            Stored::IndexColumns => {
-                self.get(Stored::Indexes, &key[..1]).and_then(|cells| cells.int(1))
-            }
+            Columns => Some(key[0]),
+            Indexes => self.get(table, key).and_then(|cells| cells.int(1)),
+            IndexColumns => self.get(Indexes, &key[..1]).and_then(|cells| cells.int(1)),
             _ => None,
         };
         self.found.push(Contradiction { table, key: key.to_vec(), what, spoils });
     }
 
     /// Each row is of something that is there, and the rows of one thing are numbered.
-    fn parts(&mut self, parts: Stored, of: Stored) {
+    fn parts(&mut self, parts: DictionaryTable, of: DictionaryTable) {
         let keys = of.key_columns();
         let mut wanted: (&[i64], i64) = (&[], 0);
         for (key, _) in self.all(parts) {
@@ -94,7 +97,7 @@ impl<'r> Look<'r> {
             }
             if self.get(of, whole).is_none() {
                 let what = format!("is of {} {}, which isn't there", thing(of), shown(whole));
-                self.tell((parts, key), what);
+                self.report(parts, key, what);
             } else if place != wanted.1 {
                 let what = format!(
                     "is number {place} of {} {}, where number {} isn't there",
@@ -102,17 +105,17 @@ impl<'r> Look<'r> {
                     shown(whole),
                     wanted.1
                 );
-                self.tell((parts, key), what);
+                self.report(parts, key, what);
             }
             wanted.1 = place.saturating_add(1);
         }
     }
 
-    fn has_parts(&mut self, whole: Stored, parts: Stored) {
+    fn has_parts(&mut self, whole: DictionaryTable, parts: DictionaryTable) {
         for (key, _) in self.all(whole) {
             if beginning(self.rows, parts, key).next().is_none() {
                 let what = format!("is of a {} that has no columns", thing(whole));
-                self.tell((whole, key), what);
+                self.report(whole, key, what);
             }
         }
     }
@@ -120,14 +123,14 @@ impl<'r> Look<'r> {
     /// Each index is of a table that is there, and those of one table are numbered.
     fn indexes(&mut self) {
         let mut by_table: BTreeMap<i64, BTreeMap<i64, &[i64]>> = BTreeMap::new();
-        for (key, cells) in self.all(Stored::Indexes) {
+        for (key, cells) in self.all(Indexes) {
             let (table, place) = (cells.int(1).unwrap_or(0), cells.int(2).unwrap_or(0));
-            if self.get(Stored::Tables, &[table]).is_none() {
+            if self.get(Tables, &[table]).is_none() {
                 let what = format!("is of table {table}, which isn't there");
-                self.tell((Stored::Indexes, key), what);
+                self.report(Indexes, key, what);
             } else if by_table.entry(table).or_default().insert(place, key).is_some() {
                 let what = format!("is number {place} of table {table}, as another one is");
-                self.tell((Stored::Indexes, key), what);
+                self.report(Indexes, key, what);
             }
         }
         for (table, places) in by_table {
@@ -136,7 +139,7 @@ impl<'r> Look<'r> {
                     let what = format!(
                         "is number {place} of table {table}, where number {wanted} isn't there"
                     );
-                    self.tell((Stored::Indexes, key), what);
+                    self.report(Indexes, key, what);
                     break;
                 }
             }
@@ -144,27 +147,27 @@ impl<'r> Look<'r> {
     }
 
     fn columns_of_indexes(&mut self) {
-        for (key, cells) in self.all(Stored::IndexColumns) {
-            let index = self.get(Stored::Indexes, &key[..1]);
+        for (key, cells) in self.all(IndexColumns) {
+            let index = self.get(Indexes, &key[..1]);
             let Some(table) = index.and_then(|index| index.int(1)) else { continue };
             let column = cells.int(2).unwrap_or(0);
-            if self.get(Stored::Columns, &[table, column]).is_none() {
+            if self.get(Columns, &[table, column]).is_none() {
                 let what = format!(
                     "is of index {}, and of column {column} of table {table}, which isn't there",
                     key[0]
                 );
-                self.tell((Stored::IndexColumns, key), what);
+                self.report(IndexColumns, key, what);
             }
         }
     }
 
     fn identities(&mut self) {
-        for (key, cells) in self.all(Stored::Columns) {
+        for (key, cells) in self.all(Columns) {
             let Some(sequence) = cells.int(6) else { continue };
-            if self.get(Stored::Sequences, &[sequence]).is_none() {
+            if self.get(Sequences, &[sequence]).is_none() {
                 let what = format!("has numbers of sequence {sequence}, which isn't there");
                 // The keys of rows are as they are.
-                let (table, key) = (Stored::Columns, key.to_vec());
+                let (table, key) = (Columns, key.to_vec());
                 self.found.push(Contradiction { table, key, what, spoils: None });
             }
         }
@@ -172,7 +175,7 @@ impl<'r> Look<'r> {
 
     /// A column of a table that is there and wasn't dropped, or why there is none.
     fn column(&self, table: i64, column: i64) -> Result<Cells<'r>, String> {
-        match self.get(Stored::Columns, &[table, column]) {
+        match self.get(Columns, &[table, column]) {
             None => Err(format!("column {column} of table {table}, which isn't there")),
             Some(cells) if cells.text(2).is_some_and(|name| is_dropped(&name)) => {
                 Err(format!("column {column} of table {table}, which was dropped"))
@@ -183,12 +186,12 @@ impl<'r> Look<'r> {
 
     /// A CHECK asks for columns that are there.
     fn checks(&mut self) {
-        for (key, cells) in self.all(Stored::Constraints) {
+        for (key, cells) in self.all(Constraints) {
             // One that can't be read keeps its table from being read, and that is told.
             let Some(condition) = cells.condition(3) else { continue };
             for column in condition.columns() {
                 if let Err(what) = self.column(key[0], column as i64) {
-                    self.tell((Stored::Constraints, key), format!("asks for {what}"));
+                    self.report(Constraints, key, format!("asks for {what}"));
                 }
             }
         }
@@ -197,17 +200,17 @@ impl<'r> Look<'r> {
     /// The columns of a foreign key are those that its indexes have, and values of the two can be
     /// equal.
     fn pairs_of_foreign_keys(&mut self) {
-        for (key, cells) in self.all(Stored::Constraints) {
+        for (key, cells) in self.all(Constraints) {
             let (Some(parent), Some(own), Some(other)) = (cells.int(5), cells.int(4), cells.int(6))
             else {
                 continue;
             };
-            let pairs: Vec<_> = beginning(self.rows, Stored::ConstraintColumns, key)
+            let pairs: Vec<_> = beginning(self.rows, ConstraintColumns, key)
                 .filter_map(|(_, cells)| Some((cells.int(3)?, cells.int(4)?)))
                 .collect();
             let (columns, referenced): (Vec<i64>, Vec<i64>) = pairs.iter().copied().unzip();
             let is_there =
-                |table: i64, column: &i64| self.get(Stored::Columns, &[table, *column]).is_some();
+                |table: i64, column: &i64| self.get(Columns, &[table, *column]).is_some();
             let all_there = columns.iter().all(|column| is_there(key[0], column))
                 && referenced.iter().all(|column| is_there(parent, column));
             if pairs.is_empty() || !all_there {
@@ -215,28 +218,24 @@ impl<'r> Look<'r> {
                 continue;
             }
             let columns_of = |index: i64| -> Vec<i64> {
-                let columns =
-                    beginning(self.rows, Stored::IndexColumns, std::slice::from_ref(&index));
+                let columns = beginning(self.rows, IndexColumns, std::slice::from_ref(&index));
                 columns.filter_map(|(_, cells)| cells.int(2)).collect()
             };
             let of_own = columns_of(own);
-            let what =
-                if self.get(Stored::Indexes, &[own]).is_some() && !of_own.starts_with(&columns) {
-                    Some(format!("needs an index that begins with its columns, and {own} doesn't"))
-                } else if self.get(Stored::Indexes, &[other]).is_some()
-                    && columns_of(other) != referenced
-                {
-                    Some(format!("refers to other columns than index {other} has"))
-                } else {
-                    pairs.iter().find_map(|pair| self.pair((key[0], parent), *pair).err())
-                };
+            let what = if self.get(Indexes, &[own]).is_some() && !of_own.starts_with(&columns) {
+                Some(format!("needs an index that begins with its columns, and {own} doesn't"))
+            } else if self.get(Indexes, &[other]).is_some() && columns_of(other) != referenced {
+                Some(format!("refers to other columns than index {other} has"))
+            } else {
+                pairs.iter().find_map(|(own, other)| self.pair(key[0], *own, parent, *other).err())
+            };
             if let Some(what) = what {
-                self.tell((Stored::Constraints, key), what);
+                self.report(Constraints, key, what);
             }
         }
     }
 
-    fn pair(&self, (table, parent): (i64, i64), (own, other): (i64, i64)) -> Result<(), String> {
+    fn pair(&self, table: i64, own: i64, parent: i64, other: i64) -> Result<(), String> {
         let kind = |table, column| {
             let cells = self.column(table, column).map_err(|what| format!("has {what}"))?;
             Ok::<_, String>(cells.column_kind())
@@ -250,30 +249,30 @@ impl<'r> Look<'r> {
     }
 
     fn foreign_keys(&mut self) {
-        for (key, cells) in self.all(Stored::Constraints) {
+        for (key, cells) in self.all(Constraints) {
             let Some(parent) = cells.int(5) else { continue };
             let said = [(4, key[0], false), (6, parent, true)];
             let wrong = said.into_iter().find_map(|(column, table, unique)| {
                 self.index_of(cells.int(column), table, unique).err()
             });
-            let gone = self.get(Stored::Tables, &[parent]).is_none();
+            let gone = self.get(Tables, &[parent]).is_none();
             if gone {
                 let what = format!("refers to table {parent}, which isn't there");
-                self.tell((Stored::Constraints, key), what);
+                self.report(Constraints, key, what);
             } else if let Some(what) = wrong {
-                self.tell((Stored::Constraints, key), what);
+                self.report(Constraints, key, what);
             }
-            let mut columns = beginning(self.rows, Stored::ConstraintColumns, key).peekable();
+            let mut columns = beginning(self.rows, ConstraintColumns, key).peekable();
             if columns.peek().is_none() {
-                self.tell((Stored::Constraints, key), "is a foreign key without columns".into());
+                self.report(Constraints, key, "is a foreign key without columns".into());
             }
             for (own, cells) in columns {
                 for (table, column) in [(key[0], cells.int(3)), (parent, cells.int(4))] {
                     let column = column.unwrap_or(0);
-                    if !gone && self.get(Stored::Columns, &[table, column]).is_none() {
+                    if !gone && self.get(Columns, &[table, column]).is_none() {
                         let what =
                             format!("is column {column} of table {table}, which isn't there");
-                        self.tell((Stored::ConstraintColumns, own), what);
+                        self.report(ConstraintColumns, own, what);
                     }
                 }
             }
@@ -283,7 +282,7 @@ impl<'r> Look<'r> {
     /// A constraint needs this index, of this table.
     fn index_of(&self, index: Option<i64>, table: i64, unique: bool) -> Result<(), String> {
         let index = index.unwrap_or(0);
-        match self.get(Stored::Indexes, &[index]) {
+        match self.get(Indexes, &[index]) {
             None => Err(format!("needs index {index}, which isn't there")),
             Some(cells) if cells.int(1) != Some(table) => {
                 Err(format!("needs index {index} of table {table}, which another table has"))
@@ -296,11 +295,11 @@ impl<'r> Look<'r> {
     }
 
     /// Names and segments are had once.
-    fn twice(&mut self) {
+    fn duplicates(&mut self) {
         let mut segments = BTreeSet::new();
         let mut twice = Vec::new();
-        let tables = self.all(Stored::Tables).map(|row| (Stored::Tables, row, 2));
-        let indexes = self.all(Stored::Indexes).map(|row| (Stored::Indexes, row, 4));
+        let tables = self.all(Tables).map(|row| (Tables, row, 2));
+        let indexes = self.all(Indexes).map(|row| (Indexes, row, 4));
         for (table, (key, cells), column) in tables.chain(indexes) {
             if let Some(segment) = cells.int(column)
                 && !segments.insert(segment)
@@ -309,10 +308,7 @@ impl<'r> Look<'r> {
                 twice.push((table, key, what));
             }
         }
-        let rooms = [
-            [(Stored::Tables, 1), (Stored::Sequences, 1)],
-            [(Stored::Indexes, 3), (Stored::Constraints, 2)],
-        ];
+        let rooms = [[(Tables, 1), (Sequences, 1)], [(Indexes, 3), (Constraints, 2)]];
         for room in rooms {
             let mut names = BTreeSet::new();
             for (table, column) in room {

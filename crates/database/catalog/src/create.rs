@@ -42,13 +42,13 @@ impl Catalog {
             let first = self.number_sequences(count.min(1_000), session);
             let (mut table, mut sequences, names) = statement.read(|dictionary| {
                 let draft = Draft::create(spec, first, dictionary)?;
-                Ok::<_, Stop>((draft.table, draft.sequences, draft.made))
+                Ok::<_, Stop>((draft.table, draft.sequences, draft.generated))
             })?;
             let tablespace = spec.tablespace.as_ref().unwrap_or(&self.config.tablespace);
-            statement.make_segments(&mut table, (tablespace, &[]))?;
+            statement.make_segments(&mut table, tablespace, &[])?;
             let object = table.object;
             let edit = |dictionary: &Dictionary| {
-                names.settle(&mut table, &mut sequences, dictionary);
+                names.resolve(&mut table, &mut sequences, dictionary);
                 let new_sequences = sequences.into_iter().map(|one| new_sequence(one, session));
                 Ok(Edit {
                     tables: BTreeMap::from([(object, Some(table))]),
@@ -79,7 +79,7 @@ impl Catalog {
                 Some(tablespace) => tablespace.clone(),
                 None => statement.tablespace_of(before.segment)?,
             };
-            let places = statement.make_segments(&mut table, (&tablespace, &[]))?;
+            let places = statement.make_segments(&mut table, &tablespace, &[])?;
             statement.fill(&table, &places)?;
             let index = table.indexes.pop().expect("an index was added");
             let object = index.object;
@@ -117,5 +117,5 @@ impl Catalog {
 
 fn new_sequence(definition: SequenceDefinition, session: &Session) -> Arc<Sequence> {
     let first = Some(definition.start);
-    Arc::new(Sequence::new((definition, first), session))
+    Arc::new(Sequence::new(definition, first, session))
 }

@@ -26,21 +26,21 @@ use crate::sequence::Sequence;
 /// What the catalog knows.
 #[derive(Default)]
 pub(crate) struct Dictionary {
-    tables: BTreeMap<ObjectNo, Entry>,
+    tables: BTreeMap<ObjectNo, TableEntry>,
     sequences: BTreeMap<ObjectNo, Arc<Sequence>>,
-    names: BTreeMap<String, Named>,
+    names: BTreeMap<String, NameOwner>,
     index_names: BTreeSet<String>,
 }
 
 /// What has a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Named {
+pub(crate) enum NameOwner {
     Table(ObjectNo),
     Sequence(ObjectNo),
 }
 
 /// A table.
-pub(crate) struct Entry {
+pub(crate) struct TableEntry {
     pub(crate) definition: Arc<TableDefinition>,
     /// Once it was asked for.
     pub(crate) relation: Option<Arc<Relation>>,
@@ -68,10 +68,10 @@ impl Dictionary {
     /// Takes in a table that was read or made.
     pub(crate) fn add_table(&mut self, definition: TableDefinition) {
         let object = definition.object;
-        self.names.insert(definition.name.clone(), Named::Table(object));
+        self.names.insert(definition.name.clone(), NameOwner::Table(object));
         self.index_names.extend(index_names(&definition).map(str::to_string));
         let definition = Arc::new(definition);
-        self.tables.insert(object, Entry { definition, relation: None, changing: false });
+        self.tables.insert(object, TableEntry { definition, relation: None, changing: false });
     }
 
     fn remove_table(&mut self, object: ObjectNo) {
@@ -84,7 +84,7 @@ impl Dictionary {
 
     pub(crate) fn add_sequence(&mut self, sequence: Arc<Sequence>) {
         let definition = sequence.definition();
-        self.names.insert(definition.name.clone(), Named::Sequence(definition.object));
+        self.names.insert(definition.name.clone(), NameOwner::Sequence(definition.object));
         self.sequences.insert(definition.object, sequence);
     }
 
@@ -93,11 +93,11 @@ impl Dictionary {
         self.sequences.remove(&sequence.definition().object);
     }
 
-    pub(crate) fn entry(&self, object: ObjectNo) -> Option<&Entry> {
+    pub(crate) fn entry(&self, object: ObjectNo) -> Option<&TableEntry> {
         self.tables.get(&object)
     }
 
-    pub(crate) fn entry_mut(&mut self, object: ObjectNo) -> Option<&mut Entry> {
+    pub(crate) fn entry_mut(&mut self, object: ObjectNo) -> Option<&mut TableEntry> {
         self.tables.get_mut(&object)
     }
 
@@ -110,14 +110,14 @@ impl Dictionary {
     }
 
     /// What has this name.
-    pub(crate) fn named(&self, name: &str) -> Option<Named> {
+    pub(crate) fn named(&self, name: &str) -> Option<NameOwner> {
         self.names.get(name).copied()
     }
 
     /// The table of this name.
     pub(crate) fn table(&self, name: &str) -> Result<&Arc<TableDefinition>, Stop> {
         match self.named(name) {
-            Some(Named::Table(object)) => Ok(&self.tables[&object].definition),
+            Some(NameOwner::Table(object)) => Ok(&self.tables[&object].definition),
             _ => Err(self.unknown("table", name)),
         }
     }
@@ -131,7 +131,7 @@ impl Dictionary {
     /// The sequence of this name.
     pub(crate) fn sequence(&self, name: &str) -> Result<&Arc<Sequence>, Stop> {
         match self.named(name) {
-            Some(Named::Sequence(object)) => Ok(&self.sequences[&object]),
+            Some(NameOwner::Sequence(object)) => Ok(&self.sequences[&object]),
             _ => Err(self.unknown("sequence", name)),
         }
     }
@@ -151,14 +151,14 @@ impl Dictionary {
             |table: &&Arc<TableDefinition>| table.indexes.iter().any(|index| index.name == name);
         let indexes = self.tables().flat_map(|table| &table.indexes);
         let there = indexes.map(|index| index.name.as_str());
-        let unknown = || names::unknown(("index", name), "", there);
+        let unknown = || names::unknown("index", name, "", there);
         self.tables().find(has).ok_or_else(unknown)
     }
 
     fn unknown(&self, what: &str, name: &str) -> Stop {
-        let wanted = |named: &Named| matches!(named, Named::Table(_)) == (what == "table");
+        let wanted = |named: &NameOwner| matches!(named, NameOwner::Table(_)) == (what == "table");
         let there = self.names.iter().filter(|(_, named)| wanted(named));
-        names::unknown((what, name), "", there.map(|(name, _)| name.as_str()))
+        names::unknown(what, name, "", there.map(|(name, _)| name.as_str()))
     }
 
     pub(crate) fn has_name(&self, name: &str) -> bool {
@@ -173,8 +173,8 @@ impl Dictionary {
     pub(crate) fn check_free(&self, name: &str) -> Result<(), Stop> {
         match self.named(name) {
             None => Ok(()),
-            Some(Named::Table(_)) => Err(names::taken("table", name)),
-            Some(Named::Sequence(_)) => Err(names::taken("sequence", name)),
+            Some(NameOwner::Table(_)) => Err(names::taken("table", name)),
+            Some(NameOwner::Sequence(_)) => Err(names::taken("sequence", name)),
         }
     }
 

@@ -23,7 +23,7 @@ use value::{COLUMNS_MAX, Direction, NullsPlace, OwnedValue, Type};
 
 use crate::bytes;
 use crate::dictionary::Dictionary;
-use crate::made_names::MadeNames;
+use crate::generated_names::GeneratedNames;
 use crate::names;
 use crate::spec::{
     ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexSpec, Rule, TableSpec,
@@ -42,7 +42,7 @@ pub(crate) struct Draft<'a> {
     /// Sequences that are made with it.
     pub(crate) sequences: Vec<SequenceDefinition>,
     /// Names that nobody gave.
-    pub(crate) made: MadeNames,
+    pub(crate) generated: GeneratedNames,
     /// Names that the statement gives to constraints: none is made up for another one.
     given: Vec<String>,
     /// The next number that means nothing.
@@ -109,9 +109,9 @@ impl<'a> Draft<'a> {
 
     /// Of a table that is there.
     pub(crate) fn alter(table: TableDefinition, dictionary: &'a Dictionary) -> Draft<'a> {
-        let (sequences, made, given) = (Vec::new(), MadeNames::default(), Vec::new());
+        let (sequences, generated, given) = (Vec::new(), GeneratedNames::default(), Vec::new());
         let next = NEW_TABLE - 1;
-        Draft { dictionary, table, sequences, made, given, next, first_sequence: 1 }
+        Draft { dictionary, table, sequences, generated, given, next, first_sequence: 1 }
     }
 
     /// Whether an object has no number yet.
@@ -191,7 +191,7 @@ impl<'a> Draft<'a> {
             );
             return Err(self.refuse(&what));
         }
-        self.made.add_sequence(&name, stem);
+        self.generated.add_sequence(&name, stem);
         self.sequences.push(sequence);
         Ok(Default::Identity { sequence: number, always })
     }
@@ -207,7 +207,7 @@ impl<'a> Draft<'a> {
             Rule::Unique(columns) => {
                 let name = self.name_for(spec, &format!("{}_key", columns.join("_")));
                 let columns = self.key_columns(columns)?;
-                self.push_index(name, columns, (true, false)).map(|_| ())
+                self.push_index(name, columns, true, false).map(|_| ())
             }
             Rule::Check(condition) => {
                 bytes::of_condition(condition).map_err(|what| self.refuse(&what))?;
@@ -241,7 +241,7 @@ impl<'a> Draft<'a> {
             );
             return Err(self.refuse(&what));
         }
-        self.push_index(name, columns, (true, true)).map(|_| ())
+        self.push_index(name, columns, true, true).map(|_| ())
     }
 
     fn key_columns(&self, names: &[String]) -> Result<Vec<IndexColumn>, Stop> {
@@ -263,7 +263,7 @@ impl<'a> Draft<'a> {
             let nulls = column.nulls.unwrap_or(NullsPlace::of(direction));
             columns.push(IndexColumn { column: self.column(&column.name)?, direction, nulls });
         }
-        self.push_index(spec.name.clone(), columns, (spec.unique, false))
+        self.push_index(spec.name.clone(), columns, spec.unique, false)
     }
 
     /// Adds an index that was made for an earlier definition, if this one allows it too.
@@ -291,7 +291,8 @@ impl<'a> Draft<'a> {
         &mut self,
         name: String,
         columns: Vec<IndexColumn>,
-        (unique, primary): (bool, bool),
+        unique: bool,
+        primary: bool,
     ) -> Result<ObjectNo, Stop> {
         let count = columns.len();
         if !(1..=INDEX_COLUMNS_MAX).contains(&count) {
@@ -422,7 +423,7 @@ impl<'a> Draft<'a> {
         let nulls = NullsPlace::of(direction);
         let columns =
             columns.iter().map(|column| IndexColumn { column: *column, direction, nulls });
-        self.push_index(name, columns.collect(), (false, false))
+        self.push_index(name, columns.collect(), false, false)
     }
 
     /// A column's place.
@@ -455,7 +456,7 @@ impl<'a> Draft<'a> {
         let is_given = |name: &str| self.given.iter().any(|given| given == name);
         let is_taken = |name: &str| name == other || is_given(name) || self.is_taken(name);
         let name = names::free(&stem, is_taken);
-        self.made.add_constraint(&name, stem);
+        self.generated.add_constraint(&name, stem);
         name
     }
 
@@ -500,6 +501,6 @@ pub fn place_of(table: &TableDefinition, name: &str) -> Result<usize, Stop> {
     table.columns.iter().position(is_it).ok_or_else(|| {
         let within = format!(" in table {}", table.name);
         let there = table.columns.iter().filter(|column| !column.is_dropped());
-        names::unknown(("column", name), &within, there.map(|column| column.name.as_str()))
+        names::unknown("column", name, &within, there.map(|column| column.name.as_str()))
     })
 }

@@ -35,9 +35,9 @@ impl Catalog {
             let others = |key: &&ForeignKey| key.table != table.object;
             let keys: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
             let what = format!("drop table {name}");
-            let mut edit = statement.without_keys(&keys, (cascade, &what))?;
+            let mut edit = statement.without_keys(&keys, cascade, &what)?;
             statement.lock_referenced(&table)?;
-            statement.wait_for_dead(&table)?;
+            statement.wait_for_dead_transactions(&table)?;
             edit.tables.insert(table.object, None);
             let identities = table.columns.iter().filter_map(|column| match column.default {
                 Default::Identity { sequence, .. } => Some(sequence),
@@ -74,7 +74,7 @@ impl Catalog {
                     return Err(Stop::refuse(RefusalKind::ForeignKeyViolation, message));
                 }
             }
-            statement.wait_for_dead(&before)?;
+            statement.wait_for_dead_transactions(&before)?;
             let tablespace = statement.tablespace_of(before.segment)?;
             let of_index = |index: &IndexDefinition| statement.tablespace_of(index.segment);
             let of_indexes: Vec<String> =
@@ -82,7 +82,7 @@ impl Catalog {
             let mut table = TableDefinition::clone(&before);
             table.segment = NEW_SEGMENT;
             table.indexes.iter_mut().for_each(|index| index.segment = NEW_SEGMENT);
-            let made = statement.make_segments(&mut table, (&tablespace, &of_indexes));
+            let made = statement.make_segments(&mut table, &tablespace, &of_indexes);
             made.map_err(|stop| match stop.refusal() {
                 Some(RefusalKind::NoSpace) => stop.saying(
                     "truncate needs room for empty segments before it gives the full ones back: \
@@ -123,7 +123,7 @@ impl Catalog {
                 return Err(Stop::refuse(RefusalKind::WrongState, message));
             }
             statement.lock_referenced(&table)?;
-            statement.wait_for_dead(&table)?;
+            statement.wait_for_dead_transactions(&table)?;
             let mut left = TableDefinition::clone(&table);
             let needed = remove_index(&mut left, index.object);
             let used = table.referenced_by.iter().find(|key| key.referenced_index == index.object);
@@ -182,7 +182,8 @@ impl Statement<'_> {
     pub(crate) fn without_keys(
         &mut self,
         keys: &[ForeignKey],
-        (cascade, what): (bool, &str),
+        cascade: bool,
+        what: &str,
     ) -> Result<Edit, Stop> {
         let mut edit = Edit { tables: BTreeMap::new(), ..Edit::default() };
         for key in keys {

@@ -1,5 +1,5 @@
-//! The data dictionary: what tables, indexes, constraints and sequences there are, in tables of its
-//! own; and the statements that change it.
+//! The data dictionary: which tables, indexes, constraints and sequences there are, kept in tables
+//! of its own; the statements that change it; and values of sequences.
 //!
 //! ```text
 //!   CREATE, ALTER, DROP, TRUNCATE                       statements: name ─▶ Arc<Relation>
@@ -11,14 +11,16 @@
 //!                  rows ──────────▶ store: _tables, _columns, _indexes …
 //! ```
 //!
-//! * [`Catalog`]: opened; asked for relations, sequences, and what there is.
-//! * [`TableSpec`], [`IndexSpec`], [`Alteration`], [`SequenceOptions`]: what statements say.
-//! * [`DictionaryLook`]: the dictionary's rows, for who doesn't believe them.
+//! * [`Catalog`]: the open dictionary; gives relations, sequences and lists of what there is.
+//! * [`TableSpec`], [`IndexSpec`], [`Alteration`], [`SequenceOptions`]: what DDL statements say.
+//! * [`DictionaryCheck`]: checks the dictionary's rows without believing them.
 //! * [`TableView`], [`ConstraintView`], [`SequenceView`]: what there is, as values.
 //!
-//! Rules DC1 to DC9 are in the README. What was decided, and why: decision 0007.
+//! Each DDL statement (`create`, `alter`, `drop`) runs as a `statement`, whose order of locks,
+//! commit and publication is that of the README: rules DC1 to DC29. What was decided, and why:
+//! decision 0007.
 //!
-//! Callers: the embedded API, SQL, tools.
+//! Callers: the embedded API; SQL; tools.
 
 #![forbid(unsafe_code)]
 
@@ -31,12 +33,13 @@ mod compose;
 mod contradictions;
 mod create;
 mod dictionary;
+mod dictionary_check;
+mod dictionary_table;
 mod draft;
 mod drop;
 mod fill;
+mod generated_names;
 mod lock_names;
-mod look;
-mod made_names;
 mod names;
 mod rows;
 mod sequence;
@@ -44,13 +47,13 @@ mod sequence_definition;
 mod spec;
 mod statement;
 mod store;
-mod stored;
 mod views;
 
 pub use catalog::{Catalog, CatalogConfig, CatalogOpened};
+pub use dictionary_check::{DictionaryCheck, DictionaryContents, DictionaryFault};
+pub use dictionary_table::DictionaryTable;
 pub use draft::{INDEX_COLUMNS_MAX, INDEXES_MAX, place_of};
 pub use fill::FilledRow;
-pub use look::{DictionaryFault, DictionaryLook, DictionarySeen};
 pub use names::NAME_BYTES_MAX;
 pub use sequence::Sequence;
 pub use sequence_definition::{SequenceDefinition, SequenceOptions};
@@ -58,5 +61,4 @@ pub use spec::{
     Alteration, ColumnSpec, ConstraintSpec, DefaultSpec, ForeignKeySpec, IndexColumnSpec,
     IndexSpec, Rule, TableSpec,
 };
-pub use stored::Stored as DictionaryTable;
 pub use views::{ConstraintKind, ConstraintView, IndexView, SequenceView, TableView};

@@ -29,7 +29,8 @@ pub(crate) fn check(what: &str, name: &str) -> Result<(), Stop> {
 
 /// A name that isn't there, with one that may have been meant.
 pub(crate) fn unknown<'a>(
-    (what, name): (&str, &str),
+    what: &str,
+    name: &str,
     within: &str,
     there: impl Iterator<Item = &'a str>,
 ) -> Stop {
@@ -95,7 +96,7 @@ mod tests {
     #[test]
     fn a_name_that_was_mistyped_is_suggested() {
         let there = ["customer", "order", "warehouse"];
-        let say = |name| unknown(("table", name), "", there.into_iter()).to_string();
+        let say = |name| unknown("table", name, "", there.into_iter()).to_string();
         assert_eq!(say("custmer"), "there is no table \"custmer\"; did you mean customer?");
         assert_eq!(say("ORDER"), "there is no table \"ORDER\"; did you mean order?");
         assert_eq!(say("oder"), "there is no table \"oder\"; did you mean order?");

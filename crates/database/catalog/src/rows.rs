@@ -22,13 +22,15 @@ use value::{COLUMNS_MAX, Direction, NullsPlace, OwnedValue, Type, Value};
 
 use crate::SequenceDefinition;
 use crate::bytes;
-use crate::stored::Stored;
+use crate::dictionary_table::DictionaryTable::{
+    self, Columns, ConstraintColumns, Constraints, IndexColumns, Indexes, Sequences, Tables,
+};
 
 /// A row of a table of the dictionary.
 pub(crate) type Row = Vec<OwnedValue>;
 
 /// Rows, by their table and their key.
-pub(crate) type Rows = BTreeMap<(Stored, Vec<i64>), Row>;
+pub(crate) type Rows = BTreeMap<(DictionaryTable, Vec<i64>), Row>;
 
 /// Definitions by their numbers.
 #[derive(Default)]
@@ -63,14 +65,14 @@ fn optional<T>(value: Option<T>, of: impl FnOnce(T) -> OwnedValue) -> OwnedValue
     value.map_or(OwnedValue::NULL, of)
 }
 
-fn put(rows: &mut Rows, table: Stored, row: Row) {
+fn put(rows: &mut Rows, table: DictionaryTable, row: Row) {
     let key = key_of(table, &row);
     let before = rows.insert((table, key), row);
     assert!(before.is_none(), "two rows of {} have one key", table.name());
 }
 
 /// The key of a row.
-pub(crate) fn key_of(table: Stored, row: &[OwnedValue]) -> Vec<i64> {
+pub(crate) fn key_of(table: DictionaryTable, row: &[OwnedValue]) -> Vec<i64> {
     let int = |value: &OwnedValue| match value.get() {
         Value::Int(int) => int,
         other => panic!("{other} is in the key of {}, whose columns are BIGINT", table.name()),
@@ -81,7 +83,7 @@ pub(crate) fn key_of(table: Stored, row: &[OwnedValue]) -> Vec<i64> {
 /// The rows of a table's definition.
 pub(crate) fn of_table(table: &TableDefinition, rows: &mut Rows) {
     let object = number(table.object);
-    put(rows, Stored::Tables, vec![object.clone(), text(&table.name), number(table.segment)]);
+    put(rows, Tables, vec![object.clone(), text(&table.name), number(table.segment)]);
     for (place, column) in table.columns.iter().enumerate() {
         let kind = column.kind;
         let bytes = |value: &OwnedValue| {
@@ -103,15 +105,15 @@ pub(crate) fn of_table(table: &TableDefinition, rows: &mut Rows) {
             flag(always),
             optional(bytes(&column.missing), |bytes| binary(&bytes)),
         ];
-        put(rows, Stored::Columns, row);
+        put(rows, Columns, row);
     }
     for (place, index) in table.indexes.iter().enumerate() {
-        of_index((place, index), &object, rows);
+        of_index(place, index, &object, rows);
     }
     of_constraints(table, &object, rows);
 }
 
-fn of_index((place, index): (usize, &IndexDefinition), table: &OwnedValue, rows: &mut Rows) {
+fn of_index(place: usize, index: &IndexDefinition, table: &OwnedValue, rows: &mut Rows) {
     let row = vec![
         number(index.object),
         table.clone(),
@@ -121,7 +123,7 @@ fn of_index((place, index): (usize, &IndexDefinition), table: &OwnedValue, rows:
         flag(index.unique),
         flag(index.primary),
     ];
-    put(rows, Stored::Indexes, row);
+    put(rows, Indexes, row);
     for (place, column) in index.columns.iter().enumerate() {
         let row = vec![
             number(index.object),
@@ -130,7 +132,7 @@ fn of_index((place, index): (usize, &IndexDefinition), table: &OwnedValue, rows:
             flag(column.direction == Direction::Descending),
             flag(column.nulls == NullsPlace::First),
         ];
-        put(rows, Stored::IndexColumns, row);
+        put(rows, IndexColumns, row);
     }
 }
 
@@ -140,8 +142,8 @@ fn of_constraints(table: &TableDefinition, object: &OwnedValue, rows: &mut Rows)
         let bytes = bytes::of_condition(&check.condition);
         let bytes = bytes.expect("a condition is looked at before it gets into a definition");
         let mut row = vec![object.clone(), int(place), text(&check.name), binary(&bytes)];
-        row.resize(Stored::Constraints.columns().len(), OwnedValue::NULL);
-        put(rows, Stored::Constraints, row);
+        row.resize(Constraints.columns().len(), OwnedValue::NULL);
+        put(rows, Constraints, row);
     }
     for (place, key) in (table.checks.len()..).zip(&table.foreign_keys) {
         let row = vec![
@@ -158,11 +160,11 @@ fn of_constraints(table: &TableDefinition, object: &OwnedValue, rows: &mut Rows)
                 OnDelete::SetNull => 2,
             }),
         ];
-        put(rows, Stored::Constraints, row);
+        put(rows, Constraints, row);
         let pairs = key.columns.iter().zip(&key.referenced_columns);
         for (number, (column, referenced)) in pairs.enumerate() {
             let row = vec![object.clone(), int(place), int(number), int(*column), int(*referenced)];
-            put(rows, Stored::ConstraintColumns, row);
+            put(rows, ConstraintColumns, row);
         }
     }
 }
@@ -195,13 +197,13 @@ pub(crate) fn read_apart(rows: &Rows) -> Result<Definitions, String> {
     for ((table, key), row) in rows {
         let cells = Cells { table: *table, row };
         let said = match table {
-            Stored::Tables => cells.table(&mut found),
-            Stored::Columns => cells.column(&mut found),
-            Stored::Indexes => Some(()),
-            Stored::IndexColumns => Some(()),
-            Stored::Constraints => Some(()),
-            Stored::ConstraintColumns => Some(()),
-            Stored::Sequences => cells.sequence(&mut found),
+            Tables => cells.table(&mut found),
+            Columns => cells.column(&mut found),
+            Indexes => Some(()),
+            IndexColumns => Some(()),
+            Constraints => Some(()),
+            ConstraintColumns => Some(()),
+            Sequences => cells.sequence(&mut found),
         };
         said.ok_or_else(|| format!("the row {key:?} of {} makes no sense", table.name()))?;
     }
@@ -213,7 +215,7 @@ pub(crate) fn read_apart(rows: &Rows) -> Result<Definitions, String> {
 /// The sequences whose rows make sense, with their next values.
 pub(crate) fn sequences(rows: &Rows) -> Vec<(SequenceDefinition, Option<i64>)> {
     let mut found = Definitions::default();
-    for (_, cells) in beginning(rows, Stored::Sequences, &[]) {
+    for (_, cells) in beginning(rows, Sequences, &[]) {
         // One that makes none is told by `read`.
         let _ = cells.sequence(&mut found);
     }
@@ -236,20 +238,21 @@ pub(crate) fn refer_back(tables: &mut BTreeMap<ObjectNo, TableDefinition>) -> Re
 /// Rows of a table whose keys begin so, in the order of their keys.
 pub(crate) fn beginning<'a>(
     rows: &'a Rows,
-    table: Stored,
+    table: DictionaryTable,
     key: &'a [i64],
 ) -> impl Iterator<Item = (&'a [i64], Cells<'a>)> {
     let from = (table, key.to_vec());
-    let of_it =
-        move |((at, has), _): &(&(Stored, Vec<i64>), _)| *at == table && has.starts_with(key);
-    let cells =
-        move |((_, key), row): (&'a (Stored, Vec<i64>), &'a Row)| (&**key, Cells { table, row });
+    let of_it = move |((at, has), _): &(&(DictionaryTable, Vec<i64>), _)| {
+        *at == table && has.starts_with(key)
+    };
+    let cells = move |((_, key), row): (&'a (DictionaryTable, Vec<i64>), &'a Row)| {
+        (&**key, Cells { table, row })
+    };
     rows.range(from..).take_while(of_it).map(cells)
 }
 
 fn read_indexes(rows: &Rows, found: &mut Definitions) -> Result<(), String> {
-    let mut all: Vec<Cells<'_>> =
-        beginning(rows, Stored::Indexes, &[]).map(|(_, cells)| cells).collect();
+    let mut all: Vec<Cells<'_>> = beginning(rows, Indexes, &[]).map(|(_, cells)| cells).collect();
     all.sort_by_key(|cells| (cells.int(1), cells.int(2)));
     for cells in all {
         let said = cells.index(rows, found);
@@ -259,7 +262,7 @@ fn read_indexes(rows: &Rows, found: &mut Definitions) -> Result<(), String> {
 }
 
 fn read_constraints(rows: &Rows, found: &mut Definitions) -> Result<(), String> {
-    for (_, cells) in beginning(rows, Stored::Constraints, &[]) {
+    for (_, cells) in beginning(rows, Constraints, &[]) {
         let said = cells.constraint(rows, found);
         said.ok_or_else(|| {
             format!("the row {:?} of _constraints makes no sense", (cells.int(0), cells.int(1)))
@@ -271,12 +274,12 @@ fn read_constraints(rows: &Rows, found: &mut Definitions) -> Result<(), String> 
 /// A row that is read, column by column; none where a column has what it can't have.
 #[derive(Clone, Copy)]
 pub(crate) struct Cells<'a> {
-    table: Stored,
+    table: DictionaryTable,
     row: &'a Row,
 }
 
 impl<'a> Cells<'a> {
-    pub(crate) fn new(table: Stored, row: &'a Row) -> Cells<'a> {
+    pub(crate) fn new(table: DictionaryTable, row: &'a Row) -> Cells<'a> {
         Cells { table, row }
     }
 
@@ -410,8 +413,7 @@ impl<'a> Cells<'a> {
             Some(IndexColumn { column, direction, nulls })
         };
         let key = [i64::from(object.get())];
-        let columns: Option<Vec<_>> =
-            beginning(rows, Stored::IndexColumns, &key).map(column).collect();
+        let columns: Option<Vec<_>> = beginning(rows, IndexColumns, &key).map(column).collect();
         table.indexes.push(IndexDefinition {
             object,
             name: self.text(3)?,
@@ -435,7 +437,7 @@ impl<'a> Cells<'a> {
         let key = [self.int(0)?, self.int(1)?];
         let pair = |(_, cells): (&[i64], Cells<'_>)| Some((cells.place(3)?, cells.place(4)?));
         let pairs: Option<Vec<(usize, usize)>> =
-            beginning(rows, Stored::ConstraintColumns, &key).map(pair).collect();
+            beginning(rows, ConstraintColumns, &key).map(pair).collect();
         let (columns, referenced_columns) = pairs?.into_iter().unzip();
         table.foreign_keys.push(ForeignKey {
             name,
@@ -539,7 +541,7 @@ mod tests {
         tables.values().for_each(|table| of_table(table, &mut rows));
         let options = SequenceOptions { cycles: true, ..SequenceOptions::default() };
         let sequence = options.define(ObjectNo::new(7), "s").expect("sound");
-        put(&mut rows, Stored::Sequences, of_sequence(&sequence, Some(-4)));
+        put(&mut rows, Sequences, of_sequence(&sequence, Some(-4)));
         let found = read(&rows).expect("sense");
         assert_eq!(format!("{:?}", found.tables), format!("{tables:?}"));
         assert_eq!(found.sequences[&ObjectNo::new(7)], (sequence, Some(-4)));

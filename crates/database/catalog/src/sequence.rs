@@ -24,7 +24,7 @@ use txn::{Transaction, Transactions};
 use waits::WaitEvent;
 
 use crate::SequenceDefinition;
-use crate::sequence_definition::Range;
+use crate::sequence_definition::CachedRange;
 use crate::store::Store;
 
 const NOT_WAITED_FOR: CommitMode =
@@ -33,29 +33,30 @@ const NOT_WAITED_FOR: CommitMode =
 /// A sequence.
 pub struct Sequence {
     definition: SequenceDefinition,
-    in_hand: Latch<Range>,
+    cache: Latch<CachedRange>,
     /// What the row says: the next value that wasn't taken. One session at a time takes more.
-    taking: Enqueue<Taking>,
+    refill: Enqueue<Refill>,
     dropped: SharedFlag,
 }
 
 /// For who takes a range.
-struct Taking {
+struct Refill {
     next: Option<i64>,
     scratch: Scratch,
 }
 
 impl Sequence {
     pub(crate) fn new(
-        (definition, next): (SequenceDefinition, Option<i64>),
+        definition: SequenceDefinition,
+        next: Option<i64>,
         session: &Session,
     ) -> Sequence {
-        let (os, none) = (session.os(), Range { next: 0, left: 0 });
-        let taking = Taking { next, scratch: Scratch::default() };
+        let (os, none) = (session.os(), CachedRange { next: 0, left: 0 });
+        let refill = Refill { next, scratch: Scratch::default() };
         Sequence {
             definition,
-            in_hand: Latch::new(os, LatchKind::Innermost, none),
-            taking: Enqueue::new(os, *b"SQ", WaitEvent::EnqSqContention, taking),
+            cache: Latch::new(os, LatchKind::Innermost, none),
+            refill: Enqueue::new(os, *b"SQ", WaitEvent::EnqSqContention, refill),
             dropped: SharedFlag::new(false),
         }
     }
@@ -72,14 +73,14 @@ impl Sequence {
 
     /// What the next value will be, unless the instance stops; none if it has no more.
     pub(crate) fn peek(&self, session: &Session) -> Option<i64> {
-        let taking = self.taking.hold(self.object().get().into(), session);
-        let range = *self.in_hand.shared(session);
-        if range.left > 0 { Some(range.next) } else { taking.next }
+        let refill = self.refill.hold(self.object().get().into(), session);
+        let range = *self.cache.shared(session);
+        if range.left > 0 { Some(range.next) } else { refill.next }
     }
 
     /// What its row says. While it is held nobody takes more, and so the row stays as it is.
     pub(crate) fn stored(&self, session: &Session) -> Option<i64> {
-        self.taking.hold(self.object().get().into(), session).next
+        self.refill.hold(self.object().get().into(), session).next
     }
 
     /// From now on it gives nothing: it is being dropped.
@@ -100,7 +101,8 @@ impl Sequence {
     /// The next value; none if it is dropped or being dropped. Refused behind the last one.
     pub(crate) fn next(
         &self,
-        (store, transactions): (&Store, &Transactions),
+        store: &Store,
+        transactions: &Transactions,
         session: &Session,
     ) -> Result<Option<i64>, Stop> {
         let increment = self.definition.increment;
@@ -108,20 +110,19 @@ impl Sequence {
             if self.is_dropped(session) {
                 return Ok(None);
             }
-            if let Some(value) = self.in_hand.exclusive(session).give(increment) {
+            if let Some(value) = self.cache.exclusive(session).give(increment) {
                 return Ok(Some(value));
             }
-            let mut taking = self.taking.hold(self.object().get().into(), session);
+            let mut refill = self.refill.hold(self.object().get().into(), session);
             // Asked again now that nobody else takes more, or drops it.
-            if self.in_hand.shared(session).left > 0 || self.is_dropped(session) {
+            if self.cache.shared(session).left > 0 || self.is_dropped(session) {
                 continue;
             }
-            let Some(first) = taking.next else { return Err(self.at_its_end()) };
+            let Some(first) = refill.next else { return Err(self.at_its_end()) };
             let (range, after) = self.definition.take(first);
             let mut transaction = Transaction::new();
-            let what = (self.object(), after);
-            let scratch = &mut taking.scratch;
-            let written = store.set_next_value(&mut transaction, what, scratch, session);
+            let (own, scratch) = (self.object(), &mut refill.scratch);
+            let written = store.set_next_value(&mut transaction, own, after, scratch, session);
             match written {
                 Ok(true) => transactions.commit(transaction, NOT_WAITED_FOR, session)?,
                 Ok(false) => {
@@ -133,8 +134,8 @@ impl Sequence {
                     return Err(stop);
                 }
             };
-            taking.next = after;
-            *self.in_hand.exclusive(session) = range;
+            refill.next = after;
+            *self.cache.exclusive(session) = range;
         }
     }
 

@@ -52,7 +52,7 @@ const CACHE_DEFAULT: u32 = 20;
 
 /// Neighbouring values that are taken at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Range {
+pub(crate) struct CachedRange {
     /// The next to be given.
     pub(crate) next: i64,
     /// How many there are.
@@ -102,7 +102,7 @@ impl SequenceDefinition {
 
     /// The values from `next` on that are taken at once, and what comes after them; none if it
     /// has no more values.
-    pub(crate) fn take(&self, next: i64) -> (Range, Option<i64>) {
+    pub(crate) fn take(&self, next: i64) -> (CachedRange, Option<i64>) {
         let last = if self.increment > 0 { self.max } else { self.min };
         let steps = next.abs_diff(last) / self.increment.unsigned_abs();
         let left = u64::from(self.cache).min(steps.saturating_add(1));
@@ -113,11 +113,11 @@ impl SequenceDefinition {
             false if self.increment > 0 => Some(self.min),
             false => Some(self.max),
         };
-        (Range { next, left }, after)
+        (CachedRange { next, left }, after)
     }
 }
 
-impl Range {
+impl CachedRange {
     /// The next value, and takes it away.
     pub(crate) fn give(&mut self, increment: i64) -> Option<i64> {
         self.left = self.left.checked_sub(1)?;

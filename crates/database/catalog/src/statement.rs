@@ -23,14 +23,14 @@ use redo::CommitMode;
 use relation::{ColumnDefinition, Relation, TableDefinition};
 use space::{Holds, NAMED_BY_NUMBER};
 use stop::{RefusalKind, Stop};
-use txn::{LockWait, RowWait, RowWanted, TableMode, Transaction, View};
+use txn::{LockWait, RowRequest, RowWait, RowWanted, TableMode, Transaction, View};
 
 use crate::Catalog;
 use crate::dictionary::{Dictionary, Edit};
+use crate::dictionary_table::DictionaryTable;
 use crate::draft::{Draft, renumber};
 use crate::rows::{self, Rows, key_of};
 use crate::store::corrupt;
-use crate::stored::Stored;
 
 /// A statement under way.
 pub(crate) struct Statement<'a> {
@@ -113,7 +113,7 @@ impl Statement<'_> {
         let is_changing =
             |dictionary: &Dictionary| dictionary.entry(table).is_some_and(|entry| entry.changing);
         if self.read(is_changing) {
-            drop(self.catalog.changing.hold(table.get().into(), self.session));
+            drop(self.catalog.row_cache_lock.hold(table.get().into(), self.session));
         }
         Ok(())
     }
@@ -126,16 +126,19 @@ impl Statement<'_> {
     /// Transactions that were active when the instance stopped have no locks: before segments are
     /// dropped that they may have changed, they have to be rolled back (rule space/SP15). All of
     /// them together are waited for as long as one lock.
-    pub(crate) fn wait_for_dead(&mut self, table: &TableDefinition) -> Result<(), Stop> {
+    pub(crate) fn wait_for_dead_transactions(
+        &mut self,
+        table: &TableDefinition,
+    ) -> Result<(), Stop> {
         let transactions = &self.catalog.transactions;
         let header = self.catalog.space.segment(table.segment, self.session)?;
         let block = header.ok_or_else(|| corrupt("a table has no segment"))?.header;
         let wanted = RowWanted { what: RowWait::Row, object: table.object.get(), block, slot: 0 };
-        let lock_wait = (self.lock_wait, self.session.now());
+        let (lock_wait, began) = (self.lock_wait, self.session.now());
+        let request = RowRequest { waiter: self.id, wanted, lock_wait, began };
         for dead in &self.catalog.dead {
             if transactions.active().is_active(*dead, self.session) {
-                let both = (*dead, self.id);
-                transactions.wait_for(both, wanted, lock_wait, self.session)?;
+                transactions.wait_for(&[*dead], &request, self.session)?;
             }
         }
         Ok(())
@@ -147,7 +150,8 @@ impl Statement<'_> {
     pub(crate) fn make_segments(
         &mut self,
         table: &mut TableDefinition,
-        (tablespace, of_indexes): (&str, &[String]),
+        tablespace: &str,
+        of_indexes: &[String],
     ) -> Result<Vec<usize>, Stop> {
         let (space, session) = (&self.catalog.space, self.session);
         if Draft::is_new(table.segment) {
@@ -214,7 +218,7 @@ impl Statement<'_> {
         ask: impl FnOnce(&Dictionary) -> T,
     ) -> Result<T, Stop> {
         let (catalog, session) = (self.catalog, self.session);
-        let changing = catalog.changing.hold(0, session);
+        let changing = catalog.row_cache_lock.hold(0, session);
         let edit =
             self.read(|dictionary| edit(dictionary).and_then(|it| dictionary.complete(it)))?;
         for sequence in &edit.dropped_sequences {
@@ -275,13 +279,13 @@ impl Statement<'_> {
         });
         for sequence in &edit.dropped_sequences {
             let row = rows::of_sequence(sequence.definition(), sequence.stored(session));
-            old.insert((Stored::Sequences, key_of(Stored::Sequences, &row)), row);
+            old.insert((DictionaryTable::Sequences, key_of(DictionaryTable::Sequences, &row)), row);
         }
         for sequence in &edit.new_sequences {
             let row = rows::of_sequence(sequence.definition(), sequence.stored(session));
-            new.insert((Stored::Sequences, key_of(Stored::Sequences, &row)), row);
+            new.insert((DictionaryTable::Sequences, key_of(DictionaryTable::Sequences, &row)), row);
         }
-        catalog.store.write(&mut self.transaction, (&old, &new), session)
+        catalog.store.write(&mut self.transaction, &old, &new, session)
     }
 
     /// Snapshots from before the commit can't use what was made by it: a table after a truncate, an

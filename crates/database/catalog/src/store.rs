@@ -18,16 +18,16 @@ use txn::{Transaction, Transactions};
 use value::{Damaged, OwnedValue, Value};
 use waits::WaitEvent;
 
+use crate::dictionary_table::DictionaryTable;
 use crate::rows::{Row, Rows, key_of};
-use crate::stored::Stored;
 
 /// The dictionary's tables, open.
 pub(crate) struct Store(Vec<Arc<Relation>>);
 
 /// Tables of the dictionary have no foreign keys: nobody asks.
-struct Nobody;
+struct NoRelations;
 
-impl Relations for Nobody {
+impl Relations for NoRelations {
     fn relation(&self, object: ObjectNo, _: &Session) -> Result<Arc<Relation>, Stop> {
         unreachable!("a table of the dictionary refers to table {object}")
     }
@@ -37,15 +37,16 @@ impl Store {
     /// Opens them; makes them first if there are none. Whether it made them.
     pub(crate) fn open(
         tablespace: &str,
-        (space, transactions): (&Space, &Transactions),
+        space: &Space,
+        transactions: &Transactions,
         session: &Session,
     ) -> Result<(Store, bool), Stop> {
-        let last = Stored::ALL[Stored::ALL.len() - 1].index_name();
+        let last = DictionaryTable::ALL[DictionaryTable::ALL.len() - 1].index_name();
         let is_new = space.find(&last, session)?.is_none();
         if is_new {
             check_nothing_to_lose(space, session)?;
             drop_leftovers(space, session)?;
-            make(tablespace, (space, transactions), session)?;
+            make(tablespace, space, transactions, session)?;
         }
         let find = |name: &str| {
             let found = space.find(name, session)?.map(|segment| segment.object);
@@ -53,23 +54,23 @@ impl Store {
                 || format!("the dictionary's segment {name} isn't there; verify the database");
             found.ok_or_else(|| Stop::refuse(RefusalKind::Corrupt, message()))
         };
-        let open = |stored: &Stored| {
-            let segments = (find(stored.name())?, find(&stored.index_name())?);
-            let definition = Arc::new(stored.definition(segments));
+        let open = |stored: &DictionaryTable| {
+            let (table, index) = (find(stored.name())?, find(&stored.index_name())?);
+            let definition = Arc::new(stored.definition(table, index));
             Relation::open(definition, space, transactions, session).map(Arc::new)
         };
-        let all: Result<Vec<_>, Stop> = Stored::ALL.iter().map(open).collect();
+        let all: Result<Vec<_>, Stop> = DictionaryTable::ALL.iter().map(open).collect();
         Ok((Store(all?), is_new))
     }
 
-    fn relation(&self, table: Stored) -> &Relation {
+    fn relation(&self, table: DictionaryTable) -> &Relation {
         &self.0[table as usize]
     }
 
     /// All committed rows.
     pub(crate) fn read(&self, session: &Session) -> Result<Rows, Stop> {
         let mut rows = Rows::new();
-        for table in Stored::ALL {
+        for table in DictionaryTable::ALL {
             let relation = self.relation(table);
             let transactions = relation.transactions();
             let snapshot = transactions.snapshot(None, session)?;
@@ -93,17 +94,18 @@ impl Store {
     pub(crate) fn write(
         &self,
         transaction: &mut Transaction,
-        (old, new): (&Rows, &Rows),
+        old: &Rows,
+        new: &Rows,
         session: &Session,
     ) -> Result<(), Stop> {
         let mut scratch = Scratch::default();
         let scratch = &mut scratch;
-        let mut work = Work { transaction, scratch, relations: &Nobody, session };
-        let differ = |(one, other): (&Rows, &Rows)| {
+        let mut work = Work { transaction, scratch, relations: &NoRelations, session };
+        let differ = |one: &Rows, other: &Rows| {
             let rows = one.iter().filter(|(key, row)| other.get(*key) != Some(*row));
             rows.map(|(key, row)| (key.clone(), row.clone())).collect::<Vec<_>>()
         };
-        for ((table, key), _) in differ((old, new)) {
+        for ((table, key), _) in differ(old, new) {
             let values: Vec<Value<'_>> = key.iter().map(|int| Value::Int(*int)).collect();
             let which = Which::Key(0, &values);
             if self.relation(table).delete_where(&mut work, which, None)? != 1 {
@@ -111,7 +113,7 @@ impl Store {
                 return Err(corrupt(&what));
             }
         }
-        for ((table, _), row) in differ((new, old)) {
+        for ((table, _), row) in differ(new, old) {
             let values: Vec<Value<'_>> = row.iter().map(OwnedValue::get).collect();
             self.relation(table).insert(&mut work, &values)?;
         }
@@ -122,15 +124,16 @@ impl Store {
     pub(crate) fn set_next_value(
         &self,
         transaction: &mut Transaction,
-        (sequence, next): (ObjectNo, Option<i64>),
+        sequence: ObjectNo,
+        next: Option<i64>,
         scratch: &mut Scratch,
         session: &Session,
     ) -> Result<bool, Stop> {
-        let mut work = Work { transaction, scratch, relations: &Nobody, session };
+        let mut work = Work { transaction, scratch, relations: &NoRelations, session };
         let key = [Value::Int(sequence.get().into())];
         let next = next.map_or(Value::Null, Value::Int);
-        let column = Stored::Sequences.columns().len() - 1;
-        let changed = self.relation(Stored::Sequences).update_where(
+        let column = DictionaryTable::Sequences.columns().len() - 1;
+        let changed = self.relation(DictionaryTable::Sequences).update_where(
             &mut work,
             Which::Key(0, &key),
             None,
@@ -160,7 +163,7 @@ fn check_nothing_to_lose(space: &Space, session: &Session) -> Result<(), Stop> {
 
 /// What an attempt has left that was cut off when some of its segments were permanent.
 fn drop_leftovers(space: &Space, session: &Session) -> Result<(), Stop> {
-    for stored in Stored::ALL {
+    for stored in DictionaryTable::ALL {
         for name in [stored.name().to_string(), stored.index_name()] {
             if let Some(segment) = space.find(&name, session)? {
                 space.drop_segment(segment.object, session)?;
@@ -172,12 +175,13 @@ fn drop_leftovers(space: &Space, session: &Session) -> Result<(), Stop> {
 
 fn make(
     tablespace: &str,
-    (space, transactions): (&Space, &Transactions),
+    space: &Space,
+    transactions: &Transactions,
     session: &Session,
 ) -> Result<(), Stop> {
     let mut made = Vec::new();
     let mut make_all = || {
-        for stored in Stored::ALL {
+        for stored in DictionaryTable::ALL {
             let what = (stored.name(), Holds::Table);
             made.push(space.create_temporary(tablespace, what, session)?.object);
             let what = (&*stored.index_name(), true);

@@ -283,7 +283,7 @@ impl<'s> Connection<'s> {
         let index = index.ok_or_else(|| no_primary_key(table.name(), "find"))?;
         self.read(table, |relation, view, scratch, session| {
             let index = relation.place_of(index)?;
-            relation.get((index, key), view, &mut |_, row| look(row), scratch, session)
+            relation.get(index, key, view, &mut |_, row| look(row), scratch, session)
         })
     }
 
@@ -297,7 +297,7 @@ impl<'s> Connection<'s> {
     ) -> Result<(), Stop> {
         self.read(table, |relation, view, _, session| {
             let index = relation.place_of(index)?;
-            let mut rows = relation.range((index, bounds), direction, view)?;
+            let mut rows = relation.range(index, bounds, direction, view)?;
             while let Some(going) = rows.next(&mut |_, row| look(row), session)? {
                 if going.is_break() {
                     break;

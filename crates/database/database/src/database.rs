@@ -36,8 +36,8 @@ const MIB: u64 = 1 << 20;
 /// The most that a file of blocks of 8 KiB can grow to, as its extent map has room.
 const BYTES_MAX: u64 = 30 << 30;
 
-/// How a database is made and opened. By default a new one takes 29 MB. Its data file and its undo
-/// grow by themselves to 30 GiB each; more data files and redo logs can be added (DB35, DB36).
+/// How a database is made and opened. A new one takes less than 32 MB by default. Its data file and
+/// undo grow by themselves to 30 GiB each; more data files and redo logs can be added (DB35, DB36).
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Sizes and files of a new database.
@@ -200,9 +200,9 @@ impl Database {
             file: FileNo::new(SORT_FILE),
         };
         let config = CatalogConfig { tablespace: TABLESPACE.into(), disk: disk.clone(), sort };
-        let both = (instance.space(), instance.transactions());
+        let (space, transactions) = (instance.space(), instance.transactions());
         // A database whose dictionary can't be read is left as it was found: shut in good order.
-        let catalog = Catalog::open(both, config, session).inspect_err(|_| {
+        let catalog = Catalog::open(space, transactions, config, session).inspect_err(|_| {
             if instance.shutdown(session).is_err() {
                 instance.abort(session);
             }

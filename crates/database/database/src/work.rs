@@ -121,7 +121,7 @@ impl<'c, 's> Tx<'c, 's> {
     /// and NULL for dropped ones. Columns that were added since get their DEFAULT (DB8).
     pub fn insert(&mut self, table: &Table, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
         let known = table.known();
-        self.change(table, |relation, work| relation.insert_known(work, (known, values)))
+        self.change(table, |relation, work| relation.insert_known(work, known, values))
     }
 
     /// Inserts a row with values for the named columns. Each other one gets its DEFAULT, or the
@@ -184,7 +184,7 @@ impl<'c, 's> Tx<'c, 's> {
         let mut rows = rows.into_iter();
         let known = table.known();
         self.change(table, |relation, work| {
-            relation.insert_many_known(work, (known, &mut rows), |_| ())
+            relation.insert_many_known(work, known, &mut rows, |_| ())
         })
     }
 

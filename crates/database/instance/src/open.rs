@@ -13,7 +13,6 @@ use recovery::{Progress, Recovered};
 use redo::{CommitMode, Hooks, LogStart, Redo, RedoConfig};
 use space::{Ahead, ControlContent, ControlState, Enqueue, Space, Storage};
 use stop::{Halt, Stop};
-use txn::undo::Undo;
 use txn::{Locks, Transaction, Transactions};
 use waits::{Nanos, WaitEvent};
 
@@ -330,13 +329,11 @@ fn take_into_use(
     parameters: &Parameters,
     session: &Session,
 ) -> Result<UpperLayers, Stop> {
-    let space = Space::open(changes.clone(), storage, session)?;
+    let space = Space::open(changes, storage, session)?;
     // Before a session makes segments or takes a snapshot.
     let dropped = space.finish_drops(session)?;
     wake_at_halt(halt, space.ahead(), Ahead::post, session);
-    let undo = Undo::open(&space, session)?;
-    let (transactions, logs) =
-        Transactions::new(undo, changes, &LAYERS, parameters.failpoints, session);
+    let (transactions, logs) = Transactions::open(&space, &LAYERS, parameters.failpoints, session)?;
     transactions.set_undo_retention(parameters.retention(), session);
     wake_at_halt(halt, transactions.locks(), Locks::wake_all, session);
     let dead = logs.len();

@@ -137,7 +137,7 @@ impl Bench<'_> {
             let view = transactions.view(None, work.session)?;
             let mut look = |_, row: RowView<'_>| row.get_i64(1);
             let scratch = &mut *work.scratch;
-            let found = relation.get((0, &key), view, &mut look, scratch, work.session)?;
+            let found = relation.get(0, &key, view, &mut look, scratch, work.session)?;
             assert!(found.is_some(), "every key is there");
             Ok(())
         })

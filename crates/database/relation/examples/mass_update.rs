@@ -52,11 +52,11 @@ fn main() -> Result<(), Stop> {
     };
     Instance::create(&disk, &folder, &creation, &parameters, &session)?;
     let instance = Arc::new(Instance::open(&disk, &folder, &parameters, &session)?);
-    let tables = (0..sessions).map(|number| table(&instance, (number, rows), &session));
+    let tables = (0..sessions).map(|number| table(&instance, number, rows, &session));
     let tables = tables.collect::<Result<Vec<_>, Stop>>()?;
     instance.checkpoint(&session)?;
     for _ in 0..rounds {
-        round(&instance, (&tables, rows), &session)?;
+        round(&instance, &tables, rows, &session)?;
     }
     drop(tables);
     instance.shutdown(&session)
@@ -65,7 +65,8 @@ fn main() -> Result<(), Stop> {
 /// id BIGINT, x BIGINT, filler VARCHAR(84), filled.
 fn table(
     instance: &Instance,
-    (number, rows): (u64, u64),
+    number: u64,
+    rows: u64,
     session: &Session,
 ) -> Result<Arc<Relation>, Stop> {
     let (space, transactions) = (instance.space(), instance.transactions());
@@ -116,7 +117,8 @@ fn work<'a>(
 
 fn round(
     instance: &Arc<Instance>,
-    (tables, rows): (&[Arc<Relation>], u64),
+    tables: &[Arc<Relation>],
+    rows: u64,
     session: &Session,
 ) -> Result<(), Stop> {
     let done = Arc::new(Latch::new(session.os(), LatchKind::Innermost, 0));

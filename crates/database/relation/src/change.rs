@@ -16,24 +16,24 @@ use crate::{Default, Relation};
 
 /// Columns that are set, and to what.
 #[derive(std::default::Default)]
-pub(crate) struct Set {
-    columns: Vec<(usize, Held)>,
+pub(crate) struct Assignments {
+    columns: Vec<(usize, AssignedValue)>,
     /// Texts and bytes, one after the other.
     bytes: Vec<u8>,
     /// Values of a whole row.
     values: Vec<Value<'static>>,
 }
 
-/// A value that borrows from `Set::bytes` by its place there.
+/// A value that borrows from `Assignments::bytes` by its place there.
 #[derive(Clone)]
-enum Held {
+enum AssignedValue {
     /// Never a text or bytes.
     Plain(Value<'static>),
     Text(Range<usize>),
     Bytes(Range<usize>),
 }
 
-impl Set {
+impl Assignments {
     fn clear(&mut self) {
         self.columns.clear();
         self.bytes.clear();
@@ -41,15 +41,15 @@ impl Set {
 
     fn put(&mut self, column: usize, value: Value<'_>) {
         let held = match value {
-            Value::Text(text) => Held::Text(self.keep(text.as_bytes())),
-            Value::Bytes(bytes) => Held::Bytes(self.keep(bytes)),
-            Value::Null => Held::Plain(Value::Null),
-            Value::Int(int) => Held::Plain(Value::Int(int)),
-            Value::Number(number) => Held::Plain(Value::Number(number)),
-            Value::Double(double) => Held::Plain(Value::Double(double)),
-            Value::Boolean(is) => Held::Plain(Value::Boolean(is)),
-            Value::Date(day) => Held::Plain(Value::Date(day)),
-            Value::Timestamp(moment) => Held::Plain(Value::Timestamp(moment)),
+            Value::Text(text) => AssignedValue::Text(self.keep(text.as_bytes())),
+            Value::Bytes(bytes) => AssignedValue::Bytes(self.keep(bytes)),
+            Value::Null => AssignedValue::Plain(Value::Null),
+            Value::Int(int) => AssignedValue::Plain(Value::Int(int)),
+            Value::Number(number) => AssignedValue::Plain(Value::Number(number)),
+            Value::Double(double) => AssignedValue::Plain(Value::Double(double)),
+            Value::Boolean(is) => AssignedValue::Plain(Value::Boolean(is)),
+            Value::Date(day) => AssignedValue::Plain(Value::Date(day)),
+            Value::Timestamp(moment) => AssignedValue::Plain(Value::Timestamp(moment)),
         };
         self.columns.push((column, held));
     }
@@ -61,7 +61,7 @@ impl Set {
     }
 
     /// Gives the buffer back if it takes more than so many bytes. Nothing is set then.
-    pub(crate) fn give_back(&mut self, most: usize) {
+    pub(crate) fn shrink(&mut self, most: usize) {
         self.clear();
         shrink(&mut self.bytes, most);
     }
@@ -77,28 +77,32 @@ impl Set {
     }
 }
 
-fn value_of<'a>(held: &Held, bytes: &'a [u8]) -> Value<'a> {
+fn value_of<'a>(held: &AssignedValue, bytes: &'a [u8]) -> Value<'a> {
     match held {
-        Held::Plain(value) => *value,
-        Held::Text(range) => {
+        AssignedValue::Plain(value) => *value,
+        AssignedValue::Text(range) => {
             let text = std::str::from_utf8(&bytes[range.clone()]);
             Value::Text(text.expect("these bytes came from a text"))
         }
-        Held::Bytes(range) => Value::Bytes(&bytes[range.clone()]),
+        AssignedValue::Bytes(range) => Value::Bytes(&bytes[range.clone()]),
     }
 }
 
 /// New values of columns of a row.
 pub struct RowChange<'a> {
     relation: &'a Relation,
-    set: &'a mut Set,
+    set: &'a mut Assignments,
     /// The row as it was.
     old: &'a [u8],
 }
 
 impl<'a> RowChange<'a> {
     /// None yet.
-    pub(crate) fn of(relation: &'a Relation, set: &'a mut Set, old: &'a [u8]) -> RowChange<'a> {
+    pub(crate) fn of(
+        relation: &'a Relation,
+        set: &'a mut Assignments,
+        old: &'a [u8],
+    ) -> RowChange<'a> {
         set.clear();
         RowChange { relation, set, old }
     }

@@ -92,7 +92,7 @@ impl Condition {
         Ok(match self {
             Condition::Compare(a, comparison, b) => {
                 let (left, right) = (a.kind(kind)?, b.kind(kind)?);
-                Operand::check_pair((a, left), (b, right))?;
+                Operand::check_pair(a, left, b, right)?;
                 Condition::Compare(a.as_compared(right), *comparison, b.as_compared(left))
             }
             Condition::IsNull(operand) => {
@@ -145,8 +145,10 @@ impl Operand {
 
     /// Whether two operands can be compared; of columns the types are given.
     fn check_pair(
-        (a, left): (&Operand, Option<Type>),
-        (b, right): (&Operand, Option<Type>),
+        a: &Operand,
+        left: Option<Type>,
+        b: &Operand,
+        right: Option<Type>,
     ) -> Result<(), String> {
         let may = match (left, right) {
             (Some(left), Some(right)) => left.compares_with(right),

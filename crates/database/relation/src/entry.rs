@@ -27,7 +27,8 @@ impl IndexDefinition {
     /// Appends the key that the entry of this row of its table has in it (RL4).
     pub fn push_entry_key(
         &self,
-        (address, row): (RowAddress, &RowView<'_>),
+        address: RowAddress,
+        row: &RowView<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Damaged> {
         let has_null = push_key(&self.columns, |column| row.get(column), out)?;
@@ -44,10 +45,11 @@ impl Relation {
     pub fn push_entry_key(
         &self,
         index: usize,
-        row: (RowAddress, &RowView<'_>),
+        address: RowAddress,
+        row: &RowView<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Stop> {
-        let pushed = self.index_definition(index).push_entry_key(row, out);
+        let pushed = self.index_definition(index).push_entry_key(address, row, out);
         pushed.map_err(|damaged| self.damaged(&damaged))
     }
 

@@ -29,20 +29,20 @@ use stop::{Failpoint, RefusalKind, Stop};
 use txn::TableMode;
 use value::{OwnedValue, RowView, Value, key_push, key_successor};
 
-use crate::change::Set;
-use crate::range::Sought;
+use crate::change::Assignments;
+use crate::range::SearchValue;
 use crate::scratch::{Scratch, Work, shrink};
 use crate::{ForeignKey, OnDelete, Relation, RowChange};
 
-/// What a statement has to look for at its end.
+/// Side a statement has to look for at its end.
 #[derive(Default)]
 pub(crate) struct Pending {
     /// Rows that go with one that is deleted.
-    cascades: Vec<Item>,
+    cascades: Vec<PendingKey>,
     /// Rows that refer to none any more because of one that is deleted.
-    set_nulls: Vec<Item>,
-    /// What has to be there, or may not be.
-    checks: Vec<Item>,
+    set_nulls: Vec<PendingKey>,
+    /// Side has to be there, or may not be.
+    checks: Vec<PendingKey>,
     /// A row has lost a key that is referred to by an update. Another row of the same statement may
     /// get that key yet.
     has_moved_keys: bool,
@@ -52,8 +52,8 @@ pub(crate) struct Pending {
 pub(crate) const PENDING_MAX: usize = 4_096;
 
 /// One of them.
-struct Item {
-    what: What,
+struct PendingKey {
+    side: Side,
     /// The table whose foreign key it is, or that it refers to.
     of: ObjectNo,
     /// Its place among the keys of this table, or of those that refer to it.
@@ -63,7 +63,7 @@ struct Item {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
+enum Side {
     /// A row that is referred to has to be there.
     Parent,
     /// Rows that refer to one that has gone are changed; or there may be none.
@@ -79,7 +79,7 @@ impl Pending {
     }
 
     /// Forgets all of it, and gives each list back that takes more than so many bytes.
-    pub(crate) fn give_back(&mut self, most: usize) {
+    pub(crate) fn shrink(&mut self, most: usize) {
         self.clear();
         shrink(&mut self.cascades, most);
         shrink(&mut self.set_nulls, most);
@@ -89,7 +89,7 @@ impl Pending {
     /// How many bytes the lists take.
     pub(crate) fn bytes(&self) -> usize {
         let acts = self.cascades.capacity() + self.set_nulls.capacity();
-        (acts + self.checks.capacity()) * size_of::<Item>()
+        (acts + self.checks.capacity()) * size_of::<PendingKey>()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -118,8 +118,8 @@ impl Relation {
         let row = self.row(new_row)?;
         for (number, key) in self.definition().foreign_keys.iter().enumerate() {
             if let Some(values) = values_of(&row, &key.columns) {
-                let (what, of) = (What::Parent, self.definition().object);
-                pending.checks.push(Item { what, of, number, values });
+                let (side, of) = (Side::Parent, self.definition().object);
+                pending.checks.push(PendingKey { side, of, number, values });
             }
         }
         Ok(())
@@ -130,30 +130,32 @@ impl Relation {
         if !self.has_foreign_keys() {
             return Ok(());
         }
-        let differs = |set: &Set, (old, new): (&RowView<'_>, &RowView<'_>), columns: &[usize]| {
-            let differs = |column: &usize| set.has(*column) && old.get(*column) != new.get(*column);
-            columns.iter().any(differs)
-        };
+        let differs =
+            |set: &Assignments, old: &RowView<'_>, new: &RowView<'_>, columns: &[usize]| {
+                let differs =
+                    |column: &usize| set.has(*column) && old.get(*column) != new.get(*column);
+                columns.iter().any(differs)
+            };
         let definition = self.definition();
         let Scratch { old_row, new_row, set, pending, .. } = scratch;
         let (old, new) = (self.row(old_row)?, self.row(new_row)?);
         for (number, key) in definition.referenced_by.iter().enumerate() {
-            if !differs(set, (&old, &new), &key.referenced_columns) {
+            if !differs(set, &old, &new, &key.referenced_columns) {
                 continue;
             }
             if let Some(values) = values_of(&old, &key.referenced_columns) {
-                let (what, of) = (What::Children, definition.object);
-                pending.checks.push(Item { what, of, number, values });
+                let (side, of) = (Side::Children, definition.object);
+                pending.checks.push(PendingKey { side, of, number, values });
                 pending.has_moved_keys = true;
             }
         }
         for (number, key) in definition.foreign_keys.iter().enumerate() {
-            if !differs(set, (&old, &new), &key.columns) {
+            if !differs(set, &old, &new, &key.columns) {
                 continue;
             }
             if let Some(values) = values_of(&new, &key.columns) {
-                let (what, of) = (What::Parent, definition.object);
-                pending.checks.push(Item { what, of, number, values });
+                let (side, of) = (Side::Parent, definition.object);
+                pending.checks.push(PendingKey { side, of, number, values });
             }
         }
         Ok(())
@@ -169,7 +171,8 @@ impl Relation {
         let old = self.row(old_row)?;
         for (number, key) in definition.referenced_by.iter().enumerate() {
             if let Some(values) = values_of(&old, &key.referenced_columns) {
-                let item = Item { what: What::Children, of: definition.object, number, values };
+                let item =
+                    PendingKey { side: Side::Children, of: definition.object, number, values };
                 match key.on_delete {
                     OnDelete::NoAction => pending.checks.push(item),
                     OnDelete::Cascade => pending.cascades.push(item),
@@ -182,7 +185,7 @@ impl Relation {
 
     /// Whether a statement over many rows may look for things before its end: nothing that it will
     /// do to further rows changes what it finds.
-    pub(crate) fn may_settle_early(&self, pending: &Pending) -> bool {
+    pub(crate) fn may_process_early(&self, pending: &Pending) -> bool {
         let definition = self.definition();
         let acts = definition.referenced_by.iter().any(|key| key.on_delete != OnDelete::NoAction);
         let own = definition.foreign_keys.iter().any(|key| key.references == definition.object);
@@ -194,7 +197,7 @@ impl Relation {
 ///
 /// All rows that go, go first: a row that one foreign key takes away is not changed by another one
 /// before, so what is left doesn't depend on the order of foreign keys. SET NULL takes no row away.
-pub(crate) fn settle(work: &mut Work<'_>) -> Result<(), Stop> {
+pub(crate) fn process_pending(work: &mut Work<'_>) -> Result<(), Stop> {
     while let Some(item) = work.scratch.pending.cascades.pop() {
         follow(work, &item)?;
     }
@@ -203,9 +206,9 @@ pub(crate) fn settle(work: &mut Work<'_>) -> Result<(), Stop> {
     }
     assert!(work.scratch.pending.cascades.is_empty(), "SET NULL takes no row away");
     while let Some(item) = work.scratch.pending.checks.pop() {
-        match item.what {
-            What::Parent => has_parent(work, &item)?,
-            What::Children => has_no_children(work, &item)?,
+        match item.side {
+            Side::Parent => has_parent(work, &item)?,
+            Side::Children => has_no_children(work, &item)?,
         }
     }
     Ok(())
@@ -226,20 +229,20 @@ fn locked(work: &mut Work<'_>, object: ObjectNo, mode: TableMode) -> Result<Arc<
 
 /// Whether a row that was found by its entry refers to what was looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Referring {
+enum ChildRow {
     /// It does, and is locked.
-    Yes,
+    Refers,
     /// It doesn't any more, and is locked.
-    No,
+    RefersElsewhere,
     /// It was deleted, or its block is lost.
     Gone,
 }
 
 /// A range of an index's keys.
-type Keys<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// Rows that refer to the same values: a range of an index, on the way through what it has now.
-struct Children<'a> {
+struct ChildScan<'a> {
     number: usize,
     first: Vec<u8>,
     end: Vec<u8>,
@@ -247,20 +250,20 @@ struct Children<'a> {
 }
 
 /// The row that a child refers to has to be there.
-fn has_parent(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
+fn has_parent(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
     let child = work.relations.relation(item.of, work.session)?;
     let key = &child.definition().foreign_keys[item.number];
     let parent = locked(work, key.references, TableMode::RowShare)?;
     match parent.has_key(work, key, &item.values)? {
         true => Ok(()),
-        false => Err(no_parent((&child, &parent), key, &item.values)),
+        false => Err(no_parent(&child, &parent, key, &item.values)),
     }
 }
 
 /// No row may refer to a key that has gone, unless another row of the parent has the key by now.
 /// That is one of this statement: no other transaction can insert the key before this one has
 /// ended.
-fn has_no_children(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
+fn has_no_children(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
     let parent = work.relations.relation(item.of, work.session)?;
     let key = &parent.definition().referenced_by[item.number];
     let child = locked(work, key.table, TableMode::RowShare)?;
@@ -273,23 +276,23 @@ fn has_no_children(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
     {
         return Ok(());
     }
-    Err(has_children((&child, &parent), key, &item.values))
+    Err(has_children(&child, &parent, key, &item.values))
 }
 
 /// Rows that refer to one that was deleted are deleted too, or refer to none any more.
-fn follow(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
+fn follow(work: &mut Work<'_>, item: &PendingKey) -> Result<(), Stop> {
     let parent = work.relations.relation(item.of, work.session)?;
     let key = &parent.definition().referenced_by[item.number];
     let child = locked(work, key.table, TableMode::RowExclusive)?;
     let mut children = child.children_of(key, &item.values)?;
-    let mut passed_by = None;
+    let mut previous = None;
     while let Some(row) = child.next_child(work, &mut children)? {
-        let referring = child.lock_child(work, row, (key, &item.values))?;
-        if referring != Referring::Yes {
+        let found = child.lock_child_row(work, row, key, &item.values)?;
+        if found != ChildRow::Refers {
             // Whoever changed or deleted it has ended, and has taken its entry away. If it is found
             // again the entry leads to no such row, and would be found for ever.
-            if passed_by.replace(row) == Some(row) {
-                return Err(child.leads_wrong(referring, row, child.index_of(key.index)?));
+            if previous.replace(row) == Some(row) {
+                return Err(child.leads_wrong(found, row, child.index_of(key.index)?));
             }
             continue;
         }
@@ -298,9 +301,9 @@ fn follow(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
                 let mut to_null = |_: &RowView<'_>, change: &mut RowChange<'_>| {
                     key.columns.iter().try_for_each(|column| change.set(*column, Value::Null))
                 };
-                child.update_row(work, (row, None), &mut to_null)?
+                child.update_row(work, row, None, &mut to_null)?
             }
-            OnDelete::Cascade | OnDelete::NoAction => child.delete_row(work, (row, None))?,
+            OnDelete::Cascade | OnDelete::NoAction => child.delete_row(work, row, None)?,
         };
         match changed {
             Changed::Yes => {}
@@ -319,7 +322,7 @@ fn follow(work: &mut Work<'_>, item: &Item) -> Result<(), Stop> {
 impl Relation {
     fn lock_as(&self, work: &mut Work<'_>, mode: TableMode) -> Result<(), Stop> {
         let id = work.transaction.id().expect("who looks for others has written something");
-        self.lock_table((id, mode, work.transaction.lock_wait()), work.session)
+        self.lock_table(id, mode, work.transaction.lock_wait(), work.session)
     }
 
     fn index_of(&self, object: ObjectNo) -> Result<usize, Stop> {
@@ -337,13 +340,14 @@ impl Relation {
     fn key_of(
         &self,
         number: usize,
-        (columns, values): (&[usize], &[OwnedValue]),
+        columns: &[usize],
+        values: &[OwnedValue],
     ) -> Result<Option<Vec<u8>>, Stop> {
         let mut key = Vec::new();
         for of in self.indexes()[number].columns.iter().take(columns.len()) {
             let at = columns.iter().position(|column| *column == of.column);
             let at = at.expect("the index begins with the columns of the foreign key");
-            let Sought::Exact(value) = self.sought(of.column, values[at].get())? else {
+            let SearchValue::Exact(value) = self.search_value(of.column, values[at].get())? else {
                 return Ok(None);
             };
             key_push(value, of.direction, of.nulls, &mut key);
@@ -359,12 +363,12 @@ impl Relation {
         values: &[OwnedValue],
     ) -> Result<bool, Stop> {
         let number = self.index_of(key.referenced_index)?;
-        let Some(sought) = self.key_of(number, (&key.referenced_columns, values))? else {
+        let Some(sought) = self.key_of(number, &key.referenced_columns, values)? else {
             return Ok(false);
         };
         let range = (Bound::Included(&sought[..]), Bound::Included(&sought[..]));
         let mut now = self.index(number).now(range);
-        Ok(self.look(work, (number, range), &mut now)?.is_some())
+        Ok(self.find_now(work, number, range, &mut now)?.is_some())
     }
 
     /// The rows that refer to these values, as they are now; none if no row can.
@@ -372,30 +376,31 @@ impl Relation {
         &self,
         key: &ForeignKey,
         values: &[OwnedValue],
-    ) -> Result<Option<Children<'_>>, Stop> {
+    ) -> Result<Option<ChildScan<'_>>, Stop> {
         let number = self.index_of(key.index)?;
-        let Some(first) = self.key_of(number, (&key.columns, values))? else { return Ok(None) };
+        let Some(first) = self.key_of(number, &key.columns, values)? else { return Ok(None) };
         let mut end = first.clone();
         assert!(key_successor(&mut end), "a column of a key isn't all 0xff (rule value/V7)");
         let now = self.index(number).now((Bound::Included(&first), Bound::Excluded(&end)));
-        Ok(Some(Children { number, first, end, now }))
+        Ok(Some(ChildScan { number, first, end, now }))
     }
 
     /// One of them.
     fn next_child(
         &self,
         work: &mut Work<'_>,
-        children: &mut Option<Children<'_>>,
+        children: &mut Option<ChildScan<'_>>,
     ) -> Result<Option<RowAddress>, Stop> {
-        let Some(Children { number, first, end, now }) = children else { return Ok(None) };
-        self.look(work, (*number, (Bound::Included(first), Bound::Excluded(end))), now)
+        let Some(ChildScan { number, first, end, now }) = children else { return Ok(None) };
+        self.find_now(work, *number, (Bound::Included(first), Bound::Excluded(end)), now)
     }
 
     /// A row in a range of an index, as it is now; waits for those who would change the answer.
-    fn look(
+    fn find_now(
         &self,
         work: &mut Work<'_>,
-        (number, range): (usize, Keys<'_>),
+        number: usize,
+        range: KeyBounds<'_>,
         now: &mut Now<'_>,
     ) -> Result<Option<RowAddress>, Stop> {
         let index = self.index(number);
@@ -417,22 +422,23 @@ impl Relation {
 
     /// Locks a row that was found to refer to these values, and says whether it does. In a
     /// transaction with one snapshot it is refused if the row was changed since that.
-    fn lock_child(
+    fn lock_child_row(
         &self,
         work: &mut Work<'_>,
         row: RowAddress,
-        (key, values): (&ForeignKey, &[OwnedValue]),
-    ) -> Result<Referring, Stop> {
+        key: &ForeignKey,
+        values: &[OwnedValue],
+    ) -> Result<ChildRow, Stop> {
         let view = work.transaction.fixed_view();
         let mut lock = |view| {
             let target = (row, view, work.transaction.lock_wait());
             self.heap().lock(work.transaction, target, work.session)
         };
         match lock(view)? {
-            // What this statement has changed already is its own.
+            // Side this statement has changed already is its own.
             Changed::Yes | Changed::Already => {}
             Changed::NotThere if view.is_none() || lock(None)? == Changed::NotThere => {
-                return Ok(Referring::Gone);
+                return Ok(ChildRow::Gone);
             }
             // The snapshot doesn't see it: it was inserted since.
             Changed::NotThere | Changed::Since => return Err(self.changed_since()),
@@ -450,16 +456,16 @@ impl Relation {
             key.columns.iter().zip(values).all(same)
         };
         match self.fetch(now, row, &mut refers, work.session)? {
-            Some(true) => Ok(Referring::Yes),
-            _ => Ok(Referring::No),
+            Some(true) => Ok(ChildRow::Refers),
+            _ => Ok(ChildRow::RefersElsewhere),
         }
     }
 
     /// An entry of this index leads to a row that isn't there, or that it isn't of.
     #[cold]
-    fn leads_wrong(&self, referring: Referring, row: RowAddress, number: usize) -> Stop {
-        match referring {
-            Referring::Gone => self.row_is_missing(row, Some(number)),
+    fn leads_wrong(&self, found: ChildRow, row: RowAddress, number: usize) -> Stop {
+        match found {
+            ChildRow::Gone => self.row_is_missing(row, Some(number)),
             _ => self.index_disagrees(number, "has an entry that isn't its row's"),
         }
     }
@@ -473,11 +479,7 @@ fn text(relation: &Relation, columns: &[usize], values: &[OwnedValue]) -> String
 }
 
 #[cold]
-fn no_parent(
-    (child, parent): (&Relation, &Relation),
-    key: &ForeignKey,
-    values: &[OwnedValue],
-) -> Stop {
+fn no_parent(child: &Relation, parent: &Relation, key: &ForeignKey, values: &[OwnedValue]) -> Stop {
     let message = format!(
         "a row of table {} with {} would refer to no row: table {} has none with {}, as {} asks; \
          insert that row first, or give another value",
@@ -492,7 +494,8 @@ fn no_parent(
 
 #[cold]
 fn has_children(
-    (child, parent): (&Relation, &Relation),
+    child: &Relation,
+    parent: &Relation,
     key: &ForeignKey,
     values: &[OwnedValue],
 ) -> Stop {

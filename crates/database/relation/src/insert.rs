@@ -6,23 +6,23 @@ use access::{Inserted, RowAddress};
 use stop::{RefusalKind, Stop};
 use value::{Value, shown};
 
-use crate::keys::address_bytes;
+use crate::keys::{RowKey, address_bytes};
 use crate::scratch::{Scratch, Work};
 use crate::{Default, NamedCondition, Relation, Truth};
 
 /// A statement inserts so many rows at once, before their keys: of rows of some length, what a
 /// block or two have room for.
-const TOGETHER_MAX: usize = 128;
+const BATCH_ROWS_MAX: usize = 128;
 
 /// Rows that are inserted at once end with the one that makes them so long: two of the largest
 /// blocks.
-const TOGETHER_BYTES: usize = 64 << 10;
+const BATCH_BYTES_MAX: usize = 64 << 10;
 
 impl Relation {
     /// Inserts a row with a value for each column, and says where it is. If it is refused nothing
     /// of it is there.
     pub fn insert(&self, work: &mut Work<'_>, values: &[Value<'_>]) -> Result<RowAddress, Stop> {
-        self.insert_known(work, (self.layout().columns(), values))
+        self.insert_known(work, self.layout().columns(), values)
     }
 
     /// The same for a caller that knows only the first `known` columns, and gives a value for each
@@ -30,9 +30,10 @@ impl Relation {
     pub fn insert_known(
         &self,
         work: &mut Work<'_>,
-        row: (usize, &[Value<'_>]),
+        known: usize,
+        values: &[Value<'_>],
     ) -> Result<RowAddress, Stop> {
-        self.change_statement(work, |work| self.insert_row(work, row))
+        self.change_statement(work, |work| self.insert_row(work, known, values))
     }
 
     /// Inserts rows by one statement: all of them, or, if it is refused, none. `inserted` is told
@@ -43,14 +44,15 @@ impl Relation {
         rows: impl IntoIterator<Item = &'v [Value<'v>]>,
         inserted: impl FnMut(RowAddress),
     ) -> Result<u64, Stop> {
-        self.insert_many_known(work, (self.layout().columns(), rows), inserted)
+        self.insert_many_known(work, self.layout().columns(), rows, inserted)
     }
 
     /// The same for a caller that knows only the first `known` columns (RL16).
     pub fn insert_many_known<'v>(
         &self,
         work: &mut Work<'_>,
-        (known, rows): (usize, impl IntoIterator<Item = &'v [Value<'v>]>),
+        known: usize,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
         mut inserted: impl FnMut(RowAddress),
     ) -> Result<u64, Stop> {
         // Some are taken at a time, and the iterator isn't asked again behind its end.
@@ -58,36 +60,37 @@ impl Relation {
         self.change_statement(work, |work| {
             let mut count = 0;
             loop {
-                let made = self.make_rows(work.scratch, (known, &mut rows))?;
+                let made = self.make_batch(work.scratch, known, &mut rows)?;
                 if made == 0 {
                     return Ok(count);
                 }
-                self.insert_made(work, made, &mut inserted)?;
-                work.scratch.give_back_made();
+                self.insert_batch(work, made, &mut inserted)?;
+                work.scratch.shrink_batch();
                 count += made as u64;
             }
         })
     }
 
     /// Puts the bytes and keys of some rows into the buffers; of how many.
-    fn make_rows<'v>(
+    fn make_batch<'v>(
         &self,
         scratch: &mut Scratch,
-        (known, rows): (usize, &mut dyn Iterator<Item = &'v [Value<'v>]>),
+        known: usize,
+        rows: &mut dyn Iterator<Item = &'v [Value<'v>]>,
     ) -> Result<usize, Stop> {
         let mut fitted = scratch.take_values();
         let (mut made, mut bytes) = (0, 0);
         let mut result = Ok(());
-        for values in rows.take(TOGETHER_MAX) {
+        for values in rows.take(BATCH_ROWS_MAX) {
             fitted.clear();
-            result = self.make_row(scratch, (known, values), &mut fitted);
+            result = self.make_row(scratch, known, values, &mut fitted);
             if result.is_err() {
                 break;
             }
             bytes += scratch.new_row.len();
-            scratch.swap_made(made);
+            scratch.swap_with_batch(made);
             made += 1;
-            if bytes >= TOGETHER_BYTES {
+            if bytes >= BATCH_BYTES_MAX {
                 break;
             }
         }
@@ -96,24 +99,24 @@ impl Relation {
     }
 
     /// Inserts the rows in the buffers, those of a block together, and then their keys.
-    fn insert_made(
+    fn insert_batch(
         &self,
         work: &mut Work<'_>,
         made: usize,
         inserted: &mut dyn FnMut(RowAddress),
     ) -> Result<(), Stop> {
         let session = work.session;
-        let Scratch { inserters, made: buffers, .. } = &mut *work.scratch;
-        let rows: Vec<&[u8]> = buffers[..made].iter().map(|(row, _)| &row[..]).collect();
+        let Scratch { inserters, batch, .. } = &mut *work.scratch;
+        let rows: Vec<&[u8]> = batch[..made].iter().map(|(row, _)| &row[..]).collect();
         let mut placed = Vec::with_capacity(made);
         let (inserter, to) = (inserters.of(self.definition().segment), (&rows[..], &mut placed));
         self.heap().insert_together(work.transaction, inserter, to, session)?;
         for (number, address) in placed.into_iter().enumerate() {
-            work.scratch.swap_made(number);
+            work.scratch.swap_with_batch(number);
             self.insert_keys(work, address)?;
             self.foreign_inserted(work.scratch)?;
             inserted(address);
-            self.settle_early(work)?;
+            self.process_pending_early(work)?;
         }
         Ok(())
     }
@@ -121,10 +124,11 @@ impl Relation {
     fn insert_row(
         &self,
         work: &mut Work<'_>,
-        row: (usize, &[Value<'_>]),
+        known: usize,
+        values: &[Value<'_>],
     ) -> Result<RowAddress, Stop> {
         let mut fitted = work.scratch.take_values();
-        let made = self.make_row(work.scratch, row, &mut fitted);
+        let made = self.make_row(work.scratch, known, values, &mut fitted);
         work.scratch.give_values(fitted);
         made?;
         let inserter = work.scratch.inserters.of(self.definition().segment);
@@ -139,7 +143,8 @@ impl Relation {
     fn make_row<'v>(
         &'v self,
         scratch: &mut Scratch,
-        (known, values): (usize, &[Value<'v>]),
+        known: usize,
+        values: &[Value<'v>],
         fitted: &mut Vec<Value<'v>>,
     ) -> Result<(), Stop> {
         let columns = &self.definition().columns;
@@ -165,8 +170,7 @@ impl Relation {
         encoded.map_err(|misfit| self.misfit(&misfit))?;
         scratch.new_keys.clear();
         for (number, index) in self.indexes().iter().enumerate() {
-            let pushed =
-                scratch.new_keys.push((number, &index.columns), |column| Ok(fitted[column]));
+            let pushed = scratch.new_keys.push(number, &index.columns, |column| Ok(fitted[column]));
             pushed.expect("values that are given aren't damaged");
         }
         Ok(())
@@ -176,10 +180,11 @@ impl Relation {
     pub(crate) fn insert_keys(&self, work: &mut Work<'_>, row: RowAddress) -> Result<(), Stop> {
         let Scratch { new_keys, key, new_row, .. } = &mut *work.scratch;
         let fixed = work.transaction.fixed_view();
-        for (number, bytes, has_null) in new_keys.iter() {
-            let bytes = self.entry_key((number, bytes, has_null), row, key);
+        for row_key in new_keys.iter() {
+            let number = row_key.index;
+            let bytes = self.entry_key(row_key, row, key);
             let open = &self.indexes()[number];
-            let is_alone = open.index.is_unique() && !has_null;
+            let is_alone = open.index.is_unique() && !row_key.has_null;
             // Whether the view sees the key, a younger index can't say (RL2).
             if let Some(view) = fixed.filter(|_| is_alone) {
                 self.check_index_view(open, view)?;
@@ -201,15 +206,15 @@ impl Relation {
     /// The key of an entry: in a unique index, the address follows if a column is NULL (RL4).
     pub(crate) fn entry_key<'a>(
         &self,
-        (number, key, has_null): (usize, &'a [u8], bool),
+        key: RowKey<'a>,
         row: RowAddress,
         buffer: &'a mut Vec<u8>,
     ) -> &'a [u8] {
-        if !has_null || !self.index_definition(number).unique {
-            return key;
+        if !key.has_null || !self.index_definition(key.index).unique {
+            return key.bytes;
         }
         buffer.clear();
-        buffer.extend_from_slice(key);
+        buffer.extend_from_slice(key.bytes);
         buffer.extend_from_slice(&address_bytes(row));
         buffer
     }

@@ -7,22 +7,39 @@ use value::{Damaged, Value, key_push};
 
 use crate::IndexColumn;
 
-/// Keys of one row, one after the other.
+/// The keys of one row in the indexes of its table.
 #[derive(Default)]
 pub(crate) struct Keys {
     bytes: Vec<u8>,
-    /// For each key the number of its index, where it ends, and whether a column of it is NULL.
-    keys: Vec<(usize, usize, bool)>,
+    /// In the order of their bytes.
+    ends: Vec<KeyEnd>,
+}
+
+/// A key among the bytes of [`Keys`]; it begins where the one before ends.
+struct KeyEnd {
+    index: usize,
+    end: usize,
+    has_null: bool,
+}
+
+/// The key of a row in one index.
+#[derive(Clone, Copy)]
+pub(crate) struct RowKey<'a> {
+    /// The place of the index in the definition.
+    pub(crate) index: usize,
+    pub(crate) bytes: &'a [u8],
+    /// Whether a column of the key is NULL.
+    pub(crate) has_null: bool,
 }
 
 impl Keys {
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
-        self.keys.clear();
+        self.ends.clear();
     }
 
     /// Gives the buffer back if it takes more than so many bytes.
-    pub(crate) fn give_back(&mut self, most: usize) {
+    pub(crate) fn shrink(&mut self, most: usize) {
         if self.bytes.capacity() > most {
             *self = Keys::default();
         }
@@ -33,41 +50,42 @@ impl Keys {
         self.bytes.capacity()
     }
 
-    /// Appends the key of these columns, for the index of this number.
+    /// Appends the key of these columns, for the index at this place.
     pub(crate) fn push<'a>(
         &mut self,
-        (number, columns): (usize, &[IndexColumn]),
+        index: usize,
+        columns: &[IndexColumn],
         value: impl Fn(usize) -> Result<Value<'a>, Damaged>,
     ) -> Result<(), Damaged> {
         let has_null = push_key(columns, value, &mut self.bytes)?;
-        self.keys.push((number, self.bytes.len(), has_null));
+        self.ends.push(KeyEnd { index, end: self.bytes.len(), has_null });
         Ok(())
     }
 
     /// The bytes of the last key.
     pub(crate) fn last(&self) -> Option<&[u8]> {
-        let (.., end, _) = self.keys.last()?;
-        Some(&self.bytes[self.start_of_last()..*end])
+        let last = self.ends.last()?;
+        Some(&self.bytes[self.start_of_last()..last.end])
     }
 
     /// Takes the last key away.
     pub(crate) fn pop(&mut self) {
         self.bytes.truncate(self.start_of_last());
-        self.keys.pop();
+        self.ends.pop();
     }
 
     fn start_of_last(&self) -> usize {
-        let before = self.keys.len().checked_sub(2);
-        before.map_or(0, |before| self.keys[before].1)
+        let before = self.ends.len().checked_sub(2);
+        before.map_or(0, |before| self.ends[before].end)
     }
 
-    /// Of each key the number of its index, its bytes, and whether a column of it is NULL.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &[u8], bool)> {
+    /// Each key, in the order in which they were appended.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = RowKey<'_>> {
         let mut start = 0;
-        self.keys.iter().map(move |(number, end, has_null)| {
-            let key = &self.bytes[start..*end];
-            start = *end;
-            (*number, key, *has_null)
+        self.ends.iter().map(move |&KeyEnd { index, end, has_null }| {
+            let bytes = &self.bytes[start..end];
+            start = end;
+            RowKey { index, bytes, has_null }
         })
     }
 }

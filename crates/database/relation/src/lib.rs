@@ -1,4 +1,5 @@
-//! Typed tables: rows with their indexes and constraints kept together.
+//! Typed tables: a relation keeps the rows, the index entries and the constraints of one table
+//! together.
 //!
 //! ```text
 //!   catalog ── TableDefinition ──▶ Relation ── RowLayout ──▶ Heap      rows
@@ -6,16 +7,21 @@
 //!                                     └── NOT NULL, CHECK, UNIQUE, FOREIGN KEY
 //! ```
 //!
-//! * [`Relation`]: a table that is open: get, range, scan; insert, update, delete, lock.
-//! * [`Work`]: for whom a statement works: transaction, session, buffers, other relations.
-//! * [`Relations`]: how other relations are found, for foreign keys.
+//! * [`Relation`]: a table that is open: get, range and scan; insert, update, delete and lock.
+//! * [`Work`]: what a statement works with: its transaction, session, buffers and other relations.
+//! * [`Relations`]: finds other relations, for foreign keys.
 //! * [`TableDefinition`] and its parts: what a table is, as values.
 //! * [`Condition`]: what a CHECK says, in three-valued logic.
 //!
-//! The catalog keeps definitions in tables that are relations too; so this crate knows nothing of
-//! where a definition comes from. Rules RL1 to RL15 are in the README.
+//! The life of a statement is in `statement` (rules RL10, RL19 to RL22): it locks the table, takes
+//! a snapshot, finds its rows, has a `RowOperation` (`update`, `delete`) done to each, and ends by
+//! doing what foreign keys ask for (`foreign`, rules RL6 to RL9 and RL31 to RL37). `insert` and
+//! `lock` are the two statements that aren't row operations. `read` and `range` change nothing.
 //!
-//! Callers: `catalog`, the embedded API, SQL.
+//! The dictionary's own tables are relations too, so this crate doesn't know where a definition
+//! comes from. Rules RL1 to RL41 are in the README.
+//!
+//! Callers: `catalog`; the embedded API; SQL.
 
 #![forbid(unsafe_code)]
 

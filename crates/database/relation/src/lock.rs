@@ -86,12 +86,21 @@ impl ForUpdate {
 /// Looks at a row that was locked. It only computes.
 type Look<'a> = dyn FnMut(RowAddress, RowView<'_>) + 'a;
 
-/// Rows that a statement has locked.
-#[derive(Default)]
-struct Locked {
+/// A statement that locks rows, as of one snapshot.
+struct Locking<'a> {
+    snapshot: &'a Snapshot<'a>,
+    view: View,
+    how: ForUpdate,
+    /// The rows that it has locked.
     rows: Vec<RowAddress>,
     /// It has met a row that was changed since its snapshot.
     met_newer: bool,
+}
+
+impl Locking<'_> {
+    fn is_enough(&self) -> bool {
+        self.rows.len() as u64 >= self.how.limit
+    }
 }
 
 impl Relation {
@@ -115,8 +124,8 @@ impl Relation {
             IfHeld::Skip => (how, own),
         };
         self.lock_for_changes_within(for_table, work)?;
-        self.begun_again(work, &mut |work| {
-            self.try_lock_where(work, (which, &mut filter), (how, look))
+        self.with_restarts(work, &mut |work| {
+            self.try_lock_where(work, which, &mut filter, how, look)
         })
     }
 
@@ -124,61 +133,62 @@ impl Relation {
     fn try_lock_where(
         &self,
         work: &mut Work<'_>,
-        (which, filter): (Which<'_>, &mut Filter<'_>),
-        (how, look): (ForUpdate, &mut Look<'_>),
+        which: Which<'_>,
+        filter: &mut Filter<'_>,
+        how: ForUpdate,
+        look: &mut Look<'_>,
     ) -> Result<Option<u64>, Stop> {
         let session = work.session;
         let snapshot = self.transactions().snapshot(Some(work.transaction), session)?;
         // Of its own it sees all, for this statement only locks.
         let view = self.transactions().view_of(&snapshot, Some(work.transaction)).with_all_own();
-        let mut locked = Locked::default();
-        let as_of = (&snapshot, view, how);
-        if !self.lock_all(work, (which, filter), as_of, &mut locked)? {
+        let (rows, met_newer) = (Vec::new(), false);
+        let mut locking = Locking { snapshot: &snapshot, view, how, rows, met_newer };
+        if !self.lock_all(work, which, filter, &mut locking)? {
             return Ok(None);
         }
-        if locked.met_newer && (locked.rows.is_empty() || work.transaction.is_serializable()) {
+        if locking.met_newer && (locking.rows.is_empty() || work.transaction.is_serializable()) {
             return Ok(None);
         }
-        for row in &locked.rows {
+        for row in &locking.rows {
             let found = self.fetch(view, *row, &mut |seen| look(*row, seen), session)?;
             assert!(found.is_some(), "row {row} was seen, and is locked");
         }
-        Ok(Some(locked.rows.len() as u64))
+        Ok(Some(locking.rows.len() as u64))
     }
 
     /// Locks the rows that are meant. False if it has to begin again.
     fn lock_all(
         &self,
         work: &mut Work<'_>,
-        (which, filter): (Which<'_>, &mut Filter<'_>),
-        as_of @ (_, view, how): (&Snapshot<'_>, View, ForUpdate),
-        locked: &mut Locked,
+        which: Which<'_>,
+        filter: &mut Filter<'_>,
+        locking: &mut Locking<'_>,
     ) -> Result<bool, Stop> {
-        let session = work.session;
-        let is_enough = |locked: &Locked| locked.rows.len() as u64 >= how.limit;
+        let (session, view) = (work.session, locking.view);
         match self.rows_of(which)? {
             Which::Key(index, key) => {
-                let row = self.find((index, key), view, work.scratch, session)?;
-                match row.filter(|_| !is_enough(locked)) {
-                    Some(row) if self.is_meant(filter, (index, row), view, session)? => {
-                        self.lock_one(work, row, as_of, locked)
+                let row = self.find(index, key, view, work.scratch, session)?;
+                match row.filter(|_| !locking.is_enough()) {
+                    Some(row) if self.matches(filter, index, row, view, session)? => {
+                        self.lock_one(work, row, locking)
                     }
                     _ => Ok(true),
                 }
             }
             Which::Range(index, bounds) => {
-                let mut rows = self.range((index, &bounds), how.direction, view)?;
-                while !is_enough(locked) {
+                let mut rows = self.range(index, &bounds, locking.how.direction, view)?;
+                while !locking.is_enough() {
                     let Some(row) = rows.next_address(session)? else { break };
-                    if self.is_meant(filter, (index, row), view, session)?
-                        && !self.lock_one(work, row, as_of, locked)?
+                    if self.matches(filter, index, row, view, session)?
+                        && !self.lock_one(work, row, locking)?
                     {
                         return Ok(false);
                     }
                 }
                 Ok(true)
             }
-            Which::All => self.lock_of_all(work, filter, as_of, locked),
+            Which::All => self.lock_of_all(work, filter, locking),
         }
     }
 
@@ -187,15 +197,15 @@ impl Relation {
         &self,
         work: &mut Work<'_>,
         filter: &mut Filter<'_>,
-        as_of @ (_, view, how): (&Snapshot<'_>, View, ForUpdate),
-        locked: &mut Locked,
+        locking: &mut Locking<'_>,
     ) -> Result<bool, Stop> {
+        let view = locking.view;
         self.check_view(view)?;
         let (session, mut begins_again) = (work.session, false);
         let mut each = |block| {
-            for row in self.meant_in_block(block, filter, view, session)? {
-                let is_enough = locked.rows.len() as u64 >= how.limit;
-                begins_again = !is_enough && !self.lock_one(work, row, as_of, locked)?;
+            for row in self.matching_in_block(block, filter, view, session)? {
+                let is_enough = locking.is_enough();
+                begins_again = !is_enough && !self.lock_one(work, row, locking)?;
                 if is_enough || begins_again {
                     return Ok(false);
                 }
@@ -207,7 +217,7 @@ impl Relation {
     }
 
     /// Where the rows of a block are that are meant.
-    fn meant_in_block(
+    fn matching_in_block(
         &self,
         block: Dba,
         filter: &mut Filter<'_>,
@@ -230,12 +240,11 @@ impl Relation {
         &self,
         work: &mut Work<'_>,
         row: RowAddress,
-        (snapshot, _, how): (&Snapshot<'_>, View, ForUpdate),
-        locked: &mut Locked,
+        locking: &mut Locking<'_>,
     ) -> Result<bool, Stop> {
-        let view = self.transactions().view_of(snapshot, Some(work.transaction));
-        let (heap, session) = (self.heap(), work.session);
-        let done = match how.if_held {
+        let view = self.transactions().view_of(locking.snapshot, Some(work.transaction));
+        let (heap, session, if_held) = (self.heap(), work.session, locking.how.if_held);
+        let done = match if_held {
             IfHeld::Wait(lock_wait) => {
                 heap.lock(work.transaction, (row, Some(view), lock_wait), session)?
             }
@@ -245,10 +254,10 @@ impl Relation {
             self.check_seen(view, row, session)?;
         }
         match done {
-            Changed::Yes | Changed::Already => locked.rows.push(row),
+            Changed::Yes | Changed::Already => locking.rows.push(row),
             Changed::Held => {}
-            Changed::NotThere | Changed::Since if how.if_held == IfHeld::Skip => {
-                locked.met_newer = true;
+            Changed::NotThere | Changed::Since if if_held == IfHeld::Skip => {
+                locking.met_newer = true;
             }
             Changed::NotThere | Changed::Since => return Ok(false),
             Changed::TooNew => return Err(self.too_new()),

@@ -42,7 +42,7 @@ impl<'v> Bounds<'v> {
 
 /// A value that is looked for, as its column would hold it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Sought<'v> {
+pub(crate) enum SearchValue<'v> {
     /// The same.
     Exact(Value<'v>),
     /// The column can't hold it; this is next to it, and greater or less.
@@ -65,7 +65,8 @@ impl Relation {
     /// is the order of the index, whatever the directions of its columns.
     pub fn range(
         &self,
-        (index, bounds): (usize, &Bounds<'_>),
+        index: usize,
+        bounds: &Bounds<'_>,
         direction: access::Direction,
         view: View,
     ) -> Result<Rows<'_>, Stop> {
@@ -92,7 +93,9 @@ impl Relation {
     ) -> Result<Option<KeyRange>, Stop> {
         let mut first = Vec::new();
         for (of, value) in columns.iter().zip(bounds.equal) {
-            let Sought::Exact(value) = self.sought(of.column, *value)? else { return Ok(None) };
+            let SearchValue::Exact(value) = self.search_value(of.column, *value)? else {
+                return Ok(None);
+            };
             key_push(value, of.direction, of.nulls, &mut first);
         }
         if matches!((bounds.from, bounds.to), (Bound::Unbounded, Bound::Unbounded)) {
@@ -147,37 +150,45 @@ impl Relation {
         if value.is_null() {
             return Ok(None);
         }
-        Ok(match self.sought(column, value)? {
-            Sought::Exact(value) if is_included => Some(Bound::Included(value)),
-            Sought::Exact(value) => Some(Bound::Excluded(value)),
-            Sought::Near(near, order) if order == outward => Some(Bound::Excluded(near)),
-            Sought::Near(near, _) => Some(Bound::Included(near)),
-            Sought::Beyond(order) if order == outward => Some(Bound::Unbounded),
-            Sought::Beyond(_) => None,
+        Ok(match self.search_value(column, value)? {
+            SearchValue::Exact(value) if is_included => Some(Bound::Included(value)),
+            SearchValue::Exact(value) => Some(Bound::Excluded(value)),
+            SearchValue::Near(near, order) if order == outward => Some(Bound::Excluded(near)),
+            SearchValue::Near(near, _) => Some(Bound::Included(near)),
+            SearchValue::Beyond(order) if order == outward => Some(Bound::Unbounded),
+            SearchValue::Beyond(_) => None,
         })
     }
 
     /// A value as the column would hold it. Refused if the column has values of another kind.
     #[inline]
-    pub(crate) fn sought<'v>(&self, column: usize, value: Value<'v>) -> Result<Sought<'v>, Stop> {
+    pub(crate) fn search_value<'v>(
+        &self,
+        column: usize,
+        value: Value<'v>,
+    ) -> Result<SearchValue<'v>, Stop> {
         let of = &self.definition().columns[column];
         let fitted = match (of.kind, value) {
-            (Type::BigInt, Value::Int(_)) | (_, Value::Null) => return Ok(Sought::Exact(value)),
-            (Type::Varchar(_) | Type::Text, Value::Text(_)) => return Ok(Sought::Exact(value)),
+            (Type::BigInt, Value::Int(_)) | (_, Value::Null) => {
+                return Ok(SearchValue::Exact(value));
+            }
+            (Type::Varchar(_) | Type::Text, Value::Text(_)) => {
+                return Ok(SearchValue::Exact(value));
+            }
             (Type::Char(_), Value::Text(_)) => {
-                return Ok(Sought::Exact(of.kind.as_compared(value)));
+                return Ok(SearchValue::Exact(of.kind.as_compared(value)));
             }
             (Type::Number(_), _) => Type::Number(None).fit(&of.name, value),
             _ => of.kind.fit(&of.name, value),
         };
         match fitted {
             Ok(fitted) => Ok(match fitted.compare(value) {
-                None | Some(Ordering::Equal) => Sought::Exact(fitted),
-                Some(order) => Sought::Near(fitted, order),
+                None | Some(Ordering::Equal) => SearchValue::Exact(fitted),
+                Some(order) => SearchValue::Near(fitted, order),
             }),
             Err(misfit) if misfit.kind() == MisfitKind::Range => {
                 let order = value.compare(Value::Int(0)).unwrap_or(Ordering::Greater);
-                Ok(Sought::Beyond(order))
+                Ok(SearchValue::Beyond(order))
             }
             Err(misfit) => Err(self.misfit(&misfit)),
         }
@@ -193,8 +204,7 @@ impl Rows<'_> {
         session: &Session,
     ) -> Result<Option<T>, Stop> {
         let Some(address) = self.next_address(session)? else { return Ok(None) };
-        let entry = (self.index, address);
-        self.relation.fetch_entry(entry, self.view, look, session).map(Some)
+        self.relation.fetch_entry(self.index, address, self.view, look, session).map(Some)
     }
 
     /// Where the next row is.

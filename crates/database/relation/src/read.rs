@@ -13,7 +13,7 @@ use txn::View;
 use value::{Misreads, RowView, Value, key_push, key_successor};
 
 use crate::Relation;
-use crate::range::Sought;
+use crate::range::SearchValue;
 use crate::scratch::{KEPT_BYTES, Scratch, shrink};
 
 impl Relation {
@@ -22,14 +22,15 @@ impl Relation {
     /// of several rows it is one. None if there is no such row.
     pub fn get<T>(
         &self,
-        (index, key): (usize, &[Value<'_>]),
+        index: usize,
+        key: &[Value<'_>],
         view: View,
         look: &mut dyn FnMut(RowAddress, RowView<'_>) -> T,
         scratch: &mut Scratch,
         session: &Session,
     ) -> Result<Option<T>, Stop> {
-        match self.find((index, key), view, scratch, session)? {
-            Some(address) => self.fetch_entry((index, address), view, look, session).map(Some),
+        match self.find(index, key, view, scratch, session)? {
+            Some(address) => self.fetch_entry(index, address, view, look, session).map(Some),
             None => Ok(None),
         }
     }
@@ -37,14 +38,15 @@ impl Relation {
     /// Where the row with this key is; of several it is one. NULL finds NULL, as in a range.
     pub fn find(
         &self,
-        (index, key): (usize, &[Value<'_>]),
+        index: usize,
+        key: &[Value<'_>],
         view: View,
         scratch: &mut Scratch,
         session: &Session,
     ) -> Result<Option<RowAddress>, Stop> {
         let open = &self.indexes()[index];
         self.check_index_view(open, view)?;
-        let Some(has_null) = self.make_key((index, key), &mut scratch.key)? else {
+        let Some(has_null) = self.make_key(index, key, &mut scratch.key)? else {
             return Ok(None);
         };
         let found = match has_null && self.index_definition(index).unique {
@@ -96,7 +98,8 @@ impl Relation {
     /// Looks at a row of which an index has an entry.
     pub(crate) fn fetch_entry<T>(
         &self,
-        (index, address): (usize, RowAddress),
+        index: usize,
+        address: RowAddress,
         view: View,
         look: &mut dyn FnMut(RowAddress, RowView<'_>) -> T,
         session: &Session,
@@ -109,7 +112,8 @@ impl Relation {
     /// it.
     fn make_key(
         &self,
-        (number, values): (usize, &[Value<'_>]),
+        number: usize,
+        values: &[Value<'_>],
         key: &mut Vec<u8>,
     ) -> Result<Option<bool>, Stop> {
         let columns = &self.indexes()[number].columns;
@@ -117,7 +121,7 @@ impl Relation {
         key.clear();
         let mut has_null = false;
         for (of, value) in columns.iter().zip(values) {
-            let Sought::Exact(value) = self.sought(of.column, *value)? else {
+            let SearchValue::Exact(value) = self.search_value(of.column, *value)? else {
                 return Ok(None);
             };
             has_null |= value.is_null();

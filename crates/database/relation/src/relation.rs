@@ -183,13 +183,15 @@ impl Relation {
             Some(id) => id,
             None => self.transactions.prepare(work.transaction, 0, session)?,
         };
-        self.lock_table((id, TableMode::RowExclusive, lock_wait), session)
+        self.lock_table(id, TableMode::RowExclusive, lock_wait, session)
     }
 
     /// Locks the table for a transaction, and sees that it is as its definition says.
     pub(crate) fn lock_table(
         &self,
-        (id, mode, lock_wait): (TxnId, TableMode, LockWait),
+        id: TxnId,
+        mode: TableMode,
+        lock_wait: LockWait,
         session: &Session,
     ) -> Result<(), Stop> {
         let (object, locks) = (self.definition.object.get(), self.transactions.locks());

@@ -14,7 +14,7 @@ use txn::Transaction;
 use value::Value;
 
 use crate::Relation;
-use crate::change::Set;
+use crate::change::Assignments;
 use crate::foreign::Pending;
 use crate::keys::Keys;
 
@@ -26,7 +26,7 @@ const INSERTERS_MAX: usize = 64;
 pub(crate) const KEPT_BYTES: usize = 32 << 10;
 
 /// So many keeps each of the buffers of rows that are inserted together, of which there are many.
-const MADE_KEPT_BYTES: usize = 1 << 10;
+const BATCH_KEPT_BYTES: usize = 1 << 10;
 
 /// How relations are found by the numbers of their tables.
 pub trait Relations {
@@ -58,12 +58,12 @@ pub struct Scratch {
     pub(crate) old_keys: Keys,
     pub(crate) new_keys: Keys,
     /// Bytes and keys of rows that are inserted together.
-    pub(crate) made: Vec<(Vec<u8>, Keys)>,
+    pub(crate) batch: Vec<(Vec<u8>, Keys)>,
     /// Some were put there since what they take was given back.
-    has_made: bool,
+    has_batch: bool,
     /// A key that is looked for.
     pub(crate) key: Vec<u8>,
-    pub(crate) set: Set,
+    pub(crate) set: Assignments,
     /// What the statement has to look for at its end.
     pub(crate) pending: Pending,
     values: Vec<Value<'static>>,
@@ -73,7 +73,7 @@ impl Scratch {
     /// How many bytes its buffers of rows and keys take, and what is pending.
     pub fn bytes(&self) -> usize {
         let own = [&self.old_row, &self.new_row, &self.key].map(Vec::capacity);
-        let made = self.made.iter().map(|(row, keys)| row.capacity() + keys.bytes());
+        let made = self.batch.iter().map(|(row, keys)| row.capacity() + keys.bytes());
         let keys = self.old_keys.bytes() + self.new_keys.bytes();
         let lists = self.set.bytes() + self.pending.bytes();
         own.iter().sum::<usize>() + keys + lists + made.sum::<usize>()
@@ -81,37 +81,37 @@ impl Scratch {
 
     /// Exchanges the new row and its keys with those of this number among rows that are inserted
     /// together.
-    pub(crate) fn swap_made(&mut self, number: usize) {
-        self.has_made = true;
-        if number == self.made.len() {
-            self.made.push(Default::default());
+    pub(crate) fn swap_with_batch(&mut self, number: usize) {
+        self.has_batch = true;
+        if number == self.batch.len() {
+            self.batch.push(Default::default());
         }
-        let (row, keys) = &mut self.made[number];
+        let (row, keys) = &mut self.batch[number];
         std::mem::swap(&mut self.new_row, row);
         std::mem::swap(&mut self.new_keys, keys);
     }
 
     /// Gives back what a statement over long rows, or many, has taken (RL11).
-    pub(crate) fn give_back(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         let Scratch { old_row, new_row, key, old_keys, new_keys, .. } = self;
         shrink(old_row, KEPT_BYTES);
         shrink(new_row, KEPT_BYTES);
         shrink(key, KEPT_BYTES);
-        old_keys.give_back(KEPT_BYTES);
-        new_keys.give_back(KEPT_BYTES);
-        self.set.give_back(KEPT_BYTES);
-        self.pending.give_back(KEPT_BYTES);
-        self.give_back_made();
+        old_keys.shrink(KEPT_BYTES);
+        new_keys.shrink(KEPT_BYTES);
+        self.set.shrink(KEPT_BYTES);
+        self.pending.shrink(KEPT_BYTES);
+        self.shrink_batch();
     }
 
     /// The same of rows that were inserted together.
-    pub(crate) fn give_back_made(&mut self) {
-        if !std::mem::take(&mut self.has_made) {
+    pub(crate) fn shrink_batch(&mut self) {
+        if !std::mem::take(&mut self.has_batch) {
             return;
         }
-        for (row, keys) in &mut self.made {
-            shrink(row, MADE_KEPT_BYTES);
-            keys.give_back(MADE_KEPT_BYTES);
+        for (row, keys) in &mut self.batch {
+            shrink(row, BATCH_KEPT_BYTES);
+            keys.shrink(BATCH_KEPT_BYTES);
         }
     }
 

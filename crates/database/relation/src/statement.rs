@@ -13,15 +13,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use access::{Changed, RowAddress};
 use os::Session;
 use stop::{RefusalKind, Stop};
-use txn::{Own, Snapshot, View};
+use txn::{OwnChanges, Snapshot, View};
 use value::{Misreads, RowView, Value};
 use waits::WaitEvent;
 
-use crate::delete::Deleting;
-use crate::foreign::{PENDING_MAX, settle};
+use crate::delete::DeleteRows;
+use crate::foreign::{PENDING_MAX, process_pending};
 use crate::range::Bounds;
 use crate::scratch::Work;
-use crate::update::Updating;
+use crate::update::UpdateRows;
 use crate::{IndexId, Relation, RowChange};
 
 /// A statement that has begun again so often waits until all redo is durable: what it was told
@@ -29,7 +29,7 @@ use crate::{IndexId, Relation, RowChange};
 const RESTARTS_AT_ONCE: u32 = 3;
 
 /// So many rows of a range are held at most until they are changed.
-const TOGETHER_MAX: usize = 256;
+const BATCH_ROWS_MAX: usize = 256;
 
 /// Which rows a statement is about. An index is named by its place in the definition of the
 /// relation that the statement is given to, or, by whoever holds this across calls, by its
@@ -73,22 +73,24 @@ impl Relation {
 pub(crate) type Filter<'a> = Option<&'a mut (dyn FnMut(&RowView<'_>) -> bool + 'a)>;
 
 /// What a statement does with its rows.
-pub(crate) trait Act {
+pub(crate) trait RowOperation {
     /// Does it with one, as the view sees it.
-    fn one(
+    fn apply_one(
         &mut self,
         relation: &Relation,
         work: &mut Work<'_>,
-        target: (RowAddress, Option<View>),
+        row: RowAddress,
+        view: Option<View>,
     ) -> Result<Changed, Stop>;
 
     /// Does it with as many of these rows of one block, from the first on, as can be done together;
     /// with how many. The next is to be done alone.
-    fn together(
+    fn apply_together(
         &mut self,
         _: &Relation,
         _: &mut Work<'_>,
-        _: (&[RowAddress], View),
+        _: &[RowAddress],
+        _: View,
     ) -> Result<usize, Stop> {
         Ok(0)
     }
@@ -98,19 +100,19 @@ pub(crate) trait Act {
 struct Progress<'a> {
     relation: &'a Relation,
     snapshot: &'a Snapshot<'a>,
-    act: &'a mut dyn Act,
+    operation: &'a mut dyn RowOperation,
     count: u64,
 }
 
 impl Progress<'_> {
     /// False if a row was changed since.
-    fn one(&mut self, work: &mut Work<'_>, row: RowAddress) -> Result<bool, Stop> {
+    fn apply_one(&mut self, work: &mut Work<'_>, row: RowAddress) -> Result<bool, Stop> {
         let view = self.relation.transactions().view_of(self.snapshot, Some(work.transaction));
-        let changed = self.act.one(self.relation, work, (row, Some(view)))?;
+        let changed = self.operation.apply_one(self.relation, work, row, Some(view))?;
         if changed == Changed::NotThere {
             self.relation.check_seen(view, row, work.session)?;
         }
-        self.relation.settle_early(work)?;
+        self.relation.process_pending_early(work)?;
         if changed == Changed::TooNew {
             return Err(self.relation.too_new());
         }
@@ -120,19 +122,19 @@ impl Progress<'_> {
     }
 
     /// The same with rows of one block.
-    fn rows(&mut self, work: &mut Work<'_>, mut rows: &[RowAddress]) -> Result<bool, Stop> {
+    fn apply_rows(&mut self, work: &mut Work<'_>, mut rows: &[RowAddress]) -> Result<bool, Stop> {
         while let Some((first, others)) = rows.split_first() {
             let view = self.relation.transactions().view_of(self.snapshot, Some(work.transaction));
             let done = match others {
                 [] => 0,
-                _ => self.act.together(self.relation, work, (rows, view))?,
+                _ => self.operation.apply_together(self.relation, work, rows, view)?,
             };
             self.count += done as u64;
             rows = &rows[done..];
             if done > 0 {
                 continue;
             }
-            if !self.one(work, *first)? {
+            if !self.apply_one(work, *first)? {
                 return Ok(false);
             }
             rows = others;
@@ -151,7 +153,7 @@ impl Relation {
         filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
         change: &mut dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop>,
     ) -> Result<u64, Stop> {
-        self.each_where(work, (which, filter), &mut Updating::by(change))
+        self.change_where(work, which, filter, &mut UpdateRows::by(change))
     }
 
     /// Deletes rows by one statement: all of them, or, if it is refused, none. How many.
@@ -161,28 +163,29 @@ impl Relation {
         which: Which<'_>,
         filter: Option<&mut dyn FnMut(&RowView<'_>) -> bool>,
     ) -> Result<u64, Stop> {
-        self.each_where(work, (which, filter), &mut Deleting)
+        self.change_where(work, which, filter, &mut DeleteRows)
     }
 
     /// Does `act` with rows, as of a snapshot; begins again where one was changed since (rule
     /// access/AC9). Each time somebody else has got further.
-    fn each_where(
+    fn change_where(
         &self,
         work: &mut Work<'_>,
-        (which, mut filter): (Which<'_>, Filter<'_>),
-        act: &mut dyn Act,
+        which: Which<'_>,
+        mut filter: Filter<'_>,
+        operation: &mut dyn RowOperation,
     ) -> Result<u64, Stop> {
         self.lock_for_changes(work)?;
-        self.begun_again(work, &mut |work| {
+        self.with_restarts(work, &mut |work| {
             work.scratch.pending.clear();
-            self.try_where(work, (which, &mut filter), act)
+            self.try_where(work, which, &mut filter, operation)
         })
     }
 
     /// Does a statement as of a snapshot until it isn't told None, which is that it has to begin
     /// again (rule RL10). What it has done is taken back before that, and if it is refused. That it
     /// has waited for a row stays (rule txn/TX21).
-    pub(crate) fn begun_again<T>(
+    pub(crate) fn with_restarts<T>(
         &self,
         work: &mut Work<'_>,
         statement: &mut dyn FnMut(&mut Work<'_>) -> Result<Option<T>, Stop>,
@@ -213,31 +216,30 @@ impl Relation {
     fn try_where(
         &self,
         work: &mut Work<'_>,
-        (which, filter): (Which<'_>, &mut Filter<'_>),
-        act: &mut dyn Act,
+        which: Which<'_>,
+        filter: &mut Filter<'_>,
+        operation: &mut dyn RowOperation,
     ) -> Result<Option<u64>, Stop> {
         let session = work.session;
         let snapshot = self.transactions().snapshot(Some(work.transaction), session)?;
         let view = statement_view(self.transactions().view_of(&snapshot, Some(work.transaction)));
-        let mut progress = Progress { relation: self, snapshot: &snapshot, act, count: 0 };
+        let mut progress = Progress { relation: self, snapshot: &snapshot, operation, count: 0 };
         let all = match self.rows_of(which)? {
-            Which::Key(index, key) => {
-                match self.find((index, key), view, work.scratch, session)? {
-                    Some(row) if self.is_meant(filter, (index, row), view, session)? => {
-                        progress.one(work, row)?
-                    }
-                    _ => true,
+            Which::Key(index, key) => match self.find(index, key, view, work.scratch, session)? {
+                Some(row) if self.matches(filter, index, row, view, session)? => {
+                    progress.apply_one(work, row)?
                 }
-            }
+                _ => true,
+            },
             Which::Range(index, bounds) => {
-                self.each_of_range(work, (index, &bounds), (filter, view), &mut progress)?
+                self.each_of_range(work, index, &bounds, filter, view, &mut progress)?
             }
-            Which::All => self.each_of_all(work, (filter, view), &mut progress)?,
+            Which::All => self.each_of_all(work, filter, view, &mut progress)?,
         };
         if !all {
             return Ok(None);
         }
-        settle(work)?;
+        process_pending(work)?;
         Ok(Some(progress.count))
     }
 
@@ -245,34 +247,37 @@ impl Relation {
     fn each_of_range(
         &self,
         work: &mut Work<'_>,
-        range @ (index, _): (usize, &Bounds<'_>),
-        (filter, view): (&mut Filter<'_>, View),
+        index: usize,
+        bounds: &Bounds<'_>,
+        filter: &mut Filter<'_>,
+        view: View,
         progress: &mut Progress<'_>,
     ) -> Result<bool, Stop> {
         let session = work.session;
-        let mut found = self.range(range, access::Direction::Ascending, view)?;
+        let mut found = self.range(index, bounds, access::Direction::Ascending, view)?;
         let mut rows: Vec<RowAddress> = Vec::new();
         while let Some(row) = found.next_address(session)? {
-            if !self.is_meant(filter, (index, row), view, session)? {
+            if !self.matches(filter, index, row, view, session)? {
                 continue;
             }
             let is_elsewhere = rows.last().is_some_and(|last| last.block != row.block);
-            if is_elsewhere || rows.len() == TOGETHER_MAX {
-                if !progress.rows(work, &rows)? {
+            if is_elsewhere || rows.len() == BATCH_ROWS_MAX {
+                if !progress.apply_rows(work, &rows)? {
                     return Ok(false);
                 }
                 rows.clear();
             }
             rows.push(row);
         }
-        progress.rows(work, &rows)
+        progress.apply_rows(work, &rows)
     }
 
     /// Block by block.
     fn each_of_all(
         &self,
         work: &mut Work<'_>,
-        (filter, view): (&mut Filter<'_>, View),
+        filter: &mut Filter<'_>,
+        view: View,
         progress: &mut Progress<'_>,
     ) -> Result<bool, Stop> {
         self.check_view(view)?;
@@ -293,22 +298,23 @@ impl Relation {
             self.check_there(session)?;
             damaged?;
             self.check_misreads(&misreads)?;
-            progress.rows(work, &rows)
+            progress.apply_rows(work, &rows)
         };
         self.heap().through_cache(&mut each, session)
     }
 
     /// Whether a row is meant that an index leads to in this view. Refused if it isn't there: it is
     /// lost, and isn't one that doesn't match.
-    pub(crate) fn is_meant(
+    pub(crate) fn matches(
         &self,
         filter: &mut Filter<'_>,
-        entry: (usize, RowAddress),
+        index: usize,
+        row: RowAddress,
         view: View,
         session: &Session,
     ) -> Result<bool, Stop> {
         let Some(filter) = filter else { return Ok(true) };
-        self.fetch_entry(entry, view, &mut |_, row| filter(&row), session)
+        self.fetch_entry(index, row, view, &mut |_, row| filter(&row), session)
     }
 
     /// Changes as one statement: if it is refused nothing of it is left.
@@ -322,7 +328,7 @@ impl Relation {
         work.transaction.forget_waits();
         let done = self.all_or_nothing(work, |work| {
             let changed = change(work)?;
-            settle(work).map(|()| Some(changed))
+            process_pending(work).map(|()| Some(changed))
         })?;
         Ok(done.expect("a statement without a snapshot doesn't begin again"))
     }
@@ -337,7 +343,7 @@ impl Relation {
         let savepoint = work.transaction.savepoint();
         let worked = catch_unwind(AssertUnwindSafe(|| statement(work)));
         work.transaction.end_statement();
-        work.scratch.give_back();
+        work.scratch.shrink();
         if let Ok(Ok(Some(done))) = worked {
             return Ok(Some(done));
         }
@@ -350,10 +356,10 @@ impl Relation {
     }
 
     /// In the middle of a statement over many rows, once much is pending.
-    pub(crate) fn settle_early(&self, work: &mut Work<'_>) -> Result<(), Stop> {
+    pub(crate) fn process_pending_early(&self, work: &mut Work<'_>) -> Result<(), Stop> {
         let pending = &work.scratch.pending;
-        match pending.len() >= PENDING_MAX && self.may_settle_early(pending) {
-            true => settle(work),
+        match pending.len() >= PENDING_MAX && self.may_process_early(pending) {
+            true => process_pending(work),
             false => Ok(()),
         }
     }
@@ -382,5 +388,5 @@ impl Relation {
 /// The view of a statement that changes rows while it reads on: of its own transaction it sees what
 /// was there when it began, and goes on seeing that.
 fn statement_view(view: View) -> View {
-    View { own: view.own.map(|own| Own { all: false, ..own }), ..view }
+    View { own: view.own.map(|own| OwnChanges { all: false, ..own }), ..view }
 }

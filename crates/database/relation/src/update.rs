@@ -4,59 +4,62 @@
 
 use access::{Changed, RowAddress};
 use stop::Stop;
-use txn::{LockWait, View};
+use txn::View;
 use value::{Misreads, RowView, Value};
 
-use crate::change::Set;
+use crate::change::Assignments;
 use crate::keys::Keys;
 use crate::scratch::{Scratch, Work};
-use crate::statement::Act;
+use crate::statement::RowOperation;
 use crate::{Relation, RowChange};
 
 /// Says what becomes of a row. It only computes, and may be called again.
 pub(crate) type Changer<'a> = dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop> + 'a;
 
 /// What an update does with its rows.
-pub(crate) struct Updating<'a, 'c> {
+pub(crate) struct UpdateRows<'a, 'c> {
     change: &'a mut Changer<'c>,
     /// It has set what an index or a foreign key has: then each row's come right after it.
     sets_keys: bool,
 }
 
-impl<'a, 'c> Updating<'a, 'c> {
-    pub(crate) fn by(change: &'a mut Changer<'c>) -> Updating<'a, 'c> {
-        Updating { change, sets_keys: false }
+impl<'a, 'c> UpdateRows<'a, 'c> {
+    pub(crate) fn by(change: &'a mut Changer<'c>) -> UpdateRows<'a, 'c> {
+        UpdateRows { change, sets_keys: false }
     }
 }
 
-impl Act for Updating<'_, '_> {
-    fn one(
+impl RowOperation for UpdateRows<'_, '_> {
+    fn apply_one(
         &mut self,
         relation: &Relation,
         work: &mut Work<'_>,
-        target: (RowAddress, Option<View>),
+        row: RowAddress,
+        view: Option<View>,
     ) -> Result<Changed, Stop> {
-        relation.update_row(work, target, self.change)
+        relation.update_row(work, row, view, self.change)
     }
 
     /// Rows that this statement meets for the first time, for it meets each once (RL13).
-    fn together(
+    fn apply_together(
         &mut self,
         relation: &Relation,
         work: &mut Work<'_>,
-        what: (&[RowAddress], View),
+        rows: &[RowAddress],
+        view: View,
     ) -> Result<usize, Stop> {
         if self.sets_keys {
             return Ok(0);
         }
         let (set, mut made) = (&mut work.scratch.set, Ok(()));
         let mut apply = |old: &[u8], new: &mut Vec<u8>| {
-            made = relation.make_new((old, new), set, self.change);
+            made = relation.make_new(old, new, set, self.change);
             self.sets_keys |= relation.has_key_set(set);
             made.is_ok() && !self.sets_keys
         };
         let heap = relation.heap();
-        let done = heap.update_together(work.transaction, what, &mut apply, work.session)?;
+        let done =
+            heap.update_together(work.transaction, (rows, view), &mut apply, work.session)?;
         made.map(|()| done)
     }
 }
@@ -64,47 +67,23 @@ impl Act for Updating<'_, '_> {
 impl Relation {
     /// Whether a column is set that an index or a foreign key has. What others refer to is in an
     /// index.
-    fn has_key_set(&self, set: &Set) -> bool {
+    fn has_key_set(&self, set: &Assignments) -> bool {
         let mut keys = self.definition().foreign_keys.iter().flat_map(|key| &key.columns);
         self.indexes().iter().any(|index| index.has_any(|column| set.has(column)))
             || keys.any(|column| set.has(*column))
     }
 
-    /// Changes a row as `change` says, which only computes and may be called again. Waits while
-    /// another transaction has the row. If `view` is given, only a row that is as the view sees it
-    /// is changed (rule access/AC9). If it is refused nothing of it is done.
-    pub fn update(
-        &self,
-        work: &mut Work<'_>,
-        target: (RowAddress, Option<View>),
-        change: &mut dyn FnMut(&RowView<'_>, &mut RowChange<'_>) -> Result<(), Stop>,
-    ) -> Result<Changed, Stop> {
-        self.change_statement(work, |work| self.update_row(work, target, change))
-    }
-
-    /// Locks a row, so that nobody else changes it. Waits while another transaction has it, as long
-    /// as `lock wait` says.
-    pub fn lock(
-        &self,
-        work: &mut Work<'_>,
-        (address, view, lock_wait): (RowAddress, Option<View>, LockWait),
-    ) -> Result<Changed, Stop> {
-        self.change_statement(work, |work| {
-            let target = (address, view, lock_wait);
-            self.heap().lock(work.transaction, target, work.session)
-        })
-    }
-
     pub(crate) fn update_row(
         &self,
         work: &mut Work<'_>,
-        target: (RowAddress, Option<View>),
+        row: RowAddress,
+        view: Option<View>,
         change: &mut Changer<'_>,
     ) -> Result<Changed, Stop> {
         let Scratch { inserters, old_row, new_row, set, .. } = &mut *work.scratch;
         let mut made = Ok(());
         let mut apply = |old: &[u8], new: &mut Vec<u8>| {
-            made = self.make_new((old, new), set, change);
+            made = self.make_new(old, new, set, change);
             match &made {
                 Ok(()) => {
                     copy(new, new_row);
@@ -115,10 +94,11 @@ impl Relation {
         };
         let inserter = inserters.of(self.definition().segment);
         let heap = self.heap();
+        let target = (row, view);
         let changed = heap.update(work.transaction, inserter, target, &mut apply, work.session)?;
         made?;
         if changed == Changed::Yes {
-            self.change_keys(work, target.0)?;
+            self.change_keys(work, row)?;
             self.foreign_updated(work.scratch)?;
         }
         Ok(changed)
@@ -127,8 +107,9 @@ impl Relation {
     /// The new bytes of a row.
     fn make_new(
         &self,
-        (old, new): (&[u8], &mut Vec<u8>),
-        set: &mut Set,
+        old: &[u8],
+        new: &mut Vec<u8>,
+        set: &mut Assignments,
         change: &mut Changer<'_>,
     ) -> Result<(), Stop> {
         let mut row_change = RowChange::of(self, set, old);
@@ -155,8 +136,8 @@ impl Relation {
             if !index.has_any(|column| set.has(column)) {
                 continue;
             }
-            self.push_keys(number, (old_row, old_keys))?;
-            self.push_keys(number, (new_row, new_keys))?;
+            self.push_keys(number, old_row, old_keys)?;
+            self.push_keys(number, new_row, new_keys)?;
             if old_keys.last() == new_keys.last() {
                 old_keys.pop();
                 new_keys.pop();
@@ -167,14 +148,10 @@ impl Relation {
     }
 
     /// Appends the key of a row in the index of this number.
-    pub(crate) fn push_keys(
-        &self,
-        number: usize,
-        (row, keys): (&[u8], &mut Keys),
-    ) -> Result<(), Stop> {
+    pub(crate) fn push_keys(&self, number: usize, row: &[u8], keys: &mut Keys) -> Result<(), Stop> {
         let row = self.row(row)?;
         let columns = &self.indexes()[number].columns;
-        let pushed = keys.push((number, columns), |column| row.get(column));
+        let pushed = keys.push(number, columns, |column| row.get(column));
         pushed.map_err(|damaged| self.damaged(&damaged))
     }
 }

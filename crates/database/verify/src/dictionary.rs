@@ -2,7 +2,7 @@
 //! check finds contradictions in it, and segments that it names and that are missing.
 //!
 //! Its tables are heaps and are read as such: nothing is opened or recovered (VF2, VF7). The
-//! catalog interprets the rows (`catalog::DictionaryLook`), and believes none of them.
+//! catalog interprets the rows (`catalog::DictionaryCheck`), and believes none of them.
 //!
 //! ```text
 //!   segments `_tables`, … ──rows──▶ catalog ──▶ contradictions ──▶ findings
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use access::RowAddress;
 use catalog::{
-    DictionaryFault, DictionaryLook, DictionarySeen, DictionaryTable, SequenceDefinition,
+    DictionaryCheck, DictionaryContents, DictionaryFault, DictionaryTable, SequenceDefinition,
 };
 use ids::{Dba, ObjectNo};
 use relation::TableDefinition;
@@ -116,8 +116,9 @@ fn find_own(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Option<Vec<O
         let (rows, key) =
             (find(table.name(), Holds::Table), find(&table.index_name(), Holds::Index));
         if let (Some(rows), Some(key)) = (rows, key) {
-            let numbers = (ObjectNo::new(rows.object), ObjectNo::new(key.object));
-            let (rows, definition) = (rows.clone(), table.definition(numbers));
+            let definition =
+                table.definition(ObjectNo::new(rows.object), ObjectNo::new(key.object));
+            let rows = rows.clone();
             own.push(Own { table, rows, definition });
         }
     }
@@ -126,14 +127,13 @@ fn find_own(check: &mut Check<'_, '_, '_>, segments: &[Segment]) -> Option<Vec<O
 
 /// Reads the dictionary as of the source's moment.
 fn read(check: &mut Check<'_, '_, '_>, own: &[Own]) -> Result<Seen, Stop> {
-    let (mut look, mut is_whole) = (DictionaryLook::default(), true);
+    let (mut dictionary, mut is_whole) = (DictionaryCheck::default(), true);
     for Own { table, rows: heap, definition } in own {
         let layout = definition.layout();
-        let mut visit = |at: RowAddress, bytes: &[u8]| look.take(*table, &layout, at, bytes);
+        let mut visit = |at: RowAddress, bytes: &[u8]| dictionary.add(*table, &layout, at, bytes);
         is_whole &= rows(check, heap, &mut visit)?;
     }
-    let seen = look.look();
-    let DictionarySeen { tables, sequences, faults } = seen;
+    let DictionaryContents { tables, sequences, faults } = dictionary.finish();
     Ok(Seen { tables, sequences, faults, is_whole })
 }
 

@@ -13,7 +13,7 @@ use latch::FrameOrder;
 use os::Session;
 use space::{SegmentState, TablespaceContent};
 use stop::{RefusalKind, Stop};
-use txn::Snapshot;
+use txn::{CrCopy, Snapshot};
 
 use crate::pairs::KnownSegments;
 use crate::report::Run;
@@ -150,9 +150,9 @@ impl Source for LiveSource<'_> {
                 HeapBlock::Whole(_) if !is_current => {}
                 other => return Ok(other),
             }
-            match transactions.make_consistent((address, &mut copy), view, self.session) {
-                Ok(Ok(())) => return Ok(HeapBlock::Whole(copy)),
-                Ok(Err(gone)) => transactions.try_again(gone, &mut gone_before)?,
+            match transactions.make_consistent(address, &mut copy, view, self.session) {
+                Ok(CrCopy::Consistent) => return Ok(HeapBlock::Whole(copy)),
+                Ok(CrCopy::UndoGone(gone)) => transactions.try_again(gone, &mut gone_before)?,
                 // It is a block of undo, which another check reports.
                 Err(stop) if is_unreadable(&stop) => return Ok(HeapBlock::Bad),
                 Err(stop) => return Err(stop),

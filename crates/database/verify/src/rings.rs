@@ -9,7 +9,7 @@ use format::{TransactionSlot, TransactionTable};
 use ids::{Dba, TxnId};
 use space::Holds;
 use stop::Stop;
-use txn::undo::{TableSeen, check_table, check_undo_block, record_seen};
+use txn::undo::{TableContents, check_table, check_undo_block, record_link};
 
 use crate::Kind;
 use crate::blocks::Used;
@@ -23,7 +23,7 @@ struct UndoLook<'c, 'l, 's> {
     header: Dba,
     /// The blocks that are linked.
     linked: BTreeSet<Dba>,
-    tables: Vec<(Dba, TableSeen)>,
+    tables: Vec<(Dba, TableContents)>,
     used: Used,
 }
 
@@ -109,7 +109,7 @@ impl UndoLook<'_, '_, '_> {
         Ok(is_whole)
     }
 
-    fn ring(&mut self, table_at: Dba, table: &TableSeen) -> Result<bool, Stop> {
+    fn ring(&mut self, table_at: Dba, table: &TableContents) -> Result<bool, Stop> {
         if let Some((first, count)) = table.spare {
             for number in 0..u32::from(count) {
                 let spare = Dba::new(first.file.get(), first.block.get().saturating_add(number));
@@ -230,7 +230,7 @@ fn follow(
     let mut expected = None;
     while let Some((at, record)) = newest {
         let Some(bytes) = read(at)? else { return Ok(Break::at(at, "is no undo block")) };
-        let Some(seen) = record_seen(&bytes, record, id) else {
+        let Some(seen) = record_link(&bytes, record, id) else {
             return Ok(Break::at(at, format!("its record {record} isn't there")));
         };
         if expected.is_some_and(|expected| expected != seen.ordinal) {

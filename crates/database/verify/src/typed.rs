@@ -35,7 +35,7 @@ impl Keyed for Typed {
         let index = &self.table.indexes[index];
         // `fault` reports a row that can't be read.
         let row = RowView::new(&self.layout, row);
-        row.is_ok_and(|row| index.push_entry_key((at, &row), out).is_ok())
+        row.is_ok_and(|row| index.push_entry_key(at, &row, out).is_ok())
     }
 
     fn name(&self, index: Option<usize>, segment: &str) -> String {

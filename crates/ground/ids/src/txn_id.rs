@@ -27,6 +27,13 @@ pub struct TxnId {
     pub sequence: u32,
 }
 
+impl TxnId {
+    /// Orders the transactions of one segment by their beginnings, because slots are used in turn.
+    pub const fn order(self) -> (u32, u16) {
+        (self.sequence, self.slot)
+    }
+}
+
 impl fmt::Display for TxnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.segment, self.slot, self.sequence)

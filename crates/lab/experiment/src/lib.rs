@@ -19,20 +19,16 @@
 
 #![forbid(unsafe_code)]
 
-mod account;
 mod driver;
 mod hash;
 mod plan;
 mod row;
 mod rows;
-mod session_interval;
+mod verdict;
 
-pub use account::{Account, Event, IDLE};
 pub use driver::{End, Execution, News, Progress, Runner, carry_out};
 pub use hash::hash_of;
 pub use plan::{PAIRS_MAX, PairKind, Place, Plan, PlanError, Side, Step};
-pub use row::{
-    Commits, Identity, Latency, Measured, Origin, Process, Run, Sessions, Unaccounted, World,
-};
+pub use row::{Commits, Identity, Latency, Measured, Origin, Run, World};
 pub use rows::{RowError, parse_rows};
-pub use session_interval::{SessionInterval, Snapshot};
+pub use verdict::{NoVerdict, Question, Sensitivity, Verdict, compare};

@@ -11,7 +11,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use waits::{Nanos, SessionKind, Statistic};
 
-use crate::{Account, PairKind, Place, SessionInterval, Side, Step, hash_of};
+use report::{ProcessUsage, SessionGroup, SessionInterval};
+
+use crate::{PairKind, Place, Side, Step, hash_of};
 
 /// One run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -27,11 +29,11 @@ pub struct Run {
     /// Whether commits survived, where that was checked.
     pub commits: Option<Commits>,
     /// The users' sessions.
-    pub foreground: Sessions,
+    pub foreground: SessionGroup,
     /// The instance's processes together.
-    pub background: Sessions,
+    pub background: SessionGroup,
     /// The instance's processes one by one, by name.
-    pub processes: Vec<Process>,
+    pub processes: Vec<ProcessUsage>,
     /// Of everybody's time on a CPU, taken away by a hypervisor or by interrupts, ns.
     #[serde(default)]
     pub stolen_ns: u64,
@@ -192,67 +194,6 @@ impl Commits {
     }
 }
 
-/// Sessions of one kind together.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Sessions {
-    /// How many.
-    pub count: u32,
-    /// Their time.
-    pub account: Account,
-    /// The session of which the largest share of time has no name.
-    pub worst: Option<Unaccounted>,
-}
-
-/// A session and the share of its time that has no name.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Unaccounted {
-    /// The session's name.
-    pub session: String,
-    /// Of its elapsed time: 0.01 is one per cent.
-    pub share: f64,
-}
-
-/// One process of the instance, as `ps` would show it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Process {
-    /// Its name.
-    pub name: String,
-    /// How long it ran in the measured interval, ns.
-    pub elapsed_ns: u64,
-    /// CPU in all, ns.
-    pub cpu_ns: i64,
-    /// Run-queue delay in all, ns.
-    pub run_queue_ns: i64,
-    /// What has no name, ns.
-    pub unaccounted_ns: i64,
-    /// Reads handed to files.
-    pub reads: u64,
-    /// Bytes that they brought.
-    pub read_bytes: u64,
-    /// Writes handed to files.
-    pub writes: u64,
-    /// Bytes that they carried.
-    pub write_bytes: u64,
-}
-
-impl From<&SessionInterval> for Process {
-    fn from(interval: &SessionInterval) -> Process {
-        let account = Account::from(&interval.account);
-        let counted = |statistic| interval.totals.statistic(statistic);
-        Process {
-            name: interval.name.clone(),
-            elapsed_ns: account.elapsed_ns,
-            cpu_ns: account.cpu_in_all_ns(),
-            run_queue_ns: account.run_queue_in_all_ns(),
-            unaccounted_ns: account.unaccounted_ns,
-            reads: counted(Statistic::PhysicalReadRequests),
-            read_bytes: counted(Statistic::PhysicalReadBytes),
-            writes: counted(Statistic::PhysicalWriteRequests),
-            write_bytes: counted(Statistic::PhysicalWriteBytes),
-        }
-    }
-}
-
 /// What a run measured, beside its sessions' books.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Measured {
@@ -276,9 +217,8 @@ impl Run {
                 statistics.insert(statistic.name().to_owned(), sum);
             }
         }
-        let of_kind = |kind| intervals.iter().filter(move |interval| interval.kind == kind);
-        let mut processes: Vec<Process> =
-            of_kind(SessionKind::Background).map(Process::from).collect();
+        let processes = intervals.iter().filter(|each| each.kind == SessionKind::Background);
+        let mut processes: Vec<ProcessUsage> = processes.map(ProcessUsage::from).collect();
         processes.sort_by(|a, b| a.name.cmp(&b.name));
         Run {
             identity,
@@ -286,8 +226,8 @@ impl Run {
             elapsed_ns: measured.elapsed.0,
             latency: measured.latency,
             commits: measured.commits,
-            foreground: Sessions::of(of_kind(SessionKind::Foreground)),
-            background: Sessions::of(of_kind(SessionKind::Background)),
+            foreground: SessionGroup::of_kind(SessionKind::Foreground, intervals),
+            background: SessionGroup::of_kind(SessionKind::Background, intervals),
             processes,
             stolen_ns: intervals.iter().map(|interval| interval.account.stolen.0).sum(),
             statistics,
@@ -302,7 +242,7 @@ impl Run {
     /// The share of time on a CPU that a hypervisor or interrupts took away.
     pub fn stolen_share(&self) -> f64 {
         let on_cpu = [&self.foreground, &self.background]
-            .map(|s| s.account.cpu_in_all_ns())
+            .map(|s| s.profile.cpu_in_all_ns())
             .iter()
             .sum::<i64>();
         self.stolen_ns as f64 / on_cpu.max(1) as f64
@@ -317,7 +257,7 @@ impl Run {
     pub(crate) fn check(&self) -> Result<(), String> {
         for (name, sessions) in [("foreground", &self.foreground), ("background", &self.background)]
         {
-            if !sessions.account.closes() {
+            if !sessions.profile.closes() {
                 return Err(format!("the {name} account doesn't close"));
             }
         }
@@ -325,21 +265,6 @@ impl Run {
             return Err("it measured no time or no transaction".to_owned());
         }
         Ok(())
-    }
-}
-
-impl Sessions {
-    fn of<'a>(intervals: impl Iterator<Item = &'a SessionInterval>) -> Sessions {
-        let mut sessions = Sessions::default();
-        for interval in intervals {
-            let share = interval.account.unaccounted_share();
-            if sessions.worst.as_ref().is_none_or(|worst| share > worst.share) {
-                sessions.worst = Some(Unaccounted { session: interval.name.clone(), share });
-            }
-            sessions.count += 1;
-            sessions.account.add(&Account::from(&interval.account));
-        }
-        sessions
     }
 }
 
@@ -389,7 +314,7 @@ pub(crate) mod tests {
         let measured = Measured { elapsed, transactions: 50, latency: None, commits: None };
         let run = Run::new(run_of(&step(), 1).identity, measured, &intervals);
         assert_eq!((run.foreground.count, run.background.count), (2, 2));
-        assert_eq!(run.foreground.account.cpu_ns, 150_000_000);
+        assert_eq!(run.foreground.profile.cpu_ns, 150_000_000);
         let worst = run.foreground.worst.as_ref().expect("there are foregrounds");
         assert_eq!((worst.session.as_str(), worst.share), ("user 2", 0.4));
         let names: Vec<&str> = run.processes.iter().map(|p| p.name.as_str()).collect();

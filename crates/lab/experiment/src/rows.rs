@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_row_whose_account_does_not_close_is_refused() {
         let mut run = runs().remove(0);
-        run.foreground.account.cpu_ns += 1;
+        run.foreground.profile.cpu_ns += 1;
         let error = parse_rows(&run.to_json_line()).expect_err("the account doesn't close");
         assert!(error.to_string().contains("foreground account doesn't close"), "{error}");
     }

@@ -7,7 +7,7 @@
 //!   experiment::carry_out ──▶ Runner ── LinuxRunner: restore files, measure, audit
 //!         │                         └── ModelRunner: the same in a simulated world
 //!         ▼ rows
-//!   verdict::Report
+//!   experiment::Verdict
 //! ```
 //!
 //! One built-in experiment compares nothing and gives a curve: [`redo_size`]; another compares all

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use database::{Database, Options};
-use experiment::{Commits, Measured, SessionInterval, Snapshot};
+use experiment::{Commits, Measured};
 use instance::Parameters;
 use os::{Disk, Session};
+use report::{SessionInterval, Snapshot};
 use stop::{RefusalKind, Stop};
 use waits::SessionKind;
 use workload::Mixture;

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-use experiment::{End, Execution, News, Origin, Plan, Run, World, carry_out};
+use experiment::{
+    End, Execution, News, Origin, Plan, Question, Run, Sensitivity, Verdict, World, carry_out,
+    compare,
+};
 use os::Session;
 use stop::{RefusalKind, Stop};
-use verdict::{Question, Report, Sensitivity, compare};
 
 use crate::linux::{LinuxRunner, Told};
 use crate::model::{Machine, ModelRunner, load};
@@ -49,7 +51,7 @@ pub struct Request {
 /// How it ended.
 pub enum Ending {
     /// With an answer, and the rows behind it.
-    Answered(Box<Report>, Vec<Run>),
+    Answered(Box<Verdict>, Vec<Run>),
     /// It was told to stop; nothing is left behind.
     Stopped,
 }
@@ -85,8 +87,8 @@ pub fn run(
         model,
         sensitivity,
     };
-    let report = Report::of(&runs, &question).map_err(|error| invalid(&error))?;
-    Ok(Ending::Answered(Box::new(report), runs))
+    let verdict = Verdict::of(&runs, &question).map_err(|error| invalid(&error))?;
+    Ok(Ending::Answered(Box::new(verdict), runs))
 }
 
 /// The experiment with its settings, or with setting A twice.

@@ -19,7 +19,7 @@ fn request() -> Request {
     }
 }
 
-fn answer(request: &Request) -> (verdict::Report, Vec<experiment::Run>) {
+fn answer(request: &Request) -> (experiment::Verdict, Vec<experiment::Run>) {
     let os = os::linux::start_with(Arc::new(|_| {}));
     let session = os.adopt("test", SessionKind::Foreground);
     match run(request, &|| false, &mut |_| {}, &session) {
@@ -38,7 +38,7 @@ fn every_account_closes_to_the_nanosecond_and_no_commit_is_lost() {
     for row in &rows {
         let commits = row.commits.expect("each run is audited");
         assert!(commits.acknowledged > 0 && commits.lost() == 0, "{commits:?}");
-        assert_eq!(row.foreground.account.unaccounted_ns, 0, "{:?}", row.foreground.worst);
+        assert_eq!(row.foreground.profile.unaccounted_ns, 0, "{:?}", row.foreground.worst);
         assert_eq!(row.foreground.count, 12);
         for process in &row.processes {
             assert_eq!(process.unaccounted_ns, 0, "{process:?}");

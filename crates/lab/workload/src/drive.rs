@@ -9,9 +9,9 @@
 
 use std::sync::Arc;
 
-use experiment::SessionInterval;
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadSpec};
+use report::SessionInterval;
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, ThreadTimes, Timestamp, Totals, WaitEvent};
 

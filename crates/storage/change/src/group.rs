@@ -128,7 +128,7 @@ impl<'a> Group<'a> {
         opcode: u8,
         payload: &[&[u8]],
     ) {
-        self.add(block, layer, (opcode, false), payload);
+        self.add(block, layer, opcode, false, payload);
     }
 
     /// Adds a change that makes this block anew (CH8): `apply` is given zeros, and whatever the
@@ -143,14 +143,15 @@ impl<'a> Group<'a> {
         opcode: u8,
         payload: &[&[u8]],
     ) {
-        self.add(block, layer, (opcode, true), payload);
+        self.add(block, layer, opcode, true, payload);
     }
 
     fn add(
         &mut self,
         block: ExclusiveBlock<'a>,
         layer: &'static Layer,
-        (opcode, anew): (u8, bool),
+        opcode: u8,
+        anew: bool,
         payload: &[&[u8]],
     ) {
         let address = block.address();
@@ -233,7 +234,7 @@ fn apply_all(blocks: &mut [Changed<'_>], record: &[u8], scn: Scn) {
         let address = changed.block.address();
         let bytes = changed.block.bytes_for_apply();
         let block = BlockMut { address, scn, bytes };
-        apply(changed.layer, block, (changed.opcode, anew), payload, number);
+        apply(changed.layer, block, changed.opcode, anew, payload, number);
     }
 }
 
@@ -241,7 +242,8 @@ fn apply_all(blocks: &mut [Changed<'_>], record: &[u8], scn: Scn) {
 pub(crate) fn apply(
     layer: &Layer,
     block: BlockMut<'_>,
-    (opcode, anew): (u8, bool),
+    opcode: u8,
+    anew: bool,
     payload: &[u8],
     number: u32,
 ) {

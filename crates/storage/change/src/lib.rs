@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A *layer* owns some kinds of blocks and has one `apply`: a function of block, opcode, payload
-//! and SCN, without memory of its own. Rules CH1 to CH9 are in the README.
+//! and SCN, without memory of its own. Rules CH are in the README.
 //!
 //! Callers: `space`, `undo`, `txn` and `access` build groups; `recovery` replays.
 //! Sources: Oracle's redo records of change vectors; PostgreSQL's access/transam/README, "Writing a

@@ -104,9 +104,9 @@ fn replay_change(
     if found != before && !vector.anew && !failpoints.has(Failpoint::ApplyTwice) {
         let what = format!(
             "changes version {} of the block into {}, and the block has {}: a write of it was lost",
-            version(before),
-            version(after),
-            version(found)
+            version(before.0, before.1),
+            version(after.0, after.1),
+            version(found.0, found.1)
         );
         return Err(refuse(change, &what));
     }
@@ -118,8 +118,8 @@ fn replay_change(
     block.will_change();
     let (address, scn) = (vector.address, change.scn);
     let bytes = block.bytes_for_apply();
-    let what = (vector.opcode, vector.anew);
-    apply(layer, BlockMut { address, scn, bytes }, what, vector.payload, change.number);
+    let block_mut = BlockMut { address, scn, bytes };
+    apply(layer, block_mut, vector.opcode, vector.anew, vector.payload, change.number);
     if vector.image != 0 && vector.image != image_of(block) {
         let what = format!(
             "doesn't give the block that it gave when it was made (layer {}, change {})",
@@ -130,7 +130,7 @@ fn replay_change(
     Ok(true)
 }
 
-fn version((scn, sequence): (Scn, u32)) -> String {
+fn version(scn: Scn, sequence: u32) -> String {
     format!("{scn}.{sequence}")
 }
 

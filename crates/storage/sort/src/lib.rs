@@ -13,7 +13,7 @@
 //! cache, by the first eight bytes of the keys as long as these differ; and what merges runs on
 //! disk also merges chunks in memory.
 //!
-//! The rules, ST1 to ST7, are in the README.
+//! Rules ST are in the README.
 //!
 //! Callers: who builds an index; who answers ORDER BY.
 //! Sources: Nyberg et al., AlphaSort (SIGMOD '94), for chunks of the cache's size and prefixes of

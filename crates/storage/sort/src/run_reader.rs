@@ -17,7 +17,7 @@ use crate::merge::Source;
 use crate::record::{self, BLOCK_KIB};
 use crate::run::Run;
 use crate::run_writer::RECORDS_AT;
-use crate::temp_file::{Asked, TempFile};
+use crate::temp_file::{PendingRead, TempFile};
 
 /// A run has so many pieces at most, in hand or on their way.
 const PIECES_MAX: usize = 9;
@@ -29,7 +29,7 @@ pub(crate) struct RunReader {
     share: usize,
     /// Which extent, and which piece of it, is to be asked for next.
     next: (usize, u32),
-    asked: VecDeque<Asked>,
+    asked: VecDeque<PendingRead>,
     /// The piece in hand, and its number.
     piece: Option<(u32, IoBuf)>,
     /// How many blocks were begun.
@@ -84,7 +84,7 @@ impl RunReader {
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {
-        let asked = self.asked.capacity() * size_of::<Asked>();
+        let asked = self.asked.capacity() * size_of::<PendingRead>();
         asked as u64 + self.run.memory_bytes()
     }
 

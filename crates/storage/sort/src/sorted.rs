@@ -17,14 +17,14 @@ use crate::temp_file::TempFile;
 
 /// Rows in the order of their keys; of equal keys that which was pushed first comes first.
 pub struct Sorted<'a> {
-    kept: Kept<'a>,
+    kept: Rows<'a>,
     rows: u64,
     /// The caller has had the row that the merge is at.
     is_had: bool,
     failed: Option<Stop>,
 }
 
-enum Kept<'a> {
+enum Rows<'a> {
     /// The pool's memory goes with the last chunk.
     Memory {
         merge: Merge<Chunk>,
@@ -47,7 +47,7 @@ impl<'a> Sorted<'a> {
     ) -> Sorted<'a> {
         session.count(Statistic::SortsMemory, 1);
         session.count(Statistic::SortsRows, rows);
-        Sorted { kept: Kept::Memory { merge, pool_bytes }, rows, is_had: false, failed: None }
+        Sorted { kept: Rows::Memory { merge, pool_bytes }, rows, is_had: false, failed: None }
     }
 
     pub(crate) fn on_disk(
@@ -57,7 +57,7 @@ impl<'a> Sorted<'a> {
     ) -> Sorted<'a> {
         temp.session.count(Statistic::SortsDisk, 1);
         temp.session.count(Statistic::SortsRows, rows);
-        Sorted { kept: Kept::Disk { merge, temp }, rows, is_had: false, failed: None }
+        Sorted { kept: Rows::Disk { merge, temp }, rows, is_had: false, failed: None }
     }
 
     /// Key and payload of the next row; `None` after the last. May wait for the disk, so no latch
@@ -68,15 +68,15 @@ impl<'a> Sorted<'a> {
             && let Err(stop) = self.advance()
         {
             self.failed = Some(stop);
-            self.kept = Kept::Nothing;
+            self.kept = Rows::Nothing;
         }
         if let Some(stop) = &self.failed {
             return Err(stop.clone());
         }
         let record = match &self.kept {
-            Kept::Memory { merge, .. } => merge.record(),
-            Kept::Disk { merge, .. } => merge.record(),
-            Kept::Nothing => None,
+            Rows::Memory { merge, .. } => merge.record(),
+            Rows::Disk { merge, .. } => merge.record(),
+            Rows::Nothing => None,
         };
         self.is_had = record.is_some();
         Ok(record.map(record::split))
@@ -89,30 +89,30 @@ impl<'a> Sorted<'a> {
 
     /// Whether they didn't fit the memory.
     pub fn is_on_disk(&self) -> bool {
-        matches!(self.kept, Kept::Disk { .. })
+        matches!(self.kept, Rows::Disk { .. })
     }
 
     /// How much memory it has: never more than it may (ST1).
     pub fn memory_bytes(&self) -> u64 {
         match &self.kept {
-            Kept::Memory { merge, pool_bytes } => {
+            Rows::Memory { merge, pool_bytes } => {
                 let first = if merge.sources().is_empty() { 0 } else { FIRST_CHUNK_BYTES };
                 (pool_bytes + first) as u64 + merge.memory_bytes()
             }
-            Kept::Disk { merge, temp } => {
+            Rows::Disk { merge, temp } => {
                 let pool = (temp.plan.piece_bytes * temp.plan.pieces) as u64;
                 let sources: u64 = merge.sources().iter().map(RunReader::memory_bytes).sum();
                 pool + sources + merge.memory_bytes() + temp.memory_bytes()
             }
-            Kept::Nothing => 0,
+            Rows::Nothing => 0,
         }
     }
 
     fn advance(&mut self) -> Result<(), Stop> {
         match &mut self.kept {
-            Kept::Memory { merge, .. } => merge.advance(&mut ()),
-            Kept::Disk { merge, temp } => merge.advance(temp),
-            Kept::Nothing => Ok(()),
+            Rows::Memory { merge, .. } => merge.advance(&mut ()),
+            Rows::Disk { merge, temp } => merge.advance(temp),
+            Rows::Nothing => Ok(()),
         }
     }
 }

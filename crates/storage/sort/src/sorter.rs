@@ -181,8 +181,8 @@ impl<'a> Sorter<'a> {
         let temp = match &mut self.temp {
             Some(temp) => temp,
             None => {
-                let how = (&self.disk, &self.config, self.plan);
-                let temp = TempFile::create(how, pool, &self.halt, self.session)?;
+                let (disk, config, halt) = (&self.disk, &self.config, &self.halt);
+                let temp = TempFile::create(disk, config, self.plan, pool, halt, self.session)?;
                 self.temp.insert(Box::new(temp))
             }
         };

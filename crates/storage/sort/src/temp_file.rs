@@ -34,13 +34,17 @@ use crate::space::Space;
 const IN_FLIGHT_MAX: usize = 64;
 
 /// A read that was asked for.
-pub(crate) struct Asked {
+pub(crate) struct PendingRead {
     pub(crate) piece: u32,
     tag: u64,
 }
 
 /// A read that has come, or failed.
-type Arrived = (u64, IoBuf, Result<(), Error>);
+struct CompletedRead {
+    tag: u64,
+    buffer: IoBuf,
+    result: Result<(), Error>,
+}
 
 /// The file, its free space, and what is on its way.
 pub(crate) struct TempFile<'a> {
@@ -63,14 +67,16 @@ pub(crate) struct TempFile<'a> {
     /// The first write that failed.
     failed: Option<Error>,
     /// Reads that have come and weren't asked after yet.
-    arrived: Vec<Arrived>,
+    arrived: Vec<CompletedRead>,
     done: Vec<Completion>,
 }
 
 impl<'a> TempFile<'a> {
     /// Makes it in the directory that the configuration says.
     pub(crate) fn create(
-        (disk, config, plan): (&Disk, &SortConfig, Plan),
+        disk: &Disk,
+        config: &SortConfig,
+        plan: Plan,
         pool: IoPool,
         halt: &Halt,
         session: &'a Session,
@@ -129,7 +135,7 @@ impl<'a> TempFile<'a> {
         match &mut self.ring {
             None => self.file.write_at(offset, &buffer, waiting)?,
             Some(_) => {
-                self.push(IoKind::Write, (piece, tag), buffer)?;
+                self.push(IoKind::Write, piece, tag, buffer)?;
                 self.writes.push_back((piece, tag));
             }
         }
@@ -150,7 +156,7 @@ impl<'a> TempFile<'a> {
     }
 
     /// Asks for this piece.
-    pub(crate) fn ask(&mut self, piece: u32) -> Result<Asked, Stop> {
+    pub(crate) fn ask(&mut self, piece: u32) -> Result<PendingRead, Stop> {
         self.halt.check(self.session)?;
         let blocks = u64::from(self.plan.piece_blocks());
         self.session.count(Statistic::PhysicalReadsDirectTemporary, blocks);
@@ -161,18 +167,18 @@ impl<'a> TempFile<'a> {
         match &mut self.ring {
             None => {
                 let result = self.file.read_at(offset, &mut buffer, waiting);
-                self.arrived.push((tag, buffer, result));
+                self.arrived.push(CompletedRead { tag, buffer, result });
             }
-            Some(_) => self.push(IoKind::Read, (piece, tag), buffer)?,
+            Some(_) => self.push(IoKind::Read, piece, tag, buffer)?,
         }
-        Ok(Asked { piece, tag })
+        Ok(PendingRead { piece, tag })
     }
 
     /// Waits for this piece.
-    pub(crate) fn receive(&mut self, asked: Asked) -> Result<IoBuf, Stop> {
+    pub(crate) fn receive(&mut self, asked: PendingRead) -> Result<IoBuf, Stop> {
         loop {
-            if let Some(at) = self.arrived.iter().position(|(tag, ..)| *tag == asked.tag) {
-                let (_, buffer, result) = self.arrived.swap_remove(at);
+            if let Some(at) = self.arrived.iter().position(|read| read.tag == asked.tag) {
+                let CompletedRead { buffer, result, .. } = self.arrived.swap_remove(at);
                 result?;
                 return Ok(buffer);
             }
@@ -187,12 +193,12 @@ impl<'a> TempFile<'a> {
 
     pub(crate) fn memory_bytes(&self) -> u64 {
         let lists = self.writes.capacity() * size_of::<(u32, u64)>()
-            + self.arrived.capacity() * size_of::<Arrived>()
+            + self.arrived.capacity() * size_of::<CompletedRead>()
             + self.done.capacity() * size_of::<Completion>();
         lists as u64 + self.space.memory_bytes()
     }
 
-    fn push(&mut self, kind: IoKind, (piece, tag): (u32, u64), buffer: IoBuf) -> Result<(), Stop> {
+    fn push(&mut self, kind: IoKind, piece: u32, tag: u64, buffer: IoBuf) -> Result<(), Stop> {
         let event = match kind {
             IoKind::Read => WaitEvent::DirectPathReadTemp,
             _ => WaitEvent::DirectPathWriteTemp,
@@ -214,7 +220,7 @@ impl<'a> TempFile<'a> {
         ring.reap(1, None, &mut self.done, waiting)?;
         for Completion { tag, buffer, result } in self.done.drain(..) {
             match self.writes.iter().position(|write| write.1 == tag) {
-                None => self.arrived.push((tag, buffer, result)),
+                None => self.arrived.push(CompletedRead { tag, buffer, result }),
                 Some(at) => {
                     self.writes.remove(at);
                     self.failed = self.failed.take().or(result.err());

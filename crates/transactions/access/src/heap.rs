@@ -19,7 +19,9 @@ use ids::{Scn, TxnId};
 use os::Session;
 use stop::Stop;
 use txn::{
-    ItlAllocation, LockWait, OwnItlEntry, RowWait, RowWanted, Transaction, Transactions, Unsure,
+    ItlAllocation, LockWait, OwnItlEntry, RowRequest, RowWait, RowWanted, Transaction,
+    Transactions,
+    undo::{TransactionEnd, UndoPointer},
 };
 use waits::{Nanos, Timestamp, WaitEvent};
 
@@ -100,7 +102,7 @@ pub(crate) enum Wish<T> {
 enum Try<T> {
     Ended(Outcome<T>),
     /// The transaction has no entry in the block's list, but might have that of one of these.
-    NoEntry(Outcome<T>, Vec<Unsure>),
+    NoEntry(Outcome<T>, Vec<UndoPointer>),
 }
 
 /// Changes the block as `wish` says.
@@ -111,12 +113,13 @@ pub(crate) fn change_block<T>(
     wish: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Wish<T>,
     session: &Session,
 ) -> Result<Outcome<T>, Stop> {
-    let unsure = match try_change_block(transactions, transaction, (target, &[]), wish, session)? {
-        Try::Ended(outcome) => return Ok(outcome),
-        Try::NoEntry(outcome, unsure) if unsure.is_empty() => return Ok(outcome),
-        Try::NoEntry(_, unsure) => unsure,
-    };
-    let known = transactions.ended_by_undo(&unsure, session)?;
+    let inexact_ends =
+        match try_change_block(transactions, transaction, (target, &[]), wish, session)? {
+            Try::Ended(outcome) => return Ok(outcome),
+            Try::NoEntry(outcome, ends) if ends.is_empty() => return Ok(outcome),
+            Try::NoEntry(_, ends) => ends,
+        };
+    let known = transactions.exact_ends(&inexact_ends, session)?;
     match try_change_block(transactions, transaction, (target, &known), wish, session)? {
         Try::Ended(outcome) | Try::NoEntry(outcome, _) => Ok(outcome),
     }
@@ -126,7 +129,7 @@ pub(crate) fn change_block<T>(
 fn try_change_block<T>(
     transactions: &Transactions,
     transaction: &mut Transaction,
-    (target, known): (&Target<'_>, &[(TxnId, Scn)]),
+    (target, known): (&Target<'_>, &[TransactionEnd]),
     wish: &mut dyn FnMut(&[u8], &OwnItlEntry) -> Wish<T>,
     session: &Session,
 ) -> Result<Try<T>, Stop> {
@@ -145,13 +148,15 @@ fn try_change_block<T>(
         if !(target.is_it)(&block) {
             return Ok(Try::Ended(Outcome::Foreign));
         }
-        let asked = transactions.allocate_itl_entry(&block, (id, takes_over_by), known, session);
+        let asked = transactions.allocate_itl_entry(&block, id, takes_over_by, known, session);
         let itl = match asked {
             ItlAllocation::Entry(itl) => itl,
             ItlAllocation::NoRoom(why) if why.is_worth_waiting(transaction.is_serializable()) => {
                 return Ok(Try::Ended(Outcome::WaitForEntry(why.holders)));
             }
-            ItlAllocation::NoRoom(why) => return Ok(Try::NoEntry(Outcome::TooNew, why.unsure)),
+            ItlAllocation::NoRoom(why) => {
+                return Ok(Try::NoEntry(Outcome::TooNew, why.inexact_ends));
+            }
         };
         if itl.cleanouts() > cleanouts {
             cleanouts = u8::MAX;
@@ -161,7 +166,7 @@ fn try_change_block<T>(
             Wish::Change(plan, done) => (plan, done),
             Wish::Nothing(outcome) => return Ok(Try::Ended(outcome)),
             Wish::NotIfGrows(outcome) => {
-                return Ok(Try::NoEntry(outcome, itl.unsure().to_vec()));
+                return Ok(Try::NoEntry(outcome, itl.inexact_ends().to_vec()));
             }
         };
         let log = transaction.undo();
@@ -177,8 +182,8 @@ fn try_change_block<T>(
         let watch = layer.watch.as_ref().filter(|_| plan.freed > 0);
         let level = watch.map(|watch| (watch, (watch.level)(&block)));
         group.change(block, layer, change, &[&forward, &plan.forward]);
-        let what = (address, layer.number, opcode_back);
-        log.push(&mut group, &undo_pins, what, &[&back, &plan.back], session);
+        let undo_payload: [&[u8]; 2] = [&back, &plan.back];
+        log.push(&mut group, &undo_pins, address, layer.number, opcode_back, &undo_payload);
         group.commit(session);
         drop(undo_pins);
         if let Some((watch, before)) = level
@@ -276,13 +281,15 @@ impl Waiter {
         let waited = match awaited {
             Awaited::One(holder, what) => {
                 let wanted = RowWanted { what: *what, object, block, slot };
-                let lock_wait = (lock_wait, self.began(session));
-                transactions.wait_for((*holder, waiter), wanted, lock_wait, session)
+                let began = self.began(session);
+                let request = RowRequest { waiter, wanted, lock_wait, began };
+                transactions.wait_for(&[*holder], &request, session)
             }
             Awaited::Any(holders) => {
                 let wanted = RowWanted { what: RowWait::ItlEntry, object, block, slot: 0 };
-                let lock_wait = (lock_wait, self.began(session));
-                transactions.wait_for_any((holders, waiter), wanted, lock_wait, session)
+                let began = self.began(session);
+                let request = RowRequest { waiter, wanted, lock_wait, began };
+                transactions.wait_for(holders, &request, session)
             }
             Awaited::Visible => wait_for_visible(transactions, session),
         };

@@ -8,7 +8,7 @@ use latch::FrameOrder;
 use os::Session;
 use space::{SegmentState, Space};
 use stop::{RefusalKind, Stop};
-use txn::{Transactions, View};
+use txn::{CrCopy, Transactions, View};
 
 use crate::heap::is_of;
 
@@ -32,9 +32,9 @@ pub(crate) fn read_block<T>(
             }
             transactions.copy(&block, &mut copy, session);
         }
-        match transactions.make_consistent((address, &mut copy), view, session)? {
-            Ok(()) => return Ok(look(&copy)),
-            Err(gone) => transactions.try_again(gone, &mut gone_before)?,
+        match transactions.make_consistent(address, &mut copy, view, session)? {
+            CrCopy::Consistent => return Ok(look(&copy)),
+            CrCopy::UndoGone(gone) => transactions.try_again(gone, &mut gone_before)?,
         }
     }
 }

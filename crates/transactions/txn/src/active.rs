@@ -1,20 +1,20 @@
-//! Who is active, and when the last transactions ended (rules TX1, TX6).
+//! Which transactions are active, and when the last transactions of each segment ended (TX1, TX22).
 //!
-//! Asked for every row that is touched, so the answer costs a load or two. What is asked of a
-//! segment is in one word:
+//! A session asks for each row that it touches, so the answer costs a load or two. The state of a
+//! segment's newest transaction is in one word:
 //!
 //! ```text
-//!   newest:   sequence │ slot │ state       the segment's newest transaction
+//!   newest:   sequence │ slot │ state
 //!
 //!      idle ──begin──▶ active ──▶ committing ──record has its SCN──▶ committed ──durable──▶ idle
 //!                        └────────────────── rolled back ───────────────────────────────▶ idle
 //! ```
 //!
 //! Invariants
-//!   * `committing` is there before the commit's record gets its SCN: so who finds `active` has a
-//!     snapshot below that SCN (TX6)
-//!   * a slot's SCN is there before the word says that its transaction has ended; before a slot is
-//!     used again its SCN is in `older`
+//!   * the state is `committing` before the commit record gets its SCN: so a reader that finds
+//!     `active` has a snapshot below that SCN (TX41)
+//!   * a slot's SCN is stored before the word says that the slot's transaction has ended; before a
+//!     slot is used again, its SCN is in `older`
 //!
 //! Callers: `transaction`, `consistent`, `itl`; `locks`, through `transaction`.
 
@@ -28,18 +28,19 @@ use stop::{RefusalKind, Stop};
 
 use crate::undo::Tail;
 
-/// A session pins at most so many blocks at once while it works for a transaction (rule TX5).
+/// The number of blocks that a session pins at once while it works for a transaction, at most
+/// (TX5).
 const PINS_MAX: u32 = 4;
 
-/// No instance has more undo segments.
+/// The number of undo segments of an instance, at most.
 const SEGMENTS_MAX: u32 = 4_096;
 
-/// What became of a transaction.
+/// The status of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TransactionStatus {
+pub(crate) enum TransactionStatus {
     /// It has not ended.
     Active,
-    /// It is being committed, and its SCN isn't known here yet.
+    /// It is being committed, and memory doesn't have its SCN yet.
     Committing,
     /// It ended at this SCN.
     Ended(Scn),
@@ -57,15 +58,16 @@ enum State {
 
 /// An undo segment in memory.
 struct Segment {
-    /// Its newest transaction and that one's state, packed.
+    /// The newest transaction and its state, packed.
     newest: Shared64,
-    /// For each slot, when its transaction ended.
+    /// For each slot, the SCN at which its last transaction ended.
     ended: Vec<Shared64>,
-    /// Transactions whose slots were used again had ended by this SCN.
+    /// The SCN by which all transactions ended whose slots were used again.
     older: Shared64,
-    /// When the last one that left undo ended: it committed, or undo of index entries was left.
+    /// The SCN at which the last transaction ended that left undo: it committed, or applied undo of
+    /// index entries stayed (UN16).
     last_commit: Shared64,
-    /// Its transaction table, packed.
+    /// The transaction table's address, packed.
     table: Shared64,
 }
 
@@ -77,41 +79,47 @@ pub struct Active {
 }
 
 struct Shared {
-    /// Segments in which nobody is active. The one that was left last is taken first: its blocks
-    /// are in the cache (but see rule UN11).
+    /// Segments without an active transaction. The one that was put back last is taken first,
+    /// because its blocks are in the cache (but see UN11).
     idle: Vec<Tail>,
-    /// Of those, the ones that are taken where no other is to be had (UN12).
+    /// Stuck segments without an active transaction, which are taken only if there is no other
+    /// (UN12).
     stuck: Vec<Tail>,
     /// How many segments there are.
     made: u16,
-    /// The table of the last of them.
+    /// The transaction table of the last segment.
     last: Option<Dba>,
-    /// None begins any more: the instance is being shut.
+    /// Whether no transaction may begin any more, because the instance is being shut down.
     closed: bool,
-    /// How many are active.
+    /// How many transactions are active.
     active: usize,
-    /// The segments of those that are dead, and not rolled back yet: `fb_smon` rolls back one at a
+    /// The segments of dead transactions that aren't rolled back yet. `fb_smon` rolls back one at a
     /// time, so they need no buffers of their own.
     dead: Vec<u16>,
-    /// No more are active at once, beside the dead (TX5).
+    /// How many transactions may be active at once, beside the dead (TX5).
     limit: usize,
-    /// For each segment, whether its transaction still has a session: the session has the other
-    /// end.
+    /// For each segment, a reference to its transaction's session, which holds the strong end
+    /// (TX17).
     sessions: Vec<Weak<()>>,
 }
 
 /// Where a transaction may begin.
-pub(crate) enum Taken {
+pub(crate) enum SegmentChoice {
     /// In this segment.
-    Segment(Tail),
-    /// In a new one, of this number, behind the one with this table.
-    NeedsSegment(u16, Option<Dba>),
+    Existing(Tail),
+    /// In a new segment, which has to be made first.
+    NeedsNew {
+        /// Its number.
+        number: u16,
+        /// The transaction table of the segment before it.
+        last: Option<Dba>,
+    },
 }
 
 impl Active {
-    /// Nobody is active, and there is no segment. Tables have so many slots, `buffers` is how many
-    /// the cache has and how many it can come to; there were `found` segments.
-    pub fn new(os: &Os, slots: u16, buffers: RangeInclusive<u32>, found: usize) -> Active {
+    /// Without segments. Each table has `slots`; `buffers` is how many buffers the cache has now
+    /// and can have at most; opening found `found` segments.
+    pub(crate) fn new(os: &Os, slots: u16, buffers: RangeInclusive<u32>, found: usize) -> Active {
         let most = limit_with(*buffers.end());
         let segment = || Segment {
             newest: Shared64::new(0),
@@ -135,14 +143,14 @@ impl Active {
         Active { slots, segments, state: Latch::new(os, LatchKind::Innermost, shared) }
     }
 
-    /// A segment is there, with nobody active in it; whoever was ended by `by`.
+    /// Adds a segment without an active transaction. Its earlier transactions had ended by `by`.
     pub(crate) fn add(&self, tail: Tail, by: Scn, session: &Session) {
         self.note(&tail, by, session);
         self.state.exclusive(session).put_back(tail);
     }
 
-    /// A segment is there, with a transaction active in it; whoever was before ended by `by`.
-    pub(crate) fn add_dead(&self, (id, tail): (TxnId, Tail), by: Scn, session: &Session) {
+    /// Adds a segment with a dead transaction. Its earlier transactions had ended by `by`.
+    pub(crate) fn add_dead(&self, id: TxnId, tail: Tail, by: Scn, session: &Session) {
         self.note(&tail, by, session);
         self.segment(id).newest.store(packed(id, State::Active), session);
         let mut state = self.state.exclusive(session);
@@ -151,8 +159,8 @@ impl Active {
     }
 
     fn note(&self, tail: &Tail, by: Scn, session: &Session) {
-        let segment = &self.segments[usize::from(tail.segment())];
-        segment.table.store(tail.table().pack(), session);
+        let segment = &self.segments[usize::from(tail.segment)];
+        segment.table.store(tail.table.pack(), session);
         let ends = [&segment.older, &segment.last_commit];
         for scn in segment.ended.iter().chain(ends) {
             scn.store(by.get(), session);
@@ -161,20 +169,20 @@ impl Active {
             segment.newest.store(packed(last, State::Idle), session);
         }
         let mut state = self.state.exclusive(session);
-        state.made = state.made.max(tail.segment() + 1);
-        state.last = Some(tail.table());
+        state.made = state.made.max(tail.segment + 1);
+        state.last = Some(tail.table);
     }
 
-    /// Whether this transaction has locks: it is active, or its commit isn't durable yet.
+    /// Whether the transaction has locks: it is active, or its commit isn't durable yet.
     #[inline]
     pub fn is_active(&self, id: TxnId, session: &Session) -> bool {
         let (newest, state) = self.newest(id, session);
         newest == key(id) && state != State::Idle
     }
 
-    /// What became of a transaction.
+    /// The status of a transaction.
     #[inline]
-    pub fn status(&self, id: TxnId, session: &Session) -> TransactionStatus {
+    pub(crate) fn status(&self, id: TxnId, session: &Session) -> TransactionStatus {
         let (newest, state) = self.newest(id, session);
         let segment = self.segment(id);
         if newest == key(id) {
@@ -185,33 +193,33 @@ impl Active {
             }
         }
         let ended = Scn::new(segment.ended[usize::from(id.slot)].load(session));
-        // The slot may have been used again, now or before.
+        // The slot may have been used again, during this call or before it.
         match self.is_overwritten(id, session) {
             false => TransactionStatus::Ended(ended),
             true => TransactionStatus::EndedBy(Scn::new(segment.older.load(session))),
         }
     }
 
-    /// When the last transaction of this one's segment that left undo ended.
+    /// The SCN at which the last transaction of this one's segment ended that left undo.
     pub(crate) fn last_commit(&self, id: TxnId, session: &Session) -> Scn {
         Scn::new(self.segment(id).last_commit.load(session))
     }
 
-    /// The transaction table of this one's segment.
+    /// The transaction table of this transaction's segment.
     pub(crate) fn table_of(&self, id: TxnId, session: &Session) -> Dba {
         let packed = self.segment(id).table.load(session);
         Dba::unpack(packed).expect("it was packed when the segment was added")
     }
 
-    /// Every transaction that has locks, in order.
+    /// Every transaction that has locks, in order of segments.
     pub fn all(&self, session: &Session) -> Vec<TxnId> {
         let made = usize::from(self.state.shared(session).made);
         let words = self.segments[..made].iter().map(|segment| segment.newest.load(session));
         (0..).zip(words).filter_map(|(number, word)| unpacked(number, word)).collect()
     }
 
-    /// Transactions whose sessions have vanished without ending them. Dead ones are none of these:
-    /// they never had a session.
+    /// Transactions whose sessions have vanished. Dead transactions aren't among them, because they
+    /// never had a session.
     pub(crate) fn abandoned(&self, session: &Session) -> Vec<TxnId> {
         let vanished: Vec<u16> = {
             let state = self.state.exclusive(session);
@@ -226,14 +234,15 @@ impl Active {
         vanished.iter().filter_map(newest).collect()
     }
 
-    /// A segment in which nobody is active, for a transaction whose session has the other end of
-    /// `alive`; or what a new one needs. One whose ring can't be gone on in only if none can be
-    /// made, or the caller says so.
+    /// Takes a segment for a transaction whose session holds the strong end of `alive`, or says
+    /// which segment has to be made. A stuck segment is taken only if no segment can be made, or if
+    /// `stuck_too`.
     pub(crate) fn take(
         &self,
-        (alive, stuck_too): (&Arc<()>, bool),
+        alive: &Arc<()>,
+        stuck_too: bool,
         session: &Session,
-    ) -> Result<Taken, Stop> {
+    ) -> Result<SegmentChoice, Stop> {
         let mut state = self.state.exclusive(session);
         if state.closed {
             let message = "cannot begin a transaction: the instance is being shut down";
@@ -255,8 +264,8 @@ impl Active {
         match tail {
             Some(tail) => {
                 state.active += 1;
-                state.sessions[usize::from(tail.segment())] = Arc::downgrade(alive);
-                Ok(Taken::Segment(tail))
+                state.sessions[usize::from(tail.segment)] = Arc::downgrade(alive);
+                Ok(SegmentChoice::Existing(tail))
             }
             None if all_made => {
                 let message = "cannot begin a transaction: the names of transactions of all undo \
@@ -264,27 +273,28 @@ impl Active {
                                segments";
                 Err(Stop::refuse(RefusalKind::NoSpace, message))
             }
-            None => Ok(Taken::NeedsSegment(state.made, state.last)),
+            None => Ok(SegmentChoice::NeedsNew { number: state.made, last: state.last }),
         }
     }
 
-    /// The transaction has begun.
+    /// Notes that the transaction has begun.
     pub(crate) fn enter(&self, id: TxnId, session: &Session) {
         let segment = self.segment(id);
-        // The slot's last transaction ends being known exactly.
+        // From now on the exact end of the slot's last transaction isn't known here any more.
         let ended = segment.ended[usize::from(id.slot)].load(session);
         segment.older.fetch_max(ended, session);
         segment.newest.store(packed(id, State::Active), session);
     }
 
-    /// The transaction's commit record is about to be made; or was not made after all.
+    /// Notes that the transaction's commit record is about to be made, or that it was refused.
     pub(crate) fn set_committing(&self, id: TxnId, committing: bool, session: &Session) {
         let state = if committing { State::Committing } else { State::Active };
         self.segment(id).newest.store(packed(id, state), session);
     }
 
-    /// The transaction ended at this SCN, but has its locks still; and whether it has left undo.
-    pub(crate) fn set_ended(&self, id: TxnId, (at, left_undo): (Scn, bool), session: &Session) {
+    /// Notes that the transaction ended at this SCN. It keeps its locks until
+    /// [`set_idle`](Self::set_idle).
+    pub(crate) fn set_ended(&self, id: TxnId, at: Scn, left_undo: bool, session: &Session) {
         let segment = self.segment(id);
         if left_undo {
             segment.last_commit.store(at.get(), session);
@@ -293,13 +303,13 @@ impl Active {
         segment.newest.store(packed(id, State::Committed), session);
     }
 
-    /// The transaction has no locks any more.
+    /// Releases all row locks of the transaction.
     pub(crate) fn set_idle(&self, id: TxnId, session: &Session) {
         self.segment(id).newest.store(packed(id, State::Idle), session);
     }
 
-    /// Another transaction may begin in the segment of this one, whose locks are let go. One that
-    /// never began leaves its name to the next.
+    /// Puts the transaction's segment back, after its locks are released. A transaction that pushed
+    /// no undo leaves its name to the next.
     pub(crate) fn give_back(&self, id: TxnId, tail: Tail, session: &Session) {
         let mut state = self.state.exclusive(session);
         state.active -= 1;
@@ -308,8 +318,8 @@ impl Active {
         state.put_back(tail);
     }
 
-    /// The cache has so many buffers from now on; refused if more are active than these are enough
-    /// for.
+    /// Notes the cache's new number of buffers. Refused if more transactions are active than these
+    /// buffers are enough for.
     pub(crate) fn set_buffers(&self, buffers: u32, session: &Session) -> Result<(), Stop> {
         let limit = limit_with(buffers);
         let mut state = self.state.exclusive(session);
@@ -330,8 +340,8 @@ impl Active {
         self.segments.len() as u16
     }
 
-    /// From now on no transaction begins, unless some are active: then this returns how many, as an
-    /// error, and changes nothing.
+    /// Lets no transaction begin any more. If some are active, changes nothing and returns their
+    /// number as an error.
     pub fn close(&self, session: &Session) -> Result<(), usize> {
         let mut state = self.state.exclusive(session);
         state.closed = state.active == 0;
@@ -343,7 +353,7 @@ impl Active {
         (word >> STATE_BITS, state_of(word))
     }
 
-    /// Whether the slot of a transaction that isn't its segment's newest was used again.
+    /// Whether the slot of a transaction was used again since.
     fn is_overwritten(&self, id: TxnId, session: &Session) -> bool {
         let (newest, _) = self.newest(id, session);
         let number = |key: u64| (key >> SLOT_BITS) * u64::from(self.slots) + (key & SLOT_MASK);
@@ -356,32 +366,32 @@ impl Active {
 }
 
 impl Shared {
-    /// Nobody is active in this segment any more.
+    /// Adds a segment to those without an active transaction.
     fn put_back(&mut self, tail: Tail) {
-        match tail.is_stuck() {
+        match tail.is_stuck {
             true => self.stuck.push(tail),
             false => self.idle.push(tail),
         }
     }
 }
 
-/// The segment that was left last. But if its last transaction was refused room for its undo, that
-/// with the largest ring: in a ring of a few blocks the next transaction would be refused as well,
-/// though all undo there is may be expired (rule UN11).
+/// Takes the segment that was put back last. If its transaction was refused room for undo, takes
+/// the one with the largest ring: in a ring of a few blocks the next transaction would be refused
+/// as well, though the undo in another ring may be expired (UN11).
 fn take_idle(idle: &mut Vec<Tail>) -> Option<Tail> {
-    // A segment that is used up stays out of the list from then on.
+    // A segment that is used up leaves the list for good.
     while idle.last().is_some_and(Tail::is_used_up) {
         idle.pop();
     }
-    if !idle.last()?.is_short() {
+    if !idle.last()?.is_short {
         return idle.pop();
     }
     let usable = (0..idle.len()).filter(|at| !idle[*at].is_used_up());
-    usable.max_by_key(|at| idle[*at].blocks()).map(|at| idle.remove(at))
+    usable.max_by_key(|at| idle[*at].blocks).map(|at| idle.remove(at))
 }
 
-/// So many transactions a cache of so many buffers is enough for: there is always a buffer that
-/// nobody has pinned (TX5).
+/// How many transactions this number of buffers is enough for: there is always a buffer that no
+/// session has pinned (TX5).
 fn limit_with(buffers: u32) -> usize {
     (buffers / (PINS_MAX + 1)).clamp(1, SEGMENTS_MAX) as usize
 }
@@ -407,7 +417,7 @@ fn state_of(word: u64) -> State {
     }
 }
 
-/// The transaction of a word, if it has locks.
+/// The transaction of a state word, if it has locks.
 fn unpacked(segment: u16, word: u64) -> Option<TxnId> {
     let key = word >> STATE_BITS;
     let (slot, sequence) = ((key & SLOT_MASK) as u16, (key >> SLOT_BITS) as u32);

@@ -28,7 +28,7 @@ use crate::Transactions;
 use crate::active::TransactionStatus;
 use crate::block;
 use crate::itl::entry_before;
-use crate::undo::ByTable;
+use crate::undo::{RecordView, TableStatus, UndoPointer};
 
 /// A copy has so many more bytes for each byte of its block: versions of different times together
 /// may need more room than any one of them.
@@ -45,20 +45,20 @@ pub struct View {
     /// Whatever was committed by this SCN.
     pub scn: Scn,
     /// Changes of the reader's own transaction.
-    pub own: Option<Own>,
+    pub own: Option<OwnChanges>,
 }
 
 impl View {
     /// The same, but all that the reader has done is seen.
     pub fn with_all_own(self) -> View {
-        let own = self.own.map(|own| Own { all: true, ..own });
+        let own = self.own.map(|own| OwnChanges { all: true, ..own });
         View { own, ..self }
     }
 }
 
 /// Which of a transaction's own changes it sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Own {
+pub struct OwnChanges {
     /// The transaction.
     pub id: TxnId,
     /// Those of its first so many undo records.
@@ -68,18 +68,28 @@ pub struct Own {
 }
 
 /// Whether what an entry did is seen.
-enum Seen {
-    Yes,
+enum Visibility {
+    Visible,
     /// It isn't, and is to be taken back in the order of these, the highest first.
-    No(Scn),
+    Hidden(Scn),
     /// Its undo would say, and isn't there any more.
-    Gone,
+    UndoGone,
 }
 
 /// Its undo isn't there any more. It may have been rolled back meanwhile: then a new copy of the
 /// block doesn't name it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Gone(ItlEntry);
+pub struct UndoGone(ItlEntry);
+
+/// What became of a copy that was to be made consistent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "a copy isn't consistent if its undo was gone"]
+pub enum CrCopy {
+    /// It is as the view sees it.
+    Consistent,
+    /// The undo that was needed isn't there any more.
+    UndoGone(UndoGone),
+}
 
 impl Transactions {
     /// Whether a block can be read as it is. It is latched, and nobody waits in here.
@@ -87,14 +97,12 @@ impl Transactions {
     pub fn is_current(&self, block: &[u8], view: View, session: &Session) -> bool {
         let seen = |number| {
             let entry = block::entry(block, number);
-            if entry.ended != ScnLe::ZERO {
-                return entry.ended.get() <= view.scn;
-            }
-            let Some(id) = entry.transaction.get() else { return true };
-            if let Some(own) = view.own.filter(|own| own.id == id) {
+            if entry.ended == ScnLe::ZERO
+                && let Some(own) = view.own.filter(|own| Some(own.id) == entry.transaction.get())
+            {
                 return own.all;
             }
-            match self.active().status(id, session) {
+            match self.entry_status(entry, session) {
                 TransactionStatus::Active => self.failpoints().has(Failpoint::SeeActive),
                 TransactionStatus::Committing => self.failpoints().has(Failpoint::SeeCommitting),
                 TransactionStatus::Ended(scn) | TransactionStatus::EndedBy(scn) => scn <= view.scn,
@@ -109,27 +117,29 @@ impl Transactions {
     pub fn nothing_unseen(
         &self,
         block: &[u8],
-        (view, most): (View, u32),
+        view: View,
+        records_max: u32,
         concerns: &mut dyn FnMut(&[u8]) -> bool,
         session: &Session,
     ) -> bool {
-        let mut left = most;
+        let mut left = records_max;
         for number in 0..block::entries(block) {
             let mut entry = *block::entry(block, number);
-            while !self.is_surely_seen(&entry, view.scn, session) {
-                let (Some(id), Some(undo)) = (entry.transaction.get(), entry.undo.get()) else {
-                    return false;
-                };
+            let is_seen = |entry: &ItlEntry| {
+                self.ended_by_entry(entry, session).is_some_and(|ended| ended <= view.scn)
+            };
+            while !is_seen(&entry) {
+                let Some(undo) = UndoPointer::of_entry(&entry) else { return false };
                 if left == 0 {
                     return false;
                 }
                 left -= 1;
-                let before = |record: crate::undo::RecordView<'_>| {
+                let before = |record: RecordView<'_>| {
                     let (layer, opcode) = (record.head.layer, record.head.opcode);
                     self.layer(layer).changes.check(opcode, record.payload).ok()?;
                     (!concerns(record.payload)).then(|| entry_before(entry, record.payload))
                 };
-                match self.undo().with_cached_record((undo, id), before, session).flatten() {
+                match self.undo().with_cached_record(undo, before, session).flatten() {
                     Some(before) => entry = before,
                     None => return false,
                 }
@@ -138,33 +148,30 @@ impl Transactions {
         true
     }
 
-    /// Whether an entry's transaction had ended by the snapshot, as far as that is known without
-    /// looking at undo.
-    fn is_surely_seen(&self, entry: &ItlEntry, snapshot: Scn, session: &Session) -> bool {
-        if entry.ended != ScnLe::ZERO {
-            return entry.ended.get() <= snapshot;
-        }
-        let Some(id) = entry.transaction.get() else { return true };
-        match self.active().status(id, session) {
-            TransactionStatus::Active | TransactionStatus::Committing => false,
-            TransactionStatus::Ended(scn) | TransactionStatus::EndedBy(scn) => scn <= snapshot,
+    /// What is known of the transaction of an ITL entry without reading undo. An entry that names
+    /// no transaction ended at SCN 0.
+    #[inline]
+    fn entry_status(&self, entry: &ItlEntry, session: &Session) -> TransactionStatus {
+        match (entry.ended.get(), entry.transaction.get()) {
+            (Scn::ZERO, Some(id)) => self.active().status(id, session),
+            (ended, Some(_)) if entry.inexact != 0 => TransactionStatus::EndedBy(ended),
+            (ended, _) => TransactionStatus::Ended(ended),
         }
     }
 
-    /// From which snapshot on all see a latched block as it is; none if not all in its list have
-    /// ended. What it says is less exact, and may be later, when it is asked later.
+    /// By when the transaction of an ITL entry had ended, as far as that is known without reading
+    /// undo; none if it hasn't ended.
+    fn ended_by_entry(&self, entry: &ItlEntry, session: &Session) -> Option<Scn> {
+        match self.entry_status(entry, session) {
+            TransactionStatus::Active | TransactionStatus::Committing => None,
+            TransactionStatus::Ended(scn) | TransactionStatus::EndedBy(scn) => Some(scn),
+        }
+    }
+
+    /// The SCN from which on every snapshot sees a latched block as it is; none if a transaction in
+    /// its ITL hasn't ended. Asked later, the answer may be a higher SCN.
     pub fn is_current_from(&self, block: &[u8], session: &Session) -> Option<Scn> {
-        let ended = |number| {
-            let entry = block::entry(block, number);
-            if entry.ended != ScnLe::ZERO {
-                return Some(entry.ended.get());
-            }
-            let Some(id) = entry.transaction.get() else { return Some(Scn::ZERO) };
-            match self.active().status(id, session) {
-                TransactionStatus::Active | TransactionStatus::Committing => None,
-                TransactionStatus::Ended(scn) | TransactionStatus::EndedBy(scn) => Some(scn),
-            }
-        };
+        let ended = |number| self.ended_by_entry(block::entry(block, number), session);
         let all = (0..block::entries(block)).map(ended);
         all.reduce(|one, other| Some(one?.max(other?))).unwrap_or(Some(Scn::ZERO))
     }
@@ -201,49 +208,51 @@ impl Transactions {
     /// Takes back in a copy what the view doesn't see. `address` is the block's.
     pub fn make_consistent(
         &self,
-        block: (Dba, &mut [u8]),
+        address: Dba,
+        copy: &mut [u8],
         view: View,
         session: &Session,
-    ) -> Result<Result<(), Gone>, Stop> {
-        self.make_consistent_watched(block, view, &mut |_, _| (), session)
+    ) -> Result<CrCopy, Stop> {
+        self.make_consistent_watched(address, copy, view, &mut |_, _| (), session)
     }
 
     /// Does the same; `watch` is given the transaction and the payload of each undo record that is
     /// taken back.
     pub fn make_consistent_watched(
         &self,
-        (address, copy): (Dba, &mut [u8]),
+        address: Dba,
+        copy: &mut [u8],
         view: View,
         watch: &mut dyn FnMut(TxnId, &[u8]),
         session: &Session,
-    ) -> Result<Result<(), Gone>, Stop> {
+    ) -> Result<CrCopy, Stop> {
         session.count(Statistic::CrBlocksCreated, 1);
         loop {
             let mut newest: Option<(Scn, u8)> = None;
             for number in 0..block::entries(copy) {
                 let entry = *block::entry(copy, number);
                 match self.seen(&entry, view, session)? {
-                    Seen::Gone => return Ok(Err(Gone(entry))),
-                    Seen::No(order) if newest.is_none_or(|(most, _)| order > most) => {
+                    Visibility::UndoGone => return Ok(CrCopy::UndoGone(UndoGone(entry))),
+                    Visibility::Hidden(order) if newest.is_none_or(|(most, _)| order > most) => {
                         newest = Some((order, number));
                     }
-                    Seen::No(_) | Seen::Yes => {}
+                    Visibility::Hidden(_) | Visibility::Visible => {}
                 }
             }
-            let Some((_, number)) = newest else { return Ok(Ok(())) };
+            let Some((_, number)) = newest else { return Ok(CrCopy::Consistent) };
             let entry = *block::entry(copy, number);
-            if !self.take_back_one((address, copy), &entry, watch, session)? {
-                return Ok(Err(Gone(entry)));
+            if !self.take_back_one(address, copy, &entry, watch, session)? {
+                return Ok(CrCopy::UndoGone(UndoGone(entry)));
             }
             if self.failpoints().has(Failpoint::SkipUndoRecord) {
-                return Ok(Ok(()));
+                return Ok(CrCopy::Consistent);
             }
         }
     }
 
     /// What to do when undo was gone: nothing, if that hasn't been so before, for the block was
     /// rolled back meanwhile; else the snapshot is too old.
-    pub fn try_again(&self, gone: Gone, before: &mut Option<Gone>) -> Result<(), Stop> {
+    pub fn try_again(&self, gone: UndoGone, before: &mut Option<UndoGone>) -> Result<(), Stop> {
         if before.replace(gone) != Some(gone) {
             return Ok(());
         }
@@ -259,79 +268,79 @@ impl Transactions {
     /// False if the undo isn't there.
     fn take_back_one(
         &self,
-        (address, copy): (Dba, &mut [u8]),
+        address: Dba,
+        copy: &mut [u8],
         entry: &ItlEntry,
         watch: &mut dyn FnMut(TxnId, &[u8]),
         session: &Session,
     ) -> Result<bool, Stop> {
-        let (Some(id), Some(undo)) = (entry.transaction.get(), entry.undo.get()) else {
-            return Ok(false);
-        };
-        let take_back = |record: crate::undo::RecordView<'_>| {
+        let Some(undo) = UndoPointer::of_entry(entry) else { return Ok(false) };
+        let take_back = |record: RecordView<'_>| {
             let (layer, opcode) = (record.head.layer, record.head.opcode);
             let layer = self.layer(layer);
             layer.changes.check(opcode, record.payload)?;
-            watch(id, record.payload);
+            watch(undo.transaction, record.payload);
             let bytes = &mut *copy;
             (layer.apply)(BlockMut { address, scn: Scn::ZERO, bytes }, opcode, record.payload);
             Ok(())
         };
-        let done = self.undo().with_record((undo, id), take_back, session)?;
+        let done = self.undo().with_record(undo, take_back, session)?;
         session.count(Statistic::CrUndoRecordsApplied, 1);
-        done.transpose().map(|done| done.is_some()).map_err(|fault| unreadable(undo, fault))
+        done.transpose().map(|done| done.is_some()).map_err(|fault| unreadable(undo.address, fault))
     }
 
-    fn seen(&self, entry: &ItlEntry, view: View, session: &Session) -> Result<Seen, Stop> {
-        let by = |scn: Scn| if scn <= view.scn { Seen::Yes } else { Seen::No(scn) };
-        let Some(id) = entry.transaction.get() else { return Ok(Seen::Yes) };
+    fn seen(&self, entry: &ItlEntry, view: View, session: &Session) -> Result<Visibility, Stop> {
+        let by =
+            |scn: Scn| if scn <= view.scn { Visibility::Visible } else { Visibility::Hidden(scn) };
+        let Some(id) = entry.transaction.get() else { return Ok(Visibility::Visible) };
         if let Some(own) = view.own.filter(|own| own.id == id) {
             return self.seen_own(entry, own, session);
         }
         loop {
-            let status = match entry.ended.get() {
-                Scn::ZERO => self.active().status(id, session),
-                ended if entry.inexact != 0 => TransactionStatus::EndedBy(ended),
-                ended => TransactionStatus::Ended(ended),
-            };
-            return Ok(match status {
+            return Ok(match self.entry_status(entry, session) {
                 TransactionStatus::Active if self.failpoints().has(Failpoint::SeeActive) => {
-                    Seen::Yes
+                    Visibility::Visible
                 }
-                TransactionStatus::Active => Seen::No(Scn::new(u64::MAX)),
+                TransactionStatus::Active => Visibility::Hidden(Scn::new(u64::MAX)),
                 TransactionStatus::Committing
                     if self.failpoints().has(Failpoint::SeeCommitting) =>
                 {
-                    Seen::Yes
+                    Visibility::Visible
                 }
                 TransactionStatus::Ended(scn) => by(scn),
-                TransactionStatus::EndedBy(scn) if scn <= view.scn => Seen::Yes,
+                TransactionStatus::EndedBy(scn) if scn <= view.scn => Visibility::Visible,
                 TransactionStatus::EndedBy(scn) => {
-                    self.ended_before(entry, (id, scn), view.scn, session)?
+                    self.ended_before(entry, id, scn, view.scn, session)?
                 }
                 TransactionStatus::Committing => {
                     let table = self.active().table_of(id, session);
                     match self.undo().ended_by_table(id, table, session)? {
-                        ByTable::Ended(scn) => by(scn),
+                        TableStatus::Ended(scn) => by(scn),
                         // Its record, if it comes, gets an SCN above the snapshot's.
-                        ByTable::Active => Seen::No(Scn::new(u64::MAX)),
+                        TableStatus::Active => Visibility::Hidden(Scn::new(u64::MAX)),
                         // It has ended since it was asked about: memory knows when.
-                        ByTable::UsedAgain => continue,
+                        TableStatus::SlotReused => continue,
                     }
                 }
             });
         }
     }
 
-    fn seen_own(&self, entry: &ItlEntry, own: Own, session: &Session) -> Result<Seen, Stop> {
+    fn seen_own(
+        &self,
+        entry: &ItlEntry,
+        own: OwnChanges,
+        session: &Session,
+    ) -> Result<Visibility, Stop> {
         if own.all {
-            return Ok(Seen::Yes);
+            return Ok(Visibility::Visible);
         }
-        let Some(undo) = entry.undo.get() else { return Ok(Seen::Yes) };
-        let ordinal = |record: crate::undo::RecordView<'_>| record.head.ordinal.get();
-        let newest = self.undo().with_record((undo, own.id), ordinal, session)?;
+        let Some(undo) = UndoPointer::of_entry(entry) else { return Ok(Visibility::Visible) };
+        let ordinal = |record: RecordView<'_>| record.head.ordinal.get();
+        let newest = self.undo().with_record(undo, ordinal, session)?;
         Ok(match newest {
-            Some(ordinal) if ordinal < own.before => Seen::Yes,
-            _ => Seen::No(Scn::new(u64::MAX)),
+            Some(ordinal) if ordinal < own.before => Visibility::Visible,
+            _ => Visibility::Hidden(Scn::new(u64::MAX)),
         })
     }
 
@@ -340,22 +349,23 @@ impl Transactions {
     fn ended_before(
         &self,
         entry: &ItlEntry,
-        (id, by): (TxnId, Scn),
+        id: TxnId,
+        by: Scn,
         snapshot: Scn,
         session: &Session,
-    ) -> Result<Seen, Stop> {
-        let found = match entry.undo.get() {
-            Some(undo) => self.exact_end((undo, id), session)?,
+    ) -> Result<Visibility, Stop> {
+        let found = match UndoPointer::of_entry(entry) {
+            Some(undo) => self.exact_end(undo, session)?,
             None => None,
         };
         let exact = match found {
             Some(scn) => scn,
             // Perhaps it was rolled back, and isn't named if the block is copied again.
-            None if entry.inexact == NOT_ENDED => return Ok(Seen::Gone),
+            None if entry.inexact == NOT_ENDED => return Ok(Visibility::UndoGone),
             // Asked after the undo was.
             None => by.min(self.taken().ended_by(id, session)),
         };
-        Ok(if exact <= snapshot { Seen::Yes } else { Seen::No(exact) })
+        Ok(if exact <= snapshot { Visibility::Visible } else { Visibility::Hidden(exact) })
     }
 }
 

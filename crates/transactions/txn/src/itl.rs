@@ -18,6 +18,7 @@ use stop::{Failpoint, Stop};
 
 use crate::active::TransactionStatus;
 use crate::block;
+use crate::undo::{TransactionEnd, UndoPointer};
 use crate::{Active, Transactions};
 
 /// No list is longer.
@@ -36,8 +37,8 @@ pub struct OwnItlEntry {
     cleanouts: Vec<Cleanout>,
     /// Free bytes of the block that others have freed and may need again.
     kept_for_others: usize,
-    /// See [`unsure`](OwnItlEntry::unsure).
-    unsure: Vec<Unsure>,
+    /// See [`inexact_ends`](OwnItlEntry::inexact_ends).
+    inexact_ends: Vec<UndoPointer>,
     /// A test wants to see what comes of rows that nobody has locked.
     ignores_locks: bool,
 }
@@ -60,7 +61,7 @@ pub struct NoRoom {
     /// newer snapshot could take it over (TX9).
     pub is_too_new: bool,
     /// Of these it is known only by when they ended, and it may have been by the snapshot.
-    pub unsure: Vec<Unsure>,
+    pub inexact_ends: Vec<UndoPointer>,
 }
 
 impl NoRoom {
@@ -74,9 +75,6 @@ impl NoRoom {
     }
 }
 
-/// A transaction that may have ended earlier than is known, and its newest undo record in a block.
-pub type Unsure = (UndoAddress, TxnId);
-
 impl OwnItlEntry {
     /// Bytes of the longest ITL entry of a change, with a list of so many entries.
     pub fn forward_bytes_max(entries: u8) -> usize {
@@ -88,8 +86,8 @@ impl OwnItlEntry {
 
     /// If the list grows by it: transactions whose entries it might have had, but it isn't known
     /// that they ended by the snapshot.
-    pub fn unsure(&self) -> &[Unsure] {
-        &self.unsure
+    pub fn inexact_ends(&self) -> &[UndoPointer] {
+        &self.inexact_ends
     }
 
     /// How many ended transactions are noted with it.
@@ -245,13 +243,14 @@ impl Transactions {
     pub fn allocate_itl_entry(
         &self,
         block: &[u8],
-        (transaction, snapshot): (TxnId, Scn),
-        known: &[(TxnId, Scn)],
+        transaction: TxnId,
+        snapshot: Scn,
+        known: &[TransactionEnd],
         session: &Session,
     ) -> ItlAllocation {
         let entries = block::entries(block);
         let (mut cleanouts, mut kept_for_others) = (Vec::new(), 0);
-        let (mut holders, mut is_too_new, mut unsure) = (Vec::new(), false, Vec::new());
+        let (mut holders, mut is_too_new, mut inexact_ends) = (Vec::new(), false, Vec::new());
         // Of those that nobody needs any more, the one that ended first.
         let mut free: Option<(Scn, u8, ItlEntry)> = None;
         let mut own = None;
@@ -276,14 +275,14 @@ impl Transactions {
                 (entry.freed, entry.locks) = (U16Le::ZERO, U16Le::ZERO);
             }
             correct(&mut entry, known);
-            let ItlEntry { ended, inexact, undo, .. } = entry;
+            let ItlEntry { ended, inexact, .. } = entry;
             if !is_noted {
                 cleanouts.push(Cleanout { number, inexact, ended });
             }
             let ended = ended.get();
             if ended > snapshot {
                 is_too_new = true;
-                unsure.extend(undo.get().filter(|_| inexact != 0).map(|undo| (undo, other)));
+                inexact_ends.extend(UndoPointer::of_entry(&entry).filter(|_| inexact != 0));
             } else if free.is_none_or(|(least, ..)| ended < least) {
                 free = Some((ended, number, entry));
             }
@@ -295,7 +294,7 @@ impl Transactions {
         };
         let room = block::room_of(block).saturating_sub(kept_for_others);
         if grows && (room < ItlEntry::BYTES || entries >= ENTRIES_MAX) {
-            return ItlAllocation::NoRoom(NoRoom { holders, is_too_new, unsure });
+            return ItlAllocation::NoRoom(NoRoom { holders, is_too_new, inexact_ends });
         }
         ItlAllocation::Entry(OwnItlEntry {
             number,
@@ -304,35 +303,37 @@ impl Transactions {
             grows,
             cleanouts,
             kept_for_others,
-            unsure: if grows { unsure } else { Vec::new() },
+            inexact_ends: if grows { inexact_ends } else { Vec::new() },
             ignores_locks: self.failpoints().has(Failpoint::IgnoreRowLock),
         })
     }
 }
 
 /// The end that was estimated of an entry's transaction, if the caller knows better.
-fn correct(entry: &mut ItlEntry, known: &[(TxnId, Scn)]) {
+fn correct(entry: &mut ItlEntry, known: &[TransactionEnd]) {
     let id = entry.transaction.get();
     if entry.inexact != 0
-        && let Some((_, by)) = known.iter().find(|(known, _)| Some(*known) == id)
+        && let Some(known) = known.iter().find(|known| Some(known.transaction) == id)
     {
-        entry.ended = ScnLe::new(entry.ended.get().min(*by));
+        entry.ended = ScnLe::new(entry.ended.get().min(known.ended));
     }
 }
 
 impl Transactions {
     /// By when these transactions had ended, as far as undo says more than memory. Waits; called
     /// without latches.
-    pub fn ended_by_undo(
+    pub fn exact_ends(
         &self,
-        unsure: &[Unsure],
+        inexact_ends: &[UndoPointer],
         session: &Session,
-    ) -> Result<Vec<(TxnId, Scn)>, Stop> {
-        let mut known = Vec::with_capacity(unsure.len());
-        for (undo, id) in unsure {
-            let exact = self.exact_end((*undo, *id), session)?;
+    ) -> Result<Vec<TransactionEnd>, Stop> {
+        let mut known = Vec::with_capacity(inexact_ends.len());
+        for undo in inexact_ends {
+            let transaction = undo.transaction;
+            let exact = self.exact_end(*undo, session)?;
             // Asked after the undo was.
-            known.push((*id, exact.unwrap_or_else(|| self.taken().ended_by(*id, session))));
+            let ended = exact.unwrap_or_else(|| self.taken().ended_by(transaction, session));
+            known.push(TransactionEnd { transaction, ended });
         }
         Ok(known)
     }

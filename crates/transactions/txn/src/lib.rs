@@ -35,13 +35,13 @@ mod transaction;
 pub mod undo;
 mod waited;
 
-pub use active::{Active, TransactionStatus};
-pub use consistent::{Gone, Own, View};
+pub use active::Active;
+pub use consistent::{CrCopy, OwnChanges, UndoGone, View};
 pub use itl::{
-    ItlAllocation, NoRoom, OwnItlEntry, Unsure, apply_itl_back, apply_itl_change, split_itl_back,
+    ItlAllocation, NoRoom, OwnItlEntry, apply_itl_back, apply_itl_change, split_itl_back,
 };
 pub use locks::{
-    LockHeld, LockMark, LockName, LockNames, LockWait, LockWaiting, LockWanted, Locks, RowWait,
+    LockHeld, LockName, LockNames, LockWait, LockWaiting, LockWanted, Locks, RowRequest, RowWait,
     RowWanted, TableMode,
 };
 pub use transaction::{Savepoint, Snapshot, Transaction, Transactions};

@@ -1,40 +1,36 @@
-//! Whether undo in a ring is still needed, and by which snapshots.
+//! Whether snapshots still need the undo in a block of a ring.
 //!
-//! Caller: `undo::ring`, before it uses a block of a ring again.
+//! Caller: `undo::ring`, before it uses a block again.
 
-use ids::{Scn, TxnId, UndoAddress};
+use ids::Scn;
 use os::Session;
 use stop::{Failpoint, Stop};
 use waits::WaitEvent;
 
 use crate::Transactions;
 use crate::active::TransactionStatus;
-use crate::undo::TransactionEnd;
+use crate::undo::{TransactionEnd, UndoPointer};
 
 impl Transactions {
-    /// By when the transaction of an undo record had ended, which isn't active: exactly, unless
-    /// every snapshot sees it anyway. Waits; called without latches.
-    pub(crate) fn ended_by(
-        &self,
-        (record, id): (UndoAddress, TxnId),
-        session: &Session,
-    ) -> Result<Scn, Stop> {
+    /// The SCN by which the transaction of an undo record had ended, which isn't active: its exact
+    /// end, unless every snapshot sees a later SCN anyway. Waits; called without latches.
+    pub(crate) fn ended_by(&self, undo: UndoPointer, session: &Session) -> Result<Scn, Stop> {
+        let id = undo.transaction;
         Ok(match self.active().status(id, session) {
             TransactionStatus::Ended(scn) => scn,
             TransactionStatus::EndedBy(scn) if scn <= self.oldest_snapshot(session) => scn,
-            // Nobody else overwrites a segment's undo, so this one's is there.
-            TransactionStatus::EndedBy(scn) => {
-                self.exact_end((record, id), session)?.unwrap_or(scn)
-            }
+            // No other session overwrites this segment's undo, so the record is there.
+            TransactionStatus::EndedBy(scn) => self.exact_end(undo, session)?.unwrap_or(scn),
             TransactionStatus::Active | TransactionStatus::Committing => {
                 unreachable!("{id} is active in a segment that serves another (rule UN1)")
             }
         })
     }
 
-    /// Whether a snapshot may still need undo of what ended by this SCN.
+    /// Whether a snapshot may still need the undo of a transaction that ended by this SCN.
     pub(crate) fn is_needed(&self, by: Scn, session: &Session) -> bool {
-        // What is not visible yet is needed by every snapshot to come, however old it is.
+        // Every snapshot to come needs the undo of an end that isn't visible yet, however old it
+        // is.
         let has_expired =
             || by <= self.visible(session) && self.retention().has_expired(by, session);
         by > self.oldest_snapshot(session)
@@ -42,8 +38,7 @@ impl Transactions {
             && !self.failpoints().has(Failpoint::ForgetSnapshots)
     }
 
-    /// Returns when every snapshot to come sees what ended by this SCN. Waits; called without
-    /// latches.
+    /// Waits until every snapshot to come sees ends up to this SCN (UN10). Called without latches.
     pub(crate) fn make_visible(&self, by: Scn, session: &Session) -> Result<(), Stop> {
         if by <= self.visible(session) {
             return Ok(());
@@ -51,8 +46,8 @@ impl Transactions {
         self.changes().redo().make_durable(by, session, WaitEvent::LogFileSync)
     }
 
-    /// Notes that the undo of these transactions of one segment, and of those before them, is gone
-    /// from now on. The newest is the last.
+    /// Notes that the undo of these transactions of one segment, and of earlier ones, is gone from
+    /// now on (TX20). The last one is the newest.
     pub(crate) fn note_taken(&self, taken: &[TransactionEnd], session: &Session) {
         self.taken().note(taken, self.oldest_snapshot(session), session);
     }

@@ -1,4 +1,4 @@
-//! How long undo is kept for snapshots: what is older than `undo_retention` (rule TX18).
+//! How long undo is kept for snapshots: `undo_retention` (TX18).
 //!
 //! ```text
 //!   notes:   (0 s, SCN 100, …)  (1 s, 140, …)  (2 s, 190, …)  (3 s, 230, …)     now 3 s
@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Invariants
-//!   * what is noted rises from note to note: time and SCN
-//!   * of notes that have expired there is one, the last
+//!   * times and SCNs rise from note to note
+//!   * there is at most one expired note, the first
 //!
-//! Callers: `transaction`, when undo is to be overwritten; the process monitor, once a second.
+//! Callers: `needed`; `fb_pmon`, once a second.
 
 use std::collections::VecDeque;
 
@@ -20,27 +20,27 @@ use waits::{Nanos, Timestamp};
 
 use crate::Transactions;
 
-/// The retention is known to one part in so many.
+/// Notes are this part of the retention apart, at least.
 const NOTES_MAX: u64 = 256;
 
 /// Which undo isn't kept for snapshots any more.
 pub(crate) struct Retention {
-    /// In nanoseconds; 0: as long as a snapshot needs it.
+    /// In nanoseconds; 0 means as long as a snapshot needs it.
     length: Shared64,
     notes: Latch<Notes>,
 }
 
-/// How far everything was, at some moments.
+/// The newest SCN at some moments.
 #[derive(Default)]
 struct Notes {
     all: VecDeque<Note>,
-    /// What ended by this SCN has expired.
+    /// Undo of transactions that ended by this SCN has expired.
     expired_through: Option<Scn>,
 }
 
 struct Note {
     at: Timestamp,
-    /// No SCN was above.
+    /// The newest SCN then.
     by: Scn,
 }
 
@@ -51,7 +51,7 @@ impl Retention {
         Retention { length: Shared64::new(0), notes }
     }
 
-    /// Whether undo of what ended by this SCN isn't kept for snapshots.
+    /// Whether undo of a transaction that ended by this SCN isn't kept for snapshots.
     pub(crate) fn has_expired(&self, by: Scn, session: &Session) -> bool {
         self.notes.shared(session).expired_through.is_some_and(|through| by <= through)
     }
@@ -75,7 +75,7 @@ impl Notes {
 
 // For checks.
 impl Notes {
-    /// Looks at every note; how many these are.
+    /// Looks at every note. Returns how many there are.
     ///
     /// # Panics
     /// When an invariant doesn't hold.
@@ -103,8 +103,8 @@ impl Notes {
 }
 
 impl Transactions {
-    /// From now on undo that is older than this isn't kept for snapshots if that would have the
-    /// undo tablespace grow; zero: it is kept as long as one needs it.
+    /// Sets the retention: older undo is overwritten before the undo tablespace grows. With zero,
+    /// undo is kept as long as a snapshot needs it and there is room.
     pub fn set_undo_retention(&self, length: Nanos, session: &Session) {
         self.retention().length.store(length.0, session);
         if length == Nanos::ZERO {
@@ -112,11 +112,11 @@ impl Transactions {
         }
     }
 
-    /// Notes how far everything is. Called about once a second, by one session.
+    /// Notes the newest SCN. One session calls it about once a second.
     pub fn note_time(&self, session: &Session) {
         let (by, at) = (self.changes().redo().last_scn(session), session.now());
         let mut notes = self.retention().notes.exclusive(session);
-        // Asked under the latch: who sets it to zero clears the notes after that.
+        // Read under the latch: a session that sets it to zero clears the notes after that.
         let length = Nanos(self.retention().length.load(session));
         if length == Nanos::ZERO {
             return;
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!((notes.all.len(), notes.expired_through), (2, Some(Scn::new(200))));
         notes.expire(Nanos::from_secs(3), now(9));
         assert_eq!((notes.all.len(), notes.expired_through), (1, Some(Scn::new(300))));
-        // A longer one keeps what there is.
+        // A longer retention keeps the notes that there are.
         notes.expire(Nanos::from_secs(60), now(10));
         assert_eq!((notes.all.len(), notes.expired_through), (1, None));
     }

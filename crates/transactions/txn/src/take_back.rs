@@ -1,6 +1,6 @@
-//! Taking back what a transaction has changed, one change after the other, from the newest on.
+//! Taking a transaction's changes back, one after the other, from the newest on.
 //!
-//! Callers: `transaction`, where a transaction or a part of it is rolled back.
+//! Callers: `transaction`, for a rollback of a transaction or to a savepoint.
 
 use change::credits_for;
 use latch::FrameOrder;
@@ -13,7 +13,7 @@ use crate::consistent::unreadable;
 use crate::undo::{Undo, UndoChange, UndoLog};
 
 impl Transactions {
-    /// Takes back all but its first so many changes, as long as there are buffers for that.
+    /// Takes back all changes but the first `keep`, until it gets no buffer.
     pub(crate) fn try_take_back(
         &self,
         log: &mut UndoLog,
@@ -32,7 +32,7 @@ impl Transactions {
         Ok(())
     }
 
-    /// False if what was changed has moved meanwhile.
+    /// Takes one change back. Returns false if its content has moved to another block meanwhile.
     fn try_take_back_one(&self, change: &UndoChange, session: &Session) -> Result<bool, Stop> {
         let cache = self.changes().cache();
         let layer = self.layer(change.layer);
@@ -55,7 +55,7 @@ impl Transactions {
         let moves = layer.moves.as_ref();
         let emptied = moves.and_then(|moves| (moves.empties)(&block, &change.payload));
         group.change(block, layer, opcode, &[&change.payload]);
-        self.undo().take_away(&mut group, undo, (change, layer.moves.is_some()));
+        self.undo().take_away(&mut group, undo, change, layer.moves.is_some());
         group.commit(session);
         drop(undo_pin);
         if let Some(header) = emptied {

@@ -1,6 +1,6 @@
-//! Transactions: what a session does between its first change and commit or rollback.
+//! Transactions: begin, commit and roll back; the snapshots of statements and transactions.
 //!
-//! Callers: `access`, for changes; `instance`, for ends.
+//! Callers: `access`, for changes; `instance`, for begin and end.
 
 use std::sync::{Arc, Weak};
 
@@ -9,23 +9,23 @@ use ids::{Scn, TxnId};
 use latch::{Latch, LatchKind, Shared64};
 use os::{Cost, Session};
 use redo::{CommitMode, CommitWait};
-use space::Enqueue;
+use space::{Enqueue, Space};
 use stop::{Failpoint, Failpoints, RefusalKind, Stop};
-use waits::{Statistic, Timestamp, WaitEvent};
+use waits::{Statistic, WaitEvent};
 
-use crate::active::Taken;
+use crate::active::SegmentChoice;
 use crate::ends::Ends;
 use crate::retention::Retention;
-use crate::snapshots::{Place, Snapshots};
-use crate::taken::TakenUndo;
-use crate::undo::{Ended, Found, Tail, Undo, UndoLog};
+use crate::snapshots::{SnapshotSlot, Snapshots};
+use crate::taken::OverwrittenUndo;
+use crate::undo::{Ended, SegmentState, Tail, Undo, UndoLog};
 use crate::waited::Waited;
-use crate::{Active, LockWait, Locks, Own, RowWanted, View};
+use crate::{Active, LockWait, Locks, OwnChanges, RowRequest, View};
 
-/// The end of a transaction is remembered if it has filled so many undo blocks.
+/// The end of a transaction is remembered if it has filled this number of undo blocks (TX19).
 const BLOCKS_MANY: u32 = 4;
 
-/// Everything that transactions need.
+/// The transactions of an instance.
 #[derive(Clone)]
 pub struct Transactions {
     changes: Changes,
@@ -41,52 +41,53 @@ struct Shared {
     snapshots: Snapshots,
     retention: Retention,
     ends: Ends,
-    taken: TakenUndo,
-    /// The newest rollback that left undo. Nobody waits for it to be durable.
+    taken: OverwrittenUndo,
+    /// The SCN of the newest rollback that left undo. No session waits for it to be durable.
     rolled_back: Shared64,
-    /// The newest commit that didn't wait to be durable: it is seen all the same (TX6).
+    /// The SCN of the newest commit that didn't wait to be durable. Snapshots see it all the same
+    /// (TX6).
     not_waited_for: Shared64,
-    /// Commits that wait to be durable, from before their records are made: what they changed is
-    /// not to be seen yet.
+    /// How many commits wait to be durable, counted from before their records are made (TX35).
     waiting: Shared64,
-    /// One session at a time makes undo segments.
+    /// Held by the session that makes an undo segment.
     making: Enqueue<()>,
-    /// Snapshots of transactions, each with whether it still has a session.
-    kept: Latch<Vec<(Place, Weak<()>)>>,
+    /// The snapshots of serializable transactions, each with a reference to its session.
+    kept: Latch<Vec<(SnapshotSlot, Weak<()>)>>,
 }
 
-/// A transaction of one session. What it has changed is taken back unless it is committed; it has
-/// to be ended by [`Transactions::commit`] or [`Transactions::rollback`].
+/// A transaction of one session. It has to be ended by [`Transactions::commit`] or
+/// [`Transactions::rollback`].
 #[derive(Debug, Default)]
 #[must_use = "a transaction ends by commit or rollback"]
 pub struct Transaction {
     log: Option<UndoLog>,
-    /// Its snapshot, if it has one for all its statements.
+    /// The snapshot, if all statements share one.
     snapshot: Option<Scn>,
-    /// Records that it had when its present statement began.
+    /// How many undo records the transaction had when its present statement began.
     statement: Option<u32>,
-    /// How long each of its waits for a lock may take.
+    /// How long each wait for a lock may take.
     lock_wait: LockWait,
-    /// How long its present statement has waited for rows.
+    /// How long the present statement has waited for rows.
     pub(crate) waited: Waited,
-    /// Others have the other end, and see when it is dropped.
+    /// The strong end of the session's reference. Others hold the weak end and see when it is
+    /// dropped (TX17).
     alive: Arc<()>,
 }
 
-/// A place in a transaction to which it can be taken back.
+/// A point in a transaction to which it can be rolled back (TX28): its number of undo records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Savepoint(u32);
 
-/// A snapshot that is kept for a statement: its undo isn't overwritten while there is room.
+/// A snapshot in use: undo that it needs isn't overwritten while there is room (TX7).
 pub struct Snapshot<'a> {
     transactions: &'a Transactions,
     session: &'a Session,
     scn: Scn,
-    place: Option<Place>,
+    place: Option<SnapshotSlot>,
 }
 
 impl Snapshot<'_> {
-    /// Whatever was committed by this SCN is seen.
+    /// The SCN: commits up to it are seen.
     pub fn scn(&self) -> Scn {
         self.scn
     }
@@ -101,100 +102,99 @@ impl Drop for Snapshot<'_> {
 }
 
 impl Transaction {
-    /// One that has changed nothing yet, and so has no name. Each of its statements sees what was
-    /// committed when it began.
+    /// A read committed transaction without changes, and so without a name.
     pub fn new() -> Transaction {
         Transaction::default()
     }
 
-    /// How long each wait for a lock may take from now on, where a statement doesn't say it.
+    /// Sets how long each wait for a lock may take, where a statement doesn't say it.
     pub fn set_lock_wait(&mut self, lock_wait: LockWait) {
         self.lock_wait = lock_wait;
     }
 
-    /// How long each of its waits for a lock may take.
+    /// How long each wait for a lock may take.
     pub fn lock_wait(&self) -> LockWait {
         self.lock_wait
     }
 
-    /// Its name, from its first change on.
+    /// The transaction's name, which it has from its first change or table lock on.
     pub fn id(&self) -> Option<TxnId> {
         self.log.as_ref().map(|log| log.id)
     }
 
-    /// Its undo, from its first change on.
+    /// The transaction's undo, which it has as long as it has a name.
     pub fn undo(&mut self) -> &mut UndoLog {
         self.log.as_mut().expect("a transaction that changes something has begun")
     }
 
-    /// The same, to be looked at.
+    /// The transaction's undo, if it has a name.
     pub fn log(&self) -> Option<&UndoLog> {
         self.log.as_ref()
     }
 
-    /// Whether all its statements see one moment.
+    /// Whether all statements share one snapshot.
     pub fn is_serializable(&self) -> bool {
         self.snapshot.is_some()
     }
 
-    /// Where it is now.
+    /// A savepoint at this moment.
     pub fn savepoint(&self) -> Savepoint {
         Savepoint(self.log.as_ref().map_or(0, UndoLog::records))
     }
 
-    /// What is read from now on doesn't see what is changed from now on, until the next call or
-    /// [`end_statement`](Transaction::end_statement).
+    /// Begins a statement: its reads don't see what the transaction changes from now on, until the
+    /// next call or [`end_statement`](Transaction::end_statement).
     pub fn begin_statement(&mut self) {
         self.statement = Some(self.savepoint().0);
     }
 
-    /// What is read from now on sees all changes of its own.
+    /// Ends the statement: reads see all of the transaction's own changes.
     pub fn end_statement(&mut self) {
         self.statement = None;
     }
 
-    /// What all its statements see, if they see one moment.
+    /// The view that all statements share, if they share one snapshot.
     pub fn fixed_view(&self) -> Option<View> {
         self.snapshot.map(|scn| self.view_at(scn))
     }
 
-    /// What it sees, beside its own changes, of this moment.
+    /// The view of this SCN and of the transaction's own changes.
     pub fn view_at(&self, scn: Scn) -> View {
         View { scn, own: self.own() }
     }
 
-    fn own(&self) -> Option<Own> {
+    fn own(&self) -> Option<OwnChanges> {
         let log = self.log.as_ref()?;
         let before = self.statement.unwrap_or(u32::MAX);
-        Some(Own { id: log.id, before, all: log.records() <= before })
+        Some(OwnChanges { id: log.id, before, all: log.records() <= before })
     }
 }
 
 impl Transactions {
-    /// Over the undo that was found when the database was opened; `layers` are those whose changes
-    /// can be taken back. Transactions that were active are still: see
-    /// [`roll_back_dead`](Transactions::roll_back_dead).
-    pub fn new(
-        (undo, found): (Undo, Vec<Found>),
-        changes: Changes,
+    /// Opens the undo of the database; `layers` are those whose changes can be taken back. Also
+    /// returns the undo of the dead transactions, for [`roll_back_dead`](Self::roll_back_dead).
+    pub fn open(
+        space: &Space,
         layers: &'static [&'static Layer],
         failpoints: Failpoints,
         session: &Session,
-    ) -> (Transactions, Vec<UndoLog>) {
+    ) -> Result<(Transactions, Vec<UndoLog>), Stop> {
+        let (undo, segments) = Undo::open(space, session)?;
+        let changes = space.changes().clone();
         let os = session.os();
         let config = changes.cache().config();
         let buffers = config.frames..=config.frames_max.max(config.frames);
-        let active = Active::new(os, undo.slots(), buffers, found.len());
+        let active = Active::new(os, undo.slots(), buffers, segments.len());
         let locks = Locks::new(os, active.segments_max(), changes.halt().clone());
         let locks = locks.broken_at(failpoints);
-        // Whatever isn't active ended before any snapshot that there will be.
+        // Transactions that aren't active ended before every snapshot to come.
         let by = changes.redo().durable_scn(session);
         let mut dead = Vec::new();
-        for found in found {
-            match found {
-                Found::Idle(tail) => active.add(tail, by, session),
-                Found::Dead(log) => {
-                    active.add_dead((log.id, log.ended(None)), by, session);
+        for segment in segments {
+            match segment {
+                SegmentState::Idle(tail) => active.add(tail, by, session),
+                SegmentState::Dead(log) => {
+                    active.add_dead(log.id, log.ended(None), by, session);
                     dead.push(log);
                 }
             }
@@ -204,7 +204,7 @@ impl Transactions {
             snapshots: Snapshots::new(os),
             retention: Retention::new(os),
             ends: Ends::new(by, os),
-            taken: TakenUndo::new(by, os),
+            taken: OverwrittenUndo::new(by, os),
             rolled_back: Shared64::new(0),
             not_waited_for: Shared64::new(0),
             waiting: Shared64::new(0),
@@ -212,21 +212,21 @@ impl Transactions {
             kept: Latch::new(os, LatchKind::Innermost, Vec::new()),
         };
         let (active, locks, shared) = (Arc::new(active), Arc::new(locks), Arc::new(shared));
-        (Transactions { changes, undo, active, locks, shared, layers, failpoints }, dead)
+        Ok((Transactions { changes, undo, active, locks, shared, layers, failpoints }, dead))
     }
 
-    /// What a test breaks on purpose.
+    /// The failpoints of a test.
     #[inline]
     pub fn failpoints(&self) -> Failpoints {
         self.failpoints
     }
 
-    /// What changes are made with.
+    /// What blocks are changed with.
     pub fn changes(&self) -> &Changes {
         &self.changes
     }
 
-    /// Who is active.
+    /// The active transactions.
     pub fn active(&self) -> &Arc<Active> {
         &self.active
     }
@@ -239,39 +239,26 @@ impl Transactions {
         &self.shared.ends
     }
 
-    pub(crate) fn taken(&self) -> &TakenUndo {
+    pub(crate) fn taken(&self) -> &OverwrittenUndo {
         &self.shared.taken
     }
 
-    /// Who waits for whom, and table locks.
+    /// The table locks, and the waits of transactions.
     pub fn locks(&self) -> &Arc<Locks> {
         &self.locks
     }
 
-    /// Waits until `holder` isn't active any more, so that `waiter` may have what it wants; then
-    /// it looks again (TX3). `began` is when it began to wait for that, whoever had it since.
+    /// Waits until any of the holders isn't active any more. The caller reads the block again
+    /// afterwards (TX3). A wait for an ITL entry also returns from time to time while all are
+    /// active.
     pub fn wait_for(
         &self,
-        (holder, waiter): (TxnId, TxnId),
-        wanted: RowWanted,
-        lock_wait: (LockWait, Timestamp),
+        holders: &[TxnId],
+        request: &RowRequest,
         session: &Session,
     ) -> Result<(), Stop> {
         let is_active = |id| self.active.is_active(id, session);
-        self.locks.wait_for_transaction(holder, waiter, wanted, lock_wait, &is_active, session)
-    }
-
-    /// The same for any of several, of whom each will do. It returns from time to time while all of
-    /// them are active, so that the waiter looks again.
-    pub fn wait_for_any(
-        &self,
-        (holders, waiter): (&[TxnId], TxnId),
-        wanted: RowWanted,
-        lock_wait: (LockWait, Timestamp),
-        session: &Session,
-    ) -> Result<(), Stop> {
-        let is_active = |id| self.active.is_active(id, session);
-        self.locks.wait_for_any((holders, waiter), wanted, lock_wait, &is_active, session)
+        self.locks.wait_for_end(holders, request, &is_active, session)
     }
 
     /// The undo segments.
@@ -279,15 +266,14 @@ impl Transactions {
         &self.undo
     }
 
-    /// The layer of this number, of those whose changes can be taken back.
+    /// The layer of this number.
     pub(crate) fn layer(&self, number: u8) -> &'static Layer {
         let found = self.layers.iter().find(|layer| layer.number == number);
         found.expect("undo was pushed by a layer that can take it back")
     }
 
-    /// The SCN of a snapshot that is taken now: through it redo is durable, or it is that of a
-    /// commit that didn't wait (TX6). Never lower than it was before. It isn't to be read as of
-    /// until `settle` has returned.
+    /// The SCN of a snapshot that is taken now (TX6). It never gets lower. It isn't to be read as
+    /// of until [`settle`](Self::settle) has returned.
     pub fn visible(&self, session: &Session) -> Scn {
         if self.failpoints.has(Failpoint::SeeBeforeDurable) {
             return self.changes.redo().last_scn(session);
@@ -296,21 +282,22 @@ impl Transactions {
         durable.max(Scn::new(self.shared.not_waited_for.load(session)))
     }
 
-    /// Every snapshot in use, and every one to come, is at least this: what ended by it is seen by
-    /// all. But not by a view that has no place among the snapshots.
+    /// An SCN that no snapshot in use, and none to come, is below: all see what ended by it. A view
+    /// without a place among the snapshots may be below (TX42).
     pub fn oldest_snapshot(&self, session: &Session) -> Scn {
-        // Read before the snapshots are.
+        // Read before the list of snapshots is.
         let visible = self.visible(session);
         self.shared.snapshots.oldest_in_use(visible, session)
     }
 
-    /// Waits, if it must, until nothing is seen as of this SCN, which was [`visible`], of a commit
-    /// that waits to be durable (TX2, TX6). Called without latches.
+    /// Waits, if need be, until reading as of this SCN, which was [`visible`], shows nothing of a
+    /// commit that waits to be durable (TX2, TX35). Called without latches.
     ///
     /// [`visible`]: Transactions::visible
     ///
-    /// Commits that wait are counted before they get their SCNs; so those below a commit that
-    /// didn't wait were counted before that one raised the SCN that was read before the count is.
+    /// Commits that wait are counted before they get their SCNs. So those below a commit that
+    /// didn't wait were counted before that one raised the visible SCN, and that was read before
+    /// the count.
     fn settle(&self, scn: Scn, session: &Session) -> Result<(), Stop> {
         let redo = self.changes.redo();
         if scn <= redo.durable_scn(session)
@@ -322,8 +309,8 @@ impl Transactions {
         redo.make_durable(scn, session, WaitEvent::LogFileSync)
     }
 
-    /// What a read sees that begins now and takes no longer than it takes to look at one block.
-    /// Called without latches.
+    /// The view of a read that begins now and looks at one block only (TX42). Called without
+    /// latches.
     pub fn view(&self, transaction: Option<&Transaction>, session: &Session) -> Result<View, Stop> {
         let scn = match transaction.and_then(|t| t.snapshot) {
             Some(kept) => kept,
@@ -336,8 +323,8 @@ impl Transactions {
         Ok(View { scn, own: transaction.and_then(Transaction::own) })
     }
 
-    /// By when a transaction has to have ended for its entry in a block's list to be taken over by
-    /// a statement with a snapshot of this SCN, or by one that has none (TX9).
+    /// The SCN by which the transaction of an ITL entry has to have ended for a statement to take
+    /// the entry over (TX9). `snapshot` is the statement's, if it has one.
     pub fn takes_over_by(
         &self,
         transaction: &Transaction,
@@ -347,8 +334,9 @@ impl Transactions {
         snapshot.or(transaction.snapshot).unwrap_or_else(|| self.visible(session))
     }
 
-    /// A place among the snapshots in use, and its SCN. Called without latches.
-    fn take_snapshot(&self, session: &Session) -> Result<(Place, Scn), Stop> {
+    /// Takes a snapshot: its place in the list of those in use, and its SCN. Called without
+    /// latches.
+    fn take_snapshot(&self, session: &Session) -> Result<(SnapshotSlot, Scn), Stop> {
         let (place, scn) = self.shared.snapshots.take(|| self.visible(session), session)?;
         match self.settle(scn, session) {
             Ok(()) => Ok((place, scn)),
@@ -359,7 +347,7 @@ impl Transactions {
         }
     }
 
-    /// A snapshot for a statement of this transaction: of the transaction, if it has one.
+    /// The snapshot of a statement: the transaction's, if it has one, else a new one.
     pub fn snapshot<'a>(
         &'a self,
         transaction: Option<&Transaction>,
@@ -375,14 +363,14 @@ impl Transactions {
         Ok(Snapshot { transactions: self, session, scn, place })
     }
 
-    /// What a statement with this snapshot sees.
+    /// The view of a statement with this snapshot.
     pub fn view_of(&self, snapshot: &Snapshot<'_>, transaction: Option<&Transaction>) -> View {
         View { scn: snapshot.scn, own: transaction.and_then(Transaction::own) }
     }
 
-    /// A transaction all of whose statements see this moment: snapshot isolation.
+    /// Begins a serializable transaction: all its statements see this moment (snapshot isolation).
     pub fn begin_serializable(&self, session: &Session) -> Result<Transaction, Stop> {
-        // What was rolled back stays in the lists of leaves, and has not happened since.
+        // A rollback stays in the ITL of leaves, and is nothing that happened since (TX40).
         self.see_rollbacks(session)?;
         let (place, scn) = self.take_snapshot(session)?;
         let transaction = Transaction { snapshot: Some(scn), ..Transaction::default() };
@@ -391,13 +379,13 @@ impl Transactions {
         Ok(transaction)
     }
 
-    /// Waits until snapshots to come see every rollback so far. Called without latches.
+    /// Waits until new snapshots see every rollback so far. Called without latches.
     pub fn see_rollbacks(&self, session: &Session) -> Result<(), Stop> {
         self.make_visible(Scn::new(self.shared.rolled_back.load(session)), session)
     }
 
-    /// Gives the transaction a name, if it has none, and room for undo of so many bytes. Waits;
-    /// called without latches.
+    /// Gives the transaction a name, if it has none, and makes room for an undo record with a
+    /// payload of this length. Waits; called without latches.
     pub fn prepare(
         &self,
         transaction: &mut Transaction,
@@ -405,7 +393,7 @@ impl Transactions {
         session: &Session,
     ) -> Result<TxnId, Stop> {
         self.changes.halt().check(session)?;
-        // Every change of a row comes by here, and the first lock of a table, which needs a name.
+        // Each change of a row comes through here, and the first table lock, which needs a name.
         session.charge(Cost::RowChange, 1);
         if transaction.log.is_none() {
             let log = self.take_segment(&transaction.alive, session)?.begin();
@@ -423,30 +411,30 @@ impl Transactions {
     }
 
     fn take_segment(&self, alive: &Arc<()>, session: &Session) -> Result<Tail, Stop> {
-        if let Taken::Segment(tail) = self.active.take((alive, false), session)? {
+        if let SegmentChoice::Existing(tail) = self.active.take(alive, false, session)? {
             return Ok(tail);
         }
         let _making = self.shared.making.hold(0, session);
         loop {
-            let (number, last) = match self.active.take((alive, false), session)? {
-                Taken::Segment(tail) => return Ok(tail),
-                Taken::NeedsSegment(number, last) => (number, last),
+            let (number, last) = match self.active.take(alive, false, session)? {
+                SegmentChoice::Existing(tail) => return Ok(tail),
+                SegmentChoice::NeedsNew { number, last } => (number, last),
             };
             match self.undo.add_segment(last, number, session) {
                 Ok(tail) => self.active.add(tail, Scn::ZERO, session),
                 Err(stop) => {
-                    return match self.active.take((alive, true), session)? {
-                        Taken::Segment(tail) => Ok(tail),
-                        Taken::NeedsSegment(..) => Err(stop),
+                    return match self.active.take(alive, true, session)? {
+                        SegmentChoice::Existing(tail) => Ok(tail),
+                        SegmentChoice::NeedsNew { .. } => Err(stop),
                     };
                 }
             }
         }
     }
 
-    /// Makes the transaction's changes stay, and returns when they are durable, unless the mode
-    /// says not to wait (TX2). What can't be committed is rolled back (TX4). Says at which SCN, if
-    /// it had changed anything.
+    /// Commits the transaction (TX24, TX25) and returns when that is durable, or at once with
+    /// `nowait` (TX2). A commit that is refused has rolled back (TX4). Returns the commit's SCN, if
+    /// the transaction had changed anything.
     pub fn commit(
         &self,
         mut transaction: Transaction,
@@ -456,13 +444,13 @@ impl Transactions {
         self.let_go(&mut transaction, session);
         let Some(log) = transaction.log else { return Ok(None) };
         if log.records() == 0 {
-            // It leaves no undo, by which others find out when it ended (rule UN7).
+            // It leaves no undo, from which others could find out when it ended (UN7).
             return self.end_by_rollback(log, session).map(|()| None);
         }
         session.charge(Cost::Transaction, 1);
         let waits = mode.wait == CommitWait::Wait;
         if waits {
-            // Before its record has an SCN (TX6).
+            // Counted before the record has an SCN (TX35).
             self.shared.waiting.fetch_add(1, session);
         }
         self.active.set_committing(log.id, true, session);
@@ -479,10 +467,10 @@ impl Transactions {
             }
             Err(halted) => return Err(halted),
         };
-        self.active.set_ended(log.id, (placed.scn, true), session);
+        self.active.set_ended(log.id, placed.scn, true, session);
         self.remember_end(&log, placed.scn, session);
         session.count(Statistic::UserCommits, 1);
-        // If this is halted nobody reads any more, and it stays counted.
+        // If this ends by a halt, no session reads any more, and the commit stays counted.
         self.changes.redo().commit(placed.scn, mode, session)?;
         match waits {
             true => drop(self.shared.waiting.fetch_sub(1, session)),
@@ -492,9 +480,8 @@ impl Transactions {
         Ok(Some(placed.scn))
     }
 
-    /// Takes the transaction's changes back. The redo of it need not be durable: what a crash takes
-    /// of it, recovery does again. What stands in its way halts the instance: else its rows would
-    /// be locked for ever (TX4).
+    /// Rolls the transaction back (TX26). A failure halts the instance, because the transaction's
+    /// rows would be locked for ever (TX27).
     pub fn rollback(&self, mut transaction: Transaction, session: &Session) -> Result<(), Stop> {
         self.let_go(&mut transaction, session);
         let Some(log) = transaction.log else { return Ok(()) };
@@ -503,8 +490,8 @@ impl Transactions {
         Ok(())
     }
 
-    /// Takes back what the transaction has changed since; it goes on. What stands in its way halts
-    /// the instance.
+    /// Takes back what the transaction has changed since the savepoint (TX28). A failure halts the
+    /// instance.
     pub fn rollback_to(
         &self,
         transaction: &mut Transaction,
@@ -518,13 +505,13 @@ impl Transactions {
         }
     }
 
-    /// Rolls back a transaction that was active when the instance stopped.
+    /// Rolls back a dead transaction (TX29).
     pub fn roll_back_dead(&self, log: UndoLog, session: &Session) -> Result<(), Stop> {
         self.end_by_rollback(log, session)
     }
 
-    /// Cleans up after sessions that have vanished: rolls their transactions back, and lets go of
-    /// their snapshots (TX17). How many transactions there were.
+    /// Rolls back the transactions of vanished sessions and releases their snapshots (TX17).
+    /// Returns how many transactions there were.
     pub fn clean_up(&self, session: &Session) -> Result<u64, Stop> {
         self.forget_snapshots(|alive| alive.strong_count() == 0, session);
         let abandoned = self.active.abandoned(session);
@@ -533,23 +520,23 @@ impl Transactions {
             let table = self.active.table_of(id, session);
             let found = insist(|| self.undo.found(table, session));
             let found = found.map_err(|stop| self.cannot_roll_back(id, &stop, session))?;
-            // Of commits whose slots were used again the table knows nothing.
+            // The table doesn't know commits whose slots were used again.
             match found.after(self.active.last_commit(id, session)) {
-                Found::Dead(log) => self.end_by_rollback(log, session)?,
-                // It had changed nothing.
-                Found::Idle(tail) => self.leave(id, tail, session),
+                SegmentState::Dead(log) => self.end_by_rollback(log, session)?,
+                // The transaction had changed nothing.
+                SegmentState::Idle(tail) => self.leave(id, tail, session),
             }
         }
         Ok(count)
     }
 
-    /// Whether there is a transaction whose session has vanished: `clean_up` ends it.
+    /// Whether a session has vanished whose transaction `clean_up` hasn't ended yet.
     pub fn has_abandoned(&self, session: &Session) -> bool {
         !self.active.abandoned(session).is_empty()
     }
 
-    /// The cache has so many buffers from now on, or is about to have: no more transactions are
-    /// active than these are enough for (TX5). Refused if more are.
+    /// Notes the number of buffers that the cache has or is about to have (TX23). Refused if more
+    /// transactions are active than these buffers are enough for.
     pub fn set_buffers(&self, buffers: u32, session: &Session) -> Result<(), Stop> {
         self.active.set_buffers(buffers, session)
     }
@@ -571,14 +558,15 @@ impl Transactions {
         }
     }
 
-    /// Of a transaction with much undo, so that nobody has to go through all that to find it out.
+    /// Remembers the end of a transaction with much undo, so that no session has to read all of it
+    /// to find that end.
     fn remember_end(&self, log: &UndoLog, at: Scn, session: &Session) {
-        if log.blocks_filled() >= BLOCKS_MANY {
-            self.ends().remember((log.id, at), session);
+        if log.blocks_filled >= BLOCKS_MANY {
+            self.ends().remember(log.id, at, session);
         }
     }
 
-    /// In this order (TX10).
+    /// Releases the transaction's locks and its segment, in the order of TX10.
     fn leave(&self, id: TxnId, tail: Tail, session: &Session) {
         self.active.set_idle(id, session);
         self.locks.ended(id, session);
@@ -592,7 +580,7 @@ impl Transactions {
             let ended = insist(|| self.undo.end(&log, Ended::RolledBack, session));
             let placed = ended.map_err(|stop| self.cannot_roll_back(log.id, &stop, session))?;
             left = log.has_records().then_some(placed.scn);
-            self.active.set_ended(log.id, (placed.scn, left.is_some()), session);
+            self.active.set_ended(log.id, placed.scn, left.is_some(), session);
             if left.is_some() {
                 self.remember_end(&log, placed.scn, session);
                 self.shared.rolled_back.fetch_max(placed.scn.get(), session);
@@ -607,15 +595,15 @@ impl Transactions {
         self.changes.halt().raise(cause, session)
     }
 
-    /// Takes back all but its first so many changes.
+    /// Takes back all changes but the first `keep`.
     fn take_back(&self, log: &mut UndoLog, keep: u32, session: &Session) -> Result<(), Stop> {
         insist(|| self.try_take_back(log, keep, session))
             .map_err(|stop| self.cannot_roll_back(log.id, &stop, session))
     }
 }
 
-/// Does what rolls back, again and again while it gets no buffer: each time its pins are let go,
-/// and sessions that don't roll back are refused (TX5).
+/// Repeats a step of a rollback until it gets a buffer. Each try lets go of its pins, and sessions
+/// that don't roll back are refused meanwhile (TX23).
 fn insist<T>(mut act: impl FnMut() -> Result<T, Stop>) -> Result<T, Stop> {
     loop {
         match act() {

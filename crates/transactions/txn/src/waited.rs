@@ -1,20 +1,34 @@
-//! How long a statement has waited for rows (TX21).
+//! How long a statement has waited for each row (TX21).
 //!
-//! Callers: `transaction`.
+//! Callers: `transaction`; `access`.
 
 use ids::Dba;
 use waits::Nanos;
 
 use crate::Transaction;
 
-/// So many rows are remembered. A statement that waits for more, and for one of the first again
-/// because it began again, waits for that one as if for the first time.
+/// How many rows are remembered. A statement that waits for more rows and begins again has its
+/// whole lock wait for a forgotten row.
 const ROWS_MAX: usize = 64;
 
-/// The rows that a statement has waited for, the last ones, and how long for each.
+/// A row that was waited for, and how long in all.
+#[derive(Debug)]
+struct WaitedRow {
+    block: Dba,
+    slot: u16,
+    length: Nanos,
+}
+
+impl WaitedRow {
+    fn is(&self, block: Dba, slot: u16) -> bool {
+        (self.block, self.slot) == (block, slot)
+    }
+}
+
+/// The last rows that a statement has waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Waited {
-    rows: Vec<((Dba, u16), Nanos)>,
+    rows: Vec<WaitedRow>,
 }
 
 impl Waited {
@@ -22,39 +36,40 @@ impl Waited {
         self.rows.clear();
     }
 
-    /// How long the row in this slot of this block was waited for.
-    pub(crate) fn of(&self, row: (Dba, u16)) -> Nanos {
-        let found = self.rows.iter().find(|(one, _)| *one == row);
-        found.map_or(Nanos::ZERO, |(_, length)| *length)
+    /// How long the row was waited for.
+    pub(crate) fn of(&self, block: Dba, slot: u16) -> Nanos {
+        let found = self.rows.iter().find(|row| row.is(block, slot));
+        found.map_or(Nanos::ZERO, |row| row.length)
     }
 
-    /// A row was waited for, so long in all.
-    pub(crate) fn set(&mut self, row: (Dba, u16), length: Nanos) {
-        if let Some((_, known)) = self.rows.iter_mut().find(|(one, _)| *one == row) {
-            *known = length;
+    /// Notes how long the row was waited for in all.
+    pub(crate) fn set(&mut self, block: Dba, slot: u16, length: Nanos) {
+        if let Some(row) = self.rows.iter_mut().find(|row| row.is(block, slot)) {
+            row.length = length;
             return;
         }
         if self.rows.len() == ROWS_MAX {
             self.rows.remove(0);
         }
-        self.rows.push((row, length));
+        self.rows.push(WaitedRow { block, slot, length });
     }
 }
 
 impl Transaction {
-    /// A statement begins that has waited for nothing; one that begins again may have (TX21).
+    /// Forgets the waits, when a new statement begins; a statement that begins again keeps them
+    /// (TX21).
     pub fn forget_waits(&mut self) {
         self.waited.clear();
     }
 
-    /// How long its present statement has waited for the row in this slot of this block.
-    pub fn waited_for(&self, row: (Dba, u16)) -> Nanos {
-        self.waited.of(row)
+    /// How long the present statement has waited for the row in this slot.
+    pub fn waited_for(&self, block: Dba, slot: u16) -> Nanos {
+        self.waited.of(block, slot)
     }
 
-    /// Its present statement has waited for a row so long in all.
-    pub fn has_waited_for(&mut self, row: (Dba, u16), length: Nanos) {
-        self.waited.set(row, length);
+    /// Notes how long the present statement has waited for the row in all.
+    pub fn has_waited_for(&mut self, block: Dba, slot: u16, length: Nanos) {
+        self.waited.set(block, slot, length);
     }
 }
 
@@ -62,20 +77,17 @@ impl Transaction {
 mod tests {
     use super::*;
 
-    fn row(slot: usize) -> (Dba, u16) {
-        (Dba::new(4, 129), u16::try_from(slot).expect("a few rows"))
-    }
-
     #[test]
     fn the_last_rows_are_remembered_each_with_its_last_length() {
-        let mut waited = Waited::default();
-        for slot in 0..=ROWS_MAX {
-            waited.set(row(slot), Nanos(1));
-            waited.set(row(slot), Nanos(2 + slot as u64));
+        let (mut waited, block) = (Waited::default(), Dba::new(4, 129));
+        let last = ROWS_MAX as u16;
+        for slot in 0..=last {
+            waited.set(block, slot, Nanos(1));
+            waited.set(block, slot, Nanos(2 + u64::from(slot)));
         }
-        assert_eq!(waited.of(row(0)), Nanos::ZERO);
-        assert!((1..=ROWS_MAX).all(|slot| waited.of(row(slot)) == Nanos(2 + slot as u64)));
+        assert_eq!(waited.of(block, 0), Nanos::ZERO);
+        assert!((1..=last).all(|slot| waited.of(block, slot) == Nanos(2 + u64::from(slot))));
         waited.clear();
-        assert!((0..=ROWS_MAX).all(|slot| waited.of(row(slot)) == Nanos::ZERO));
+        assert!((0..=last).all(|slot| waited.of(block, slot) == Nanos::ZERO));
     }
 }

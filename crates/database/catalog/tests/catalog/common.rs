@@ -137,8 +137,8 @@ impl Db {
                 file: FileNo::new(999),
             },
         };
-        let both = (instance.space(), instance.transactions());
-        match Catalog::open(both, config, session) {
+        let (space, transactions) = (instance.space(), instance.transactions());
+        match Catalog::open(space, transactions, config, session) {
             Ok(catalog) => Ok(Db { instance: Arc::new(instance), catalog: Arc::new(catalog) }),
             Err(stop) => {
                 instance.abort(session);
@@ -288,7 +288,7 @@ impl Db {
             let mut wanted = BTreeSet::new();
             let mut visit = |address, row: RowView<'_>| {
                 let mut key = Vec::new();
-                relation.push_entry_key(number, (address, &row), &mut key).expect("a key");
+                relation.push_entry_key(number, address, &row, &mut key).expect("a key");
                 wanted.insert((key, address));
             };
             relation.scan(view, &mut visit, session).expect("read");

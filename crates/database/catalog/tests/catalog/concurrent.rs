@@ -125,7 +125,7 @@ fn reader_meets(end: fn(&Db, &Session), stale_before: bool) {
         let snapshot = transactions.snapshot(None, session).expect("a snapshot");
         let view = transactions.view_of(&snapshot, None);
         let all = Bounds::equal(&[]);
-        let mut rows = relation.range((0, &all), Direction::Ascending, view).expect("a range");
+        let mut rows = relation.range(0, &all, Direction::Ascending, view).expect("a range");
         let read = |rows: &mut relation::Rows<'_>| {
             rows.next(&mut |_, row| row.get(0).map(Value::to_owned).expect("a number"), session)
         };
@@ -197,9 +197,9 @@ fn a_snapshot_from_before_is_too_old_for_what_was_made_since() {
         db.catalog.create_index(&spec, WAIT, session).expect("created");
         let relation = db.relation("customer", session);
         let all = Bounds::equal(&[]);
-        let range = relation.range((1, &all), Direction::Ascending, view);
+        let range = relation.range(1, &all, Direction::Ascending, view);
         refused(range.map(|_| ()), RefusalKind::SnapshotTooOld, "customer");
-        relation.range((0, &all), Direction::Ascending, view).map(|_| ()).expect("as ever");
+        relation.range(0, &all, Direction::Ascending, view).map(|_| ()).expect("as ever");
         db.catalog.truncate_table("customer", WAIT, session).expect("truncated");
         let relation = db.relation("customer", session);
         let scanned = relation.scan(view, &mut |_, _| {}, session);

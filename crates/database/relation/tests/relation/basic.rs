@@ -1,6 +1,6 @@
 //! One session: rows and their indexes, one statement after the other.
 
-use access::{Changed, Direction};
+use access::Direction;
 use relation::{Bounds, Which};
 use stop::RefusalKind;
 use value::{OwnedValue, Type, Value};
@@ -76,19 +76,19 @@ fn a_row_is_found_by_its_keys_and_by_a_scan() {
         for id in 1..=300 {
             let key = [Value::Int(id)];
             let (scratch, session) = (&mut client.scratch, client.session);
-            let found = relation.get((0, &key), view, &mut look, scratch, session);
+            let found = relation.get(0, &key, view, &mut look, scratch, session);
             assert_eq!(found.expect("read"), Some(row(id)));
         }
         let (scratch, session) = (&mut client.scratch, client.session);
         let key = [Value::Int(301)];
-        let found = relation.get((0, &key), view, &mut look, scratch, session);
+        let found = relation.get(0, &key, view, &mut look, scratch, session);
         assert_eq!(found.expect("read"), None);
         // A value that no row can have.
         let key = [Value::Double(2.5)];
-        let found = relation.get((0, &key), view, &mut look, scratch, session);
+        let found = relation.get(0, &key, view, &mut look, scratch, session);
         assert_eq!(found.expect("read"), None);
         let key = [Value::Double(2.0)];
-        let found = relation.get((0, &key), view, &mut look, scratch, session);
+        let found = relation.get(0, &key, view, &mut look, scratch, session);
         assert_eq!(found.expect("read"), Some(row(2)));
         assert_eq!(rows(relation, view, session).len(), 300);
     });
@@ -97,10 +97,11 @@ fn a_row_is_found_by_its_keys_and_by_a_scan() {
 fn ids(
     client: &Client<'_>,
     relation: &relation::Relation,
-    (index, bounds): (usize, &Bounds<'_>),
+    index: usize,
+    bounds: &Bounds<'_>,
     direction: Direction,
 ) -> Vec<i64> {
-    let mut rows = relation.range((index, bounds), direction, client.view()).expect("a range");
+    let mut rows = relation.range(index, bounds, direction, client.view()).expect("a range");
     let mut ids = Vec::new();
     let mut look = |_, row: value::RowView<'_>| row.get_i64(0).expect("not NULL");
     while let Some(id) = rows.next(&mut look, client.session).expect("read") {
@@ -114,10 +115,10 @@ fn a_range_gives_its_rows_in_order_both_ways_whatever_its_bounds_are() {
     with_rows(|client, relation| {
         let five = [Value::Int(5)];
         let expected: Vec<i64> = (1..=300).filter(|id| id % 10 == 5 && id % 7 != 0).collect();
-        let found = ids(client, relation, (2, &Bounds::equal(&five)), Direction::Ascending);
+        let found = ids(client, relation, 2, &Bounds::equal(&five), Direction::Ascending);
         assert_eq!(found, expected);
         let falling: Vec<i64> = expected.iter().rev().copied().collect();
-        let found = ids(client, relation, (2, &Bounds::equal(&five)), Direction::Descending);
+        let found = ids(client, relation, 2, &Bounds::equal(&five), Direction::Descending);
         assert_eq!(found, falling);
         let between = |from, to| Bounds { equal: &[], from, to };
         let amount = |id: &i64| (id % 7 != 0).then_some(id % 10);
@@ -140,7 +141,7 @@ fn a_range_gives_its_rows_in_order_both_ways_whatever_its_bounds_are() {
             (Bounds::equal(&[Value::Null]), 300 / 7),
         ];
         for (bounds, expected) in cases {
-            let found = ids(client, relation, (2, &bounds), Direction::Ascending);
+            let found = ids(client, relation, 2, &bounds, Direction::Ascending);
             assert_eq!(found.len(), expected, "{bounds:?}");
         }
     });
@@ -220,30 +221,6 @@ fn a_key_that_another_row_has_is_refused_and_nothing_of_the_statement_is_left() 
 }
 
 #[test]
-fn a_row_found_before_a_change_is_not_changed_as_if_it_were_the_same() {
-    with_rows(|client, relation| {
-        let view = client.view();
-        let key = [Value::Int(9)];
-        let found = relation.find((0, &key), view, &mut client.scratch, client.session);
-        let address = found.expect("read").expect("there");
-        let known = client.known;
-        let mut other = Client::new(client.instance, known, client.session);
-        let mut to = |_: &value::RowView<'_>, change: &mut relation::RowChange<'_>| {
-            change.set(2, Value::Int(1_000))
-        };
-        let done = relation.update(&mut other.work(), (address, None), &mut to);
-        assert_eq!(done.expect("changed"), Changed::Yes);
-        other.commit();
-        let target = (address, Some(view));
-        let done = relation.update(&mut client.work(), target, &mut to);
-        assert_eq!(done.expect("no refusal"), Changed::Since);
-        let done = relation.delete(&mut client.work(), target).expect("no refusal");
-        assert_eq!(done, Changed::Since);
-        assert_eq!(relation.delete(&mut client.work(), (address, None)).expect("ok"), Changed::Yes);
-    });
-}
-
-#[test]
 fn a_relation_that_is_stale_takes_no_changes_and_one_that_is_gone_no_reads() {
     with_rows(|client, relation| {
         relation.set_stale(client.session);
@@ -263,16 +240,17 @@ fn long_rows_leave_no_memory_to_the_session_that_has_worked_on_them() {
             let bytes = client.scratch.bytes();
             assert!(bytes < 256 << 10, "{what}: {bytes} bytes");
         };
-        let at = relation.insert(&mut client.work(), &row(1_001)).expect("inserted");
+        relation.insert(&mut client.work(), &row(1_001)).expect("inserted");
         left(client, "insert");
         let mut set = |_: &value::RowView<'_>, change: &mut relation::RowChange<'_>| {
             change.set(3, Value::Text(&longer))
         };
-        let updated = relation.update(&mut client.work(), (at, None), &mut set);
-        assert_eq!(updated.expect("changed"), Changed::Yes);
+        let (key, mut work) = ([Value::Int(1_001)], client.work());
+        let updated = relation.update_where(&mut work, Which::Key(0, &key), None, &mut set);
+        assert_eq!(updated.expect("changed"), 1);
         left(client, "update");
-        let deleted = relation.delete(&mut client.work(), (at, None)).expect("deleted");
-        assert_eq!(deleted, Changed::Yes);
+        let deleted = relation.delete_where(&mut client.work(), Which::Key(0, &key), None);
+        assert_eq!(deleted.expect("deleted"), 1);
         left(client, "delete");
         let (one, other) = (row(1_002), row(1_003));
         let rows = [&one[..], &other[..]];
@@ -283,7 +261,7 @@ fn long_rows_leave_no_memory_to_the_session_that_has_worked_on_them() {
         left(client, "a refused insert");
         let (view, key) = (client.view(), [Value::Text(&long), Value::Null]);
         let (scratch, session) = (&mut client.scratch, client.session);
-        assert_eq!(relation.find((1, &key), view, scratch, session).expect("read"), None);
+        assert_eq!(relation.find(1, &key, view, scratch, session).expect("read"), None);
         left(client, "a key that is looked for");
     });
 }

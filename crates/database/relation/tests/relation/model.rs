@@ -181,12 +181,12 @@ fn compare(client: &mut Client<'_>, relation: &Relation, model: &Model) {
     for id in 0..25 {
         let mut look = |_, row: RowView<'_>| kept_row(&kept(&row));
         let key = [Value::Int(id)];
-        let found = relation.get((0, &key), view, &mut look, &mut client.scratch, session);
+        let found = relation.get(0, &key, view, &mut look, &mut client.scratch, session);
         let expected = model.get(&id).map(|row| (id, row.clone()));
         assert_eq!(found.expect("read"), expected);
     }
     let all = Bounds::equal(&[]);
-    let mut range = relation.range((2, &all), Direction::Descending, view).expect("a range");
+    let mut range = relation.range(2, &all, Direction::Descending, view).expect("a range");
     let mut found = Vec::new();
     let mut look = |_, row: RowView<'_>| kept_row(&kept(&row));
     while let Some((id, row)) = range.next(&mut look, session).expect("read") {

@@ -56,8 +56,8 @@ fn config(world: &World) -> CatalogConfig {
 fn open(world: &World, session: &Session) -> (Arc<Instance>, Arc<Catalog>) {
     let opened = Instance::open(&world.disk(), directory(), &parameters(), session);
     let instance = opened.expect("opened");
-    let both = (instance.space(), instance.transactions());
-    let catalog = Catalog::open(both, config(world), session).expect("opened");
+    let (space, transactions) = (instance.space(), instance.transactions());
+    let catalog = Catalog::open(space, transactions, config(world), session).expect("opened");
     (Arc::new(instance), Arc::new(catalog))
 }
 
@@ -179,7 +179,7 @@ impl Damage<'_> {
             let found = space.find(name, self.session).expect("read");
             found.expect("there is a dictionary").object
         };
-        let definition = table.definition((find(table.name()), find(&table.index_name())));
+        let definition = table.definition(find(table.name()), find(&table.index_name()));
         let transactions = self.instance.transactions();
         Relation::open(Arc::new(definition), space, transactions, self.session).expect("opened")
     }
@@ -504,8 +504,9 @@ fn a_dictionary_that_is_not_all_there_is_found() {
         let damage = Damage { instance: &instance, session };
         let last = instance.space().find("_sequences_key", session).expect("read");
         damage.drop(last.expect("there").object.get().into());
-        let both = (instance.space(), instance.transactions());
-        let refused = Catalog::open(both, config(world), session).err().expect("refused");
+        let (space, transactions) = (instance.space(), instance.transactions());
+        let refused =
+            Catalog::open(space, transactions, config(world), session).err().expect("refused");
         assert_eq!(refused.refusal(), Some(stop::RefusalKind::Corrupt), "{refused}");
         instance.abort(session);
     });

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use access::RowAddress;
-use catalog::{DictionaryLook, DictionaryTable};
+use catalog::{DictionaryCheck, DictionaryTable};
 use format::{BlockHeader, BlockKind, DataHead};
 use ids::{ObjectNo, Scn};
 use instance::Transaction;
@@ -18,18 +18,18 @@ use crate::dictionary::{Damage, Nobody, ROWS, check_open, database, found_after,
 impl Damage<'_> {
     /// What the dictionary says that a table is.
     fn definition(&self, name: &str) -> TableDefinition {
-        let mut look = DictionaryLook::default();
+        let mut look = DictionaryCheck::default();
         let transactions = self.instance.transactions();
         let snapshot = transactions.snapshot(None, self.session).expect("taken");
         let view = transactions.view_of(&snapshot, None);
         for table in DictionaryTable::ALL {
             let own = self.own(table);
             let mut visit = |at: RowAddress, row: value::RowView<'_>| {
-                look.take(table, own.layout(), at, row.bytes());
+                look.add(table, own.layout(), at, row.bytes());
             };
             own.scan(view, &mut visit, self.session).expect("read");
         }
-        let mut tables = look.look().tables.into_iter();
+        let mut tables = look.finish().tables.into_iter();
         tables.find(|table| table.name == name).expect("there")
     }
 

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use database::{ColumnSpec, Database, Row, RowChange, Table, TableSpec, Type, Value, Which};
-use experiment::{Account, SessionInterval};
 use ids::BlockSize;
 use instance::{Creation, DataFileSpec, Parameters, TablespaceSpec};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{Session, ThreadSpec};
+use report::{SessionInterval, TimeProfile};
 use space::UNDO_TABLESPACE;
 use stop::{RefusalKind, Stop};
 use waits::{Nanos, WaitEvent};
@@ -63,7 +63,7 @@ pub(super) struct Cell {
     /// From the first session's begin to the last one's end.
     pub(super) elapsed: Nanos,
     /// All sessions' time.
-    pub(super) account: Account,
+    pub(super) profile: TimeProfile,
 }
 
 pub(super) fn creation(size: Size) -> Creation {
@@ -179,11 +179,9 @@ pub(super) fn measure(
     }
     let elapsed = session.now().since(began);
     let ended = std::mem::take(&mut *done.exclusive(session));
-    let mut account = Account::default();
-    for interval in ended {
-        account.add(&Account::from(&interval?.account));
-    }
-    Ok((!told_to_stop()).then_some(Cell { elapsed, account }))
+    let intervals = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let profile = TimeProfile::of(&intervals);
+    Ok((!told_to_stop()).then_some(Cell { elapsed, profile }))
 }
 
 /// So often it is looked whether all have ended.

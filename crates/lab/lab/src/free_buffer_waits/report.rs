@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use experiment::Account;
 use os::FilesystemIo;
+use report::{TimeLine, TimeProfile, UNACCOUNTED, paragraph};
 use serde::Serialize;
 
 use super::NAME;
@@ -59,8 +59,8 @@ impl Row {
     fn of(setting: &Setting, cells: &[Cell], sessions: u32) -> Row {
         let seconds: Vec<f64> = cells.iter().map(|cell| cell.elapsed.as_secs_f64()).collect();
         let bound = |pick: fn(f64, f64) -> f64| seconds.iter().copied().reduce(pick);
-        let mut account = Account::default();
-        cells.iter().for_each(|cell| account.add(&cell.account));
+        let mut all = TimeProfile::default();
+        cells.iter().for_each(|cell| all.add(&cell.profile));
         let median = stats::median(&seconds);
         Row {
             filesystemio_options: setting.io.name(),
@@ -69,7 +69,7 @@ impl Row {
             seconds: median,
             seconds_least: bound(f64::min).unwrap_or(median),
             seconds_most: bound(f64::max).unwrap_or(median),
-            profile: profile(&account, cells.len() as f64 * f64::from(sessions)),
+            profile: profile(&all, cells.len() as f64 * f64::from(sessions)),
         }
     }
 
@@ -86,19 +86,19 @@ impl Row {
     }
 }
 
-/// The time of one of so many sessions, the longest first below the total.
-fn profile(account: &Account, sessions: f64) -> Vec<Line> {
-    let total = account.elapsed_ns as f64;
+/// The profile of the mean session: the total, and below it its parts, the longest first.
+fn profile(all: &TimeProfile, sessions: f64) -> Vec<Line> {
+    let total = all.elapsed_ns as f64;
     let line = |timesource: &str, ns: f64| Line {
         timesource: timesource.to_owned(),
         seconds: ns / sessions / 1e9,
         percentage: 100.0 * ns / total.max(1.0),
     };
-    let mut lines: Vec<Line> =
-        account.events.iter().map(|event| line(&event.event, event.total_ns as f64)).collect();
-    lines.push(line("CPU", account.cpu_ns as f64));
-    lines.push(line("run queue", account.run_queue_ns as f64));
-    lines.push(line("UNACCOUNTED_TIME", account.unaccounted_ns as f64));
+    let part = |of: &TimeLine<'_>| match of.name {
+        UNACCOUNTED => line("UNACCOUNTED_TIME", of.ns as f64),
+        name => line(name, of.ns as f64),
+    };
+    let mut lines: Vec<Line> = all.lines().iter().map(part).collect();
     lines.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     lines.insert(0, line("TOTAL_TIME", total));
     lines
@@ -191,8 +191,7 @@ impl Found {
             "\nWithout a name: {:.2} % of a session's time at most (all cells).",
             self.unaccounted_most()
         ));
-        line(format!("\n{}", self.answer()));
-        line(format!("\n{}", wrapped(&self.machine)));
+        line(format!("\n{}\n{}", self.answer(), paragraph(&self.machine, "").trim_end()));
         line(format!("commit {}\nto repeat it: {}", self.commit, self.command));
         text
     }
@@ -267,28 +266,11 @@ impl Found {
                     .to_string(),
             );
         }
-        wrapped(&parts.join(" "))
+        paragraph(&parts.join(" "), "")
     }
 
     /// For programs: one line, all figures unrounded, without a line end.
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("strings and numbers always serialize")
     }
-}
-
-/// In lines of at most 80 columns.
-fn wrapped(text: &str) -> String {
-    let (mut out, mut column) = (String::new(), 0);
-    for word in text.split(' ') {
-        if column > 0 && column + 1 + word.chars().count() > 80 {
-            out.push('\n');
-            column = 0;
-        } else if column > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out += word;
-        column += word.chars().count();
-    }
-    out
 }

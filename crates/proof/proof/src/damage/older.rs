@@ -130,7 +130,7 @@ fn rows(image: &Image, table: &TableDefinition, blocks: &[Dba]) -> BTreeSet<Know
             {
                 for index in &table.indexes {
                     let mut key = Vec::new();
-                    let pushed = index.push_entry_key((row, &view), &mut key);
+                    let pushed = index.push_entry_key(row, &view, &mut key);
                     keys.extend(pushed.is_ok().then_some(key));
                 }
             }

@@ -356,7 +356,7 @@ impl Below<'_> {
             let found = self.instance.space().find(name, self.session).expect("it can be read");
             found.expect("there is a dictionary").object
         };
-        let definition = table.definition((find(table.name()), find(&table.index_name())));
+        let definition = table.definition(find(table.name()), find(&table.index_name()));
         self.open(&definition, |_| ())
     }
 }

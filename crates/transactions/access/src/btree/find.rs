@@ -8,7 +8,7 @@ use cache::Get;
 use ids::Dba;
 use os::{Cost, Session};
 use stop::{RefusalKind, Stop};
-use txn::View;
+use txn::{CrCopy, View};
 
 use super::cursor::Direction;
 use super::descent::{Reached, Tree};
@@ -116,12 +116,12 @@ impl Index {
             let (address, near) = (reached.address, reached.near);
             self.transactions.copy(&reached.block, &mut copy, session);
             drop(reached);
-            match self.transactions.make_consistent((address, &mut copy), view, session)? {
-                Ok(()) => {
+            match self.transactions.make_consistent(address, &mut copy, view, session)? {
+                CrCopy::Consistent => {
                     look(Node(&copy), near);
                     return Ok(());
                 }
-                Err(gone) => self.transactions.try_again(gone, &mut gone_before)?,
+                CrCopy::UndoGone(gone) => self.transactions.try_again(gone, &mut gone_before)?,
             }
         }
     }

@@ -14,7 +14,7 @@ use cache::Get;
 use ids::{Dba, TxnId};
 use os::{Cost, Session};
 use stop::Stop;
-use txn::{RowWait, RowWanted, Transaction};
+use txn::{RowRequest, RowWait, RowWanted, Transaction};
 use waits::Timestamp;
 
 use super::Index;
@@ -116,8 +116,9 @@ impl Now<'_> {
             let wanted = RowWanted { what, object, block: leaf, slot: 0 };
             let transactions = self.index.transactions();
             let began = *self.waits_since.get_or_insert_with(|| session.now());
-            let lock_wait = (transaction.lock_wait(), began);
-            transactions.wait_for((holder, waiter), wanted, lock_wait, session)?;
+            let lock_wait = transaction.lock_wait();
+            let request = RowRequest { waiter, wanted, lock_wait, began };
+            transactions.wait_for(&[holder], &request, session)?;
         }
     }
 

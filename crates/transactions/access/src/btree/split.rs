@@ -243,9 +243,9 @@ impl<'a> Splitter<'a> {
             return false;
         }
         let mut is_behind = |payload: &[u8]| back_of(payload).entry() >= cut.at.get();
-        let looks = (View { scn: oldest, own: None }, LOOKED_AT_MAX);
+        let (view, transactions) = (View { scn: oldest, own: None }, &self.transactions);
         !leaf.was_purged()
-            || self.transactions.nothing_unseen(leaf.0, looks, &mut is_behind, session)
+            || transactions.nothing_unseen(leaf.0, view, LOOKED_AT_MAX, &mut is_behind, session)
     }
 
     pub(super) fn block_bytes(&self, session: &Session) -> usize {

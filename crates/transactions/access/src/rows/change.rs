@@ -17,7 +17,7 @@ use ids::Scn;
 use os::Session;
 use stop::{Failpoint, Stop};
 use txn::block;
-use txn::{LockWait, Own, OwnItlEntry, RowWait, Transaction, View};
+use txn::{LockWait, OwnChanges, OwnItlEntry, RowWait, Transaction, View};
 
 use super::difference::splices;
 use super::piece::{NEXT, PIECE, Piece, ROW, piece_of, stored, whole};
@@ -379,8 +379,8 @@ impl Heap {
     ) -> Result<Tried<T>, Stop> {
         let longest = Op::HEAD_BYTES_MAX + self.piece_max;
         let Target { address, view, lock_wait, snapshot, .. } = target;
-        let row = (address.block, address.slot);
-        let mut waiter = Waiter::new(lock_wait).having_waited(transaction.waited_for(row));
+        let waited = transaction.waited_for(address.block, address.slot);
+        let mut waiter = Waiter::new(lock_wait).having_waited(waited);
         let (failpoint, too_new) = if_too_new(transaction, snapshot);
         // Most need little; who needs more is told so.
         let mut undo_bytes = OwnItlEntry::BACK_BYTES_MAX + Op::HEAD_BYTES_MAX;
@@ -424,7 +424,7 @@ impl Heap {
                 return Ok(Tried::Not(Changed::Held));
             }
             if let Some(length) = waiter.waited(session) {
-                transaction.has_waited_for(row, length);
+                transaction.has_waited_for(address.block, address.slot, length);
             }
         }
     }
@@ -517,14 +517,14 @@ fn replace_plan(
 }
 
 /// All that the transaction has done is seen.
-pub(super) fn all_of(transaction: &Transaction, view: View) -> Own {
+pub(super) fn all_of(transaction: &Transaction, view: View) -> OwnChanges {
     let id = transaction.id().expect("the transaction was prepared");
     // None if it had done nothing.
     let before = view.own.map_or(0, |own| own.before);
-    Own { id, before, all: true }
+    OwnChanges { id, before, all: true }
 }
 
 /// What it had done when the view's statement began is seen.
-fn before_now(transaction: &Transaction, view: View) -> Own {
-    Own { all: false, ..all_of(transaction, view) }
+fn before_now(transaction: &Transaction, view: View) -> OwnChanges {
+    OwnChanges { all: false, ..all_of(transaction, view) }
 }

@@ -16,7 +16,7 @@ use cache::Span;
 use ids::{BlockSize, Dba};
 use os::Session;
 use stop::Stop;
-use txn::View;
+use txn::{CrCopy, View};
 
 use super::Heap;
 use crate::RowAddress;
@@ -117,10 +117,10 @@ impl Heap {
                     self.visit_whole((address, block), visit, session)
                 } else {
                     transactions.copy_of_old(block, &mut copy);
-                    match transactions.make_consistent((address, &mut copy), view, session)? {
-                        Ok(()) => self.visit_whole((address, &copy), visit, session),
+                    match transactions.make_consistent(address, &mut copy, view, session)? {
+                        CrCopy::Consistent => self.visit_whole((address, &copy), visit, session),
                         // It was rolled back since it was written.
-                        Err(_) => {
+                        CrCopy::UndoGone(_) => {
                             self.visit_block(view, address, visit, session)?;
                             continue;
                         }

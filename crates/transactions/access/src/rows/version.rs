@@ -16,7 +16,7 @@ use latch::FrameOrder;
 use os::Session;
 use stop::Stop;
 use txn::block;
-use txn::{View, split_itl_back};
+use txn::{CrCopy, View, split_itl_back};
 
 use super::Heap;
 use super::change::{Changed, Target};
@@ -75,15 +75,17 @@ impl Heap {
                     compared.why = Some(if is_own { Changed::Already } else { Changed::Since });
                 }
             };
-            let what = (address.block, &mut copy[..]);
-            match self.transactions.make_consistent_watched(what, view, &mut watch, session)? {
-                Ok(()) => {
+            let (block, transactions) = (address.block, &self.transactions);
+            match transactions
+                .make_consistent_watched(block, &mut copy, view, &mut watch, session)?
+            {
+                CrCopy::Consistent => {
                     if self.slot_with(&copy, address.slot, target.wanted).is_none() {
                         compared.why = Some(Changed::NotThere);
                     }
                     return Ok(compared);
                 }
-                Err(gone) => self.transactions.try_again(gone, &mut gone_before)?,
+                CrCopy::UndoGone(gone) => self.transactions.try_again(gone, &mut gone_before)?,
             }
         }
     }
@@ -97,8 +99,9 @@ impl Heap {
         session: &Session,
     ) -> bool {
         let mut changes = |payload: &[u8]| changes_row(split_itl_back(payload).1, row.slot);
-        self.transactions.is_current(block, view, session)
-            || self.transactions.nothing_unseen(block, (view, LOOKED_AT_MAX), &mut changes, session)
+        let transactions = &self.transactions;
+        transactions.is_current(block, view, session)
+            || transactions.nothing_unseen(block, view, LOOKED_AT_MAX, &mut changes, session)
     }
 
     /// Whether the transaction, which is active, has locked a slot.

@@ -94,9 +94,9 @@ mod tests {
 
     use super::*;
     use crate::locks::TableMode::{Exclusive, RowExclusive, Share};
-    use crate::locks::seat::Place;
+    use crate::locks::seat::ModeAt;
     use crate::locks::table::Request;
-    use crate::locks::wanted::{Wait, Who};
+    use crate::locks::wanted::{SessionName, Wait};
     use crate::locks::{RowWait, RowWanted, TableMode};
 
     const ONE: TxnId = TxnId { segment: 1, slot: 0, sequence: 1 };
@@ -105,7 +105,7 @@ mod tests {
     const TABLE: u32 = 17;
 
     fn waits(queues: &mut Queues, waiter: TxnId, wanted: LockWanted, session: &Session) {
-        let (who, since) = (Who::of(session), Timestamp::ZERO);
+        let (who, since) = (SessionName::of(session), Timestamp::ZERO);
         queues.waits[usize::from(waiter.segment)] = Some(Wait { waiter, who, since, wanted });
     }
 
@@ -124,7 +124,7 @@ mod tests {
         let mut queues = Queues::new(4);
         let table = queues.table(TABLE);
         table.watched = true;
-        let _ = table.grant(request(ONE, Exclusive));
+        table.grant(request(ONE, Exclusive));
         table.enqueue(request(TWO, RowExclusive));
         let wanted = LockWanted::Table { object: TABLE, mode: RowExclusive, converts: false };
         waits(&mut queues, TWO, wanted, session);
@@ -148,14 +148,14 @@ mod tests {
             ("waits twice", |queues, _| queues.table(TABLE).enqueue(request(TWO, Share))),
             ("converts, and has nothing", |queues, _| {
                 queues.table(TABLE).enqueue(request(ONE, Exclusive));
-                queues.table(TABLE).lower(ONE, None);
+                queues.table(TABLE).release(ONE);
             }),
             ("is in the queue, and has it", |queues, _| {
-                let _ = queues.table(TABLE).grant(request(TWO, RowExclusive));
+                queues.table(TABLE).grant(request(TWO, RowExclusive));
             }),
-            ("waits for nobody (TX13)", |queues, _| queues.table(TABLE).lower(ONE, None)),
+            ("waits for nobody (TX13)", |queues, _| queues.table(TABLE).release(ONE)),
             ("that don't go together", |queues, _| {
-                let _ = queues.table(TABLE).grant(request(THREE, RowExclusive));
+                queues.table(TABLE).grant(request(THREE, RowExclusive));
             }),
             ("against its need (TX12)", |queues, _| queues.table(TABLE).watched = false),
             ("is in its lists, and doesn't wait", |queues, _| queues.waits[2] = None),
@@ -184,20 +184,19 @@ mod tests {
     #[test]
     fn what_is_broken_at_a_seat_is_named() {
         let now = Timestamp::ZERO;
-        let cases: [(&str, BreakSeat); 4] = [
+        let cases: [(&str, BreakSeat); 3] = [
             ("nobody's, with 2 tables", Holdings::forget_owner),
             ("in order", |seat, _| seat.tables_mut().reverse()),
             ("it keeps Exclusive of table 18 (TX12)", |seat, _| {
-                seat.tables_mut()[1].place = Place::Seat(Exclusive);
+                seat.tables_mut()[1].place = ModeAt::Seat(Exclusive);
             }),
-            ("it was granted table 18, and hasn't it", |seat, _| seat.tables_mut().truncate(1)),
         ];
         let report = Simulation::new(1).run(move |_, session| {
             for (named, break_it) in cases {
                 let mut seat = Holdings::default();
                 seat.enter(ONE, session);
-                seat.put(TABLE, Place::Seat(RowExclusive), None, now);
-                seat.put(18, Place::Table, None, now);
+                seat.put(TABLE, ModeAt::Seat(RowExclusive), now);
+                seat.put(18, ModeAt::Table, now);
                 assert_eq!(seat.check(), Ok(()));
                 break_it(&mut seat, session);
                 let said = seat.check().expect_err(named);

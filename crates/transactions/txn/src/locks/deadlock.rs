@@ -24,8 +24,8 @@ use ids::TxnId;
 use os::Session;
 use waits::{Nanos, Timestamp};
 
-use crate::locks::queues::Link;
-use crate::locks::table::Reason;
+use crate::locks::queues::WaitsForEdge;
+use crate::locks::table::BlockReason;
 use crate::locks::wanted::cut;
 use crate::locks::{LockWanted, RowWanted};
 
@@ -64,14 +64,15 @@ const SHOWN_MAX: usize = 12;
 pub(super) const BLOCKERS_MAX: usize = 3;
 
 /// The circle, for people.
-pub(super) fn circle(links: &[Link], now: Timestamp, names: &Namer<'_>) -> String {
+pub(super) fn circle(links: &[WaitsForEdge], now: Timestamp, names: &Namer<'_>) -> String {
     let victim = links[0].wait.waiter;
     let (count, plural) = (links.len() - 1, if links.len() == 2 { "" } else { "s" });
     let mut text = format!(
         "deadlock: transaction {victim} would wait for itself,\n\
          through {count} other{plural}, and is refused: roll it back, and try again. Who waits:"
     );
-    for (number, Link { wait, blocker, reason }) in links.iter().take(SHOWN_MAX).enumerate() {
+    for (number, WaitsForEdge { wait, blocker, reason }) in links.iter().take(SHOWN_MAX).enumerate()
+    {
         let since = match number {
             0 => "refused now".to_string(),
             _ => format!("for {}", now.since(wait.since)),
@@ -90,15 +91,23 @@ pub(super) fn circle(links: &[Link], now: Timestamp, names: &Namer<'_>) -> Strin
 }
 
 /// Those who are in the way, as many as are named, with what is known of their sessions.
-pub(super) struct InTheWay {
-    pub(super) named: Vec<(TxnId, Reason, Option<String>)>,
+pub(super) struct Blockers {
+    pub(super) named: Vec<Blocker>,
     pub(super) count: usize,
+}
+
+/// A transaction that is in the way.
+pub(super) struct Blocker {
+    pub(super) id: TxnId,
+    pub(super) reason: BlockReason,
+    /// Its session, if it has asked for a table.
+    pub(super) session: Option<String>,
 }
 
 /// A lock that wasn't had in time, in one line.
 pub(super) fn refused(
     wanted: &LockWanted,
-    in_the_way: &InTheWay,
+    in_the_way: &Blockers,
     waited: Option<Nanos>,
     names: &Namer<'_>,
 ) -> String {
@@ -107,7 +116,7 @@ pub(super) fn refused(
         Some(waited) => format!("cannot lock {what} within {waited}: "),
         None => format!("cannot lock {what} without waiting, the resource is busy: "),
     };
-    for (number, (id, reason, session)) in in_the_way.named.iter().enumerate() {
+    for (number, Blocker { id, reason, session }) in in_the_way.named.iter().enumerate() {
         let between = if number == 0 { "" } else { ", " };
         let session = session.as_ref().map_or_else(String::new, |who| format!(" of session {who}"));
         let reason = because(*reason, wanted);
@@ -162,12 +171,14 @@ fn wants(wanted: &LockWanted, names: &Namer<'_>, between: &str) -> String {
 }
 
 /// What the blocker does that the waiter waits for.
-fn because(reason: Reason, wanted: &LockWanted) -> String {
+fn because(reason: BlockReason, wanted: &LockWanted) -> String {
     match (reason, wanted) {
-        (Reason::Row, LockWanted::Row { wanted, .. }) => wanted.what.held().into(),
-        (Reason::Row, LockWanted::Table { .. }) => unreachable!("a table isn't a row"),
-        (Reason::Holds(mode), _) => format!("has it in mode {mode}"),
-        (Reason::Converts(mode), _) => format!("has it, waits for mode {mode}, and goes first"),
-        (Reason::First(mode), _) => format!("waits for it in mode {mode}, and was first"),
+        (BlockReason::Row, LockWanted::Row { wanted, .. }) => wanted.what.held().into(),
+        (BlockReason::Row, LockWanted::Table { .. }) => unreachable!("a table isn't a row"),
+        (BlockReason::Holds(mode), _) => format!("has it in mode {mode}"),
+        (BlockReason::Converts(mode), _) => {
+            format!("has it, waits for mode {mode}, and goes first")
+        }
+        (BlockReason::First(mode), _) => format!("waits for it in mode {mode}, and was first"),
     }
 }

@@ -18,7 +18,7 @@ use waits::Statistic;
 
 use crate::locks::deadlock::{LockNames, Namer};
 use crate::locks::queues::Queues;
-use crate::locks::seat::{Place, Seat};
+use crate::locks::seat::{ModeAt, Seat};
 use crate::locks::table::Request;
 use crate::locks::{LockWait, TableMode};
 
@@ -33,18 +33,11 @@ pub struct Locks {
     pub(super) watches: Vec<Shared32>,
     /// In a place of its own: waiting must not slow those down who meet nobody.
     pub(super) queues: Box<Latch<Queues>>,
-    /// The last deadlock's text.
-    pub(super) deadlock: Latch<Option<Arc<str>>>,
     pub(super) halt: Halt,
     /// Once somebody has named objects and rows.
     names: Latch<Option<Arc<dyn LockNames>>>,
     pub(super) failpoints: Failpoints,
 }
-
-/// A moment in a transaction, to let go of the tables that it locks later. Of the transaction that
-/// made it; the default is any transaction's beginning.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LockMark(usize);
 
 impl Locks {
     /// Nobody has or waits for anything. Segments have numbers below `segments_max`.
@@ -58,7 +51,6 @@ impl Locks {
             seats,
             watches: (0..WATCHES).map(|_| Shared32::new(0)).collect(),
             queues: Box::new(queues),
-            deadlock: Latch::new(os, LatchKind::Innermost, None),
             halt,
             names: Latch::new(os, LatchKind::Innermost, None),
             failpoints: Failpoints::NONE,
@@ -128,7 +120,7 @@ impl Locks {
         let mut queues = self.queues.exclusive(session);
         let mut woken = Vec::new();
         for object in objects {
-            queues.table(object).lower(id, None);
+            queues.table(object).release(id);
             self.serve(&mut queues, object, &mut woken, session);
         }
         drop(queues);
@@ -136,30 +128,6 @@ impl Locks {
         if is_awaited && !self.failpoints.has(Failpoint::SkipWake) {
             seat.ended.notify_all(session);
         }
-    }
-
-    /// The present moment of a transaction.
-    pub fn mark(&self, owner: TxnId, session: &Session) -> LockMark {
-        LockMark(self.seat(owner).holdings.exclusive(session).mark(owner))
-    }
-
-    /// Takes the transaction's locks of tables back to what they were then: for a rollback to a
-    /// savepoint. Who waits for a row of it goes on waiting for its end.
-    pub fn let_go_since(&self, owner: TxnId, mark: LockMark, session: &Session) {
-        let grants = self.seat(owner).holdings.exclusive(session).take_back(owner, mark.0);
-        if grants.is_empty() {
-            return;
-        }
-        let mut queues = self.queues.exclusive(session);
-        let mut woken = Vec::new();
-        for grant in &grants {
-            queues.table(grant.object).lower(owner, grant.before);
-        }
-        for grant in &grants {
-            self.serve(&mut queues, grant.object, &mut woken, session);
-        }
-        drop(queues);
-        self.wake(&woken, session);
     }
 
     /// The instance halts: whoever waits looks up, and is told.
@@ -171,20 +139,15 @@ impl Locks {
         }
     }
 
-    /// What the last deadlock's victim was told, since the instance began.
-    pub fn last_deadlock(&self, session: &Session) -> Option<String> {
-        self.deadlock.exclusive(session).as_ref().map(|text| text.to_string())
-    }
-
     /// The usual case: a mode that the transaction has, or a weak one of a table that nobody
     /// watches. Whether it was that.
     fn lock_at_seat(&self, owner: TxnId, object: u32, mode: TableMode, session: &Session) -> bool {
         let mut holdings = self.seat(owner).holdings.exclusive(session);
         holdings.enter(owner, session);
         let has = match holdings.place(object) {
-            Some(Place::Seat(has)) if has.and(mode) == has => return true,
-            Some(Place::Seat(has)) => Some(has),
-            Some(Place::Table) => return false,
+            Some(ModeAt::Seat(has)) if has.and(mode) == has => return true,
+            Some(ModeAt::Seat(has)) => Some(has),
+            Some(ModeAt::Table) => return false,
             None => None,
         };
         let is_watched = self.watch_of(object).load(session) > 0;
@@ -193,7 +156,7 @@ impl Locks {
         }
         session.count(Statistic::EnqueueConversions, u64::from(has.is_some()));
         let mode = has.map_or(mode, |has| has.and(mode));
-        holdings.put(object, Place::Seat(mode), has, session.now());
+        holdings.put(object, ModeAt::Seat(mode), session.now());
         true
     }
 
@@ -206,8 +169,8 @@ impl Locks {
         session: &Session,
     ) -> Option<TableMode> {
         match self.seat(owner).holdings.exclusive(session).place(object)? {
-            Place::Seat(mode) => Some(mode),
-            Place::Table => queues.tables.get(&object).and_then(|table| table.mode_of(owner)),
+            ModeAt::Seat(mode) => Some(mode),
+            ModeAt::Table => queues.tables.get(&object).and_then(|table| table.mode_of(owner)),
         }
     }
 
@@ -221,7 +184,7 @@ impl Locks {
         }
         for seat in &*self.seats {
             if let Some((owner, mode)) = seat.holdings.exclusive(session).hand_over(object) {
-                let _ = table.grant(Request { owner, mode });
+                table.grant(Request { owner, mode });
             }
         }
     }
@@ -238,15 +201,11 @@ impl Locks {
         let mut holdings = self.seat(request.owner).holdings.exclusive(session);
         let table = queues.table(object);
         if table.watched || table.mode_of(request.owner).is_some() {
-            let before = table.grant(request);
-            holdings.put(object, Place::Table, before, now);
+            table.grant(request);
+            holdings.put(object, ModeAt::Table, now);
             return;
         }
-        let before = match holdings.place(object) {
-            Some(Place::Seat(mode)) => Some(mode),
-            _ => None,
-        };
-        holdings.put(object, Place::Seat(request.mode), before, now);
+        holdings.put(object, ModeAt::Seat(request.mode), now);
         if table.is_empty() {
             queues.tables.remove(&object);
         }
@@ -296,4 +255,4 @@ impl Locks {
 }
 
 /// The latch of the queues, held.
-pub(super) type Held<'a> = ExclusiveGuard<'a, Queues>;
+pub(super) type QueuesGuard<'a> = ExclusiveGuard<'a, Queues>;

@@ -3,7 +3,7 @@
 //! ```text
 //!                          nobody is met                     somebody is met
 //!   lock_table ───────────▶ seat (its own cache lines) ─────▶ queues: one latch for the instance
-//!   wait_for_transaction ───────────────────────────────────▶   tables, waits, circles
+//!   wait_for_end ───────────────────────────────────────────▶   tables, waits, circles
 //!   ended ────────────────▶ seat ── others wait for it ─────▶
 //! ```
 //!
@@ -13,7 +13,7 @@
 //! wants a table in a mode that RX doesn't go with, is the table *watched*: then what seats know of
 //! it is collected, and all that ask for it come to the queues.
 //!
-//! Rules TX10 to TX15 are in the README. Callers: `access`, `instance`.
+//! Rules TX are in the README. Callers: `access`, `instance`.
 //!
 //! Sources: Oracle Database Concepts, "Data Concurrency and Consistency", for modes, conversion and
 //! what is reported; PostgreSQL's `lmgr/README`, "Fast Path Locking", for weak modes that look at
@@ -31,7 +31,7 @@ mod waiting;
 mod wanted;
 
 pub use deadlock::{LockName, LockNames};
-pub use manager::{LockMark, Locks};
+pub use manager::Locks;
 pub use mode::TableMode;
 pub use views::{LockHeld, LockWaiting};
-pub use wanted::{LockWait, LockWanted, RowWait, RowWanted};
+pub use wanted::{LockWait, LockWanted, RowRequest, RowWait, RowWanted};

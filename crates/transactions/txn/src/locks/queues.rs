@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use ids::TxnId;
 
 use crate::locks::LockWanted;
-use crate::locks::table::{Reason, Request, Table};
+use crate::locks::table::{BlockReason, Request, Table};
 use crate::locks::wanted::Wait;
 
 pub(super) struct Queues {
@@ -35,10 +35,10 @@ pub(super) struct Queues {
 
 /// One step of a circle: who waits, for whom, and why for that one.
 #[derive(Clone)]
-pub(super) struct Link {
+pub(super) struct WaitsForEdge {
     pub(super) wait: Wait,
     pub(super) blocker: TxnId,
-    pub(super) reason: Reason,
+    pub(super) reason: BlockReason,
 }
 
 impl Queues {
@@ -57,9 +57,9 @@ impl Queues {
     }
 
     /// For whom it waits, and why.
-    pub(super) fn blockers(&self, wait: &Wait) -> Vec<(TxnId, Reason)> {
+    pub(super) fn blockers(&self, wait: &Wait) -> Vec<(TxnId, BlockReason)> {
         match wait.wanted {
-            LockWanted::Row { holder, .. } => vec![(holder, Reason::Row)],
+            LockWanted::Row { holder, .. } => vec![(holder, BlockReason::Row)],
             LockWanted::Table { object, mode, .. } => {
                 let table = self.tables.get(&object);
                 let request = Request { owner: wait.waiter, mode };
@@ -69,9 +69,9 @@ impl Queues {
     }
 
     /// The shortest circle through this transaction, beginning with it; none if there is none.
-    pub(super) fn circle(&self, start: TxnId) -> Option<Vec<Link>> {
+    pub(super) fn circle(&self, start: TxnId) -> Option<Vec<WaitsForEdge>> {
         // From each that was come to, the one before it on the way.
-        let mut ways: BTreeMap<TxnId, (TxnId, Reason)> = BTreeMap::new();
+        let mut ways: BTreeMap<TxnId, (TxnId, BlockReason)> = BTreeMap::new();
         let mut next = VecDeque::from([start]);
         // Who wants the same of a table waits for the same who have it: they are asked for once,
         // or a long queue behind many would take the square of its length.
@@ -100,13 +100,17 @@ impl Queues {
         None
     }
 
-    fn way_back(&self, start: TxnId, ways: &BTreeMap<TxnId, (TxnId, Reason)>) -> Vec<Link> {
+    fn way_back(
+        &self,
+        start: TxnId,
+        ways: &BTreeMap<TxnId, (TxnId, BlockReason)>,
+    ) -> Vec<WaitsForEdge> {
         let mut links = Vec::new();
         let mut blocker = start;
         loop {
             let (waiter, reason) = ways[&blocker];
             let wait = self.wait_of(waiter).expect("the way leads through waiters").clone();
-            links.push(Link { wait, blocker, reason });
+            links.push(WaitsForEdge { wait, blocker, reason });
             if waiter == start {
                 links.reverse();
                 return links;

@@ -24,7 +24,7 @@ use os::{Os, Session};
 use waits::Timestamp;
 
 use crate::locks::TableMode;
-use crate::locks::wanted::Who;
+use crate::locks::wanted::SessionName;
 
 /// One undo segment's. Apart from others by cache lines, for it's written for each transaction.
 #[repr(align(128))]
@@ -57,32 +57,23 @@ pub(super) struct Holdings {
     /// Whose they are, if there are any.
     owner: Option<TxnId>,
     /// Its session. Stays for the next one, which may be the same session's.
-    who: Option<Who>,
+    who: Option<SessionName>,
     /// By object.
-    tables: Vec<Held>,
-    /// Each grant in order, with the mode that the transaction had before it.
-    grants: Vec<Grant>,
+    tables: Vec<HeldTable>,
 }
 
 /// One table.
-pub(super) struct Held {
+pub(super) struct HeldTable {
     pub(super) object: u32,
-    pub(super) place: Place,
+    pub(super) place: ModeAt,
     pub(super) since: Timestamp,
 }
 
 /// Where the mode is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum ModeAt {
     Seat(TableMode),
     Table,
-}
-
-/// One grant, and what it is taken back to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Grant {
-    pub(super) object: u32,
-    pub(super) before: Option<TableMode>,
 }
 
 impl Holdings {
@@ -93,73 +84,40 @@ impl Holdings {
             self.owner = Some(owner);
         }
         if !self.who.as_ref().is_some_and(|who| who.is(session)) {
-            self.who = Some(Who::of(session));
+            self.who = Some(SessionName::of(session));
         }
     }
 
     /// The session of this transaction, if it has asked for a table.
-    pub(super) fn who(&self, owner: TxnId) -> Option<&Who> {
+    pub(super) fn who(&self, owner: TxnId) -> Option<&SessionName> {
         self.who.as_ref().filter(|_| self.owner == Some(owner))
     }
 
     /// Where the transaction has the table.
-    pub(super) fn place(&self, object: u32) -> Option<Place> {
+    pub(super) fn place(&self, object: u32) -> Option<ModeAt> {
         self.find(object).ok().map(|at| self.tables[at].place)
     }
 
     /// Whose these are, and what.
-    pub(super) fn all(&self) -> impl Iterator<Item = (TxnId, &Held)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (TxnId, &HeldTable)> {
         let owner = self.owner;
         self.tables.iter().filter_map(move |held| owner.map(|owner| (owner, held)))
     }
 
     /// The transaction has got the table, or more of it.
-    pub(super) fn put(
-        &mut self,
-        object: u32,
-        place: Place,
-        before: Option<TableMode>,
-        now: Timestamp,
-    ) {
-        self.grants.push(Grant { object, before });
+    pub(super) fn put(&mut self, object: u32, place: ModeAt, now: Timestamp) {
         match self.find(object) {
-            Ok(at) => self.tables[at] = Held { object, place, since: now },
-            Err(at) => self.tables.insert(at, Held { object, place, since: now }),
+            Ok(at) => self.tables[at] = HeldTable { object, place, since: now },
+            Err(at) => self.tables.insert(at, HeldTable { object, place, since: now }),
         }
     }
 
     /// The table is being watched: takes the mode away from here, and says whose it is.
     pub(super) fn hand_over(&mut self, object: u32) -> Option<(TxnId, TableMode)> {
         let at = self.find(object).ok()?;
-        let Place::Seat(mode) = self.tables[at].place else { return None };
-        self.tables[at].place = Place::Table;
+        let ModeAt::Seat(mode) = self.tables[at].place else { return None };
+        self.tables[at].place = ModeAt::Table;
         Some((self.owner.expect("what is held is somebody's"), mode))
-    }
-
-    /// How many grants there have been.
-    pub(super) fn mark(&self, owner: TxnId) -> usize {
-        if self.owner == Some(owner) { self.grants.len() } else { 0 }
-    }
-
-    /// Takes back the grants since `mark`, the last one first. Those that are with their tables.
-    pub(super) fn take_back(&mut self, owner: TxnId, mark: usize) -> Vec<Grant> {
-        let mut with_tables = Vec::new();
-        if self.owner != Some(owner) {
-            return with_tables;
-        }
-        while self.grants.len() > mark {
-            let grant = self.grants.pop().expect("there are more than the mark");
-            let at = self.find(grant.object).expect("what was granted is held");
-            match (grant.before, self.tables[at].place) {
-                (Some(before), Place::Seat(_)) => self.tables[at].place = Place::Seat(before),
-                (Some(_), Place::Table) => with_tables.push(grant),
-                (None, place) => {
-                    self.tables.remove(at);
-                    with_tables.extend((place == Place::Table).then_some(grant));
-                }
-            }
-        }
-        with_tables
     }
 
     /// The transaction has ended: forgets everything. The tables where it has more to be let go.
@@ -168,8 +126,7 @@ impl Holdings {
             return Vec::new();
         }
         self.owner = None;
-        self.grants.clear();
-        let with_tables = self.tables.iter().filter(|held| held.place == Place::Table);
+        let with_tables = self.tables.iter().filter(|held| held.place == ModeAt::Table);
         let with_tables = with_tables.map(|held| held.object).collect();
         self.tables.clear();
         with_tables
@@ -182,7 +139,7 @@ impl Holdings {
 
     /// What is wrong, if the invariants of this file don't hold that are seen from here.
     pub(super) fn check(&self) -> Result<(), String> {
-        if self.owner.is_none() && !(self.tables.is_empty() && self.grants.is_empty()) {
+        if self.owner.is_none() && !self.tables.is_empty() {
             return Err(format!("nobody's, with {} tables", self.tables.len()));
         }
         if !self.tables.is_sorted_by(|a, b| a.object < b.object) {
@@ -190,24 +147,18 @@ impl Holdings {
         }
         for held in &self.tables {
             match held.place {
-                Place::Seat(mode) if !mode.is_weak() => {
+                ModeAt::Seat(mode) if !mode.is_weak() => {
                     return Err(format!("it keeps {mode:?} of table {} (TX12)", held.object));
                 }
-                Place::Seat(_) | Place::Table => {}
-            }
-            if !self.grants.iter().any(|grant| grant.object == held.object) {
-                return Err(format!("it has table {}, and was never granted it", held.object));
+                ModeAt::Seat(_) | ModeAt::Table => {}
             }
         }
-        match self.grants.iter().find(|grant| self.find(grant.object).is_err()) {
-            Some(grant) => Err(format!("it was granted table {}, and hasn't it", grant.object)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// The tables, to be broken by a test.
     #[cfg(test)]
-    pub(super) fn tables_mut(&mut self) -> &mut Vec<Held> {
+    pub(super) fn tables_mut(&mut self) -> &mut Vec<HeldTable> {
         &mut self.tables
     }
 

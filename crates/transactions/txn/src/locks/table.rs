@@ -33,7 +33,7 @@ pub(super) struct Request {
 
 /// Why somebody waits for a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Reason {
+pub(super) enum BlockReason {
     /// It has what the row wait wants.
     Row,
     /// It has the table in this mode.
@@ -59,17 +59,14 @@ impl Table {
         self.grants.get(&owner).copied()
     }
 
-    /// Gives it; says what the transaction had before.
-    pub(super) fn grant(&mut self, request: Request) -> Option<TableMode> {
-        self.grants.insert(request.owner, request.mode)
+    /// Gives the transaction the mode that it asked for.
+    pub(super) fn grant(&mut self, request: Request) {
+        self.grants.insert(request.owner, request.mode);
     }
 
-    /// Gives less of it, or nothing.
-    pub(super) fn lower(&mut self, owner: TxnId, to: Option<TableMode>) {
-        match to {
-            Some(mode) => _ = self.grants.insert(owner, mode),
-            None => _ = self.grants.remove(&owner),
-        }
+    /// Takes away what the transaction has.
+    pub(super) fn release(&mut self, owner: TxnId) {
+        self.grants.remove(&owner);
     }
 
     /// Whether a wish can be granted that somebody has now.
@@ -109,23 +106,23 @@ impl Table {
     }
 
     /// For whom `waiter` waits, and why: those who have the table, then those before it.
-    pub(super) fn blockers(&self, waiter: Request) -> Vec<(TxnId, Reason)> {
-        let holders = self.conflicts(waiter).map(|(id, mode)| (id, Reason::Holds(mode)));
+    pub(super) fn blockers(&self, waiter: Request) -> Vec<(TxnId, BlockReason)> {
+        let holders = self.conflicts(waiter).map(|(id, mode)| (id, BlockReason::Holds(mode)));
         holders.chain(self.before(waiter.owner)).collect()
     }
 
     /// Those who go before somebody in the queue, if they don't have what it wants: who converts,
     /// and the next one in the queue, which waits for the rest itself.
-    pub(super) fn before(&self, waiter: TxnId) -> Vec<(TxnId, Reason)> {
+    pub(super) fn before(&self, waiter: TxnId) -> Vec<(TxnId, BlockReason)> {
         if self.mode_of(waiter).is_some() {
             return Vec::new();
         }
-        let converts = |request: &Request| (request.owner, Reason::Converts(request.mode));
+        let converts = |request: &Request| (request.owner, BlockReason::Converts(request.mode));
         let mut before: Vec<_> = self.converters.iter().map(converts).collect();
         // From the end, where who has just come is.
         let at = self.queue.iter().rposition(|request| request.owner == waiter);
         let next = at.unwrap_or(self.queue.len()).checked_sub(1).map(|at| self.queue[at]);
-        before.extend(next.map(|request| (request.owner, Reason::First(request.mode))));
+        before.extend(next.map(|request| (request.owner, BlockReason::First(request.mode))));
         before
     }
 

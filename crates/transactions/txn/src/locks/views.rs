@@ -9,7 +9,7 @@ use ids::TxnId;
 use os::Session;
 use waits::Timestamp;
 
-use crate::locks::seat::Place;
+use crate::locks::seat::ModeAt;
 use crate::locks::{LockWanted, Locks, TableMode};
 
 /// A table that a transaction has locked.
@@ -54,8 +54,8 @@ impl Locks {
             for (owner, held) in holdings.all() {
                 let table = queues.tables.get(&held.object);
                 let mode = match held.place {
-                    Place::Seat(mode) => Some(mode),
-                    Place::Table => table.and_then(|table| table.mode_of(owner)),
+                    ModeAt::Seat(mode) => Some(mode),
+                    ModeAt::Table => table.and_then(|table| table.mode_of(owner)),
                 };
                 // None: it is just being let go.
                 let Some(mode) = mode else { continue };

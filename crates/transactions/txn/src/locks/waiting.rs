@@ -23,123 +23,78 @@ use os::{Session, Waiting};
 use stop::{Failpoint, RefusalKind, Stop};
 use waits::{Nanos, Statistic, Timestamp, WaitEvent};
 
-use crate::locks::deadlock::{self, BLOCKERS_MAX, InTheWay};
-use crate::locks::manager::{Held, Locks};
-use crate::locks::queues::Link;
-use crate::locks::seat::Place;
-use crate::locks::table::{Reason, Request};
-use crate::locks::wanted::{Wait, Who};
-use crate::locks::{LockWait, LockWanted, RowWanted};
+use crate::locks::deadlock::{self, BLOCKERS_MAX, Blocker, Blockers};
+use crate::locks::manager::{Locks, QueuesGuard};
+use crate::locks::queues::WaitsForEdge;
+use crate::locks::seat::ModeAt;
+use crate::locks::table::{BlockReason, Request};
+use crate::locks::wanted::{SessionName, Wait};
+use crate::locks::{LockWait, LockWanted, RowRequest, RowWait};
 
 /// A sleeper looks up so often, should it ever be forgotten.
 const LOOK_UP: Nanos = Nanos::from_secs(3);
 
 /// Who waits for any of several looks at all of them so often: the end of but one wakes it.
-const ANY_LOOK_UP: Nanos = Nanos::from_millis(100);
+const ITL_LOOK_UP: Nanos = Nanos::from_millis(100);
+
+/// "TM" as p1 of a wait shows it, with the mode in the lower half.
+const TM: u64 = 0x544d_0000;
 
 /// How a wait ended other than well.
-enum End {
-    Circle(Vec<Link>),
+enum WaitEnd {
+    Circle(Vec<WaitsForEdge>),
     Halted,
-    TimeUp(Vec<(TxnId, Reason)>),
+    TimeUp(Vec<(TxnId, BlockReason)>),
 }
 
 impl Locks {
-    /// Waits (`enq: TX - row lock contention`, `enq: TX - allocate ITL entry`) until `holder` isn't
-    /// active any more; then the caller looks at the block again. `began` is when the caller began
-    /// to wait for the row, whoever has had it since (TX21): if `lock_wait` is over by then,
-    /// it is refused, as it is if it would close a circle. `is_active` takes no latch. Called
-    /// without latches.
-    pub fn wait_for_transaction(
+    /// Waits (`enq: TX - row lock contention`, `enq: TX - allocate ITL entry`) until any of the
+    /// holders isn't active any more; then the caller reads the block again. It is refused if its
+    /// lock wait is over, or if it would close a cycle through each holder (TX14, TX37). A wait for
+    /// an ITL entry also returns after [`ITL_LOOK_UP`], because the list may have room without the
+    /// end of a holder. `is_active` takes no latch. Called without latches.
+    pub fn wait_for_end(
         &self,
-        holder: TxnId,
-        waiter: TxnId,
-        wanted: RowWanted,
-        (lock_wait, began): (LockWait, Timestamp),
+        holders: &[TxnId],
+        request: &RowRequest,
         is_active: &dyn Fn(TxnId) -> bool,
         session: &Session,
     ) -> Result<(), Stop> {
-        assert_none_held("a wait for a row");
-        assert_ne!(holder, waiter, "a transaction waits for itself");
-        if !is_active(holder) {
-            return Ok(());
-        }
-        let lock = LockWanted::Row { holder, wanted };
-        if lock_wait == LockWait::NoWait {
-            return Err(self.busy(&lock, &[(holder, Reason::Row)], session));
-        }
-        let mut queues = self.queues.exclusive(session);
-        let seat = self.seat(holder);
-        seat.waiters.fetch_add(1, session);
-        self.enter(&mut queues, Wait { waiter, who: Who::of(session), since: began, wanted: lock });
-        let (p1, p2, p3) = wanted.parameters(holder);
-        let waiting = session.waiting(wanted.what.event()).p(p1, p2, p3);
-        let until = lock_wait.until(began);
-        let end = self.circle(&queues, waiter, session);
-        session.count(Statistic::EnqueueWaits, u64::from(end.is_none()));
-        let end = loop {
-            if end.is_some() || !is_active(holder) {
-                break end;
-            }
-            if let Some(end) = self.gives_up(&queues, waiter, until, session) {
-                break Some(end);
-            }
-            queues = sleep(&seat.ended, queues, waiting, until);
-        };
-        seat.waiters.fetch_sub(1, session);
-        queues.waits[usize::from(waiter.segment)] = None;
-        drop(queues);
-        end.map_or(Ok(()), |end| Err(self.refusal(end, &lock, began, session)))
-    }
-
-    /// The same until any of several isn't active any more; but it returns after a while also if
-    /// all of them are, for the caller may have what it wants without the end of one. What it waits
-    /// for is shown as the end of one of them. A circle through that one is none if another one is
-    /// in no circle.
-    pub fn wait_for_any(
-        &self,
-        (holders, waiter): (&[TxnId], TxnId),
-        wanted: RowWanted,
-        (lock_wait, began): (LockWait, Timestamp),
-        is_active: &dyn Fn(TxnId) -> bool,
-        session: &Session,
-    ) -> Result<(), Stop> {
-        assert_none_held("a wait for an entry of a list");
+        assert_none_held("a wait for the end of a transaction");
+        let RowRequest { waiter, wanted, lock_wait, began } = *request;
         assert!(!holders.contains(&waiter), "a transaction waits for itself");
         let has_ended = || !holders.iter().all(|holder| is_active(*holder));
         let Some(first) = holders.first().filter(|_| !has_ended()) else { return Ok(()) };
-        let blockers = || holders.iter().map(|holder| (*holder, Reason::Row)).collect();
+        let blockers = || holders.iter().map(|holder| (*holder, BlockReason::Row)).collect();
         let lock = LockWanted::Row { holder: *first, wanted };
         if lock_wait == LockWait::NoWait {
             let blockers: Vec<_> = blockers();
             return Err(self.busy(&lock, &blockers, session));
         }
         let mut queues = self.queues.exclusive(session);
-        let now = session.now();
-        let (holder, circle) =
-            self.enter_for_any(&mut queues, (holders, waiter), (wanted, began), session);
+        let look_up = session.now().after(ITL_LOOK_UP);
+        let look_up = Some(look_up).filter(|_| wanted.what == RowWait::ItlEntry);
+        let (holder, cycle) = self.enter_for_any(&mut queues, holders, request, session);
         let seat = self.seat(holder);
         seat.waiters.fetch_add(1, session);
-        session.count(Statistic::EnqueueWaits, u64::from(circle.is_none()));
-        let (p1, p2, p3) = wanted.parameters(holder);
-        let waiting = session.waiting(wanted.what.event()).p(p1, p2, p3);
-        let (until, look_up) = (lock_wait.until(began), now.after(ANY_LOOK_UP));
+        session.count(Statistic::EnqueueWaits, u64::from(cycle.is_none()));
+        let (waiting, until) = (wanted.waiting(holder, session), request.until());
+        let next = [until, look_up].into_iter().flatten().min();
         let end = loop {
-            if circle.is_some() || has_ended() {
-                break circle;
+            if cycle.is_some() || has_ended() {
+                break cycle;
             }
             if self.halt.is_raised(session) {
-                break Some(End::Halted);
+                break Some(WaitEnd::Halted);
             }
             let now = session.now();
             if until.is_some_and(|until| now >= until) {
-                break Some(End::TimeUp(blockers()));
+                break Some(WaitEnd::TimeUp(blockers()));
             }
-            if now >= look_up {
+            if look_up.is_some_and(|look_up| now >= look_up) {
                 break None;
             }
-            let next = until.map_or(look_up, |until| until.min(look_up));
-            queues = sleep(&seat.ended, queues, waiting, Some(next));
+            queues = sleep(&seat.ended, queues, waiting, next);
         };
         seat.waiters.fetch_sub(1, session);
         queues.waits[usize::from(waiter.segment)] = None;
@@ -152,17 +107,18 @@ impl Locks {
     /// same list.
     fn enter_for_any(
         &self,
-        queues: &mut Held<'_>,
-        (holders, waiter): (&[TxnId], TxnId),
-        (wanted, since): (RowWanted, Timestamp),
+        queues: &mut QueuesGuard<'_>,
+        holders: &[TxnId],
+        request: &RowRequest,
         session: &Session,
-    ) -> (TxnId, Option<End>) {
+    ) -> (TxnId, Option<WaitEnd>) {
+        let RowRequest { waiter, wanted, began: since, .. } = *request;
         let mut last = None;
         let (before, from) = holders.split_at(usize::from(waiter.segment) % holders.len());
         for holder in from.iter().chain(before) {
             queues.waits[usize::from(waiter.segment)] = None;
             let wanted = LockWanted::Row { holder: *holder, wanted };
-            self.enter(queues, Wait { waiter, who: Who::of(session), since, wanted });
+            self.enter(queues, Wait { waiter, who: SessionName::of(session), since, wanted });
             let circle = self.circle(queues, waiter, session);
             let is_open = circle.is_none();
             last = Some((*holder, circle));
@@ -176,7 +132,7 @@ impl Locks {
     /// The table can't be had at once.
     pub(super) fn wait_for_table(
         &self,
-        mut queues: Held<'_>,
+        mut queues: QueuesGuard<'_>,
         object: u32,
         request: Request,
         lock_wait: LockWait,
@@ -195,10 +151,11 @@ impl Locks {
         }
         table.enqueue(request);
         let began = session.now();
-        let wait = Wait { waiter: owner, who: Who::of(session), since: began, wanted: lock };
+        let wait =
+            Wait { waiter: owner, who: SessionName::of(session), since: began, wanted: lock };
         self.enter(&mut queues, wait);
-        let (p1, p2, p3) = LockWanted::table_parameters(object, mode);
-        let waiting = session.waiting(WaitEvent::EnqTmContention).p(p1, p2, p3);
+        let (p1, p2) = (TM | u64::from(mode.number()), u64::from(object));
+        let waiting = session.waiting(WaitEvent::EnqTmContention).p(p1, p2, 0);
         let until = lock_wait.until(began);
         let circle = self.circle(&queues, owner, session);
         session.count(Statistic::EnqueueWaits, u64::from(circle.is_none()));
@@ -209,8 +166,12 @@ impl Locks {
             if queues.wait_of(owner).is_none() {
                 return Ok(());
             }
-            if let Some(end) = self.gives_up(&queues, owner, until, session) {
-                break Some(end);
+            if self.halt.is_raised(session) {
+                break Some(WaitEnd::Halted);
+            }
+            if until.is_some_and(|until| session.now() >= until) {
+                let blockers = queues.wait_of(owner).map(|wait| queues.blockers(wait));
+                break blockers.map(WaitEnd::TimeUp);
             }
             queues = sleep(&self.seat(owner).granted, queues, waiting, until);
         };
@@ -226,7 +187,7 @@ impl Locks {
         Err(self.refusal(end, &lock, began, session))
     }
 
-    fn enter(&self, queues: &mut Held<'_>, wait: Wait) {
+    fn enter(&self, queues: &mut QueuesGuard<'_>, wait: Wait) {
         let place = &mut queues.waits[usize::from(wait.waiter.segment)];
         assert!(place.is_none(), "transaction {} waits twice", wait.waiter);
         *place = Some(wait);
@@ -234,54 +195,47 @@ impl Locks {
 
     /// Whether the wait that begins closes a circle. For whom nobody waits is in none: so where
     /// many wait that have nothing yet, none of them walks along all the others.
-    fn circle(&self, queues: &Held<'_>, waiter: TxnId, session: &Session) -> Option<End> {
+    fn circle(
+        &self,
+        queues: &QueuesGuard<'_>,
+        waiter: TxnId,
+        session: &Session,
+    ) -> Option<WaitEnd> {
         let is_awaited = self.seat(waiter).waiters.load(session) > 0;
         if self.failpoints.has(Failpoint::SkipDeadlocks)
             || !(is_awaited || self.is_in_the_way(queues, waiter, session))
         {
             return None;
         }
-        queues.circle(waiter).map(End::Circle)
+        queues.circle(waiter).map(WaitEnd::Circle)
     }
 
     /// Whether it has a table that others wait for. Who waits for it in a queue came later.
-    fn is_in_the_way(&self, queues: &Held<'_>, id: TxnId, session: &Session) -> bool {
+    fn is_in_the_way(&self, queues: &QueuesGuard<'_>, id: TxnId, session: &Session) -> bool {
         let holdings = self.seat(id).holdings.exclusive(session);
-        let mut tables = holdings.all().filter(|(_, held)| held.place == Place::Table);
+        let mut tables = holdings.all().filter(|(_, held)| held.place == ModeAt::Table);
         tables.any(|(_, held)| {
             queues.tables.get(&held.object).is_some_and(|table| table.is_waited_for())
         })
     }
 
-    /// Whether a sleeper that hasn't got what it waits for goes on without. Here only the flag of
-    /// the halt: the cause is asked for without latches.
-    fn gives_up(
-        &self,
-        queues: &Held<'_>,
-        waiter: TxnId,
-        until: Option<Timestamp>,
-        session: &Session,
-    ) -> Option<End> {
-        if self.halt.is_raised(session) {
-            return Some(End::Halted);
-        }
-        let is_over = until.is_some_and(|until| session.now() >= until);
-        let wait = queues.wait_of(waiter).filter(|_| is_over)?;
-        Some(End::TimeUp(queues.blockers(wait)))
-    }
-
     /// What the waiter is told.
-    fn refusal(&self, end: End, lock: &LockWanted, began: Timestamp, session: &Session) -> Stop {
+    fn refusal(
+        &self,
+        end: WaitEnd,
+        lock: &LockWanted,
+        began: Timestamp,
+        session: &Session,
+    ) -> Stop {
         let names = self.namer(session);
         match end {
-            End::Halted => self.halt.check(session).expect_err("the halt was raised, for good"),
-            End::Circle(links) => {
+            WaitEnd::Halted => self.halt.check(session).expect_err("the halt was raised, for good"),
+            WaitEnd::Circle(links) => {
                 session.count(Statistic::EnqueueDeadlocks, 1);
                 let text = deadlock::circle(&links, session.now(), &names);
-                *self.deadlock.exclusive(session) = Some(text.as_str().into());
                 Stop::refuse(RefusalKind::Deadlock, text)
             }
-            End::TimeUp(blockers) => {
+            WaitEnd::TimeUp(blockers) => {
                 session.count(Statistic::EnqueueTimeouts, 1);
                 let in_the_way = self.in_the_way(&blockers, session);
                 let waited = session.now().since(began);
@@ -291,7 +245,12 @@ impl Locks {
         }
     }
 
-    fn busy(&self, lock: &LockWanted, blockers: &[(TxnId, Reason)], session: &Session) -> Stop {
+    fn busy(
+        &self,
+        lock: &LockWanted,
+        blockers: &[(TxnId, BlockReason)],
+        session: &Session,
+    ) -> Stop {
         session.count(Statistic::EnqueueTimeouts, 1);
         let in_the_way = self.in_the_way(blockers, session);
         let text = deadlock::refused(lock, &in_the_way, None, &self.namer(session));
@@ -299,22 +258,26 @@ impl Locks {
     }
 
     /// With the sessions of those that have asked for a table, and haven't ended since.
-    fn in_the_way(&self, blockers: &[(TxnId, Reason)], session: &Session) -> InTheWay {
+    fn in_the_way(&self, blockers: &[(TxnId, BlockReason)], session: &Session) -> Blockers {
         let named = blockers.iter().take(BLOCKERS_MAX).map(|(id, reason)| {
             let holdings = self.seat(*id).holdings.exclusive(session);
-            (*id, *reason, holdings.who(*id).map(ToString::to_string))
+            Blocker {
+                id: *id,
+                reason: *reason,
+                session: holdings.who(*id).map(ToString::to_string),
+            }
         });
-        InTheWay { named: named.collect(), count: blockers.len() }
+        Blockers { named: named.collect(), count: blockers.len() }
     }
 }
 
 /// Lets go of the latch until there is something to look at.
 fn sleep<'a>(
     condition: &Condition,
-    queues: Held<'a>,
+    queues: QueuesGuard<'a>,
     waiting: Waiting<'_>,
     until: Option<Timestamp>,
-) -> Held<'a> {
+) -> QueuesGuard<'a> {
     let now = waiting.session().now();
     let length = until.map_or(LOOK_UP, |until| until.since(now).min(LOOK_UP));
     condition.wait(queues, waiting, Some(length)).0

@@ -6,14 +6,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use ids::{Dba, TxnId};
-use os::{Session, ThreadId};
+use os::{Session, ThreadId, Waiting};
 use waits::{Account, Nanos, Timestamp, WaitEvent};
 
 use crate::locks::TableMode;
 
-/// "TX" and "TM", as p1 of a wait shows them, with the mode in the lower half.
+/// "TX" as p1 of a wait shows it, with the mode in the lower half.
 const TX: u64 = 0x5458_0000;
-const TM: u64 = 0x544d_0000;
 
 /// What of a block is waited for, until another transaction ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,10 +75,30 @@ pub struct RowWanted {
 }
 
 impl RowWanted {
-    /// p1 to p3 of the wait for this transaction.
-    pub(super) fn parameters(&self, holder: TxnId) -> (u64, u64, u64) {
-        let place = u64::from(holder.segment) << 16 | u64::from(holder.slot);
-        (TX | u64::from(self.what.mode()), place, u64::from(holder.sequence))
+    /// The wait for this transaction, with its event and p1 to p3.
+    pub(super) fn waiting<'s>(&self, holder: TxnId, session: &'s Session) -> Waiting<'s> {
+        let slot = u64::from(holder.segment) << 16 | u64::from(holder.slot);
+        let p1 = TX | u64::from(self.what.mode());
+        session.waiting(self.what.event()).p(p1, slot, u64::from(holder.sequence))
+    }
+}
+
+/// The request of a transaction for something that other transactions have until they end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RowRequest {
+    /// The transaction that asks.
+    pub waiter: TxnId,
+    /// What it asks for.
+    pub wanted: RowWanted,
+    /// How long it waits at most, from `began` on.
+    pub lock_wait: LockWait,
+    /// When it began to wait for this, whichever transactions have had it since (TX21).
+    pub began: Timestamp,
+}
+
+impl RowRequest {
+    pub(super) fn until(&self) -> Option<Timestamp> {
+        self.lock_wait.until(self.began)
     }
 }
 
@@ -125,23 +144,16 @@ pub enum LockWanted {
     },
 }
 
-impl LockWanted {
-    /// p1 to p3 of the wait for a table.
-    pub(super) fn table_parameters(object: u32, mode: TableMode) -> (u64, u64, u64) {
-        (TM | u64::from(mode.number()), u64::from(object), 0)
-    }
-}
-
 /// The session that works for a transaction.
 #[derive(Clone)]
-pub(super) struct Who {
+pub(super) struct SessionName {
     account: Arc<Account>,
     thread: ThreadId,
 }
 
-impl Who {
-    pub(super) fn of(session: &Session) -> Who {
-        Who { account: Arc::clone(session.account()), thread: session.thread() }
+impl SessionName {
+    pub(super) fn of(session: &Session) -> SessionName {
+        SessionName { account: Arc::clone(session.account()), thread: session.thread() }
     }
 
     pub(super) fn is(&self, session: &Session) -> bool {
@@ -154,7 +166,7 @@ impl Who {
 }
 
 /// The session's name, which is its thread's, and the thread's number: `user1 (t4)`.
-impl fmt::Display for Who {
+impl fmt::Display for SessionName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", cut(self.name(), SESSION_CHARS_MAX), self.thread)
     }
@@ -172,7 +184,7 @@ pub(super) fn cut(name: &str, chars: usize) -> &str {
 #[derive(Clone)]
 pub(super) struct Wait {
     pub(super) waiter: TxnId,
-    pub(super) who: Who,
+    pub(super) who: SessionName,
     pub(super) since: Timestamp,
     pub(super) wanted: LockWanted,
 }

@@ -86,7 +86,7 @@ fn apply(block: BlockMut<'_>, opcode: u8, payload: &[u8]) {
         SET_NEXT => undo_mut(block.bytes).next = *DbaLe::whole(payload),
         PUSH => push(block.bytes, payload),
         POP => pop(block.bytes, block.address),
-        MARK_APPLIED => cross_out(block.bytes, RecordNumber::whole(payload).number.get()),
+        MARK_APPLIED => mark_applied(block.bytes, RecordNumber::whole(payload).number.get()),
         other => panic!("the undo layer has no change {other}"),
     }
 }
@@ -139,7 +139,7 @@ fn pop(block: &mut [u8], address: Dba) {
     *RecordOffset::at_mut(block, offset_at) = RecordOffset::NONE;
 }
 
-fn cross_out(block: &mut [u8], number: u16) {
+fn mark_applied(block: &mut [u8], number: u16) {
     let at = record_at(block, number).expect("what is applied is among the block's records");
     let record = UndoRecord::at_mut(block, at);
     assert!(record.opcode & APPLIED == 0, "a record is applied twice (UN2)");

@@ -12,7 +12,7 @@ use super::apply::{ACTIVE, COMMITTED, ROLLED_BACK, record_at, slot_at};
 
 /// What a transaction table says.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TableSeen {
+pub struct TableContents {
     /// Number of the segment.
     pub segment: u16,
     /// The table of the next segment.
@@ -29,7 +29,7 @@ pub struct TableSeen {
 
 /// What an undo block says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UndoSeen {
+pub struct UndoBlockContents {
     /// The transaction that came to it last.
     pub transaction: Option<TxnId>,
     /// The block with that one's older records.
@@ -42,7 +42,7 @@ pub struct UndoSeen {
 
 /// What a record says of its place among its transaction's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RecordSeen {
+pub struct RecordLink {
     /// The record before it.
     pub previous: Option<UndoAddress>,
     /// How many records there were before it.
@@ -61,7 +61,7 @@ fn is_kind(block: &[u8], kind: BlockKind) -> Result<(), String> {
 }
 
 /// What a transaction table says, or what is wrong with it. The block's header was checked.
-pub fn check_table(block: &[u8]) -> Result<TableSeen, String> {
+pub fn check_table(block: &[u8]) -> Result<TableContents, String> {
     is_kind(block, BlockKind::TransactionTable)?;
     let head = TransactionTable::at(block, TransactionTable::START);
     let (slots, newest) = (head.slots.get(), head.newest.get());
@@ -77,21 +77,20 @@ pub fn check_table(block: &[u8]) -> Result<TableSeen, String> {
             head.spare.get()
         ));
     }
-    Ok(TableSeen {
+    Ok(TableContents {
         segment: head.segment.get(),
         next_segment: some(head.next_segment),
         current,
         blocks: head.blocks.get(),
         spare: spare.map(|first| (first, left)),
-        active: check_slots(block, (head.segment.get(), slots, newest))?,
+        active: check_slots(block)?,
     })
 }
 
 /// The slots are used in turn, so their transactions ended in turn. The one that is active.
-fn check_slots(
-    block: &[u8],
-    (segment, slots, newest): (u16, u16, u16),
-) -> Result<Option<TxnId>, String> {
+fn check_slots(block: &[u8]) -> Result<Option<TxnId>, String> {
+    let head = TransactionTable::at(block, TransactionTable::START);
+    let (segment, slots, newest) = (head.segment.get(), head.slots.get(), head.newest.get());
     let slot = |number: u16| *TransactionSlot::at(block, slot_at(number));
     let last = slot(newest).sequence.get();
     let (mut ended, mut active) = (Scn::ZERO, None);
@@ -126,7 +125,7 @@ fn check_slots(
 }
 
 /// What an undo block says, or what is wrong with it. The block's header was checked.
-pub fn check_undo_block(block: &[u8]) -> Result<UndoSeen, String> {
+pub fn check_undo_block(block: &[u8]) -> Result<UndoBlockContents, String> {
     is_kind(block, BlockKind::Undo)?;
     let head = UndoBlock::at(block, UndoBlock::START);
     let (records, free) = (head.records.get(), usize::from(head.free.get()));
@@ -167,12 +166,17 @@ pub fn check_undo_block(block: &[u8]) -> Result<UndoSeen, String> {
     if newest.is_some_and(|number| !is_its(number)) {
         return Err(format!("its newest record isn't number {}, of {last:?}", head.newest));
     }
-    Ok(UndoSeen { transaction, previous: some(head.previous), next: some(head.next), newest })
+    Ok(UndoBlockContents {
+        transaction,
+        previous: some(head.previous),
+        next: some(head.next),
+        newest,
+    })
 }
 
 /// A record of this transaction, in a block that is in order.
-pub fn record_seen(block: &[u8], number: u16, id: TxnId) -> Option<RecordSeen> {
+pub fn record_link(block: &[u8], number: u16, id: TxnId) -> Option<RecordLink> {
     let record = UndoRecord::at(block, record_at(block, number)?);
-    let seen = RecordSeen { previous: record.previous.get(), ordinal: record.ordinal.get() };
+    let seen = RecordLink { previous: record.previous.get(), ordinal: record.ordinal.get() };
     (record.transaction.get() == Some(id)).then_some(seen)
 }

@@ -11,7 +11,8 @@ use cache::{ExclusiveBlock, Get, Pin};
 use change::{Group, credits_for};
 use format::changes::undo::payload_of_record;
 use format::{
-    DbaLe, RecordOffset, ScnLe, TxnIdLe, U16Le, U32Le, UndoAddressLe, UndoBlock, UndoRecord,
+    DbaLe, ItlEntry, RecordOffset, ScnLe, TxnIdLe, U16Le, U32Le, UndoAddressLe, UndoBlock,
+    UndoRecord,
 };
 use ids::{Dba, Scn, TxnId, UndoAddress};
 use latch::FrameOrder;
@@ -30,9 +31,10 @@ const BEFORE_BYTES: usize = size_of::<ScnLe>();
 /// Where the undo of a segment ends while nobody is active in it. Who has it may begin the next
 /// transaction there (UN1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tail {
-    segment: u16,
-    table: Dba,
+pub(crate) struct Tail {
+    pub(crate) segment: u16,
+    /// The segment's transaction table.
+    pub(crate) table: Dba,
     slots: u16,
     /// Sequence and slot of the last transaction; sequence 0 before the first.
     pub(crate) newest: (u32, u16),
@@ -67,14 +69,14 @@ pub struct UndoLog {
     /// Whether its first record was pushed: until then nothing on disk knows of it.
     has_begun: bool,
     /// How often it went on to another block, since it began or was found.
-    pub(crate) went_on: u32,
+    pub(crate) blocks_filled: u32,
     /// Which of its records are known to be applied.
     applied: AppliedUndo,
 }
 
 /// A change that takes another back.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UndoChange {
+pub(crate) struct UndoChange {
     /// The block that was changed.
     pub address: Dba,
     /// The layer's number.
@@ -91,8 +93,25 @@ pub struct UndoChange {
     is_last: bool,
 }
 
+/// An undo record by its address, and the transaction that the reader expects it to be of (UN6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UndoPointer {
+    /// Where the record is.
+    pub address: UndoAddress,
+    /// The transaction that wrote it.
+    pub transaction: TxnId,
+}
+
+impl UndoPointer {
+    /// The newest undo record of an ITL entry; none if the entry names no transaction or record.
+    pub(crate) fn of_entry(entry: &ItlEntry) -> Option<UndoPointer> {
+        let (address, transaction) = (entry.undo.get()?, entry.transaction.get()?);
+        Some(UndoPointer { address, transaction })
+    }
+}
+
 /// A record of undo, under its block's latch.
-pub struct RecordView<'a> {
+pub(crate) struct RecordView<'a> {
     /// Its head.
     pub head: &'a UndoRecord,
     /// The layer's payload.
@@ -104,6 +123,7 @@ pub struct RecordView<'a> {
 pub struct UndoPins<'a> {
     block: Pin<'a>,
     table: Option<Pin<'a>>,
+    session: &'a Session,
 }
 
 impl Tail {
@@ -128,45 +148,15 @@ impl Tail {
         }
     }
 
-    /// Number of the segment.
-    pub fn segment(&self) -> u16 {
-        self.segment
-    }
-
-    /// The segment's transaction table.
-    pub fn table(&self) -> Dba {
-        self.table
-    }
-
     /// The segment's last transaction, if it had one.
-    pub fn last(&self) -> Option<TxnId> {
+    pub(crate) fn last(&self) -> Option<TxnId> {
         let (sequence, slot) = self.newest;
         (sequence > 0).then_some(TxnId { segment: self.segment, slot, sequence })
-    }
-
-    /// When the last transaction that left records ended; 0 if none has.
-    pub fn last_commit(&self) -> Scn {
-        self.before
     }
 
     /// The same, where it is known when the last transaction that left records ended.
     pub(crate) fn after(self, at: Scn) -> Tail {
         Tail { before: at, ..self }
-    }
-
-    /// How many undo blocks the segment's ring has.
-    pub fn blocks(&self) -> u32 {
-        self.blocks
-    }
-
-    /// Whether the segment's last transaction was refused room for its undo (UN11).
-    pub fn is_short(&self) -> bool {
-        self.is_short
-    }
-
-    /// Whether the segment's ring can't be gone on in: other segments are taken first (UN12).
-    pub fn is_stuck(&self) -> bool {
-        self.is_stuck
     }
 
     /// Its ring can't be gone on in, for this reason.
@@ -181,12 +171,12 @@ impl Tail {
 
     /// Whether the segment's transactions have used up all their names: then none begins there any
     /// more (UN9).
-    pub fn is_used_up(&self) -> bool {
+    pub(crate) fn is_used_up(&self) -> bool {
         self.newest == (u32::MAX, self.slots - 1)
     }
 
     /// The undo of the next transaction. The segment isn't used up.
-    pub fn begin(self) -> UndoLog {
+    pub(crate) fn begin(self) -> UndoLog {
         assert!(!self.is_used_up(), "undo segment {} has no name left (UN9)", self.segment);
         // The slots come in turn.
         let (sequence, slot) = self.newest;
@@ -203,7 +193,7 @@ impl Tail {
 impl UndoLog {
     fn new(id: TxnId, tail: Tail, has_begun: bool) -> UndoLog {
         let applied = AppliedUndo::default();
-        UndoLog { id, tail, newest: None, records: 0, has_begun, went_on: 0, applied }
+        UndoLog { id, tail, newest: None, records: 0, has_begun, blocks_filled: 0, applied }
     }
 
     /// Bytes of redo of a push with so many bytes of payload: what it adds to a group's credits.
@@ -227,7 +217,7 @@ impl UndoLog {
 
     /// Whether `payload` more bytes fit into a current block of so many.
     pub(crate) fn has_room(&self, payload: usize, block_bytes: usize) -> bool {
-        fits((self.tail.free, self.tail.records), payload, block_bytes)
+        fits(self.tail.free, self.tail.records, payload, block_bytes)
     }
 
     /// The longest payload for which there is room in the current block, of so many bytes.
@@ -247,23 +237,13 @@ impl UndoLog {
         UndoLog { tail: self.tail.after(at), ..self }
     }
 
-    /// The segment's transaction table.
-    pub fn table(&self) -> Dba {
-        self.tail.table
-    }
-
     /// How many records it has: a place to which it can be taken back.
-    pub fn records(&self) -> u32 {
+    pub(crate) fn records(&self) -> u32 {
         self.records
     }
 
-    /// How many blocks it has filled, about: those that it was taken back out of count too.
-    pub fn blocks_filled(&self) -> u32 {
-        self.went_on
-    }
-
     /// Whether it has as many records as it can have (UN9).
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.records == UndoLog::RECORDS_MAX
     }
 
@@ -271,12 +251,12 @@ impl UndoLog {
     const RECORDS_MAX: u32 = u32::MAX - 1;
 
     /// Whether it has records now, applied or not.
-    pub fn has_records(&self) -> bool {
+    pub(crate) fn has_records(&self) -> bool {
         self.records > 0
     }
 
     /// Whether it has pushed anything, ever.
-    pub fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
@@ -291,7 +271,7 @@ impl UndoLog {
 
     /// Where the next transaction of the segment begins. `at` is when this one ended, if it has
     /// left records: it has committed, or some are applied.
-    pub fn ended(self, at: Option<Scn>) -> Tail {
+    pub(crate) fn ended(self, at: Option<Scn>) -> Tail {
         let mut tail = self.tail;
         if self.has_begun {
             tail.newest = (self.id.sequence, self.id.slot);
@@ -305,11 +285,12 @@ impl UndoLog {
         &mut self,
         group: &mut Group<'a>,
         pins: &'a UndoPins<'a>,
-        (address, layer, opcode): (Dba, u8, u8),
+        address: Dba,
+        layer: u8,
+        opcode: u8,
         payload: &[&[u8]],
-        session: &'a Session,
     ) {
-        let block = pins.block.exclusive(FrameOrder::Undo, session);
+        let block = pins.block.exclusive(FrameOrder::Undo, pins.session);
         assert_eq!(block.address(), self.current(), "undo goes to the current block");
         let before = ScnLe::new(self.tail.before);
         let before: &[u8] = if self.has_records() { &[] } else { before.bytes() };
@@ -334,7 +315,7 @@ impl UndoLog {
         group.change(block, &LAYER, PUSH, &parts[..2 + payload.len()]);
         if !self.has_begun {
             let table = pins.table.as_ref().expect("pinned for the first record");
-            let table = table.exclusive(FrameOrder::TransactionTable, session);
+            let table = table.exclusive(FrameOrder::TransactionTable, pins.session);
             let (slot, sequence) = (U16Le::new(self.id.slot), U32Le::new(self.id.sequence));
             group.change(table, &LAYER, BEGIN, &[Begun { slot, sequence }.bytes()]);
             self.has_begun = true;
@@ -347,14 +328,14 @@ impl Undo {
     pub fn pins<'a>(&'a self, log: &UndoLog, session: &'a Session) -> Result<UndoPins<'a>, Stop> {
         let cache = self.space.changes().cache();
         let block = cache.pin(log.current(), session)?;
-        let table = (!log.has_begun).then(|| cache.pin(log.table(), session)).transpose()?;
-        Ok(UndoPins { block, table })
+        let table = (!log.has_begun).then(|| cache.pin(log.tail.table, session)).transpose()?;
+        Ok(UndoPins { block, table, session })
     }
 
     /// The newest change still to be taken back, of those that are not among the first `keep`; none
     /// if there is none. Steps back over blocks that are empty, and goes through what is applied
     /// out once.
-    pub fn newest(
+    pub(crate) fn newest(
         &self,
         log: &mut UndoLog,
         keep: u32,
@@ -420,7 +401,7 @@ impl Undo {
 
     fn step_back(&self, log: &mut UndoLog, to: Dba, session: &Session) -> Result<(), Stop> {
         let changes = self.space.changes();
-        let pin = changes.cache().pin(log.table(), session)?;
+        let pin = changes.cache().pin(log.tail.table, session)?;
         let mut group = changes.begin(credits_for(&[size_of::<DbaLe>()]), session)?;
         let block = pin.exclusive(FrameOrder::TransactionTable, session);
         group.change(block, &LAYER, SET_CURRENT, &[DbaLe::new(to).bytes()]);
@@ -430,16 +411,17 @@ impl Undo {
     }
 
     /// Bytes of the payload by which a record is taken away.
-    pub const TAKE_AWAY_BYTES: usize = size_of::<RecordNumber>();
+    pub(crate) const TAKE_AWAY_BYTES: usize = size_of::<RecordNumber>();
 
     /// Adds to the group the taking away of the newest record that isn't applied; `block` is
     /// where it is. The record is popped. If others may still look for it, or if applied records
     /// lie behind it, it is marked as applied instead (UN8).
-    pub fn take_away<'a>(
+    pub(crate) fn take_away<'a>(
         &self,
         group: &mut Group<'a>,
         block: ExclusiveBlock<'a>,
-        (change, others_look): (&UndoChange, bool),
+        change: &UndoChange,
+        others_look: bool,
     ) {
         match change.is_last && !others_look {
             true => group.change(block, &LAYER, POP, &[]),
@@ -452,34 +434,35 @@ impl Undo {
 
     /// Looks at a record by `look`, for a read, under its block's latch: so `look` only computes.
     /// None if the place has another transaction's by now, or none.
-    pub fn with_record<T>(
+    pub(crate) fn with_record<T>(
         &self,
-        (address, transaction): (UndoAddress, TxnId),
+        undo: UndoPointer,
         look: impl FnOnce(RecordView<'_>) -> T,
         session: &Session,
     ) -> Result<Option<T>, Stop> {
         let cache = self.space.changes().cache();
         let (get, order) = (Get::Consistent, FrameOrder::Undo);
-        let block = cache.pin_shared_for(get, address.block, order, session)?;
-        Ok(view(&block, address.record, transaction).map(look))
+        let block = cache.pin_shared_for(get, undo.address.block, order, session)?;
+        Ok(view(&block, undo.address.record, undo.transaction).map(look))
     }
 
     /// The same, for who has the latch of a block that the record is about: none as well if the
     /// record's block isn't at hand in the cache.
-    pub fn with_cached_record<T>(
+    pub(crate) fn with_cached_record<T>(
         &self,
-        (address, transaction): (UndoAddress, TxnId),
+        undo: UndoPointer,
         look: impl FnOnce(RecordView<'_>) -> T,
         session: &Session,
     ) -> Option<T> {
-        let pin = self.space.changes().cache().pin_at_hand(address.block, session)?;
-        view(&pin.shared(FrameOrder::Undo, session), address.record, transaction).map(look)
+        let pin = self.space.changes().cache().pin_at_hand(undo.address.block, session)?;
+        let block = pin.shared(FrameOrder::Undo, session);
+        view(&block, undo.address.record, undo.transaction).map(look)
     }
 }
 
 /// Whether a record with so many bytes of payload fits into a block of so many bytes, behind what
 /// is there: its first free byte, and how many records there have been.
-pub(crate) fn fits((free, records): (u16, u16), payload: usize, block_bytes: usize) -> bool {
+pub(crate) fn fits(free: u16, records: u16, payload: usize, block_bytes: usize) -> bool {
     let offsets = usize::from(records) * RecordOffset::BYTES;
     usize::from(free) + UndoLog::needs(payload) + offsets <= block_bytes
 }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A segment serves one transaction at a time, which alone writes there; so its undo is a log of
-//! transactions in the order in which they ended. Rules UN1 to UN8 are in the README.
+//! transactions in the order in which they ended. Rules UN are in the README.
 //!
 //! * [`Undo`]: making segments, finding them, ending transactions.
 //! * [`Tail`], [`UndoLog`]: where a segment's undo ends; the undo of the transaction that has it.
@@ -24,7 +24,12 @@ mod ring;
 mod segment;
 
 pub use apply::{APPLIED, LAYER};
-pub use check::{RecordSeen, TableSeen, UndoSeen, check_table, check_undo_block, record_seen};
-pub use log::{RecordView, Tail, UndoChange, UndoLog, UndoPins};
-pub use ring::{ByUndo, TransactionEnd};
-pub use segment::{ByTable, Ended, Found, Undo};
+pub use check::{
+    RecordLink, TableContents, UndoBlockContents, check_table, check_undo_block, record_link,
+};
+pub(crate) use log::{RecordView, Tail, UndoChange};
+pub use log::{UndoLog, UndoPins, UndoPointer};
+pub(crate) use ring::EndInUndo;
+pub use ring::TransactionEnd;
+pub use segment::Undo;
+pub(crate) use segment::{Ended, SegmentState, TableStatus};

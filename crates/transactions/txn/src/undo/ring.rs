@@ -19,22 +19,28 @@ use stop::{RefusalKind, Stop};
 use crate::Transactions;
 
 use super::apply::{LAYER, RESET, Reset, SET_CURRENT, SET_NEXT, SET_SPARE, Spare, TAKE_SPARE};
-use super::log::{UndoLog, before, fits};
+use super::log::{UndoLog, UndoPointer, before, fits};
 use super::segment::Undo;
 
 /// A segment gets so many neighbouring blocks at a time.
 const BLOCKS_AT_ONCE: u32 = 8;
 
 /// A transaction that has ended, and when.
-pub type TransactionEnd = (TxnId, Scn);
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TransactionEnd {
+    /// The transaction.
+    pub transaction: TxnId,
+    /// The SCN at which it ended, or by which it had ended.
+    pub ended: Scn,
+}
 
 /// The block after the current one.
-struct Next {
+struct NextBlock {
     address: Dba,
     /// The last transaction that came to it.
     last: Option<TxnId>,
     /// The newest record in it, and whose that is; none if all undo that was in it was taken away.
-    newest: Option<(UndoAddress, TxnId)>,
+    newest: Option<UndoPointer>,
     /// When those ended that have records in it and are followed there by another one.
     ends: Vec<TransactionEnd>,
     /// Where that transaction came from, and how many records there have been.
@@ -47,7 +53,7 @@ struct Next {
 impl Undo {
     /// Makes sure that a record with a payload of so many bytes fits into the current block, if
     /// need be by going on to the next one. Waits; called without latches.
-    pub fn make_room(
+    pub(crate) fn make_room(
         &self,
         log: &mut UndoLog,
         payload: usize,
@@ -60,7 +66,7 @@ impl Undo {
         }
         let most = UndoLog::payload_max(bytes);
         assert!(payload <= most, "undo of {payload} bytes fits no block of {bytes}");
-        let made = self.go_on_for(log, (payload, bytes), transactions, session);
+        let made = self.go_on_for(log, payload, bytes, transactions, session);
         let is_refused = |stop: &Stop| stop.refusal() == Some(RefusalKind::NoSpace);
         log.tail.is_short |= made.as_ref().is_err_and(is_refused);
         made
@@ -70,7 +76,8 @@ impl Undo {
     fn go_on_for(
         &self,
         log: &mut UndoLog,
-        (payload, bytes): (usize, usize),
+        payload: usize,
+        bytes: usize,
         transactions: &Transactions,
         session: &Session,
     ) -> Result<(), Stop> {
@@ -85,7 +92,7 @@ impl Undo {
         let Some(next) = next else {
             return self.insert(log, Some(current), session);
         };
-        if self.is_left(&next, log, (payload, bytes)) {
+        if self.is_left(&next, log, payload, bytes) {
             return self.enter_again(log, &next, session);
         }
         // A block that the transaction itself has left, when it was taken back to a savepoint,
@@ -94,10 +101,10 @@ impl Undo {
         if next.last == Some(log.id) {
             return self.insert(log, Some(current), session);
         }
-        let Some((record, last)) = next.newest else {
-            return self.reuse(log, &next, None, session);
+        let Some(newest) = next.newest else {
+            return self.reuse(log, &next, &[], transactions, session);
         };
-        let by = match transactions.ended_by((record, last), session) {
+        let by = match transactions.ended_by(newest, session) {
             Err(stop) if stop.is_of_medium() => return self.pass_over(log, current, stop, session),
             by => by?,
         };
@@ -110,8 +117,9 @@ impl Undo {
                 inserted => return inserted,
             }
         }
-        let taken: Vec<TransactionEnd> = next.ends.iter().copied().chain([(last, by)]).collect();
-        self.reuse(log, &next, Some((transactions, &taken)), session)
+        let last = TransactionEnd { transaction: newest.transaction, ended: by };
+        let taken: Vec<TransactionEnd> = next.ends.iter().copied().chain([last]).collect();
+        self.reuse(log, &next, &taken, transactions, session)
     }
 
     /// Puts a new block behind the current one, for nobody can tell whether the undo in the next
@@ -132,18 +140,22 @@ impl Undo {
 
     /// Whether the transaction was in this block already, was taken back out of it, and has room
     /// there.
-    fn is_left(&self, next: &Next, log: &UndoLog, (payload, bytes): (usize, usize)) -> bool {
-        let filled = (UndoBlock::RECORDS as u16, next.records);
+    fn is_left(&self, next: &NextBlock, log: &UndoLog, payload: usize, bytes: usize) -> bool {
         next.newest.is_none()
             && next.last == Some(log.id)
             && next.came_from == came_from(log)
-            && fits(filled, payload, bytes)
+            && fits(UndoBlock::RECORDS as u16, next.records, payload, bytes)
     }
 
     /// Goes on to a block that is as the transaction has left it.
-    fn enter_again(&self, log: &mut UndoLog, next: &Next, session: &Session) -> Result<(), Stop> {
+    fn enter_again(
+        &self,
+        log: &mut UndoLog,
+        next: &NextBlock,
+        session: &Session,
+    ) -> Result<(), Stop> {
         let changes = self.space.changes();
-        let table = changes.cache().pin(log.table(), session)?;
+        let table = changes.cache().pin(log.tail.table, session)?;
         let mut group = changes.begin(credits_for(&[size_of::<DbaLe>()]), session)?;
         let table = table.exclusive(FrameOrder::TransactionTable, session);
         group.change(table, &LAYER, SET_CURRENT, &[DbaLe::new(next.address).bytes()]);
@@ -154,7 +166,7 @@ impl Undo {
     }
 
     /// The block after this one; none if the ring has only one.
-    fn look_at_next(&self, current: Dba, session: &Session) -> Result<Option<Next>, Stop> {
+    fn look_at_next(&self, current: Dba, session: &Session) -> Result<Option<NextBlock>, Stop> {
         let cache = self.space.changes().cache();
         let next = {
             let block = cache.pin_shared(current, FrameOrder::Undo, session)?;
@@ -165,7 +177,7 @@ impl Undo {
         }
         let block = cache.pin_shared(next, FrameOrder::Undo, session)?;
         let undo = UndoBlock::at(&block, UndoBlock::START);
-        Ok(Some(Next {
+        Ok(Some(NextBlock {
             address: next,
             last: undo.transaction.get(),
             newest: newest_record(&block, next),
@@ -180,19 +192,18 @@ impl Undo {
     fn reuse(
         &self,
         log: &mut UndoLog,
-        next: &Next,
-        tells: Option<(&Transactions, &[TransactionEnd])>,
+        next: &NextBlock,
+        taken: &[TransactionEnd],
+        transactions: &Transactions,
         session: &Session,
     ) -> Result<(), Stop> {
         let changes = self.space.changes();
         let pin = changes.cache().pin(next.address, session)?;
-        let table = changes.cache().pin(log.table(), session)?;
+        let table = changes.cache().pin(log.tail.table, session)?;
         let mut group =
             changes.begin(credits_for(&[size_of::<Reset>(), size_of::<DbaLe>()]), session)?;
-        if let Some((transactions, taken)) = tells {
-            // Before anybody can miss it.
-            transactions.note_taken(taken, session);
-        }
+        // Before anybody can miss it.
+        transactions.note_taken(taken, session);
         let block = pin.exclusive(FrameOrder::Undo, session);
         let transaction = TxnIdLe::new(log.id);
         let reset = Reset { transaction, previous: came_from(log), next: next.next };
@@ -213,12 +224,12 @@ impl Undo {
     ) -> Result<(), Stop> {
         let (new, left) = match log.tail.spare {
             Some(spare) => spare,
-            None => self.give_spare(log.table(), session)?,
+            None => self.give_spare(log.tail.table, session)?,
         };
         log.tail.spare = Some((new, left));
         let changes = self.space.changes();
         let cache = changes.cache();
-        let table = cache.pin(log.table(), session)?;
+        let table = cache.pin(log.tail.table, session)?;
         let current = current.map(|current| cache.pin(current, session)).transpose()?;
         // Nobody else takes it: it is the segment's.
         let pin = cache.pin_new(new, session)?;
@@ -288,11 +299,12 @@ impl Undo {
 
     /// When a transaction that has ended, and isn't its segment's newest, committed, as the first
     /// record of the next one that has records says; found from a record of it.
-    pub fn ended_by_undo(
+    pub(crate) fn ended_by_undo(
         &self,
-        (address, id): (UndoAddress, TxnId),
+        undo: UndoPointer,
         session: &Session,
-    ) -> Result<ByUndo, Stop> {
+    ) -> Result<EndInUndo, Stop> {
+        let UndoPointer { address, transaction: id } = undo;
         let cache = self.space.changes().cache();
         let first = (address.block, address.record);
         let mut at = first;
@@ -300,14 +312,14 @@ impl Undo {
             let block = cache.pin_shared(at.0, FrameOrder::Undo, session)?;
             let is_undo = BlockHeader::at(&block, 0).kind() == BlockKind::Undo;
             if !is_undo || at == first && !has_record(&block, address.record, id) {
-                return Ok(ByUndo::Gone);
+                return Ok(EndInUndo::Gone);
             }
             if let Some(said) = says(&block, at.1, id) {
                 break said;
             }
             let next = UndoBlock::at(&block, UndoBlock::START).next.get();
             if next == address.block {
-                break ByUndo::Last;
+                break EndInUndo::Last;
             }
             at = (next, 0);
         };
@@ -317,7 +329,7 @@ impl Undo {
         // A ring is overwritten in order: what was read behind the record was what had followed it
         // if that one is still there.
         let block = cache.pin_shared(address.block, FrameOrder::Undo, session)?;
-        Ok(if has_record(&block, address.record, id) { said } else { ByUndo::Gone })
+        Ok(if has_record(&block, address.record, id) { said } else { EndInUndo::Gone })
     }
 }
 
@@ -333,11 +345,11 @@ fn has_record(block: &[u8], number: u16, id: TxnId) -> bool {
 }
 
 /// The newest record of an undo block with this address that wasn't taken away, and whose it is.
-fn newest_record(block: &[u8], address: Dba) -> Option<(UndoAddress, TxnId)> {
+fn newest_record(block: &[u8], address: Dba) -> Option<UndoPointer> {
     let records = UndoBlock::at(block, UndoBlock::START).records.get();
     (0..records).rev().find_map(|record| {
-        let (id, _) = before(block, record)?;
-        Some((UndoAddress { block: address, record }, id))
+        let (transaction, _) = before(block, record)?;
+        Some(UndoPointer { address: UndoAddress { block: address, record }, transaction })
     })
 }
 
@@ -347,7 +359,9 @@ fn ends_within(block: &[u8]) -> Vec<TransactionEnd> {
     let records = UndoBlock::at(block, UndoBlock::START).records.get();
     let there: Vec<_> = (0..records).filter_map(|number| before(block, number)).collect();
     let follows = |pair: &[(TxnId, Option<Scn>)]| match pair {
-        [(id, _), (other, Some(ended))] if id != other => Some((*id, *ended)),
+        [(id, _), (other, Some(ended))] if id != other => {
+            Some(TransactionEnd { transaction: *id, ended: *ended })
+        }
         _ => None,
     };
     there.windows(2).filter_map(follows).collect()
@@ -355,31 +369,26 @@ fn ends_within(block: &[u8]) -> Vec<TransactionEnd> {
 
 /// What the first record behind those of this transaction says of its end, if the block has one
 /// from this number on.
-fn says(block: &[u8], number: u16, id: TxnId) -> Option<ByUndo> {
+fn says(block: &[u8], number: u16, id: TxnId) -> Option<EndInUndo> {
     let records = UndoBlock::at(block, UndoBlock::START).records.get();
     // One that was taken away says nothing.
     let mut there = (number..records).filter_map(|number| before(block, number));
     there.find(|(other, _)| *other != id).map(|(other, ended)| match ended {
-        Some(ended) if order_of(other) > order_of(id) => ByUndo::Ended(ended),
+        Some(ended) if other.order() > id.order() => EndInUndo::Ended(ended),
         // The ring's oldest: what follows the newest.
-        _ => ByUndo::Last,
+        _ => EndInUndo::Last,
     })
 }
 
 /// What undo says of when a transaction committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ByUndo {
+pub(crate) enum EndInUndo {
     /// Then.
     Ended(Scn),
     /// It is the last of its segment that has committed.
     Last,
     /// Nothing: its undo was overwritten.
     Gone,
-}
-
-/// Transactions of one segment by time: slots are used in turn.
-fn order_of(id: TxnId) -> (u32, u16) {
-    (id.sequence, id.slot)
 }
 
 /// Where the transaction's older records are, seen from the block that it goes on to.
@@ -391,7 +400,7 @@ fn came_from(log: &UndoLog) -> DbaLe {
 }
 
 fn go_on(log: &mut UndoLog, to: Dba) {
-    log.went_on += 1;
+    log.blocks_filled += 1;
     log.tail.current = Some(to);
     log.tail.records = 0;
     log.tail.free = UndoBlock::RECORDS as u16;

@@ -24,7 +24,7 @@ const NAME: &str = "_undo";
 
 /// How a transaction ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// Its changes stay.
     Committed,
     /// Its changes were taken back.
@@ -42,31 +42,39 @@ pub struct Undo {
 
 /// What a transaction table says of a transaction that has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ByTable {
+pub(crate) enum TableStatus {
     /// It has not ended.
     Active,
     /// It ended at this SCN.
     Ended(Scn),
     /// It has ended, and a later transaction has its slot.
-    UsedAgain,
+    SlotReused,
 }
 
 /// An undo segment as it was found.
-pub enum Found {
+pub(crate) enum SegmentState {
     /// Nobody is active in it: where the next transaction begins.
     Idle(Tail),
     /// A transaction was active when the instance stopped: its undo.
     Dead(UndoLog),
 }
 
-impl Found {
+impl SegmentState {
     /// The same, where it is known when the last transaction ended that left records.
-    pub fn after(self, at: Scn) -> Found {
+    pub(crate) fn after(self, at: Scn) -> SegmentState {
         match self {
-            Found::Idle(tail) => Found::Idle(tail.after(at)),
-            Found::Dead(log) => Found::Dead(log.after(at)),
+            SegmentState::Idle(tail) => SegmentState::Idle(tail.after(at)),
+            SegmentState::Dead(log) => SegmentState::Dead(log.after(at)),
         }
     }
+}
+
+/// The head of a transaction table.
+struct TableHead {
+    /// The table of the next segment.
+    next: Option<Dba>,
+    /// How many slots it has.
+    slots: u16,
 }
 
 impl Undo {
@@ -79,21 +87,24 @@ impl Undo {
         let undo = Undo { space: space.clone(), header, slots };
         let mut last = None;
         for number in 0..segments.max(1) {
-            last = Some(undo.add_segment(last, number, session)?.table());
+            last = Some(undo.add_segment(last, number, session)?.table);
         }
         Ok(())
     }
 
     /// The undo segments of the database, in the order of their numbers. None are there while it
     /// is created.
-    pub fn open(space: &Space, session: &Session) -> Result<(Undo, Vec<Found>), Stop> {
+    pub(crate) fn open(
+        space: &Space,
+        session: &Session,
+    ) -> Result<(Undo, Vec<SegmentState>), Stop> {
         let mut undo = Undo { space: space.clone(), header: Dba::new(0, 0), slots: 1 };
         let mut found = Vec::new();
         let Some(segment) = space.find(NAME, session)? else { return Ok((undo, found)) };
         undo.header = segment.header;
         // The first block that was handed out is the first segment's table.
         let mut at = Dba::new(segment.header.file.get(), segment.header.block.get() + 1);
-        while let Some((next, slots)) = undo.table_at(at, session)? {
+        while let Some(TableHead { next, slots }) = undo.table_at(at, session)? {
             undo.slots = slots;
             found.push(undo.found(at, session)?);
             let Some(next) = next else { break };
@@ -103,7 +114,7 @@ impl Undo {
     }
 
     /// The segment with this table as it is now, for who is its only user.
-    pub fn found(&self, table: Dba, session: &Session) -> Result<Found, Stop> {
+    pub(crate) fn found(&self, table: Dba, session: &Session) -> Result<SegmentState, Stop> {
         let (mut tail, is_active) = {
             let cache = self.space.changes().cache();
             let block = cache.pin_shared(table, FrameOrder::TransactionTable, session)?;
@@ -118,11 +129,15 @@ impl Undo {
             }
             Err(stop) => return Err(stop),
         }
-        Ok(if is_active { Found::Dead(UndoLog::of_dead(tail)) } else { Found::Idle(tail) })
+        Ok(if is_active {
+            SegmentState::Dead(UndoLog::of_dead(tail))
+        } else {
+            SegmentState::Idle(tail)
+        })
     }
 
     /// The table behind this one, and how many slots this one has; none if there is no table.
-    fn table_at(&self, at: Dba, session: &Session) -> Result<Option<(Option<Dba>, u16)>, Stop> {
+    fn table_at(&self, at: Dba, session: &Session) -> Result<Option<TableHead>, Stop> {
         let cache = self.space.changes().cache();
         let block = cache.pin_shared(at, FrameOrder::TransactionTable, session)?;
         if is_unwritten(&block) || BlockHeader::at(&block, 0).kind() != BlockKind::TransactionTable
@@ -130,22 +145,22 @@ impl Undo {
             return Ok(None);
         }
         let head = TransactionTable::at(&block, TransactionTable::START);
-        let next = head.next_segment;
-        Ok(Some(((next != DbaLe::NONE).then(|| next.get()), head.slots.get())))
+        let next = (head.next_segment != DbaLe::NONE).then(|| head.next_segment.get());
+        Ok(Some(TableHead { next, slots: head.slots.get() }))
     }
 
     /// Where its segments are.
-    pub fn space(&self) -> &Space {
+    pub(crate) fn space(&self) -> &Space {
         &self.space
     }
 
     /// How many slots each table has.
-    pub fn slots(&self) -> u16 {
+    pub(crate) fn slots(&self) -> u16 {
         self.slots
     }
 
     /// Makes another segment, behind the one with the table `last`. One session at a time does.
-    pub fn add_segment(
+    pub(crate) fn add_segment(
         &self,
         last: Option<Dba>,
         number: u16,
@@ -206,9 +221,14 @@ impl Undo {
     }
 
     /// Ends a transaction that has begun. The record's SCN is when.
-    pub fn end(&self, log: &UndoLog, ended: Ended, session: &Session) -> Result<Placed, Stop> {
+    pub(crate) fn end(
+        &self,
+        log: &UndoLog,
+        ended: Ended,
+        session: &Session,
+    ) -> Result<Placed, Stop> {
         let changes = self.space.changes();
-        let pin = changes.cache().pin(log.table(), session)?;
+        let pin = changes.cache().pin(log.tail.table, session)?;
         let mut group = changes.begin(credits_for(&[size_of::<SlotState>()]), session)?;
         let block = pin.exclusive(FrameOrder::TransactionTable, session);
         let state = match ended {
@@ -222,19 +242,19 @@ impl Undo {
 
     /// What the segment's table says of a transaction. Waits for the table's latch, so also for a
     /// commit record that is being made.
-    pub fn ended_by_table(
+    pub(crate) fn ended_by_table(
         &self,
         id: TxnId,
         table: Dba,
         session: &Session,
-    ) -> Result<ByTable, Stop> {
+    ) -> Result<TableStatus, Stop> {
         let cache = self.space.changes().cache();
         let block = cache.pin_shared(table, FrameOrder::TransactionTable, session)?;
         let slot = TransactionSlot::at(&block, slot_at(id.slot));
         Ok(match slot.sequence.get() == id.sequence {
-            true if slot.state == ACTIVE => ByTable::Active,
-            true => ByTable::Ended(slot.ended.get()),
-            false => ByTable::UsedAgain,
+            true if slot.state == ACTIVE => TableStatus::Active,
+            true => TableStatus::Ended(slot.ended.get()),
+            false => TableStatus::SlotReused,
         })
     }
 

@@ -4,36 +4,26 @@ use ids::TxnId;
 use os::Session;
 use sim::Simulation;
 use stop::{RefusalKind, Stop};
-use txn::{LockWait, RowWait, RowWanted};
-use waits::{Nanos, Statistic, Timestamp, WaitEvent};
+use txn::{LockWait, RowRequest, RowWait, RowWanted};
+use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::common::{Bed, ended, kind, pause, racy, row, settle, start};
 
 const LOCK_WAIT: LockWait = LockWait::For(Nanos::from_secs(3));
 
-/// Waits once; whoever gets nothing looks again.
-fn wait_for_any(
-    bed: &Bed,
-    (holders, waiter): (&[TxnId], TxnId),
-    (lock_wait, began): (LockWait, Timestamp),
-    session: &Session,
-) -> Result<(), Stop> {
-    let wanted = RowWanted { what: RowWait::ItlEntry, ..row(0) };
-    let is_active = |id| bed.is_active(id, session);
-    let lock_wait = (lock_wait, began);
-    bed.locks.wait_for_any((holders, waiter), wanted, lock_wait, &is_active, session)
-}
-
-/// Waits until one of them has ended.
+/// Waits until one of them has ended, with one look at a time.
 fn await_any(
     bed: &Bed,
-    (holders, waiter): (&[TxnId], TxnId),
+    holders: &[TxnId],
+    waiter: TxnId,
     lock_wait: LockWait,
     session: &Session,
 ) -> Result<(), Stop> {
-    let began = session.now();
-    while holders.iter().all(|holder| bed.is_active(*holder, session)) {
-        wait_for_any(bed, (holders, waiter), (lock_wait, began), session)?;
+    let wanted = RowWanted { what: RowWait::ItlEntry, ..row(0) };
+    let request = RowRequest { waiter, wanted, lock_wait, began: session.now() };
+    let is_active = |id| bed.is_active(id, session);
+    while holders.iter().all(|holder| is_active(*holder)) {
+        bed.locks.wait_for_end(holders, &request, &is_active, session)?;
     }
     Ok(())
 }
@@ -46,7 +36,7 @@ fn who_waits_for_any_of_several_goes_on_soon_after_one_has_ended() {
             let [one, other, own] = [0, 1, 2].map(|segment| bed.begin(segment, session));
             let waiter = start("waiter", &bed, session, move |bed, session| {
                 let began = session.now();
-                await_any(bed, (&[one, other], own), LOCK_WAIT, session).expect("one ends in time");
+                await_any(bed, &[one, other], own, LOCK_WAIT, session).expect("one ends in time");
                 assert!(session.now().since(began) < Nanos::from_millis(1_200));
             });
             pause(Nanos::from_secs(1), session);
@@ -69,12 +59,12 @@ fn who_waits_for_any_of_several_is_refused_when_its_time_is_up_and_told_of_all()
         let bed = Bed::new(world.os(), 3, session);
         let [one, other, own] = [0, 1, 2].map(|segment| bed.begin(segment, session));
         let began = session.now();
-        let late = await_any(&bed, (&[one, other], own), LOCK_WAIT, session);
+        let late = await_any(&bed, &[one, other], own, LOCK_WAIT, session);
         assert_eq!(kind(&late), Some(RefusalKind::LockTimeout));
         let waited = session.now().since(began);
         assert!(waited >= Nanos::from_secs(3) && waited < Nanos::from_millis(3_001), "{waited}");
         assert_eq!(world.os().totals().statistic(Statistic::EnqueueTimeouts), 1);
-        let busy = await_any(&bed, (&[one, other], own), LockWait::NoWait, session);
+        let busy = await_any(&bed, &[one, other], own, LockWait::NoWait, session);
         assert_eq!(kind(&busy), Some(RefusalKind::Busy));
         [late, busy].map(|refused| refused.expect_err("refused").to_string())
     });
@@ -106,7 +96,7 @@ fn a_circle_through_one_of_several_is_no_deadlock_while_another_is_in_none() {
                 pause(Nanos::from_millis(500), session);
                 bed.end(other, session);
             });
-            await_any(&bed, (&[one, other], own), LockWait::Forever, session).expect("one ends");
+            await_any(&bed, &[one, other], own, LockWait::Forever, session).expect("one ends");
             bed.end(own, session);
             blocked.join(session).expect("no panic");
             ends.join(session).expect("no panic");
@@ -128,7 +118,7 @@ fn a_circle_through_each_of_several_is_a_deadlock() {
                 })
             });
             settle(session);
-            let refused = await_any(&bed, (&[one, other], own), LockWait::Forever, session);
+            let refused = await_any(&bed, &[one, other], own, LockWait::Forever, session);
             assert_eq!(kind(&refused), Some(RefusalKind::Deadlock));
             bed.end(own, session);
             blocked.into_iter().for_each(|one| one.join(session).expect("no panic"));

@@ -7,7 +7,7 @@ use ids::TxnId;
 use os::{Session, ThreadSpec};
 use sim::{Outside, World};
 use stop::RefusalKind;
-use txn::{LockName, LockNames, LockWait, Locks, RowWait, RowWanted, TableMode};
+use txn::{LockName, LockNames, LockWait, Locks, RowRequest, RowWait, RowWanted, TableMode};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::common::{Bed, Dice, Waits, ended, kind, pause, racy, settle, start};
@@ -149,9 +149,10 @@ fn a_deadlock_names_everybody_in_80_columns() {
         let ids = [id(0, 17), id(1, u32::MAX), id(2, 4)];
         locks.lock_table(ids[0], 71, RX, LockWait::Forever, session).expect("free");
         let wait_for = move |holder, waiter, what, locks: &Locks, session: &Session| {
-            let row = RowWanted { what, object: 72, block: ids::Dba::new(4, 129), slot: 7 };
-            let lock_wait = (LockWait::For(Nanos::from_secs(3)), session.now());
-            locks.wait_for_transaction(holder, waiter, row, lock_wait, &|_| true, session)
+            let wanted = RowWanted { what, object: 72, block: ids::Dba::new(4, 129), slot: 7 };
+            let (lock_wait, began) = (LockWait::For(Nanos::from_secs(3)), session.now());
+            let request = RowRequest { waiter, wanted, lock_wait, began };
+            locks.wait_for_end(&[holder], &request, &|_| true, session)
         };
         let waits: [Waits<Locks>; 2] = [
             Box::new(move |locks, session| {
@@ -169,10 +170,8 @@ fn a_deadlock_names_everybody_in_80_columns() {
             pause(Nanos::from_millis(1_200), session);
             thread.expect("a thread starts")
         });
-        assert_eq!(locks.last_deadlock(session), None);
         let refused = wait_for(ids[1], ids[0], RowWait::Row, &locks, session);
         let text = refused.expect_err("a circle").to_string();
-        assert_eq!(locks.last_deadlock(session), Some(text.clone()));
         waiters.into_iter().for_each(|waiter| waiter.join(session).expect("no panic"));
         text
     });

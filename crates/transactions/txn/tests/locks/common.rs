@@ -7,7 +7,7 @@ use latch::Shared64;
 use os::{Os, Session, ThreadHandle, ThreadSpec};
 use sim::{Perturbation, Report, Simulation};
 use stop::{Failpoints, Halt, RefusalKind, Stop};
-use txn::{LockWait, Locks, RowWait, RowWanted, TableMode};
+use txn::{LockWait, Locks, RowRequest, RowWait, RowWanted, TableMode};
 use waits::{Nanos, WaitEvent};
 
 /// A stream of numbers from a seed (splitmix64).
@@ -104,8 +104,8 @@ impl Bed {
         session: &Session,
     ) -> Result<(), Stop> {
         let is_active = |id| self.is_active(id, session);
-        let lock_wait = (lock_wait, session.now());
-        self.locks.wait_for_transaction(holder, waiter, row(7), lock_wait, &is_active, session)
+        let request = RowRequest { waiter, wanted: row(7), lock_wait, began: session.now() };
+        self.locks.wait_for_end(&[holder], &request, &is_active, session)
     }
 }
 

@@ -4,7 +4,7 @@ use ids::TxnId;
 use os::Session;
 use sim::{Report, Simulation};
 use stop::{RefusalKind, Stop};
-use txn::{LockWait, RowWait, RowWanted, TableMode};
+use txn::{LockWait, RowRequest, RowWait, RowWanted, TableMode};
 use waits::{Nanos, Statistic, WaitEvent};
 
 use crate::common::{Bed, Waits, ended, kind, racy, row, settle, start};
@@ -197,8 +197,9 @@ fn a_wait_is_named_for_what_is_waited_for() {
             named(Box::new(move |bed, session| {
                 let wanted = RowWanted { what, ..row(7) };
                 let is_active = |id| bed.is_active(id, session);
-                let (locks, lock_wait) = (&bed.locks, (lock_wait, session.now()));
-                locks.wait_for_transaction(one, other, wanted, lock_wait, &is_active, session)
+                let (waiter, began) = (other, session.now());
+                let request = RowRequest { waiter, wanted, lock_wait, began };
+                bed.locks.wait_for_end(&[one], &request, &is_active, session)
             }))
         });
         let tx = |mode: u64| [0x5458_0000 + mode, 1, 1];

@@ -21,10 +21,6 @@ pub(crate) enum Step {
     Await(usize, Manner),
     /// End the transaction.
     End,
-    /// Make a savepoint.
-    Mark,
-    /// Go back to it.
-    LetGo,
 }
 
 /// How long.
@@ -56,8 +52,6 @@ pub(crate) struct Model {
     wants: Vec<Option<Want>>,
     /// Those who won't wait for ever, in the order in which they began.
     impatient: Vec<usize>,
-    /// By user: what it had of each table at its savepoint.
-    marks: Vec<Vec<u8>>,
     /// By user: how its last step ended, if that has.
     pub(crate) outcomes: Vec<Option<Outcome>>,
     pub(crate) deadlocks: u64,
@@ -70,7 +64,6 @@ impl Model {
             tables: (0..tables).map(|_| table()).collect(),
             wants: vec![None; users],
             impatient: Vec::new(),
-            marks: vec![vec![0; tables]; users],
             outcomes: vec![Some(Ok(())); users],
             deadlocks: 0,
         }
@@ -95,16 +88,16 @@ impl Model {
             }
             Step::Await(other, manner) => self.wait(user, Want::End(other), manner),
             Step::End => {
-                self.go_back(user, &vec![0; self.tables.len()]);
-                self.marks[user].fill(0);
+                for table in 0..self.tables.len() {
+                    self.tables[table].has[user] = 0;
+                    self.serve(table, &[]);
+                }
                 for waiter in 0..self.wants.len() {
                     if self.wants[waiter] == Some(Want::End(user)) {
                         self.finish(waiter, Ok(()));
                     }
                 }
             }
-            Step::Mark => self.marks[user] = self.tables.iter().map(|t| t.has[user]).collect(),
-            Step::LetGo => self.go_back(user, &self.marks[user].clone()),
         }
     }
 
@@ -183,13 +176,6 @@ impl Model {
     fn leave_line(&mut self, user: usize, want: Option<Want>) {
         if let Some(Want::Table(table)) = want {
             self.tables[table].line.retain(|(other, _)| *other != user);
-            self.serve(table, &[]);
-        }
-    }
-
-    fn go_back(&mut self, user: usize, to: &[u8]) {
-        for (table, mode) in to.iter().enumerate() {
-            self.tables[table].has[user] = *mode;
             self.serve(table, &[]);
         }
     }

@@ -161,37 +161,3 @@ fn nobody_overtakes_the_first_in_the_queue() {
         assert_eq!(order, [1, 2, 3, 4, 5, 6], "seed {seed}");
     }
 }
-
-/// Back to a savepoint: what was locked since is free, and what was converted is as it was.
-#[test]
-fn what_was_locked_since_a_savepoint_is_let_go() {
-    for seed in 0..50 {
-        let report = racy(seed).run(|world, session| {
-            let bed = Bed::new(world.os(), 3, session);
-            let [one, other, third] = [0, 1, 2].map(|segment| bed.begin(segment, session));
-            bed.lock(one, TABLE, RS, session).expect("free");
-            let mark = bed.locks.mark(one, session);
-            bed.lock(one, TABLE, RX, session).expect("alone");
-            bed.lock(one, TABLE, X, session).expect("alone");
-            bed.lock(one, 80, RX, session).expect("free");
-            bed.lock(one, 81, S, session).expect("free");
-            let wishes = [(other, TABLE, SRX), (third, 81, X)];
-            let waiters = wishes.map(|(id, table, mode)| {
-                start("waiter", &bed, session, move |bed, session| {
-                    bed.lock(id, table, mode, session).expect("it is let go");
-                })
-            });
-            settle(session);
-            assert_eq!(bed.locks.waiting(session).len(), 2);
-            bed.locks.let_go_since(one, mark, session);
-            for waiter in waiters {
-                waiter.join(session).expect("no panic");
-            }
-            assert_eq!(modes(&bed, session), [(0, RS), (1, SRX), (2, X)]);
-            [one, other, third].into_iter().for_each(|id| bed.end(id, session));
-            assert_eq!(bed.locks.held(session), []);
-            assert_eq!(bed.locks.tables_watched(session), 0);
-        });
-        ended(seed, report);
-    }
-}

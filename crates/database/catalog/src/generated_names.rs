@@ -13,39 +13,39 @@ use crate::draft::index_names;
 use crate::{SequenceDefinition, names};
 
 /// A name that was made up, and what it begins with.
-struct Made {
+struct GeneratedName {
     name: String,
     stem: String,
 }
 
 /// Names that were made up for one table.
 #[derive(Default)]
-pub(crate) struct MadeNames {
+pub(crate) struct GeneratedNames {
     /// Of constraints and indexes.
-    constraints: Vec<Made>,
+    constraints: Vec<GeneratedName>,
     /// Of the sequences of identity columns.
-    sequences: Vec<Made>,
+    sequences: Vec<GeneratedName>,
 }
 
-impl MadeNames {
+impl GeneratedNames {
     /// A constraint or an index has this name, which was made from `stem`.
     pub(crate) fn add_constraint(&mut self, name: &str, stem: String) {
-        self.constraints.push(Made { name: name.into(), stem });
+        self.constraints.push(GeneratedName { name: name.into(), stem });
     }
 
     /// A sequence has.
     pub(crate) fn add_sequence(&mut self, name: &str, stem: String) {
-        self.sequences.push(Made { name: name.into(), stem });
+        self.sequences.push(GeneratedName { name: name.into(), stem });
     }
 
     /// Gives others to what has names that are taken by now.
-    pub(crate) fn settle(
+    pub(crate) fn resolve(
         self,
         table: &mut TableDefinition,
         sequences: &mut [SequenceDefinition],
         dictionary: &Dictionary,
     ) {
-        for Made { name, stem } in self.constraints {
+        for GeneratedName { name, stem } in self.constraints {
             if !dictionary.has_index_name(&name) {
                 continue;
             }
@@ -59,7 +59,7 @@ impl MadeNames {
                 *own = other;
             }
         }
-        for Made { name, stem } in self.sequences {
+        for GeneratedName { name, stem } in self.sequences {
             if !dictionary.has_name(&name) {
                 continue;
             }

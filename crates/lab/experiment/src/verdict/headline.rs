@@ -1,16 +1,15 @@
 //! The headline: by what factor do the settings differ, is that real, and does it matter?
 //!
-//! Callers: `report`.
+//! Callers: `verdict`.
 
-use experiment::{Latency, Run};
+use report::labelled;
+use report::number::{change, change_size, counted, decimal, share};
 use serde::Serialize;
 use stats::{Comparison, Finding, Matters};
-
 use waits::Nanos;
 
-use crate::number::{change, change_size, counted, decimal, share};
-use crate::pairs::Pairs;
-use crate::table::labelled;
+use super::pairs::Pairs;
+use crate::{Latency, Run};
 
 /// The comparison with what it compares.
 #[derive(Clone, Debug, Serialize)]

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Story, question};
-use verdict::Report;
+use experiment::Verdict;
 
 /// The columns over a rule: where each begins and ends.
 fn spans(rule: &str) -> Vec<(usize, usize)> {
@@ -72,7 +72,7 @@ fn stories() -> Vec<Story> {
 fn pages() -> impl Iterator<Item = String> {
     stories()
         .into_iter()
-        .map(|story| Report::of(&story.rows(), &question()).expect("whole pairs").text())
+        .map(|story| Verdict::of(&story.rows(), &question()).expect("whole pairs").text())
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn no_line_is_wider_than_80_columns_and_all_is_ascii() {
 #[test]
 fn the_elapsed_time_of_a_transaction_is_what_the_throughput_says() {
     for story in stories() {
-        let report = Report::of(&story.rows(), &question()).expect("whole pairs");
+        let report = Verdict::of(&story.rows(), &question()).expect("whole pairs");
         let json: serde_json::Value = serde_json::from_str(&report.json()).expect("JSON");
         for (side, tps) in [("elapsed_ns_a", "throughput_a"), ("elapsed_ns_b", "throughput_b")] {
             let number = |value: &serde_json::Value| value.as_f64().expect("a number");

@@ -1,16 +1,20 @@
-//! Text in 80 columns: aligned tables, and paragraphs beside a label (rule V7).
+//! Tables of figures in 80 columns (rule RP2).
 //!
-//! Callers: every section.
+//! ```text
+//!                       A        B     B - A      row
+//!   CPU             250.0    260.0    +10.0      row: the name to the left, figures to the right
+//!                   -----    -----   ------      rule
+//!   elapsed       1,000.0    600.0   -400.0
+//! ```
 
-/// The width that everything keeps to.
-pub(crate) const COLUMNS: usize = 80;
+use crate::text::COLUMNS;
 
 /// The widest gap between two columns.
 const GAP_MAX: usize = 3;
 
-/// Rows of cells: the first column to the left, the others to the right.
+/// A table of rows: the first column is aligned to the left, the others to the right.
 #[derive(Default)]
-pub(crate) struct Table {
+pub struct Table {
     rows: Vec<Row>,
 }
 
@@ -20,18 +24,18 @@ enum Row {
 }
 
 impl Table {
-    /// Adds a row; all have the same number of cells.
-    pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+    /// Adds a row. All rows have the same number of cells.
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(Row::Cells(cells.into_iter().map(Into::into).collect()));
     }
 
-    /// Adds a line under the first `figures` columns after the names, before their sums.
-    pub(crate) fn rule(&mut self, figures: usize) {
+    /// Adds a line of dashes in the first `figures` columns after the names; their sums follow.
+    pub fn rule(&mut self, figures: usize) {
         self.rows.push(Row::Rule { figures });
     }
 
-    /// The table, indented by two; columns stand as far apart as there is room.
-    pub(crate) fn text(&self) -> String {
+    /// The table, indented by two. Columns stand up to three blanks apart, closer in a wide table.
+    pub fn text(&self) -> String {
         let widths = self.widths();
         let bare = 2 + widths.iter().sum::<usize>();
         let gaps = widths.len().saturating_sub(1).max(1);
@@ -54,7 +58,7 @@ impl Table {
             let Row::Cells(cells) = row else { continue };
             widths.resize(widths.len().max(cells.len()), 0);
             for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = (*width).max(cell.len());
+                *width = (*width).max(cell.chars().count());
             }
         }
         widths
@@ -80,41 +84,6 @@ fn line(cells: &[String], widths: &[usize], gap: usize) -> String {
     line
 }
 
-/// A label, and beside it a paragraph.
-pub(crate) fn labelled(label: &str, paragraph: &str) -> String {
-    const LABEL_COLUMNS: usize = 18;
-    let mut text = String::new();
-    for (index, line) in wrapped(paragraph, COLUMNS - LABEL_COLUMNS - 2).iter().enumerate() {
-        let label = if index == 0 { label } else { "" };
-        text += &format!("  {label:<LABEL_COLUMNS$}{line}\n");
-    }
-    text
-}
-
-/// A paragraph, indented by two.
-pub(crate) fn paragraph(paragraph: &str) -> String {
-    wrapped(paragraph, COLUMNS - 2).iter().map(|line| format!("  {line}\n")).collect()
-}
-
-/// Lines of `width` at most, broken at blanks; a longer word stands alone.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    // A number and its per cent sign stay together.
-    let text = text.replace(" %", "\u{1}%");
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is always a line");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.len() + 1 + word.len() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines.into_iter().map(|line| line.replace('\u{1}', " ")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,20 +107,5 @@ mod tests {
         let mut table = Table::default();
         table.row(["x".repeat(40), "1".repeat(12), "2".repeat(12), "3".repeat(9)]);
         assert_eq!(table.text().trim_end().len(), 78);
-    }
-
-    #[test]
-    fn a_number_and_its_per_cent_sign_stay_together() {
-        assert_eq!(wrapped("about 2.2 % more", 10), ["about", "2.2 % more"]);
-        assert_eq!(wrapped("about 2.2 % more", 9), ["about", "2.2 %", "more"]);
-    }
-
-    #[test]
-    fn a_paragraph_is_broken_at_blanks_and_hangs_beside_its_label() {
-        let text = labelled("Is it real?", &"many words ".repeat(12));
-        assert!(text.lines().all(|line| line.len() <= COLUMNS));
-        let mut lines = text.lines();
-        assert!(lines.next().is_some_and(|line| line.starts_with("  Is it real?       many")));
-        assert!(lines.next().is_some_and(|line| line.starts_with("                    ")));
     }
 }

@@ -3,14 +3,14 @@
 //! Per transaction is per commit or rollback, as in Statspack; the line of transactions has no
 //! such column. Statistics count the users' sessions and the instance's processes together.
 //!
-//! Callers: `report`.
+//! Callers: `verdict`.
 
-use experiment::Run;
+use report::number::{rate, share};
+use report::{Table, paragraph};
 use serde::Serialize;
 use waits::Statistic;
 
-use crate::number::{rate, share};
-use crate::table::{Table, paragraph};
+use crate::Run;
 
 /// The statistics that the profile shows, in its order.
 const SHOWN: [Statistic; 13] = [
@@ -87,10 +87,13 @@ impl LoadProfile {
         let mut text = "Load profile\n".to_owned() + &table.text();
         if let [Some(a), Some(b)] = self.non_checkpoint_share {
             let (a, b) = (share(a), share(b));
-            text += &paragraph(&format!(
-                "Of the physical writes A made {a} and B {b} to free buffers, the rest for \
+            text += &paragraph(
+                &format!(
+                    "Of the physical writes A made {a} and B {b} to free buffers, the rest for \
                  checkpoints."
-            ));
+                ),
+                "  ",
+            );
         }
         text
     }

@@ -1,10 +1,10 @@
 //! Rows sorted into pairs.
 //!
-//! Callers: `report`, and through it every section.
+//! Callers: `verdict`, and through it every section.
 
 use std::collections::BTreeMap;
 
-use experiment::{PairKind, Place, Run, Side};
+use crate::{PairKind, Place, Run, Side};
 
 /// The whole pairs of an experiment.
 pub(crate) struct Pairs<'a> {

@@ -15,24 +15,19 @@
 //! count it twice. For sessions that never idle, throughput is their number over this elapsed time:
 //! that is what makes the table explain the headline.
 //!
-//! Callers: `report`.
+//! Callers: `verdict`.
 
 use std::collections::BTreeMap;
 
-use experiment::{Account, Run, Sessions};
+use report::number::{apportion, counted, decimal, fixed, share, signed};
+use report::{SessionGroup, Table, TimeLine, TimeProfile, UNACCOUNTED, paragraph};
 use serde::Serialize;
 use waits::Nanos;
 
-use crate::apportion::apportion;
-use crate::number::{counted, decimal, fixed, share, signed};
-use crate::table::{Table, paragraph};
+use crate::Run;
 
 /// Events under this share of elapsed time on both sides share a line in the text; JSON has all.
 const SHARE_SHOWN: f64 = 0.001;
-
-const CPU: &str = "CPU";
-const RUN_QUEUE: &str = "run queue";
-const UNACCOUNTED: &str = "unaccounted";
 
 /// The time of one kind of sessions, per transaction.
 #[derive(Clone, Debug, Serialize)]
@@ -78,20 +73,20 @@ struct IdleLine {
 
 /// One side's sums over its runs (rule V3).
 struct SideSum {
-    account: Account,
+    profile: TimeProfile,
     transactions: f64,
     sessions: f64,
 }
 
 impl SideSum {
-    fn of(runs: &[&Run], sessions: fn(&Run) -> &Sessions) -> SideSum {
-        let mut account = Account::default();
+    fn of(runs: &[&Run], sessions: fn(&Run) -> &SessionGroup) -> SideSum {
+        let mut profile = TimeProfile::default();
         for run in runs {
-            account.add(&sessions(run).account);
+            profile.add(&sessions(run).profile);
         }
         let count: f64 = runs.iter().map(|run| f64::from(sessions(run).count)).sum();
         SideSum {
-            account,
+            profile,
             transactions: runs.iter().map(|run| run.transactions as f64).sum(),
             sessions: count / runs.len() as f64,
         }
@@ -99,30 +94,23 @@ impl SideSum {
 
     /// All parts by name, with the class of events. Idle events apart.
     fn parts(&self) -> BTreeMap<(String, Option<String>), Part> {
-        let per = |ns: f64| ns / self.transactions;
-        let plain = |name: &str, ns: i64| {
-            ((name.to_owned(), None), Part { ns: per(ns as f64), ..Part::default() })
-        };
-        let mut parts = BTreeMap::from([
-            plain(CPU, self.account.cpu_ns),
-            plain(RUN_QUEUE, self.account.run_queue_ns),
-            plain(UNACCOUNTED, self.account.unaccounted_ns),
-        ]);
-        for event in self.account.events.iter().filter(|event| !event.is_idle()) {
+        let per = |figure: f64| figure / self.transactions;
+        let lines = self.profile.lines().into_iter().filter(|line| !line.is_idle());
+        let part = |line: TimeLine<'_>| {
             let part = Part {
-                ns: per(event.total_ns as f64),
-                waits: per(event.count as f64),
-                of_which_cpu_ns: per(event.of_which_cpu_ns as f64),
-                of_which_run_queue_ns: per(event.of_which_run_queue_ns as f64),
+                ns: per(line.ns as f64),
+                waits: per(line.waits as f64),
+                of_which_cpu_ns: per(line.of_which_cpu_ns as f64),
+                of_which_run_queue_ns: per(line.of_which_run_queue_ns as f64),
             };
-            parts.insert((event.event.clone(), Some(event.class.clone())), part);
-        }
-        parts
+            ((line.name.to_owned(), line.class.map(str::to_owned)), part)
+        };
+        lines.map(part).collect()
     }
 
     fn idle_share(&self, name: &str) -> f64 {
-        let found = self.account.events.iter().find(|event| event.event == name);
-        found.map_or(0.0, |event| event.total_ns as f64 / self.account.elapsed_ns as f64)
+        let found = self.profile.events.iter().find(|event| event.event == name);
+        found.map_or(0.0, |event| event.total_ns as f64 / self.profile.elapsed_ns as f64)
     }
 }
 
@@ -131,7 +119,7 @@ impl TimeTable {
     pub(crate) fn of(
         title: &'static str,
         sides: &[Vec<&Run>; 2],
-        sessions: fn(&Run) -> &Sessions,
+        sessions: fn(&Run) -> &SessionGroup,
     ) -> TimeTable {
         let [a, b] = [0, 1].map(|side| SideSum::of(&sides[side], sessions));
         let (parts_a, mut parts_b) = (a.parts(), b.parts());
@@ -148,7 +136,7 @@ impl TimeTable {
             let (x, y) = (rank(x), rank(y));
             x.0.cmp(&y.0).then(x.1.total_cmp(&y.1))
         });
-        let per = |side: &SideSum| side.account.busy_ns() as f64 / side.transactions;
+        let per = |side: &SideSum| side.profile.busy_ns() as f64 / side.transactions;
         TimeTable {
             title,
             sessions_a: a.sessions,
@@ -185,7 +173,7 @@ impl TimeTable {
         let label = if self.idle.is_empty() { "elapsed" } else { "elapsed without idle" };
         table.row([label, &cells[0], &cells[1], &difference, "", ""]);
         text += &table.text();
-        text + &paragraph(&self.note(&rows, scale))
+        text + &paragraph(&self.note(&rows, scale), "  ")
     }
 
     /// The lines as printed: the shortest events share one, and all are rounded together (V2).
@@ -290,7 +278,7 @@ fn merged(lines: &[&Line]) -> Line {
 
 fn idle_lines(a: &SideSum, b: &SideSum) -> Vec<IdleLine> {
     let mut names: Vec<&str> = Vec::new();
-    for event in a.account.events.iter().chain(&b.account.events).filter(|event| event.is_idle()) {
+    for event in a.profile.events.iter().chain(&b.profile.events).filter(|event| event.is_idle()) {
         names.push(&event.event);
     }
     names.sort_unstable();

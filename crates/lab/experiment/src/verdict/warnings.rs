@@ -1,15 +1,15 @@
 //! What a reader should be wary of, and the worst unaccounted time of all rows.
 //!
-//! Callers: `report`; `commits` for the name of a run.
+//! Callers: `verdict`; `commits` for the name of a run.
 
-use experiment::{PairKind, Run, Side};
+use report::number::{change_size, counted, share};
+use report::{labelled, paragraph};
 use serde::Serialize;
 use stats::Comparison;
 
-use crate::commits::CommitCheck;
-use crate::number::{change_size, counted, share};
-use crate::pairs::Pairs;
-use crate::table::{labelled, paragraph};
+use super::commits::CommitCheck;
+use super::pairs::Pairs;
+use crate::{PairKind, Run, Side};
 
 /// More time than this without a name is an error of the books.
 const UNACCOUNTED_MAX: f64 = 0.01;
@@ -137,5 +137,5 @@ fn mixed(rows: &[Run], pairs: &Pairs<'_>) -> Vec<String> {
 
 /// The section, if there is anything to be wary of.
 pub(crate) fn text(warnings: &[String]) -> String {
-    warnings.iter().map(|warning| paragraph(&format!("WARNING: {warning}"))).collect()
+    warnings.iter().map(|warning| paragraph(&format!("WARNING: {warning}"), "  ")).collect()
 }

@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use experiment::{
-    Account, Commits, Event, Latency, Origin, Plan, Process, Run, Sessions, Side, Step,
-    Unaccounted, World,
-};
-use verdict::Question;
+use experiment::{Commits, Latency, Origin, Plan, Question, Run, Side, Step, World};
+use report::{EventTime, ProcessUsage, SessionGroup, TimeProfile, UnaccountedShare};
 use waits::{Statistic, WaitEvent};
 
 const SESSIONS: u32 = 16;
@@ -44,7 +41,8 @@ impl Story {
         let foreground = foreground(transactions, step.side);
         let processes = processes(transactions, step.side);
         let background = background(&processes);
-        let worst = |session: &str, share| Some(Unaccounted { session: session.into(), share });
+        let worst =
+            |session: &str, share| Some(UnaccountedShare { session: session.into(), share });
         Run {
             identity: self.origin().identity(step, setting(step.side), parameters(step.side)),
             transactions,
@@ -56,14 +54,14 @@ impl Story {
                 max_us: 900_000.0,
             }),
             commits: Some(Commits { acknowledged: transactions + 31, found: transactions + 31 }),
-            foreground: Sessions {
+            foreground: SessionGroup {
                 count: SESSIONS,
-                account: foreground,
+                profile: foreground,
                 worst: worst("user 3", 0.0007 + 0.0001 * index as f64),
             },
-            background: Sessions {
+            background: SessionGroup {
                 count: processes.len() as u32,
-                account: background,
+                profile: background,
                 worst: worst("fb_ckpt", 0.0003),
             },
             processes,
@@ -115,8 +113,8 @@ fn parameters(side: Side) -> BTreeMap<String, String> {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn event(event: WaitEvent, count: u64, total_ns: u64) -> Event {
-    Event {
+fn event(event: WaitEvent, count: u64, total_ns: u64) -> EventTime {
+    EventTime {
         event: event.name().into(),
         class: event.class().name().into(),
         count,
@@ -127,7 +125,7 @@ fn event(event: WaitEvent, count: u64, total_ns: u64) -> Event {
 }
 
 /// Sessions that never idle: what isn't CPU or anything else is waiting for free buffers.
-fn foreground(transactions: u64, side: Side) -> Account {
+fn foreground(transactions: u64, side: Side) -> TimeProfile {
     use WaitEvent as E;
     let elapsed_ns = u64::from(SESSIONS) * SECONDS * 1_000_000_000;
     let per = |ns: u64| transactions * ns;
@@ -156,21 +154,28 @@ fn foreground(transactions: u64, side: Side) -> Account {
     closed(elapsed_ns, cpu, queue, unaccounted, events)
 }
 
-fn closed(elapsed: u64, cpu: u64, queue: u64, unaccounted: u64, events: Vec<Event>) -> Account {
-    let account = Account {
+fn closed(
+    elapsed: u64,
+    cpu: u64,
+    queue: u64,
+    unaccounted: u64,
+    events: Vec<EventTime>,
+) -> TimeProfile {
+    let profile = TimeProfile {
         elapsed_ns: elapsed,
         cpu_ns: cpu as i64,
         run_queue_ns: queue as i64,
         unaccounted_ns: unaccounted as i64,
+        stolen_ns: 0,
         events,
     };
-    assert!(account.closes());
-    account
+    assert!(profile.closes());
+    profile
 }
 
-fn processes(transactions: u64, side: Side) -> Vec<Process> {
+fn processes(transactions: u64, side: Side) -> Vec<ProcessUsage> {
     let writers: u64 = if side == Side::A { 8 } else { 1 };
-    let process = |name: String, cpu: u64, writes: u64, bytes: u64| Process {
+    let process = |name: String, cpu: u64, writes: u64, bytes: u64| ProcessUsage {
         name,
         elapsed_ns: SECONDS * 1_000_000_000,
         cpu_ns: cpu as i64,
@@ -194,8 +199,8 @@ fn processes(transactions: u64, side: Side) -> Vec<Process> {
     processes
 }
 
-fn background(processes: &[Process]) -> Account {
-    let sum = |of: fn(&Process) -> i64| processes.iter().map(of).sum::<i64>() as u64;
+fn background(processes: &[ProcessUsage]) -> TimeProfile {
+    let sum = |of: fn(&ProcessUsage) -> i64| processes.iter().map(of).sum::<i64>() as u64;
     let elapsed = processes.iter().map(|process| process.elapsed_ns).sum();
     let (cpu, queue) = (sum(|p| p.cpu_ns), sum(|p| p.run_queue_ns));
     let unaccounted = sum(|p| p.unaccounted_ns);

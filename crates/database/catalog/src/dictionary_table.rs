@@ -25,7 +25,7 @@ use value::{Direction, NullsPlace, OwnedValue, Type};
 
 /// A table of the dictionary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Stored {
+pub enum DictionaryTable {
     /// Tables.
     Tables,
     /// Columns of tables.
@@ -48,28 +48,28 @@ type StoredColumn = (&'static str, Type, bool);
 const NO: bool = false;
 const NULL: bool = true;
 
-impl Stored {
+impl DictionaryTable {
     /// All of them; the segment of the last one's index is made permanent last.
-    pub const ALL: [Stored; 7] = [
-        Stored::Tables,
-        Stored::Columns,
-        Stored::Indexes,
-        Stored::IndexColumns,
-        Stored::Constraints,
-        Stored::ConstraintColumns,
-        Stored::Sequences,
+    pub const ALL: [DictionaryTable; 7] = [
+        Self::Tables,
+        Self::Columns,
+        Self::Indexes,
+        Self::IndexColumns,
+        Self::Constraints,
+        Self::ConstraintColumns,
+        Self::Sequences,
     ];
 
     /// The name of the table and of its segment.
     pub fn name(self) -> &'static str {
         match self {
-            Stored::Tables => "_tables",
-            Stored::Columns => "_columns",
-            Stored::Indexes => "_indexes",
-            Stored::IndexColumns => "_index_columns",
-            Stored::Constraints => "_constraints",
-            Stored::ConstraintColumns => "_constraint_columns",
-            Stored::Sequences => "_sequences",
+            Self::Tables => "_tables",
+            Self::Columns => "_columns",
+            Self::Indexes => "_indexes",
+            Self::IndexColumns => "_index_columns",
+            Self::Constraints => "_constraints",
+            Self::ConstraintColumns => "_constraint_columns",
+            Self::Sequences => "_sequences",
         }
     }
 
@@ -81,20 +81,20 @@ impl Stored {
     /// So many of its first columns are its key: whole numbers.
     pub(crate) fn key_columns(self) -> usize {
         match self {
-            Stored::Tables | Stored::Indexes | Stored::Sequences => 1,
-            Stored::Columns | Stored::IndexColumns | Stored::Constraints => 2,
-            Stored::ConstraintColumns => 3,
+            Self::Tables | Self::Indexes | Self::Sequences => 1,
+            Self::Columns | Self::IndexColumns | Self::Constraints => 2,
+            Self::ConstraintColumns => 3,
         }
     }
 
     pub(crate) fn columns(self) -> &'static [StoredColumn] {
         match self {
-            Stored::Tables => &[
+            Self::Tables => &[
                 ("object", Type::BigInt, NO),
                 ("name", Type::Text, NO),
                 ("segment", Type::BigInt, NO),
             ],
-            Stored::Columns => &[
+            Self::Columns => &[
                 ("table_object", Type::BigInt, NO),
                 ("place", Type::BigInt, NO),
                 ("name", Type::Text, NO),
@@ -105,7 +105,7 @@ impl Stored {
                 ("identity_always", Type::Boolean, NO),
                 ("missing_value", Type::Bytea, NULL),
             ],
-            Stored::Indexes => &[
+            Self::Indexes => &[
                 ("object", Type::BigInt, NO),
                 ("table_object", Type::BigInt, NO),
                 ("place", Type::BigInt, NO),
@@ -114,14 +114,14 @@ impl Stored {
                 ("is_unique", Type::Boolean, NO),
                 ("is_primary", Type::Boolean, NO),
             ],
-            Stored::IndexColumns => &[
+            Self::IndexColumns => &[
                 ("index_object", Type::BigInt, NO),
                 ("place", Type::BigInt, NO),
                 ("column_place", Type::BigInt, NO),
                 ("is_descending", Type::Boolean, NO),
                 ("nulls_first", Type::Boolean, NO),
             ],
-            Stored::Constraints => &[
+            Self::Constraints => &[
                 ("table_object", Type::BigInt, NO),
                 ("place", Type::BigInt, NO),
                 ("name", Type::Text, NO),
@@ -131,14 +131,14 @@ impl Stored {
                 ("references_index", Type::BigInt, NULL),
                 ("on_delete", Type::BigInt, NULL),
             ],
-            Stored::ConstraintColumns => &[
+            Self::ConstraintColumns => &[
                 ("table_object", Type::BigInt, NO),
                 ("constraint_place", Type::BigInt, NO),
                 ("place", Type::BigInt, NO),
                 ("column_place", Type::BigInt, NO),
                 ("references_column", Type::BigInt, NO),
             ],
-            Stored::Sequences => &[
+            Self::Sequences => &[
                 ("object", Type::BigInt, NO),
                 ("name", Type::Text, NO),
                 ("start_value", Type::BigInt, NO),
@@ -153,7 +153,7 @@ impl Stored {
     }
 
     /// Its definition, with its rows and its index in these segments.
-    pub fn definition(self, (table, index): (ObjectNo, ObjectNo)) -> TableDefinition {
+    pub fn definition(self, table: ObjectNo, index: ObjectNo) -> TableDefinition {
         let column = |(name, kind, nullable): &StoredColumn| ColumnDefinition {
             name: (*name).into(),
             kind: *kind,

@@ -1,14 +1,13 @@
 //! What each process of the instance used, side by side, like `ps`: the mean of a run.
 //!
-//! Callers: `report`.
+//! Callers: `verdict`.
 
-use experiment::{Process, Run};
+use report::number::{apportion, fixed};
+use report::{ProcessUsage, Table, paragraph};
 use serde::Serialize;
 
-use crate::apportion::apportion;
-use crate::number::fixed;
-use crate::pairs::Pairs;
-use crate::table::{Table, paragraph};
+use super::pairs::Pairs;
+use crate::Run;
 
 /// The processes of either side.
 #[derive(Clone, Debug, Serialize)]
@@ -65,7 +64,7 @@ impl Processes {
     pub(crate) fn text(&self) -> String {
         let mut text = "Processes of the instance, mean of a run\n".to_owned();
         if self.processes.is_empty() {
-            return text + &paragraph("The rows name none.");
+            return text + &paragraph("The rows name none.", "  ");
         }
         let mut columns = Vec::new();
         for (heading, of, decimals) in COLUMNS {
@@ -89,6 +88,7 @@ impl Processes {
         text += &table.text();
         text + &paragraph(
             "queue s: ready to run, but without a CPU (run-queue delay). MB: written.",
+            "  ",
         )
     }
 
@@ -107,11 +107,11 @@ impl Usage {
     /// Of the processes of that name in these runs; a run that hasn't got it counts as zero.
     fn mean(runs: &[&Run], name: &str) -> Option<Usage> {
         let all = runs.iter().flat_map(|run| &run.processes);
-        let found: Vec<&Process> = all.filter(|process| process.name == name).collect();
+        let found: Vec<&ProcessUsage> = all.filter(|process| process.name == name).collect();
         if found.is_empty() {
             return None;
         }
-        let mean = |of: &dyn Fn(&Process) -> f64| {
+        let mean = |of: &dyn Fn(&ProcessUsage) -> f64| {
             found.iter().map(|process| of(process)).sum::<f64>() / runs.len() as f64
         };
         Some(Usage {

@@ -1,13 +1,13 @@
 //! Whether commits were lost: asked of every row (rule V4).
 //!
-//! Callers: `report`.
+//! Callers: `verdict`.
 
-use experiment::Run;
+use report::labelled;
+use report::number::{counted, grouped};
 use serde::Serialize;
 
-use crate::number::{counted, grouped};
-use crate::table::labelled;
-use crate::warnings::run_name;
+use super::warnings::run_name;
+use crate::Run;
 
 /// Acknowledged commits, and those that were gone after the database had been opened again.
 #[derive(Clone, Debug, Serialize)]

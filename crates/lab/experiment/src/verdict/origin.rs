@@ -1,15 +1,15 @@
 //! Where the figures come from: how to get them again, and for a modelled world, on what they rest.
 //!
-//! Callers: `report`.
+//! Callers: `verdict`.
 
 use std::collections::BTreeMap;
 
-use experiment::{Identity, World};
+use report::{labelled, paragraph};
 use serde::Serialize;
 
-use crate::headline::Figures;
-use crate::report::Question;
-use crate::table::{labelled, paragraph};
+use super::Question;
+use super::headline::Figures;
+use crate::{Identity, World};
 
 /// How to reproduce.
 #[derive(Clone, Debug, Serialize)]
@@ -46,7 +46,7 @@ impl Origin {
         };
         let shared =
             a.parameters.iter().filter(|(name, value)| b.parameters.get(*name) == Some(value));
-        let assumption = |of: &crate::Sensitivity| Assumption {
+        let assumption = |of: &super::Sensitivity| Assumption {
             change: of.change.clone(),
             comparison: of.comparison.map(Figures::of),
         };
@@ -95,10 +95,10 @@ impl Origin {
     pub(crate) fn model_text(&self, stated: Option<&Figures>) -> Option<String> {
         let model = self.model.as_ref()?;
         let mut text = "Modelled, not measured\n".to_owned();
-        text += &paragraph(&format!(
-            "The same engine ran on a model of a machine ({}). {model}",
-            self.world
-        ));
+        text += &paragraph(
+            &format!("The same engine ran on a model of a machine ({}). {model}", self.world),
+            "  ",
+        );
         let mut same = true;
         for assumption in &self.sensitivity {
             let line = match &assumption.comparison {
@@ -111,13 +111,13 @@ impl Origin {
                     "too few pairs".to_owned()
                 }
             };
-            text += &paragraph(&format!("With {}: {line}.", assumption.change));
+            text += &paragraph(&format!("With {}: {line}.", assumption.change), "  ");
         }
         let sentence = match (self.sensitivity.is_empty(), same) {
             (true, _) => "How far the verdict depends on the model's costs was not tried.",
             (false, true) => "The verdict is the same under each of these.",
             (false, false) => "The verdict DEPENDS on these costs: don't rely on it.",
         };
-        Some(text + &paragraph(sentence))
+        Some(text + &paragraph(sentence, "  "))
     }
 }

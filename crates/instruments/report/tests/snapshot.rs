@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use experiment::{Account, Process, SessionInterval, Snapshot};
 use latch::{Latch, LatchKind, SharedFlag};
 use os::{FileOptions, Session, ThreadSpec};
+use report::{ProcessUsage, SessionInterval, Snapshot, TimeProfile};
 use sim::{Perturbation, Simulation, World};
 use waits::{Nanos, SessionKind, WaitEvent};
 
@@ -82,7 +82,7 @@ fn a_process_read_from_outside_in_the_middle_of_a_wait_is_accounted_for() {
     for seed in 0..50 {
         let books = books(seed);
         let [process] = books.processes.as_slice() else { panic!("one process, seed {seed}") };
-        let account = Account::from(&process.account);
+        let account = TimeProfile::from(&process.account);
         assert!(account.closes(), "seed {seed}: {account:?}");
         let elapsed = account.elapsed_ns.abs_diff(books.measured.0);
         assert!(elapsed < 200_000, "seed {seed}: {account:?}");
@@ -96,7 +96,7 @@ fn a_process_read_from_outside_in_the_middle_of_a_wait_is_accounted_for() {
 fn a_users_own_books_leave_nothing() {
     for seed in 0..50 {
         for user in books(seed).users {
-            let account = Account::from(&user.account);
+            let account = TimeProfile::from(&user.account);
             assert!(account.closes() && account.unaccounted_ns == 0, "seed {seed}: {account:?}");
             assert!(account.cpu_in_all_ns() >= 200_000_000, "seed {seed}: {account:?}");
             assert!(account.idle_ns() >= 40_000_000, "seed {seed}: {account:?}");
@@ -107,7 +107,7 @@ fn a_users_own_books_leave_nothing() {
 #[test]
 fn a_process_is_shown_with_the_writes_that_it_made() {
     let books = books(1);
-    let process = Process::from(&books.processes[0]);
+    let process = ProcessUsage::from(&books.processes[0]);
     assert_eq!(process.name, "fb_dbw0");
     assert!((2..=5).contains(&process.writes), "{process:?}");
     assert_eq!(process.write_bytes, process.writes * 4096);

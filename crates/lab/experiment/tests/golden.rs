@@ -4,11 +4,10 @@
 mod common;
 
 use common::{Story, question};
-use experiment::World;
-use verdict::{Question, Report, Sensitivity, compare};
+use experiment::{Question, Sensitivity, Verdict, World, compare};
 
 fn page(story: &Story, question: &Question) -> String {
-    Report::of(&story.rows(), question).expect("whole pairs").text()
+    Verdict::of(&story.rows(), question).expect("whole pairs").text()
 }
 
 fn assert_page(page: &str, golden: &str) {

@@ -1,9 +1,9 @@
-//! Numbers as people like them: thousands set apart, as many decimals as say something.
+//! Numbers in text: thousands set apart, as many decimals as mean something, sums that add up.
 //!
-//! Callers: every section.
+//! Callers: every report.
 
 /// `units` of 10^-`decimals`: `fixed(1234567, 2)` is `12,345.67`.
-pub(crate) fn fixed(units: i64, decimals: u32) -> String {
+pub fn fixed(units: i64, decimals: u32) -> String {
     let sign = if units < 0 { "-" } else { "" };
     let scale = 10_u64.pow(decimals);
     let (whole, part) = (units.unsigned_abs() / scale, units.unsigned_abs() % scale);
@@ -14,14 +14,14 @@ pub(crate) fn fixed(units: i64, decimals: u32) -> String {
     format!("{sign}{whole}.{part:0width$}", width = decimals as usize)
 }
 
-/// The same with a plus sign, for differences.
-pub(crate) fn signed(units: i64, decimals: u32) -> String {
+/// Like [`fixed`], with a plus sign before positive figures, for differences.
+pub fn signed(units: i64, decimals: u32) -> String {
     let plus = if units > 0 { "+" } else { "" };
     format!("{plus}{}", fixed(units, decimals))
 }
 
 /// `1234567` is `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -34,7 +34,7 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// A rate: no decimals from 1,000 on, one from 100 on, four below a tenth, else two.
-pub(crate) fn rate(value: f64) -> String {
+pub fn rate(value: f64) -> String {
     let decimals = if value.abs() >= 1_000.0 {
         0
     } else if value.abs() >= 100.0 {
@@ -47,13 +47,13 @@ pub(crate) fn rate(value: f64) -> String {
     decimal(value, decimals)
 }
 
-/// `value` with so many decimals.
-pub(crate) fn decimal(value: f64, decimals: u32) -> String {
+/// `value` rounded to this number of decimals.
+pub fn decimal(value: f64, decimals: u32) -> String {
     fixed((value * 10_f64.powi(decimals as i32)).round() as i64, decimals)
 }
 
 /// A ratio as a change: 1.0316 is `+3.2 %`. Two decimals below one per cent.
-pub(crate) fn change(ratio: f64) -> String {
+pub fn change(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     let decimals = if percent.abs() < 0.995 { 2 } else { 1 };
     let units = (percent * 10_f64.powi(decimals)).round() as i64;
@@ -61,19 +61,38 @@ pub(crate) fn change(ratio: f64) -> String {
 }
 
 /// The size of a change, without a sign: `3.2 %`.
-pub(crate) fn change_size(ratio: f64) -> String {
+pub fn change_size(ratio: f64) -> String {
     change(ratio).trim_start_matches(['+', '-']).to_owned()
 }
 
 /// A share: 0.0316 is `3.2 %`; two decimals below one per cent.
-pub(crate) fn share(share: f64) -> String {
+pub fn share(share: f64) -> String {
     change_size(1.0 + share)
 }
 
 /// `1 pair`, `10 pairs`.
-pub(crate) fn counted(number: u64, noun: &str) -> String {
+pub fn counted(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(number))
+}
+
+/// Rounds figures together, so that the printed parts add up to the printed total: whole units for
+/// `parts`, whose sum is the rounded total. Parts may be negative; none is off by a whole unit.
+///
+/// This is the largest-remainder method, by which seats are given to parties: each part is rounded
+/// down, and the missing units go, one each, to the parts that lost most.
+pub fn apportion(parts: &[f64]) -> Vec<i64> {
+    let total = parts.iter().sum::<f64>().round() as i64;
+    let mut units: Vec<i64> = parts.iter().map(|part| part.floor() as i64).collect();
+    let missing = total - units.iter().sum::<i64>();
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    let lost = |index: &usize| parts[*index] - parts[*index].floor();
+    order.sort_by(|a, b| lost(b).total_cmp(&lost(a)));
+    let missing = usize::try_from(missing).expect("parts rounded down sum to the total or less");
+    for index in order.into_iter().take(missing) {
+        units[index] += 1;
+    }
+    units
 }
 
 #[cfg(test)]
@@ -118,5 +137,32 @@ mod tests {
             (counted(1, "pair"), counted(2_000, "pair")),
             ("1 pair".into(), "2,000 pairs".into())
         );
+    }
+
+    #[test]
+    fn parts_that_would_all_round_down_still_make_the_total() {
+        assert_eq!(apportion(&[0.4, 0.4, 0.4, 0.3]), [1, 1, 0, 0]);
+        assert_eq!(apportion(&[33.333, 33.333, 33.334]), [33, 33, 34]);
+    }
+
+    #[test]
+    fn negative_parts_count_against_the_others() {
+        assert_eq!(apportion(&[10.6, -0.3, 0.4]), [11, 0, 0]);
+        assert_eq!(apportion(&[10.2, -0.9, 0.1]), [10, -1, 0]);
+    }
+
+    #[test]
+    fn no_part_is_off_by_a_whole_unit() {
+        let parts: Vec<f64> = (1..200).map(|i| f64::from(i * i % 97) / 7.3 - 2.0).collect();
+        let units = apportion(&parts);
+        assert_eq!(units.iter().sum::<i64>(), parts.iter().sum::<f64>().round() as i64);
+        for (part, unit) in parts.iter().zip(units) {
+            assert!((part - unit as f64).abs() < 1.0, "{part} became {unit}");
+        }
+    }
+
+    #[test]
+    fn nothing_makes_nothing() {
+        assert!(apportion(&[]).is_empty());
     }
 }

@@ -20,14 +20,16 @@ use value::{Damaged, RowLayout, RowView, Value};
 
 use crate::SequenceDefinition;
 use crate::contradictions::{Contradiction, contradictions};
+use crate::dictionary_table::DictionaryTable::{
+    self, Columns, ConstraintColumns, Constraints, IndexColumns, Indexes, Tables,
+};
 use crate::rows::{self, Row, Rows, beginning, key_of};
-use crate::stored::Stored;
 
 /// Rows of the dictionary's tables.
 #[derive(Default)]
-pub struct DictionaryLook {
+pub struct DictionaryCheck {
     rows: Rows,
-    places: BTreeMap<(Stored, Vec<i64>), RowAddress>,
+    places: BTreeMap<(DictionaryTable, Vec<i64>), RowAddress>,
     faults: Vec<DictionaryFault>,
 }
 
@@ -35,7 +37,7 @@ pub struct DictionaryLook {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DictionaryFault {
     /// The table of the dictionary.
-    pub table: Stored,
+    pub table: DictionaryTable,
     /// The row, if it is about one that is there.
     pub row: Option<RowAddress>,
     /// What is wrong, said of the row.
@@ -44,7 +46,7 @@ pub struct DictionaryFault {
 
 /// What the dictionary says.
 #[derive(Default)]
-pub struct DictionarySeen {
+pub struct DictionaryContents {
     /// The tables that make sense.
     pub tables: Vec<TableDefinition>,
     /// The sequences that make sense, and the next value of each that wasn't taken into memory;
@@ -54,9 +56,15 @@ pub struct DictionarySeen {
     pub faults: Vec<DictionaryFault>,
 }
 
-impl DictionaryLook {
+impl DictionaryCheck {
     /// Takes in a row of one of the dictionary's tables, which has this layout.
-    pub fn take(&mut self, table: Stored, layout: &RowLayout, at: RowAddress, bytes: &[u8]) {
+    pub fn add(
+        &mut self,
+        table: DictionaryTable,
+        layout: &RowLayout,
+        at: RowAddress,
+        bytes: &[u8],
+    ) {
         let row = match read(table, layout, bytes) {
             Ok(row) => row,
             Err(what) => return self.fault(table, Some(at), what),
@@ -69,12 +77,12 @@ impl DictionaryLook {
         self.rows.insert(key, row);
     }
 
-    fn fault(&mut self, table: Stored, row: Option<RowAddress>, what: String) {
+    fn fault(&mut self, table: DictionaryTable, row: Option<RowAddress>, what: String) {
         self.faults.push(DictionaryFault { table, row, what });
     }
 
     /// What all of them say together.
-    pub fn look(mut self) -> DictionarySeen {
+    pub fn finish(mut self) -> DictionaryContents {
         let found = contradictions(&self.rows);
         let spoilt: BTreeSet<i64> = found.iter().filter_map(|one| one.spoils).collect();
         for Contradiction { table, key, what, .. } in found {
@@ -82,31 +90,31 @@ impl DictionaryLook {
             self.fault(table, row, what);
         }
         let mut tables = Vec::new();
-        for object in beginning(&self.rows, Stored::Tables, &[]).map(|(key, _)| key[0]) {
+        for object in beginning(&self.rows, Tables, &[]).map(|(key, _)| key[0]) {
             if spoilt.contains(&object) {
                 continue;
             }
             match rows::read_apart(&rows_of(&self.rows, object)) {
                 Ok(found) => tables.extend(found.tables.into_values()),
                 Err(what) => {
-                    let row = self.places.get(&(Stored::Tables, vec![object])).copied();
+                    let row = self.places.get(&(Tables, vec![object])).copied();
                     let what = format!("is of a table that isn't whole: {what}");
-                    self.faults.push(DictionaryFault { table: Stored::Tables, row, what });
+                    self.faults.push(DictionaryFault { table: Tables, row, what });
                 }
             }
         }
         if self.faults.is_empty()
             && let Err(what) = rows::read(&self.rows)
         {
-            self.fault(Stored::Tables, None, format!("isn't as opening wants it: {what}"));
+            self.fault(Tables, None, format!("isn't as opening wants it: {what}"));
         }
         let sequences = rows::sequences(&self.rows);
-        DictionarySeen { tables, sequences, faults: self.faults }
+        DictionaryContents { tables, sequences, faults: self.faults }
     }
 }
 
 /// A row's columns, if they are what they have to be.
-fn read(table: Stored, layout: &RowLayout, bytes: &[u8]) -> Result<Row, String> {
+fn read(table: DictionaryTable, layout: &RowLayout, bytes: &[u8]) -> Result<Row, String> {
     let cannot = |damaged: Damaged| format!("can't be read: {damaged}");
     let view = RowView::new(layout, bytes).map_err(cannot)?;
     let mut row = Row::new();
@@ -123,16 +131,16 @@ fn read(table: Stored, layout: &RowLayout, bytes: &[u8]) -> Result<Row, String> 
 /// The rows of one table's definition.
 fn rows_of(all: &Rows, object: i64) -> Rows {
     let mut rows = Rows::new();
-    let mut add = |table: Stored, key: &[i64]| {
+    let mut add = |table: DictionaryTable, key: &[i64]| {
         let found = beginning(all, table, key).map(|(key, cells)| (key, cells.row()));
         rows.extend(found.map(|(key, row)| ((table, key.to_vec()), row.clone())));
     };
-    let direct = [Stored::Tables, Stored::Columns, Stored::Constraints, Stored::ConstraintColumns];
+    let direct = [Tables, Columns, Constraints, ConstraintColumns];
     direct.into_iter().for_each(|table| add(table, &[object]));
-    for (key, cells) in beginning(all, Stored::Indexes, &[]) {
+    for (key, cells) in beginning(all, Indexes, &[]) {
         if cells.int(1) == Some(object) {
-            add(Stored::Indexes, key);
-            add(Stored::IndexColumns, key);
+            add(Indexes, key);
+            add(IndexColumns, key);
         }
     }
     rows

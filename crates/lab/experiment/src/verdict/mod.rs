@@ -1,22 +1,44 @@
-//! The report: all sections, as a page and as a line of JSON.
+//! The verdict: rows of runs in, a page of text or a line of JSON out.
 //!
-//! Callers: the binary's `lab`.
+//! ```text
+//!   rows ──▶ Pairs ──▶ headline     is it real? does it matter?
+//!                 ├──▶ commits      are any lost?
+//!                 ├──▶ processes    what did each process of the instance use?
+//!                 ├──▶ time_table   where does a transaction's time go, and the difference?
+//!                 ├──▶ load         load profile per second and per transaction
+//!                 └──▶ origin       how to reproduce; warnings beside it
+//! ```
+//!
+//! Each section is a struct that serializes as it is and has a `text`: one fact, two forms. Nothing
+//! here measures, and nothing decides: findings are those of crate `stats`. Rules V1 to V7 are in
+//! the README.
+//!
+//! Callers: `lab`.
+
+mod commits;
+mod headline;
+mod load;
+mod origin;
+mod pairs;
+mod processes;
+mod time_table;
+mod warnings;
 
 use std::fmt;
 
-use experiment::Run;
+use report::number::counted;
 use serde::Serialize;
 use stats::Comparison;
 
-use crate::commits::CommitCheck;
-use crate::headline::Headline;
-use crate::load::LoadProfile;
-use crate::number::counted;
-use crate::origin::Origin;
-use crate::pairs::Pairs;
-use crate::processes::Processes;
-use crate::time_table::TimeTable;
-use crate::warnings::{self, Worst};
+use self::commits::CommitCheck;
+use self::headline::Headline;
+use self::load::LoadProfile;
+use self::origin::Origin;
+use self::pairs::Pairs;
+use self::processes::Processes;
+use self::time_table::TimeTable;
+use self::warnings::Worst;
+use crate::Run;
 
 /// What the user asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +67,7 @@ pub struct Sensitivity {
 
 /// Rows that say nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NothingToReport {
+pub enum NoVerdict {
     /// They hold no whole A/B pair.
     NoPair {
         /// So many there are.
@@ -58,14 +80,14 @@ pub enum NothingToReport {
     },
 }
 
-impl fmt::Display for NothingToReport {
+impl fmt::Display for NoVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            NothingToReport::NoPair { rows } => {
+            NoVerdict::NoPair { rows } => {
                 let rows = counted(rows as u64, "row");
                 write!(f, "no whole pair of A and B in {rows}: let the experiment run longer")
             }
-            NothingToReport::Idle { elapsed_ns } => write!(
+            NoVerdict::Idle { elapsed_ns } => write!(
                 f,
                 "no transaction ended in a run of {:.3} s: choose longer runs, or a machine that \
                  does less beside them",
@@ -75,7 +97,7 @@ impl fmt::Display for NothingToReport {
     }
 }
 
-impl std::error::Error for NothingToReport {}
+impl std::error::Error for NoVerdict {}
 
 /// The comparison of the throughputs in these rows. `None` with too few whole pairs, or a run in
 /// which no transaction ended.
@@ -87,9 +109,9 @@ pub fn compare(rows: &[Run], threshold: f64, seed: u64) -> Option<Comparison> {
     Comparison::of(&pairs.throughputs(), &pairs.aa_throughputs(), threshold, seed)
 }
 
-/// The answer.
+/// The answer of an experiment.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct Verdict {
     experiment: String,
     runs: usize,
     measured_s: f64,
@@ -104,22 +126,22 @@ pub struct Report {
     origin: Origin,
 }
 
-impl Report {
+impl Verdict {
     /// Of the rows of one experiment.
-    pub fn of(rows: &[Run], question: &Question) -> Result<Report, NothingToReport> {
+    pub fn of(rows: &[Run], question: &Question) -> Result<Verdict, NoVerdict> {
         if let Some(idle) = rows.iter().find(|run| run.transactions == 0) {
-            return Err(NothingToReport::Idle { elapsed_ns: idle.elapsed_ns });
+            return Err(NoVerdict::Idle { elapsed_ns: idle.elapsed_ns });
         }
         let pairs = Pairs::of(rows);
         let comparison = compare(rows, question.threshold, question.seed);
-        let nothing = NothingToReport::NoPair { rows: rows.len() };
+        let nothing = NoVerdict::NoPair { rows: rows.len() };
         let headline = Headline::of(&pairs, comparison).ok_or(nothing)?;
         let (a, b) = *pairs.ab.first().ok_or(nothing)?;
         let (commits, worst) = (CommitCheck::of(rows), Worst::of(rows));
         let warned =
             warnings::warnings(rows, &pairs, comparison.as_ref(), &commits, worst.as_ref());
         let sides = pairs.sides();
-        Ok(Report {
+        Ok(Verdict {
             experiment: a.identity.experiment.clone(),
             runs: rows.len(),
             measured_s: rows.iter().map(|run| run.elapsed_ns as f64 / 1e9).sum(),
@@ -168,6 +190,6 @@ impl Report {
 
     /// The mean measured interval of a run.
     fn run_seconds(&self) -> String {
-        crate::number::decimal(self.measured_s / self.runs as f64, 1)
+        report::number::decimal(self.measured_s / self.runs as f64, 1)
     }
 }

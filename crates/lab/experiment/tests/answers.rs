@@ -3,12 +3,11 @@
 mod common;
 
 use common::{Story, question};
-use experiment::{Commits, PairKind, Run};
+use experiment::{Commits, PairKind, Run, Verdict, compare};
 use serde_json::Value;
-use verdict::{Report, compare};
 
-fn report(rows: &[Run]) -> Report {
-    Report::of(rows, &question()).expect("whole pairs")
+fn report(rows: &[Run]) -> Verdict {
+    Verdict::of(rows, &question()).expect("whole pairs")
 }
 
 fn json(rows: &[Run]) -> Value {
@@ -67,7 +66,7 @@ fn a_run_in_which_nothing_was_done_is_refused() {
     let mut rows = Story::of(1.08, 0.004).rows();
     rows[3].transactions = 0;
     assert!(compare(&rows, 0.02, 1).is_none());
-    let refused = Report::of(&rows, &question()).expect_err("refused").to_string();
+    let refused = Verdict::of(&rows, &question()).expect_err("refused").to_string();
     assert!(refused.contains("no transaction ended in a run of"), "{refused}");
 }
 
@@ -137,7 +136,7 @@ fn too_few_pairs_for_a_verdict_still_show_what_was_measured() {
 #[test]
 fn rows_without_a_whole_pair_are_refused_with_what_to_do() {
     let rows = Story::of(1.08, 0.004).rows();
-    let error = Report::of(&rows[..1], &question()).expect_err("one row is no pair");
+    let error = Verdict::of(&rows[..1], &question()).expect_err("one row is no pair");
     let told = "no whole pair of A and B in 1 row: let the experiment run longer";
     assert_eq!(error.to_string(), told);
 }
