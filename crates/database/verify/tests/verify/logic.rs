@@ -11,7 +11,7 @@ use ids::{Dba, TxnId};
 use verify::Kind;
 
 use crate::common::{
-    Blocks, DATA, Objects, UNDO, check, counted, database, directory, ended, left, machine,
+    Blocks, DATA, Objects, UNDO, check, counted, database, directory, ended, kinds, left, machine,
     parameters, with_database,
 };
 use crate::open::pass_through;
